@@ -178,7 +178,9 @@ def test_an_alternative_is_taken_by_a_name_that_means_another_one():
         named_alternative(events, 7, "10")
     with pytest.raises(PromptError, match=r"Several alternatives .* by its id"):
         named_alternative(events, 1, "\ufffd")
-    with pytest.raises(PromptError, match=r"'fetch' is not among the alternatives .* #900 ' browse'"):
+    with pytest.raises(
+        PromptError, match=r"'fetch' is not among the recorded alternatives .* #900 ' browse'"
+    ):
         named_alternative(events, 1, "fetch")
     with pytest.raises(PromptError, match="not among"):
         named_alternative(events, 1, "9" * 5000)
@@ -191,7 +193,7 @@ def test_an_alternative_is_taken_by_a_name_that_means_another_one():
     [
         (-1, {}, "no token -1 .* has 9 tokens.* from 0 to 9"),
         (10, {}, "no token 10"),
-        (1, {"take": 77}, "tells no alternatives of token 1"),
+        (1, {"take": 77}, "no recorded alternatives of token 1"),
         (99, {"take": 77}, "no token 99"),
     ],
 )
@@ -204,7 +206,7 @@ def test_a_run_that_cannot_be_branched_off_is_told_without_words():
     events = made()
     with pytest.raises(PromptError, match="beginning of a run"):
         branch_request(events[1:], 1)
-    with pytest.raises(PromptError, match="no tokens to go on from"):
+    with pytest.raises(PromptError, match="no tokens to continue from"):
         branch_request([event for event in events if not isinstance(event, Token)], 0)
     other = [msgspec.structs.replace(events[0], request=request(strategy="loop")), *events[1:]]
     with pytest.raises(PromptError, match="direct only, not of loop"):
@@ -253,7 +255,7 @@ def test_an_older_record_cannot_be_read():
 def test_a_record_goes_on_from_what_it_does_not_hold():
     events = made()
     again = list(run(branch_request(events, 2), RecordedModel(events)))
-    assert isinstance(again[-1], RunFailed) and "does not hold" in again[-1].message
+    assert isinstance(again[-1], RunFailed) and "does not have" in again[-1].message
 
 
 def test_the_tree_loses_a_branch_or_never_ends():
@@ -347,8 +349,8 @@ def test_the_command_does_not_record_a_branch_that_verifies(record, tmp_path):
         (["--at", "1"], "Give one of --take"),
         (["--at", "1", "--delete", "--text", "x"], "Give one of --take"),
         (["--at", "1", "--text", ""], "The text is empty"),
-        (["--at", "1", "--take", "x"], "tells no alternatives"),
-        (["--at", "1", "--delete", "--model", "recorded:x.jsonl"], "does not hold"),
+        (["--at", "1", "--take", "x"], "no recorded alternatives"),
+        (["--at", "1", "--delete", "--model", "recorded:x.jsonl"], "does not have"),
     ],
 )
 def test_the_command_fails_without_words(record, arguments, words):

@@ -157,7 +157,7 @@ def test_whatever_a_run_came_to_its_tests_pass(turn, request):
 def test_each_stage_that_wrote_a_call_is_a_test(turns, request_of, tests):
     events = run_of(*turns, **request_of)
     if not tests:
-        with pytest.raises(GlyphscopeError, match="no call"):
+        with pytest.raises(GlyphscopeError, match="not a call"):
             pytest_text(events)
         return
     names = ["test_the_registry_is_the_runs", *(f"test_{test}" for test in tests)]

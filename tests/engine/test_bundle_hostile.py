@@ -175,7 +175,7 @@ def test_a_packing_of_another_kind_is_told():
         (with_files(grammar_gbnf=None), "lacks grammar.gbnf"),
         (with_files(registry_json=b"{}"), "registry.json is not the file"),
         (with_files(more=b"x"), "more, of which its manifest tells nothing"),
-        (with_record(b"hello\n"), "no glyphscope record"),
+        (with_record(b"hello\n"), "Not a glyphscope record"),
         (with_record(b'{"glyphscope_record": 2}\n'), "newer Glyphscope"),
         (with_record(GIVEN.files["run.jsonl"].replace(b'"type":"token"', b'"type":"tok"', 1)), "is damaged"),
     ],

@@ -143,7 +143,7 @@ def test_a_model_that_is_not_there_costs_its_arm_and_the_exit_code(tmp_path, gly
         (["no-such-suite"], "no such suite"),
         (["tool-calls", "--profile", "hot"], "sampling profile"),
         (["tool-calls", "--scenario", "none"], "No scenario"),
-        (["report", "."], "no result"),
+        (["report", "."], "Not an eval"),
     ],
 )
 def test_bad_input_ends_with_exit_code_2_and_words(arguments, said):

@@ -101,4 +101,4 @@ def test_an_interruption_is_a_failure_or_says_nothing(hub, monkeypatch):
 
     monkeypatch.setattr(models_get, "_load", interrupted)
     result = command("get", REPO)
-    assert result.exit_code == 130 and "goes on from there" in result.stderr
+    assert result.exit_code == 130 and "resumes" in result.stderr

@@ -122,7 +122,7 @@ def test_a_tool_that_nobody_carries_out_names_tools_that_the_run_has_not(tmp_pat
     path.write_text(json.dumps([{"name": "ping", "description": "It.", "parameters": {"type": "object"}}]))
     result = run(turns('{action="ping"}', "No."), "--registry", str(path), "--approve", "allow")
     message = told(result, "tool_result")[0]["message"]
-    assert "Nobody carries out 'ping'" in message and "search" not in message
+    assert "No executor for 'ping'" in message and "search" not in message
 
 
 def test_a_router_cannot_be_given_or_its_question_not_answered():

@@ -40,7 +40,7 @@ def test_a_suite_is_shown_with_what_is_right(name, tmp_path):
 
 def test_a_suite_without_mistakes_is_exit_code_0():
     assert answer("check", "routing") == {"ok": True, "name": "routing", "scenarios": 61, "problems": []}
-    assert "no mistakes" in command("check", "routing").stdout
+    assert "no errors" in command("check", "routing").stdout
 
 
 def test_mistakes_are_told_with_line_and_column_and_exit_code_1(tmp_path):

@@ -82,7 +82,7 @@ class TestTheSource:
             ("calculate", {"expression": "1", "precision": True}, "must be a whole number"),
             ("calculate", {"expression": "1", "precision": 10**5000}, "too large"),
             ("search", {"query": ""}, "too short"),
-            ("search", {"query": "x", "limit": 3}, "limit is no argument of search"),
+            ("search", {"query": "x", "limit": 3}, "limit is not an argument of search"),
             ("search", {"query": "x", "sources": "news"}, "must be a list"),
             ("browse", {"url": "file:///etc/passwd"}, "does not fit"),
             ("read_file", {"path": "a", "encoding": "latin1"}, "one of utf8, base64, binary"),
@@ -279,10 +279,10 @@ class TestOutbox:
     @pytest.mark.parametrize(
         ("change", "words"),
         [
-            ({"to": "ann"}, "no e-mail address"),
+            ({"to": "ann"}, "not an e-mail address"),
             ({"to": "ann@example.com, bob@example.com"}, "others in cc"),
-            ({"to": "ann@example.com\nBcc: all@example.com"}, "no e-mail address"),
-            ({"to": "a" * 10_000_000 + "@example.com"}, "no e-mail address"),
+            ({"to": "ann@example.com\nBcc: all@example.com"}, "not an e-mail address"),
+            ({"to": "a" * 10_000_000 + "@example.com"}, "not an e-mail address"),
             ({"cc": ["bob"]}, "cc:"),
             ({"cc": ["a@b.cd"] * 50}, "too many receivers"),
             ({"subject": "a\r\nBcc: all@example.com"}, "line break"),

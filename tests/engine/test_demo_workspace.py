@@ -67,7 +67,7 @@ def test_operations_are_done_otherwise(demo: DemoTools) -> None:
         ({"workspace_id": "trip-1", "path": "/bugdet"}, "The workspace has id, title"),
         ({"workspace_id": "trip-1", "path": "/budget/limit/x"}, "nothing is below it"),
         ({"workspace_id": "trip-1", "path": "/todo/2"}, "places are 0 to 1"),
-        ({"workspace_id": "trip-1", "path": "/todo/01"}, "no place in it"),
+        ({"workspace_id": "trip-1", "path": "/todo/01"}, "not a place in it"),
         ({"workspace_id": "trip-1", "path": "/todo/-1"}, "counted 0, 1, 2"),
         ({"workspace_id": "trip-1", "path": "/a~2"}, "~0 for ~"),
         ({"workspace_id": "trip-1", "path": "/a" * 10_000}, "at most 32"),

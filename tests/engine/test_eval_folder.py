@@ -110,8 +110,8 @@ def test_a_lone_surrogate_of_a_model_does_not_lose_the_sample(folder):
 
 @pytest.mark.parametrize(
     ("text", "said"),
-    [("", "no result"), ("[]", "no result"), ("{}", "no result"), ('{"glyphscope_eval": 99}', "version 99"),
-     ('{"glyphscope_eval": 1, "arms": 3}', "damaged"), ("[" * 100_000, "no result")],
+    [("", "Not an eval"), ("[]", "Not an eval"), ("{}", "Not an eval"), ('{"glyphscope_eval": 99}', "version 99"),
+     ('{"glyphscope_eval": 1, "arms": 3}', "damaged"), ("[" * 100_000, "Not an eval")],
 )  # fmt: skip
 def test_what_is_no_result_is_told_and_listed_with_its_reason(tmp_path, text, said):
     path = tmp_path / "x"

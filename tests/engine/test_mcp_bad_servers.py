@@ -54,7 +54,7 @@ def test_a_file_that_is_no_program_is_told(tmp_path):
 def test_a_folder_that_is_none_is_told(tmp_path, folder):
     (tmp_path / "file").write_text("")
     error = failure(scripted(cwd=str(tmp_path / folder)))
-    assert "folder" in error.message and error.where == str(tmp_path / folder)
+    assert "working directory" in error.message and error.where == str(tmp_path / folder)
 
 
 def test_a_server_that_exits_at_once_is_told_with_its_last_words():
@@ -238,7 +238,7 @@ def test_a_tool_that_cannot_be_used_is_told_and_does_not_lose_the_others():
         ]  # fmt: skip
         assert ("task", False) in problems and problems[-1] == ("odd-output", True)
         assert "another document" in server.tool_problems[0].message
-        assert '"sting" is no type' in server.tool_problems[1].message
+        assert '"sting" is not a type' in server.tool_problems[1].message
         assert "another document" in call(server, "remote").message
 
 

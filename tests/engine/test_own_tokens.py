@@ -91,14 +91,14 @@ def test_who_cut_it_otherwise_is_not_told_or_someone_else():
     drawn = boundaries_of("\n", steps(b"1", b"0", alternatives=(struck,)), Cutting("x")).otherwise[0]
     assert (drawn.cause, drawn.struck) == ("model", True)
     assert otherwise_words(drawn) == (
-        "[1] [0] (drawn by the model, whose own token the mask struck); the model itself would cut it as [10]"
+        "[1] [0] (drawn by the model, whose own token the mask excluded); the model itself would cut it as [10]"
     )
 
 
 def test_half_characters_are_compared_by_their_text():
     found = boundaries_of("\n", steps(b"\xc3", b"\xa9"), Cutting("x"))
     assert told(found) == [(0, 2, ("\ufffd", "\ufffd"), ("é",), 1)]
-    assert "inside of a character" in boundaries_of("\n", steps(b"\xc3"), Cutting("x")).unknown
+    assert "within a character" in boundaries_of("\n", steps(b"\xc3"), Cutting("x")).unknown
 
 
 @pytest.mark.parametrize(

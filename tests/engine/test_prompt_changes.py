@@ -124,7 +124,7 @@ def test_what_is_not_known_is_not_told():
 def test_advice_about_the_users_text_only_where_it_stands_before_what_stays():
     ahead = (PromptPart("user", 0, 2, 2), PromptPart("tools", 2, 22, 20), PromptPart("template", 22, 24, 2))
     assert advice(prompt("uv" + "t" * 22, parts=ahead)) == (
-        "The user's text stands before what stays the same: every change of it re-reads 20 tokens "
+        "The user's text comes before the parts that stay the same: every change of it re-reads 20 tokens "
         "of system message, tools and examples behind it.",
     )
     assert advice(BEFORE) == ()

@@ -74,7 +74,7 @@ def test_an_address_is_read_as_it_is_meant(text, base, model, origin):
     "text", ["http://", "http:///v1", "http://a:b:c/", "http://a:99999/v1", "http://a b/v1", "http://[::1/v1"]
 )
 def test_what_is_no_address_is_told(text):
-    with pytest.raises(ModelError, match="no address"):
+    with pytest.raises(ModelError, match="Invalid endpoint address"):
         read_address(text)
 
 

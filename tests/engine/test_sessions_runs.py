@@ -120,11 +120,11 @@ def test_a_damaged_line_in_the_middle_is_told_with_its_number(tmp_path):
     ("data", "words"),
     [
         (b"", "empty"),
-        (b"hello\n", "no glyphscope record"),
-        (encode_event(run_of()[0]) + b"\n", "no glyphscope record"),
+        (b"hello\n", "Not a glyphscope record"),
+        (encode_event(run_of()[0]) + b"\n", "Not a glyphscope record"),
         (b'{"glyphscope_record": 2}\n', "newer Glyphscope"),
         (b'{"glyphscope_record": 1, "seed": "x"}\n', "Line 1"),
-        (b"\xff\xfe\x00", "no glyphscope record"),
+        (b"\xff\xfe\x00", "Not a glyphscope record"),
     ],
 )
 def test_what_is_no_record_of_ours_is_told(tmp_path, data, words):

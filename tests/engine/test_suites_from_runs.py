@@ -85,7 +85,7 @@ def test_a_direct_run_becomes_its_prompt_and_its_call(tmp_path):
 
 def test_a_run_that_was_freed_from_a_constraint_says_what_is_right():
     freed = events_of(SEARCH, relaxed=(Relaxed("search", "/properties/max_results/maximum"),))
-    with pytest.raises(SuiteError, match="not held to all of its tools' constraints"):
+    with pytest.raises(SuiteError, match="did not enforce all of its tools' constraints"):
         scenario_of_run(freed, "freed")
 
 

@@ -70,7 +70,7 @@ CALL = f"{S}/expect/calls/0"
         (call(arguments={"query": "x", "max_results": 101}), f"{CALL}/arguments/max_results", "would refuse"),
         (call(arguments={"query": "x", "sources": ["a", 5]}), f"{CALL}/arguments/sources", "would refuse"),
         (call(arguments={"max_results": 1}), f"{CALL}/arguments", "'query' is a required property"),
-        (call(arguments={"query": "x", "pages": 1}), f"{CALL}/arguments/pages", "no argument"),
+        (call(arguments={"query": "x", "pages": 1}), f"{CALL}/arguments/pages", "not an argument"),
         (call(match="subset", arguments={"max_results": 0}), f"{CALL}/arguments/max_results", "would refuse"),
         (call(any_of={"query": ["x", 5]}), f"{CALL}/any_of/query/1", "would refuse"),
         (call(any_of={"query": []}), f"{CALL}/any_of/query", "none could be right"),
@@ -79,7 +79,7 @@ CALL = f"{S}/expect/calls/0"
         (call(schema={"type": "objekt"}), f"{CALL}/schema/type", "objekt"),
         (call(schema={"patternProperties": {"(": {}}}), f"{CALL}/schema/patternProperties/(", "expression"),
         (call(arguments=["x"]), f"{CALL}/arguments", "must be an object or null"),
-        (scenario(expect={"final": {"pattern": "(a"}}), f"{S}/expect/final/pattern", "no regular expression"),
+        (scenario(expect={"final": {"pattern": "(a"}}), f"{S}/expect/final/pattern", "Invalid regular expression"),
         (scenario(expect={"final": {"pattern": "(((a{1000}){1000}){1000})"}}), f"{S}/expect/final/pattern", "multiply"),
         (scenario(expect={"final": {}}), f"{S}/expect/final", "says nothing"),
         (scenario(expect={"final": {"equals": "Done. "}}), f"{S}/expect/final/equals", "never be equal"),
@@ -101,13 +101,13 @@ CALL = f"{S}/expect/calls/0"
         (scenario(request={"max_token": 5}), f"{S}/request/max_token", 'Is "max_tokens" meant?'),
         (scenario(request={"max_tokens": "5"}), f"{S}/request/max_tokens", "a whole number"),
         (scenario(request={"max_tokens": 0}), f"{S}/request/max_tokens", "at least 1"),
-        (scenario(request={"most_calls": 0}), f"{S}/request/most_calls", "null is no limit"),
-        (scenario(request={"reasoning_budget": -1}), f"{S}/request/reasoning_budget", "at least 0"),
+        (scenario(request={"most_calls": 0}), f"{S}/request/most_calls", "null means no limit"),
+        (scenario(request={"reasoning_budget": -1}), f"{S}/request/reasoning_budget", "At least 0"),
         (scenario(request={"tool_choice": "serch"}), f"{S}/request/tool_choice", "search"),
         (scenario(request={"constrain_from": "call"}), f"{S}/request/constrain_from", "varied by the arms"),
         (scenario(request={"notation": "json"}), f"{S}/request/notation", "by the arms"),
         (scenario(request={"sampling": {}}), f"{S}/request/sampling", "by the arms"),
-        (scenario(request={"prompt": "x"}), f"{S}/request/prompt", "place of its own"),
+        (scenario(request={"prompt": "x"}), f"{S}/request/prompt", "separate place"),
         (scenario(request={"approvals": []}), f"{S}/request/approvals", "script"),
         (scenario(request={"strategy": "lop"}), f"{S}/request/strategy", '"loop"'),
         (scenario(request={"loop": {"max_turn": 5}}), f"{S}/request/loop/max_turn", 'Is "max_turns" meant?'),
@@ -171,7 +171,7 @@ def test_every_mistake_is_told_in_one_pass_in_the_order_of_the_text():
     wanted = ['"simple"', "5", '"one"', '"one"', '""', "0"]
     for problem, value in zip(told, wanted, strict=True):
         assert lines[problem.line - 1][problem.column - 1 :].startswith(value)
-    assert str(caught.value).startswith("mine.json: The suite has 6 mistakes.\n  line ")
+    assert str(caught.value).startswith("mine.json: The suite has 6 errors.\n  line ")
     assert f"line {told[0].line}, column {told[0].column}, /scenarios/0/levl:" in str(caught.value)
 
 

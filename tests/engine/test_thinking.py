@@ -94,7 +94,7 @@ def test_what_cannot_be_switched_is_noted_and_no_error(template, why):
     model = ScriptedModel(CALL, template=template)
     (plain,), (off,) = (prompts(run(request(thinking=state), model)) for state in ("auto", "off"))
     assert plain.text == off.text and plain.note == ""
-    assert "Thinking was to be off" in off.note and why in off.note
+    assert "Thinking was set to off" in off.note and why in off.note
 
 
 # -- the request and its records -------------------------------------------------------------------------------------

@@ -124,7 +124,7 @@ def test_a_form_is_a_file(llama_data: Path, tmp_path: Path) -> None:
 @pytest.mark.parametrize("content", [b"{", b'{"calls": 3}', b"[]", b"\xff"])
 def test_a_file_that_is_no_form_is_an_error_that_says_so(tmp_path: Path, content: bytes) -> None:
     (tmp_path / "form.json").write_bytes(content)
-    with pytest.raises(PromptError, match="no form of turns"):
+    with pytest.raises(PromptError, match="Invalid form of turns"):
         load_form(tmp_path / "form.json")
 
 

@@ -115,7 +115,7 @@ def test_ate_is_not_what_he_ate(peer: Peer) -> None:
         ("conjugate", {"verb": "eat"}, "tense is missing"),
         ("conjugate", {}, "verb is missing"),
         ("conjugate", {"verb": 5, "tense": "past_simple", "person": "3sg"}, "must be a text"),
-        ("lookup_spanish", {"english_form": "ate", "more": 1}, "more is no argument"),
+        ("lookup_spanish", {"english_form": "ate", "more": 1}, "more is not an argument"),
         ("lookup_irregular_verb", {"verb": [[[]]] * 1000}, "must be a text"),
         ("lookup_irregular_verb", {"verb": "a" * 1_000_000}, "too long"),
     ],

@@ -306,7 +306,7 @@ def test_the_command_says_nothing_of_a_relaxation(tmp_path):
     told = explained(tmp_path, run(asked, ScriptedModel([*PIECES[:7], "500", "}"])), "--of", str(parent))
     assert told.exit_code == 0 and "max_results was 10 and is 500." in told.output, told.output
     other = explained(tmp_path, made({}), "--of", str(parent))
-    assert other.exit_code == 2 and "is no branch of" in other.output
+    assert other.exit_code == 2 and "is not a branch of" in other.output
 
 
 def test_a_damaged_record_ends_the_command_with_a_traceback(tmp_path):

@@ -93,8 +93,8 @@ def test_what_is_not_seen_is_allowed_unseen(qtbot, card):
     )
     warnings = [label.text() for label in card.findChildren(QLabel) if "cannot be seen" in label.text()]
     assert warnings == [
-        "Contains characters that cannot be seen: U+202E",
-        "Contains characters that cannot be seen: U+200B ×2",
+        "Contains characters that cannot be seen: U+202E\na⟨U+202E⟩txt.exe",
+        'Contains characters that cannot be seen: U+200B ×2\n[ "⟨U+200B⟩⟨U+200B⟩" ]',
     ]
     assert card.title.text() == "search of de⟨U+202E⟩mo"
     assert "␛" in card.identity.text()

@@ -66,7 +66,7 @@ def branch_request(
         )
     if not (tokens or text):
         raise PromptError(
-            "The run has no tokens to go on from.", where=f"run {started.run}", hint="Run it again."
+            "The run has no tokens to continue from.", where=f"run {started.run}", hint="Run it again."
         )
     constraint = constraint or started.request.constraint
     written = [*_marker(state, constraint), *(_kept(each.step) for each in tokens[:token])]
@@ -183,7 +183,7 @@ def _branchable(state: RunState) -> tuple[RunStarted, list[Token]]:
     """The run's beginning, and the tokens of its answer: those of its first stage, as any further one repairs it."""
     started, stage = state.started, state.stages[0]
     if started is None:
-        raise PromptError("The record does not hold the beginning of a run.", hint="Give the whole record.")
+        raise PromptError("The record lacks the beginning of a run.", hint="Give the whole record.")
     if started.request.strategy != "direct":
         raise PromptError(
             f"One can branch off runs of the strategy direct only, not of {started.request.strategy}.",
@@ -245,11 +245,11 @@ def _alternative(step: TokenStep, id: int) -> Alternative:
 def _no_alternative(step: TokenStep, name: str) -> PromptError:
     if not step.alternatives:
         return PromptError(
-            f"The run tells no alternatives of token {step.index}.",
+            f"The run has no recorded alternatives of token {step.index}.",
             hint="Type the text in its place, or run it again with evidence of all tokens.",
         )
     told = ", ".join(f"#{each.id} {each.text!r}" for each in step.alternatives[:_SHOWN])
     return PromptError(
-        f"{name} is not among the alternatives that are told of token {step.index}: {told}.",
+        f"{name} is not among the recorded alternatives of token {step.index}: {told}.",
         hint="Take one of these, or type a text.",
     )

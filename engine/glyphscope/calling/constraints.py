@@ -127,7 +127,7 @@ def call_constraint(
     if request.grammar is not None:
         if options is not None:
             raise GrammarError(
-                "A grammar of one's own is one of whole calls, and this strategy asks for a call in parts.",
+                "A custom grammar describes whole calls, and this strategy generates a call in parts.",
                 hint="Use the strategy direct, or leave the grammar out.",
             )
         own = request.grammar

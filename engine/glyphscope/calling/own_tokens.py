@@ -70,7 +70,7 @@ def boundaries_of(prompt: str, steps: Sequence[TokenStep], model: Model | None) 
     if not steps:
         return Boundaries(unknown="there are no tokens")
     if any(step.id < 0 for step in steps):
-        return Boundaries(unknown="the endpoint does not tell its tokens")
+        return Boundaries(unknown="the endpoint does not report its tokens")
     if model is None:
         return Boundaries(unknown="the model that wrote it is not open")
     data = b"".join(step.data for step in steps)
@@ -83,7 +83,7 @@ def boundaries_of(prompt: str, steps: Sequence[TokenStep], model: Model | None) 
             return Boundaries(unknown=f"the text spells the special token {name}")
         own = cut_after(prompt.encode("utf-8", "replace")[-_CONTEXT:], data, _Cutting(model, vocabulary))
     except UnicodeDecodeError:
-        return Boundaries(unknown="the text ends inside of a character, or is no text")
+        return Boundaries(unknown="the text ends within a character, or is not text")
     except ModelError as error:
         return Boundaries(unknown=error.message)
     return compared(steps, [(token, vocabulary.tokens[token]) for token in own])
@@ -162,7 +162,7 @@ def boundary_words(boundaries: Boundaries) -> str:
     cost = f"{abs(more)} {'more' if more > 0 else 'fewer'} than" if more else "as many as"
     return (
         f"At {places} the text is not in the model's own tokens: {boundaries.tokens} tokens, {cost} the model itself "
-        "would use. What that does to its probabilities was not measured."
+        "would use. The effect on its probabilities was not measured."
     )
 
 
@@ -171,7 +171,7 @@ def otherwise_words(one: Otherwise) -> str:
     run = " ".join(_seen(text) for text in one.run)
     own = " ".join(_seen(text) for text in one.own) or "nothing"
     cause = {"grammar": "forced by the grammar", "written": "typed", "model": "drawn by the model"}[one.cause]
-    struck = ", whose own token the mask struck" if one.struck else ""
+    struck = ", whose own token the mask excluded" if one.struck else ""
     return f"{run} ({cause}{struck}); the model itself would cut it as {own}"
 
 

@@ -110,7 +110,7 @@ class RecordedHost:
         if call == self._stopped_after:
             self.cancelled.set()
         if result is None:
-            return Outcome(fault="unknown", message="The record does not say what came of it.")
+            return Outcome(fault="unknown", message="The record has no outcome.")
         if result.fault == "guard":  # the answer was too large, and is not in the record
             return Outcome(content=(ToolContent(kind="resource", size=result.bytes),))
         return Outcome(

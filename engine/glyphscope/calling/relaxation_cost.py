@@ -78,11 +78,11 @@ def relaxation_cost(parent_events: Iterable[AnyEvent], branch_events: Iterable[A
     """The cost of what the branch relaxed. Raises PromptError where the second run is no branch of the first."""
     parent, branch = fold_events(parent_events), fold_events(branch_events)
     if parent.started is None or branch.started is None:
-        raise PromptError("A record does not hold the beginning of its run.", hint="Give the whole record.")
+        raise PromptError("A record lacks the beginning of its run.", hint="Give the whole record.")
     request = branch.started.request
     if request.branch_of is None or request.branch_of.run != parent.started.run:
         raise PromptError(
-            f"The run {branch.started.run} is no branch of the run {parent.started.run}.",
+            f"The run {branch.started.run} is not a branch of the run {parent.started.run}.",
             hint="Give a run and a branch of it.",
         )
     token = request.branch_of.token

@@ -34,7 +34,7 @@ def _relaxed(cost: RelaxationCost) -> Iterator[str]:
 
 def _verdict(cost: RelaxationCost) -> Iterator[str]:
     if cost.valid:
-        yield "By the whole registry the new call is valid all the same."
+        yield "The whole registry accepts the new call anyway."
     elif cost.valid is None:
         yield "By the whole registry nothing is wrong with the new text so far; it has no end."
     for violation in cost.violations:

@@ -42,7 +42,7 @@ def first_prompt(request: RunRequest | PreparedRequest, model: Model) -> PromptR
     if asked.strategy not in ("direct", "two-stage"):
         raise PromptError(
             f"The prompts of the strategy {asked.strategy} are made in a run.",
-            hint="Run it: each stage tells its prompt.",
+            hint="Run it: each stage reports its prompt.",
         )
     asked = settled(asked, model)
     check_native(asked, model)

@@ -57,7 +57,9 @@ def ab(
     ] = "1-10",
     prompt: Annotated[
         str | None,
-        typer.Option(metavar="TEXT|-", help="What the user says. Needed with templates.", show_default=False),
+        typer.Option(
+            metavar="TEXT|-", help="The user's message. Required with templates.", show_default=False
+        ),
     ] = None,
     expect: Annotated[
         str | None,
@@ -83,13 +85,15 @@ def ab(
     shape: Annotated[
         Shape | None,
         typer.Option(
-            help="Where name and arguments stand. Default: the projects', flat for templates.",
+            help="Arrangement of name and arguments. Default: the projects', flat for templates.",
             show_default=False,
         ),
     ] = None,
     constraint: Annotated[
         ConstraintKind | None,
-        typer.Option(help="What holds both. Default: the projects', off for templates.", show_default=False),
+        typer.Option(
+            help="The constraint of both. Default: the projects', off for templates.", show_default=False
+        ),
     ] = None,
     temperature: Annotated[
         float | None,

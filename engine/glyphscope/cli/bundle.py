@@ -23,7 +23,7 @@ def bundle(
 ) -> None:
     """Pack a recorded run into one file: record, registry, prompt, grammars, schema and tools.
 
-    --json prints its manifest. What could not be made of the run is told with its reason.
+    --json prints its manifest. Parts that the run does not have are named with its reason.
     """
     record = read_run(file)
     told_if_torn(record, file)

@@ -27,7 +27,7 @@ def export(
         typer.Option("--out", "-o", metavar="FILE", help="Write it there.", show_default="standard output"),
     ] = None,
 ) -> None:
-    """Print what a run was held to, or what it asked, in the form of another program."""
+    """Print the constraint or the request of a run in the format of another program."""
     text = export_file(file, to)
     if out is not None:
         atomic_write(out, text)

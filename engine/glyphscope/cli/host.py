@@ -66,7 +66,7 @@ class TerminalHost:
         try:
             arguments = json.loads(text)
         except ValueError as error:
-            out.print(Text(f"That is no JSON: {error}. The call is denied.", style="red"))
+            out.print(Text(f"Invalid JSON: {error}. The call is denied.", style="red"))
             return Decision(action="deny", reason="the user said no")
         if not isinstance(arguments, dict):
             out.print(Text("Arguments are an object. The call is denied.", style="red"))

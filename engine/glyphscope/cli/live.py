@@ -26,7 +26,7 @@ _ENDINGS: dict[EndReason, str] = {
     "unanswered": "the model's question was not answered",
     "limit": "a limit ended the run",
     "cancelled": "stopped",
-    "refused": "what the run was held to did not come about",
+    "refused": "constraint not met",
 }
 
 

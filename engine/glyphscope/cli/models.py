@@ -69,9 +69,7 @@ def models(
     else:
         out.print(NONE)
     for part in find_unfinished(own):
-        line = (
-            f"unfinished ({gigabytes(part.bytes)}); go on with: glyphscope models get {part.repo}:{part.file}"
-        )
+        line = f"unfinished ({gigabytes(part.bytes)}); resume with: glyphscope models get {part.repo}:{part.file}"
         out.print(line)
     raise typer.Exit(0 if found else 1)
 

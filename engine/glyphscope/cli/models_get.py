@@ -53,7 +53,7 @@ def get(
     ] = False,
     as_json: JsonOption = False,
 ) -> None:
-    """Download a model by its name. Ctrl-C stops; the same command goes on from what was loaded.
+    """Download a model by its name. Ctrl-C stops; the same command resumes.
 
     HF_ENDPOINT, HF_TOKEN, HF_HOME and HF_HUB_OFFLINE hold as elsewhere. The file has its name only when it is whole.
     """
@@ -74,7 +74,7 @@ def get(
             out.print(f"{picked.choice.name}: {picked.why}")
             got = _load(listing, picked.choice, to or places().models, out)
     except KeyboardInterrupt:
-        words = "Stopped. What was loaded is kept, and the same command goes on from there."
+        words = "Stopped. The same command resumes the download."
         out.print("Stopped." if only_list else words)
         raise typer.Exit(INTERRUPTED) from None
     _tell_got(listing, picked, got, as_json)
@@ -143,7 +143,7 @@ def _tell_got(listing: Listing, picked: Pick, got: Got, as_json: bool) -> None:
     out = console()
     out.print(Text(f"{_HOW[got.how]} {got.path}"))
     if not got.hashed:
-        out.print(Text("The server tells no hash of it: whether it is the Hub's file was not looked at."))
+        out.print(Text("The server sent no hash, so the file was not verified."))
     out.print(Text(f"Use it with: glyphscope run --model '{got.path}' PROMPT"))
 
 

@@ -25,7 +25,7 @@ AnyNotationOption: TypeAlias = Annotated[
     typer.Option(help="How a call is written; native is the form of the model's own template."),
 ]
 ShapeOption: TypeAlias = Annotated[
-    Shape, typer.Option(help="Where the tool's name and its arguments stand in a call.")
+    Shape, typer.Option(help="Arrangement of the tool's name and its arguments.")
 ]
 OrderOption: TypeAlias = Annotated[
     ArgumentOrder | None,
@@ -46,7 +46,8 @@ ToolChoiceOption: TypeAlias = Annotated[
     ),
 ]
 CallsOption: TypeAlias = Annotated[
-    int, typer.Option(min=0, help="The most calls in one answer; 0 is no limit.", show_default=True)
+    int,
+    typer.Option(min=0, help="Maximum number of calls in one answer; 0 means no limit.", show_default=True),
 ]
 ConstrainFromOption: TypeAlias = Annotated[
     ConstrainFrom,

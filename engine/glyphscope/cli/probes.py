@@ -132,7 +132,7 @@ def display() -> Finding:
     """The same, as a finding."""
     problem = display_problem()
     if problem:
-        detail = f"{problem}: the terminal commands work all the same"
+        detail = f"{problem}: the terminal commands work without it"
         return Finding(
             "display", False, detail, "Start it in a desktop session, or with: xvfb-run glyphscope"
         )

@@ -79,7 +79,7 @@ def prompt(
     said: Annotated[
         str | None,
         typer.Argument(
-            metavar="[PROMPT|-]", help="What the user says; - reads standard input.", show_default=False
+            metavar="[PROMPT|-]", help="The user's message; - reads standard input.", show_default=False
         ),
     ] = None,
     project: Annotated[
@@ -111,7 +111,7 @@ def prompt(
         Path | None,
         typer.Option(
             metavar="RUN.jsonl",
-            help="Tell what is another than in that recorded run, and with --run where its cache was lost.",
+            help="Compare with that recorded run; with --run, show where its cache was lost.",
             show_default=False,
         ),
     ] = None,
@@ -238,7 +238,9 @@ def _counted_words(report: PromptReport) -> str:
         return "An endpoint counts tokens only when it answers."
     if report.counted == "whole":
         return f"Counted in the whole text. {BORDERS}"
-    return "Each part is counted by what it adds to the part before it: this model does not tell its tokens' texts."
+    return (
+        "Each part is counted by what it adds to the part before it: this model does not report its tokens."
+    )
 
 
 def _print_changes(changes: Changes) -> None:

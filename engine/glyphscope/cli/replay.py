@@ -66,12 +66,12 @@ def rerun(events: Iterable[AnyEvent]) -> list[AnyEvent]:
     started = next((event for event in events if isinstance(event, RunStarted)), None)
     if started is None:
         raise InputError(
-            "The record does not hold the beginning of a run.",
+            "The record lacks the beginning of a run.",
             hint="Show it without --verify, or give the whole record.",
         )
     if any(isinstance(event, StageStarted) and event.stage == CONTINUATION for event in events):
         raise InputError(
-            "This is the continuation of a run, which does not stand by itself.",
+            "A continuation cannot be replayed without the run that it continues.",
             hint="Verify the run itself.",
         )
     return list(run(started.request, RecordedModel(events), RecordedHost(events)))
@@ -88,7 +88,7 @@ def _verify(record: Record, file: Path, as_json: bool) -> int:
     else:
         verdict = f"✗ {difference}" if difference else f"✓ the same {len(record.events)} events"
         if not whole:
-            verdict += ", as far as the record goes: it does not hold the end of the run"
+            verdict += ", as far as the record goes: it lacks the end of the run"
         typer.echo(f"{file}: {verdict}")
     return 1 if difference else 0
 

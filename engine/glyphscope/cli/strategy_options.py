@@ -82,7 +82,7 @@ SettingsOption: TypeAlias = Annotated[
 
 
 _LISTS = frozenset({"allow", "deny", "transforms"})
-_CALLS = "no call is carried out without --strategy loop or --dispatch"
+_CALLS = "no call is executed without --strategy loop or --dispatch"
 _ASKS = "only --strategy route-execute has a router"
 _USED_BY = {
     "--set": _CALLS,
@@ -90,7 +90,7 @@ _USED_BY = {
     "--approve": _CALLS,
     "--router": _ASKS,
     "--answer": _ASKS,
-    "--repair": "the loop tells the model what was wrong by itself, see max_invalid_turns",
+    "--repair": "the loop reports errors to the model itself, see max_invalid_turns",
 }
 
 

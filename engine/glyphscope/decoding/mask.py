@@ -15,7 +15,7 @@ from glyphscope.errors import GrammarError
 MaskTokenizer: TypeAlias = LLTokenizer
 """A vocabulary made ready for masks."""
 
-_HINT = "Correct the grammar, or turn the constraint off. No run goes on without the constraint it asked for."
+_HINT = "Fix the grammar, or turn the constraint off. No run continues without the constraint it requested."
 
 
 _SLICE = r"""[^"'\\<\[{\x00-\x1F\x7F]{1,30}"""

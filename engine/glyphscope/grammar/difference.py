@@ -96,7 +96,7 @@ def shortest_differences(
         joined, roots = _joined(first, second)
     except RecursionError:
         raise GrammarError(
-            "A rule is nested too deeply to be compared.", hint="Give its inner parts names of their own."
+            "A rule is nested too deeply to be compared.", hint="Give its inner parts separate names."
         ) from None
     compiled = Compiled(joined)
     begun = [state_before(compiled, root) for root in roots]

@@ -60,7 +60,7 @@ class LessonPlace:
     def events(self, run: str) -> tuple[AnyEvent, ...]:
         """The recorded run of that name. Raises RecordError where there is none that can be shown, and StorageError."""
         if not RUN_NAME.fullmatch(run):
-            raise RecordError("This is no name of a run.", where=run)
+            raise RecordError("Invalid name of a run.", where=run)
         if self.path is None:
             return _bundled_events(run)
         path = self.path.parent / RUNS / f"{run}.jsonl"
@@ -127,7 +127,7 @@ def _bundled_events(run: str) -> tuple[AnyEvent, ...]:
 def _events(data: bytes, where: str) -> tuple[AnyEvent, ...]:
     record = parse_record(data, where)
     if not record.events or not isinstance(record.events[0], RunStarted):
-        raise RecordError("The recording does not hold the beginning of a run.", where=where)
+        raise RecordError("The recording lacks the beginning of a run.", where=where)
     if (tokens := sum(isinstance(event, Token) for event in record.events)) > MOST_TOKENS:
         raise RecordError(
             f"The recording has {tokens:,} tokens; at most {MOST_TOKENS:,} are shown.", where=where

@@ -161,7 +161,7 @@ def _next(question: NextQuestion, request: RunRequest, recorded: Recorded) -> Sh
         raise LessonError(
             f"There is nothing to choose at token {question.token}: of the tokens that can be offered, "
             f"{sum(each.right for each in choices)} of {len(choices)} may come.",
-            hint="Ask at another token, raise `most`, or offer `tokens` of your own.",
+            hint="Ask at another token, raise `most`, or offer your own `tokens`.",
         )
     return Sheet(
         kind="next", ask=question.ask or "Which of these tokens may come next?", why=question.why, before=before,
@@ -219,7 +219,7 @@ def _by_grammar(
         return Choice(text, False, "No valid call begins as the text does already.", raw)
     after = place.feed(text)
     if after.alive:
-        return Choice(text, True, "The grammar goes on from it.", raw)
+        return Choice(text, True, "The grammar continues from it.", raw)
     return Choice(text, False, _why_not(request, registry, before, text, place), raw)
 
 
@@ -246,7 +246,7 @@ def _by_evidence(
         )
     if place is not None and place.feed(text).alive:
         return None
-    why = "The mask struck it." if place is None else _why_not(request, registry, before, text, place)
+    why = "It is masked." if place is None else _why_not(request, registry, before, text, place)
     return Choice(text, False, why, told.raw)
 
 
@@ -295,7 +295,7 @@ def _character(question: CharacterQuestion, request: RunRequest, recorded: Recor
     why = f"{first.code}: {first.message.rstrip('.')}.{viable}"
     return Sheet(
         kind="character",
-        ask=question.ask or "At which character is it decided that this is no valid call?",
+        ask=question.ask or "At which character does this become an invalid call?",
         why=f"{why} {question.why}".rstrip(),
         text=text,
         at=first.char,

@@ -79,7 +79,7 @@ def place(text: str, path: Path) -> tuple[int, int]:
 
 
 def _of_error(message: str, text: str) -> Mistake:
-    hint = ' A text stands in quotes: name = "value".'
+    hint = ' Put a text in quotes: name = "value".'
     if (found := _PLACE.search(message)) is not None:
         words = message[: found.start()]
         return Mistake(f"{words}.{hint if words == 'Invalid value' else ''}", int(found[1]), int(found[2]))

@@ -9,7 +9,7 @@ from glyphscope.errors import PromptError
 from glyphscope.events import Message, Thinking
 from glyphscope.models.chat import ChatTemplate, render_plain
 
-NO_PLACE = "This model's template has no place for tools, so it has no notation of its own for calls."
+NO_PLACE = "This model's template has no place for tools, so it has no native notation for calls."
 NO_PLACE_HINT = (
     "Use the notation glyph or json, or a model that was made for tools (Qwen, Llama 3, Mistral, Hermes)."
 )
@@ -46,7 +46,7 @@ def _no_switch(template: ChatTemplate | None, thinking: Thinking) -> str:
     if thinking == "auto" or (template is not None and template.reads_thinking):
         return ""
     why = "it has no chat template" if template is None else "its chat template has no switch for that"
-    return f"Thinking was to be {thinking}, which this model cannot be told: {why}."
+    return f"Thinking was set to {thinking}, which this model does not support: {why}."
 
 
 def render_with_tools(

@@ -114,7 +114,7 @@ class Child:
             case wire.Step():
                 self._begin(number)
                 if self._generation is None:
-                    raise ModelError("There is no generation to go on with.")
+                    raise ModelError("There is no generation to continue.")
                 steps = self._generation.step()
                 self._reply(number, wire.Steps(steps, self._generation.ended))
                 # while the parent reads, judges and shows them: no token more is chosen than it asks for

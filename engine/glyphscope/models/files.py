@@ -12,7 +12,7 @@ from glyphscope.errors import ModelError
 from glyphscope.events import ModelInfo
 from glyphscope.models.gguf import Header, read_header
 
-_LANGUAGE = "Choose a language model; files named mmproj hold the image part of one."
+_LANGUAGE = "Choose a language model; files named mmproj are the image part of one."
 
 
 def inspect_file(path: Path, *, fits: bool = True) -> ModelInfo:

@@ -180,7 +180,7 @@ class _Cursor:
     def take(self, count: int) -> bytes:
         left = self.size - self.position
         if count > left:
-            raise self.damaged(f"its header goes on beyond the file's end ({self.size} bytes)")
+            raise self.damaged(f"its header extends beyond the file's end ({self.size} bytes)")
         if self.position + count > _HEADER_LIMIT:
             raise self.damaged(f"its header is larger than {_HEADER_LIMIT >> 20} MiB")
         if self._at + count > len(self._buffer):
@@ -201,7 +201,7 @@ class _Cursor:
         """A count of things of at least `unit` bytes each, which must fit in the rest of the file."""
         count: int = self.number("<Q")
         if count * unit > self.size - self.position:
-            raise self.damaged(f"it tells of {count} entries, and has no room for them")
+            raise self.damaged(f"it declares {count} entries, and has no room for them")
         return count
 
 

@@ -29,7 +29,7 @@ They spin for ever by default, in the way of whoever works on the same cores, su
 _GRACE = 1.0
 _STDERR_LINES = 30
 _HINTS = {
-    "SIGKILL": "The system may have run out of memory: use a smaller model or context. The next run starts anew.",
+    "SIGKILL": "The system may be out of memory: use a smaller model or context. The next run starts a new process.",
     "SIGILL": "llama.cpp was compiled for a newer processor than this one. Build it here: see docs/packaging.md.",
 }
 

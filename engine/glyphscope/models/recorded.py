@@ -200,7 +200,7 @@ def _check_written(request: GenerateRequest, recorded: Sequence[TokenStep], *, t
     told = b"".join(step.data for step in recorded)
     if asked != told and not (torn and asked.startswith(told)):
         raise ModelError(
-            "A record cannot go on from what it does not hold.",
+            "A record cannot continue from tokens that it does not have.",
             hint="Open the model of that run, and branch with it.",
         )
 

@@ -68,7 +68,7 @@ def _tokens(piece: Written, before: bytes, place: int, vocabulary: Vocabulary) -
         here = "has no such token" if known is None else f"writes {shown(known)!r} with it"
         raise ModelError(
             f"Token {place} of what is written is {shown(piece.data)!r} (id {piece.id}), and this model {here}.",
-            hint="A branch goes on with the model of its run: open that one.",
+            hint="A branch continues with the model of its run: open that model.",
         )
     return [piece.id]
 

@@ -48,7 +48,7 @@ class _Builder:
     def take(self, event: Structural) -> None:
         kind, start, _, text = event
         if kind in (s.SYNTAX, s.TRAILING_TEXT, s.TOO_DEEP):
-            why = f"'{text}' stands after the value" if kind == s.TRAILING_TEXT else text
+            why = f"'{text}' follows the value" if kind == s.TRAILING_TEXT else text
             raise NotationError(f"{why}.", where=f"character {start}")
         if kind in (s.KEY_OPEN, s.STRING_OPEN):
             self._pieces = []

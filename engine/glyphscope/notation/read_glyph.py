@@ -210,7 +210,7 @@ class GlyphReader(Reader):
         if at > start:
             out.append((s.KEY_TEXT, self._base + start, self._base + at, text[start:at]))
             if len(self._word) > MAX_NUMBER_LENGTH and self._numberish:
-                return self._refuse(text, at - 1, out, "a number is no key")
+                return self._refuse(text, at - 1, out, "a number is not a key")
         if at == len(text):
             return at
         word = self._whole_word()
@@ -261,7 +261,7 @@ _UNDERSCORE = "'_' alone is null; text that begins with '_' needs double quotes"
 
 def _no_value(word: str) -> str:
     if word in ("NaN", "Inf", "-Inf"):
-        return f"{word} is no number that a call can hold"
+        return f"{word} is not a number that a call can contain"
     if word.lstrip("-")[:1] == "0" and not number_prefix(word):
         return f"'{word}' has a leading zero; quote it if it is text"
     return f"'{word}' is not a whole number; quote it if it is text"
@@ -269,7 +269,7 @@ def _no_value(word: str) -> str:
 
 def _bad_word(word: str, char: str) -> str:
     if char in "({" and word not in words("glyph"):
-        return f"'{word}{char}' begins a GLYPH struct, which is no argument value; quote text"
+        return f"'{word}{char}' begins a GLYPH struct, which is not an argument value; quote text"
     if char == '"':
         return "a space is missing before the quote"
-    return f"'{char}' cannot stand in the bare word '{word}'; put the text in double quotes"
+    return f"'{char}' is not allowed in the bare word '{word}'; put the text in double quotes"

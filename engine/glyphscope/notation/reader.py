@@ -210,9 +210,7 @@ class Reader:
             return self._half_pair(text, at, out)
         decoded = self.ESCAPES.get(char)
         if decoded is None:
-            return self._refuse(
-                text, at, out, f"\\{char} is no escape here; a backslash itself is written \\\\"
-            )
+            return self._refuse(text, at, out, f"\\{char} is not an escape here; a backslash is written \\\\")
         self._escaped(self._base + at + 1, decoded, out)
         return at + 1
 

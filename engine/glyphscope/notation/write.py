@@ -145,4 +145,4 @@ def _check_scalar(value: Any, pointer: str) -> None:
         if abs(value) >= 10**4000:  # Python itself reads and writes integers of up to 4,300 digits
             raise NotationError("The integer has more than 4,000 digits.", where=pointer)
     elif value is not None:
-        raise NotationError(f"A {type(value).__name__} is no value of a call.", where=pointer)
+        raise NotationError(f"A {type(value).__name__} is not a value of a call.", where=pointer)

@@ -139,7 +139,7 @@ def advice(prompt: PromptRendered, loss: CacheLoss | None = None) -> tuple[str, 
     behind = _behind_the_user(prompt)
     if behind >= WORTH_TELLING:
         found.append(
-            f"The user's text stands before what stays the same: every change of it re-reads {behind:,} tokens "
+            f"The user's text comes before the parts that stay the same: every change of it re-reads {behind:,} tokens "
             "of system message, tools and examples behind it."
         )
     if loss is not None and loss.why == "changed" and loss.unchanged and loss.part is not None:
@@ -147,7 +147,7 @@ def advice(prompt: PromptRendered, loss: CacheLoss | None = None) -> tuple[str, 
         if fixed and loss.unchanged >= WORTH_TELLING:
             found.append(
                 f"A change in {part_words(loss.part, prompt.text)} made {loss.unchanged:,} tokens behind it be read "
-                "again that had not changed. What changes often costs least near the end of the prompt."
+                "again that had not changed. Parts that change often cost least near the end of the prompt."
             )
     return tuple(found)
 
@@ -173,7 +173,7 @@ _WHY: dict[Why, str] = {
     "first": "No prompt was read before it.",
     "changed": "There it parts from the prompt before it.",
     "less": "The prompt before it begins alike for longer than that, but it was not all in the cache.",
-    "more": "The cache held more than it has in common with the prompt before it ({common:,}).",
+    "more": "The cache contained more than the prefix shared with the previous prompt ({common:,}).",
     "unknown": "",
     "kept": "",
 }

@@ -44,7 +44,7 @@ def _call(tool: str, arguments: Any, notation: Notation, shape: Shape) -> str:
         return write_call(tool, arguments, style=notation, shape=shape)
     name_key, args_key = shape_keys(shape)
     if args_key is None:
-        raise NotationError("Arguments that are no object have no flat shape.", where=tool)
+        raise NotationError("Arguments have a flat shape only as an object.", where=tool)
     return write_value({name_key: tool, args_key: arguments}, notation)
 
 

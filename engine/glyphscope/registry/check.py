@@ -59,7 +59,7 @@ def check_schema(schema: Any) -> list[tuple[Path, str]]:
     found: list[tuple[Path, str]] = []
     for place in places.all:
         if place.level > MAX_LEVELS:
-            return [(place.path[:8], f"Schemas stand in each other more than {MAX_LEVELS} levels deep.")]
+            return [(place.path[:8], f"Schemas are nested more than {MAX_LEVELS} levels deep.")]
         if isinstance(place.schema, dict):
             found += ((place.path + step, reason) for step, reason in _keywords(place.schema, places.draft))
             found += ((place.path + step, reason) for step, reason in _patterns(place.schema))
@@ -121,7 +121,7 @@ def _type(value: Any) -> Iterator[tuple[Path, str]]:
                 f'Write "{meant}" instead of "{name}".' if meant else 'Leave "type" out: any value is meant.',
             )
         else:
-            yield path, f"{json.dumps(name)[:60]} is no type; the types are {', '.join(_TYPES)}."
+            yield path, f"{json.dumps(name)[:60]} is not a type; the types are {', '.join(_TYPES)}."
 
 
 def _patterns(schema: dict[str, Any]) -> Iterator[tuple[Path, str]]:

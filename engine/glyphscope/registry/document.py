@@ -136,7 +136,7 @@ def plain(document: Any) -> tuple[Any, list[Problem]]:
             problems += (Problem(to_pointer((*path, key)), "This key is written twice.") for key in repeated)
             for key in value:
                 if isinstance(key, str) and not _writable(key):
-                    problems.append(Problem(to_pointer(path), f"The key {key!r} is no valid Unicode text."))
+                    problems.append(Problem(to_pointer(path), f"The key {key!r} is not valid Unicode."))
                 elif isinstance(key, str):
                     copy[key] = None
                 else:
@@ -155,7 +155,7 @@ def plain(document: Any) -> tuple[Any, list[Problem]]:
 
 def _not_json(value: Any) -> str:
     if isinstance(value, str):
-        return "" if _writable(value) else "This is no valid Unicode text: half of a surrogate pair."
+        return "" if _writable(value) else "Invalid Unicode: lone surrogate."
     if isinstance(value, float) and not math.isfinite(value):
         return f"{value} is not a number of JSON."
     if value is None or isinstance(value, bool | int | float):

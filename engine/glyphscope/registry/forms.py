@@ -110,7 +110,7 @@ def _is_schema(value: Any) -> bool:
 
 def _unknown_form(where: str) -> RegistryError:
     return RegistryError(
-        "This is no registry of tools.",
+        "Not a tool registry.",
         where=where,
         hint='Expected {"glyphscope": 1, "tools": [...]}, an OpenAI tools array, an MCP tools/list result, '
         "or an object of JSON Schemas by tool name.",

@@ -32,7 +32,7 @@ def bad_pattern(pattern: str) -> str:
     except RecursionError:
         return "The groups of this regular expression are nested too deep."
     except (regex.error, OverflowError, MemoryError) as error:
-        return f"This is no regular expression: {error}."
+        return f"Invalid regular expression: {error}."
     return ""
 
 

@@ -32,7 +32,7 @@ _LOCATOR = 20
 """Bytes of what stands before the end in a zip64."""
 _MOST_DIRECTORY = MOST_FILES * 1024
 _KINDS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
-_HINT = "Ask for the file again, or pack the run anew with: glyphscope bundle."
+_HINT = "Ask for the file again, or pack the run again with: glyphscope bundle."
 
 
 def pack(files: Mapping[str, bytes], where: str = "") -> bytes:
@@ -94,7 +94,7 @@ def unpack(data: bytes, where: str = "") -> dict[str, bytes]:
 def _check_end(data: bytes, where: str) -> None:
     """The zip's last bytes: a directory without bounds would be read before anything of it could be refused."""
     if not data.startswith(MAGIC):
-        raise RecordError("This is no bundle: it is not a zip.", where=where, hint="Give a .glyphrun file.")
+        raise RecordError("Not a bundle: not a zip file.", where=where, hint="Give a .glyphrun file.")
     end = data[-_END.size :]
     if len(end) < _END.size or not end.startswith(b"PK\5\6") or end[-2:] != b"\0\0":
         raise _damaged("its end is missing, or something follows it", where)
@@ -115,7 +115,7 @@ def _check_entries(entries: Sequence[zipfile.ZipInfo], where: str) -> None:
             raise RecordError(
                 f"A bundle holds no file of the name {name[:80]!r}.",
                 where=where,
-                hint="Do not unpack it: its names lead out of the folder, or are none of ours.",
+                hint="Do not unpack it: its names lead out of the folder, or are unknown.",
             )
         if names.count(name) > 1:
             raise _damaged(f"it holds {name} twice", where)
@@ -132,7 +132,7 @@ def _check_entries(entries: Sequence[zipfile.ZipInfo], where: str) -> None:
         raise RecordError(
             f"Unpacked, this is {total >> 20} MiB; a bundle holds at most {MOST_BYTES >> 20}.",
             where=where,
-            hint="Do not unpack it: it is none of ours.",
+            hint="Do not unpack it: Glyphscope did not create it.",
         )
 
 

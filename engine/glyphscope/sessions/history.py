@@ -299,7 +299,7 @@ class History:
     def _told(self, error: sqlite3.Error) -> StorageError:
         text = str(error)
         if "locked" in text or "busy" in text:
-            hint = "Another window or program holds it. Try again."
+            hint = "Another window or program is using it. Try again."
         elif "full" in text or self._disk_is_full():
             text = "the disk is full"
             hint = "Make room; the runs that were kept before are still there."

@@ -17,7 +17,7 @@ def migrate(document: Any, key: str, newest: int, steps: Migrations, where: str)
     if not isinstance(version, int) or isinstance(version, bool) or version < 1:
         kind = key.replace("_", " ")
         raise RecordError(
-            f"This is no {kind}: it carries no version.", where=where, hint=f'Expected "{key}": {newest}.'
+            f"Not a {kind}: it carries no version.", where=where, hint=f'Expected "{key}": {newest}.'
         )
     if version > newest:
         raise RecordError(

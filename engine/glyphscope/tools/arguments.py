@@ -25,7 +25,7 @@ def mistakes(tool: Tool, arguments: Any) -> str:
         return "The arguments are not an object."
     named = tool.parameters.get("properties", {})
     told = [
-        f"{_cut(str(name))} is no argument of {tool.name}; the arguments are {', '.join(named)}."
+        f"{_cut(str(name))} is not an argument of {tool.name}; the arguments are {', '.join(named)}."
         for name in islice((name for name in arguments if name not in named), MAX_TOLD)
     ]
     try:

@@ -160,7 +160,7 @@ def load_form(path: Path) -> TurnForm:
     except OSError as error:
         raise PromptError(f"The form cannot be read: {error.strerror}.", where=str(path)) from None
     except (msgspec.DecodeError, msgspec.ValidationError) as error:
-        raise PromptError(f"This is no form of turns: {error}.", where=str(path)) from None
+        raise PromptError(f"Invalid form of turns: {error}.", where=str(path)) from None
 
 
 def save_form(form: TurnForm) -> bytes:

@@ -155,7 +155,7 @@ class TaggedEntries:
         places: tuple[Place, ...], part: Part,
     ) -> Node:  # fmt: skip
         if any(piece.kind == "key" for piece in _after_value(self.form)):
-            context.leave(part, "", "keys that the schema does not name are not written in tags of their own")
+            context.leave(part, "", "keys that the schema does not name are not written in separate tags")
             return NEVER
         word = intersect([*contents, word_except(named | {""}, _WORD, _WORD)])
         opening = self.markers.split(self._opening())

@@ -55,7 +55,7 @@ def _schema(call: TurnCall, tools: TurnTools, arguments: dict[str, Any]) -> list
     specs = schemas.specs((schemas.top,))
     for name in arguments:
         if specs and all(spec.member(name) is None for spec in specs):
-            message = f"{name!r} is no argument of {call.name}"
+            message = f"{name!r} is not an argument of {call.name}"
             found.append(CallViolation("UNKNOWN_ARGUMENT", message, _pointer([name]), char=call.start))
     unknown = {each.path for each in found}
     try:

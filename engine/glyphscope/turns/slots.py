@@ -95,7 +95,7 @@ def _slots(form: TurnForm) -> list[Slot]:
     if not own:
         out.append(Slot("calls", "Calls", "", "none: the template has no notation for them"))
     out.append(
-        Slot("ends", "Turn ends", " or ".join(form.ends), "" if form.ends else "with no marker of its own",
+        Slot("ends", "Turn ends", " or ".join(form.ends), "" if form.ends else "without its own marker",
              form.ends, ("call", "result"), _rows(form, "ends"))
     )  # fmt: skip
     described = "yes" if form.describes_tools else "no: the system prompt has to"

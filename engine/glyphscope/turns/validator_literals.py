@@ -320,7 +320,7 @@ class LiteralReader:
             grown = self._word + char
             translated = _translated(grown)
             if translated is None or len(grown) > MAX_NUMBER_LENGTH:
-                return self._refuse(at + offset, out, f"'{grown[:40]}' is no value and begins none")
+                return self._refuse(at + offset, out, f"'{grown[:40]}' is not the beginning of a value")
             place = self._base + at + offset
             out.append((s.SCALAR_TEXT, place, place + 1, translated[-1]))
             self._word, self._translated = grown, translated

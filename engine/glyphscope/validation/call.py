@@ -348,13 +348,13 @@ class CallValidator(Judge):
     def _leading_text(self, start: int, end: int, text: str) -> None:
         if not self._head_refused:
             head = "".join(self._head)
-            after = f"'{text}' stands where '{{' must follow '{head}'"
+            after = f"'{text}' appears where '{{' must follow '{head}'"
             reason = Reason("LEADING_TEXT", after, "", "'{'") if head else self._text_before(text)
             self._violate(reason, start, "")
 
     def _text_before(self, text: str) -> Reason:
         begins = "'{' or the name of a tool" if self._head_names else "'{'"
-        message = f"'{text}' stands before the call, which must begin with {begins}"
+        message = f"'{text}' appears before the call, which must begin with {begins}"
         return Reason("LEADING_TEXT", message, "", self._openings)
 
     @property

@@ -588,7 +588,7 @@ class Judge:
 
     def _trailing_text(self, start: int, end: int, text: str) -> None:
         self._violate(
-            Reason("TRAILING_TEXT", f"'{text}' stands after {self.WHOLE}'s end", "", "nothing"), start, ""
+            Reason("TRAILING_TEXT", f"'{text}' follows the end of {self.WHOLE}", "", "nothing"), start, ""
         )
 
     def _syntax(self, start: int, end: int, text: str) -> None:

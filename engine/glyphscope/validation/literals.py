@@ -170,7 +170,7 @@ def _end_reason(spec: Spec, value: int | float) -> Reason:
         return Reason("CONSTRAINT_MAX", f"{value} is too large", spec.high_rule, viable)
     return Reason(
         "CONSTRAINT_MULTIPLE",
-        f"{value} is no multiple of {number_in_words(span.step)}",
+        f"{value} is not a multiple of {number_in_words(span.step)}",
         spec.step_rule,
         viable,
     )

@@ -103,7 +103,7 @@ class StringCheck:
 
 def _pattern_reason(wanted: StringPattern, *, late: bool = False) -> Reason:
     if wanted.name:
-        message = f"is no {wanted.name}"
+        message = f"is not a valid {wanted.name}"
         return Reason("CONSTRAINT_FORMAT", message, wanted.rule, f"text in the format {wanted.name}")
     message = f"does not match the pattern {wanted.source}"
     if late:

@@ -61,7 +61,7 @@ class CallableTool:
                 if error is not None:
                     rule = "".join(f"/{step_of(str(step))}" for step in error.absolute_schema_path)
                     return Reason(code_of(error), _predicate(error), f"{place.pointer}{rule}")
-        return Reason("UNKNOWN_ARGUMENT", f"'{name}' is no argument of {self.name}")
+        return Reason("UNKNOWN_ARGUMENT", f"'{name}' is not an argument of {self.name}")
 
     def final_word(self, arguments: dict[str, Any]) -> tuple[Reason, str] | None:
         """jsonschema's verdict on the whole arguments: the reason and a JSON Pointer into them."""

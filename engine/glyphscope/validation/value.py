@@ -37,7 +37,7 @@ class ValueValidator(Judge):
         mistakes = check_schema(schema)
         if mistakes:
             raise RegistryError(
-                "This is no JSON Schema.",
+                "Invalid JSON Schema.",
                 problems=tuple(
                     Problem("".join(f"/{step_of(str(step))}" for step in path), reason)
                     for path, reason in mistakes

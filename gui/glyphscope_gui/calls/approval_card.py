@@ -29,7 +29,7 @@ from PySide6.QtWidgets import (
 from glyphscope.calling import Decision
 from glyphscope.events import ApprovalNeeded, Status
 from glyphscope.registry import Tool
-from glyphscope.visible import unseen, visible
+from glyphscope.visible import one_line, unseen, visible
 from glyphscope_gui.calls.argument_check import ArgumentCheck, check_arguments
 from glyphscope_gui.calls.argument_field import MISSING, make_field
 from glyphscope_gui.calls.call_texts import claim_words, json_text
@@ -44,6 +44,8 @@ MOST_ARGUMENTS = 60
 """Arguments that are shown; the rest run as they came, which is told."""
 LONGEST_IDENTITY = 600
 """Characters of a command line or an address; its hint has all."""
+_LONGEST_SHOWN = 300
+"""Characters of a value that is shown a second time, with signs for what cannot be seen."""
 MOST_HEIGHT = 210
 """Pixels of the arguments before they scroll."""
 
@@ -287,7 +289,9 @@ class ApprovalCard(Card):
         hidden = unseen(name + (value if isinstance(value, str) else json_text(value)))
         if hidden and value is not MISSING:
             warning = words_label(
-                tr("Contains characters that cannot be seen: {characters}", characters=hidden), "problem"
+                tr("Contains characters that cannot be seen: {characters}", characters=hidden)
+                + f"\n{(visible(value) if isinstance(value, str) else one_line(json_text(value)))[:_LONGEST_SHOWN]}",
+                "problem",
             )
             grid.addWidget(warning, line + 2, 1, 1, 2)
         edited.hide()

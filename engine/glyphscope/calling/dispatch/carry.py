@@ -108,7 +108,7 @@ def _carried(context: Context, call: CallReady) -> Generator[AnyEvent, None, Car
         return Carried(
             fault="unknown",
             code="UNKNOWN_TOOL",
-            message=f"Nobody carries out '{call.tool}': '{name}' is not connected.",
+            message=f"No executor for '{call.tool}': '{name}' is not connected.",
         )
     given = yield from _approval(context, call, source)
     if context.host.cancelled.is_set():
@@ -220,7 +220,7 @@ def _wrong(context: Context, tool: str, edited: dict[str, Any]) -> Carried | Non
     except RecursionError:
         verdict = (Reason("LIMIT_EXCEEDED", "they are nested too deeply to be checked"), "")
     except ValueError as error:
-        verdict = (Reason("SYNTAX", f"they are no JSON ({error})"), "")
+        verdict = (Reason("SYNTAX", f"they are not JSON ({error})"), "")
     if verdict is None:
         return None
     reason, path = verdict
@@ -237,7 +237,7 @@ def _answered(context: Context, outcome: Outcome, edited: dict[str, Any] | None)
         message = outcome.message or (_words(outcome.content) if outcome.fault else "")
         used = max(size(outcome), len(message.encode("utf-8", "surrogatepass")))
     except ValueError as error:
-        message = f"The tool's answer is no JSON: {error}."
+        message = f"The tool's result is not JSON: {error}."
         said = len(message.encode())
         return Carried(fault="protocol", code="TOOL_ERROR", message=message, edited=edited, bytes=said)
     if used > allowed:

@@ -79,9 +79,7 @@ class Work:
             if fault == "timeout" and outcome.fault == "cancelled":
                 return Outcome(fault=fault, message=message)
             return outcome
-        return Outcome(
-            fault=fault, message=f"{message} It did not end when it was told to, and was left behind."
-        )
+        return Outcome(fault=fault, message=f"{message} It did not stop when asked to, and was abandoned.")
 
     def _result(self) -> Outcome:
         if self._error is not None:

@@ -89,7 +89,9 @@ class Guards:
         if self._unused < self._settings.max_invalid_turns:
             return None
         return self._limit(
-            "max_invalid_turns", self._unused, f"Turn after turn came to nothing, the last one because {why}."
+            "max_invalid_turns",
+            self._unused,
+            f"Several turns in a row made no progress, the last one because {why}.",
         )
 
     def used_turn(self) -> None:

@@ -118,6 +118,6 @@ def _in_vain(context: Context, attempts: int) -> LimitReached:
             limit="attempts",
             allowed=context.request.repair.attempts,
             used=attempts,
-            message="the model would be told the same again, and without chance it writes the same again",
+            message="the prompt would be the same, and at temperature 0 the output too",
         )
     )

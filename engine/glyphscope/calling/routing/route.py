@@ -43,7 +43,7 @@ def route_execute(context: Context) -> Generator[AnyEvent, None, Ending]:
     request = context.request
     if request.grammar is not None and request.constraint != "off":
         raise GrammarError(
-            "A grammar of one's own is one of whole calls, and this strategy asks for a call in parts.",
+            "A custom grammar describes whole calls, and this strategy generates a call in parts.",
             hint="Use the strategy direct, or leave the grammar out.",
         )
     candidates = find_candidates(request.prompt, request.router.names)

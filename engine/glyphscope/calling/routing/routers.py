@@ -41,7 +41,7 @@ def read_router(data: str | bytes, where: str = "") -> RouterSettings:
         return msgspec.json.decode(data, type=RouterSettings)
     except msgspec.DecodeError as error:
         raise PromptError(
-            f"These are no router settings: {error}.",
+            f"Invalid router settings: {error}.",
             where=where,
             hint="They are a JSON object; `rules` is a list of texts, `synonyms` and `names` are lists by name.",
         ) from None

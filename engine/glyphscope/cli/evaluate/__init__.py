@@ -14,7 +14,7 @@ from glyphscope.cli.evaluate.run import run
 from glyphscope.cli.many import ManyValues
 
 _HELP = (
-    "Ask suites of prompts of models, and count with intervals what came of it. "
+    "Ask suites of prompts of models, and report rates with confidence intervals. "
     "`glyphscope eval SUITE…` is `glyphscope eval run SUITE…`."
 )
 

@@ -27,7 +27,7 @@ def report(
     folder: Annotated[Path, typer.Argument(metavar="DIR", help="A result's own folder.")],
     as_json: JsonOption = False,
 ) -> None:
-    """Count a result's samples anew, and write its summaries and its report again."""
+    """Count a result's samples again, and rewrite its summaries and report."""
     show_result(folder, publish(folder), as_json=as_json)
 
 

@@ -46,16 +46,14 @@ def build(
     notation: NotationOption = "glyph",
     shape: ShapeOption = "flat",
     order: OrderOption = None,
-    part: Annotated[Part, typer.Option(help="What of a call.")] = "call",
+    part: Annotated[Part, typer.Option(help="Part of a call.")] = "call",
     tool: Annotated[
         str | None, typer.Option(metavar="NAME", help="Only this tool.", show_default=False)
     ] = None,
-    free_text: Annotated[
-        bool, typer.Option("--free-text", help="Let any text stand before the call.")
-    ] = False,
+    free_text: Annotated[bool, typer.Option("--free-text", help="Allow any text before the call.")] = False,
     white_space: Annotated[WhiteSpace, typer.Option(help="White space in JSON.")] = "none",
     comments: Annotated[
-        bool, typer.Option("--comments", help="Tell in the GBNF which schema place each rule is of.")
+        bool, typer.Option("--comments", help="Name the schema place of each rule in comments of the GBNF.")
     ] = False,
     to: Annotated[
         Literal["lark", "gbnf", "json-schema"],
@@ -81,7 +79,7 @@ def build(
     if schema is not None:
         if registry is not None or options != GrammarOptions(white_space=white_space, order=order):
             raise InputError(
-                "--schema stands by itself.",
+                "--schema cannot be combined with these options.",
                 hint="It has no tools: leave out --registry, --part, --tool and --free-text.",
             )
         document = read_json(str(schema))

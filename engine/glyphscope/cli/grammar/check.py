@@ -28,11 +28,11 @@ def check(
     ],
     fix: Annotated[
         bool,
-        typer.Option("--fix", help="Write the file with what can be mended without a choice, then check it."),
+        typer.Option("--fix", help="Apply all unambiguous fixes to the file, then check it."),
     ] = False,
     laid_out: Annotated[
         bool,
-        typer.Option("--print", help="Print the grammar laid out anew, and what is wrong on standard error."),
+        typer.Option("--print", help="Print the formatted grammar, and problems on standard error."),
     ] = False,
     as_json: JsonOption = False,
 ) -> None:
@@ -83,7 +83,7 @@ def _mend(file: str, found: GbnfCheck) -> GbnfCheck:
         data = text.encode("utf-8", "surrogateescape")
         atomic_write(Path(file), data)
         found = check_gbnf_bytes(data)
-    diagnostics().print(Text(f"{count} {'mistake' if count == 1 else 'mistakes'} mended in {file}"))
+    diagnostics().print(Text(f"{count} {'problem' if count == 1 else 'problems'} fixed in {file}"))
     return found
 
 

@@ -40,7 +40,7 @@ def diff(
 ) -> None:
     """Compare two grammars by their languages, however they are written.
 
-    Exit code 0 where no difference was found (whether that is a proof is told), 1 where they differ.
+    Exit code 0 where no difference was found (the output says whether that is a proof), 1 where they differ.
     """
     if first == second == STDIN:
         raise InputError("Standard input is only one of the grammars.")

@@ -74,8 +74,8 @@ def print_report(proved: Report) -> None:
         before = tool
     out.print(table)
     leaks = [proof for proof in proved.proofs if proof.status == "checked"]
-    _section("What gets through, and is refused by the validator only when it was written:", leaks)
-    _section("What is not enforced, or was not shown to be:", _undecided(proved.proofs))
+    _section("Not enforced, refused by the validator after generation:", leaks)
+    _section("Not enforced, or not proved:", _undecided(proved.proofs))
     for engine in proved.engines:
         if proved.ordered.get(engine):
             out.print()

@@ -40,9 +40,9 @@ def print_unheld(
     if not unheld:
         if beside:
             return
-        out.print("The grammar holds every constraint.")
+        out.print("The grammar enforces every constraint.")
         return
-    out.print("What the grammar does not hold, and the validator decides:")
+    out.print("Not enforced by the grammar, checked by the validator:")
     table = Table("tool", "place", "why", box=None, pad_edge=False)
     for left in unheld:
         table.add_row(*(Text(visible(cell)) for cell in (left.tool, left.pointer or "/", left.why)))

@@ -4,12 +4,12 @@ import typer
 
 from glyphscope.cli.lab.mask_driven import mask_driven
 
-app = typer.Typer(help="Experiments with many prompts, and the files that tell what came of them.")
+app = typer.Typer(help="Experiments with many prompts, and files with their results.")
 
 
 @app.callback()
 def labs() -> None:
-    """Experiments with many prompts, and the files that tell what came of them."""
+    """Experiments with many prompts, and files with their results."""
 
 
 app.command("mask-driven")(mask_driven)

@@ -100,4 +100,4 @@ def _show(summary: dict[str, int], out: Path) -> None:
             f"failures, {summary['tool_errors']} errors of tools; the right tool {summary['right_tool']} times of {n}."
         )
     )
-    print_out(Text(f"{out / RESULTS} and {out / TIMINGS} tell more."))
+    print_out(Text(f"{out / RESULTS} and {out / TIMINGS} have the details."))

@@ -18,7 +18,7 @@ def check(
     file: Annotated[str, typer.Argument(metavar="FILE|NAME", help="A lesson's file, or one that is listed.")],
     as_json: JsonOption = False,
 ) -> None:
-    """Tell every mistake of a lesson, with line and column. Exit code 1 where there is one."""
+    """List every error of a lesson, with line and column. Exit code 1 if there is one."""
     try:
         lesson = check_lesson(find_lesson(file))
     except LessonError as error:
@@ -36,4 +36,4 @@ def check(
         print_json({"ok": True, "name": lesson.name, **counts, "problems": []})
         return
     words = ", ".join(f"{number} {name if number != 1 else name[:-1]}" for name, number in counts.items())
-    console().print(Text(f"✓ {visible(lesson.title)}: {words}, no mistakes", style="green"))
+    console().print(Text(f"✓ {visible(lesson.title)}: {words}, no errors", style="green"))

@@ -41,10 +41,10 @@ def run(
     step: Annotated[int, typer.Option(min=1, help="The step to begin with.")] = 1,
     notes: Annotated[bool, typer.Option("--notes", help="With the presenter's notes.")] = False,
     answers: Annotated[
-        bool, typer.Option("--answers", help="Ask nothing and wait for nothing: tell the answers.")
+        bool, typer.Option("--answers", help="Do not ask or wait; print the answers.")
     ] = False,
 ) -> None:
-    """Take a lesson: Enter goes on, questions are answered by their numbers. Runs and experiments are recordings."""
+    """Take a lesson: Enter continues, questions are answered by their numbers. Runs and experiments are recordings."""
     place = find_lesson(lesson)
     found = place.read()
     if step > len(found.steps):
@@ -84,7 +84,7 @@ class _Taking:
         key = self._place.key
         self._keep(self._progress.of(key).at(number, len(self._lesson.steps)))
         if self._ask and number + 1 < len(self._lesson.steps):
-            self._read("Enter goes on. ")
+            self._read("Enter continues. ")
 
     def _run(self, name: str, caption: str) -> None:
         self._out.print()

@@ -23,7 +23,7 @@ def show(
     notes: Annotated[bool, typer.Option("--notes", help="With the presenter's notes.")] = False,
     as_json: JsonOption = False,
 ) -> None:
-    """All of a lesson's text, with what is watched and asked in it named; no answer is told."""
+    """All of a lesson's text, with its runs and questions named, but no answers."""
     found = find_lesson(lesson).read()
     if as_json:
         print_json(found)

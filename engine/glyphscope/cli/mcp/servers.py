@@ -63,7 +63,7 @@ def _typed(words: Sequence[str]) -> list[str]:
         typed = shlex.split(words[0]) if len(words) == 1 else list(words)
     except ValueError as error:
         raise InputError(
-            f"This is no command line: {error}.", where=words[0], hint="Close what is open."
+            f"Invalid command line: {error}.", where=words[0], hint="Close what is open."
         ) from None
     scheme, address, _ = typed[0].partition("://") if typed else ("", "", "")
     if address and scheme.lower() not in ("http", "https"):

@@ -35,7 +35,7 @@ def bfcl(
     ] = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Make a suite of a file of the leaderboard. What cannot be read is left out, and told with its reason.
+    """Make a suite of a file of the leaderboard. Entries that cannot be read are left out and listed with the reason.
 
     Functions of conversations are looked for in multi_turn_func_doc/ beside the questions.
     """
@@ -50,4 +50,4 @@ def bfcl(
     for each in found.left_out[:_TOLD]:
         diagnostics().print(Text(f"  {visible(each.id)}: {visible(each.reason)}"))
     if len(found.left_out) > _TOLD:
-        diagnostics().print(Text(f"  … and {len(found.left_out) - _TOLD} more; --json tells all of them"))
+        diagnostics().print(Text(f"  … and {len(found.left_out) - _TOLD} more; --json lists them all"))

@@ -18,7 +18,7 @@ def check(
     file: Annotated[str, typer.Argument(metavar="FILE|NAME", help="A suite file, or a bundled suite.")],
     as_json: JsonOption = False,
 ) -> None:
-    """Tell every mistake of a suite, with line, column and JSON Pointer. Exit code 1 where there is one."""
+    """List every error of a suite, with line, column and JSON Pointer. Exit code 1 if there is one."""
     try:
         suite = load_suite(file)
     except SuiteError as error:
@@ -30,4 +30,4 @@ def check(
     if as_json:
         print_json({"ok": True, "name": suite.name, "scenarios": number, "problems": []})
     else:
-        console().print(Text(f"✓ {visible(suite.name)}: {number} scenarios, no mistakes", style="green"))
+        console().print(Text(f"✓ {visible(suite.name)}: {number} scenarios, no errors", style="green"))

@@ -22,7 +22,7 @@ _LONGEST = 90
 
 
 def show(suite: SuiteArgument, as_json: JsonOption = False) -> None:
-    """What a suite asks, and what it takes as right; with --json the suite itself, registries that it names in it."""
+    """Show the scenarios of a suite and the expected calls; with --json, the suite itself with its registries."""
     found = load_suite(suite)
     if as_json:
         print_json(found)

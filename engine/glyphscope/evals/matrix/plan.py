@@ -177,7 +177,7 @@ def plan_of(matrix: Matrix) -> Plan:
     plan = Plan(matrix, suites, tuple(dict.fromkeys(_arms(matrix))))
     if len({arm.id for arm in plan.arms}) < len(plan.arms):
         raise GlyphscopeError(
-            "Two models have the same short name, so their figures could not be told apart.",
+            "Two models have the same short name, so their figures could not be distinguished.",
             where=", ".join(matrix.models),
             hint="Rename a file, or evaluate them one after the other.",
         )

@@ -285,7 +285,7 @@ def _read_manifest(path: Path) -> Manifest:
     except (ValueError, RecursionError):
         document = None
     if not isinstance(document, dict) or not isinstance(version := document.get(_KEY), int):
-        raise RecordError("This is no result of an evaluation.", where=str(path), hint="Choose its folder.")
+        raise RecordError("Not an evaluation result.", where=str(path), hint="Choose its folder.")
     if version > VERSION:
         raise RecordError(
             f"This result is of version {version}; this program knows up to {VERSION}.",

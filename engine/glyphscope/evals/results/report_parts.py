@@ -273,5 +273,5 @@ def sampling_words(manifest: Manifest, arm: str) -> str:
     """How an arm's tokens were drawn."""
     sampling = manifest.profiles.get(arm)
     if sampling is None:
-        return "not told"
+        return "unknown"
     return words_of_sampling(sampling)

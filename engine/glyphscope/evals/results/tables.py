@@ -178,7 +178,7 @@ def _explained(sizes: Sequence[Sized], model: str) -> tuple[str, ...]:
     counted = [each for each in sizes if all(size.tokens is not None for size in each.sizes)]
     if counted:
         words.append(
-            "What a model pays for is tokens, and they are not proportional to characters. By the tokens of "
+            "The cost of a model is in tokens, which are not proportional to characters. By the tokens of "
             f"{model or 'this model'}, quoted GLYPH takes {_saved(counted, 'json', 'glyph', 'tokens')} than compact "
             f"JSON, and canonical GLYPH {_saved(counted, 'json', 'glyph-canonical', 'tokens')}. Other tokenizers count "
             "otherwise. What the notation's instructions cost in each prompt comes on top."

@@ -19,7 +19,7 @@ MEASURE_WORDS: dict[Measure, str] = {
     "right_arguments": "with the right arguments",
 }
 REASON_WORDS: dict[Reason, str] = {
-    "PARSE": "The text is no call",
+    "PARSE": "The text is not a call",
     "LENGTH": "The limit of tokens came before the end of the text",
     "SCHEMA": "The call breaks its tool's schema",
     "WRONG_TOOL": "Another tool than expected",
@@ -167,14 +167,14 @@ def conclusion(comparison: Comparison, compared: int) -> str:
     if c.p < 0.05:
         return f"By itself more than chance, but not among {compared} comparisons{holm}."
     low, high = points(c.low, c.pairs), points(c.high, c.pairs)
-    return f"Not told from chance{holm}. Differences from {low} to {high} points stay possible."
+    return f"Not significant{holm}. Differences from {low} to {high} points stay possible."
 
 
 def sensitivity_words(sensitivity: Sensitivity, labels: Mapping[str, str]) -> str:
     """What the format alone moves."""
     s = sensitivity
     names = ", ".join(labels.get(arm, arm) for arm in s.arms)
-    judged = "more than chance" if s.p < 0.05 else "not told from chance"
+    judged = "more than chance" if s.p < 0.05 else "not significant"
     return (
         f"{names}: from {percent(s.least)} to {percent(s.most)} right over {counted(s.scenarios, 'scenario')}, "
         f"a spread of {s.spread * 100:.1f} points. If the format made no difference it would be "

@@ -93,7 +93,7 @@ def _folder(plan: Plan, out: Path, resume: Path | None) -> ResultFolder:
             raise RecordError(
                 "This result was made from another matrix, or its suites were changed since.",
                 where=str(resume),
-                hint="Evaluate anew, or give the options and the suites that it was begun with.",
+                hint="Start a new evaluation, or give the options and suites that this one was started with.",
             )
         return folder
     manifest = Manifest(

@@ -45,6 +45,6 @@ def _suites(folder: ResultFolder) -> Iterator[LoadedSuite]:
             raise RecordError(
                 f'The suite "{used.name}" was changed since it was asked.',
                 where=str(folder.path),
-                hint="Evaluate anew: samples of two suites are not one result.",
+                hint="Start a new evaluation: samples of two suites cannot share a result.",
             )
         yield LoadedSuite(parse_suite(data, where=used.name), data)

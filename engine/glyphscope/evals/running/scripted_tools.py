@@ -73,7 +73,7 @@ class ScriptedTools:
         if self._demo is not None and tool in self._of_demo:
             return self._demo.call(tool, arguments, seconds=seconds, cancel=cancel, progress=progress)
         if tool not in self._names:
-            return Outcome(fault="unknown", message=f"Nobody carries out '{tool[:60]}'.")
+            return Outcome(fault="unknown", message=f"No executor for '{tool[:60]}'.")
         message = (
             f"'{tool[:60]}' has nothing for this call: no result for these arguments, or none that is left."
         )

@@ -119,7 +119,7 @@ class _Entries:
         if re.search(r"(^|_)java", name):
             raise NotReadable("Answers in Java and JavaScript are source text of those languages.")
         if "missed_function" in entry:
-            raise NotReadable("Functions that appear in a later turn cannot be told in a suite.")
+            raise NotReadable("A suite cannot express functions that appear in a later turn.")
         functions = entry.get("function")
         if functions is None:
             classes = entry.get("involved_classes")
@@ -277,7 +277,7 @@ def _prompts(question: Any) -> list[str]:
             if role not in ("user", "system") or not isinstance(message.get("content"), str):
                 raise NotReadable("A turn holds something else than what the user says.")
             if role == "system" and (said or number):
-                raise NotReadable("A system message stands in the middle of a conversation.")
+                raise NotReadable("A system message is in the middle of a conversation.")
             said.append(message["content"])
         if not "".join(said).strip():
             raise NotReadable("A turn says nothing.")

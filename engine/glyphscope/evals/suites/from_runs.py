@@ -84,7 +84,7 @@ def scenario_of_run(events: Iterable[AnyEvent], id: str, where: str = "") -> Sce
         )
     if request.relaxed:
         raise SuiteError(
-            "The run was not held to all of its tools' constraints, so its tools may refuse its call.",
+            "The run did not enforce all of its tools' constraints, so its tools may refuse its call.",
             where=where,
             hint="Change the tools themselves, and take a run of those.",
         )
@@ -92,7 +92,7 @@ def scenario_of_run(events: Iterable[AnyEvent], id: str, where: str = "") -> Sce
     choice = _choice(told)
     if not calls and choice is None and state.answer is None:
         raise SuiteError(
-            "The run has no valid call and no answer.", where=where, hint="Take a run that came to a call."
+            "The run has no valid call and no answer.", where=where, hint="Use a run that produced a call."
         )
     registry = state.whole_registry or parse_document(request.registry)
     return Scenario(

@@ -274,7 +274,7 @@ def _error(found: list[tuple[str, str]], text: str | bytes, where: str) -> Suite
             begin = text.rindex("\n", at, start) + 1
         at = start
         problems.append(PlacedProblem(pointer, message, line, start - begin + 1))
-    number = f"more than {MAX_PROBLEMS:,} mistakes" if more else f"{len(found)} mistakes"
+    number = f"more than {MAX_PROBLEMS:,} errors" if more else f"{len(found)} errors"
     return SuiteError(
         f"The suite has {'a mistake' if len(found) == 1 else number}.", where=where, problems=tuple(problems)
     )

@@ -69,7 +69,7 @@ def request_mistakes(request: dict[str, Any], tools: KnownTools | None, path: Pa
     for name in request:
         at = (*path, name)
         if name in _OWN_PLACE:
-            yield at, f"This has a place of its own: {_OWN_PLACE[name]}."
+            yield at, f"This belongs in a separate place: {_OWN_PLACE[name]}."
         elif name in _NOBODY:
             yield at, "Calls of a suite are answered by its script and by the demo tools only."
         elif name in known and name not in REQUEST_MEMBERS:
@@ -137,9 +137,9 @@ def _values(request: dict[str, Any], tools: KnownTools | None, path: Path) -> It
     if (name := request.get("preset")) is not None and name not in (known := _presets()):
         yield (*path, "preset"), f'There is no preset "{name}". There are {", ".join(known)}.'
     if (most := request.get("most_calls")) is not None and most < 1:
-        yield (*path, "most_calls"), "It is at least 1; null is no limit."
+        yield (*path, "most_calls"), "At least 1; null means no limit."
     if (budget := request.get("reasoning_budget")) is not None and budget < 0:
-        yield (*path, "reasoning_budget"), "It is at least 0; null is no limit."
+        yield (*path, "reasoning_budget"), "At least 0; null means no limit."
     loop: dict[str, Any] = request.get("loop", {})
     for name in _AT_LEAST_ONE["loop"]:
         if loop.get(name) is not None and loop[name] < 1:

@@ -89,7 +89,7 @@ def build_value_grammar(
     if mistakes:
         told = "; ".join(reason.rstrip(".") for _, reason in mistakes[:MOST_TOLD])
         pointer = join("", *(str(step) for step in mistakes[0][0]))
-        raise GrammarError(f"This is no JSON Schema: {told}.", where=f"{SCHEMA}: {pointer}")
+        raise GrammarError(f"Invalid JSON Schema: {told}.", where=f"{SCHEMA}: {pointer}")
     made = normalise(schema)
     if made is True:
         made = {}

@@ -219,7 +219,7 @@ def _entry(
         if isinstance(names, dict) and set(names) == {"pattern"}:
             wanted.append((part, names["pattern"]))
         elif names is not None:
-            context.leave(part, "propertyNames", "only a pattern of the keys is held")
+            context.leave(part, "propertyNames", "only a pattern of the keys is enforced")
     for part, text in wanted:
         try:
             contents.append(pattern_node(text))

@@ -255,7 +255,7 @@ def _number(context: ToolContext, parts: Parts, *, whole: bool) -> Node:
             step, whole = lcm(step, int(multiple)), True
             stepping.append(part)
         elif not (whole and multiple in (0.5, 0.25, 0.125)):
-            context.leave(part, "multipleOf", "only steps of whole numbers are held")
+            context.leave(part, "multipleOf", "only steps of whole numbers are enforced")
     if not whole:
         stepped = any("multipleOf" in part.schema for part in parts)
         return terminal(number_node(bounds, stepped=stepped))

@@ -64,7 +64,7 @@ def check_gbnf_bytes(data: bytes) -> GbnfCheck:
 def _of_bytes(text: str, diagnostic: Diagnostic) -> Diagnostic:
     if diagnostic.code != codes.LONE_SURROGATE or not "\udc80" <= text[diagnostic.start] <= "\udcff":
         return diagnostic
-    message = f"The byte 0x{ord(text[diagnostic.start]) - 0xDC00:02X} is no UTF-8. Save the file as UTF-8."
+    message = f"The byte 0x{ord(text[diagnostic.start]) - 0xDC00:02X} is not UTF-8. Save the file as UTF-8."
     return report(codes.NOT_UTF8, message, diagnostic.start, diagnostic.end, diagnostic.fix)
 
 

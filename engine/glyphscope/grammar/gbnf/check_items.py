@@ -253,7 +253,7 @@ class _Notes:
             if before is not None:
                 mend = fix("Delete it", (before.end, option.end, ""))
             if option.items and text in texts:
-                message = "This alternative stands twice. Delete one of them."
+                message = "Duplicate alternative. Delete one of the two."
                 self.note(codes.SAME_ALTERNATIVE, message, option.start, option.end, mend)
             elif (
                 isinstance(first, Quoted) and len(first.text) == 1 and _within(ord(first.text), ranges[:100])

@@ -130,7 +130,9 @@ def _loops(survey: Survey) -> Iterator[Diagnostic]:
         for loop in facts.refused:
             if all(name in survey.directly_empty for name in loop.names):
                 refused.add(loop.start)
-                message = "What is repeated here may be empty, so it could be repeated for ever; llama.cpp refuses it."
+                message = (
+                    "The repeated item may be empty, so it could be repeated for ever; llama.cpp refuses it."
+                )
                 message += " Make sure that each turn reads something."
                 mend = _simpler(survey.document.text, rule.start + loop.start, rule.start + loop.end)
                 yield report(
@@ -139,7 +141,7 @@ def _loops(survey: Survey) -> Iterator[Diagnostic]:
         for loop in facts.endless:
             if loop.start not in refused and all(name in survey.empty for name in loop.names):
                 message = (
-                    "What is repeated here may be empty, so each turn may read nothing. llama.cpp takes it;"
+                    "The repeated item may be empty, so each repetition may read nothing. llama.cpp takes it;"
                 )
                 message += " make the inside one that reads something, for others and for speed."
                 yield report(codes.EMPTY_LOOP, message, rule.start + loop.start, rule.start + loop.end)

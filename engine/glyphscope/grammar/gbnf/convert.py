@@ -47,7 +47,7 @@ def to_grammar(document: GbnfDocument) -> Grammar:
         if diagnostic.severity == "error":
             line = document.text.count("\n", 0, diagnostic.start) + 1
             raise GrammarError(
-                diagnostic.message, where=f"line {line}", hint="Mend the grammar's errors first."
+                diagnostic.message, where=f"line {line}", hint="Fix the grammar's errors first."
             )
     return tree_of(document)
 

@@ -60,13 +60,13 @@ def misplaced(text: str, start: int, ends: int) -> Misplaced:
     end = start + 1
     mend = fix("Delete it", (start, end, ""))
     if sign in ";,":
-        message = f"GBNF has no `{sign}`: items stand one after the other, and a rule ends with its line. Delete it."
+        message = f"GBNF has no `{sign}`: items follow each other, and a rule ends with its line. Delete it."
     elif sign in "]}":
         message = (
             f"A `{sign}` without a `{'[' if sign == ']' else '{'}` before it. Delete it, or put it in quotes."
         )
     elif sign in SPACES:
-        message = f"An invisible character (U+{ord(sign):04X}) that is no space for llama.cpp. Write a space."
+        message = f"An invisible character (U+{ord(sign):04X}) that llama.cpp does not read as a space. Write a space."
         mend = fix("Write a space", (start, end, " "))
     elif sign == "\\":
         message = "A backslash means something only in quotes and brackets. Delete it."
@@ -87,7 +87,7 @@ def _one(
 def _bad_braces(text: str, start: int, ends: int) -> Misplaced:
     found = _BRACES.match(text, start, ends)
     end = found.end() if found else start + 1
-    message = "Braces tell how often: `{3}`, `{3,}` for 3 or more, `{3,5}` for 3 to 5."
+    message = "Braces give the number of repetitions: `{3}`, `{3,}` for 3 or more, `{3,5}` for 3 to 5."
     mend = None
     if up_to := _UP_TO.match(text, start, ends):
         message = "The least number is missing. Write 0 for “up to”."
@@ -97,7 +97,9 @@ def _bad_braces(text: str, start: int, ends: int) -> Misplaced:
 
 def _bad_token(text: str, start: int, ends: int) -> Misplaced:
     if text[start] == "!" and not text.startswith("!<", start):
-        message = "`!` stands before a token only, as in `!<[5]>`. For other characters write a class, as in `[^a]`."
+        message = (
+            "`!` is allowed only before a token: `!<[5]>`. For other characters write a class, as in `[^a]`."
+        )
         mend = fix("Delete it", (start, start + 1, ""))
         return Misplaced(report(codes.UNEXPECTED_TEXT, message, start, start + 1, mend), start + 1)
     begin = start + (text[start] == "!")

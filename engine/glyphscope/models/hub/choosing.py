@@ -41,7 +41,7 @@ def pick(listing: Listing, which: str = "", memory: int | None = None) -> Pick:
             break
     else:
         smallest = whole[0]
-        return Pick(smallest, "It is the smallest; the names tell no quantisation that is known here.")
+        return Pick(smallest, "It is the smallest; the names contain no known quantisation.")
     if len(fitting) > 1:
         raise _several(listing, fitting, kind)
     usual = fitting[0]

@@ -158,7 +158,7 @@ class Hub:
             raise unreachable(error, where, self._token) from error
         except (httpx2.InvalidURL, UnicodeError, ValueError) as error:
             hint = "HF_ENDPOINT is an address such as https://huggingface.co"
-            raise ModelError(f"This is no address: {error}.", where=address, hint=hint) from error
+            raise ModelError(f"Invalid address: {error}.", where=address, hint=hint) from error
 
 
 def _file(sibling: _Sibling) -> HubFile:

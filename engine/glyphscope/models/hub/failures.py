@@ -31,11 +31,11 @@ def unreachable(error: httpx2.HTTPError | TimeoutError, where: str, token: str =
     words = excerpt(without(token, str(error))) or type(error).__name__
     hint = f"Is there a network? HTTPS_PROXY names a proxy, HF_ENDPOINT a mirror. {OFFLINE_HINT}"
     if "CERTIFICATE" in words.upper():
-        hint = "Mend the certificate, or name its authority in SSL_CERT_FILE."
+        hint = "Fix the certificate, or name its authority in SSL_CERT_FILE."
         said = f"The server's certificate is not to be trusted: {words}"
         return Refused(ModelError(said, where=where, hint=hint), again=False)
     if isinstance(error, httpx2.UnsupportedProtocol):
-        said = f"This is no address: {words}"
+        said = f"Invalid address: {words}"
         return Refused(
             ModelError(said, where=where, hint="HF_ENDPOINT is an address: https://…"), again=False
         )

@@ -36,9 +36,9 @@ def read_wanted(text: str) -> Wanted:
     where = _USER.sub("//", text)[:200]
     wanted = _of_address(text) if text.lower().startswith(("http://", "https://")) else _of_name(text)
     if not _REPO.fullmatch(wanted.repo) or ".." in wanted.repo or "--" in wanted.repo:
-        raise ModelError("This is no name of a repository.", where=where, hint=HINT)
+        raise ModelError("Invalid repository name.", where=where, hint=HINT)
     if not _REVISION.fullmatch(wanted.revision) or ".." in wanted.revision:
-        raise ModelError("This is no revision.", where=where, hint="It is a branch, a tag or a commit.")
+        raise ModelError("Invalid revision.", where=where, hint="It is a branch, a tag or a commit.")
     return wanted
 
 

@@ -214,7 +214,7 @@ def _written_not(error: OSError, path: Path) -> StorageError:
         return StorageError(
             "The disk is full.",
             where=str(path),
-            hint="Make room and begin the download again: it goes on from what is there.",
+            hint="Free some space and start the download again: it resumes.",
         )
     return StorageError(
         f"The file cannot be written: {error.strerror or error}.",

@@ -66,7 +66,7 @@ def read_address(text: str) -> Address:
     except ValueError:
         host, port, parts = None, None, urlsplit("")
     if parts.scheme not in _PORTS or not host or port == 0 or any(c.isspace() or ord(c) < 32 for c in host):
-        raise ModelError("This is no address of an endpoint.", hint="Write it as http://host:port/v1.")
+        raise ModelError("Invalid endpoint address.", hint="Write it as http://host:port/v1.")
     if "@" in parts.netloc:
         raise ModelError(
             "A key or password in an address would end up in records.", where=_shown(parts), hint=KEY_HINT

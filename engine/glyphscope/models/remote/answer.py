@@ -16,7 +16,7 @@ from glyphscope.models.remote.sse import EventReader
 DONE = b"[DONE]"
 AFTER_END = 2.0
 """Seconds in which an endpoint may still tell what it counted, once it said why it ended."""
-CUT_HINT = "Run it again; the endpoint's own log may tell why. What came before is kept."
+CUT_HINT = "Run it again; the endpoint's log may have the reason. The tokens so far are kept."
 
 
 class Answer:
@@ -75,7 +75,7 @@ class Answer:
             failed = ModelError(
                 "The endpoint ended its stream without an event.",
                 where=str(self._address),
-                hint="Its own log may tell why: llama_cpp.server does so for a prompt beyond its context.",
+                hint="See the server's log: llama_cpp.server does so for a prompt beyond its context.",
             )
             raise Refused(failed, again=False, silent=True)
         if not events:

@@ -66,12 +66,12 @@ def read_chunk(data: bytes, address: Address) -> Chunk:
         )
         raise not_understood(what, address, data) from None
     if not isinstance(document, dict):
-        raise not_understood("The endpoint sent JSON that is no chunk of an answer.", address, data)
+        raise not_understood("The endpoint sent JSON that is not a chunk of an answer.", address, data)
     if document.get("error"):
         raise ModelError(
             f"The endpoint broke its answer off: {excerpt(message_of(document))}",
             where=str(address),
-            hint="Its own log may tell why.",
+            hint="See the server's log.",
         )
     usage = _usage(document)
     choice = next((each for each in _list(document.get("choices")) if _index(each) == 0), None)

@@ -224,7 +224,7 @@ class Exchange:
         except httpx.HTTPError as error:
             raise self._unreachable(error) from error
         except (httpx.InvalidURL, UnicodeError) as error:
-            raise Refused(not_understood("This is no address.", address), again=False) from error
+            raise Refused(not_understood("Invalid address.", address), again=False) from error
 
     def _run(self, ask: Ask[T]) -> T:
         async def asked(client: httpx.AsyncClient) -> T:

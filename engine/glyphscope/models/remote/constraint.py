@@ -38,7 +38,7 @@ def constraint_of(request: GenerateRequest, dialect: Dialect) -> Constraint:
         note = f"Constraint: the endpoint's own, as JSON Schema in response_format ({dialect.title})."
         return Constraint("schema", "response_format", _schema(dialect, request.schema), note)
     raise GrammarError(
-        f"This endpoint ({dialect.title}) takes no grammar, and this constraint is no JSON Schema.",
+        f"This endpoint ({dialect.title}) takes no grammar, and this constraint is not a JSON Schema.",
         hint="Use --notation json (strategy direct) or native, name its dialect (?dialect=…), or --constraint off.",
     )
 

@@ -39,7 +39,7 @@ def unreachable(error: httpx.HTTPError, address: Address, key: str) -> Refused:
                 ModelError(
                     f"The endpoint's certificate is not to be trusted: {words}",
                     where=str(address),
-                    hint="Mend the certificate, or name its authority in SSL_CERT_FILE.",
+                    hint="Fix the certificate, or name its authority in SSL_CERT_FILE.",
                 ),
                 again=False,
             )
@@ -47,7 +47,7 @@ def unreachable(error: httpx.HTTPError, address: Address, key: str) -> Refused:
             said = f"The endpoint cannot be reached: {words}."
         case httpx.RemoteProtocolError() | httpx.ReadError() | httpx.WriteError():
             said = f"The endpoint closed the connection instead of answering: {words}."
-            hint = "Its own log may tell why."
+            hint = "See the server's log."
         case _:
             said = f"The request could not be sent: {words}."
     return Refused(ModelError(said, where=str(address), hint=hint), again=True)
@@ -91,7 +91,7 @@ def refusal(
         )
     else:
         error = ModelError(
-            f"The endpoint failed ({status}).{told}", where=where, hint="Its own log may tell why."
+            f"The endpoint failed ({status}).{told}", where=where, hint="See the server's log."
         )
     return Refused(error, again=again, wait=wait)
 

@@ -123,7 +123,7 @@ def _entries(reply: Reply, address: Address) -> list[dict[str, Any]]:
         what = (
             "The endpoint sent a web page for its list of models."
             if page
-            else "Its list of models is no JSON."
+            else "Its list of models is not JSON."
         )
         raise not_understood(what, address, reply.body) from None
     listed = document.get("data", document.get("models")) if isinstance(document, dict) else document

@@ -44,7 +44,7 @@ def checked(key: str, where: str) -> str:
         raise ModelError(
             "The key is empty, or has characters that no key has.",
             where=where,
-            hint="Copy it anew, without what stands around it.",
+            hint="Copy it again, without the text around it.",
         )
     return key
 

@@ -62,7 +62,7 @@ class RemoteModel:
             exchange.close()
 
     def tokenize(self, text: str) -> list[int]:
-        raise ModelError("An endpoint does not tell a text's tokens.", where=self.info.path)
+        raise ModelError("An endpoint does not report a text's tokens.", where=self.info.path)
 
     def vocabulary(self) -> Vocabulary:
         """None: an endpoint does not tell it."""

@@ -102,7 +102,7 @@ class Teller:
         most = self._request.max_tokens
         if self._told > 2 * most + _MORE_STEPS or self._received > max(1 << 20, 256 * most):
             raise ModelError(
-                f"The endpoint goes on beyond the {most} tokens that it was asked for.",
+                f"The endpoint continues beyond the {most} tokens that it was asked for.",
                 where=str(self._address),
-                hint="Does it send its pieces again and again? Its own log may tell.",
+                hint="Does it send its pieces again and again? See the server's log.",
             )

@@ -53,14 +53,14 @@ def constraint_note(run: RecordedRun) -> str:
         return f"The strategy {request.strategy} asked for the call in parts: its grammars are those of whole calls."
     if request.relaxed:
         taken = ", ".join(f"{one.tool}:{one.pointer}" for one in request.relaxed)
-        return f"Relaxed in this run, so not in its grammars, and in its registry all the same: {taken}."
+        return f"Relaxed in this run, so in its registry but not in its grammars: {taken}."
     return ""
 
 
 def _constraint(run: RecordedRun, kind: ConstraintKind) -> str:
     if run.request.native == ENDPOINTS_OWN:
         raise GrammarError(
-            "The calls of this run were an endpoint's own, held by its tools' schemas: they have no grammar.",
+            "The calls of this run were an endpoint's own, constrained by its tools' schemas: they have no grammar.",
             hint="Export them as openai-tools or json-schema.",
         )
     request = msgspec.structs.replace(run.request, constraint=kind)

@@ -94,10 +94,10 @@ def judged_texts(request: RunRequest, events: Iterable[AnyEvent]) -> JudgedTexts
         if stage.kind == "tool":
             continue
         if stage.kind == "continuation":
-            left.append(f"{stage.name}: it goes on with a text that is judged already")
+            left.append(f"{stage.name}: it continues a text that is judged already")
             continue
         if stage.kind == "router":
-            left.append(f"{stage.name}: a router's choice is no call")
+            left.append(f"{stage.name}: a router's choice is not a call")
             continue
         if stage.kind in ("turn", "final") and request.native == "template":
             left.append(
@@ -109,7 +109,7 @@ def judged_texts(request: RunRequest, events: Iterable[AnyEvent]) -> JudgedTexts
             continue
         own = _own(stage)
         if own is None:
-            left.append(f"{stage.name}: it came to no end")
+            left.append(f"{stage.name}: it did not finish")
         else:
             texts.append(own)
         if request.native != "template":  # where a call is no text that can be judged by itself

@@ -19,7 +19,7 @@ class RecordedRun:
         first = self.events[0] if self.events else None
         if not isinstance(first, RunStarted):
             raise RecordError(
-                "The record does not hold the beginning of a run.", where=where, hint="Give the whole record."
+                "The record lacks the beginning of a run.", where=where, hint="Give the whole record."
             )
         self.started = first
 

@@ -184,7 +184,7 @@ class _Parser:
                 hint = "Write * between what is multiplied; 15 % of 230 is 15 / 100 * 230."
         elif before[1] == "%":
             hint = "% is the rest of a division; a percentage is 15 / 100."
-        return ToolError(f"{text[:40]!r} cannot stand at character {at + 1} of the expression.", hint=hint)
+        return ToolError(f"{text[:40]!r} cannot be at character {at + 1} of the expression.", hint=hint)
 
 
 def _tokens(text: str) -> list[_Token]:
@@ -195,7 +195,7 @@ def _tokens(text: str) -> list[_Token]:
         if match is None:
             at += len(text[at:]) - len(text[at:].lstrip())
             hint = "Leave currency signs, = and words out." if text[at] in "$€£=" else ""
-            raise ToolError(f"{text[at]!r} at character {at + 1} is no part of an expression.", hint=hint)
+            raise ToolError(f"{text[at]!r} at character {at + 1} is not part of an expression.", hint=hint)
         kind = match.lastgroup or ""
         found.append((kind, match[kind], match.start(kind)))
         at = match.end()

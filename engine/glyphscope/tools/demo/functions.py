@@ -54,7 +54,9 @@ def power(base: Number, exponent: Number) -> Number:
 
 
 def _too_large() -> ToolError:
-    return ToolError("A number in it is too large.", hint=f"At most {MAX_BITS * 3 // 10:,} digits are held.")
+    return ToolError(
+        "A number in it is too large.", hint=f"At most {MAX_BITS * 3 // 10:,} digits are supported."
+    )
 
 
 def _whole(name: str, value: Number) -> int:

@@ -75,4 +75,4 @@ def _check_address(argument: str, address: str) -> None:
     shown = address if len(address) <= 80 else f"{address[:77]}…"
     several = "," in address or ";" in address
     hint = "Write one address in to, others in cc." if several else "Write one such as ann@example.com."
-    raise ToolError(f'{argument}: "{shown}" is no e-mail address.', hint=hint)
+    raise ToolError(f'{argument}: "{shown}" is not an e-mail address.', hint=hint)

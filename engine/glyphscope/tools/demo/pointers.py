@@ -23,12 +23,10 @@ def steps_of(pointer: str) -> tuple[str, ...]:
             r"^\$?\.?|\.(?=\w)", lambda m: "/" if m[0] == "." and m.start() else "", pointer
         )
         raise ToolError(
-            f'"{_cut(pointer)}" is no path: a path begins with "/".', hint=f'Write "{_cut(better)}".'
+            f'"{_cut(pointer)}" is not a path: a path begins with "/".', hint=f'Write "{_cut(better)}".'
         )
     if re.search("~(?![01])", pointer):
-        raise ToolError(
-            f'In the path "{_cut(pointer)}" a ~ stands alone.', hint="Write ~0 for ~ and ~1 for /."
-        )
+        raise ToolError(f'In the path "{_cut(pointer)}" a ~ is alone.', hint="Write ~0 for ~ and ~1 for /.")
     steps = pointer_steps(pointer)
     if len(steps) > MAX_STEPS:
         raise ToolError(f"The path has {len(steps)} steps; at most {MAX_STEPS} are followed.")
@@ -63,7 +61,7 @@ def index(value: list[Any], step: str, before: Sequence[str]) -> int:
     """The place in a list that exists. Raises ToolError."""
     if not re.fullmatch("0|[1-9][0-9]{0,8}", step):
         raise ToolError(
-            f'{written(before)} is a list: "{_cut(step)}" is no place in it.',
+            f'{written(before)} is a list: "{_cut(step)}" is not a place in it.',
             hint="Places are counted 0, 1, 2 …",
         )
     if int(step) >= len(value):

@@ -194,7 +194,7 @@ def _read(full: Path, path: str) -> bytes:
     with os.fdopen(number, "rb") as file:
         known = os.fstat(number)
         if not stat.S_ISREG(known.st_mode):
-            raise ToolError(f"{_shown(path)} is no plain file.")
+            raise ToolError(f"{_shown(path)} is not a plain file.")
         if known.st_size > MAX_FILE_BYTES:
             raise ToolError(
                 f"{_shown(path)} has {known.st_size:,} bytes; at most {MAX_FILE_BYTES:,} are read."

@@ -113,7 +113,7 @@ class DemoTools:
         if known is None:
             # without the names that there are: the run may not allow them, and the model is told this
             return Outcome(
-                fault="unknown", message=f"Nobody carries out '{tool[:60]}': no demo tool has that name."
+                fault="unknown", message=f"No executor for '{tool[:60]}': no demo tool has that name."
             )
         if cancel.is_set():
             return Outcome(fault="cancelled", message="The call was cancelled before it began.")
@@ -178,7 +178,7 @@ class DemoTools:
             return _said(data.decode("utf-8"))
         except UnicodeDecodeError as error:
             raise ToolError(
-                f'"{path}" is no UTF-8 text: byte {error.start} is 0x{data[error.start]:02X}.',
+                f'"{path}" is not UTF-8 text: byte {error.start} is 0x{data[error.start]:02X}.',
                 hint="Read it with encoding base64.",
             ) from None
 
@@ -188,7 +188,7 @@ class DemoTools:
             data = given["content"].encode("utf-8")
         except UnicodeEncodeError as error:
             raise ToolError(
-                f"The content is no valid Unicode text: character {error.start + 1} is half of a pair.",
+                f"The content is not valid Unicode: character {error.start + 1} is half of a pair.",
                 hint="Leave the escape of a lone surrogate out.",
             ) from None
         size = self._scratch.write(path, data, mode)

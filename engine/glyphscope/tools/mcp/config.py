@@ -116,7 +116,7 @@ def command_server(words: Sequence[str], name: str = "") -> ServerConfig:
     entry: dict[str, Any] = {"command": words[0], "args": list(words[1:])}
     if re.match(r"https?://", words[0], re.IGNORECASE):
         if len(words) > 1:
-            raise ServerError("An address stands alone.", where=words[0])
+            raise ServerError("Give an address by itself.", where=words[0])
         entry = {"url": words[0]}
     reader = _Entry(name or _short_name(words), ())
     server = reader.read(entry)
@@ -185,7 +185,7 @@ def _entries(document: Any, where: str) -> tuple[Path, dict[str, Any]]:
             named = name if isinstance(name, str) and name else _guess(document)
             return (), {named: document}
     raise ServerError(
-        "This is no file of MCP servers.",
+        "Not an MCP configuration file.",
         where=where,
         hint='It has {"mcpServers": {"NAME": {"command": "…", "args": ["…"]}}}, or "url" in place of "command".',
     )

@@ -252,7 +252,7 @@ class Connection:
                 return reader.listing(why)
             tools = result.get("tools")
             if not isinstance(tools, list):
-                return reader.listing("The server's list of tools is no list.")
+                return reader.listing("The server's list of tools is not a list.")
             for number, entry in enumerate(tools):
                 if reader.is_full:
                     return reader.listing(
@@ -302,7 +302,9 @@ class Connection:
                 if error.code == CONNECTION_CLOSED and error.message == _ENDED_HERE:
                     self._lose("The connection to the server was lost.")
                 elif error.message == _SESSION_GONE and self._config.transport == "http":
-                    self._lose("The server no longer knows the session: it was started anew, or gave it up.")
+                    self._lose(
+                        "The server no longer knows the session: it was restarted, or it ended the session."
+                    )
             else:
                 call.replies.put(Answered(result))
 
@@ -333,9 +335,9 @@ class Connection:
             if self._refusals.last.startswith(("HTTP 401", "HTTP 403")):
                 hint = "It wants to know who asks: write what it expects into `headers`, for example Authorization."
         elif self._guard.first_rambling:
-            hint = f"It prints what is no message on its standard output, first: {self._guard.first_rambling}"
+            hint = f"It prints other text than messages on its standard output, first: {self._guard.first_rambling}"
         elif self._stderr.text:
-            hint = "Its own last words tell why."
+            hint = "See its last lines of output."
         return ServerError(
             self._log.hide(message), where=self._config.identity, hint=hint, log=self._stderr.text
         )

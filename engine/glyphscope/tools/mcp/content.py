@@ -23,7 +23,7 @@ def read_result(result: dict[str, Any], schema: OutputSchema | None) -> Outcome:
         )
     items = result.get("content", [])
     if not isinstance(items, list):
-        return Outcome(fault="protocol", message="The answer's `content` is no list.", structured=None)
+        return Outcome(fault="protocol", message="The result's `content` is not a list.", structured=None)
     content = tuple(map(_read, items))
     structured = result.get("structuredContent")
     if result.get("isError") is True:

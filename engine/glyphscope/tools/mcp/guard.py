@@ -69,7 +69,7 @@ class Guard:
         if not line.whole:
             return self._too_long(line)
         if not line.data.lstrip().startswith(b"{"):
-            return self._no_message(line, "it is no JSON object")
+            return self._no_message(line, "it is not a JSON object")
         try:
             envelope = msgspec.json.decode(line.data, type=_Envelope)
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:

@@ -54,7 +54,7 @@ class ListReader:
     def take(self, entry: Any) -> None:
         self._count += 1
         if not isinstance(entry, dict):
-            self._tell(f"tool {self._count}", "It is no object.")
+            self._tell(f"tool {self._count}", "Not an object.")
             return
         name = entry.get("name")
         if not isinstance(name, str) or not name:
@@ -68,7 +68,7 @@ class ListReader:
         description = entry.get("description") or entry.get("title") or ""
         parameters = entry.get("inputSchema")
         if not isinstance(parameters, dict):
-            self._tell(name, "Its inputSchema is no JSON Schema of type object.")
+            self._tell(name, "Its inputSchema is not a JSON Schema of type object.")
             return
         execution = entry.get("execution")
         if isinstance(execution, dict) and execution.get("taskSupport") == "required":

@@ -124,12 +124,14 @@ def _not_started(config: ServerConfig, error: OSError | ValueError) -> ServerErr
     if isinstance(error, FileNotFoundError):
         if config.cwd and not os.path.isdir(config.cwd):
             return ServerError(
-                "The server's folder does not exist.", where=config.cwd, hint="Mend its `cwd`."
+                "The server's working directory does not exist.", where=config.cwd, hint="Fix its `cwd`."
             )
         reason = "there is no such command"
         hint = "Install it, or give its whole path: only what is on the PATH is found by its name."
     elif isinstance(error, NotADirectoryError) and config.cwd:
-        return ServerError("The server's folder is no folder.", where=config.cwd, hint="Mend its `cwd`.")
+        return ServerError(
+            "The server's working directory is not a directory.", where=config.cwd, hint="Fix its `cwd`."
+        )
     elif isinstance(error, PermissionError):
         reason, hint = "it may not be executed", "Is it a program? Then make it executable (chmod +x)."
     return ServerError(f"The server does not start: {reason}.", where=config.identity, hint=hint)

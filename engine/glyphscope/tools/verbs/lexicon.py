@@ -63,7 +63,7 @@ def find(verb: str) -> Verb:
         return found
     if bases := [known.base for known, _ in readings(word)]:
         raise ToolError(
-            f"{word} is no base form.", hint=f"It is a form of {' and '.join(bases)}: write {bases[0]}."
+            f"{word} is not a base form.", hint=f"It is a form of {' and '.join(bases)}: write {bases[0]}."
         )
     raise unknown(word)
 
@@ -135,7 +135,5 @@ def _regular(base: str, doubling: frozenset[str], spanish: Spanish | None) -> Ve
 def _word(text: str) -> str:
     word = text.strip().lower()
     if len(word) > MAX_WORD:
-        raise ToolError(
-            f'"{word[:MAX_WORD]}…" is no verb: it is too long.', hint="Write one word, such as go."
-        )
+        raise ToolError(f'"{word[:MAX_WORD]}…" is not a verb: too long.', hint="Write one word, such as go.")
     return word.removeprefix("to ").strip()

@@ -19,7 +19,7 @@ _ALL = (
         others.one_role_after_the_other,
     ),
     Transform(
-        "calls-in-tags", "message", "The assistant's calls stand in <tool_call> tags.", others.calls_in_tags
+        "calls-in-tags", "message", "The assistant's calls are in <tool_call> tags.", others.calls_in_tags
     ),
     Transform(
         "content-tags", "response", "<tool_call>…</tool_call> becomes the call in it.", responses.content_tags
@@ -58,7 +58,7 @@ _ALL = (
         "Optional arguments that are blank strings are left out.",
         responses.blank_values,
     ),
-    Transform("plain-results", "result", "Results are told without their envelope.", others.plain_results),
+    Transform("plain-results", "result", "Results are sent without their envelope.", others.plain_results),
 )
 
 TRANSFORMS: dict[str, Transform] = {transform.name: transform for transform in _ALL}
