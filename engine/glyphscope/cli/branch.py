@@ -101,7 +101,7 @@ def branch(
     name = model or started.request.model or started.model.path
     if name.startswith(RECORDED):
         raise InputError(
-            "A record cannot go on from what it does not hold.",
+            "A record cannot continue from tokens that it does not have.",
             where=name,
             hint="Name the model that wrote it with --model.",
         )
