@@ -12,7 +12,7 @@ from glyphscope.evals.matrix.plan import Plan
 from glyphscope.evals.suites.suite import Scenario
 from glyphscope.visible import visible
 from glyphscope_gui.shared.language import tr
-from glyphscope_gui.shared.plain_text import plain_tip
+from glyphscope_gui.shared.plain_text import plain_data, plain_tip
 from glyphscope_gui.shared.table_model import NO_INDEX, Index
 
 MARGINS = (6, 0, 0, 0)
@@ -50,6 +50,7 @@ class ScenariosModel(QAbstractListModel):
     def rowCount(self, parent: Index = NO_INDEX) -> int:
         return 0 if parent.isValid() else len(self.rows)
 
+    @plain_data
     def data(self, index: Index, role: int = Qt.ItemDataRole.DisplayRole) -> Any:
         row = self.rows[index.row()]
         prompt = visible(row.scenario.prompt[:TIP])

@@ -11,7 +11,7 @@ from glyphscope.events import Message
 from glyphscope.prompting.message_list import result_problem
 from glyphscope.visible import visible
 from glyphscope_gui.shared.language import tr
-from glyphscope_gui.shared.plain_text import plain_tip
+from glyphscope_gui.shared.plain_text import plain_data, plain_tip
 
 NO_INDEX = QModelIndex()
 ROLE_ROLE, TOKENS_ROLE, PROBLEM_ROLE = range(Qt.ItemDataRole.UserRole, Qt.ItemDataRole.UserRole + 3)
@@ -68,6 +68,7 @@ class MessagesModel(QAbstractListModel):
     def rowCount(self, parent: QModelIndex | QPersistentModelIndex = NO_INDEX) -> int:
         return 0 if parent.isValid() else len(self._rows)
 
+    @plain_data
     def data(
         self, index: QModelIndex | QPersistentModelIndex, role: int = Qt.ItemDataRole.DisplayRole
     ) -> Any:
