@@ -125,3 +125,16 @@ def test_what_happened_between_two_texts_is_not_told_or_reaches_the_terminal_as_
 )
 def test_an_ending_is_told_as_another(reason, valid, words):
     assert words in shown(stage("turn", "Turn 1"), token("Hi"), ended(reason, valid))
+
+
+def test_the_time_spent_waiting_for_a_person_is_told_apart_from_the_tools_time():
+    text = shown(
+        stage("turn", "Turn 1", kind="turn"),
+        stage("tool", "search", kind="tool", t=1.0),
+        ApprovalNeeded(call="1", tool="search", arguments={}, source="demo", t=1.0),
+        ApprovalGiven(call="1", action="allow", arguments={}, t=62.0),
+        ToolResult(call="1", tool="search", source="demo", ok=True, bytes=5, ms=3, t=62.1),
+        ended("answered", True),
+    )
+    assert "5 bytes in 3 ms" in text and "waited 61.0 s for you" in text
+    assert "(61000 ms of it waiting for you)" in text

@@ -5,7 +5,7 @@ import threading
 import msgspec
 import pytest
 
-from glyphscope.calling import Decision, run
+from glyphscope.calling import Decision, fold, fold_events, run
 from glyphscope.errors import ContextOverflow
 from glyphscope.events import (
     Aborted,
@@ -13,6 +13,8 @@ from glyphscope.events import (
     CallReady,
     FinalAnswer,
     LimitReached,
+    QuestionAnswered,
+    QuestionAsked,
     RunFailed,
     RunFinished,
     StageFinished,
@@ -105,6 +107,31 @@ def test_the_time_in_which_a_person_is_asked_does_not_count(clock):
 
     events = talk(SEARCH, "Done.", host=Slow(box()), approvals=(), max_seconds=100)
     assert ended(events) == ("answered", True)
+
+
+def test_the_time_of_a_call_is_the_tools_own_and_waiting_for_a_person_is_counted_apart(clock):
+    class Slow(Person):
+        def decide(self, needed):
+            clock.seconds += 61
+            return ALLOW
+
+    def slow(query):
+        clock.seconds += 0.25
+
+    events = talk(SEARCH, "Done.", host=Slow(box(search=slow)), approvals=())
+    (result,) = of(ToolResult, events)
+    (finished,) = [e for e in of(StageFinished, events) if e.stage == "tool"]
+    assert result.ms == finished.ms == 250
+    state = fold_events(events)
+    assert [stage.waited for stage in state.stages] == [0, 61, 0] and state.waited == 61
+    assert state.finished.total_ms == 61_250
+
+
+def test_the_wait_for_an_answer_to_a_question_is_counted_apart():
+    asked = fold_events([QuestionAsked(question="Which?", t=1.0)])
+    assert asked.waited == 0 and asked.present.asked == 1.0
+    fold(asked, QuestionAnswered(answer="x", t=31.0))
+    assert asked.waited == 30 and asked.present.asked is None
 
 
 def test_the_time_is_limited_while_the_model_writes(clock):

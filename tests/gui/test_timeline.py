@@ -18,6 +18,7 @@ from glyphscope.events import (
     ToolContent,
     ToolProgressed,
     ToolResult,
+    ToolStarted,
     TransformActed,
 )
 from glyphscope.models import ScriptedModel
@@ -25,7 +26,7 @@ from glyphscope.registry import default_registry
 from glyphscope_gui.playground.notes_view import NotesView
 from glyphscope_gui.playground.timeline import tells
 from glyphscope_gui.playground.timeline_budgets import budgets
-from glyphscope_gui.playground.timeline_model import WORDS, TimelineModel
+from glyphscope_gui.playground.timeline_model import TIME, WORDS, TimelineModel
 from glyphscope_gui.playground.timeline_notes import LONGEST, claim_words, notes_of
 from glyphscope_gui.playground.timeline_rows import MOST_ROWS
 from glyphscope_gui.runs.field_table_model import FieldTableModel
@@ -97,6 +98,24 @@ def test_a_batch_resets_the_table_or_tells_rows_that_stood_still(qapp):
     model.apply(state, 1.1)
     assert resets == []
     assert changed == [(10, 11)]
+
+
+def test_the_time_that_a_person_takes_is_shown_in_the_row_of_the_approval_and_nowhere_else(qapp):
+    made = Maker(loop_request())
+    made.enter("turn", "Turn 1", "turn", 1).text(GOOD).done()
+    made.enter("tool", "search", "tool", 1).add(NEEDED)
+    made._t += 61
+    made.add(ApprovalGiven(call="call-1", action="allow", arguments=NEEDED.arguments))
+    made.add(ToolStarted(call="call-1", tool="search", source="demo", arguments={}))
+    model, state = model_of(tuple(made.events), over=False)
+    titles = [model.row(n).title for n in range(model.rowCount())]
+    stage, approval = (model.row(titles.index(title)) for title in ("search", "Approval"))
+    assert stage.ms.used == pytest.approx(200) and approval.ms.used == pytest.approx(61_100)
+    assert model.index(titles.index("Approval"), TIME).data() == "61.1 s"
+    assert "no limit" in model.index(titles.index("Approval"), TIME).data(Qt.ItemDataRole.ToolTipRole)
+    assert any("waited 61.1 s" in block.text for block in notes_of(approval.events))
+    (time,) = [each for each in budgets(state, made.events[-1].t) if each.name == "max_seconds"]
+    assert time.used == pytest.approx(made.events[-1].t - 61.1)
 
 
 def test_a_figure_is_shown_without_its_budget(qapp):

@@ -8,10 +8,12 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Literal, TypeAlias
 
 from glyphscope.calling.prepared import PreparedRequest, prepare
-from glyphscope.errors import RegistryError
+from glyphscope.errors import GlyphscopeError, RegistryError
 from glyphscope.events import (
     Aborted,
     AnyEvent,
+    ApprovalGiven,
+    ApprovalNeeded,
     CallReady,
     ConstraintReady,
     FieldChanged,
@@ -20,6 +22,8 @@ from glyphscope.events import (
     FinalAnswer,
     PromptEvaluated,
     PromptRendered,
+    QuestionAnswered,
+    QuestionAsked,
     RunFailed,
     RunFinished,
     RunStarted,
@@ -100,7 +104,8 @@ class StageState:
     `segments` are in order and do not overlap; none where the whole text is one call. `written` has the calls that the
     text writes by their index, of which there always is 0: `fields` and `tool` are that one's, `violations` are those
     of all. `calls` are the valid ones of its text, of which `call` is the last. `outline` is what the strategy told in
-    this stage that is no text's: routing, repairs, approvals, results, limits.
+    this stage that is no text's: routing, repairs, approvals, results, limits. `waited` are the seconds in which the
+    stage waited for a person: no limit of time counts them. `asked` is when it was asked what is still unanswered.
     """
 
     name: str = ""
@@ -123,6 +128,8 @@ class StageState:
     calls: list[CallReady] = field(default_factory=list)
     finished: StageFinished | None = None
     outline: list[AnyEvent] = field(default_factory=list)
+    waited: float = 0.0
+    asked: float | None = None
     _pieces: list[str] = field(default_factory=list)
 
     @property
@@ -188,12 +195,14 @@ class RunState:
 
     @property
     def registry(self) -> ToolRegistry | None:
-        """What constrains and validates the run's calls: its tools without what is relaxed; None as above."""
+        """What constrains and validates the run's calls: its tools without what is relaxed or may not be used in a
+        loop. None as above.
+        """
         if self.whole_registry is None or self.prepared is None:
             return None
         try:
             return self.prepared.enforced
-        except RegistryError:
+        except GlyphscopeError:
             return None
 
     @property
@@ -247,6 +256,11 @@ class RunState:
     @property
     def forced(self) -> int:
         return self.present.forced
+
+    @property
+    def waited(self) -> float:
+        """Seconds in which the run waited for a person."""
+        return sum(stage.waited for stage in self.stages)
 
     @property
     def outcome(self) -> Outcome:
@@ -356,6 +370,13 @@ def _fold_stage(state: RunState, stage: StageState, event: AnyEvent) -> None:
             stage.call_at(event.call_index).ready = event
         case StageFinished():
             stage.finished = event
+        case ApprovalNeeded() | QuestionAsked():
+            stage.asked = event.t
+            stage.outline.append(event)
+        case ApprovalGiven() | QuestionAnswered():
+            stage.waited += 0.0 if stage.asked is None else max(event.t - stage.asked, 0.0)
+            stage.asked = None
+            stage.outline.append(event)
         case _:
             stage.outline.append(event)
 

@@ -8,7 +8,9 @@ from typing import Any
 
 import msgspec
 
+from glyphscope.calling.loop.transforms import chain_of
 from glyphscope.calling.relaxing import enforced_registry
+from glyphscope.calling.tool_access import visible_registry
 from glyphscope.events import RunRequest
 from glyphscope.registry import ToolRegistry, parse_document
 
@@ -22,7 +24,13 @@ class PreparedRequest:
 
     @cached_property
     def enforced(self) -> ToolRegistry:
-        """What constrains and validates the calls (`enforced_registry`). Raises RegistryError."""
+        """What constrains and validates the calls: in a loop the tools that it may use, as its transforms change them.
+
+        Raises RegistryError; GlyphscopeError for an unknown transform.
+        """
+        if self.request.strategy == "loop":
+            visible = visible_registry(self.request.loop, self.registry)
+            return chain_of(self.request, visible)[1].registry
         return enforced_registry(self.request, self.registry)
 
     def changed(self, **fields: Any) -> PreparedRequest:

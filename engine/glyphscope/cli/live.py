@@ -18,6 +18,8 @@ from glyphscope.events import ConstraintReady, EndReason, Narrowed, RunFinished
 from glyphscope.notation import write_call
 from glyphscope.visible import visible
 
+SHORTEST_WAIT = 0.1
+"""Seconds for a person's answer that are worth a word: a rule or a pipe answers faster."""
 MOST_CALLS = 50
 """Calls of one answer that are told one by one."""
 _ENDINGS: dict[EndReason, str] = {
@@ -73,6 +75,8 @@ def _stage(stage: StageState, *, titled: bool, told_later: bool) -> list[Rendera
     for event in stage.outline:
         if event.t > first:
             parts += lines(event)
+    if stage.waited >= SHORTEST_WAIT:
+        parts.append(Text(f"waited {stage.waited:.1f} s for you, which no limit counts", style="dim"))
     if titled and (finished := stage.finished) is not None and finished.tokens:
         parts.append(
             Text(
@@ -230,7 +234,7 @@ def _ending(state: RunState) -> list[RenderableType]:
     told.append(
         Text(
             f"{finished.tokens} tokens ({of_these}), prompt {finished.prompt_ms:.0f} ms, "
-            f"first token after {finished.first_token_ms:.0f} ms, all {finished.total_ms:.0f} ms",
+            f"first token after {finished.first_token_ms:.0f} ms, all {finished.total_ms:.0f} ms{_waited(state)}",
             style="dim",
         )
     )
@@ -241,6 +245,11 @@ def _reasoned(state: RunState) -> str:
     """How many tokens of all stages are reasoning."""
     count = sum(reasoning_tokens(stage) for stage in state.stages)
     return f"{count} of reasoning, " if count else ""
+
+
+def _waited(state: RunState) -> str:
+    """How much of all the time was spent waiting for a person."""
+    return f" ({state.waited * 1000:.0f} ms of it waiting for you)" if state.waited >= SHORTEST_WAIT else ""
 
 
 def _begun(state: RunState) -> str:

@@ -75,7 +75,8 @@ class ToolResult(RunEvent, frozen=True, kw_only=True, tag="tool_result"):
 
     `fault` tells the tool's own error (`tool`: the model is told, and may do better) from one of the protocol, a time
     out, a stop, a refusal, and a guardrail. `told` is the text the model gets, exactly; `bytes` is the size of the
-    answer before it was cut. `schema_problems` is where `structured` breaks the tool's own output schema.
+    answer before it was cut. `schema_problems` is where `structured` breaks the tool's own output schema. `ms` is the
+    call's time; the time until a person approved it lies between `ApprovalNeeded` and `ApprovalGiven`.
     """
 
     call: str

@@ -81,7 +81,7 @@ class StagePresenter(QObject):
             view.question.ask(asked.about)
             first: QWidget = view.question.edit
         else:
-            registry = self._runs.state.registry
+            registry = self._runs.state.whole_registry  # calls run by the tools' own names
             tool = registry.get(asked.about.tool) if registry is not None else None
             closed = registry is None or registry.unknown_arguments == "refuse"
             view.approval.ask(asked.about, tool, closed=closed)

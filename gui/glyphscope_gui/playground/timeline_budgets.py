@@ -41,7 +41,10 @@ class Budget:
 def budgets(
     state: RunState, now: float, fired: Mapping[str, LimitReached] | None = None
 ) -> tuple[Budget, ...]:
-    """Those that hold for this run's strategy, and those that fired; `now` in seconds since it started."""
+    """Those that hold for this run's strategy, and those that fired; `now` in seconds since it started.
+
+    The time in which a person was asked is no limit's.
+    """
     fired = fired or {}
     if state.started is None:
         return ()
@@ -54,7 +57,7 @@ def budgets(
         for name, title, used, most in (
             ("max_turns", tr("Turns"), turns, limits.max_turns),
             ("max_total_tokens", tr("Tokens"), tokens, limits.max_total_tokens),
-            ("max_seconds", tr("Time"), now, limits.max_seconds),
+            ("max_seconds", tr("Time"), max(now - state.waited, 0.0), limits.max_seconds),
         ):
             found.append(Budget(name, title, used, most, name in fired))
     if request.repair.attempts:

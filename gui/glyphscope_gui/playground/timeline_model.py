@@ -9,6 +9,7 @@ from PySide6.QtCore import QObject, Qt
 from glyphscope.calling import RunState
 from glyphscope.events import LimitReached, RunRequest
 from glyphscope_gui.playground.timeline_rows import Spent, StageRows, TimelineRow
+from glyphscope_gui.playground.timeline_words import duration_words
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.plain_text import plain_data, plain_tip
 from glyphscope_gui.shared.table_model import NO_INDEX, Index, TableModel
@@ -121,6 +122,8 @@ class TimelineModel(TableModel):
         if spent is None or spent.used is None:
             return ""
         amount = spent_words(spent.used, column)
+        if row.tip and row.events:
+            return f"{amount}\n{row.tip}"
         if spent.most:
             amount = tr("{used} of {most}", used=amount, most=spent_words(spent.most, column))
         return tr("{amount} bytes", amount=amount) if column == BYTES else amount
@@ -159,5 +162,5 @@ def spent_words(used: float | None, column: int) -> str:
     if used is None:
         return ""
     if column == TIME:
-        return tr("{ms:.0f} ms", ms=used) if used < 1000 else tr("{seconds:.1f} s", seconds=used / 1000)
+        return duration_words(used)
     return count(round(used))

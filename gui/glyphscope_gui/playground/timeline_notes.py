@@ -32,6 +32,7 @@ from glyphscope_gui.calls.call_texts import LONGEST, claim_words, cut, json_text
 from glyphscope_gui.playground.timeline_words import (
     CONTENT_WORDS,
     approval_words,
+    duration_words,
     progress_words,
     repair_words,
 )
@@ -64,8 +65,18 @@ class Block:
 
 
 def notes_of(events: tuple[AnyEvent, ...]) -> list[Block]:
-    """The blocks of a row's events, in order."""
-    return [block for event in events for block in _notes(event)]
+    """The blocks of a row's events, in order; after an answer of a person how long the run waited for it."""
+    blocks: list[Block] = []
+    asked: float | None = None
+    for event in events:
+        blocks += _notes(event)
+        if isinstance(event, ApprovalNeeded | QuestionAsked):
+            asked = event.t
+        elif isinstance(event, ApprovalGiven | QuestionAnswered) and asked is not None:
+            waited = duration_words((event.t - asked) * 1000)
+            blocks.append(Block("words", tr("The run waited {time} for it; no limit counts this.", time=waited)))
+            asked = None
+    return blocks
 
 
 def _notes(event: AnyEvent) -> Iterator[Block]:

@@ -147,7 +147,8 @@ class StageRows:
             args = self._request.loop.max_tool_args_bytes if self._request and self._looped else None
             row.bytes = Spent(self._bytes, args if stage.call is not None or not over else None)
         done = stage.finished
-        ms = done.ms if done is not None and done.ms else max(now - stage.began, 0.0) * 1000
+        passed = max(now - stage.began - stage.waited, 0.0) * 1000
+        ms = done.ms if done is not None and done.ms else passed
         row.ms = Spent(ms, self._request.loop.max_seconds * 1000 if self._request and self._looped else None)
 
     def _fill_prompt(self, row: TimelineRow, stage: StageState) -> None:
@@ -247,7 +248,13 @@ class StageRows:
         if row is None:
             self._new(tr("Approval"), approval_words(event), mark, event)
         else:
-            row.words, row.mark, row.events = approval_words(event), mark, (*row.events, event)
+            row.words, row.mark = approval_words(event), mark
+            self._answer(row, event)
+
+    def _answer(self, row: TimelineRow, event: ApprovalGiven | QuestionAnswered) -> None:
+        """A person's answer in the row of what was asked, which shows how long the run waited for it."""
+        row.ms = Spent(max(event.t - row.events[0].t, 0.0) * 1000)
+        row.events, row.tip = (*row.events, event), tr("The time is spent waiting for you: no limit counts it.")
 
     def _tool(self, event: ToolStarted | ToolProgressed | ToolResult) -> None:
         key = f"tool {event.call}"
@@ -270,7 +277,7 @@ class StageRows:
     def _answered(self, event: QuestionAnswered) -> None:
         row = self._waiting or self._new(tr("Question"), "", "waits", event)
         if row.events[-1] is not event:
-            row.events = (*row.events, event)
+            self._answer(row, event)
         self._waiting = None
         asked = f"{row.words} " if row.words else ""
         answer = tr("nobody answered") if event.answer is None else f"“{event.answer}”"

@@ -181,6 +181,11 @@ def approval_words(event: ApprovalGiven) -> str:
     return f"{done}{_SCOPES[event.scope]}{edited}{reason}"
 
 
+def duration_words(ms: float) -> str:
+    """`840 ms`, `12.4 s`."""
+    return tr("{ms:.0f} ms", ms=ms) if ms < 1000 else tr("{seconds:.1f} s", seconds=ms / 1000)
+
+
 def allowed_words(event: ToolStarted) -> str:
     return tr("{tool} is carried out by {source}", tool=event.tool, source=event.source)
 

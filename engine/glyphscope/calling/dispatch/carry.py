@@ -74,11 +74,11 @@ def carry_out(
     ends the run: the strategy is to return `Ending("cancelled", False)`. Raises what a source raises by a mistake of
     ours.
     """
-    emitter = context.emitter
+    emitter, spent = context.emitter, context.spent
     yield emitter.enter(STAGE, call.tool, "tool", turn)
-    began = emitter.now
+    began, waited = emitter.now, spent.waited
     carried = yield from _carried(context, call)
-    ms = (emitter.now - began) * 1000
+    ms = (emitter.now - began - (spent.waited - waited)) * 1000  # the tool's time, without the person's
     result = _told(call, source_name(context, call.tool), carried, ms)
     if retell is not None:
         told, acted = retell(result.told)
@@ -172,9 +172,8 @@ def _approval(
         )
         needed = context.emitter.stamp(needed)
         yield needed
-        asked = context.emitter.now
         decision = context.host.decide(needed)
-        context.spent.waited += context.emitter.now - asked
+        context.spent.waited += context.emitter.now - needed.t
         context.permissions.keep(decision, call.tool, name, identity)
         given = _given(call, decision)
     given = context.emitter.stamp(given)

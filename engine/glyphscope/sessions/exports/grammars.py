@@ -13,14 +13,12 @@ import msgspec
 
 from glyphscope.calling.constraints import call_constraint, call_options
 from glyphscope.calling.loop.guards import calls_per_turn
-from glyphscope.calling.loop.transforms import chain_of
-from glyphscope.calling.tool_access import visible_registry
 from glyphscope.errors import GrammarError
 from glyphscope.events import ConstraintKind
 from glyphscope.grammar import GrammarOptions
 from glyphscope.grammar.builder.json_schema import call_schema
 from glyphscope.notation.native import ENDPOINTS_OWN
-from glyphscope.registry import ToolRegistry, to_openai
+from glyphscope.registry import to_openai
 from glyphscope.sessions.exports.recorded_run import RecordedRun
 
 
@@ -36,12 +34,12 @@ def lark(run: RecordedRun) -> str:
 
 def json_schema(run: RecordedRun) -> str:
     """The run's calls as one JSON Schema, whatever notation they were written in. Raises GrammarError."""
-    return _indented(call_schema(_registry(run), run.request.shape, GrammarOptions()))
+    return _indented(call_schema(run.enforced, run.request.shape, GrammarOptions()))
 
 
 def openai_tools(run: RecordedRun) -> str:
     """The `tools` of a chat completion request."""
-    return _indented(to_openai(run.registry if run.request.strategy != "loop" else _registry(run)))
+    return _indented(to_openai(run.registry if run.request.strategy != "loop" else run.enforced))
 
 
 def constraint_note(run: RecordedRun) -> str:
@@ -64,7 +62,7 @@ def _constraint(run: RecordedRun, kind: ConstraintKind) -> str:
             hint="Export them as openai-tools or json-schema.",
         )
     request = msgspec.structs.replace(run.request, constraint=kind)
-    return call_constraint(request, _registry(run), _options(run)).text
+    return call_constraint(request, run.enforced, _options(run)).text
 
 
 def _options(run: RecordedRun) -> GrammarOptions | None:
@@ -79,13 +77,6 @@ def _options(run: RecordedRun) -> GrammarOptions | None:
     if words:
         return GrammarOptions(words=True, most_calls=most)
     return GrammarOptions(free_text=request.free_text, most_calls=most)
-
-
-def _registry(run: RecordedRun) -> ToolRegistry:
-    """What held the calls: a branch may relax some of it, a conversation masks tools, its transforms change them."""
-    if run.request.strategy != "loop":
-        return run.enforced
-    return chain_of(run.request, visible_registry(run.request.loop, run.registry))[1].registry
 
 
 def _indented(value: Any) -> str:

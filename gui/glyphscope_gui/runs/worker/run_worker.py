@@ -4,21 +4,21 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 from threading import Event
 
-import msgspec
 from PySide6.QtCore import QObject, QThread, Signal, Slot
 
 from glyphscope.calling import CONTINUATION, PreparedRequest, prepare, run
 from glyphscope.calling.continuation import continue_aborted
 from glyphscope.calling.failures import failed
 from glyphscope.calling.host import Decision
+from glyphscope.calling.instructions import instructions
 from glyphscope.calling.own_tokens import same_model
 from glyphscope.calling.prepared import request_of
 from glyphscope.errors import GlyphscopeError
 from glyphscope.events import NOTATIONS, AnyEvent, CallReady, RunRequest, RunStarted, Token
 from glyphscope.notation import call_sizes, sum_of
-from glyphscope.prompting import render_messages
 from glyphscope_gui.runs.worker.interaction import Sources, WindowHost
 from glyphscope_gui.runs.worker.jobs import (
     Answer,
@@ -217,12 +217,9 @@ class RunWorker(QObject):
             sizes = sum_of(call_sizes(call.tool, call.arguments, request.shape, count) for call in calls)
             if count is None:
                 return Measured(job, sizes, calls=len(calls))
-            registry = prepare(prepared).registry
-            instructions = {}
-            for notation in NOTATIONS:
-                rendered = render_messages(msgspec.structs.replace(request, notation=notation), registry)
-                system = "\n".join(m.content for m in rendered.messages if m.role == "system")
-                instructions[notation] = count(system)
+            ready = replace(prepare(prepared), request=request)
+            texts = {notation: instructions(ready, notation, calls[-1].tool) for notation in NOTATIONS}
+            costs = {notation: count(text) for notation, text in texts.items() if text is not None}
         except GlyphscopeError:  # the run itself was well; only its sizes are not known
             return None
-        return Measured(job, sizes, instructions, len(calls))
+        return Measured(job, sizes, costs, len(calls))
