@@ -13,9 +13,10 @@ from glyphscope.calling import (
     prepared,
     run,
 )
+from glyphscope.calling.instructions import instructions
 from glyphscope.calling.request import first_prompt
 from glyphscope.errors import RegistryError
-from glyphscope.events import Relaxed, RunRequest
+from glyphscope.events import LoopSettings, PromptRendered, Relaxed, RunRequest
 from glyphscope.models import ScriptedModel
 from glyphscope.registry import default_registry
 
@@ -93,3 +94,32 @@ def test_a_state_parses_the_registry_of_a_record_once(parsed):
     assert state.registry is state.whole_registry is not None and state.registry is state.registry
     assert len(parsed) == 1
     assert isinstance(state.prepared, PreparedRequest) and state.prepared.request is state.started.request
+
+
+def test_a_loop_is_described_by_the_tools_that_it_may_use():
+    looped = request(strategy="loop", loop=LoopSettings(allow=("search",)))
+    events = list(run(looped, ScriptedModel(turns=(GOOD, "Done."))))
+    state = fold_events(events)
+    assert [tool.name for tool in state.registry.allowed] == ["search"]
+    assert len(state.whole_registry.allowed) > 1
+    (prompt, *_) = (event for event in events if isinstance(event, PromptRendered))
+    asked = instructions(state.prepared, "glyph", "search")
+    assert asked in prompt.text and "browse" not in asked
+    assert "browse" not in instructions(state.prepared, "json", "search") != asked
+
+
+@pytest.mark.parametrize("strategy", ["direct", "two-stage", "route-execute", "loop"])
+def test_the_instructions_of_a_run_are_those_of_its_prompt(strategy):
+    turns = (GOOD, "Done.")
+    if strategy == "two-stage":
+        turns = ("search", '{query="x"}')
+    elif strategy == "route-execute":
+        turns = ('{"choice":"call_tool","tool":"search","question":null}', GOOD)
+    events = list(run(request(strategy=strategy), ScriptedModel(turns=turns)))
+    prompts = [event.text for event in events if isinstance(event, PromptRendered)]
+    asked = instructions(fold_events(events).prepared or prepare(request(strategy=strategy)), "glyph", "search")
+    assert any(asked in text for text in prompts)
+
+
+def test_a_models_own_notation_has_no_instructions_of_ours():
+    assert instructions(prepare(request(native="hermes")), "json", "search") is None

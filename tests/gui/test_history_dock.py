@@ -4,16 +4,18 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 
+import msgspec
 import pytest
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QPixmap
 
 from glyphscope.errors import StorageError
-from glyphscope.events import Aborted, ModelInfo, RunFinished, RunRequest, RunStarted, ToolKnown
+from glyphscope.events import Aborted, ModelInfo, RunFailed, RunFinished, RunRequest, RunStarted, ToolKnown
 from glyphscope.sessions import History
+from glyphscope.sessions.history import kin_of
 from glyphscope_gui.history import dock as history_dock
 from glyphscope_gui.history.dock import HistoryDock
-from glyphscope_gui.history.model import outcome_status, outcome_words, when
+from glyphscope_gui.history.model import facts, outcome_status, outcome_words, when
 from glyphscope_gui.history.presenter import HistoryPresenter
 
 
@@ -196,3 +198,21 @@ def test_a_run_that_is_kept_is_not_listed_or_opens_as_another(context, qtbot):
     assert context.runs.state.started.request.prompt == "Prompt 1"
     dock.notified.emit("a note")
     assert context.status.notes == ["a note"]
+
+
+@pytest.mark.parametrize(
+    ("native", "notation", "words"),
+    [
+        ("", "glyph", "GLYPH"),
+        ("", "json", "JSON"),
+        ("auto", "json", "Native"),
+        ("template", "json", "Native"),
+        ("hermes", "json", "Native (hermes)"),
+    ],
+)
+def test_a_run_is_listed_with_the_notation_that_was_asked_for_also_where_it_failed(native, notation, words):
+    started, *_ = run(1, "x")
+    request = RunRequest(prompt="x", registry={}, native=native, notation=notation)
+    failed = RunFailed(code="PROMPT_FAILED", message="This model's template has no place for tools.")
+    row = kin_of([msgspec.structs.replace(started, request=request), failed]).row
+    assert facts(row).split(" · ")[-1] == f"{words}, mask"

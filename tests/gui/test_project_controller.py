@@ -227,3 +227,15 @@ def test_a_file_lets_calls_run_that_nobody_here_allowed(make, tmp_path, qtbot):
         controller.open(path)
     assert dropped.args == [1]
     assert controller.options.approvals == (deny,)
+
+
+def test_choosing_the_model_that_is_in_use_changes_nothing_in_the_project(make, monkeypatch, tmp_path):
+    monkeypatch.setattr("glyphscope.models.opening.embedded_path", lambda: tmp_path / "small.gguf")
+    controller, opened = make(), []
+    controller.modelChosen.connect(opened.append)
+    for name in (controller.model, str(tmp_path / "small.gguf")):
+        controller.choose_model(name)
+        assert not controller.is_dirty and controller.options.model == ""
+    assert opened == ["embedded", "embedded"]
+    controller.choose_model("other.gguf")
+    assert controller.is_dirty and controller.model == "other.gguf"

@@ -5,11 +5,12 @@ from __future__ import annotations
 import threading
 import time
 
+import msgspec
 import pytest
 
 from glyphscope.calling import prepare, run
 from glyphscope.errors import ModelError
-from glyphscope.events import RunFailed, RunRequest, RunStarted, Sampling, Token
+from glyphscope.events import LoopSettings, RunFailed, RunRequest, RunStarted, Sampling, Token
 from glyphscope.models import ScriptedModel, Vocabulary
 from glyphscope.registry import default_registry
 from glyphscope_gui.runs.model_queries import priced_prompt_of, vocabulary_of
@@ -37,6 +38,19 @@ class Slow(ScriptedModel):
         for item in super().generate(wanted):
             time.sleep(self.seconds)
             yield item
+
+
+class Counted(ScriptedModel):
+    """As a model that runs here, whose tokenizer counts sizes; remembers what it counted."""
+
+    def __init__(self, *turns):
+        super().__init__(turns=turns)
+        self.info = msgspec.structs.replace(self.info, kind="llama.cpp", path="s")
+        self.counted = []
+
+    def count_tokens(self, text):
+        self.counted.append(text)
+        return super().count_tokens(text)
 
 
 @pytest.fixture
@@ -383,6 +397,17 @@ def test_a_prepared_run_has_its_registry_in_the_state_from_the_beginning(qtbot, 
     finish(qtbot, controller, lambda: controller.run(prepared))
     assert registries == [prepared.registry] and controller.state.whole_registry is prepared.registry
     assert controller.state.outcome == "valid"
+
+
+def test_the_instructions_of_a_loop_are_counted_with_the_tools_that_it_may_use(qtbot, make):
+    looped = request(strategy="loop", loop=LoopSettings(allow=("search",)))
+    model = Counted(GOOD, "Done.")
+    controller, measured = make(model), []
+    controller.measured.connect(measured.append)
+    finish(qtbot, controller, lambda: controller.run(looped))
+    for tokens, text in zip(measured[0].instructions.values(), model.counted[-2:], strict=True):
+        assert "search" in text and "browse" not in text and tokens == ScriptedModel().count_tokens(text)
+    assert measured[0].instructions["glyph"] < controller.state.stages[0].prompt.tokens
 
 
 def test_a_run_aside_takes_a_request_with_an_invalid_registry_and_fails_as_a_run(qtbot, make):

@@ -24,6 +24,11 @@ def embedded_path() -> Path | None:
     return next(files, None)
 
 
+def model_name_of(path: str) -> str:
+    """The name that a model of that path is asked for by: `embedded` for the embedded one, wherever it is installed."""
+    return EMBEDDED if path and path == str(embedded_path()) else path
+
+
 def require_installed(name: str) -> None:
     """Raises ModelError where what opens a model of that name is not installed: nothing was begun then."""
     if name.startswith(SCRIPTED):

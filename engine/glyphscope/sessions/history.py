@@ -18,16 +18,20 @@ from glyphscope.events import (
     CallReady,
     RunFailed,
     RunFinished,
+    RunRequest,
     RunStarted,
     Token,
     ToolKnown,
     decode_event,
 )
 from glyphscope.events.encoding import whole_text
+from glyphscope.notation.native import native_format
 from glyphscope.sessions.files import folder_lock, move_aside, now, storage_error
 from glyphscope.sessions.records import encode_record, parse_record
 
 VERSION = 2
+NATIVE = "native"
+"""The notation of a run in the model's own form."""
 LONGEST_ANSWER = 2000
 """Characters of an answer that are kept beside the record, to be shown where many runs are."""
 LARGEST_FAMILY = 500
@@ -79,6 +83,7 @@ SELECT {_COLUMNS}, answer, record FROM runs WHERE id IN (SELECT id FROM family) 
 class HistoryRow(NamedTuple):
     """A run in the list. `outcome`: valid, invalid, aborted CODE, failed CODE, unfinished, or why it ended.
 
+    `notation`: glyph, json, native, or native with the name of a known form: `native hermes`.
     `name` and `note` are the user's; `parent` is the run that it branches off.
     """
 
@@ -375,7 +380,7 @@ def kin_of(events: Sequence[AnyEvent]) -> Kin:
         time=started.time or now(),
         title=" ".join(request.prompt.split())[:200],
         model=started.model.name,
-        notation=request.notation,
+        notation=_notation(request),
         shape=request.shape,
         constraint=request.constraint,
         outcome=outcome,
@@ -385,3 +390,11 @@ def kin_of(events: Sequence[AnyEvent]) -> Kin:
         parent=request.branch_of.run if request.branch_of is not None else "",
     )
     return Kin(row, started, answer[:LONGEST_ANSWER])
+
+
+def _notation(request: RunRequest) -> str:
+    """A model's own notation is written in JSON or not at all, as where a run failed before it was known."""
+    if not request.native:
+        return request.notation
+    named = native_format(request.native) is not None
+    return f"{NATIVE} {request.native}" if named else NATIVE

@@ -16,7 +16,7 @@ ROW_ROLE = Qt.ItemDataRole.UserRole + 1
 
 _Index = QModelIndex | QPersistentModelIndex
 
-_NOTATIONS = {"glyph": "GLYPH", "json": "JSON"}
+_NOTATIONS = {"glyph": "GLYPH", "json": "JSON", "native": tr("Native")}
 _CONSTRAINTS = {
     "off": tr("no constraint"),
     "mask": tr("mask"),
@@ -95,12 +95,17 @@ def outcome_words(outcome: str) -> str:
     return f"{words.get(kind, kind)}: {code}" if code else words.get(kind, kind)
 
 
+def notation_words(notation: str) -> str:
+    """`GLYPH`, `Native (hermes)`."""
+    kind, _, form = notation.partition(" ")
+    words = _NOTATIONS.get(kind, kind)
+    return f"{words} ({form})" if form else words
+
+
 def facts(row: HistoryRow) -> str:
     """Tool, tokens and the way of writing in a line."""
     tokens = tr("%n token(s)", "", row.tokens)
-    notation = (
-        f"{_NOTATIONS.get(row.notation, row.notation)}, {_CONSTRAINTS.get(row.constraint, row.constraint)}"
-    )
+    notation = f"{notation_words(row.notation)}, {_CONSTRAINTS.get(row.constraint, row.constraint)}"
     branch = tr("branch") if row.parent else ""
     return " · ".join(part for part in (branch, row.tool, tokens, notation) if part)
 

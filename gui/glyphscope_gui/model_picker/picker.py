@@ -12,6 +12,7 @@ from PySide6.QtWidgets import QFileDialog, QMenu, QSizePolicy, QToolButton, QWid
 
 from glyphscope.models import FoundModel, find_models
 from glyphscope.models.finding import EMBEDDED_SOURCE, FOLDER
+from glyphscope.models.opening import model_name_of
 from glyphscope.models.remote import is_address
 from glyphscope_gui.model_picker.endpoint_dialog import EndpointDialog
 from glyphscope_gui.project.settings_store import SettingsStore
@@ -121,7 +122,7 @@ class ModelPicker(QToolButton):
         recent = [model for model in self._settings.value.recent_models if model != self._path][:MAX_RECENT]
         self._add_group(tr("Recent"), [_Entry(model, *model_name(model), tip=model) for model in recent])
         known = {self._path, *recent}
-        found = [_entry(model) for model in self._found or () if model.path not in known]
+        found = [entry for entry in map(_entry, self._found or ()) if entry.model not in known]
         self._add_group(tr("Found on this computer"), found)
         if self._found is None:
             self._add_title(tr("Looking for models…"))
@@ -237,9 +238,8 @@ def _entry(model: FoundModel) -> _Entry:
     tip = f"{model.path}\n{_SOURCES.get(model.source, model.source)}, {_size(model.bytes)}"
     if model.problem:
         tip += f"\n{model.problem}"
-    return _Entry(
-        model.path, model.name or guess.name, model.quantisation or guess.quantisation, tip, not model.problem
-    )
+    name, quantisation = model.name or guess.name, model.quantisation or guess.quantisation
+    return _Entry(model_name_of(model.path), name, quantisation, tip, not model.problem)
 
 
 def _size(count: int) -> str:

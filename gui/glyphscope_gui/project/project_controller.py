@@ -15,7 +15,7 @@ from PySide6.QtCore import QObject, QTimer, Signal
 from glyphscope.calling import PreparedRequest
 from glyphscope.errors import GlyphscopeError, StorageError
 from glyphscope.events import RunRequest, under_constraint
-from glyphscope.models.opening import EMBEDDED
+from glyphscope.models.opening import EMBEDDED, model_name_of
 from glyphscope.registry import parse_document
 from glyphscope.sessions import ChangedOnDisk, Journal, Project, StoredProject, load_project, save_project
 from glyphscope.sessions.journal import Leftover
@@ -98,11 +98,14 @@ class ProjectController(QObject):
         return self._options.model or self._settings.value.model or EMBEDDED
 
     def choose_model(self, name: str) -> None:
-        """Use it from now on, here and in new projects."""
+        """Use it from now on, here and in new projects. The one that is used already changes nothing in the project."""
+        name = model_name_of(name)
+        other = name != self.model
         self._settings.replace(
             msgspec.structs.replace(self._settings.value.with_recent_model(name), model=name)
         )
-        self.set_options(model=name)
+        if other:
+            self.set_options(model=name)
         self.modelChosen.emit(name)
 
     def next_request(self) -> PreparedRequest:
