@@ -117,7 +117,9 @@ def test_the_instructions_of_a_run_are_those_of_its_prompt(strategy):
         turns = ('{"choice":"call_tool","tool":"search","question":null}', GOOD)
     events = list(run(request(strategy=strategy), ScriptedModel(turns=turns)))
     prompts = [event.text for event in events if isinstance(event, PromptRendered)]
-    asked = instructions(fold_events(events).prepared or prepare(request(strategy=strategy)), "glyph", "search")
+    asked = instructions(
+        fold_events(events).prepared or prepare(request(strategy=strategy)), "glyph", "search"
+    )
     assert any(asked in text for text in prompts)
 
 

@@ -190,6 +190,28 @@ def test_a_prompt_longer_than_the_context_is_not_told_or_not_to_be_seen(qtbot, m
 
 
 @pytest.mark.slow
+def test_a_run_that_does_not_start_is_an_error_above_the_last_run_with_its_fix(qtbot, make):
+    page = make()
+    finish(qtbot, page)
+    rows, text = page.view.tokens_model.rowCount(), page.view.stream.toPlainText()
+    page.context.project.set_options(native="auto")
+    with qtbot.waitSignal(page.context.runs.notStarted):
+        page.run()
+    notice = page.view.notice
+    assert notice.isVisible() and notice.property("error") and notice.sign.isVisible()
+    assert "no place for tools" in notice.label.text() and "Use the notation" in notice.label.text()
+    assert (page.view.tokens_model.rowCount(), page.view.stream.toPlainText()) == (rows, text) != (0, "")
+    assert page.context.runs.state.call is not None and page.context.actions.replay.isEnabled()
+    history = page.context.services.history
+    qtbot.waitUntil(lambda: {row.outcome for row in history.rows()} == {"valid", "failed PROMPT_FAILED"})
+    assert {row.notation for row in history.rows()} == {"glyph", "native"}
+    assert notice.action.text() == "Use GLYPH"
+    qtbot.mouseClick(notice.action, Qt.MouseButton.LeftButton)
+    assert page.context.project.options.native == "" and not notice.isVisible()
+    assert finish(qtbot, page).call is not None
+
+
+@pytest.mark.slow
 def test_a_model_without_a_chat_template_is_not_told(qtbot, make):
     page = make(Plain(CALL))
     assert finish(qtbot, page).call is not None

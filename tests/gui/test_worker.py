@@ -158,6 +158,31 @@ def test_a_model_that_cannot_be_opened_is_not_told_or_ends_the_worker(qtbot, mak
     assert controller.state.failed is not None
 
 
+def test_a_run_that_does_not_start_leaves_the_run_that_is_shown(qtbot, make):
+    controller, began = make(ScriptedModel(GOOD)), []
+    finish(qtbot, controller, lambda: controller.run(request()))
+    shown, events = controller.state, list(controller.events)
+    controller.began.connect(began.append)
+    with qtbot.waitSignal(controller.notStarted) as told:
+        controller.run(request(native="auto"))
+    assert "no place for tools" in told.args[0].failed.message
+    assert isinstance(told.args[0].events[0], RunStarted), "it can be kept in the history"
+    assert controller.state is shown and controller.events == events and not began
+    assert controller.phase is Phase.IDLE
+    finish(qtbot, controller, lambda: controller.run(request(prompt="again")))
+    assert controller.state is began[0] and controller.state.started.request.prompt == "again"
+
+
+def test_a_run_that_is_stopped_before_it_starts_leaves_the_run_that_is_shown(qtbot, make):
+    controller = make(ScriptedModel(GOOD))
+    finish(qtbot, controller, lambda: controller.run(request()))
+    shown = controller.state
+    with qtbot.waitSignal(controller.notStarted) as told:
+        controller.run(request())
+        controller.stop()
+    assert told.args[0].failed is None and controller.state is shown
+
+
 def test_a_mistake_of_ours_ends_the_worker_or_is_told_as_the_users(qtbot, make):
     controller = make(ScriptedModel(GOOD))
     with qtbot.waitSignal(controller.crashed) as crashed:

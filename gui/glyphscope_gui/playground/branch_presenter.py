@@ -101,6 +101,7 @@ class BranchPresenter(QObject):
     def _connect_runs(self) -> None:
         runs = self._runs
         runs.phaseChanged.connect(lambda _phase: self._show_why_not())
+        runs.notStarted.connect(self._not_started)
         runs.modelTold.connect(self._model_changed)
 
     def _connect_branches(self) -> None:
@@ -318,6 +319,10 @@ class BranchPresenter(QObject):
         if self._select is not None:
             token, self._select = self._select, None
             self._page.tokens.choose(min(token, self._page.tokens_model.rowCount() - 1))
+
+    def _not_started(self, _told: object) -> None:
+        """The run that is shown stays, and with it its token."""
+        self._select = None
 
     def _forget(self) -> None:
         """What was told of another run."""

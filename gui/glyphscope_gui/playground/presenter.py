@@ -10,6 +10,7 @@ from PySide6.QtWidgets import QWidget
 
 from glyphscope.calling import RunState
 from glyphscope.errors import GlyphscopeError
+from glyphscope.events import RunFailed, RunStarted
 from glyphscope_gui.context import AppContext, Page
 from glyphscope_gui.playground.branch_presenter import BranchPresenter
 from glyphscope_gui.playground.conversation_presenter import ConversationPresenter
@@ -20,7 +21,7 @@ from glyphscope_gui.playground.rules_presenter import RulesPresenter
 from glyphscope_gui.playground.run_page import RunPage
 from glyphscope_gui.playground.stage_presenter import StagePresenter
 from glyphscope_gui.runs.recorder import FIRST_RUN, bundled_run, bundled_runs
-from glyphscope_gui.runs.run_controller import Applied, Phase, Saving
+from glyphscope_gui.runs.run_controller import Applied, NotStarted, Phase, Saving
 from glyphscope_gui.runs.token_place import TokenPlace
 from glyphscope_gui.runs.worker.jobs import ModelStatus
 from glyphscope_gui.shared.language import tr
@@ -38,6 +39,7 @@ class PlaygroundPresenter(Page):
         super().__init__(context)
         self._runs = context.runs
         self._first_model = True
+        self._phase = Phase.IDLE
         self.view = self.widget = RunPage(context.project.prompt)
         self.evidence = EvidenceDock()
         self.stages = StagePresenter(context, self.view, self.evidence)
@@ -85,6 +87,15 @@ class PlaygroundPresenter(Page):
         self.stages.apply(applied)
         self.context.rules.apply(applied)
         self.branches.apply(applied)
+        if isinstance(failed := applied.events[-1], RunFailed) and applied.kind != "continuation":
+            self._show_failure(failed, applied.state.started)
+
+    def not_started(self, told: NotStarted) -> None:
+        """The run that is shown stays; why there is no other one is told above it."""
+        self.context.recorder.keep(told.events)
+        if (failed := told.failed) is not None:
+            started = told.events[0]
+            self._show_failure(failed, started if isinstance(started, RunStarted) else None)
 
     def finish(self, applied: Applied) -> None:
         self.view.finish(applied)
@@ -108,6 +119,7 @@ class PlaygroundPresenter(Page):
         runs.began.connect(self.begin)
         runs.applied.connect(self.apply)
         runs.ended.connect(self.finish)
+        runs.notStarted.connect(self.not_started)
         runs.measured.connect(self.evidence.show_sizes)
         runs.saved.connect(self._show_saving)
         runs.modelTold.connect(self._model_changed)
@@ -175,11 +187,27 @@ class PlaygroundPresenter(Page):
         self.rules.show_token(index)
         self.branches.show_token(index)
 
+    def _show_failure(self, failed: RunFailed, started: RunStarted | None) -> None:
+        """With the fix, where one press is one."""
+        words = " ".join(part for part in (failed.message, failed.hint) if part)
+        fix: tuple[str, Callable[[], None] | None] = ("", None)
+        if started is not None and started.request.native and failed.code in ("PROMPT_FAILED", "BAD_REQUEST"):
+            fix = (tr("Use GLYPH"), self._use_glyph)
+        elif started is None and failed.code == "MODEL_FAILED":
+            fix = (tr("Get a model…"), self.context.actions.get_model.trigger)
+        self.view.notice.tell(words, *fix, error=True)
+
+    def _use_glyph(self) -> None:
+        self.context.project.set_options(native="", notation="glyph")
+
     def _show_saving(self, saving: Saving) -> None:
         self.view.show_saving(saving)
         self.evidence.add_saving(saving)
 
     def _show_phase(self, phase: Phase) -> None:
+        if self._phase is Phase.IDLE and phase is not Phase.IDLE and not self._runs.is_aside:
+            self.view.notice.hide()  # what the last start failed of
+        self._phase = phase
         actions, recorded = self.context.actions, phase is Phase.IDLE and bool(self._runs.events)
         actions.replay.setEnabled(recorded)
         actions.save_record.setEnabled(recorded)
@@ -205,4 +233,4 @@ class PlaygroundPresenter(Page):
             )
         else:
             again = tr("Play a recorded run") if recordings else ""
-            self.view.notice.tell(status.message, again, self.play_bundled, get)
+            self.view.notice.tell(status.message, again, self.play_bundled, get, error=True)

@@ -12,7 +12,6 @@ from glyphscope.events import (
     Aborted,
     AnyEvent,
     PromptRendered,
-    RunFailed,
     RunStarted,
     SegmentClosed,
     SegmentOpened,
@@ -126,8 +125,6 @@ class RunPage(QWidget):
                     self._started(event)
                 case PromptRendered(note=note) if note:
                     self.notice.tell(note)
-                case RunFailed():
-                    self.notice.tell(" ".join(part for part in (event.message, event.hint) if part))
         self.timeline.apply(applied)
         if self._row is None and not self.timeline.isHidden():
             self._show_current_row()

@@ -74,7 +74,9 @@ def notes_of(events: tuple[AnyEvent, ...]) -> list[Block]:
             asked = event.t
         elif isinstance(event, ApprovalGiven | QuestionAnswered) and asked is not None:
             waited = duration_words((event.t - asked) * 1000)
-            blocks.append(Block("words", tr("The run waited {time} for it; no limit counts this.", time=waited)))
+            blocks.append(
+                Block("words", tr("The run waited {time} for it; no limit counts this.", time=waited))
+            )
             asked = None
     return blocks
 

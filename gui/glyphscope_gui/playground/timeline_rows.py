@@ -254,7 +254,10 @@ class StageRows:
     def _answer(self, row: TimelineRow, event: ApprovalGiven | QuestionAnswered) -> None:
         """A person's answer in the row of what was asked, which shows how long the run waited for it."""
         row.ms = Spent(max(event.t - row.events[0].t, 0.0) * 1000)
-        row.events, row.tip = (*row.events, event), tr("The time is spent waiting for you: no limit counts it.")
+        row.events, row.tip = (
+            (*row.events, event),
+            tr("The time is spent waiting for you: no limit counts it."),
+        )
 
     def _tool(self, event: ToolStarted | ToolProgressed | ToolResult) -> None:
         key = f"tool {event.call}"

@@ -11,7 +11,19 @@ from PySide6.QtCore import QObject, Qt, QThread, Signal
 
 from glyphscope.calling import PreparedRequest, RunState, fold, fold_events
 from glyphscope.calling.host import Decision
-from glyphscope.events import AnyEvent, RunEvent, RunRequest
+from glyphscope.events import (
+    AnyEvent,
+    CandidatesFound,
+    PromptEvaluated,
+    PromptRendered,
+    RunEvent,
+    RunFailed,
+    RunFinished,
+    RunRequest,
+    RunStarted,
+    StageStarted,
+    TransformActed,
+)
 from glyphscope_gui.runs.model_queries import ModelQueries
 from glyphscope_gui.runs.token_place import TokenPlace
 from glyphscope_gui.runs.worker.interaction import Sources
@@ -31,6 +43,12 @@ from glyphscope_gui.runs.worker.model_keeper import Open
 from glyphscope_gui.runs.worker.run_worker import RunWorker
 
 Kind: TypeAlias = Literal["run", "replay", "continuation"]
+
+
+_BEFORE = (
+    RunStarted, StageStarted, CandidatesFound, TransformActed, PromptRendered, RunFailed, RunFinished
+)  # fmt: skip
+"""What a run tells before the model has done anything for it, and what ends it there."""
 
 
 class Phase(Enum):
@@ -57,6 +75,18 @@ class Applied:
 
 
 @dataclass(frozen=True)
+class NotStarted:
+    """A run that ended before the model was at work: `events` are all it told; `failed` is None where it was stopped."""
+
+    events: tuple[AnyEvent, ...]
+
+    @property
+    def failed(self) -> RunFailed | None:
+        last = self.events[-1] if self.events else None
+        return last if isinstance(last, RunFailed) else None
+
+
+@dataclass(frozen=True)
 class Aside:
     """What a run aside told; `ended` with its last word, and `stopped` where somebody wanted the model for himself."""
 
@@ -75,6 +105,13 @@ class Saving:
     whole: int
 
 
+def _begins(event: AnyEvent) -> bool:
+    """Whether the model is at work by then, and not only asked for."""
+    if isinstance(event, PromptEvaluated):
+        return event.total > 0  # else an endpoint is waited for
+    return not isinstance(event, _BEFORE)
+
+
 def _kind_of(job: Job | None) -> Kind:
     if isinstance(job, ContinueJob):
         return "continuation"
@@ -83,6 +120,9 @@ def _kind_of(job: Job | None) -> Kind:
 
 class RunController(QObject):
     """Owns the worker and its thread. Every signal carries a frozen value, in the window's thread.
+
+    A run that is shown stays until the model is at work for the next one: `notStarted` carries a NotStarted in place of
+    all other signals where it does not come so far.
 
     `began` a fresh RunState, `applied` an Applied, `ended` an Applied of all events (also of a run that was stopped
     before its end), `measured` a Measured, `saved` a Saving, `modelTold` a ModelStatus, `phaseChanged` a Phase,
@@ -101,6 +141,7 @@ class RunController(QObject):
     crashed = Signal(object)
     asked = Signal(object)
     aside = Signal(object)
+    notStarted = Signal(object)
     _wanted = Signal(object)
     _openWanted = Signal(object)
     _closeWanted = Signal()
@@ -115,6 +156,9 @@ class RunController(QObject):
         self._next_id = 1
         self._waiting: Callable[[], None] | None = None
         self._said: list[AnyEvent] = []
+        self._pending: list[AnyEvent] | None = (
+            None  # of a run that has not begun yet, while another one is shown
+        )
         self._asked: Asked | None = None
         self._closed = False
         self._mailbox = Mailbox(self)
@@ -251,14 +295,19 @@ class RunController(QObject):
         self._job = job
         if not self.is_aside:
             self._said = []
-            if not isinstance(job, ContinueJob):
-                given = job.request if isinstance(job, RunJob) else None
-                prepared = given if isinstance(given, PreparedRequest) else None
-                self.state, self.events = RunState(prepared=prepared), []
-                self.began.emit(self.state)
+            if isinstance(job, RunJob) and any(map(_begins, self.events)):
+                self._pending = []
+            elif not isinstance(job, ContinueJob):
+                self._begin(job)
         self._mailbox.open_for(job.id)
         self._set_phase(Phase.STEPPING if job.stepping else Phase.RUNNING)
         self._wanted.emit(job)
+
+    def _begin(self, job: Job) -> None:
+        given = job.request if isinstance(job, RunJob) else None
+        prepared = given if isinstance(given, PreparedRequest) else None
+        self.state, self.events, self._pending = RunState(prepared=prepared), [], None
+        self.began.emit(self.state)
 
     def _set_phase(self, phase: Phase) -> None:
         if phase is not self.phase:
@@ -283,6 +332,12 @@ class RunController(QObject):
         if self.is_aside and self._job is not None:
             self.aside.emit(Aside(self._job.id, events))
             return
+        if self._pending is not None and self._job is not None:
+            self._pending.extend(events)
+            if not any(map(_begins, events)):
+                return
+            events = tuple(self._pending)
+            self._begin(self._job)
         kind = _kind_of(self._job)
         if kind == "continuation":
             self._said.extend(events)
@@ -317,6 +372,12 @@ class RunController(QObject):
         self._set_phase(Phase.IDLE)
         if ended.error is not None:
             self.crashed.emit(ended.error)
+        if self._pending is not None:
+            told, self._pending = NotStarted(tuple(self._pending)), None
+            self.notStarted.emit(told)
+            if waiting is not None:
+                waiting()
+            return
         events = tuple(self._said if kind == "continuation" else self.events)
         at = job.at if isinstance(job, ReplayJob) and events == job.events else None
         self.ended.emit(Applied(self.state, events, kind, at))

@@ -19,6 +19,9 @@ class NoticeBanner(QFrame):
         self.label = QLabel(self)
         self.label.setWordWrap(True)
         self.label.setTextFormat(Qt.TextFormat.PlainText)
+        self.sign = QLabel("✕", self)
+        self.sign.setProperty("role", "verdict-impossible")
+        self.sign.setAccessibleName(tr("Error"))
         self.label.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
         self.action = QPushButton(self)
         self.action.setProperty("role", "link")
@@ -34,6 +37,7 @@ class NoticeBanner(QFrame):
         row = QHBoxLayout(self)
         row.setContentsMargins(12, 8, 10, 8)
         row.setSpacing(10)
+        row.addWidget(self.sign)
         row.addWidget(self.label, 1)
         row.addWidget(self.action)
         row.addWidget(self.other)
@@ -46,10 +50,17 @@ class NoticeBanner(QFrame):
         action: str = "",
         then: Callable[[], None] | None = None,
         other: tuple[str, Callable[[], None]] | None = None,
+        *,
+        error: bool = False,
     ) -> None:
-        """With one or two things that can be done about it."""
+        """With one or two things that can be done about it; an error looks like one."""
         self.label.setText(words)
-        self.setAccessibleName(words)
+        self.setAccessibleName(tr("Error: {words}", words=words) if error else words)
+        self.sign.setVisible(error)
+        if self.property("error") is not error:
+            self.setProperty("error", error)
+            self.style().unpolish(self)
+            self.style().polish(self)
         self.action.setText(action)
         self.action.setVisible(bool(action))
         self._then = then

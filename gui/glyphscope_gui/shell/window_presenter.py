@@ -13,7 +13,7 @@ from glyphscope_gui.context import AppContext
 from glyphscope_gui.project.first_project import first_project
 from glyphscope_gui.run_settings.header import Header
 from glyphscope_gui.runs.outcome_text import figures, model_words, outcome_words
-from glyphscope_gui.runs.run_controller import Applied, Phase
+from glyphscope_gui.runs.run_controller import Applied, NotStarted, Phase
 from glyphscope_gui.runs.worker.jobs import ModelStatus
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shell.navigation import Navigation
@@ -66,6 +66,7 @@ class WindowPresenter(QObject):
         runs = self._runs
         runs.applied.connect(self._applied)
         runs.ended.connect(self._ended)
+        runs.notStarted.connect(self._show_not_started)
         runs.modelTold.connect(self._show_model)
         runs.phaseChanged.connect(self._show_phase)
         runs.crashed.connect(self._context.show_error)
@@ -125,6 +126,15 @@ class WindowPresenter(QObject):
 
     def _ended(self, applied: Applied) -> None:
         self._status.set_note(outcome_words(applied.state))
+        self._show_figures()
+
+    def _show_not_started(self, told: NotStarted) -> None:
+        failed = told.failed
+        self._status.set_note(
+            tr("Stopped before it started")
+            if failed is None
+            else tr("The run did not start: {message}", message=failed.message)
+        )
         self._show_figures()
 
     def _show_model(self, status: ModelStatus) -> None:

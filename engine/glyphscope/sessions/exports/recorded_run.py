@@ -40,7 +40,7 @@ class RecordedRun:
 
     @property
     def enforced(self) -> ToolRegistry:
-        """What validated the run's calls: its tools without what was relaxed or not to be used. Raises as `prepared`."""
+        """What validated the run's calls: its tools without what was relaxed or masked. As `prepared`, it raises."""
         return self.prepared.enforced
 
     @property
