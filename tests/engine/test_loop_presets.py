@@ -6,7 +6,7 @@ import msgspec
 import pytest
 
 from glyphscope.calling.loop.presets import compose, loop_preset, loop_presets
-from glyphscope.calling.loop.transforms import TRANSFORMS, transforms
+from glyphscope.calling.transforms import TRANSFORMS, transforms
 from glyphscope.errors import GlyphscopeError
 from glyphscope.events import LoopSettings
 

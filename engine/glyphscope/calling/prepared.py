@@ -8,9 +8,9 @@ from typing import Any
 
 import msgspec
 
-from glyphscope.calling.loop.transforms import chain_of
 from glyphscope.calling.relaxing import enforced_registry
 from glyphscope.calling.tool_access import visible_registry
+from glyphscope.calling.transforms import chain_of
 from glyphscope.events import RunRequest
 from glyphscope.registry import ToolRegistry, parse_document
 

@@ -37,6 +37,7 @@ from glyphscope_gui.playground.timeline_words import (
     approval_words,
     candidate_words,
     count_words,
+    duration_words,
     extracted_words,
     limit_words,
     mask_words,
@@ -253,7 +254,8 @@ class StageRows:
 
     def _answer(self, row: TimelineRow, event: ApprovalGiven | QuestionAnswered) -> None:
         """A person's answer in the row of what was asked, which shows how long the run waited for it."""
-        row.ms = Spent(max(event.t - row.events[0].t, 0.0) * 1000)
+        waited = max(event.t - row.events[0].t, 0.0) * 1000
+        row.ms, row.aside = Spent(waited), tr("waited {time}", time=duration_words(waited))
         row.events, row.tip = (
             (*row.events, event),
             tr("The time is spent waiting for you: no limit counts it."),

@@ -10,7 +10,7 @@ from PySide6.QtWidgets import QHBoxLayout, QLabel, QMenu, QPushButton, QVBoxLayo
 
 from glyphscope.calling.loop.guards import calls_per_turn
 from glyphscope.calling.loop.presets import compose, loop_presets
-from glyphscope.calling.loop.transforms import TRANSFORMS
+from glyphscope.calling.transforms import TRANSFORMS
 from glyphscope.events import LoopSettings
 from glyphscope_gui.run_settings.strategy_texts import words, words_of
 from glyphscope_gui.shared.language import tr

@@ -76,7 +76,7 @@ class Applied:
 
 @dataclass(frozen=True)
 class NotStarted:
-    """A run that ended before the model was at work: `events` are all it told; `failed` is None where it was stopped."""
+    """A run that ended before the model was at work: `events` are all of it; `failed` is None where it was stopped."""
 
     events: tuple[AnyEvent, ...]
 

@@ -1,1 +1,1 @@
-"""The tool loop: a conversation of calls and results, its guardrails, presets and transforms."""
+"""The tool loop: a conversation of calls and results, its guardrails and presets."""

@@ -12,7 +12,7 @@ from dataclasses import replace
 import msgspec
 
 from glyphscope.calling.dispatch.envelope import disarmed
-from glyphscope.calling.loop.transforms import Chain
+from glyphscope.calling.transforms import Chain
 from glyphscope.events import CallReady, Message, RunRequest, ToolCall, TransformActed, Violation
 from glyphscope.prompting import Part, RenderedMessages, render_messages, strategy_preset
 from glyphscope.registry import ToolRegistry

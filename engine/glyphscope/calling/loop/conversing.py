@@ -13,9 +13,9 @@ from glyphscope.calling.context import Context, Ending
 from glyphscope.calling.dispatch.carry import carry_out
 from glyphscope.calling.loop.conversation import EMPTY_NOTE, Conversation, fault_note
 from glyphscope.calling.loop.guards import Guards, calls_per_turn
-from glyphscope.calling.loop.transforms import chain_of
 from glyphscope.calling.loop.turn import FoundCall, Plan, Said, take_turn
 from glyphscope.calling.tool_access import check_names, visible_registry, without_tools
+from glyphscope.calling.transforms import chain_of
 from glyphscope.errors import ContextOverflow, GlyphscopeError
 from glyphscope.events import AnyEvent, CallReady, FinalAnswer, LimitReached, Violation
 

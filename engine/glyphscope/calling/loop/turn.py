@@ -17,8 +17,8 @@ from glyphscope.calling.context import Context
 from glyphscope.calling.decode import Decoding, Generated, Validator
 from glyphscope.calling.loop.conversation import Conversation
 from glyphscope.calling.loop.guards import Guards
-from glyphscope.calling.loop.transforms import Chain
 from glyphscope.calling.request import generate_request, priced_prompt, sent, special_tokens
+from glyphscope.calling.transforms import Chain
 from glyphscope.calling.turns import form_validator, native_form
 from glyphscope.events import AnyEvent, RunRequest, StageKind, StopOn, Violation
 from glyphscope.grammar import GrammarOptions

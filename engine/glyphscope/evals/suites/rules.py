@@ -11,8 +11,8 @@ from collections.abc import Iterator
 from typing import Any
 
 from glyphscope.calling.loop.presets import loop_presets
-from glyphscope.calling.loop.transforms import TRANSFORMS
 from glyphscope.calling.sampling import stop_mistake
+from glyphscope.calling.transforms import TRANSFORMS
 from glyphscope.evals.suites.registries import KnownTools
 from glyphscope.evals.suites.structure import Found, member_mistakes, member_names, no_such
 from glyphscope.evals.suites.suite import (

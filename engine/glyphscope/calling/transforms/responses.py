@@ -6,7 +6,7 @@ import json
 import re
 from typing import Any
 
-from glyphscope.calling.loop.transforms.documents import (
+from glyphscope.calling.transforms.documents import (
     ARGUMENTS,
     NAMES,
     key_of,
@@ -14,7 +14,7 @@ from glyphscope.calling.loop.transforms.documents import (
     rewritten,
     written,
 )
-from glyphscope.calling.loop.transforms.kinds import Changed, Form
+from glyphscope.calling.transforms.kinds import Changed, Form
 
 _TAGS = re.compile(r"<(tool_call|function_call|tool|call)>(.*?)(?:</\1>|\Z)", re.DOTALL)
 _FENCES = re.compile(r"```[A-Za-z_]*[ \t]*\r?\n(.*?)(?:\r?\n)?(?:```|\Z)", re.DOTALL)

@@ -7,7 +7,7 @@ import re
 from dataclasses import replace
 from typing import Any
 
-from glyphscope.calling.loop.transforms.kinds import Changed, Form, Messages
+from glyphscope.calling.transforms.kinds import Changed, Form, Messages
 from glyphscope.events import Message
 from glyphscope.models.chat import results_as_user
 from glyphscope.registry import ToolRegistry

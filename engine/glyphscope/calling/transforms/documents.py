@@ -6,7 +6,7 @@ import json
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
-from glyphscope.calling.loop.transforms.kinds import Changed, Form
+from glyphscope.calling.transforms.kinds import Changed, Form
 from glyphscope.errors import NotationError
 from glyphscope.notation import write_call
 

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TypeVar, cast
 
-from glyphscope.calling.loop.transforms.kinds import Form, Messages, Surface, Transform
-from glyphscope.calling.loop.transforms.known import transforms
+from glyphscope.calling.transforms.kinds import Form, Messages, Surface, Transform
+from glyphscope.calling.transforms.known import transforms
 from glyphscope.events import RunRequest, TransformActed
 from glyphscope.registry import ToolRegistry
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from glyphscope.calling.loop.transforms import others, responses
-from glyphscope.calling.loop.transforms.kinds import Transform
+from glyphscope.calling.transforms import others, responses
+from glyphscope.calling.transforms.kinds import Transform
 from glyphscope.errors import GlyphscopeError
 
 _ALL = (

@@ -4,8 +4,8 @@ The loop's core knows one form of a message and one of a call. Whatever a model 
 transform that the request names, and each change is told by a `TransformActed`.
 """
 
-from glyphscope.calling.loop.transforms.chain import Chain, Shown, chain_of
-from glyphscope.calling.loop.transforms.kinds import Form, Surface, Transform
-from glyphscope.calling.loop.transforms.known import TRANSFORMS, transforms
+from glyphscope.calling.transforms.chain import Chain, Shown, chain_of
+from glyphscope.calling.transforms.kinds import Form, Surface, Transform
+from glyphscope.calling.transforms.known import TRANSFORMS, transforms
 
 __all__ = ["TRANSFORMS", "Chain", "Form", "Shown", "Surface", "Transform", "chain_of", "transforms"]
