@@ -196,7 +196,7 @@ def _makers(run: RecordedRun) -> dict[str, Callable[[], str]]:
         return lambda: export(run, form)
 
     return {
-        "registry.json": lambda: to_json(run.registry),
+        "registry.json": lambda: to_json(run.prepared.registry),
         "prompt.txt": lambda: _prompt(run),
         **{name: stored(form) for form, name in STORED.items()},
     }

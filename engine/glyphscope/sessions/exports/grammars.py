@@ -39,7 +39,7 @@ def json_schema(run: RecordedRun) -> str:
 
 def openai_tools(run: RecordedRun) -> str:
     """The `tools` of a chat completion request."""
-    return _indented(to_openai(run.registry if run.request.strategy != "loop" else run.enforced))
+    return _indented(to_openai(run.registry))
 
 
 def constraint_note(run: RecordedRun) -> str:

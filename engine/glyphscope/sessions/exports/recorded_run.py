@@ -36,7 +36,7 @@ class RecordedRun:
     @property
     def registry(self) -> ToolRegistry:
         """The tools as the run's prompt describes them. Raises RegistryError."""
-        return self.prepared.registry
+        return self.enforced if self.request.strategy == "loop" else self.prepared.registry
 
     @property
     def enforced(self) -> ToolRegistry:
