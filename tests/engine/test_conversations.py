@@ -156,6 +156,16 @@ def test_each_message_has_its_tokens_and_together_with_the_rest_they_are_the_pro
     assert prompt.text[part.start : part.end].strip() == "a", "not the first a of the chat template"
 
 
+def test_a_short_message_is_not_found_in_the_markers_of_the_chat_template():
+    template = (
+        "{% for m in messages %}<|im_start|>{{ m.role }}\n{{ m.content }}<|im_end|>\n{% endfor %}<|im_start|>"
+    )
+    request = asked(registry=default_registry().to_document(), history=(Message("user", "a"),), prompt="art")
+    prompt = first_prompt(request, ScriptedModel(CALL, template=template))
+    places = [part for part in prompt.parts if part.name in ("history", "user")]
+    assert [prompt.text[part.start - 5 : part.end] for part in places] == ["user\na", "user\nart"]
+
+
 def test_a_request_from_before_there_was_a_system_prompt_is_read():
     document = msgspec.to_builtins(asked())
     del document["system_prompt"]

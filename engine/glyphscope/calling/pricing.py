@@ -7,6 +7,7 @@ the character that it is a piece of. A token that begins the sequence is the fir
 
 from __future__ import annotations
 
+import re
 from bisect import bisect_right
 from collections.abc import Callable, Iterator, Sequence
 from itertools import groupby
@@ -20,6 +21,8 @@ from glyphscope.prompting.template import LINE
 TEMPLATE = "template"
 """The part's name for what the chat template writes between the others."""
 _OF = ("/", LINE, SYSTEM_PROMPT)
+_SHORT = 8
+"""Characters of a text that may be in what a chat template writes by chance."""
 _MOST_COUNTED = 400
 """Parts that are counted one by one, where tokens cannot be laid along the text: a tool is one part beyond that."""
 
@@ -50,7 +53,7 @@ def part_spans(text: str, pieces: Sequence[Part]) -> Iterator[Span]:
                 at = found.end
             continue
         whole = "".join(piece.text for piece in inside)
-        start = text.find(whole, at) if whole else -1
+        start = _find(text, whole, at)
         cut = 0
         if start < 0 and (short := whole.strip()) and short != whole:
             start, cut = text.find(short, at), len(whole) - len(whole.lstrip())
@@ -67,6 +70,15 @@ def part_spans(text: str, pieces: Sequence[Part]) -> Iterator[Span]:
                 yield Span(name, begin, min(place, at), piece.of)
     if at < len(text):
         yield Span(TEMPLATE, at, len(text))
+
+
+def _find(text: str, whole: str, at: int) -> int:
+    """Where the piece is from `at` on, or -1. A short one is looked for as a word: `a` is in every marker too."""
+    if len(whole) <= _SHORT and whole[:1].isalnum() and whole[-1:].isalnum():
+        found = re.compile(rf"(?<!\w){re.escape(whole)}(?!\w)").search(text, at)
+        if found is not None:
+            return found.start()
+    return text.find(whole, at) if whole else -1
 
 
 def _next_place(text: str, at: int, pieces: Sequence[Part], piece: Part) -> int:

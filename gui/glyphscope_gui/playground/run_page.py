@@ -88,9 +88,9 @@ class RunPage(QWidget):
         self.history_link = ElidedLink(self)
         self.history_link.setObjectName("historyLink")
         self.history_link.setToolTip(tr("Earlier messages that are sent before this one: show and edit them"))
-        self.new_link = QPushButton(tr("New conversation"), self)
+        self.new_link = ElidedLink(self)
+        self.new_link.set_words(tr("New conversation"))
         self.new_link.setObjectName("newConversationLink")
-        self.new_link.setProperty("role", "link")
         self.new_link.setToolTip(tr("Send this message alone, without the earlier ones"))
         self._moved = self._asking = False
         self._lay_out()
