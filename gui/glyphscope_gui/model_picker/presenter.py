@@ -5,7 +5,7 @@ from __future__ import annotations
 from contextlib import suppress
 from pathlib import Path
 
-from PySide6.QtCore import QObject
+from PySide6.QtCore import QObject, Signal
 
 from glyphscope.models import FoundModel, find_models
 from glyphscope.models.hub import Unfinished, find_unfinished
@@ -22,7 +22,12 @@ from glyphscope_gui.shared.model_names import model_name
 
 
 class ModelPresenter(QObject):
-    """A download continues while its view is closed; the status line then shows how far it is."""
+    """A download continues while its view is closed; the status line then shows how far it is.
+
+    `welcomed`: the view that opened by itself at the first start was closed by hand.
+    """
+
+    welcomed = Signal()
 
     def __init__(self, context: AppContext, picker: ModelPicker) -> None:
         super().__init__(context.window)
@@ -108,11 +113,14 @@ class ModelPresenter(QObject):
             self._dialog.show_found(*found)
 
     def _closed(self) -> None:
-        self._dialog, self._welcoming = None, False
+        welcoming, self._dialog, self._welcoming = self._welcoming, None, False
+        if welcoming:
+            self.welcomed.emit()
 
     def _welcomed(self) -> None:
         """Who runs something wants to see it: what opened by itself goes, unless something was begun in it."""
         if self._welcoming and not self.is_busy and self.getting.looked_at is None:
+            self._welcoming = False
             self._close_dialog()
 
     def _ask_for_file(self) -> None:

@@ -50,6 +50,11 @@ _SPECS = {
     ),
     "settings": _Spec(tr("Se&ttings…"), ("Ctrl+,",)),
     "quit": _Spec(tr("&Quit"), ("Ctrl+Q",)),
+    "guide": _Spec(tr("User &guide"), ("F1",)),
+    "shortcuts": _Spec(tr("&Keyboard shortcuts"), ("Ctrl+F1",)),
+    "glossary": _Spec(tr("Gl&ossary")),
+    "palette": _Spec(tr("&Command palette…"), ("Ctrl+Shift+P",), tr("Find and run a command by typing")),
+    "tour": _Spec(tr("&Tour"), (), tr("Four cards about the settings of a run")),
     "about": _Spec(tr("&About Glyphscope")),
     "focus_prompt": _Spec(tr("Go to the &prompt"), ("Ctrl+L",)),
     "focus_stream": _Spec(tr("Go to the s&tream"), ("Ctrl+T",)),
@@ -76,6 +81,11 @@ class Actions:
     save_record: QAction
     settings: QAction
     quit: QAction
+    guide: QAction
+    shortcuts: QAction
+    glossary: QAction
+    palette: QAction
+    tour: QAction
     about: QAction
     focus_prompt: QAction
     focus_stream: QAction

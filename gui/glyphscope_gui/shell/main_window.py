@@ -10,6 +10,7 @@ from PySide6.QtGui import QAction, QCloseEvent, QDragEnterEvent, QDropEvent, QRe
 from PySide6.QtWidgets import QMainWindow, QMenuBar, QTabBar, QTabWidget, QVBoxLayout, QWidget
 
 from glyphscope_gui.context import AppContext, Page
+from glyphscope_gui.help.presenter import HelpPresenter
 from glyphscope_gui.history.export_dialog import ExportMenu
 from glyphscope_gui.history.presenter import HistoryPresenter
 from glyphscope_gui.model_picker.picker import ModelPicker
@@ -199,7 +200,7 @@ class MainWindow(QMainWindow):
         column = QVBoxLayout(top)
         column.setContentsMargins(0, 0, 0, 0)
         column.setSpacing(0)
-        bar = QMenuBar(top)
+        self._bar = bar = QMenuBar(top)
         self.exports = ExportMenu(tr("E&xport run"), bar)
         of_pages = {menu: self._page_actions(menu) for menu in MenuId}
         for action in (each for actions in of_pages.values() for each in actions):
@@ -229,10 +230,12 @@ class MainWindow(QMainWindow):
         self.models = ModelPresenter(context, self.picker)
         self.settings = SettingsPresenter(context)
         self.prompts = PromptPresenter(context, panels.prompt)
+        self.help = HelpPresenter(context, self._bar)
+        self.models.welcomed.connect(self.help.show_tour)
         self.history = HistoryPresenter(context, panels.history)
         self.settings.historyCleared.connect(panels.history.refresh)
         self.files = OpenFiles(context, self.exports, panels.history, self.dialogs, self.start)
-        self._presenters = (self.presenter, self.models, self.settings, self.prompts)
+        self._presenters = (self.presenter, self.models, self.settings, self.prompts, self.help)
 
     def _restore(self) -> None:
         """Size and places of the last time, or those that suit a first start."""

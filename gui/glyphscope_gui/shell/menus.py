@@ -62,7 +62,12 @@ def fill_menus(
     _add_themes(view, settings)
     view.addSeparator()
     view.addActions(list(of_pages[MenuId.VIEW]))
-    bar.addMenu(tr("&Help")).addAction(actions.about)
+    help_menu = bar.addMenu(tr("&Help"))
+    help_menu.addActions([actions.guide, actions.shortcuts, actions.glossary, actions.tour])
+    help_menu.addSeparator()
+    help_menu.addAction(actions.palette)
+    help_menu.addSeparator()
+    help_menu.addAction(actions.about)
 
 
 def _recent_menu(parent: QMenu, settings: SettingsStore, open_project: Callable[[Path], None]) -> QMenu:

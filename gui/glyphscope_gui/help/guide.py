@@ -1,0 +1,215 @@
+"""The guide inside the program: its pages at the left, the chosen one at the right; links lead from page to page."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from urllib.parse import unquote
+
+from PySide6.QtCore import QEvent, QSize, Qt, QTimer, QUrl
+from PySide6.QtGui import (
+    QDesktopServices,
+    QImage,
+    QKeySequence,
+    QResizeEvent,
+    QShortcut,
+    QTextCursor,
+    QTextDocument,
+)
+from PySide6.QtWidgets import (
+    QDialog,
+    QHBoxLayout,
+    QLabel,
+    QLineEdit,
+    QListWidget,
+    QListWidgetItem,
+    QPushButton,
+    QSplitter,
+    QTextBrowser,
+    QVBoxLayout,
+    QWidget,
+)
+
+from glyphscope.resources import docs_folder
+from glyphscope_gui.help.commands import Command
+from glyphscope_gui.help.pages import PAGES, page_text, slug_of
+from glyphscope_gui.shared.language import tr
+from glyphscope_gui.shared.markdown import set_markdown
+from glyphscope_gui.theme import Looks
+from glyphscope_gui.theme.sizes import GAP, letters
+
+SIZE = QSize(1000, 700)
+LARGER = 1.0
+_HIT = Qt.ItemDataRole.UserRole
+
+
+class GuideText(QTextBrowser):
+    """One page. Its pictures are those of docs/; nothing is fetched."""
+
+    def __init__(self, parent: QWidget) -> None:
+        super().__init__(parent)
+        self._markdown = ""
+        self._looks = Looks()
+        self.setObjectName("guideText")
+        self.setAccessibleName(tr("Page of the guide"))
+        self.setOpenLinks(False)
+        self.document().setDocumentMargin(2 * GAP)
+
+    def show_markdown(self, markdown: str) -> None:
+        self._markdown = markdown
+        set_markdown(self.document(), markdown, larger=LARGER)
+        self.moveCursor(QTextCursor.MoveOperation.Start)
+
+    def go_to(self, slug: str) -> None:
+        """Scroll to the heading of that slug, or to the top."""
+        block = self.document().begin()
+        while block.isValid():
+            if block.blockFormat().headingLevel() and slug_of(block.text()) == slug:
+                top = self.document().documentLayout().blockBoundingRect(block).top()
+                self.verticalScrollBar().setValue(round(top) - GAP)
+                return
+            block = block.next()
+        self.verticalScrollBar().setValue(0)
+
+    def loadResource(self, kind: int, name: QUrl | str) -> object:
+        url = name if isinstance(name, QUrl) else QUrl(name)
+        if kind != QTextDocument.ResourceType.ImageResource.value or url.scheme():
+            return None
+        try:
+            image = QImage.fromData(docs_folder().joinpath(*url.path().split("/")).read_bytes())
+        except OSError:
+            return None
+        width = self.viewport().width() - 6 * GAP
+        return (
+            image.scaledToWidth(width, Qt.TransformationMode.SmoothTransformation)
+            if 0 < width < image.width()
+            else image
+        )
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        if event.size().width() != event.oldSize().width() and "](images/" in self._markdown:
+            QTimer.singleShot(0, self, self._set_again)  # pictures have the width of the page
+
+    def changeEvent(self, event: QEvent) -> None:
+        super().changeEvent(event)
+        if hasattr(self, "_looks") and self._looks.changed(event):
+            self._set_again()
+
+    def _set_again(self) -> None:
+        """In the sizes and colours in force, about as far down as it was."""
+        bar = self.verticalScrollBar()
+        share = bar.value() / max(bar.maximum(), 1)
+        self.show_markdown(self._markdown)
+        bar.setValue(round(share * bar.maximum()))
+
+
+class GuideDialog(QDialog):
+    """Stays beside the window; it deletes itself. Typing in the field finds a text in all pages."""
+
+    def __init__(self, commands: Sequence[Command], parent: QWidget) -> None:
+        super().__init__(parent)
+        self._commands = commands
+        self._history: list[tuple[str, str]] = []
+        self.page = ""
+        self.setObjectName("guideDialog")
+        self.setWindowTitle(tr("Guide"))
+        self.setModal(False)
+        self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        self._make()
+        self.resize((SIZE * letters(self)).boundedTo(self.screen().availableSize()))
+
+    def show_page(self, name: str, heading: str = "") -> None:
+        """Show a page of `PAGES` or of docs/, at a heading."""
+        if self.page:
+            self._history.append((self.page, ""))
+        self._show(name, heading)
+
+    def _make(self) -> None:
+        self.field = QLineEdit(self)
+        self.field.setObjectName("guideField")
+        self.field.setPlaceholderText(tr("Search the guide"))
+        self.field.setAccessibleName(tr("Text to find in the guide"))
+        self.field.setClearButtonEnabled(True)
+        self.list = QListWidget(self)
+        self.list.setObjectName("guidePages")
+        self.list.setAccessibleName(tr("Pages of the guide"))
+        self.found = QLabel(self)
+        self.found.setProperty("role", "hint")
+        self.back = QPushButton(tr("Back"), self)
+        self.back.setObjectName("guideBack")
+        self.back.setShortcut(QKeySequence("Alt+Left"))
+        self.text = GuideText(self)
+        left = QWidget(self)
+        column = QVBoxLayout(left)
+        column.setContentsMargins(0, 0, 0, 0)
+        column.setSpacing(GAP // 2)
+        for widget in (self.field, self.list, self.found, self.back):
+            column.addWidget(widget)
+        split = QSplitter(self)
+        split.addWidget(left)
+        split.addWidget(self.text)
+        split.setSizes([round(230 * letters(self)), round(770 * letters(self))])
+        split.setStretchFactor(1, 1)
+        row = QHBoxLayout(self)
+        row.addWidget(split)
+        self._fill("")
+        self.field.textChanged.connect(self._fill)
+        self.list.currentItemChanged.connect(self._chosen)
+        self.back.clicked.connect(self._go_back)
+        self.text.anchorClicked.connect(self._follow)
+        QShortcut(QKeySequence.StandardKey.Find, self, self.field.setFocus)
+
+    def _fill(self, typed: str) -> None:
+        """All pages, or those that have the typed text."""
+        self.list.blockSignals(True)
+        self.list.clear()
+        for name, title in PAGES:
+            if not typed or typed.casefold() in page_text(name, self._commands).casefold():
+                item = QListWidgetItem(title, self.list)
+                item.setData(_HIT, name)
+                if name == self.page:
+                    self.list.setCurrentItem(item)
+        self.list.blockSignals(False)
+        count = self.list.count()
+        self.found.setText(tr("%n page(s) with this text", "", count) if typed else "")
+        self.found.setVisible(bool(typed))
+        if typed and self.page:
+            self._find(typed)
+
+    def _chosen(self, item: QListWidgetItem | None) -> None:
+        if item is not None:
+            self.show_page(item.data(_HIT))
+            if self.field.text():
+                self._find(self.field.text())
+
+    def _find(self, typed: str) -> None:
+        self.text.moveCursor(QTextCursor.MoveOperation.Start)
+        self.text.find(typed)
+
+    def _follow(self, url: QUrl) -> None:
+        if url.scheme() in ("http", "https"):
+            QDesktopServices.openUrl(url)
+            return
+        self.show_page(url.path() or self.page, unquote(url.fragment()))
+
+    def _go_back(self) -> None:
+        if self._history:
+            self._show(*self._history.pop())
+
+    def _show(self, name: str, heading: str) -> None:
+        if name != self.page:
+            try:
+                markdown = page_text(name, self._commands)
+            except OSError:
+                self.found.setText(tr("{page} is not part of the program's guide.", page=name))
+                self.found.show()
+                return
+            self.page = name
+            self.text.show_markdown(markdown)
+        self.text.go_to(heading)
+        self.back.setEnabled(bool(self._history))
+        places = range(self.list.count())
+        row = next((place for place in places if self.list.item(place).data(_HIT) == name), -1)
+        self.list.blockSignals(True)
+        self.list.setCurrentRow(row)
+        self.list.blockSignals(False)

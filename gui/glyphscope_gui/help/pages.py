@@ -1,0 +1,83 @@
+"""The pages of the guide: those of docs/, which come with the program."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from glyphscope.resources import read_page
+from glyphscope_gui.help.commands import Command
+from glyphscope_gui.shared.language import tr
+
+SHORTCUTS = "shortcuts"
+"""The page that is made of the menus."""
+PAGES = (
+    ("guide.md", tr("User guide")),
+    (SHORTCUTS, tr("Keyboard shortcuts")),
+    ("glossary.md", tr("Glossary")),
+    ("strategies.md", tr("Strategies")),
+    ("prompts.md", tr("Prompts")),
+    ("native-forms.md", tr("Native forms")),
+    ("branches.md", tr("Branches")),
+    ("explaining.md", tr("Explaining a run")),
+    ("grammar-diagnostics.md", tr("Grammar diagnostics")),
+    ("mcp.md", tr("MCP servers")),
+    ("models.md", tr("Models")),
+    ("endpoints.md", tr("Endpoints")),
+    ("evaluation.md", tr("Evaluation")),
+    ("suites.md", tr("Suites")),
+    ("lessons.md", tr("Lessons")),
+    ("bundles.md", tr("Bundles")),
+    ("settings.md", tr("Settings")),
+    ("commands.md", tr("Command line")),
+    ("formats.md", tr("File formats")),
+    ("events.md", tr("Events")),
+)
+_ROW = "| {command} | {keys} |"
+
+
+@dataclass(frozen=True)
+class Heading:
+    """`slug` is what a link to it ends with."""
+
+    title: str
+    slug: str
+
+
+def page_text(name: str, commands: Sequence[Command]) -> str:
+    """Its Markdown. Raises FileNotFoundError for a page that there is not."""
+    return _shortcuts(commands) if name == SHORTCUTS else read_page(name)
+
+
+def headings(markdown: str) -> list[Heading]:
+    """In their order; those in fenced text are none."""
+    outside = re.sub(r"^(`{3,}).*?^\1`*[ \t]*$", "", markdown, flags=re.M | re.S)
+    titles = re.findall(r"^#{1,6} +(.+?)\s*$", outside, flags=re.M)
+    return [Heading(title, slug_of(title)) for title in titles]
+
+
+def slug_of(title: str) -> str:
+    """As on the web pages of repositories: small letters, hyphens for blanks, no other signs."""
+    return re.sub(r"[^\w\- ]", "", title.casefold()).strip().replace(" ", "-")
+
+
+def _shortcuts(commands: Sequence[Command]) -> str:
+    """All keys of the menus, a table for each menu; then those of the parts of pages, from the guide."""
+    lines = [f"# {tr('Keyboard shortcuts')}"]
+    menu = ""
+    for command in commands:
+        if not command.keys:
+            continue
+        if command.path[0] != menu:
+            menu = command.path[0]
+            lines += ["", f"## {menu}", "", _ROW.format(command=tr("command"), keys=tr("keys")), "|---|---|"]
+        name = " › ".join(command.path[1:])
+        lines.append(_ROW.format(command=name, keys=f"`{command.keys}`"))
+    parts = [row for row in read_page("guide.md").partition("## Keyboard")[2].splitlines() if _is_part(row)]
+    lines += ["", f"## {tr('In parts of pages')}", "", _ROW.format(command=tr("keys"), keys=tr("action"))]
+    return "\n".join([*lines, "|---|---|", *parts])
+
+
+def _is_part(row: str) -> bool:
+    return re.match(r"\| [A-Z][\w, ]+: ", row) is not None

@@ -1,0 +1,82 @@
+"""The command palette: every command of the menus, found by typing."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from PySide6.QtCore import QEvent, QObject, QSize, Qt
+from PySide6.QtGui import QKeyEvent
+from PySide6.QtWidgets import QDialog, QLineEdit, QTreeWidget, QTreeWidgetItem, QVBoxLayout, QWidget
+
+from glyphscope_gui.help.commands import Command, matching
+from glyphscope_gui.shared.language import tr
+from glyphscope_gui.theme.sizes import GAP, letters
+
+SIZE = QSize(560, 420)
+_MOVES = (Qt.Key.Key_Up, Qt.Key.Key_Down, Qt.Key.Key_PageUp, Qt.Key.Key_PageDown)
+
+
+class CommandPalette(QDialog):
+    """Enter runs the selected command after the palette has closed. Unavailable commands are grey."""
+
+    def __init__(self, commands: Sequence[Command], parent: QWidget) -> None:
+        super().__init__(parent)
+        self._commands = commands
+        self.setObjectName("commandPalette")
+        self.setWindowTitle(tr("Command palette"))
+        self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        self.field = QLineEdit(self)
+        self.field.setObjectName("paletteField")
+        self.field.setPlaceholderText(tr("Type a command"))
+        self.field.setAccessibleName(tr("Command to find"))
+        self.field.installEventFilter(self)
+        self.list = QTreeWidget(self)
+        self.list.setObjectName("paletteList")
+        self.list.setAccessibleName(tr("Commands"))
+        self.list.setColumnCount(2)
+        self.list.setHeaderHidden(True)
+        self.list.setRootIsDecorated(False)
+        self.list.setUniformRowHeights(True)
+        column = QVBoxLayout(self)
+        column.setSpacing(GAP)
+        column.addWidget(self.field)
+        column.addWidget(self.list)
+        self.field.textChanged.connect(self._show)
+        self.list.itemActivated.connect(self._run)
+        self.resize(SIZE * letters(self))
+        self._show("")
+
+    def eventFilter(self, watched: QObject, event: QEvent) -> bool:
+        """The keys that move in the list work while typing."""
+        if watched is self.field and isinstance(event, QKeyEvent) and event.type() == QEvent.Type.KeyPress:
+            if event.key() in _MOVES:
+                self.list.keyPressEvent(event)
+                return True
+            if event.key() in (Qt.Key.Key_Return, Qt.Key.Key_Enter):
+                self._run(self.list.currentItem())
+                return True
+        return super().eventFilter(watched, event)
+
+    def _show(self, typed: str) -> None:
+        self.list.clear()
+        for command in matching(self._commands, typed):
+            item = QTreeWidgetItem([command.words, command.keys])
+            item.setData(0, Qt.ItemDataRole.UserRole, command)
+            item.setToolTip(0, command.action.toolTip())
+            if not command.action.isEnabled():
+                item.setFlags(item.flags() & ~Qt.ItemFlag.ItemIsEnabled)
+            self.list.addTopLevelItem(item)
+        self.list.resizeColumnToContents(1)
+        width = self.list.viewport().width() or self.width()
+        self.list.setColumnWidth(0, max(width - self.list.columnWidth(1) - GAP, width // 2))
+        places = range(self.list.topLevelItemCount())
+        items = [self.list.topLevelItem(place) for place in places]
+        first = next((item for item in items if item is not None and not item.isDisabled()), None)
+        self.list.setCurrentItem(first)  # type: ignore[arg-type]  # None selects nothing
+
+    def _run(self, item: QTreeWidgetItem | None) -> None:
+        if item is None or item.isDisabled():
+            return
+        command: Command = item.data(0, Qt.ItemDataRole.UserRole)
+        self.accept()
+        command.action.trigger()

@@ -1,0 +1,93 @@
+"""Markdown in a text document, well set: line height, distances, headings, code in its own letters."""
+
+from __future__ import annotations
+
+from PySide6.QtGui import (
+    QFont,
+    QTextBlock,
+    QTextBlockFormat,
+    QTextCharFormat,
+    QTextCursor,
+    QTextDocument,
+    QTextFormat,
+)
+
+from glyphscope_gui.theme import mono_font, theme, ui_font
+
+LINE_HEIGHT = 142
+_HEADINGS = {1: 4.0, 2: 2.5, 3: 1.0}
+_FENCE = QTextFormat.Property.BlockCodeFence
+
+
+def set_markdown(document: QTextDocument, markdown: str, *, larger: float) -> None:
+    """Show a text without its HTML, in letters so many points larger than the interface's."""
+    document.setDefaultFont(ui_font(larger))
+    features = QTextDocument.MarkdownFeature
+    document.setMarkdown(markdown, features.MarkdownNoHTML | features.MarkdownDialectGitHub)
+    size = document.defaultFont().pointSizeF()
+    code = mono_font(larger - 0.5 if larger else 0)
+    block = document.begin()
+    while block.isValid():
+        _set_block(block, size, code)
+        block = block.next()
+
+
+def _set_block(block: QTextBlock, size: float, code: QFont) -> None:
+    fenced = block.blockFormat().hasProperty(_FENCE)
+    level = block.blockFormat().headingLevel()
+    shape = QTextBlockFormat()
+    shape.setLineHeight(LINE_HEIGHT, QTextBlockFormat.LineHeightTypes.ProportionalHeight.value)
+    after = block.next()
+    cursor = QTextCursor(block)
+    in_table = cursor.currentTable() is not None
+    inside = in_table or (fenced and after.isValid() and after.blockFormat().hasProperty(_FENCE))
+    item = block.textList() is not None and after.isValid() and after.textList() is not None
+    shape.setTopMargin(size * (1.0 if level else 0))
+    shape.setBottomMargin(0 if inside or not after.isValid() else size * (0.3 if item else 0.75))
+    if fenced:
+        shape.setBackground(theme().color("track"))
+        shape.setLeftMargin(size)
+        shape.setNonBreakableLines(False)  # what does not fit would be out of sight
+    cursor.mergeBlockFormat(shape)
+    if level:
+        _merge(cursor, _heading(size + _HEADINGS.get(level, 0.5)))
+    elif fenced:
+        _merge(cursor, _code(code, None))
+    else:
+        _mark_code(block, code)
+
+
+def _mark_code(block: QTextBlock, code: QFont) -> None:
+    """Code within a line, on a ground of its own."""
+    spans = []
+    walk = block.begin()
+    while not walk.atEnd():
+        piece = walk.fragment()
+        if piece.isValid() and piece.charFormat().fontFixedPitch():
+            spans.append((piece.position(), piece.length()))
+        walk += 1
+    for start, length in spans:
+        cursor = QTextCursor(block)
+        cursor.setPosition(start)
+        cursor.setPosition(start + length, QTextCursor.MoveMode.KeepAnchor)
+        cursor.mergeCharFormat(_code(code, "track"))
+
+
+def _merge(cursor: QTextCursor, look: QTextCharFormat) -> None:
+    cursor.select(QTextCursor.SelectionType.BlockUnderCursor)
+    cursor.mergeCharFormat(look)
+
+
+def _heading(points: float) -> QTextCharFormat:
+    look = QTextCharFormat()
+    look.setFontPointSize(points)
+    look.setFontWeight(QFont.Weight.DemiBold)
+    return look
+
+
+def _code(font: QFont, ground: str | None) -> QTextCharFormat:
+    look = QTextCharFormat()
+    look.setFont(font)
+    if ground is not None:
+        look.setBackground(theme().color(ground))
+    return look

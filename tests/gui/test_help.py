@@ -1,0 +1,126 @@
+"""Help inside the window: the guide's pages and links, the palette of commands, the tour."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from PySide6.QtCore import Qt, QUrl
+from PySide6.QtGui import QAction
+from PySide6.QtWidgets import QMenuBar, QWidget
+
+from fake_context import scripted
+from glyphscope_gui.help.commands import commands_of, matching
+from glyphscope_gui.help.guide import GuideDialog
+from glyphscope_gui.help.pages import PAGES, SHORTCUTS, headings, page_text
+from glyphscope_gui.help.palette import CommandPalette
+from glyphscope_gui.runs.recorder import bundled_run
+
+
+@pytest.fixture
+def bar(qtbot):
+    bar = QMenuBar()
+    qtbot.addWidget(bar)
+    file = bar.addMenu("&File")
+    file.addAction("&Open project…").setShortcut("Ctrl+O")
+    file.addSeparator()
+    export = file.addMenu("E&xport run")
+    export.aboutToShow.connect(lambda: export.isEmpty() and export.addAction("as &pytest"))
+    bar.addMenu("&Run").addAction("R&un && stop").setEnabled(False)
+    return bar
+
+
+def words(commands):
+    return [command.words for command in commands]
+
+
+def test_commands_are_those_of_the_menus_in_their_order(bar):
+    commands = commands_of(bar)
+    assert words(commands) == ["File › Open project…", "File › Export run › as pytest", "Run › Run & stop"]
+    assert [command.keys for command in commands] == ["Ctrl+O", "", ""]
+
+
+def test_a_command_is_found_by_any_of_its_words_and_when_it_is_misspelt(bar):
+    commands = commands_of(bar)
+    assert words(matching(commands, "proj file")) == ["File › Open project…"]
+    assert words(matching(commands, "opne projcet")) == ["File › Open project…"]
+    assert matching(commands, "zzzz") == [] and matching(commands, "") == commands
+
+
+def test_enter_in_the_palette_runs_the_selected_command(bar, qtbot):
+    host = QWidget()
+    qtbot.addWidget(host)
+    done = []
+    commands = commands_of(bar)
+    commands[0].action.triggered.connect(lambda: done.append("opened"))
+    palette = CommandPalette(commands, host)
+    palette.show()
+    qtbot.keyClicks(palette.field, "stop")
+    qtbot.keyClick(palette.field, Qt.Key.Key_Return)
+    assert palette.isVisible(), "a command that is not available does nothing"
+    palette.field.clear()
+    qtbot.keyClick(palette.field, Qt.Key.Key_Down)
+    qtbot.keyClick(palette.field, Qt.Key.Key_Up)
+    qtbot.keyClick(palette.field, Qt.Key.Key_Return)
+    assert done == ["opened"]
+
+
+def test_every_page_of_the_guide_is_there_and_every_link_in_it_leads_somewhere(bar):
+    commands = commands_of(bar)
+    for name, _title in PAGES:
+        text = page_text(name, commands)
+        for page, slug in re.findall(r"\]\(([\w./-]+\.md)?#([\w-]+)\)", text):
+            target = page_text(page or name, commands)
+            assert slug in {heading.slug for heading in headings(target)}, (name, page, slug)
+
+
+def test_the_page_of_shortcuts_is_made_of_the_menus_and_of_the_parts_in_the_guide(bar):
+    text = page_text(SHORTCUTS, commands_of(bar))
+    assert "| Open project… | `Ctrl+O` |" in text and "| Grammar: `F8`" in text and "as pytest" not in text
+
+
+@pytest.mark.slow
+def test_links_lead_from_page_to_page_and_back(bar, qtbot):
+    host = QWidget()
+    qtbot.addWidget(host)
+    guide = GuideDialog(commands_of(bar), host)
+    guide.show()
+    guide.show_page("guide.md")
+    guide.text.anchorClicked.emit(QUrl("branches.md#masked-alternatives"))
+    assert guide.page == "branches.md" and guide.text.verticalScrollBar().value() > 0
+    guide.back.click()
+    assert guide.page == "guide.md" and not guide.back.isEnabled()
+    guide.text.anchorClicked.emit(QUrl("../nothing.md"))
+    assert guide.page == "guide.md" and guide.found.isVisible()
+    guide.field.setText("feasible mass")
+    assert 0 < guide.list.count() < len(PAGES)
+    guide.close()
+
+
+@pytest.mark.slow
+def test_the_tour_explains_the_settings_on_the_shown_run(open_window, qtbot):
+    window = open_window(scripted)
+    with qtbot.waitSignal(window.runs.ended):
+        window.runs.show_record(bundled_run("search-mask.jsonl"))
+    window.actions_.tour.trigger()
+    tour = window.help.tour
+    assert "max_results=10" in tour.example.text() and '"max_results":10' in tour.example.text()
+    titles = []
+    for place in range(4):
+        assert tour.place == place and window.rect().contains(tour.geometry())
+        titles.append(tour.title.text())
+        qtbot.mouseClick(tour.next_button, Qt.MouseButton.LeftButton)
+    assert window.help.tour is None and len(set(titles)) == 4
+    window.actions_.tour.trigger()
+    qtbot.keyClick(window.help.tour.next_button, Qt.Key.Key_Escape)
+    assert window.help.tour is None
+
+
+@pytest.mark.slow
+def test_the_palette_of_the_window_has_every_action_of_its_menus(open_window):
+    window = open_window(scripted)
+    palette = window.help.show_palette()
+    listed = {palette.list.topLevelItem(place).text(0) for place in range(palette.list.topLevelItemCount())}
+    assert {"Run › Run", "View › Grammar", "Help › Tour"} <= listed
+    assert all(isinstance(command.action, QAction) for command in palette._commands)
+    palette.reject()
