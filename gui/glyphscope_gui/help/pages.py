@@ -64,7 +64,7 @@ def slug_of(title: str) -> str:
 
 def _shortcuts(commands: Sequence[Command]) -> str:
     """All keys of the menus, a table for each menu; then those of the parts of pages, from the guide."""
-    lines = [f"# {tr('Keyboard shortcuts')}"]
+    lines = ["# " + tr("Keyboard shortcuts")]
     menu = ""
     for command in commands:
         if not command.keys:
@@ -75,7 +75,7 @@ def _shortcuts(commands: Sequence[Command]) -> str:
         name = " › ".join(command.path[1:])
         lines.append(_ROW.format(command=name, keys=f"`{command.keys}`"))
     parts = [row for row in read_page("guide.md").partition("## Keyboard")[2].splitlines() if _is_part(row)]
-    lines += ["", f"## {tr('In parts of pages')}", "", _ROW.format(command=tr("keys"), keys=tr("action"))]
+    lines += ["", "## " + tr("In parts of pages"), "", _ROW.format(command=tr("keys"), keys=tr("action"))]
     return "\n".join([*lines, "|---|---|", *parts])
 
 
