@@ -53,7 +53,7 @@ def tour_cards(state: RunState, call: CallReady | None) -> list[TourCard]:
             tr("The shape of a call"),
             tr(
                 "The shape decides where the tool's name and the arguments are. Flat puts them side by side; the other "
-                "shapes nest the arguments under a key of their own:"
+                "shapes nest the arguments in a separate object:"
             ),
             "\n".join(_written(call, "glyph", shape) for shape in shapes),
         ),
