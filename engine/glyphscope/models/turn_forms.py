@@ -61,7 +61,7 @@ class TemplateRenderer:
         variables = self._chat.variables(tools, thinking=thinking, variables=wanted)
         if "tools" in self.reads:
             variables.setdefault("tools", [] if "is none" not in self.source else None)
-        start = time.monotonic()
+        start = time.thread_time()
         try:
             if self._stopped is not None:
                 raise self._stopped
@@ -71,7 +71,7 @@ class TemplateRenderer:
                 self._stopped = error
             raise PromptError(f"The template refuses: {str(error) or type(error).__name__}") from error
         finally:
-            self._spent += time.monotonic() - start
+            self._spent += time.thread_time() - start
             if self._spent > SECONDS and self._stopped is None:
                 self._stopped = LimitReached(f"its renderings take longer than {SECONDS:g} s")
 
