@@ -23,6 +23,7 @@ from glyphscope.models import (
     open_model,
     wire,
 )
+from glyphscope.processes.pipe import Pipe
 
 pytestmark = [pytest.mark.slow, pytest.mark.model]
 
@@ -248,7 +249,7 @@ def kill_and_go_on(model, prompt):
 
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
 def test_an_answer_that_cannot_be_read_leaves_its_asker_waiting(monkeypatch):
-    read = wire.Pipe.read
+    read = Pipe.read
 
     def out_of_memory(pipe):
         answer = read(pipe)
@@ -256,7 +257,7 @@ def test_an_answer_that_cannot_be_read_leaves_its_asker_waiting(monkeypatch):
             raise MemoryError
         return answer
 
-    monkeypatch.setattr(wire.Pipe, "read", out_of_memory)
+    monkeypatch.setattr(Pipe, "read", out_of_memory)
     with contextlib.closing(LlamaModel(embedded_path(), context=256)) as model, pytest.raises(ModelDied):
         model.count_tokens("Once upon a time")
 

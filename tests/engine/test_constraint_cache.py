@@ -9,6 +9,7 @@ from rich.console import Console
 from glyphscope.calling import fold_events, run
 from glyphscope.calling.constraints import BuiltGrammar, TextCache, call_constraint
 from glyphscope.cli.live import RunView
+from glyphscope.compilers.masks import byte_tokenizer
 from glyphscope.decoding import TokenMask
 from glyphscope.decoding.mask_cache import MaskCache
 from glyphscope.errors import GrammarError
@@ -21,7 +22,6 @@ from glyphscope.events import (
     encode_event,
 )
 from glyphscope.grammar import GrammarOptions
-from glyphscope.grammar.lexemes import byte_tokenizer
 from glyphscope.models import ConstraintMade, PromptReady, RecordedModel, ScriptedModel
 from glyphscope.registry import default_registry, parse_document
 

@@ -6,9 +6,9 @@ from hypothesis import strategies as st
 from llguidance import LLMatcher
 
 from examples import at_most
+from glyphscope.compilers.masks import byte_tokenizer
 from glyphscope.errors import GlyphscopeError
 from glyphscope.grammar import build_call_grammar, to_lark
-from glyphscope.grammar.lexemes import byte_tokenizer
 from glyphscope.grammar.match import compile_grammar
 from glyphscope.grammar.sample import sample_texts
 from glyphscope.registry import default_registry, parse_document

@@ -151,7 +151,7 @@ def test_a_probe_that_does_not_end_with_its_parent() -> None:
     code = (
         "from glyphscope.models.grammar_probe import GrammarProbe\n"
         "probe = GrammarProbe(); probe.check('root ::= \"a\"')\n"
-        "print(probe._process._child.pid, flush=True)\n"
+        "print(probe._asked.pid, flush=True)\n"
         "import os; os._exit(0)"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

@@ -25,7 +25,8 @@ from glyphscope.models import (
     open_model,
 )
 from glyphscope.models.chat import MERGED_SYSTEM, ChatTemplate, render_plain
-from glyphscope.models.wire import Answer, Envelope, Generate, Pipe
+from glyphscope.models.wire import Answer, Envelope, Generate
+from glyphscope.processes.pipe import Pipe
 
 CALL = '{action="search" query="Zürich 😀 news"\nmax_results=10}'
 MESSAGES = [Message("system", "Be brief."), Message("user", "Hello")]

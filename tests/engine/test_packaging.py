@@ -59,14 +59,18 @@ def test_nothing_else_starts_processes_by_a_python_that_a_frozen_program_lacks()
         for file in (ROOT / part).rglob("*.py")
     }
     starting = [name for name, text in sources.items() if re.search(r"\[\s*sys\.executable", text)]
-    assert "engine/glyphscope/processes.py" in starting
+    assert "engine/glyphscope/processes/__init__.py" in starting
     assert not [name for name in starting if "is_frozen()" not in sources[name]]
 
 
 def test_every_module_that_is_started_has_a_main() -> None:
     sources = [file.read_text(encoding="utf-8") for file in (ROOT / "engine").rglob("*.py")]
     started = {name for text in sources for name in re.findall(r'module_command\(\s*"([\w.]+)"', text)}
-    assert {"glyphscope.models.child", "glyphscope.models.probe_child"} < started
+    assert {
+        "glyphscope.models.child",
+        "glyphscope.models.probe_child",
+        "glyphscope.compilers.child",
+    } < started
     for name in started - {"glyphscope"} | {"glyphscope_gui.devtools.frame_time"}:
         spec = find_spec(name)
         assert spec and spec.origin

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import importlib.util
 import itertools
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
 
 from glyphscope.errors import GrammarError, ModelDied
 from glyphscope.grammar.lark.reading import MaskReader
-from glyphscope.models.grammar_probe import GrammarMatch
 from glyphscope.proof import Proof, Report, call_schema, iterate_proofs, prove
-from glyphscope.proof.engines import Probed
+from glyphscope.proof.engines import Asked
 from glyphscope.proof.spelling import spellings
 from glyphscope.registry import ToolRegistry, default_registry, make_tool
 
@@ -197,10 +197,12 @@ def test_a_leak_that_an_alternative_beside_it_makes_and_nobody_names(notation: A
 class Tired(MaskReader):
     """An engine that gives up over long texts."""
 
-    def accepts(self, text: str) -> bool:
-        if len(text) > 60:
-            raise GrammarError("too many expressions constructed")
-        return super().accepts(text)
+    def read(self, texts: Sequence[str]) -> list[bool | str]:
+        read = super().read(texts)
+        return [
+            "too many expressions constructed" if len(text) > 60 else answer
+            for text, answer in zip(texts, read, strict=True)
+        ]
 
 
 def test_what_an_engine_gave_up_over_is_called_enforced_or_hides_the_rest(
@@ -217,22 +219,22 @@ def test_what_an_engine_gave_up_over_is_called_enforced_or_hides_the_rest(
 
 
 class Dying:
-    """A probe that does not come to an end over some texts."""
+    """An engine that does not come to an end over some texts."""
 
     def __init__(self, most: int) -> None:
         self.most = most
         self.asked: list[int] = []
 
-    def match_all(self, _gbnf: str, texts: list[str]) -> list[GrammarMatch]:
+    def read(self, texts: Sequence[str]) -> list[bool | str]:
         self.asked.append(len(texts))
         if any(len(text) > self.most for text in texts):
             raise ModelDied("It did not come to an end.", signal="timeout")
-        return [GrammarMatch("1" in text, len(text)) for text in texts]
+        return ["1" in text for text in texts]
 
 
 def test_one_text_that_llama_cpp_does_not_end_with_hides_the_others_or_each_of_them_is_waited_for() -> None:
     probe = Dying(30)
-    read = Probed('root ::= "1"', probe, lambda: False).read  # type: ignore[arg-type]
+    read = Asked(probe.read, lambda: False).read
     assert read([""]) == [False]
     texts = ["x" * 31, "1", "x", "1" * 30]
     assert read(texts) == ["It did not come to an end.", True, False, True]
@@ -245,10 +247,10 @@ def test_one_text_that_llama_cpp_does_not_end_with_hides_the_others_or_each_of_t
 
 def test_a_grammar_that_kills_llama_cpp_is_blamed_on_a_text() -> None:
     with pytest.raises(ModelDied):
-        Probed("root ::= root", Dying(-1), lambda: False).read([""])  # type: ignore[arg-type]
+        Asked(Dying(-1).read, lambda: False).read([""])
 
 
 def test_a_proof_that_was_stopped_asks_llama_cpp_on() -> None:
     probe = Dying(30)
-    assert Probed("", probe, lambda: True).read(["1"]) == ["It was stopped."]  # type: ignore[arg-type]
+    assert Asked(probe.read, lambda: True).read(["1"]) == ["It was stopped."]
     assert not probe.asked

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 from llguidance import LLMatcher, LLTokenizer
 
-from glyphscope.grammar.lexemes import LIMITS
+from glyphscope.compilers.masks import LIMITS
 
 MOST_GRAMMARS = 64
 MOST_BYTES = 16 << 20

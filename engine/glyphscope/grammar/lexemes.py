@@ -10,8 +10,7 @@ from __future__ import annotations
 import json
 from functools import lru_cache
 
-from llguidance import LLMatcher, LLParserLimits, LLTokenizer
-
+from glyphscope.compilers import service
 from glyphscope.grammar.strings import words_left_out
 from glyphscope.grammar.tree import (
     Alt,
@@ -28,11 +27,6 @@ from glyphscope.grammar.tree import (
 )
 
 _SPECIAL = frozenset("\\.+*?()|[]{}^$#&-~/\"'")
-
-
-LIMITS = LLParserLimits(initial_lexer_fuel=20_000_000, step_lexer_fuel=4_000_000)
-"""What llguidance's lexer may spend (a million is some 7 ms): texts that hold none of a model's markers need more than
-the million and the fifth of one that it takes of itself."""
 
 
 def quoted(text: str) -> str:
@@ -79,25 +73,12 @@ def _conditions(node: Node) -> list[tuple[bool, Node]]:
     return [(True, node)]
 
 
-@lru_cache(maxsize=1)
-def byte_tokenizer() -> LLTokenizer:
-    """A tokenizer of bytes: for questions about a language, not about a model."""
-    return LLTokenizer("byte")
-
-
 @lru_cache(maxsize=512)
 def is_possible(body: Node) -> bool | None:
     """Whether a terminal matches anything (only an intersection can be empty); None if that is too much to decide."""
     if not _has_intersection(body):
         return True
-    grammar = LLMatcher.grammar_from_lark(f"start: T\nT: {lexeme(body)}")
-    matcher = LLMatcher(byte_tokenizer(), grammar, log_level=0)
-    if matcher.is_error():  # the engine ran out of the steps it allows itself
-        return None
-    matcher.compute_bitmask()
-    if matcher.is_error():
-        return False if matcher.get_error().startswith("NoExtensionBias") else None
-    return True
+    return service.has_text(f"start: T\nT: {lexeme(body)}")
 
 
 def _has_intersection(node: Node) -> bool:

@@ -1,8 +1,8 @@
 """Patterns on a linear-time, prefix-viable engine, so that no schema can hang anything.
 
-`PatternMatcher` tells at each character whether a string can still come to match; it is llguidance's regular
-expression engine on its byte tokenizer (0.8 µs a byte measured). What that engine cannot take (look-around, back
-references) is a `DeferredPattern`: checked on the whole string, by the `regex` package within a time limit.
+`PatternMatcher` tells at each character whether a string can still come to match; it asks llguidance's regular
+expression engine, which runs in the process of the compilers. What that engine cannot take (look-around, back
+references) is checked on the whole string, by an engine that backtracks, within a time limit.
 JSON Schema patterns are searched for, not anchored (draft 2020-12, validation §6.3.3).
 """
 
@@ -11,16 +11,11 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import count
 
-import regex
-from llguidance import LLMatcher, LLTokenizer
+from glyphscope.compilers import service
 
 DEFERRED_SECONDS = 0.25
-
-
-@lru_cache(maxsize=1)
-def _byte_tokenizer() -> LLTokenizer:
-    return LLTokenizer("byte")
 
 
 @dataclass(frozen=True)
@@ -32,6 +27,9 @@ class StringLanguage:
     max_length: int | None = None
 
 
+_NUMBERS = count()
+
+
 class PatternMatcher:
     """One string being matched against a `StringLanguage`, piece by piece.
 
@@ -39,80 +37,42 @@ class PatternMatcher:
     there on every further character is possible, and whether the whole matches is decided at its end.
     """
 
-    __slots__ = ("_gave_up", "_matcher", "_template", "_text")
+    __slots__ = ("_gave_up", "_language", "_number", "_state", "_text")
 
-    def __init__(self, template: _Template) -> None:
-        self._template = template
-        self._matcher = template.copy()
+    def __init__(self, language: StringLanguage, state: service.State) -> None:
+        self._language = language
+        self._state = state
+        self._number = next(_NUMBERS)
         self._text: list[str] = []
         self._gave_up = False
 
     def feed(self, text: str) -> int:
         """The number of characters of `text` after which a match was still possible; all of them while it is."""
+        if text and not self._gave_up:
+            self._ask(text)
         self._text.append(text)
-        if self._gave_up:
-            return len(text)
-        data = _escaped(text)
-        taken = self._matcher.try_consume_tokens(list(data))
-        if self._matcher.is_error():
-            taken = self._again(data)
-        if taken == len(data):
-            return len(text)
-        fed = 0
-        for index, char in enumerate(text):
-            fed += len(_escaped(char))
-            if fed > taken:
-                return index
-        return len(text)
+        return len(text) if self._gave_up or not text else self._state.fed
 
-    def _again(self, last: bytes) -> int:
-        """Reads all once more with an engine that has read nothing else; how much of the last piece it took."""
-        self._template.renew()
-        self._matcher = self._template.copy()
-        before = _escaped("".join(self._text[:-1]))
-        self._matcher.try_consume_tokens(list(before))
-        taken = self._matcher.try_consume_tokens(list(last))
-        if not self._matcher.is_error():
-            return taken
-        self._template.renew()
-        self._gave_up = True
-        return len(last)
+    def _ask(self, text: str, *, ends: bool = False) -> None:
+        state = service.feed(_encoded(self._language), self._number, self._text, text, ends=ends)
+        self._gave_up = state is None
+        self._state = state or self._state
 
     def can_grow(self) -> bool:
         """Whether some further character is possible."""
-        return self._gave_up or not self._matcher.compute_ff_bytes().startswith(b'"')
+        return self._at_end().can_grow or self._gave_up
 
     def matches(self) -> bool:
         """Whether the string, if it ended now, matches."""
+        matches = self._at_end().matches
         if self._gave_up:
-            return _matches_whole(self._template.language, "".join(self._text))
-        return bool(self._matcher.validate_tokens([0x22]) == 1)
+            return _matches_whole(self._language, "".join(self._text))
+        return bool(matches)
 
-
-class _Template:
-    """The engine at a string's beginning. Copies share what it builds: after one gave up, all refuse what is right."""
-
-    def __init__(self, language: StringLanguage, grammar: str) -> None:
-        self.language = language
-        self._grammar = grammar
-        self._matcher = self._made()
-
-    def is_possible(self) -> bool:
-        """Whether the engine takes the language, and there is a string in it."""
-        return not self._matcher.is_error()
-
-    def copy(self) -> LLMatcher:
-        return self._matcher.deep_copy()
-
-    def renew(self) -> None:
-        """Forgets all that the engine has built."""
-        self._matcher = self._made()
-
-    def _made(self) -> LLMatcher:
-        matcher = LLMatcher(_byte_tokenizer(), self._grammar, log_level=0)
-        if not matcher.is_error():
-            matcher.consume_token(0x22)  # an error where no string is possible
-        return matcher
+    def _at_end(self) -> service.State:
+        if self._state.matches is None and not self._gave_up:
+            self._ask("", ends=True)
+        return self._state
 
 
 def _matches_whole(language: StringLanguage, text: str) -> bool:
@@ -123,67 +83,42 @@ def _matches_whole(language: StringLanguage, text: str) -> bool:
     return all(_searched(pattern, text) for pattern in language.patterns)
 
 
-def _escaped(text: str) -> bytes:
-    if text.isascii() and text.isprintable() and '"' not in text and "\\" not in text:
-        return text.encode()
-    # The engine reads the string as JSON writes it; it takes DEL only escaped.
-    return (
-        json.dumps(text, ensure_ascii=False)[1:-1].replace("\x7f", "\\u007f").encode("utf-8", "surrogatepass")
-    )
-
-
 @lru_cache(maxsize=512)
-def _template(language: StringLanguage) -> _Template | None:
-    schema: dict[str, object] = {"type": "string"}
-    if len(language.patterns) == 1:
-        schema["pattern"] = language.patterns[0]
-    elif language.patterns:
-        schema["allOf"] = [{"pattern": pattern} for pattern in language.patterns]
-    if language.min_length:
-        schema["minLength"] = language.min_length
-    if language.max_length is not None:
-        schema["maxLength"] = language.max_length
-    try:
-        grammar = LLMatcher.grammar_from_json_schema(schema)
-    except ValueError:
-        return None
-    template = _Template(language, grammar)
-    return template if template.is_possible() else None
+def _encoded(language: StringLanguage) -> bytes:
+    names = ("patterns", "min_length", "max_length")
+    return json.dumps({name: getattr(language, name) for name in names}).encode()
 
 
 def linear(pattern: str) -> bool:
     """Whether the linear-time engine takes the pattern."""
-    return _template(StringLanguage((pattern,))) is not None
+    return start(StringLanguage((pattern,))) is not None
 
 
 def start(language: StringLanguage) -> PatternMatcher | None:
     """A matcher at the string's beginning; None if the engine does not take the language (or it is empty)."""
-    template = _template(language)
-    return None if template is None else PatternMatcher(template)
+    state = service.begin(_encoded(language))
+    return None if state is None else PatternMatcher(language, state)
 
 
 def found(pattern: str, text: str) -> bool | None:
     """Whether a JSON Schema pattern is found in the whole `text`; None if that took longer than the limit allows."""
+    if len(text) > _KEPT_CHARACTERS:
+        return _found(pattern, text)
+    return _found_and_kept(pattern, text)
+
+
+_KEPT_CHARACTERS = 200
+
+
+def _found(pattern: str, text: str) -> bool | None:
     matcher = start(StringLanguage((pattern,)))
     if matcher is not None:
         return matcher.feed(text) == len(text) and matcher.matches()
     return _searched(pattern, text)
 
 
+_found_and_kept = lru_cache(maxsize=4096)(_found)
+
+
 def _searched(pattern: str, text: str) -> bool | None:
-    compiled = compiled_regex(pattern)
-    if compiled is None:
-        return None
-    try:
-        return compiled.search(text, timeout=DEFERRED_SECONDS) is not None
-    except TimeoutError:
-        return None
-
-
-@lru_cache(maxsize=512)
-def compiled_regex(pattern: str) -> regex.Pattern[str] | None:
-    """The pattern for the `regex` package; None if it is no regular expression there either."""
-    try:
-        return regex.compile(pattern)
-    except regex.error:
-        return None
+    return service.searched(pattern, text, DEFERRED_SECONDS)

@@ -33,6 +33,7 @@ class RuleBook:
         self.rules: dict[str, Rule] = {}
         self._counts: dict[str, int] = {}
         self._shared: dict[tuple[str, object], str] = {}
+        self._inner: dict[Node, str] = {}
 
     def reserve(self, hint: str) -> str:
         """A name nobody has, made from the hint."""
@@ -56,11 +57,16 @@ class RuleBook:
         self.rules[name] = Rule(name, body, origin)
 
     def inner(self, hint: str, body: Node) -> Node:
-        """A rule for a piece of another one, so that no tree gets deep."""
+        """A rule for a piece of another one, so that no tree gets deep.
+
+        Pieces that are alike share one: a hundred objects that all refer to one of 300 members are 30,000 of them.
+        """
         if body == NEVER or body == Seq(()):
             return body
-        name = self.reserve(hint)
-        self.add(name, body)
+        name = self._inner.get(body)
+        if name is None:
+            name = self._inner[body] = self.reserve(hint)
+            self.add(name, body)
         return RuleRef(name)
 
     def shared(self, hint: str, make: Callable[[], Node], of: object = None) -> Node:

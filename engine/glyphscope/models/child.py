@@ -22,6 +22,7 @@ from glyphscope.models import wire
 from glyphscope.models.generation import Generation
 from glyphscope.models.native import Interrupted
 from glyphscope.models.session import Session
+from glyphscope.processes.pipe import Pipe, take_stdio
 
 _WARNING = 3  # ggml_log_level: 1 debug, 2 information, 3 warning, 4 error, 5 goes on with the line before
 _CONTINUED = 5
@@ -30,7 +31,7 @@ _CONTINUED = 5
 class Child:
     """Both threads, and what they share: the queue of work, and the number of the generation that was cancelled."""
 
-    def __init__(self, pipe: wire.Pipe[wire.Envelope], log: deque[str]) -> None:
+    def __init__(self, pipe: Pipe[wire.Envelope], log: deque[str]) -> None:
         self._pipe = pipe
         self._log = log
         self._work: queue.SimpleQueue[wire.Envelope] = queue.SimpleQueue()
@@ -168,7 +169,7 @@ def _listen(log: deque[str]) -> Any:
 
 def main() -> None:
     """Serves until stdin closes."""
-    pipe = wire.Pipe(*wire.take_stdio(), wire.Envelope)
+    pipe = Pipe(*take_stdio(), wire.Envelope)
     # Ctrl+C goes to every process of the terminal; the parent decides what it means
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     log: deque[str] = deque(maxlen=8)

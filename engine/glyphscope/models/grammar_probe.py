@@ -6,30 +6,20 @@ group, a token accepted past the end). Here that is a verdict like any other, an
 
 from __future__ import annotations
 
-import contextlib
 import importlib.util
-import os
-import select
-import signal
-import subprocess
-import tempfile
-import threading
 from collections.abc import Sequence
 from pathlib import Path
-from typing import IO
 
 import msgspec
 
 from glyphscope.errors import GrammarError, ModelDied, ModelError
-from glyphscope.models import probe_wire, wire
+from glyphscope.models import probe_wire
 from glyphscope.models.opening import embedded_path
 from glyphscope.models.process import ENVIRONMENT
 from glyphscope.processes import module_command
+from glyphscope.processes.asked import AskedProcess, ProcessDied
 
-TIMEOUT = "timeout"
 SECONDS = 10.0
-_START_SECONDS = 60.0
-_GRACE = 1.0
 
 
 class Verdict(msgspec.Struct, frozen=True):
@@ -64,9 +54,17 @@ class GrammarProbe:
             )
         self._model = str(model or embedded_path() or "")
         self._seconds = seconds
-        self._lock = threading.Lock()
-        self._process: _Process | None = None
-        self.starts = 0
+        self._asked = AskedProcess(
+            module_command("glyphscope.models.probe_child", self._model),
+            probe_wire.Answer,
+            name="llama.cpp",
+            environment=ENVIRONMENT,
+        )
+
+    @property
+    def starts(self) -> int:
+        """How often its process was started."""
+        return self._asked.starts
 
     def check(self, gbnf: str) -> Verdict:
         """Whether llama.cpp takes the grammar; its root is the rule `root`."""
@@ -110,8 +108,7 @@ class GrammarProbe:
 
     def close(self) -> None:
         """Ends the process. A later question would start it again."""
-        with self._lock:
-            self._drop()
+        self._asked.close()
 
     def __enter__(self) -> GrammarProbe:
         return self
@@ -120,95 +117,10 @@ class GrammarProbe:
         self.close()
 
     def _ask(self, request: probe_wire.Request) -> probe_wire.Answer:
-        with self._lock:
-            if self._process is None:
-                self._process = _Process(self._model)
-                self.starts += 1
-            try:
-                return self._process.ask(request, self._seconds)
-            except ModelDied:
-                self._drop()
-                raise
-            except BaseException:  # an answer that was not waited for would be the next question's
-                self._drop()
-                raise
-
-    def _drop(self) -> None:
-        process, self._process = self._process, None
-        if process is not None:
-            process.close()
-
-
-class _Process:
-    """The child. It has its own stderr, a file: that is where llama.cpp tells its reasons."""
-
-    def __init__(self, model: str) -> None:
-        self._stderr: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115 (closed with the process)
-        self._child = subprocess.Popen(
-            module_command("glyphscope.models.probe_child", model),
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=self._stderr,
-            bufsize=0,
-            env={**ENVIRONMENT, **os.environ},
-        )
-        assert self._child.stdin and self._child.stdout, "both are pipes"
-        self._pipe = wire.Pipe(self._child.stdout.fileno(), self._child.stdin.fileno(), probe_wire.Answer)
-        self._ready = False
-
-    def ask(self, request: probe_wire.Request, seconds: float) -> probe_wire.Answer:
-        """Raises ModelDied when it ended, or took too long and was ended."""
-        if not self._ready:
-            self._read(_START_SECONDS)
-            self._ready = True
         try:
-            self._pipe.write(probe_wire.Envelope(request))
-        except (OSError, ValueError) as error:
-            raise self._death() from error
-        return self._read(seconds)
-
-    def close(self) -> None:
-        """It is always safe to end it by force: it keeps nothing."""
-        self._child.kill()
-        self._child.wait()
-        for pipe in (self._child.stdin, self._child.stdout, self._stderr):
-            assert pipe, "all are pipes"
-            with contextlib.suppress(OSError):
-                pipe.close()
-
-    def _read(self, seconds: float) -> probe_wire.Answer:
-        assert self._child.stdout, "it is a pipe"
-        poll = select.poll()
-        poll.register(self._child.stdout, select.POLLIN)
-        if not poll.poll(seconds * 1000):
-            raise ModelDied(f"llama.cpp did not come to an end within {seconds:g} s.", signal=TIMEOUT)
-        try:
-            answer = self._pipe.read()
-        except (OSError, msgspec.DecodeError):
-            answer = None
-        if answer is None:
-            raise self._death()
-        return answer
-
-    def _death(self) -> ModelDied:
-        with contextlib.suppress(subprocess.TimeoutExpired):
-            self._child.wait(_GRACE)
-        code = self._child.returncode
-        name = signal.Signals(-code).name if code is not None and -code in set(signal.Signals) else ""
-        how = f"was ended by {name}" if name else f"ended with exit code {code}"
-        self._stderr.seek(0)
-        words = self._stderr.read(4096).decode("utf-8", errors="replace").strip()
-        # a process that ended by itself is a crash too: it never does so while it is asked
-        return ModelDied(
-            f"llama.cpp's process {how}{f': {_shortened(words)}' if words else ''}.",
-            signal=name or f"exit {code}",
-            stderr=words,
-        )
-
-
-def _shortened(words: str) -> str:
-    line = words.partition("\n")[0].rstrip(".")
-    return line if len(line) <= 200 else f"{line[:200]}…"
+            return self._asked.ask(probe_wire.Envelope(request), self._seconds)
+        except ProcessDied as error:
+            raise ModelDied(error.message, signal=error.signal, stderr=error.stderr) from None
 
 
 def _grammar_bytes(gbnf: str) -> bytes:

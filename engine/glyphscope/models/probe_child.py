@@ -24,7 +24,9 @@ from typing import Any
 import llama_cpp as llama
 from llama_cpp.llama_grammar import json_schema_to_gbnf
 
-from glyphscope.models import probe_wire, wire
+from glyphscope.models import probe_wire
+from glyphscope.processes.asked import limit_memory
+from glyphscope.processes.pipe import Pipe, take_stdio
 
 _STDERR = 2
 _MEMORY = 3 << 30  # bytes of addresses: a grammar whose states explode ends this process, not the machine
@@ -289,23 +291,12 @@ def _without_surrogates(text: str) -> str:
     return text.encode("utf-8", "replace").decode()
 
 
-def _limit_memory() -> None:
-    try:
-        import resource
-    except ImportError:  # a system that has no such limits
-        return
-    _, hard = resource.getrlimit(resource.RLIMIT_AS)
-    limit = _MEMORY if hard == resource.RLIM_INFINITY else min(_MEMORY, hard)
-    resource.setrlimit(resource.RLIMIT_AS, (limit, hard))
-    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))  # crashes are expected: no dump of each
-
-
 def main() -> None:
     """Serves until stdin closes."""
-    pipe = wire.Pipe(*wire.take_stdio(), probe_wire.Envelope)
+    pipe = Pipe(*take_stdio(), probe_wire.Envelope)
     # Ctrl+C goes to every process of the terminal; the parent decides what it means
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    _limit_memory()
+    limit_memory(_MEMORY)
     probe = Probe(sys.argv[1] if len(sys.argv) > 1 else "")
     pipe.write(probe_wire.Answer())
     while (envelope := pipe.read()) is not None:

@@ -17,6 +17,7 @@ import msgspec
 from glyphscope.errors import ModelDied
 from glyphscope.models import wire
 from glyphscope.processes import module_command
+from glyphscope.processes.pipe import Pipe
 
 ENVIRONMENT = {"GOMP_SPINCOUNT": "600", "OPENBLAS_NUM_THREADS": "1", "GGML_NO_BACKTRACE": "1"}
 """A dying llama.cpp prints why, and no stack by way of gdb, which takes a second and pushes the reason out.
@@ -55,7 +56,7 @@ class ModelProcess:
             env={**ENVIRONMENT, **os.environ},
         )
         assert self._process.stdin and self._process.stdout, "both are pipes"
-        self._pipe = wire.Pipe(self._process.stdout.fileno(), self._process.stdin.fileno(), wire.Answer)
+        self._pipe = Pipe(self._process.stdout.fileno(), self._process.stdin.fileno(), wire.Answer)
         self._numbers = itertools.count(1)
         self._replies: dict[int, queue.SimpleQueue[Item]] = {}
         self._lock = threading.Lock()

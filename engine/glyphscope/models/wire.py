@@ -1,17 +1,12 @@
-"""What goes over the pipes of the model's process: msgpack frames, each with its length before it."""
+"""What goes over the pipes of the model's process."""
 
 from __future__ import annotations
 
-import os
-import struct
-import sys
-import threading
-from typing import Any, Generic, TypeAlias, TypeVar
+from typing import Any, TypeAlias
 
 import msgspec
 
 from glyphscope.events import Message, ModelInfo, Thinking, TokenStep
-from glyphscope.events.encoding import encode_json
 from glyphscope.models.interface import (
     GenerateRequest,
     PromptProgress,
@@ -20,10 +15,6 @@ from glyphscope.models.interface import (
     Vocabulary,
 )
 from glyphscope.turns import TurnForm
-
-_LENGTH = struct.Struct("<I")
-_LIMIT = 1 << 30
-_BLOCK, _LARGE_BLOCK = 1 << 16, 1 << 20
 
 
 class _Frame(msgspec.Struct, frozen=True, tag=True, array_like=True):
@@ -147,59 +138,3 @@ class Answer(msgspec.Struct, frozen=True, array_like=True):
 
     number: int
     body: Reply
-
-
-F = TypeVar("F", bound=msgspec.Struct)
-
-
-class Pipe(Generic[F]):
-    """Frames of type `F` read from one file descriptor, any frames written to another, from any thread."""
-
-    def __init__(self, read_fd: int, write_fd: int, kind: type[F]) -> None:
-        self._read_fd, self._write_fd = read_fd, write_fd
-        self._decoder: msgspec.msgpack.Decoder[F] = msgspec.msgpack.Decoder(kind)
-        self._encoder = msgspec.msgpack.Encoder()
-        self._writing = threading.Lock()
-        self._ahead = bytearray()
-
-    def read(self) -> F | None:
-        """The next frame; None where the other end is closed, also in the middle of a frame."""
-        head = self._exactly(_LENGTH.size)
-        if head is None:
-            return None
-        body = self._exactly(_LENGTH.unpack(head)[0])
-        return None if body is None else self._decoder.decode(body)
-
-    def write(self, frame: msgspec.Struct) -> None:
-        """Raises OSError where the other end is closed, ValueError for a frame of 1 GiB or more."""
-        try:
-            body = self._encoder.encode(frame)
-        except UnicodeEncodeError:  # half of a character, which a prompt can hold and no process can be sent
-            body = self._encoder.encode(msgspec.json.decode(encode_json(frame), type=type(frame)))
-        if len(body) >= _LIMIT:
-            raise ValueError("a frame of 1 GiB or more")
-        data = memoryview(_LENGTH.pack(len(body)) + body)
-        with self._writing:
-            while data:
-                data = data[os.write(self._write_fd, data) :]
-
-    def _exactly(self, count: int) -> bytes | None:
-        while len(self._ahead) < count:
-            part = os.read(self._read_fd, max(_BLOCK, min(count - len(self._ahead), _LARGE_BLOCK)))
-            if not part:
-                return None
-            self._ahead += part
-        data = bytes(self._ahead[:count])
-        del self._ahead[:count]
-        return data
-
-
-def take_stdio() -> tuple[int, int]:
-    """Keeps stdin and stdout for frames: what C and Python code print goes to stderr instead."""
-    read_fd, write_fd = os.dup(0), os.dup(1)
-    null = os.open(os.devnull, os.O_RDONLY)
-    os.dup2(null, 0)
-    os.close(null)
-    os.dup2(2, 1)
-    sys.stdout = sys.stderr
-    return read_fd, write_fd

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any, Literal, Protocol, TypeAlias, get_args
 
+from glyphscope.compilers.service import CompilerDied
 from glyphscope.errors import GlyphscopeError, GrammarError, ModelDied
 from glyphscope.events import ArgumentOrder, Notation, Shape
 from glyphscope.grammar import Grammar, GrammarOptions, build_call_grammar, to_lark
@@ -36,7 +37,7 @@ Cancelled: TypeAlias = Callable[[], bool]
 _BATCH = 200
 _BATCH_CHARACTERS = 200_000
 MOST_DEATHS = 3
-"""Times that llama.cpp may crash or use up its seconds over texts of a grammar; then it is not asked any more."""
+"""Times that an engine may crash or use up its seconds over texts of a grammar; then it is not asked any more."""
 
 
 class Judge(Protocol):
@@ -64,7 +65,9 @@ def judge_for(
         raise GrammarError("llama.cpp is not installed")
     match engine:
         case "mask":
-            return CallGrammarJudge(registry, notation, shape, _mask_reader, order)
+            return CallGrammarJudge(
+                registry, notation, shape, lambda grammar: _mask_reader(grammar, cancelled), order
+            )
         case "gbnf":
             return CallGrammarJudge(
                 registry, notation, shape, lambda grammar: _gbnf_reader(grammar, probe, cancelled), order
@@ -74,7 +77,7 @@ def judge_for(
         case "converter":
             return SchemaJudge(registry, shape, lambda schema: _converter_reader(schema, probe, cancelled))
         case "schema":
-            return SchemaJudge(registry, shape, _schema_reader)
+            return SchemaJudge(registry, shape, lambda schema: _schema_reader(schema, cancelled))
 
 
 class CallGrammarJudge:
@@ -167,41 +170,35 @@ def _moved(schema: Any, to: str) -> Any:
     return moved
 
 
-def _mask_reader(grammar: Grammar) -> Reader:
-    return _read_each(MaskReader(lark=to_lark(grammar)))
+def _mask_reader(grammar: Grammar, cancelled: Cancelled) -> Reader:
+    return Asked(MaskReader(lark=to_lark(grammar)).read, cancelled).read
 
 
-def _schema_reader(schema: dict[str, Any]) -> Reader:
-    return _read_each(MaskReader(schema=schema))
-
-
-def _read_each(reader: MaskReader) -> Reader:
-    def answer(text: str) -> Answer:
-        try:
-            return reader.accepts(text)
-        except GrammarError as error:
-            return error.message
-
-    return lambda texts: [answer(text) for text in texts]
+def _schema_reader(schema: dict[str, Any], cancelled: Cancelled) -> Reader:
+    return Asked(MaskReader(schema=schema).read, cancelled).read
 
 
 def _gbnf_reader(grammar: Grammar, probe: GrammarProbe | None, cancelled: Cancelled) -> Reader:
     assert probe is not None
-    return Probed(emit_gbnf(grammar).text, probe, cancelled).read
+    return Asked(_probed(emit_gbnf(grammar).text, probe), cancelled).read
 
 
 def _converter_reader(schema: dict[str, Any], probe: GrammarProbe | None, cancelled: Cancelled) -> Reader:
     assert probe is not None
-    reader = Probed(probe.convert(json.dumps(schema)), probe, cancelled).read
+    reader = Asked(_probed(probe.convert(json.dumps(schema)), probe), cancelled).read
     reader([""])  # where it is the grammar that crashes llama.cpp, no text is to blame
     return reader
 
 
-class Probed:
-    """llama.cpp with a grammar. What it gives up over is found among the texts of a batch, one by one."""
+def _probed(gbnf: str, probe: GrammarProbe) -> Callable[[Sequence[str]], Sequence[Answer]]:
+    return lambda texts: [match.accepted for match in probe.match_all(gbnf, texts)]
 
-    def __init__(self, gbnf: str, probe: GrammarProbe, cancelled: Cancelled) -> None:
-        self._gbnf, self._probe, self._cancelled = gbnf, probe, cancelled
+
+class Asked:
+    """An engine in a process of its own. What it gives up over is found among the texts of a batch, one by one."""
+
+    def __init__(self, ask: Callable[[Sequence[str]], Sequence[Answer]], cancelled: Cancelled) -> None:
+        self._ask, self._cancelled = ask, cancelled
         self._deaths: list[str] = []
 
     def read(self, texts: Sequence[str]) -> list[Answer]:
@@ -216,8 +213,8 @@ class Probed:
         if self._cancelled():
             return ["It was stopped."] * len(texts)
         try:
-            return [match.accepted for match in self._probe.match_all(self._gbnf, texts)]
-        except ModelDied as error:
+            return list(self._ask(texts))
+        except (ModelDied, CompilerDied) as error:
             if not self._deaths and texts == [""]:
                 raise  # it is the grammar that it does not take
             self._deaths.append(error.message)

@@ -10,6 +10,7 @@ from glyphscope.grammar.regex import PatternNotHeld, pattern_node
 from glyphscope.grammar.schema_order import Listed, after_another, in_order
 from glyphscope.grammar.tree import EMPTY, NEVER, Literal, Node, Terminal, alt, optional, repeat, seq
 
+_FEW = 16
 _MANY = "which of the optional properties are there is not counted"
 
 
@@ -71,7 +72,9 @@ def arguments_node(context: ToolContext, name: str, parts: Parts, entries: Entri
     listed = _listed(entries.separator, members, required, free, low, high)._replace(
         needs_one=_needs_one(parts, members)
     )
-    return in_order(listed, lambda count, rest: context.book.inner(f"{name}-after-{count}", rest))
+    inside = in_order(listed, lambda count, rest: context.book.inner(f"{name}-after-{count}", rest))
+    # many members are many ways to begin, and many objects may have the same ones
+    return context.book.inner(f"{name}-members", inside) if len(members) > _FEW else inside
 
 
 def members_node(context: ToolContext, name: str, parts: Parts) -> Node:

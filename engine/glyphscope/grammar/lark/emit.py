@@ -8,13 +8,12 @@ from __future__ import annotations
 import re
 from functools import lru_cache
 
-from llguidance import LLMatcher
-
+from glyphscope.compilers import service
 from glyphscope.errors import GrammarError
 from glyphscope.grammar.identity import ByIdentity
 from glyphscope.grammar.lark.exact import exact_lexemes, with_exact_rules
 from glyphscope.grammar.lark.parametric import parametric_rules
-from glyphscope.grammar.lexemes import LIMITS, byte_tokenizer, lexeme, quoted
+from glyphscope.grammar.lexemes import lexeme, quoted
 from glyphscope.grammar.tree import (
     NEVER,
     Alt,
@@ -62,9 +61,8 @@ def _emit(key: ByIdentity) -> tuple[str, tuple[Unheld, ...], Grammar]:
     text = emitter.emit()
     if emitter.names_tokens:
         return text, grammar.unheld, grammar
-    matcher = LLMatcher(byte_tokenizer(), LLMatcher.grammar_from_lark(text), log_level=0, limits=LIMITS)
-    if matcher.is_error():
-        said = matcher.get_error().strip()
+    said = service.refusal(text)
+    if said:
         raise GrammarError(f"llguidance does not take the grammar: {said}", where=emitter.rule_at(said))
     return text, grammar.unheld, grammar
 

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from functools import lru_cache
+import json
+from collections.abc import Sequence
 from typing import Any
 
-from llguidance import LLMatcher, LLTokenizer
-
+from glyphscope.compilers import service
 from glyphscope.errors import GrammarError
-from glyphscope.grammar.lexemes import LIMITS
-
-_LONGEST = 200  # characters of a reason
 
 
 class MaskReader:
@@ -18,46 +15,24 @@ class MaskReader:
 
     def __init__(self, *, lark: str | None = None, schema: dict[str, Any] | None = None) -> None:
         """Give one of them. Raises GrammarError, with llguidance's reason, for what it cannot build."""
-        try:
-            self._grammar = lark if lark is not None else LLMatcher.grammar_from_json_schema(schema or {})
-        except ValueError as error:
-            raise _refused(str(error)) from None
-        self._matcher = self._fresh()
+        self._is_schema = lark is None
+        self._grammar = json.dumps(schema or {}) if lark is None else lark
+        if said := service.refusal(self._grammar, is_schema=self._is_schema):
+            raise GrammarError(f"llguidance refuses the grammar: {said}", where="grammar")
 
-    def _fresh(self) -> LLMatcher:
-        matcher = LLMatcher(_tokenizer(), self._grammar, log_level=0, limits=LIMITS)
-        if matcher.is_error():
-            raise _refused(matcher.get_error())
-        return matcher
+    def read(self, texts: Sequence[str]) -> list[bool | str]:
+        """For each text whether it is of the grammar, or why llguidance gave up in the middle of it.
+
+        Raises CompilerDied where it crashed over one of them, or took too long.
+        """
+        # a lone surrogate has no bytes that a grammar could read
+        readable = [text for text in texts if not any("\ud800" <= char <= "\udfff" for char in text)]
+        found = dict(zip(readable, service.read_texts(self._grammar, readable, is_schema=self._is_schema)))
+        return [found.get(text, False) for text in texts]
 
     def accepts(self, text: str) -> bool:
         """Whether the text is of the grammar. Raises GrammarError where llguidance gives up in the middle of it."""
-        try:
-            data = list(text.encode())
-        except UnicodeEncodeError:  # a lone surrogate has no bytes
-            return False
-        said = ""
-        for _ in range(2):
-            matcher = self._matcher.deep_copy()
-            taken = matcher.try_consume_tokens(data)
-            if not matcher.is_error():
-                return bool(taken == len(data) and matcher.is_accepting())
-            said = matcher.get_error()
-            # Copies share a lexer. Texts before this one may have used up what it may build, and once it has given
-            # up it refuses texts that it should take (measured on llguidance 1.9.1).
-            self._matcher = self._fresh()
-        raise GrammarError(f"llguidance gave up while it read the text: {_first_line(said)}")
-
-
-def _refused(reason: str) -> GrammarError:
-    return GrammarError(f"llguidance refuses the grammar: {reason.strip()}", where="grammar")
-
-
-def _first_line(reason: str) -> str:
-    """What follows is the whole text and the state of its parser."""
-    return reason.strip().partition("\n")[0][:_LONGEST]
-
-
-@lru_cache(maxsize=1)
-def _tokenizer() -> LLTokenizer:
-    return LLTokenizer("byte")
+        answer = self.read([text])[0]
+        if isinstance(answer, str):
+            raise GrammarError(answer)
+        return answer

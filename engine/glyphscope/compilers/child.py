@@ -1,0 +1,111 @@
+"""The compilers' process: `python -P -m glyphscope.compilers.child`. Frames in on stdin, an answer to each on stdout.
+
+It keeps what it compiled: many texts are read by the same grammar, and a string comes piece by piece.
+"""
+
+from __future__ import annotations
+
+import signal
+from collections import OrderedDict
+
+from glyphscope.compilers import wire
+from glyphscope.compilers.masks import TextReader, has_text
+from glyphscope.compilers.patterns import LONG, GaveUp, StringMatcher, searched, template_of
+from glyphscope.processes.asked import limit_memory
+from glyphscope.processes.pipe import Pipe, take_stdio
+
+_MEMORY = 2 << 30  # bytes of addresses
+_MOST_SECONDS = 60
+"""Of one question, if the parent, which waits less, is no longer there to end it."""
+_READERS, _STRINGS = 4, 512
+
+
+class Compilers:
+    """Answers questions. The last used readers and strings are kept."""
+
+    def __init__(self) -> None:
+        self._readers: OrderedDict[tuple[bytes, bool], TextReader] = OrderedDict()
+        self._strings: OrderedDict[int, StringMatcher] = OrderedDict()
+
+    def answer(self, question: wire.Question) -> wire.Answer:
+        """Does what is asked; what a compiler refuses is an answer too."""
+        try:
+            match question:
+                case wire.Compile(grammar=grammar, is_schema=is_schema):
+                    self._reader(grammar, is_schema)
+                    return wire.Answer()
+                case wire.ReadTexts(grammar=grammar, is_schema=is_schema, texts=texts):
+                    reader = self._reader(grammar, is_schema)
+                    return wire.Answer(read=[reader.accepts(text) for text in texts])
+                case wire.FindText(grammar=grammar):
+                    return wire.Answer(found=has_text(_text(grammar)))
+                case wire.Begin(language=language):
+                    template = template_of(language)
+                    if template is None:
+                        return wire.Answer(refused="the linear-time engine does not take it")
+                    return _state(StringMatcher(template), 0)
+                case wire.Feed(language=language, number=number, text=text, before=before, ends=ends):
+                    return self._feed(language, number, _text(text), before, ends)
+                case wire.Search(pattern=pattern, text=text, seconds=seconds):
+                    return wire.Answer(found=searched(_text(pattern), _text(text), seconds))
+        except Exception as error:
+            reason = str(error).partition("<backtrace>")[0].strip()  # of a panic, with no names in it
+            return wire.Answer(refused=_whole(reason) or type(error).__name__)
+
+    def _reader(self, grammar: bytes, is_schema: bool) -> TextReader:
+        key = (grammar, is_schema)
+        reader = self._readers.get(key)
+        if reader is None:
+            reader = self._readers[key] = TextReader(_text(grammar), is_schema=is_schema)
+            if len(self._readers) > _READERS:
+                self._readers.popitem(last=False)
+        self._readers.move_to_end(key)
+        return reader
+
+    def _feed(self, language: bytes, number: int, text: str, before: bytes | None, ends: bool) -> wire.Answer:
+        string = self._strings.get(number)
+        if string is None:
+            template = template_of(language)
+            if before is None or template is None:
+                return wire.Answer(fed=-1)
+            string = self._strings[number] = StringMatcher(template, _text(before))
+            if len(self._strings) > _STRINGS:
+                self._strings.popitem(last=False)
+        self._strings.move_to_end(number)
+        try:
+            return _state(string, string.feed(text) if text else 0, ends)
+        except GaveUp:
+            del self._strings[number]
+            raise
+
+
+def _state(string: StringMatcher, fed: int, ends: bool = False) -> wire.Answer:
+    if string.length > LONG and not ends:
+        return wire.Answer(fed=fed, matches=None)
+    return wire.Answer(fed=fed, can_grow=string.can_grow(), matches=string.matches())
+
+
+def _text(data: bytes) -> str:
+    return data.decode("utf-8", "surrogatepass")
+
+
+def _whole(text: str) -> str:
+    return text.encode("utf-8", "replace").decode()
+
+
+def main() -> None:
+    """Serves until stdin closes."""
+    pipe = Pipe(*take_stdio(), wire.Envelope)
+    # Ctrl+C goes to every process of the terminal; the parent decides what it means
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    limit_memory(_MEMORY)
+    compilers = Compilers()
+    pipe.write(wire.Answer())
+    while (envelope := pipe.read()) is not None:
+        signal.alarm(_MOST_SECONDS)
+        pipe.write(compilers.answer(envelope.body))
+        signal.alarm(0)
+
+
+if __name__ == "__main__":
+    main()

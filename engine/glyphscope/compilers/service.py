@@ -1,0 +1,182 @@
+"""Questions to the compilers' process, each with its limit of time. Answers that cost something are kept.
+
+There are two of those processes: a pattern is asked about while a text is judged, also in the window's thread, and is
+not to wait for a grammar that takes its ten seconds.
+"""
+
+from __future__ import annotations
+
+import atexit
+import hashlib
+import threading
+from collections import OrderedDict
+from collections.abc import Callable, Hashable, Sequence
+from typing import Generic, TypeAlias, TypeVar
+
+import msgspec
+
+from glyphscope.compilers import wire
+from glyphscope.errors import GrammarError
+from glyphscope.processes import module_command
+from glyphscope.processes.asked import TIMEOUT, AskedProcess, ProcessDied
+
+SECONDS = 10.0
+"""For compiling one grammar, or reading a batch of texts by it."""
+PATTERN_SECONDS = 2.0
+"""For one pattern, or a piece of text that it judges."""
+_KEPT = 2048
+_HINT = "Make the schema or grammar smaller: fewer alternatives, smaller bounds of lengths, less nesting."
+
+_COMMAND = module_command("glyphscope.compilers.child")
+_GRAMMARS: AskedProcess[wire.Answer] = AskedProcess(_COMMAND, wire.Answer, name="llguidance")
+_PATTERNS: AskedProcess[wire.Answer] = AskedProcess(_COMMAND, wire.Answer, name="llguidance")
+
+T = TypeVar("T")
+State: TypeAlias = wire.Answer
+"""What holds at a place of a string."""
+
+
+class CompilerDied(GrammarError):
+    """The compilers' process crashed over a question, or took too long (`timed_out`) and was ended."""
+
+    timed_out = False
+
+
+class _Kept(Generic[T]):
+    """The last answers, by digests of the questions: a text may be megabytes long."""
+
+    def __init__(self) -> None:
+        self._answers: OrderedDict[Hashable, T] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def get(self, question: bytes, ask: Callable[[], T]) -> T:
+        key = hashlib.sha256(question).digest()
+        with self._lock:
+            if key in self._answers:
+                self._answers.move_to_end(key)
+                return self._answers[key]
+        answer = ask()
+        with self._lock:
+            self._answers[key] = answer
+            if len(self._answers) > _KEPT:
+                self._answers.popitem(last=False)
+        return answer
+
+
+_refusals: _Kept[str] = _Kept()
+_possible: _Kept[bool | None] = _Kept()
+_beginnings: _Kept[State | None] = _Kept()
+
+
+def start() -> None:
+    """Starts the process of patterns, which takes a tenth of a second, before it is needed."""
+    _PATTERNS.start()
+
+
+@atexit.register
+def close() -> None:
+    """Ends the processes. A later question would start them again."""
+    for asked in (_GRAMMARS, _PATTERNS):
+        asked.close()
+
+
+def pids() -> set[int]:
+    """The processes that run."""
+    return {asked.pid for asked in (_GRAMMARS, _PATTERNS) if asked.pid is not None}
+
+
+def refusal(grammar: str, *, is_schema: bool = False) -> str:
+    """Why llguidance refuses a grammar; empty for one that it takes. One that it dies over is refused too."""
+    data = encoded(grammar)
+
+    def ask() -> str:
+        try:
+            return _ask(_GRAMMARS, wire.Compile(data, is_schema), SECONDS).refused
+        except CompilerDied as error:
+            if error.timed_out:  # it may come to an end when the machine has less to do
+                raise
+            return error.message
+
+    try:
+        return _refusals.get(bytes([is_schema]) + data, ask)
+    except CompilerDied as error:
+        return error.message
+
+
+def read_texts(grammar: str, texts: Sequence[str], *, is_schema: bool = False) -> list[bool | str]:
+    """For each text whether llguidance accepts it, or why it gave up over it.
+
+    Raises GrammarError for a grammar that it refuses, CompilerDied where it crashed or took too long.
+    """
+    question = wire.ReadTexts(encoded(grammar), is_schema, [encoded(text) for text in texts])
+    answer = _ask(_GRAMMARS, question, SECONDS)
+    if answer.refused:
+        raise GrammarError(f"llguidance refuses the grammar: {answer.refused}", where="grammar")
+    return answer.read
+
+
+def has_text(lark: str) -> bool | None:
+    """Whether there is any text in a grammar; None if that is too much to decide."""
+    data = encoded(lark)
+
+    def ask() -> bool | None:
+        try:
+            return _ask(_PATTERNS, wire.FindText(data), PATTERN_SECONDS).found
+        except CompilerDied:
+            return None
+
+    return _possible.get(data, ask)
+
+
+def begin(language: bytes) -> State | None:
+    """What holds at the beginning of a string; None if the linear-time engine does not take the language."""
+
+    def ask() -> State | None:
+        try:
+            answer = _ask(_PATTERNS, wire.Begin(language), PATTERN_SECONDS)
+        except CompilerDied:
+            return None
+        return None if answer.refused else answer
+
+    return _beginnings.get(language, ask)
+
+
+def feed(
+    language: bytes, number: int, before: Sequence[str], text: str, *, ends: bool = False
+) -> State | None:
+    """What holds after `text`, in the string of that number; None where the engine gave up over it.
+
+    `before` are the pieces of the string so far. `ends`: whether it matches is asked too.
+    """
+    asked = wire.Feed(language, number, encoded(text), None if before else b"", ends)
+    try:
+        answer = _ask(_PATTERNS, asked, PATTERN_SECONDS)
+        if answer.fed < 0:  # another process, or one that has forgotten the string
+            asked = msgspec.structs.replace(asked, before=encoded("".join(before)))
+            answer = _ask(_PATTERNS, asked, PATTERN_SECONDS)
+    except CompilerDied:
+        return None
+    return None if answer.refused or answer.fed < 0 else answer
+
+
+def searched(pattern: str, text: str, seconds: float) -> bool | None:
+    """Whether the pattern is found by an engine that backtracks; None if it is none, or that takes too long."""
+    question = wire.Search(encoded(pattern), encoded(text), seconds)
+    try:
+        return _ask(_PATTERNS, question, PATTERN_SECONDS).found
+    except CompilerDied:
+        return None
+
+
+def encoded(text: str) -> bytes:
+    """The text as `wire` has it."""
+    return text.encode("utf-8", "surrogatepass")
+
+
+def _ask(asked: AskedProcess[wire.Answer], question: wire.Question, seconds: float) -> wire.Answer:
+    try:
+        return asked.ask(wire.Envelope(question), seconds)
+    except ProcessDied as error:
+        died = CompilerDied(error.message, where="grammar", hint=_HINT)
+        died.timed_out = error.signal == TIMEOUT
+        raise died from None

@@ -1,0 +1,216 @@
+"""A child process that answers one question at a time within a time limit, and that may crash over any of them.
+
+For native code on foreign input: a grammar, a schema or a pattern may overflow its stack, use up its memory or never
+come to an end. Here that is a reason in words, and the next question starts a new process.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import select
+import signal
+import subprocess
+import tempfile
+import threading
+from collections.abc import Mapping, Sequence
+from typing import IO, Generic, TypeVar
+from weakref import WeakSet
+
+import msgspec
+
+from glyphscope.processes.pipe import Pipe
+
+TIMEOUT = "timeout"
+_START_SECONDS = 60.0
+_GRACE = 1.0
+
+A = TypeVar("A", bound=msgspec.Struct)
+
+
+class ProcessDied(Exception):
+    """The process ended over a question. `signal` names the cause (`SIGSEGV`, `exit 1`), or is `timeout`."""
+
+    def __init__(self, message: str, *, signal: str, stderr: str = "") -> None:
+        super().__init__(message)
+        self.message = message
+        self.signal = signal
+        self.stderr = stderr
+
+
+class AskedProcess(Generic[A]):
+    """Started by the first question, and by the next one after it died; from any thread.
+
+    The child's module writes one answer when it is ready, and then one to each frame that it reads.
+    """
+
+    def __init__(
+        self,
+        command: Sequence[str],
+        answers: type[A],
+        *,
+        name: str,
+        environment: Mapping[str, str] | None = None,
+    ) -> None:
+        """`name` is the library that is asked, for messages. `environment` is added to that of this process."""
+        self._command, self._answers, self._name = tuple(command), answers, name
+        self._environment = environment or {}
+        self._lock = threading.Lock()
+        self._process: _Process[A] | None = None
+        self.starts = 0
+        _ALL.add(self)
+
+    @property
+    def pid(self) -> int | None:
+        """None while no process runs."""
+        process = self._process
+        return None if process is None else process.pid
+
+    def start(self) -> None:
+        """Starts the process now, without waiting until it is ready."""
+        with self._lock:
+            self._started()
+
+    def ask(self, question: msgspec.Struct, seconds: float) -> A:
+        """The answer. Raises ProcessDied, also where it takes longer than `seconds`."""
+        with self._lock:
+            process = self._started()
+            try:
+                return process.ask(question, seconds)
+            except BaseException:  # an answer that was not waited for would be the next question's
+                self._drop()
+                raise
+
+    def close(self) -> None:
+        """Ends the process. A later question would start it again."""
+        with self._lock:
+            self._drop()
+
+    def _started(self) -> _Process[A]:
+        if self._process is None:
+            self._process = _Process(self._command, self._answers, self._name, self._environment)
+            self.starts += 1
+        return self._process
+
+    def _drop(self) -> None:
+        process, self._process = self._process, None
+        if process is not None:
+            process.close()
+
+    def _forget(self) -> None:
+        """In a fork of this process: the child is the parent's, which may be asking it now."""
+        self._lock = threading.Lock()
+        process, self._process = self._process, None
+        if process is not None:
+            process.let_go()
+
+
+class _Process(Generic[A]):
+    """The child. Its stderr is a file: what a library prints there before it dies is its reason."""
+
+    def __init__(
+        self, command: Sequence[str], answers: type[A], name: str, environment: Mapping[str, str]
+    ) -> None:
+        self._name = name
+        self._stderr: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115 (closed with the process)
+        self._child = subprocess.Popen(
+            command,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=self._stderr,
+            bufsize=0,
+            env={**environment, **os.environ},
+        )
+        assert self._child.stdin and self._child.stdout, "both are pipes"
+        self._pipe = Pipe(self._child.stdout.fileno(), self._child.stdin.fileno(), answers)
+        self._ready = False
+
+    @property
+    def pid(self) -> int:
+        return self._child.pid
+
+    def ask(self, question: msgspec.Struct, seconds: float) -> A:
+        """Raises ProcessDied when it ended, or took too long and is to be ended."""
+        if not self._ready:
+            self._read(_START_SECONDS)
+            self._ready = True
+        try:
+            self._pipe.write(question)
+        except (OSError, ValueError) as error:
+            raise self._death() from error
+        return self._read(seconds)
+
+    def close(self) -> None:
+        """It is always safe to end it by force: it keeps nothing."""
+        self._child.kill()
+        self._child.wait()
+        self._close_files()
+
+    def let_go(self) -> None:
+        """Closes this end, without a look at the process."""
+        self._child.returncode = 0
+        self._close_files()
+
+    def _close_files(self) -> None:
+        for pipe in (self._child.stdin, self._child.stdout, self._stderr):
+            assert pipe, "all are pipes"
+            with contextlib.suppress(OSError):
+                pipe.close()
+
+    def _read(self, seconds: float) -> A:
+        assert self._child.stdout, "it is a pipe"
+        poll = select.poll()
+        poll.register(self._child.stdout, select.POLLIN)
+        if not poll.poll(seconds * 1000):
+            raise ProcessDied(f"{self._name} did not come to an end within {seconds:g} s.", signal=TIMEOUT)
+        try:
+            answer = self._pipe.read()
+        except (OSError, msgspec.DecodeError):
+            answer = None
+        if answer is None:
+            raise self._death()
+        return answer
+
+    def _death(self) -> ProcessDied:
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            self._child.wait(_GRACE)
+        code = self._child.returncode
+        name = signal.Signals(-code).name if code is not None and -code in set(signal.Signals) else ""
+        how = f"was ended by {name}" if name else f"ended with exit code {code}"
+        self._stderr.seek(0)
+        words = self._stderr.read(4096).decode("utf-8", errors="replace").strip()
+        # a process that ended by itself is a crash too: it never does so while it is asked
+        return ProcessDied(
+            f"{self._name}'s process {how}{f': {_shortened(words)}' if words else ''}.",
+            signal=name or f"exit {code}",
+            stderr=words,
+        )
+
+
+def _shortened(words: str) -> str:
+    line = words.partition("\n")[0].rstrip(".")
+    return line if len(line) <= 200 else f"{line[:200]}…"
+
+
+def limit_memory(limit: int) -> None:
+    """For a child that is asked: at most so many bytes of addresses, and no dump of a crash, which is expected."""
+    try:
+        import resource
+    except ImportError:  # a system that has no such limits
+        return
+    _, hard = resource.getrlimit(resource.RLIMIT_AS)
+    limit = limit if hard == resource.RLIM_INFINITY else min(limit, hard)
+    resource.setrlimit(resource.RLIMIT_AS, (limit, hard))
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+
+
+_ALL: WeakSet[AskedProcess[msgspec.Struct]] = WeakSet()
+
+
+def _after_fork() -> None:
+    for asked in list(_ALL):
+        asked._forget()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork)
