@@ -85,13 +85,18 @@ def pids() -> set[int]:
     return {asked.pid for asked in (_GRAMMARS, _PATTERNS) if asked.pid is not None}
 
 
-def refusal(grammar: str, *, is_schema: bool = False) -> str:
+def starts() -> int:
+    """How often a process was started: after the first two, each time is a crash or a question that took too long."""
+    return _GRAMMARS.starts + _PATTERNS.starts
+
+
+def refusal(grammar: str, *, is_schema: bool = False, seconds: float = SECONDS) -> str:
     """Why llguidance refuses a grammar; empty for one that it takes. One that it dies over is refused too."""
     data = encoded(grammar)
 
     def ask() -> str:
         try:
-            return _ask(_GRAMMARS, wire.Compile(data, is_schema), SECONDS).refused
+            return _ask(_GRAMMARS, wire.Compile(data, is_schema), seconds).refused
         except CompilerDied as error:
             if error.timed_out:  # it may come to an end when the machine has less to do
                 raise

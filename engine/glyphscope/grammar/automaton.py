@@ -17,6 +17,7 @@ from glyphscope.grammar import chars
 from glyphscope.grammar.chars import Ranges
 from glyphscope.grammar.merging import merged
 from glyphscope.grammar.node_terms import term_of
+from glyphscope.grammar.patience import check_time
 from glyphscope.grammar.terms import Both, Move, Other, Place, Steps, Term, Terms
 from glyphscope.grammar.tree import Node
 
@@ -115,6 +116,7 @@ class Automaton:
                     f"More than {MAX_TERMS:,} ways through a rule or lexeme are open at once.",
                     hint="Make its repetitions smaller, or its alternatives begin differently.",
                 )
+            check_time()
             self._made += len(key)
             self.spent += len(key) if len(key) < LARGE else 10 * len(key)
             if self._made > MAX_KEPT:

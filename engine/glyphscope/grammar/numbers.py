@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal, localcontext
+from fractions import Fraction
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -354,3 +355,8 @@ class _Remainders:
 
 def _one(digit: int) -> Node:
     return CharClass(((0x30 + digit, 0x30 + digit),))
+
+
+def exact(value: int | float) -> Fraction:
+    """The number that the shortest decimal form of `value` writes."""
+    return Fraction(value) if isinstance(value, int) else Fraction(Decimal(repr(value)))

@@ -204,7 +204,7 @@ class Ordered:
     why: str
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, weakref_slot=True)
 class Grammar:
     """Rules by name, the first one to derive, and the constraints that did not go in.
 

@@ -14,7 +14,7 @@ import subprocess
 import tempfile
 import threading
 from collections.abc import Mapping, Sequence
-from typing import IO, Generic, TypeVar
+from typing import IO, Any, Generic, TypeVar
 from weakref import WeakSet
 
 import msgspec
@@ -204,7 +204,7 @@ def limit_memory(limit: int) -> None:
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
 
 
-_ALL: WeakSet[AskedProcess[msgspec.Struct]] = WeakSet()
+_ALL: WeakSet[AskedProcess[Any]] = WeakSet()
 
 
 def _after_fork() -> None:

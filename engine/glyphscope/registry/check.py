@@ -18,7 +18,7 @@ from jsonschema_specifications import REGISTRY  # type: ignore[import-untyped]
 from glyphscope.registry.keywords import NAMED, ONE
 from glyphscope.registry.patterns import bad_pattern
 from glyphscope.registry.pointer import Path
-from glyphscope.registry.references import Place, Places, references
+from glyphscope.registry.references import MAX_SCHEMAS, Place, Places, TooManySchemas, references
 
 MAX_LEVELS = 256
 """Schemas inside each other: what builds grammars and validators from them walks with one frame or two a level."""
@@ -55,7 +55,10 @@ def check_schema(schema: Any) -> list[tuple[Path, str]]:
     """All mistakes of a schema of any draft from 4 on: (path in it, what is wrong). Empty: it can be normalised."""
     if not isinstance(schema, dict | bool):
         return [((), f"A schema is an object, not {_kind(schema)}.")]
-    places = Places(schema)
+    try:
+        places = Places(schema)
+    except TooManySchemas:
+        return [((), f"It has more than {MAX_SCHEMAS:,} schemas in it.")]
     found: list[tuple[Path, str]] = []
     for place in places.all:
         if place.level > MAX_LEVELS:

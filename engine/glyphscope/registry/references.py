@@ -10,6 +10,9 @@ from urllib.parse import urldefrag, urljoin
 from glyphscope.registry.keywords import IN_PLACE, children, draft_of
 from glyphscope.registry.pointer import Path, follow_reference
 
+MAX_SCHEMAS = 100_000
+"""In one document: some seconds of work. The largest that are published have 20,000."""
+
 REFERENCES = ("$ref", "$dynamicRef", "$recursiveRef")
 
 
@@ -23,10 +26,15 @@ class Place:
     level: int = 0
 
 
+class TooManySchemas(Exception):
+    """A document with more than `MAX_SCHEMAS`."""
+
+
 class Places:
     """All schemas of a document, found without recursion; also those that only a `$ref` tells to be schemas."""
 
     def __init__(self, root: dict[str, Any] | bool) -> None:
+        """Raises TooManySchemas."""
         self.root = root
         self.draft = draft_of(root)
         self._id = "id" if self.draft in (3, 4) else "$id"
@@ -53,6 +61,8 @@ class Places:
             base = self._name(place)
             place = replace(place, base=base)
             self.all.append(place)
+            if len(self.all) > MAX_SCHEMAS:
+                raise TooManySchemas
             self._by_path[place.path] = place
             below = place.level + 1
             inner = [Place((*place.path, *step), item, base, below) for step, item in children(place.schema)]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from glyphscope.events import Notation
+from glyphscope.grammar.numbers import exact
 from glyphscope.notation.scalars import (
     BOOLEAN,
     DECIMAL,
@@ -16,7 +17,7 @@ from glyphscope.notation.scalars import (
     reachable_kinds,
     words,
 )
-from glyphscope.validation.numbers import Range, can_become, exact
+from glyphscope.validation.numbers import Range, can_become
 from glyphscope.validation.reasons import (
     AS_DECIMAL,
     Reason,

@@ -8,16 +8,10 @@ enumeration leaves something of it or nothing. Exact arithmetic throughout: 0.1 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from decimal import Decimal
 from fractions import Fraction
 from math import gcd
 
 from glyphscope.notation.scalars import DECIMAL, INTEGER
-
-
-def exact(value: int | float) -> Fraction:
-    """The number that the shortest decimal form of `value` writes."""
-    return Fraction(value) if isinstance(value, int) else Fraction(Decimal(repr(value)))
 
 
 @dataclass(frozen=True)

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 
 from glyphscope.events import Code
 from glyphscope.grammar import pattern
+from glyphscope.grammar.numbers import exact
 from glyphscope.notation.scalars import (
     ANY_KIND,
     ARRAY,
@@ -28,7 +29,7 @@ from glyphscope.notation.scalars import (
 from glyphscope.registry.pointer import follow_reference, step_of, to_pointer
 from glyphscope.validation.checker import Checker
 from glyphscope.validation.formats import FORMATS
-from glyphscope.validation.numbers import Range, common_step, exact
+from glyphscope.validation.numbers import Range, common_step
 from glyphscope.validation.spec import ANYTHING, ArrayPart, Deferred, ObjectPart, Place, Spec, StringPattern
 
 # More alternatives than this at one place are not followed one by one; the keyword is judged at the value's end.

@@ -14,6 +14,7 @@ from glyphscope.grammar.builder.free_text import call_opening, up_to
 from glyphscope.grammar.builder.schema import Place, join
 from glyphscope.grammar.builder.turn import next_call, words_only, words_to_call
 from glyphscope.grammar.builder.values import build_values
+from glyphscope.grammar.patience import limited, note_made
 from glyphscope.grammar.rules import RuleBook
 from glyphscope.grammar.surface import Surface, WhiteSpace, surface
 from glyphscope.grammar.tree import Grammar, Literal, Node, Origin, RuleRef, Unheld, alt, repeat, seq
@@ -75,7 +76,8 @@ def build_call_grammar(
     Every text of it is a call that the validator accepts, but for the constraints named in `unheld`.
     Raises GrammarError, with tool and JSON Pointer, where a tool cannot be called at all. The last few are kept.
     """
-    return _build(_ByDigest(registry), notation, shape, options)
+    with limited():
+        return note_made(_build(_ByDigest(registry), notation, shape, options))
 
 
 def build_value_grammar(
@@ -85,6 +87,11 @@ def build_value_grammar(
 
     Raises GrammarError, with the JSON Pointer, where no value can exist or the schema is none.
     """
+    with limited():
+        return note_made(_value_grammar(schema, notation, options))
+
+
+def _value_grammar(schema: Any, notation: Notation, options: GrammarOptions) -> Grammar:
     mistakes = check_schema(schema)
     if mistakes:
         told = "; ".join(reason.rstrip(".") for _, reason in mistakes[:MOST_TOLD])

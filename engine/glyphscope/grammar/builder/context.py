@@ -9,6 +9,7 @@ from glyphscope.errors import GrammarError
 from glyphscope.events import ArgumentOrder
 from glyphscope.grammar.builder.schema import Part, Parts, Place, Schema, join
 from glyphscope.grammar.numbers import Bounds, number_node
+from glyphscope.grammar.patience import check_time
 from glyphscope.grammar.rules import RuleBook
 from glyphscope.grammar.strings import StringStyle
 from glyphscope.grammar.surface import Surface
@@ -181,6 +182,7 @@ class ToolContext:
         key = (tuple(part.place for part in parts), form)
         name = self._names.get(key)
         if name is None:
+            check_time()
             if len(self._names) >= MAX_RULES:
                 raise GrammarError(
                     f"The schema needs more than {MAX_RULES} rules.",

@@ -9,14 +9,11 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 from decimal import Decimal
-from functools import lru_cache
 from typing import Any, NamedTuple, TypeAlias
 from urllib.parse import unquote
 
-from jsonschema import Draft202012Validator
-from jsonschema.validators import extend
-
 from glyphscope.errors import GrammarError
+from glyphscope.grammar.checking import SafeValidator
 from glyphscope.grammar.numbers import Bounds
 from glyphscope.registry.pointer import follow, to_pointer
 
@@ -69,7 +66,7 @@ class Schema:
     def __init__(self, tool: str, root: dict[str, Any]) -> None:
         self.tool = tool
         self.root = root
-        self._validator = _WithTexts(root)
+        self._validator = SafeValidator(root)
         self._found: dict[str, Any] = {}
         self._anchors: dict[str, str] | None = None
 
@@ -125,35 +122,6 @@ class Schema:
                 short = isinstance(error.validator_value, str | int | float)
                 return f"{error.validator} {error.validator_value}" if short else str(error.validator)
         return None
-
-
-def _enum(validator: Any, listed: Any, instance: Any, schema: Any) -> Iterable[Any]:
-    """jsonschema's, which compares with each value; a text is looked up, or a long list took the square of its time."""
-    if isinstance(instance, str) and isinstance(listed, list) and instance in _texts(_ById(listed)):
-        return ()
-    found: Iterable[Any] = Draft202012Validator.VALIDATORS["enum"](validator, listed, instance, schema) or ()
-    return found
-
-
-class _ById:
-    """A list as the key of a cache that keeps it alive."""
-
-    def __init__(self, listed: list[Any]) -> None:
-        self.listed = listed
-
-    def __hash__(self) -> int:
-        return id(self.listed)
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, _ById) and other.listed is self.listed
-
-
-@lru_cache(maxsize=64)
-def _texts(key: _ById) -> frozenset[str]:
-    return frozenset(value for value in key.listed if isinstance(value, str))
-
-
-_WithTexts = extend(Draft202012Validator, {"enum": _enum})
 
 
 def _anchors(root: Any) -> Iterable[tuple[str, str]]:

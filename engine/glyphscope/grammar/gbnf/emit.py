@@ -20,6 +20,7 @@ from glyphscope.grammar.gbnf.spelling import Speller
 from glyphscope.grammar.gbnf.times import expansion, times
 from glyphscope.grammar.identity import ByIdentity
 from glyphscope.grammar.numbers import LARGEST, Bounds, integer_node, number_node
+from glyphscope.grammar.patience import limited
 from glyphscope.grammar.shallow import shallow
 from glyphscope.grammar.strings import any_character, string_node
 from glyphscope.grammar.surface import WHITE
@@ -72,9 +73,8 @@ def emit_gbnf(
     `notes` has for the place. An intersection that would need too many rules loses its weakest part, and `unheld`
     names what was lost.
     """
-    if comments:
-        return _emitter(grammar).emit(notes)
-    return _plain(ByIdentity(grammar))
+    with limited(grammar):
+        return _emitter(grammar).emit(notes) if comments else _plain(ByIdentity(grammar))
 
 
 @lru_cache(maxsize=8)

@@ -14,6 +14,7 @@ from glyphscope.grammar.identity import ByIdentity
 from glyphscope.grammar.lark.exact import exact_lexemes, with_exact_rules
 from glyphscope.grammar.lark.parametric import parametric_rules
 from glyphscope.grammar.lexemes import lexeme, quoted
+from glyphscope.grammar.patience import limited, seconds_left
 from glyphscope.grammar.tree import (
     NEVER,
     Alt,
@@ -56,12 +57,17 @@ def lark_rules(grammar: Grammar) -> Grammar:
 
 @lru_cache(maxsize=8)
 def _emit(key: ByIdentity) -> tuple[str, tuple[Unheld, ...], Grammar]:
-    grammar = with_exact_rules(key.grammar) if key.grammar.lexed else exact_lexemes(key.grammar)
+    with limited(key.grammar):
+        return _emitted(key.grammar)
+
+
+def _emitted(given: Grammar) -> tuple[str, tuple[Unheld, ...], Grammar]:
+    grammar = with_exact_rules(given) if given.lexed else exact_lexemes(given)
     emitter = _Emitter(grammar)
     text = emitter.emit()
     if emitter.names_tokens:
         return text, grammar.unheld, grammar
-    said = service.refusal(text)
+    said = service.refusal(text, seconds=max(1.0, seconds_left()))
     if said:
         raise GrammarError(f"llguidance does not take the grammar: {said}", where=emitter.rule_at(said))
     return text, grammar.unheld, grammar

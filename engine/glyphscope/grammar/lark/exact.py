@@ -16,6 +16,7 @@ from functools import lru_cache
 from glyphscope.grammar.gbnf.intersections import Weakened, right_linear
 from glyphscope.grammar.identity import ByIdentity
 from glyphscope.grammar.lark.swallow import Swallowing
+from glyphscope.grammar.patience import check_time
 from glyphscope.grammar.shallow import shallow
 from glyphscope.grammar.tree import (
     EMPTY,
@@ -172,6 +173,7 @@ class _Cutter:
         return Grammar(rules, self._grammar.root, (*self._grammar.unheld, *self._lost))
 
     def _rule(self, name: str) -> Rule:
+        check_time()
         rule = self._grammar.rules.get(name)
         if rule is None:
             return Rule(name, self._letters(self._made[name]))

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from glyphscope.grammar import chars
 from glyphscope.grammar.chars import Ranges
 from glyphscope.grammar.match.facts import may_be_empty
+from glyphscope.grammar.patience import check_time
 from glyphscope.grammar.tree import (
     Alt,
     Grammar,
@@ -64,6 +65,7 @@ class Follows:
         while changed:
             changed = False
             self._facts.clear()
+            check_time()
             for name in order:
                 facts = self._of(rules[name].body)
                 if facts != self._known[name]:

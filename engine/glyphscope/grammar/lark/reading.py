@@ -16,7 +16,10 @@ class MaskReader:
     def __init__(self, *, lark: str | None = None, schema: dict[str, Any] | None = None) -> None:
         """Give one of them. Raises GrammarError, with llguidance's reason, for what it cannot build."""
         self._is_schema = lark is None
-        self._grammar = json.dumps(schema or {}) if lark is None else lark
+        try:
+            self._grammar = json.dumps(schema or {}) if lark is None else lark
+        except RecursionError:
+            raise GrammarError("The schema is nested too deep.", where="grammar") from None
         if said := service.refusal(self._grammar, is_schema=self._is_schema):
             raise GrammarError(f"llguidance refuses the grammar: {said}", where="grammar")
 

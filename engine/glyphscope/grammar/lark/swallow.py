@@ -16,6 +16,7 @@ from glyphscope.grammar import chars
 from glyphscope.grammar.automaton import Automaton
 from glyphscope.grammar.chars import Ranges
 from glyphscope.grammar.lark.follow import Follows
+from glyphscope.grammar.patience import check_time
 from glyphscope.grammar.strings import string_node
 from glyphscope.grammar.terms import Place
 from glyphscope.grammar.tree import Alt, Grammar, Intersect, Literal, Node, Repeat, Seq, Terminal
@@ -75,6 +76,7 @@ class Swallowing:
         others = [number for number, lexeme in enumerate(listed) if not isinstance(lexeme, Literal)]
         left = MAX_SEARCHED
         for one in others:
+            check_time()
             for text, number in words.items():
                 swallowed, swallows = self._with_word(known[one], text, after[one], after[number])
                 found |= ({listed[number]} if swallowed else set()) | ({listed[one]} if swallows else set())

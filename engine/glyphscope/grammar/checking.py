@@ -1,0 +1,113 @@
+"""jsonschema that no schema can hang: its keywords with patterns are on the engine that cannot.
+
+A builder asks whether a constant is valid, the validator has its final word here: both in the caller's process.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from functools import lru_cache
+from typing import Any
+
+import jsonschema
+from jsonschema.protocols import Validator
+
+from glyphscope.grammar import pattern
+from glyphscope.grammar.evaluated import unevaluated_properties
+from glyphscope.grammar.numbers import exact
+
+_PLAIN: Any = jsonschema.Draft202012Validator.VALIDATORS
+
+
+def _pattern(validator: Validator, wanted: str, instance: Any, schema: Any) -> Iterator[Any]:
+    if not isinstance(instance, str):
+        return
+    found = pattern.found(wanted, instance)
+    if found is None:
+        yield jsonschema.ValidationError(f"the pattern {wanted!r} could not be checked in time")
+    elif not found:
+        yield jsonschema.ValidationError(f"{instance!r} does not match {wanted!r}")
+
+
+def _pattern_properties(validator: Validator, patterns: Any, instance: Any, schema: Any) -> Iterator[Any]:
+    if isinstance(instance, dict):
+        for wanted, subschema in patterns.items():
+            for key, value in instance.items():
+                if pattern.found(wanted, key):
+                    yield from validator.descend(value, subschema, path=key, schema_path=wanted)
+
+
+def _additional_properties(
+    validator: Validator, additional: Any, instance: Any, schema: Any
+) -> Iterator[Any]:
+    if not isinstance(instance, dict):
+        return
+    named, patterns = schema.get("properties", {}), schema.get("patternProperties", {})
+    for key, value in instance.items():
+        if key in named or any(pattern.found(wanted, key) for wanted in patterns):
+            continue
+        if additional is False:
+            yield jsonschema.ValidationError(f"{key!r} is not one of the properties", path=[key])
+        else:
+            yield from validator.descend(value, additional, path=key)
+
+
+def _multiple_of(validator: Validator, step: Any, instance: Any, schema: Any) -> Iterator[Any]:
+    """jsonschema's own, and exact for integers that no float can hold, which it cannot divide."""
+    try:
+        yield from _PLAIN["multipleOf"](validator, step, instance, schema)
+    except OverflowError:
+        if exact(instance) % exact(step):
+            yield jsonschema.ValidationError(f"{instance!r} is not a multiple of {step!r}")
+
+
+def _enum(validator: Any, listed: Any, instance: Any, schema: Any) -> Iterable[Any]:
+    """jsonschema's, which compares with each value; a text is looked up, or a long list took the square of its time."""
+    if isinstance(instance, str) and isinstance(listed, list) and instance in _texts(_ById(listed)):
+        return ()
+    found: Iterable[Any] = _PLAIN["enum"](validator, listed, instance, schema) or ()
+    return found
+
+
+class _ById:
+    """A list as the key of a cache that keeps it alive."""
+
+    def __init__(self, listed: list[Any]) -> None:
+        self.listed = listed
+
+    def __hash__(self) -> int:
+        return id(self.listed)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _ById) and other.listed is self.listed
+
+
+@lru_cache(maxsize=64)
+def _texts(key: _ById) -> frozenset[str]:
+    return frozenset(value for value in key.listed if isinstance(value, str))
+
+
+SafeValidator: Any = jsonschema.validators.extend(
+    jsonschema.Draft202012Validator,
+    {
+        "enum": _enum,
+        "multipleOf": _multiple_of,
+        "pattern": _pattern,
+        "patternProperties": _pattern_properties,
+        "additionalProperties": _additional_properties,
+        "unevaluatedProperties": unevaluated_properties,
+    },
+)
+"""A validator of draft 2020-12."""
+_PLAIN_EVOLVE: Any = SafeValidator.evolve
+
+
+def _evolve(validator: Any, **changes: Any) -> Any:
+    """Its own, which takes another class, with other keywords, for a schema that names its draft."""
+    schema = changes.get("schema", validator.schema)
+    if isinstance(schema, dict) and "$schema" in schema:
+        changes["schema"] = {key: value for key, value in schema.items() if key != "$schema"}
+    return _PLAIN_EVOLVE(validator, **changes)
+
+
+SafeValidator.evolve = _evolve

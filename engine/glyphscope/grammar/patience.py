@@ -1,0 +1,64 @@
+"""At most eight seconds of the processor for a grammar: making its rules, and then writing them for an engine.
+
+A schema of a kilobyte can multiply its alternatives to millions of rules. Time of the thread is counted, so that a busy
+machine refuses no more than an idle one.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from math import inf
+from time import thread_time
+from weakref import ReferenceType, ref
+
+from glyphscope.errors import GrammarError
+from glyphscope.grammar.tree import Grammar
+
+SECONDS = 8.0
+"""What is begun then may take a second or two more."""
+
+
+class _Work(threading.local):
+    """The thread's: when its present work must end, and the grammar that it made last with what that took."""
+
+    end = inf
+    made: tuple[ReferenceType[Grammar], float] | None = None
+
+
+_WORK = _Work()
+
+
+@contextmanager
+def limited(of: Grammar | None = None) -> Iterator[None]:
+    """Work on one grammar. What making it took is counted too where `of` was the last that this thread made."""
+    before, start = _WORK.end, thread_time()
+    known = _WORK.made
+    spent = known[1] if of is not None and known is not None and known[0]() is of else 0.0
+    _WORK.end = min(before, start + SECONDS - spent)
+    try:
+        yield
+    finally:
+        _WORK.end = before
+
+
+def note_made(grammar: Grammar) -> Grammar:
+    """The work ends with this grammar, which is returned."""
+    _WORK.made = ref(grammar), SECONDS - seconds_left()
+    return grammar
+
+
+def seconds_left() -> float:
+    """Of the present work; never below zero."""
+    return max(0.0, min(SECONDS, _WORK.end - thread_time()))
+
+
+def check_time() -> None:
+    """Raises GrammarError where the work has used up its time."""
+    if thread_time() > _WORK.end:
+        raise GrammarError(
+            f"Building the grammar takes more than {SECONDS:g} s.",
+            where="grammar",
+            hint="Make the schema smaller: fewer alternatives in each other, smaller bounds of lengths.",
+        )
