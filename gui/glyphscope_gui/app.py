@@ -10,6 +10,7 @@ from pathlib import Path
 from PySide6.QtCore import QTimer
 from PySide6.QtWidgets import QApplication
 
+from glyphscope.compilers import service as compilers
 from glyphscope.sessions import places
 from glyphscope_gui.services import make_services
 from glyphscope_gui.shared.errors import CrashLog, ErrorReporter, install_excepthooks, offer_crash_report
@@ -27,6 +28,7 @@ _SIGNALS_MS = 300
 def main(arguments: Sequence[str] = ()) -> int:
     """Open the window; `arguments` may name a file: a project, run, grammar or model. Returns the exit code."""
     sys.setswitchinterval(SWITCH_SECONDS)
+    compilers.start()  # beside the window, which would wait for it at its first pattern
     app = QApplication.instance() or QApplication(["glyphscope"])
     assert isinstance(app, QApplication)
     app.setApplicationName("Glyphscope")

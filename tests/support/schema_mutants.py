@@ -38,7 +38,7 @@ from glyphscope.registry import ToolRegistry, make_tool
 
 SECONDS = 10.0
 """For each build."""
-LARGEST = 500_000
+LARGEST = 60_000
 """Characters of a mutant; larger ones take longer to mutate than to refuse."""
 
 NUMBERS: tuple[Any, ...] = (
@@ -71,7 +71,7 @@ NAMES = (
 )
 
 
-def mutated(schema: Any, others: Sequence[Any], rng: random.Random) -> Any:
+def mutated(schema: Any, others: Sequence[Any], rng: random.Random, largest: int = LARGEST) -> Any:
     """A copy with one to six changes; some of it may come from the other schemas."""
     text = json.dumps(schema)
     for _ in range(rng.choice((1, 1, 2, 3, 4, 6))):
@@ -86,7 +86,7 @@ def mutated(schema: Any, others: Sequence[Any], rng: random.Random) -> Any:
             changed = json.dumps(mutant)
         except RecursionError:  # deeper than any JSON is read
             continue
-        if len(changed) <= LARGEST:
+        if len(changed) <= largest:
             text = changed
     return json.loads(text)
 
@@ -221,12 +221,12 @@ class Tally:
         return f"{counts}; slowest build {self.slowest:.1f} s; bad {len(self.bad)}"
 
 
-def try_mutants(schemas: Sequence[Any], numbers: range, seed: int = 0) -> Tally:
+def try_mutants(schemas: Sequence[Any], numbers: range, seed: int = 0, largest: int = LARGEST) -> Tally:
     """Builds the mutants of those numbers."""
     tally = Tally()
     for number in numbers:
         rng = random.Random(f"{seed} {number}")
-        _try(number, mutated(rng.choice(schemas), schemas, rng), rng, tally)
+        _try(number, mutated(rng.choice(schemas), schemas, rng, largest), rng, tally)
     return tally
 
 
@@ -305,12 +305,15 @@ def main() -> int:
     parser.add_argument("count", type=int)
     parser.add_argument("--first", type=int, default=0)
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--largest", type=int, default=LARGEST)
     parser.add_argument("schemas", nargs="+", type=Path)
     given = parser.parse_args()
     schemas = read_schemas(given.schemas)
     whole, shown = Tally(), 0
     for start in range(given.first, given.first + given.count, 100):
-        tally = try_mutants(schemas, range(start, min(start + 100, given.first + given.count)), given.seed)
+        tally = try_mutants(
+            schemas, range(start, min(start + 100, given.first + given.count)), given.seed, given.largest
+        )
         whole.counts += tally.counts
         whole.bad += tally.bad
         whole.slowest = max(whole.slowest, tally.slowest)

@@ -182,6 +182,7 @@ def _ask(asked: AskedProcess[wire.Answer], question: wire.Question, seconds: flo
     try:
         return asked.ask(wire.Envelope(question), seconds)
     except ProcessDied as error:
-        died = CompilerDied(error.message, where="grammar", hint=_HINT)
+        said = f"{error.message.rstrip('.')}: the grammar is too large or nested too deeply for it."
+        died = CompilerDied(said, where="grammar", hint=_HINT)
         died.timed_out = error.signal == TIMEOUT
         raise died from None

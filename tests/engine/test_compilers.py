@@ -1,0 +1,226 @@
+"""Native compilers on foreign text: in a process of their own, where a crash or a hang is a reason in words."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from glyphscope.compilers import service
+from glyphscope.errors import GrammarError
+from glyphscope.grammar import (
+    GrammarOptions,
+    build_value_grammar,
+    emit_gbnf,
+    patience,
+    to_lark,
+)
+from glyphscope.grammar.lark.reading import MaskReader
+from glyphscope.grammar.pattern import StringLanguage, found, linear, start
+from glyphscope.proof.engines import Asked
+from glyphscope.registry import bundled_registries, bundled_registry
+from glyphscope.registry.check import check_schema
+from glyphscope.validation.checker import Checker
+from schema_mutants import try_mutants
+
+HOSTILE = "a" * 60 + "!"
+
+
+def chain(rules: int, name: str = "r") -> str:
+    """Rules that each refer to the next one: llguidance's compiler recurses along them."""
+    each = "".join(f'{name}{i}: "a" {name}{i + 1}\n' for i in range(rules))
+    return f'start: {name}0\n{each}{name}{rules}: "b"\n'
+
+
+def test_a_grammar_that_crashes_llguidance_is_a_reason_and_the_next_question_is_answered() -> None:
+    said = service.refusal(chain(40_000))
+    assert "llguidance's process was ended by SIG" in said
+    assert "too large or nested too deeply" in said
+    before = service.starts()
+    assert service.refusal(chain(40_000)) == said, "a crash is not tried again"
+    assert service.starts() == before
+    assert service.refusal(chain(3)) == ""
+    with pytest.raises(GrammarError, match="llguidance refuses the grammar: llguidance's process"):
+        MaskReader(lark=chain(40_000))
+
+
+def test_a_grammar_that_takes_too_long_is_refused_in_time_and_may_be_tried_again() -> None:
+    slow = "start: " + " | ".join(f'"{i}"' for i in range(12_000)) + "\n"
+    assert "did not come to an end within 0.1 s" in service.refusal(slow, seconds=0.1)
+    assert service.refusal(slow.replace("11999", "1")[:2000].rpartition(" |")[0] + "\n") == ""
+    before = service.starts()
+    service.refusal(slow, seconds=0.1)
+    assert service.starts() == before, "the process of the second answer is asked again, not a kept refusal"
+
+
+def test_texts_that_crash_llguidance_are_found_among_those_that_do_not() -> None:
+    def read(texts: Any) -> list[bool | str]:
+        if any(len(text) > 3 for text in texts):
+            service.read_texts(chain(40_000, "x"), texts)
+        return MaskReader(lark=chain(2)).read(texts)
+
+    answers = Asked(read, lambda: False)
+    assert answers.read([""]) == [False]
+    assert answers.read(["aab", "ab", "aaaa"])[:2] == [True, False]
+    assert "SIGSEGV" in str(answers.read(["aaaa", "aab"])[0])
+
+
+def test_a_string_whose_engine_is_killed_in_its_middle_is_judged_all_the_same() -> None:
+    matcher = start(StringLanguage(("^[a-z]+[0-9]$",), 0, 8))
+    assert matcher is not None
+    assert matcher.feed("abc") == 3 and not matcher.matches()
+    pid = service._PATTERNS.pid
+    assert pid is not None
+    os.kill(pid, signal.SIGKILL)
+    os.waitid(os.P_PID, pid, os.WEXITED | os.WNOWAIT)
+    # the question that finds it dead is given up over; its successor is asked the next ones
+    assert matcher.feed("d1") == 2 and matcher.matches()
+    other = start(StringLanguage(("^[a-z]+[0-9]$",), 0, 8))
+    assert other is not None
+    assert other.feed("ab") == 2 and other.feed("-") == 0
+    assert service._PATTERNS.pid != pid
+
+
+def test_more_strings_at_a_time_than_the_engine_remembers_keep_apart() -> None:
+    language = StringLanguage(("^(ab)*c$",))
+    matchers = [start(language) for _ in range(600)]
+    for piece, fed in (("aba", 3), ("bc", 2)):
+        assert all(matcher is not None and matcher.feed(piece) == fed for matcher in matchers)
+    assert all(matcher is not None and matcher.matches() and not matcher.can_grow() for matcher in matchers)
+
+
+def test_a_fork_of_the_program_asks_a_process_of_its_own() -> None:
+    assert linear("^x+$")
+    reading, writing = os.pipe()
+    if (pid := os.fork()) == 0:
+        answers = [found(f"^{char}+$", "bb") for char in "abc"]
+        os.write(writing, json.dumps([answers, len(service.pids())]).encode())
+        service.close()
+        os._exit(0)
+    os.close(writing)
+    answers = [found(f"^{char}+$", "yy") for char in "xyz"]
+    with open(reading, "rb") as file:
+        assert json.load(file) == [[False, True, False], 1]
+    os.waitpid(pid, 0)
+    assert answers == [False, True, False]
+
+
+def test_the_compilers_memory_is_limited() -> None:
+    assert linear("^y+$") and service._PATTERNS.pid is not None
+    limits = Path(f"/proc/{service._PATTERNS.pid}/limits")
+    if not limits.exists():
+        pytest.skip("the limits of a process are told by Linux")
+    addresses = next(line for line in limits.read_text().splitlines() if line.startswith("Max address space"))
+    assert int(addresses.split()[3]) <= 2 << 30
+
+
+@pytest.mark.slow
+def test_the_compilers_end_with_a_parent_that_is_killed() -> None:
+    code = (
+        "from glyphscope.compilers import service\n"
+        "service.refusal('start: \"a\"'); print(*service.pids(), flush=True)\n"
+        "import os; os.kill(os.getpid(), 9)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    (pid,) = map(int, done.stdout.split())
+    deadline = time.monotonic() + 60
+    while Path(f"/proc/{pid}").exists() and time.monotonic() < deadline:
+        time.sleep(0.02)
+    assert not Path(f"/proc/{pid}").exists()
+
+
+@pytest.mark.slow
+def test_no_command_calls_llguidance_in_its_own_process(tmp_path: Path) -> None:
+    schema = {"type": "object", "properties": {"a": {"type": "string", "pattern": "^[a-z]+$"}}}
+    (tmp_path / "s.json").write_text(json.dumps(schema))
+    (tmp_path / "call.txt").write_text('{action="search" query="x"}')
+    code = (
+        "import llguidance, sys\n"
+        "def never(*_, **__): raise SystemExit('llguidance was called')\n"
+        "class Never:\n"
+        "    __init__ = never\n"
+        "    grammar_from_lark = grammar_from_json_schema = staticmethod(never)\n"
+        "llguidance.LLMatcher = llguidance.LLTokenizer = Never\n"
+        "from glyphscope.cli import main\n"
+        "sys.argv = ['glyphscope', *sys.argv[1:]]; main()"
+    )
+    for arguments in (
+        ["grammar", "build", "--schema", "s.json"],
+        ["grammar", "build", "--report"],
+        ["check", "call.txt", "--notation", "glyph"],
+        ["run", "--model", 'scripted:{action="search" query="x"}', "Search."],
+    ):
+        done = subprocess.run(
+            [sys.executable, "-c", code, *arguments],
+            cwd=tmp_path,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert done.returncode in (0, 1) and "llguidance was called" not in done.stderr, (
+            arguments,
+            done.stderr,
+        )
+
+
+def test_objects_with_the_same_members_share_their_rules() -> None:
+    """As in the schema of a configuration whose 100 sections may each hold all that the whole may."""
+    sections = {f"s{i}": {"type": "object", "description": str(i), "$ref": "#"} for i in range(60)}
+    plain = {f"p{i}": {"type": "string"} for i in range(120)}
+    grammar = build_value_grammar({"type": "object", "properties": sections | plain}, "json")
+    assert len(grammar.rules) < 600
+    text = to_lark(grammar)
+    assert len(text) < 100_000
+    mask = MaskReader(lark=text)
+    assert mask.accepts('{"s0":{"s59":{"p3":"x"},"p0":"y"}}') and not mask.accepts('{"s0":{"q":{}}}')
+
+
+@pytest.mark.parametrize("at", ["root", "member"])
+def test_no_pattern_hangs_the_check_of_a_constant(at: str) -> None:
+    """A schema that names its draft makes jsonschema take its own keywords, with `re`."""
+    hostile = {"type": "string", "pattern": "^(a+)+$", "enum": [HOSTILE, "aaa"]}
+    draft = {"$schema": "https://json-schema.org/draft/2020-12/schema"}
+    member = {**draft, "type": "object", "properties": {"x": {"$ref": "#/$defs/x"}}, "$defs": {"x": hostile}}
+    schema = {**draft, **hostile} if at == "root" else member
+    text = to_lark(build_value_grammar(schema, "json", GrammarOptions(order="schema")))
+    assert "aaa" in text and HOSTILE not in text
+    deep = {
+        **schema,
+        "anyOf": [{"$ref": "#/$defs/x"}, {"type": "object"}],
+        "$defs": {"x": {**draft, **hostile}},
+    }
+    value: Any = HOSTILE if at == "root" else {"x": HOSTILE}
+    assert Checker(deep).first_error(value) is not None
+
+
+def test_work_on_a_grammar_is_limited_in_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    properties = {f"p{i}": {"type": "object", "properties": {"x": {"minimum": i}}} for i in range(300)}
+    grammar = build_value_grammar({"properties": properties}, "json")
+    monkeypatch.setattr(patience, "SECONDS", 0.01)
+    with pytest.raises(GrammarError, match=r"takes more than 0\.01 s"):
+        build_value_grammar({"properties": properties, "title": "again"}, "json")
+    with pytest.raises(GrammarError, match="takes more than"):
+        to_lark(grammar)
+    monkeypatch.undo()
+    assert to_lark(grammar) and emit_gbnf(grammar).text
+
+
+@pytest.mark.slow
+def test_a_schema_with_too_many_schemas_in_it_is_refused() -> None:
+    inner = {f"p{i}": {} for i in range(400)}
+    mistakes = check_schema({"properties": {f"o{i}": {"properties": inner} for i in range(400)}})
+    assert mistakes == [((), "It has more than 100,000 schemas in it.")]
+
+
+def test_no_mutated_schema_crashes_its_caller() -> None:
+    schemas = [tool.parameters for name in bundled_registries() for tool in bundled_registry(name).tools]
+    tally = try_mutants(schemas, range(40))
+    assert not tally.bad, tally
+    assert tally.counts["built"] > 10
