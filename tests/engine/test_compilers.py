@@ -212,6 +212,15 @@ def test_work_on_a_grammar_is_limited_in_time(monkeypatch: pytest.MonkeyPatch) -
     assert to_lark(grammar) and emit_gbnf(grammar).text
 
 
+def test_a_schema_nested_deeper_than_any_document_is_refused_at_its_place() -> None:
+    schema: Any = {}
+    for _ in range(400):
+        schema = {"allOf": [schema]}
+    with pytest.raises(GrammarError, match="nested more than") as caught:
+        build_value_grammar(schema, "json")
+    assert caught.value.where.startswith("schema: /allOf/0")
+
+
 @pytest.mark.slow
 def test_a_schema_with_too_many_schemas_in_it_is_refused() -> None:
     inner = {f"p{i}": {} for i in range(400)}

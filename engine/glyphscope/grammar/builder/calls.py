@@ -21,6 +21,7 @@ from glyphscope.grammar.tree import Grammar, Literal, Node, Origin, RuleRef, Unh
 from glyphscope.notation import shape_keys
 from glyphscope.registry import Tool, ToolRegistry, normalise
 from glyphscope.registry.check import check_schema
+from glyphscope.registry.document import plain
 
 MOST_TOLD = 5  # mistakes of a schema that one message tells
 MAX_ALTERNATIVES = 100  # names offered side by side; more are reached by way of their first letters
@@ -92,6 +93,9 @@ def build_value_grammar(
 
 
 def _value_grammar(schema: Any, notation: Notation, options: GrammarOptions) -> Grammar:
+    schema, problems = plain(schema)
+    if problems:
+        raise GrammarError(problems[0].message, where=f"{SCHEMA}: {problems[0].pointer}")
     mistakes = check_schema(schema)
     if mistakes:
         told = "; ".join(reason.rstrip(".") for _, reason in mistakes[:MOST_TOLD])
