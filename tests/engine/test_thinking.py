@@ -23,6 +23,7 @@ from glyphscope.events import (
     decode_event,
     encode_event,
 )
+from glyphscope.events.stream import _LEFT_OUT
 from glyphscope.models import RecordedModel, ScriptedModel, wire
 from glyphscope.models.remote.dialect import DIALECTS
 from glyphscope.registry import default_registry
@@ -106,10 +107,7 @@ def test_what_is_left_to_the_template_is_not_in_a_record():
     started = json.loads(encode_event(told[0]))
     assert "thinking" not in started["request"] and "order" not in started["request"]
     members = json.loads(msgspec.json.encode(told[0]))
-    early = {name: members["request"].pop(name) for name in ("thinking", "order", "form", "tool_choice")}
-    early |= {
-        name: members["request"].pop(name) for name in ("most_calls", "constrain_from", "reasoning_budget")
-    }
+    early = {name: members["request"].pop(name) for name in _LEFT_OUT["request"]}
     assert (
         early["thinking"] == "auto" and not early["form"] and members["model"].pop("reads_thinking") is False
     )
