@@ -10,6 +10,7 @@ from PySide6.QtCore import Qt
 from PySide6.QtGui import QPixmap
 
 from glyphscope.errors import StorageError
+from glyphscope.evals.suites.reading import load_suite
 from glyphscope.events import Aborted, ModelInfo, RunFailed, RunFinished, RunRequest, RunStarted, ToolKnown
 from glyphscope.sessions import History
 from glyphscope.sessions.history import kin_of
@@ -17,6 +18,8 @@ from glyphscope_gui.history import dock as history_dock
 from glyphscope_gui.history.dock import HistoryDock
 from glyphscope_gui.history.model import facts, outcome_status, outcome_words, when
 from glyphscope_gui.history.presenter import HistoryPresenter
+from glyphscope_gui.history.suite_dialog import SuiteDialog
+from glyphscope_gui.runs.recorder import bundled_run
 
 
 def run(number, prompt, *, valid=True):
@@ -216,3 +219,23 @@ def test_a_run_is_listed_with_the_notation_that_was_asked_for_also_where_it_fail
     failed = RunFailed(code="PROMPT_FAILED", message="This model's template has no place for tools.")
     row = kin_of([msgspec.structs.replace(started, request=request), failed]).row
     assert facts(row).split(" · ")[-1] == f"{words}, mask"
+
+
+def test_a_run_becomes_a_scenario_of_a_suite_of_the_user(context, qtbot):
+    dock = HistoryDock(context.services.history)
+    qtbot.addWidget(dock, before_close_func=HistoryDock.shut_down)
+    presenter = HistoryPresenter(context, dock)
+    context.recorder.keep(bundled_run("search-mask.jsonl"))
+    qtbot.waitUntil(lambda: dock.model.rowCount() == 1)
+    dock.list.setCurrentIndex(dock.model.index(0, 0))
+    dock.add_current_to_suite()
+    (dialog,) = context.window.findChildren(SuiteDialog)
+    dialog.name_box.setEditText("starter")
+    assert not dialog.add_button.isEnabled() and "bundled" in dialog.problem.text()
+    dialog.name_box.setEditText("Mine")
+    dialog.add_button.click()
+    qtbot.waitUntil(lambda: bool(context.offers))
+    suite = load_suite(context.services.places.suites / "Mine.json")
+    assert [each.expect.calls[0].tools for each in suite.scenarios] == [("search",)]
+    assert "Mine" in context.offers[-1][0] and suite.scenarios[0].id == "search"
+    presenter.close()

@@ -57,6 +57,11 @@ class Places:
         return self.state / "lessons.json"
 
     @property
+    def suites(self) -> Path:
+        """The folder of the user's own suites of scenarios."""
+        return self.data / "suites"
+
+    @property
     def results(self) -> Path:
         """The folder below which the window puts the results of evaluations."""
         return self.data / "results"

@@ -25,6 +25,7 @@ from glyphscope_gui.evaluate.setup import (
     price_words,
     seconds_a_sample,
 )
+from glyphscope_gui.evaluate.suite_editing import SuiteEditing
 from glyphscope_gui.evaluate.ticks_model import Tickable
 from glyphscope_gui.evaluate.words import arm_labels, sample_words
 from glyphscope_gui.evaluate.worker import EvalJob
@@ -81,6 +82,7 @@ class EvaluatePresenter(Page):
         page = self.view
         page.make(axes(), self._results)
         self.result_presenter = EvalResultPresenter(page, self.reading, self)
+        self.suite_editing = SuiteEditing(self.context, page, self.reading, self)
         self._connect_setup()
         self._connect_evaluations()
         self._connect_reading()
@@ -140,7 +142,7 @@ class EvaluatePresenter(Page):
         first, self._begun = not self._begun, True
         if first:
             self._make()
-            self.reading.find_suites()
+        self.reading.find_suites(self.context.services.places.suites)
         self._show_open_model(self.context.project.model)
         self.reading.list(self.context.services.results)
 
@@ -156,9 +158,11 @@ class EvaluatePresenter(Page):
         self._setup_changed()
 
     def _suites_found(self, choices: list[SuiteChoice]) -> None:
+        """Suites that came since the last time are added; at first, the one to begin with is ticked."""
         rows = self.view.suites_model
+        first = not rows.values
         for choice in choices:
-            rows.put(_suite_row(choice), ticked=choice.source == STARTER)
+            rows.put(_suite_row(choice), ticked=first and choice.source == STARTER)
         self._setup_changed()
 
     def _suite_read(self, choice: SuiteChoice) -> None:

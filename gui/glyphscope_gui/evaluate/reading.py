@@ -20,12 +20,14 @@ from glyphscope.evals.results.publish import REPORT, publish
 from glyphscope.evals.results.sample import Sample
 from glyphscope.evals.results.summary import summarise
 from glyphscope.evals.running.kept import kept_plan
+from glyphscope.evals.suites.reading import load_suite
+from glyphscope.evals.suites.suite import Suite
 from glyphscope.events import AnyEvent
 from glyphscope.sessions import read_record
 from glyphscope_gui.evaluate.bad_token import bad_token, bad_turn
 from glyphscope_gui.evaluate.pairs_model import Pair
 from glyphscope_gui.evaluate.result import EvalResult
-from glyphscope_gui.evaluate.setup import Price, bundled_choices, price, suite_choice
+from glyphscope_gui.evaluate.setup import Price, price, suite_choice, suite_choices
 from glyphscope_gui.evaluate.worker import EvalJob
 from glyphscope_gui.runs.token_place import TokenPlace
 from glyphscope_gui.shared.background import Background
@@ -97,8 +99,12 @@ class EvalReading(QObject):
     def list(self, parent: Path) -> None:
         self._start("list", lambda: list_results(parent), self.listed.emit)
 
-    def find_suites(self) -> None:
-        self._start("suites", bundled_choices, self.suitesFound.emit)
+    def find_suites(self, own: Path) -> None:
+        """The bundled suites, and those of the user, in that folder."""
+        self._start("suites", lambda: suite_choices(own), self.suitesFound.emit)
+
+    def load_suite(self, source: str, then: Callable[[Suite], object]) -> None:
+        self._start("load", lambda: load_suite(source), then)
 
     def read_suite(self, path: str) -> None:
         self._start(f"suite {path}", lambda: suite_choice(path), self.suiteRead.emit)

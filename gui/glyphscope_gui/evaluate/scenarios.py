@@ -111,6 +111,11 @@ class ScenarioPicker(QWidget):
         self.first.valueChanged.connect(lambda _value: self.changed.emit())
         self.list.activated.connect(self._open)
 
+    def current(self) -> ScenarioRow | None:
+        """The selected scenario, else the first one."""
+        rows, index = self.model.rows, self.list.currentIndex()
+        return rows[index.row()] if index.isValid() else rows[0] if rows else None
+
     def values(self) -> dict[str, Any]:
         """Members of Matrix."""
         return {"search": self.search.text(), "first": self.first.value()}

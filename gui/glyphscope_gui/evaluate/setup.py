@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from datetime import datetime
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import msgspec
@@ -13,6 +14,7 @@ from glyphscope.evals.matrix.arms import Arm
 from glyphscope.evals.matrix.plan import Plan
 from glyphscope.evals.matrix.profiles import profiles
 from glyphscope.evals.results.folder import ResultRow
+from glyphscope.evals.suites.own import own_suites
 from glyphscope.evals.suites.reading import STARTER, bundled_suites, load_suite
 from glyphscope.evals.suites.suite import Scenario, Suite
 from glyphscope.events import LoopSettings, RunRequest
@@ -206,9 +208,12 @@ class SuiteChoice(NamedTuple):
     problem: str = ""
 
 
-def bundled_choices() -> list[SuiteChoice]:
-    """All suites that come with the program, the one to begin with first. Reads files: not for the window's thread."""
-    return [suite_choice(name) for name in sorted(bundled_suites(), key=lambda name: name != STARTER)]
+def suite_choices(own: Path) -> list[SuiteChoice]:
+    """The bundled suites, the one to begin with first, and those of the user in that folder. Reads files: not for the
+    window's thread.
+    """
+    bundled = sorted(bundled_suites(), key=lambda name: name != STARTER)
+    return [suite_choice(source) for source in (*bundled, *map(str, own_suites(own)))]
 
 
 def suite_choice(source: str) -> SuiteChoice:

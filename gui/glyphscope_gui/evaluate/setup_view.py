@@ -81,6 +81,8 @@ class EvalSetupView(QWidget):
         self.add_suite = link(
             tr("Add file…"), tr("A suite of your own: a JSON file, which can also be dropped here")
         )
+        self.new_suite = link(tr("New…"), tr("Make a suite of scenarios"))
+        self.edit_suite = link(tr("Edit…"), tr("Edit this suite; of a bundled one, a copy"))
         self.add_model = link(tr("Add file…"), tr("A GGUF file, which can also be dropped here"))
         self.add_endpoint = link(tr("Endpoint…"), tr("A served model, by the address of its endpoint"))
         self.trials = _spin(1, MOST_TRIALS, "evalTrials")
@@ -176,8 +178,8 @@ class EvalSetupView(QWidget):
 
     def _lay_out(self) -> None:
         left, right = QWidget(self), QWidget(self)
-        suites = Card(tr("Suites"), self.suites, actions=(self.add_suite,), padded=False)
-        scenarios = Card(tr("Scenarios"), self.scenarios, padded=False)
+        suites = Card(tr("Suites"), self.suites, actions=(self.new_suite, self.add_suite), padded=False)
+        scenarios = Card(tr("Scenarios"), self.scenarios, actions=(self.edit_suite,), padded=False)
         results = Card(tr("Results"), self.results, padded=False)
         questions = Card(tr("Questions"), self._presets())
         numbers, cost = Card(tr("How often"), self._numbers()), Card(tr("Cost"), self._cost())

@@ -39,6 +39,7 @@ class HistoryDock(QWidget):
     runOpened = Signal(object)
     saveWanted = Signal(str)
     exportWanted = Signal(str, str)
+    suiteWanted = Signal(str)
     notified = Signal(object)
 
     def __init__(self, history: History, parent: QWidget | None = None) -> None:
@@ -84,6 +85,12 @@ class HistoryDock(QWidget):
         row = self._current()
         if row is not None:
             self.runOpened.emit(row.id)
+
+    def add_current_to_suite(self) -> None:
+        """Ask for the run as a scenario of a suite."""
+        row = self._current()
+        if row is not None:
+            self.suiteWanted.emit(row.id)
 
     def save_current(self) -> None:
         """Ask for the run as a file."""
@@ -139,7 +146,9 @@ class HistoryDock(QWidget):
         view.setObjectName("historyList")
         view.setAccessibleName(tr("Runs, newest first"))
         view.setAccessibleDescription(
-            tr("Enter opens a run. Delete takes it out. P pins it to the top. S saves it.")
+            tr(
+                "Enter opens a run. Delete takes it out. P pins it to the top. S saves it. A adds it to a suite."
+            )
         )
         view.setModel(self.model)
         view.setItemDelegate(HistoryDelegate(view))
@@ -156,6 +165,7 @@ class HistoryDock(QWidget):
             (tr("Open"), ("Return", "Enter"), self.open_current),
             (tr("Pin or unpin"), ("P",), self.pin_current),
             (tr("Save run…"), ("S",), self.save_current),
+            (tr("Add to a suite…"), ("A",), self.add_current_to_suite),
             (tr("Delete"), ("Del",), self.delete_current),
         ):
             action = QAction(text, view)

@@ -274,7 +274,8 @@ def _arguments(call: ExpectedCall, tool: str, tools: KnownTools, path: Path) -> 
         return
     arguments = dict(call.arguments or {})
     arguments |= {name: values[0] for name, values in call.any_of.items() if values}
-    if wrong := tools.fault(tool, arguments, complete=call.match == "exact"):
+    anything = set(call.optional) - arguments.keys()  # what is required may be among these
+    if wrong := tools.fault(tool, arguments, complete=call.match == "exact" and not anything):
         member = "arguments" if call.arguments is not None else "any_of"
         yield (*path, member, *steps_of(wrong[0])), wrong[1]
 

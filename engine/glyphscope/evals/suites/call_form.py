@@ -1,0 +1,88 @@
+"""An expected call as a form: of each argument one check. What a form cannot show stays as it is written."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Literal, TypeAlias
+
+from glyphscope.evals.suites.suite import ExpectedCall
+
+CheckKind: TypeAlias = Literal["equals", "one_of", "matches", "schema", "optional"]
+"""Equal to a value; to one of a list; text that a regular expression matches; valid under a JSON Schema; any value, or
+none."""
+
+
+@dataclass(frozen=True)
+class ArgumentCheck:
+    """`value` is the value, the list, the pattern or the schema; nothing for `optional`."""
+
+    name: str
+    kind: CheckKind
+    value: Any = None
+
+
+@dataclass(frozen=True)
+class CallForm:
+    """A call of `tool`. `others`: arguments without a check may be there. `folded`: without case and white space."""
+
+    tool: str
+    checks: tuple[ArgumentCheck, ...] = ()
+    others: bool = False
+    folded: bool = False
+
+
+def call_of(form: CallForm) -> ExpectedCall:
+    """The expectation that says the same. Arguments of a schema must be there, whatever they are."""
+    of = {
+        kind: [each for each in form.checks if each.kind == kind] for kind in ("equals", "one_of", "optional")
+    }
+    below = {each.name: _schema_of(each) for each in form.checks if each.kind in ("matches", "schema")}
+    exact = not form.others and bool(form.checks)
+    equal = {each.name: each.value for each in of["equals"]}
+    return ExpectedCall(
+        tools=(form.tool,),
+        arguments=equal if equal or (exact and not of["one_of"]) else None,
+        match="exact" if exact or not (equal or of["one_of"]) else "subset",
+        any_of={each.name: tuple(each.value) for each in of["one_of"]},
+        optional=tuple([each.name for each in of["optional"]] + ([*below] if exact else [])),
+        schema={"properties": below, "required": [*below]} if below else None,
+        folded=form.folded,
+    )
+
+
+def form_of(call: ExpectedCall) -> CallForm | None:
+    """The form that says the same; None where there is none."""
+    schema = call.schema or {}
+    below: dict[str, Any] = schema.get("properties", {})
+    checks = [
+        *(ArgumentCheck(name, "equals", value) for name, value in (call.arguments or {}).items()),
+        *(ArgumentCheck(name, "one_of", list(values)) for name, values in call.any_of.items()),
+        *(_check_of(name, each) for name, each in below.items()),
+        *(ArgumentCheck(name, "optional") for name in call.optional if name not in below),
+    ]
+    others = call.match == "subset" or (call.arguments is None and not call.any_of)
+    form = CallForm(call.tools[0] if call.tools else "", tuple(checks), others, call.folded)
+    return form if _same(call_of(form), call) else None
+
+
+def _same(one: ExpectedCall, other: ExpectedCall) -> bool:
+    """No arguments at all, and none that must be there, are the same beside `any_of`."""
+    return _plain(one) == _plain(other)
+
+
+def _plain(call: ExpectedCall) -> tuple[Any, ...]:
+    exact = call.match == "exact" and (call.arguments is not None or bool(call.any_of))
+    schema = {name: value for name, value in (call.schema or {}).items() if value}
+    return (
+        call.tools, call.arguments or {}, exact, call.any_of, set(call.optional), schema, call.unordered, call.folded,
+    )  # fmt: skip
+
+
+def _schema_of(check: ArgumentCheck) -> dict[str, Any]:
+    return {"pattern": check.value} if check.kind == "matches" else check.value
+
+
+def _check_of(name: str, schema: Any) -> ArgumentCheck:
+    if isinstance(schema, dict) and [*schema] == ["pattern"]:
+        return ArgumentCheck(name, "matches", schema["pattern"])
+    return ArgumentCheck(name, "schema", schema)

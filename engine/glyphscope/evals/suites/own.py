@@ -1,0 +1,76 @@
+"""The user's own suites: a file each in one folder. Only whole suites are written."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import msgspec
+
+from glyphscope.errors import SuiteError
+from glyphscope.evals.suites.reading import bundled_suites, encode_suite, load_suite, parse_suite
+from glyphscope.evals.suites.suite import VERSION, Scenario, Suite
+from glyphscope.sessions.files import atomic_write
+
+_SUFFIX = ".json"
+
+
+def own_suites(folder: Path) -> list[Path]:
+    """The files in the folder, by name; none where there is no folder."""
+    try:
+        return sorted(path for path in folder.iterdir() if path.suffix == _SUFFIX and path.is_file())
+    except OSError:
+        return []
+
+
+def suite_path(folder: Path, name: str) -> Path:
+    """Where the suite of that name is kept. Raises SuiteError for a name that no file, or no other suite, can have."""
+    slug = re.sub(r"[^\w.+-]+", "-", name).strip("-.")[:80]
+    if not slug:
+        raise SuiteError("A suite needs a name of letters or digits.", where=name)
+    if slug in bundled_suites():
+        raise SuiteError(f'"{slug}" is the name of a bundled suite.', hint="Choose another name.")
+    return folder / f"{slug}{_SUFFIX}"
+
+
+def keep_suite(path: Path, suite: Suite) -> None:
+    """Writes a suite. Raises SuiteError with every mistake (nothing is written then), and StorageError."""
+    data = encode_suite(suite)
+    parse_suite(data, where=suite.name, folder=path.parent)
+    atomic_write(path, data)
+
+
+def add_scenario(path: Path, scenario: Scenario) -> Scenario:
+    """Adds a scenario at the end of a suite, a new one where there is no file; returns it with the id that it got.
+
+    The first scenario's tools and strategy become the suite's, so that the arms of an evaluation can replace the
+    strategy. Raises SuiteError and StorageError.
+    """
+    if path.exists():
+        suite = load_suite(path)
+    else:
+        suite = Suite(
+            glyphscope_suite=VERSION,
+            name=path.stem,
+            about="",
+            registry=scenario.registry if scenario.registry is not None else "default",
+            strategy=scenario.request.get("strategy", "direct"),
+        )
+    members = dict(scenario.request)
+    if members.get("strategy") == suite.strategy:
+        del members["strategy"]
+    added = msgspec.structs.replace(
+        scenario,
+        id=free_id(suite.scenarios, scenario.id),
+        registry=None if scenario.registry == suite.registry else scenario.registry,
+        request=members,
+    )
+    keep_suite(path, msgspec.structs.replace(suite, scenarios=(*suite.scenarios, added)))
+    return added
+
+
+def free_id(scenarios: tuple[Scenario, ...] | list[Scenario], id: str) -> str:
+    """The id itself, or with the first number behind it that none of them has."""
+    taken = {each.id for each in scenarios}
+    names = (id, *(f"{id}-{number}" for number in range(2, len(taken) + 3)))
+    return next(name for name in names if name not in taken)

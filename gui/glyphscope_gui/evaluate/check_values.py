@@ -1,0 +1,69 @@
+"""The values of checks as they are written in a field: text as it is, everything else as JSON."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from glyphscope.errors import GlyphscopeError
+from glyphscope.evals.suites.call_form import CheckKind
+from glyphscope_gui.shared.language import tr
+
+_BETWEEN = "|"
+
+
+def field_text(kind: CheckKind, value: Any, *, is_text: bool) -> str:
+    """What the field of a check shows; `is_text`: the argument's schema asks for a string."""
+    if kind == "optional":
+        return ""
+    if kind == "matches":
+        return str(value)
+    if kind == "one_of":
+        if any(isinstance(each, str) and (_BETWEEN in each or not is_text) for each in value) or _as_json(
+            value
+        ):
+            return json.dumps(value, ensure_ascii=False)
+        return f" {_BETWEEN} ".join(_one(each, is_text=is_text) for each in value)
+    return _one(value, is_text=is_text and kind == "equals")
+
+
+def field_value(kind: CheckKind, text: str, *, is_text: bool) -> Any:
+    """The value that a field says. Raises GlyphscopeError where it is no JSON, and must be."""
+    if kind == "optional":
+        return None
+    if kind == "matches":
+        return text
+    if kind == "one_of":
+        if text.lstrip().startswith("["):
+            return _json(text, list)
+        return [_value(each.strip(), is_text=is_text) for each in text.split(_BETWEEN)]
+    if kind == "schema":
+        return _json(text, dict)
+    return _value(text, is_text=is_text)
+
+
+def _as_json(values: list[Any]) -> bool:
+    return any(
+        isinstance(each, str) and (each.strip() != each or each.startswith("[")) for each in values[:1]
+    )
+
+
+def _one(value: Any, *, is_text: bool) -> str:
+    if is_text and isinstance(value, str):
+        return value
+    return json.dumps(value, ensure_ascii=False)
+
+
+def _value(text: str, *, is_text: bool) -> Any:
+    return text if is_text else _json(text, object)
+
+
+def _json(text: str, kind: type) -> Any:
+    try:
+        value = json.loads(text)
+    except (ValueError, RecursionError):
+        value = ...
+    if value is ... or not isinstance(value, kind):
+        wanted = tr("a JSON array") if kind is list else tr("a JSON object") if kind is dict else tr("JSON")
+        raise GlyphscopeError(tr("{text} is not {wanted}.", text=text.strip()[:60] or "“”", wanted=wanted))
+    return value

@@ -1,0 +1,229 @@
+"""One scenario to edit: its prompt, and the call that is right, as a form; whatever a form cannot show, as JSON."""
+
+from __future__ import annotations
+
+import json
+
+import msgspec
+from PySide6.QtCore import Signal
+from PySide6.QtWidgets import (
+    QCheckBox,
+    QComboBox,
+    QFormLayout,
+    QLineEdit,
+    QPlainTextEdit,
+    QStackedWidget,
+    QVBoxLayout,
+    QWidget,
+)
+
+from glyphscope.errors import GlyphscopeError
+from glyphscope.evals.suites.call_form import CallForm, call_of, form_of
+from glyphscope.evals.suites.suite import ExpectedCall, Scenario
+from glyphscope.registry import Tool, ToolRegistry
+from glyphscope_gui.evaluate.checks_form import ChecksForm
+from glyphscope_gui.shared.language import tr
+from glyphscope_gui.shared.segmented import Segmented
+from glyphscope_gui.shared.text_label import words_label
+from glyphscope_gui.theme import mono_font
+
+FORM, JSON = "form", "json"
+NO_CALL = ""
+
+
+class ScenarioForm(QWidget):
+    """`changed` when the user changes anything."""
+
+    changed = Signal()
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._scenario: Scenario | None = None
+        self._tools: dict[str, Tool] = {}
+        self._showing = False
+        self.views = Segmented(
+            (
+                (FORM, tr("Form"), tr("The usual members of a scenario")),
+                (JSON, tr("JSON"), tr("The whole scenario, as it is in the file")),
+            ),
+            small=True,
+            parent=self,
+        )
+        self.views.setAccessibleName(tr("Form or JSON"))
+        self.id_edit = _line(tr("Name of the scenario"), "scenarioId")
+        self.group_edit = _line(tr("Group"), "scenarioGroup")
+        self.prompt_edit = QPlainTextEdit(self)
+        self.prompt_edit.setObjectName("scenarioPrompt")
+        self.prompt_edit.setAccessibleName(tr("Prompt"))
+        self.prompt_edit.setTabChangesFocus(True)
+        self.prompt_edit.setMaximumHeight(96)
+        self.tool_box = QComboBox(self)
+        self.tool_box.setObjectName("scenarioTool")
+        self.tool_box.setAccessibleName(tr("Expected call"))
+        self.checks = ChecksForm(self)
+        self.others_box = QCheckBox(tr("Other arguments are allowed"), self)
+        self.folded_box = QCheckBox(tr("Ignore case and white space"), self)
+        self.complex_label = words_label(role="muted", parent=self)
+        self.complex_label.setText(tr("What is expected here does not fit into a form: edit it as JSON."))
+        self.json_edit = QPlainTextEdit(self)
+        self.json_edit.setObjectName("scenarioJson")
+        self.json_edit.setAccessibleName(tr("The scenario as JSON"))
+        self.json_edit.setTabChangesFocus(True)
+        self.json_edit.setFont(mono_font(-0.5))
+        self._lay_out()
+        self._connect()
+
+    # -- what is shown -----------------------------------------------------------------------------------------
+
+    def show_scenario(self, scenario: Scenario, registry: ToolRegistry | None) -> None:
+        """Another scenario; `registry` None: its tools cannot be read, so there is JSON only."""
+        self._showing = True
+        self._scenario = scenario
+        self._tools = {} if registry is None else {tool.name: tool for tool in registry.allowed}
+        self.id_edit.setText(scenario.id)
+        self.group_edit.setText(scenario.group)
+        self.prompt_edit.setPlainText(scenario.prompt)
+        self.json_edit.setPlainText(_as_json(scenario))
+        calls = scenario.expect.calls
+        form = form_of(calls[0]) if len(calls) == 1 else None
+        simple = not calls or (form is not None and form.tool in self._tools)
+        self.tool_box.clear()
+        self.tool_box.addItem(tr("No call"), NO_CALL)
+        for name in self._tools:
+            self.tool_box.addItem(name, name)
+        self._show_call(form or CallForm(NO_CALL, others=True))
+        for part in (self.tool_box, self.checks, self.others_box, self.folded_box):
+            part.setVisible(simple)
+        self.complex_label.setVisible(not simple)
+        self._simple = simple
+        self._showing = False
+
+    def scenario(self) -> Scenario:
+        """As it is edited. Raises GlyphscopeError where a field cannot be read."""
+        assert self._scenario is not None
+        if self.views.value == JSON:
+            return _of_json(self.json_edit.toPlainText())
+        expect = self._scenario.expect
+        if self._simple:
+            expect = msgspec.structs.replace(expect, calls=self._calls())
+        return msgspec.structs.replace(
+            self._scenario,
+            id=self.id_edit.text().strip(),
+            group=self.group_edit.text().strip(),
+            prompt=self.prompt_edit.toPlainText(),
+            expect=expect,
+        )
+
+    # -- inside ------------------------------------------------------------------------------------------------
+
+    def _calls(self) -> tuple[ExpectedCall, ...]:
+        tool = self.tool_box.currentData()
+        if tool == NO_CALL:
+            return ()
+        others, folded = self.others_box.isChecked(), self.folded_box.isChecked()
+        form = CallForm(tool, self.checks.checks(), others, folded)
+        assert self._scenario is not None
+        before = self._scenario.expect.calls
+        return before if before and form == form_of(before[0]) else (call_of(form),)
+
+    def _show_call(self, form: CallForm) -> None:
+        self.tool_box.setCurrentIndex(max(self.tool_box.findData(form.tool), 0))
+        self.checks.show_checks(form.checks, self._arguments(form.tool))
+        self.others_box.setChecked(form.others)
+        self.folded_box.setChecked(form.folded)
+        self._enable_call()
+
+    def _arguments(self, tool: str) -> dict[str, bool]:
+        known = self._tools.get(tool)
+        properties = {} if known is None else known.parameters.get("properties", {})
+        return {
+            name: isinstance(schema, dict) and schema.get("type") == "string"
+            for name, schema in properties.items()
+        }
+
+    def _enable_call(self) -> None:
+        wanted = self.tool_box.currentData() != NO_CALL
+        for part in (self.checks, self.others_box, self.folded_box):
+            part.setEnabled(wanted)
+
+    def _tool_chosen(self, _place: int) -> None:
+        """Another tool has other arguments: its checks begin anew."""
+        tool = self.tool_box.currentData()
+        self.checks.show_checks((), self._arguments(tool))
+        self._enable_call()
+        self._tell()
+
+    def _show_view(self, view: str) -> None:
+        """What was edited in one view is shown in the other; what cannot be read stays where it is."""
+        self.views.set_value(JSON if view == FORM else FORM)
+        try:
+            edited = self.scenario()
+        except GlyphscopeError:
+            self._tell()
+            return
+        self.views.set_value(view)
+        self.stack.setCurrentIndex(0 if view == FORM else 1)
+        registry = ToolRegistry(tuple(self._tools.values())) if self._tools else None
+        self.show_scenario(edited, registry)
+
+    def _tell(self) -> None:
+        if not self._showing:
+            self.changed.emit()
+
+    def _connect(self) -> None:
+        for edit in (self.id_edit, self.group_edit):
+            edit.textChanged.connect(lambda _text: self._tell())
+        for text in (self.prompt_edit, self.json_edit):
+            text.textChanged.connect(self._tell)
+        for box in (self.others_box, self.folded_box):
+            box.toggled.connect(lambda _on: self._tell())
+        self.tool_box.activated.connect(self._tool_chosen)
+        self.checks.changed.connect(self._tell)
+        self.views.chosen.connect(self._show_view)
+
+    def _lay_out(self) -> None:
+        fields = QWidget(self)
+        form = QFormLayout(fields)
+        form.setContentsMargins(0, 0, 0, 0)
+        form.setHorizontalSpacing(14)
+        form.setVerticalSpacing(9)
+        form.addRow(tr("Name"), self.id_edit)
+        form.addRow(tr("Group"), self.group_edit)
+        form.addRow(tr("Prompt"), self.prompt_edit)
+        form.addRow(tr("Expected call"), self.tool_box)
+        form.addRow("", self.checks)
+        form.addRow("", self.others_box)
+        form.addRow("", self.folded_box)
+        form.addRow("", self.complex_label)
+        top = QWidget(self)
+        rows = QVBoxLayout(top)
+        rows.setContentsMargins(0, 0, 0, 0)
+        rows.addWidget(fields)
+        rows.addStretch(1)
+        self.stack = QStackedWidget(self)
+        self.stack.addWidget(top)
+        self.stack.addWidget(self.json_edit)
+        column = QVBoxLayout(self)
+        column.setContentsMargins(0, 0, 0, 0)
+        column.setSpacing(10)
+        column.addWidget(self.views)
+        column.addWidget(self.stack, 1)
+
+
+def _line(words: str, name: str) -> QLineEdit:
+    edit = QLineEdit()
+    edit.setObjectName(name)
+    edit.setAccessibleName(words)
+    return edit
+
+
+def _as_json(scenario: Scenario) -> str:
+    return json.dumps(msgspec.to_builtins(scenario), ensure_ascii=False, indent=1)
+
+
+def _of_json(text: str) -> Scenario:
+    """Raises GlyphscopeError."""
+    try:
+        return msgspec.json.decode(text.encode("utf-8", "replace"), type=Scenario)
+    except (msgspec.MsgspecError, RecursionError) as error:
+        raise GlyphscopeError(tr("Not a scenario: {why}.", why=str(error))) from None

@@ -1,0 +1,239 @@
+"""A suite to edit: its scenarios at the left, the chosen one at the right. It is written when it has no mistake."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import msgspec
+from PySide6.QtCore import Signal
+from PySide6.QtWidgets import (
+    QDialog,
+    QDialogButtonBox,
+    QHBoxLayout,
+    QLineEdit,
+    QListWidget,
+    QPushButton,
+    QScrollArea,
+    QVBoxLayout,
+    QWidget,
+)
+
+from glyphscope.errors import GlyphscopeError, SuiteError
+from glyphscope.evals.suites.own import free_id, keep_suite, suite_path
+from glyphscope.evals.suites.reading import bundled_suites, suite_registry
+from glyphscope.evals.suites.suite import Expectation, Scenario, Suite
+from glyphscope.registry import ToolRegistry
+from glyphscope_gui.evaluate.scenario_form import ScenarioForm
+from glyphscope_gui.shared.background import Background
+from glyphscope_gui.shared.language import tr
+from glyphscope_gui.shared.link import link
+from glyphscope_gui.shared.text_label import words_label
+
+MOST_PROBLEMS = 4
+"""Mistakes that are shown at once."""
+
+
+class SuiteEditor(QDialog):
+    """`saved` carries the suite's path. A bundled suite is saved as a copy. Opened with `open()`; it deletes itself."""
+
+    saved = Signal(object)
+
+    def __init__(
+        self, suite: Suite, path: Path | None, folder: Path, chosen: str = "", parent: QWidget | None = None
+    ) -> None:
+        super().__init__(parent)
+        self.setObjectName("suiteEditor")
+        self.setWindowTitle(tr("Edit suite"))
+        self._suite, self._path, self._folder = suite, path, folder
+        self._scenarios = list(suite.scenarios)
+        self._row, self._warned = -1, False
+        self._background = Background(self)
+        self.name_edit = QLineEdit(suite.name, self)
+        self.name_edit.setObjectName("suiteName")
+        self.name_edit.setAccessibleName(tr("Name of the suite"))
+        self.name_edit.setEnabled(path is None)
+        self.list = QListWidget(self)
+        self.list.setObjectName("suiteScenarios")
+        self.list.setAccessibleName(tr("Scenarios"))
+        self.list.addItems([each.id for each in self._scenarios])
+        self.add = link(tr("Add"), tr("Add a scenario"))
+        self.copy = link(tr("Duplicate"), tr("Add a copy of this scenario"))
+        self.remove = link(tr("Remove"), tr("Remove this scenario"))
+        self.form = ScenarioForm(self)
+        self.problem = words_label(role="problem", parent=self, name="suiteProblem")
+        self.problem.hide()
+        self.save_button = QPushButton(tr("Save"), self)
+        self.save_button.setObjectName("suiteSave")
+        self.save_button.setProperty("role", "primary")
+        self._lay_out()
+        self.list.currentRowChanged.connect(self._choose)
+        self.add.clicked.connect(self._add)
+        self.copy.clicked.connect(self._copy)
+        self.remove.clicked.connect(self._remove)
+        self.form.changed.connect(self._check)
+        self.save_button.clicked.connect(self._save)
+        self.finished.connect(self._background.close)
+        self.finished.connect(self.deleteLater)
+        ids = [each.id for each in self._scenarios]
+        if not ids:
+            self._add()
+        self.list.setCurrentRow(ids.index(chosen) if chosen in ids else 0)
+
+    def reject(self) -> None:
+        """Changes are discarded when this is asked for twice."""
+        if self._is_changed() and not self._warned:
+            self._warned = True
+            self._show_problem(tr("There are unsaved changes. Press Cancel again to discard them."))
+        else:
+            super().reject()
+
+    # -- inside ------------------------------------------------------------------------------------------------
+
+    def _is_changed(self) -> bool:
+        return not self._take() or tuple(self._scenarios) != self._suite.scenarios
+
+    def _choose(self, row: int) -> None:
+        """Show another scenario. One that cannot be read stays in front until it can."""
+        if row == self._row or row < 0:
+            return
+        if not self._take():
+            self.list.blockSignals(True)
+            self.list.setCurrentRow(self._row)
+            self.list.blockSignals(False)
+            return
+        self._row = row
+        scenario = self._scenarios[row]
+        self.form.show_scenario(scenario, self._registry(scenario))
+        self._show_problem("")
+
+    def _registry(self, scenario: Scenario) -> ToolRegistry | None:
+        try:
+            return suite_registry(self._suite, scenario, self._folder)
+        except GlyphscopeError:
+            return None
+
+    def _take(self) -> bool:
+        """Take over what was edited; False where it cannot be read."""
+        if self._row < 0:
+            return True
+        try:
+            edited = self.form.scenario()
+        except GlyphscopeError as error:
+            self._show_problem(str(error))
+            return False
+        self._scenarios[self._row] = edited
+        self.list.item(self._row).setText(edited.id)
+        return True
+
+    def _check(self) -> None:
+        self._warned = False
+        if self._take():
+            self._show_problem("")
+
+    def _add(self) -> None:
+        made = Scenario(id=free_id(self._scenarios, "scenario"), prompt="", expect=Expectation())
+        if self._take():
+            self._put(made)
+            self.form.prompt_edit.setFocus()
+
+    def _copy(self) -> None:
+        if self._take() and self._row >= 0:
+            now = self._scenarios[self._row]
+            self._put(msgspec.structs.replace(now, id=free_id(self._scenarios, now.id)))
+
+    def _put(self, scenario: Scenario) -> None:
+        self._scenarios.append(scenario)
+        self.list.addItem(scenario.id)
+        self.list.setCurrentRow(len(self._scenarios) - 1)
+
+    def _remove(self) -> None:
+        row = self._row
+        if row < 0 or len(self._scenarios) < 2:
+            self._show_problem(tr("A suite has at least one scenario."))
+            return
+        self._row = -1
+        del self._scenarios[row]
+        self.list.blockSignals(True)
+        self.list.takeItem(row)
+        self.list.blockSignals(False)
+        self.list.setCurrentRow(-1)
+        self.list.setCurrentRow(min(row, len(self._scenarios) - 1))
+
+    def _save(self) -> None:
+        if not self._take():
+            return
+        name = self.name_edit.text().strip()
+        try:
+            path = self._path or suite_path(self._folder, name)
+        except SuiteError as error:
+            self._show_problem(str(error))
+            return
+        if self._path is None and path.exists():
+            self._show_problem(tr("There is a suite of this name. Choose another name."))
+            return
+        suite = msgspec.structs.replace(self._suite, name=name, scenarios=tuple(self._scenarios))
+        self.save_button.setEnabled(False)
+        self._background.start(
+            "save", lambda: keep_suite(path, suite), lambda _: self._saved(path), self._not_saved
+        )
+
+    def _saved(self, path: Path) -> None:
+        self.saved.emit(path)
+        self.accept()
+
+    def _not_saved(self, error: BaseException) -> None:
+        self.save_button.setEnabled(True)
+        problems = error.problems if isinstance(error, SuiteError) else ()
+        for problem in problems[:1]:
+            parts = problem.pointer.split("/")
+            if parts[1:2] == ["scenarios"] and parts[2:3] and parts[2].isdigit():
+                self.list.setCurrentRow(int(parts[2]))
+        words = [f"{self._place(each.pointer)}{each.message}" for each in problems[:MOST_PROBLEMS]]
+        self._show_problem("\n".join(words) or str(error))
+
+    def _place(self, pointer: str) -> str:
+        """`search-news, expect/calls/0: ` for the place of a mistake in a scenario."""
+        parts = pointer.split("/")
+        if parts[1:2] != ["scenarios"] or not parts[2:3] or not parts[2].isdigit():
+            return f"{pointer.strip('/')}: " if pointer else ""
+        return f"{self._scenarios[int(parts[2])].id}, {'/'.join(parts[3:])}: "
+
+    def _show_problem(self, words: str) -> None:
+        self.problem.setText(words)
+        self.problem.setVisible(bool(words))
+
+    def _lay_out(self) -> None:
+        left = QVBoxLayout()
+        left.setSpacing(8)
+        left.addWidget(self.name_edit)
+        left.addWidget(self.list, 1)
+        row = QHBoxLayout()
+        for part in (self.add, self.copy, self.remove):
+            row.addWidget(part)
+        row.addStretch(1)
+        left.addLayout(row)
+        scrolled = QScrollArea(self)
+        scrolled.setWidgetResizable(True)
+        scrolled.setFrameShape(QScrollArea.Shape.NoFrame)
+        scrolled.setWidget(self.form)
+        parts = QHBoxLayout()
+        parts.setSpacing(16)
+        parts.addLayout(left, 2)
+        parts.addWidget(scrolled, 5)
+        buttons = QDialogButtonBox(QDialogButtonBox.StandardButton.Cancel, self)
+        buttons.addButton(self.save_button, QDialogButtonBox.ButtonRole.ActionRole)
+        buttons.rejected.connect(self.reject)
+        column = QVBoxLayout(self)
+        column.setContentsMargins(18, 16, 18, 14)
+        column.setSpacing(12)
+        column.addLayout(parts, 1)
+        column.addWidget(self.problem)
+        column.addWidget(buttons)
+        self.resize(880, 560)
+
+
+def editable(suite: Suite, source: str) -> tuple[Suite, Path | None]:
+    """The suite and its file; of a bundled one a copy, which has none yet."""
+    if source in bundled_suites():
+        return msgspec.structs.replace(suite, name=f"{suite.name}-copy"), None
+    return suite, Path(source)

@@ -1,0 +1,80 @@
+"""Which suite a run becomes a scenario of: one of the user's own, or a new one."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from PySide6.QtCore import Signal
+from PySide6.QtWidgets import (
+    QComboBox,
+    QDialog,
+    QDialogButtonBox,
+    QFormLayout,
+    QPushButton,
+    QVBoxLayout,
+    QWidget,
+)
+
+from glyphscope.errors import SuiteError
+from glyphscope.evals.suites.own import own_suites, suite_path
+from glyphscope_gui.shared.language import tr
+from glyphscope_gui.shared.text_label import words_label
+
+
+class SuiteDialog(QDialog):
+    """`chosen` carries the suite's path, which need not be there yet. Opened with `open()`; it deletes itself."""
+
+    chosen = Signal(object)
+
+    def __init__(self, folder: Path, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.setObjectName("suiteDialog")
+        self.setWindowTitle(tr("Add the run to a suite"))
+        self.setMinimumWidth(460)
+        self._folder = folder
+        self.name_box = QComboBox(self)
+        self.name_box.setObjectName("suiteNameBox")
+        self.name_box.setEditable(True)
+        self.name_box.addItems([path.stem for path in own_suites(folder)] or ["my-suite"])
+        about = words_label(role="muted", parent=self)
+        about.setText(
+            tr(
+                "The run’s prompt, tools and settings become a scenario; its call is what is right. "
+                "A new name makes a new suite."
+            )
+        )
+        self.problem = words_label(role="problem", parent=self)
+        self.add_button = QPushButton(tr("Add"), self)
+        self.add_button.setProperty("role", "primary")
+        self.add_button.setDefault(True)
+        buttons = QDialogButtonBox(QDialogButtonBox.StandardButton.Cancel, self)
+        buttons.addButton(self.add_button, QDialogButtonBox.ButtonRole.AcceptRole)
+        form = QFormLayout()
+        form.addRow(tr("Suite"), self.name_box)
+        column = QVBoxLayout(self)
+        column.setContentsMargins(18, 16, 18, 14)
+        column.setSpacing(12)
+        column.addWidget(about)
+        column.addLayout(form)
+        column.addWidget(self.problem)
+        column.addWidget(buttons)
+        self.name_box.currentTextChanged.connect(lambda _text: self._check())
+        buttons.accepted.connect(self._accept)
+        buttons.rejected.connect(self.reject)
+        self.finished.connect(self.deleteLater)
+        self._check()
+
+    def _check(self) -> None:
+        try:
+            suite_path(self._folder, self.name_box.currentText())
+            problem = ""
+        except SuiteError as error:
+            problem = str(error)
+        self.problem.setText(problem)
+        self.problem.setVisible(bool(problem))
+        self.add_button.setEnabled(not problem)
+
+    def _accept(self) -> None:
+        if self.add_button.isEnabled():
+            self.chosen.emit(suite_path(self._folder, self.name_box.currentText()))
+            self.accept()

@@ -1,0 +1,105 @@
+"""The user's own suites, and expected calls as forms."""
+
+from __future__ import annotations
+
+import msgspec
+import pytest
+
+from glyphscope.errors import SuiteError
+from glyphscope.evals.judging.matching import Matcher
+from glyphscope.evals.suites.call_form import ArgumentCheck, CallForm, call_of, form_of
+from glyphscope.evals.suites.own import add_scenario, keep_suite, own_suites, suite_path
+from glyphscope.evals.suites.reading import load_suite
+from glyphscope.evals.suites.suite import Expectation, ExpectedCall, Scenario
+
+FORMS = [
+    CallForm("search"),
+    CallForm("search", (ArgumentCheck("query", "equals", "tea"),), folded=True),
+    CallForm("search", (ArgumentCheck("query", "equals", "tea"),), others=True),
+    CallForm("search", (ArgumentCheck("query", "one_of", ["tea", "Tea"]), ArgumentCheck("max_results", "optional"))),
+    CallForm("search", (ArgumentCheck("query", "matches", "^te"),)),
+    CallForm("search", (ArgumentCheck("query", "matches", "^te"),), others=True),
+    CallForm("search", (ArgumentCheck("max_results", "schema", {"minimum": 3}),), others=True),
+    CallForm("search", (ArgumentCheck("query", "equals", "tea"), ArgumentCheck("sources", "schema", {"minItems": 1}))),
+    CallForm("search", (ArgumentCheck("query", "one_of", ["tea"]),), others=True),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_a_form_is_read_back_from_the_call_that_it_makes(form):
+    read = form_of(call_of(form))
+    if not form.checks:  # nothing is checked: others may be there
+        form = CallForm(form.tool, others=True)
+    assert read == form
+
+
+@pytest.mark.parametrize(
+    ("form", "arguments", "right"),
+    [
+        (FORMS[1], {"query": "TEA"}, True),
+        (FORMS[1], {"query": "tea", "max_results": 1}, False),
+        (FORMS[2], {"query": "tea", "max_results": 1}, True),
+        (FORMS[3], {"query": "Tea", "max_results": 9}, True),
+        (FORMS[4], {"query": "tea"}, True),
+        (FORMS[4], {"query": "tea", "max_results": 1}, False),
+        (FORMS[4], {"query": "green tea"}, False),
+        (FORMS[4], {}, False),
+        (FORMS[5], {"query": "tea", "max_results": 1}, True),
+        (FORMS[6], {"query": "x", "max_results": 2}, False),
+    ],
+)
+def test_a_form_is_right_for_the_calls_that_it_describes(form, arguments, right):
+    assert (Matcher().difference(call_of(form), "search", arguments) is None) is right
+
+
+def test_every_form_can_be_a_part_of_a_suite(tmp_path):
+    path = tmp_path / "forms.json"
+    for form in FORMS:
+        expect = Expectation(calls=(call_of(form),))
+        add_scenario(path, Scenario(id="form", prompt="Search", expect=expect))
+    assert len(load_suite(path).scenarios) == len(FORMS)
+
+
+def test_a_call_that_says_more_than_a_form_has_none():
+    assert form_of(ExpectedCall(tools=("search", "browse"))) is None
+    assert form_of(ExpectedCall(tools=("search",), unordered=True)) is None
+    assert form_of(ExpectedCall(tools=("search",), schema={"not": {"required": ["sources"]}})) is None
+
+
+SCENARIO = Scenario(
+    id="tea",
+    prompt="Search for tea.",
+    expect=Expectation(calls=(ExpectedCall(tools=("search",), arguments={"query": "tea"}),)),
+    request={"strategy": "two-stage"},
+)
+
+
+def test_scenarios_are_added_to_a_suite_that_is_made_with_the_first_one(tmp_path):
+    path = suite_path(tmp_path / "suites", "My suite")
+    assert path.name == "My-suite.json" and own_suites(tmp_path / "suites") == []
+    assert add_scenario(path, SCENARIO).id == "tea"
+    assert add_scenario(path, SCENARIO).id == "tea-2"
+    other = msgspec.structs.replace(SCENARIO, request={"strategy": "direct"})
+    assert add_scenario(path, other).request == {"strategy": "direct"}
+    suite = load_suite(path)
+    assert [each.id for each in suite.scenarios] == ["tea", "tea-2", "tea-3"]
+    assert suite.strategy == "two-stage" and suite.scenarios[0].request == {}
+    assert own_suites(tmp_path / "suites") == [path]
+
+
+def test_a_suite_with_a_mistake_is_not_written(tmp_path):
+    path = suite_path(tmp_path, "mine")
+    add_scenario(path, SCENARIO)
+    before = path.read_bytes()
+    wrong = msgspec.structs.replace(SCENARIO, expect=Expectation(calls=(ExpectedCall(tools=("serch",)),)))
+    with pytest.raises(SuiteError, match="search"):
+        add_scenario(path, wrong)
+    with pytest.raises(SuiteError):
+        keep_suite(path, msgspec.structs.replace(load_suite(path), scenarios=()))
+    assert path.read_bytes() == before
+
+
+@pytest.mark.parametrize("name", ["", "///", "starter"])
+def test_a_name_that_no_suite_can_have_is_refused(name, tmp_path):
+    with pytest.raises(SuiteError):
+        suite_path(tmp_path, name)
