@@ -8,7 +8,7 @@ import time
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from PySide6.QtCore import QObject, QPointF, Qt
+from PySide6.QtCore import QEvent, QObject, QPointF, Qt
 from PySide6.QtGui import QImage
 from PySide6.QtSvg import QSvgRenderer
 
@@ -18,6 +18,8 @@ from glyphscope.registry import default_registry
 from glyphscope.sessions import GrammarExample, GrammarWork
 from glyphscope_gui.enforcement import proving
 from glyphscope_gui.grammar import work as grammar_work
+from glyphscope_gui.grammar.diagnostics import GrammarDiagnostics
+from glyphscope_gui.grammar.diagnostics_model import FIX
 from glyphscope_gui.grammar.examples_model import ExampleVerdict, result_pill, result_words
 from glyphscope_gui.grammar.jobs import LatestJobs
 from glyphscope_gui.grammar.line_lexer import (
@@ -29,7 +31,7 @@ from glyphscope_gui.grammar.line_lexer import (
     occurrences,
     words,
 )
-from glyphscope_gui.grammar.problems import TextPositions
+from glyphscope_gui.grammar.problems import GrammarProblem, TextPositions
 from glyphscope_gui.grammar.railroad_drawing import draw_rule
 from glyphscope_gui.grammar.railroad_items import MOST_ITEMS, RailroadItems
 from glyphscope_gui.grammar.railroad_view import RailroadView
@@ -39,6 +41,25 @@ from glyphscope_gui.project.registry_document import RegistryDocument
 from glyphscope_gui.runs.grammar_origins import constraint_words, rule_origin, rules_by_argument
 from glyphscope_gui.shared.character_names import class_words, text_words
 from glyphscope_gui.theme import load_theme
+
+
+def test_fixing_a_problem_leaves_the_next_fix_under_the_pointer(qtbot, monkeypatch):
+    table = GrammarDiagnostics()
+    qtbot.addWidget(table)
+    table.resize(500, 200)
+    table.set_room(2_000)
+    problems = [
+        GrammarProblem("error", "unclosed-literal", "not closed", n, 1, n, n, "close it") for n in range(4)
+    ]
+    table.show_problems(problems)
+    table.show()
+    height, place = table.height(), table.visualRect(table.model().index(0, FIX))
+    monkeypatch.setattr(table, "underMouse", lambda: True)
+    table.show_problems(problems[1:])
+    assert table.height() == height and table.visualRect(table.model().index(0, FIX)) == place
+    monkeypatch.undo()
+    table.leaveEvent(QEvent(QEvent.Type.Leave))
+    assert table.height() < height
 
 
 def drawing(text, theme="light"):

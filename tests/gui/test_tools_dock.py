@@ -232,6 +232,16 @@ def test_adding_duplicating_and_moving_select_another_row(dock, document):
     assert dock.tree.selected() == Item("new_tool")
 
 
+def test_a_new_tool_or_argument_is_named_by_typing(dock, document, qtbot):
+    dock.tabs.setCurrentIndex(1)
+    dock.actions_.add_tool.trigger()
+    field = dock.form.tool_page.name_field
+    assert dock.tabs.currentWidget() is dock.form and field.selectedText() == "new_tool"
+    dock.actions_.add_argument.trigger()
+    field = dock.form.argument_form.name_field
+    assert field.selectedText() == "argument" and dock.focusWidget() is field
+
+
 def test_a_tool_is_moved_by_mouse_only_or_from_a_field(dock, document, qtbot):
     dock.tree.setFocus()
     qtbot.keyClick(dock.tree, Qt.Key.Key_Down, Qt.KeyboardModifier.AltModifier)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from PySide6.QtCore import QModelIndex, QSize, Qt, Signal
+from PySide6.QtCore import QEvent, QModelIndex, QSize, Qt, Signal
 from PySide6.QtGui import QFontMetrics, QKeyEvent, QMouseEvent, QResizeEvent
 from PySide6.QtWidgets import QHeaderView, QSizePolicy, QWidget
 
@@ -56,9 +56,11 @@ class GrammarDiagnostics(PlainTable):
 
     def show_problems(self, problems: Sequence[GrammarProblem]) -> None:
         """These; without any the list takes no room."""
+        scrolled = self.verticalScrollBar().value()
         self._model.show(problems)
         self.setVisible(bool(problems))
         self._fit()
+        self.verticalScrollBar().setValue(scrolled)
 
     def set_room(self, height: int) -> None:
         """How high the list and what is above it are together."""
@@ -86,6 +88,10 @@ class GrammarDiagnostics(PlainTable):
         index = self.indexAt(event.position().toPoint())
         link = index.isValid() and index.column() == FIX and index.data()
         self.viewport().setCursor(Qt.CursorShape.PointingHandCursor if link else Qt.CursorShape.ArrowCursor)
+
+    def leaveEvent(self, event: QEvent) -> None:
+        super().leaveEvent(event)
+        self._fit()
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
@@ -120,4 +126,6 @@ class GrammarDiagnostics(PlainTable):
         needed = sum(self.rowHeight(row) for row in range(min(rows, MOST_MEASURED))) + 2
         least = self.verticalHeader().defaultSectionSize() * 2
         most = max(round(self._height * MOST_HEIGHT), least)
+        if self.underMouse():
+            needed = max(needed, self.height())  # or the next fix would move away from the pointer
         self.setFixedHeight(min(needed, most))

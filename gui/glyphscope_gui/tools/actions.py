@@ -24,9 +24,10 @@ _FILTER = tr("Tools: registry, OpenAI, MCP (*.json);;All files (*)")
 
 
 class ToolActions(QObject):
-    """The actions over a document. `selectRequested` tells the Item that an action made or moved."""
+    """The actions over a document. `selectRequested` tells the Item that an action made or moved; `added`: a new one."""
 
     selectRequested = Signal(object)
+    added = Signal()
 
     def __init__(self, document: RegistryDocument, owner: QWidget) -> None:
         super().__init__(owner)
@@ -74,6 +75,7 @@ class ToolActions(QObject):
         names = [tool.name for tool in self._document.registry]
         at = names.index(self._item.tool) + 1 if self._item and self._item.tool in names else None
         self.selectRequested.emit(Item(self._document.add(Tool("new_tool"), at)))
+        self.added.emit()
 
     def _add_argument(self) -> None:
         if self._item is None:
@@ -82,6 +84,7 @@ class ToolActions(QObject):
         name = schema.free_name("argument", schema.arguments(parameters))
         self._document.set_parameters(self._item.tool, schema.added(parameters, name, {"type": "string"}))
         self.selectRequested.emit(Item(self._item.tool, name))
+        self.added.emit()
 
     def _duplicate(self) -> None:
         item = self._item

@@ -81,6 +81,13 @@ class ToolForm(QScrollArea):
             signal.connect(self._refresh)
         self.show_item(None)
 
+    def focus_name(self) -> None:
+        """Put the keyboard into the name of what is shown, all of it selected."""
+        page = self.argument_form if self.argument_form.isVisibleTo(self) else self.tool_page
+        page.name_field.setFocus(Qt.FocusReason.OtherFocusReason)
+        page.name_field.selectAll()
+        self.ensureWidgetVisible(page.name_field)
+
     def show_item(self, item: Item | None) -> None:
         """The tool or argument to edit; None when nothing is selected."""
         if item != self._item:

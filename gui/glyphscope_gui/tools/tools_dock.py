@@ -59,6 +59,7 @@ class ToolsDock(QWidget):
         self.tree.itemSelected.connect(self._select)
         self.tree.removeRequested.connect(self.actions_.remove.trigger)
         self.actions_.selectRequested.connect(self.tree.select)
+        self.actions_.added.connect(self._name_it)
         for signal in (document.changed, document.textChanged, document.problemsChanged):
             signal.connect(self._refresh)
         self._add_shortcuts()
@@ -184,6 +185,11 @@ class ToolsDock(QWidget):
         self.actions_.set_item(item)
         self.form.show_item(item)
         self.schema.show_tool(item.tool if item else "")
+
+    def _name_it(self) -> None:
+        """A new tool or argument has a placeholder for a name: the next thing to type is the real one."""
+        self.tabs.setCurrentWidget(self.form)
+        self.form.focus_name()
 
     def _refresh(self, _change: object = None) -> None:
         """After an edit: the chosen row may have another name now, which the tree knows first."""
