@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar, Protocol, TypeAlias
 
-from PySide6.QtCore import QObject, SignalInstance
+from PySide6.QtCore import QObject, Signal, SignalInstance
 from PySide6.QtGui import QAction
 from PySide6.QtWidgets import QWidget
 
@@ -23,7 +23,7 @@ from glyphscope_gui.runs.run_rules import RunRules
 from glyphscope_gui.services import Services
 from glyphscope_gui.shared.actions import Actions
 from glyphscope_gui.shared.enforcement_badge import EnforcementMap
-from glyphscope_gui.shared.page_ids import MenuId, PageId, PanelId
+from glyphscope_gui.shared.page_ids import HeaderPart, MenuId, PageId, PanelId
 from glyphscope_gui.theme import ThemeManager
 
 
@@ -128,12 +128,19 @@ class AppContext:
 
 
 class Page(QObject):
-    """A page of the window. A subclass sets `id`, `title`, `tip` and `widget`, and overrides what it needs."""
+    """A page of the window. A subclass sets `id`, `title`, `tip` and `widget`, and overrides what it needs.
+
+    `headerChanged` is emitted when `header` is another one.
+    """
+
+    headerChanged = Signal()
 
     id: ClassVar[PageId]
     title: ClassVar[str]
     tip: ClassVar[str]
     """What the page is for, in a sentence."""
+    can_run: ClassVar[bool] = False
+    """Whether Run (Ctrl+Return) does something on this page: only one thing, and the page says what."""
     widget: QWidget
 
     def __init__(self, context: AppContext) -> None:
@@ -144,6 +151,11 @@ class Page(QObject):
     def menu_actions(self) -> Mapping[MenuId, Sequence[QAction]]:
         """Actions for menus of the window, each with its shortcut."""
         return {}
+
+    @property
+    def header(self) -> frozenset[HeaderPart]:
+        """What the top bar shows on this page: the settings that the page uses, and Run where it has no other."""
+        return frozenset({HeaderPart.MODEL})
 
     @property
     def is_busy(self) -> bool:

@@ -17,7 +17,7 @@ from glyphscope_gui.context import AppContext, Page, Place, PromptsPlace
 from glyphscope_gui.runs.run_controller import Phase
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.model_names import model_name
-from glyphscope_gui.shared.page_ids import PageId
+from glyphscope_gui.shared.page_ids import HeaderPart, PageId
 
 LOOK_MS = 250
 """Four times a second: figures and fields that change faster cannot be read."""
@@ -32,6 +32,7 @@ class ComparePresenter(Page):
     id = PageId.COMPARE
     title = tr("Compare")
     tip = tr("Ask the same in several ways, and see where the answers part")
+    can_run = True
 
     def __init__(self, context: AppContext) -> None:
         super().__init__(context)
@@ -47,9 +48,17 @@ class ComparePresenter(Page):
         self._connect_comparison()
         self._connect_view()
         self._connect_context()
+        self.tabs.tabs.currentChanged.connect(lambda _place: self.headerChanged.emit())
         self._arranged()
         self._show_facts()
         self._show_turn()
+
+    @property
+    def header(self) -> frozenset[HeaderPart]:
+        """The columns have settings of their own, the two prompts a seed and a temperature."""
+        if self.tabs.shows_prompts:
+            return frozenset(HeaderPart) - {HeaderPart.DRAW, HeaderPart.RUN}
+        return frozenset({HeaderPart.MODEL, HeaderPart.DRAW, HeaderPart.SAMPLING})
 
     def run(self) -> None:
         """Run what is shown: all columns, or both prompts on their seeds."""

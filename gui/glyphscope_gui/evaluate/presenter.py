@@ -47,6 +47,7 @@ class EvaluatePresenter(Page):
     id = PageId.EVALUATE
     title = tr("Evaluate")
     tip = tr("Ask suites of prompts in several ways, and count how often each is right")
+    can_run = True
     result_presenter: EvalResultPresenter
 
     def __init__(self, context: AppContext) -> None:
@@ -62,6 +63,11 @@ class EvaluatePresenter(Page):
         self._price_timer = QTimer(self, singleShot=True, interval=PRICE_MS)
         self._price_timer.timeout.connect(self._ask_price)
         context.navigator.shown.connect(self._page_shown)
+
+    def run(self) -> None:
+        """Evaluate what is set up, if that is what is shown."""
+        if self._begun and self.view.setup.isVisible():
+            self.view.setup.go.click()
 
     def close(self) -> None:
         """Stop an evaluation that runs; it can be resumed."""

@@ -25,7 +25,7 @@ from glyphscope_gui.grammar.work import Checked, Comparison, Judged, StepView
 from glyphscope_gui.grammar.workbench import GrammarBench
 from glyphscope_gui.runs.grammar_origins import RuleOrigin, rule_origin, rules_by_argument
 from glyphscope_gui.shared.language import tr
-from glyphscope_gui.shared.page_ids import PageId
+from glyphscope_gui.shared.page_ids import HeaderPart, PageId
 
 NO_DIFFERENCES = tr("After an edit: texts that are accepted now, and texts that are not any more.")
 _NOTATIONS = {"glyph": "GLYPH", "json": "JSON"}
@@ -37,6 +37,7 @@ class GrammarPresenter(Page):
     id = PageId.GRAMMAR
     title = tr("Grammar")
     tip = tr("See, write, test and trust a grammar")
+    can_run = True
 
     def __init__(self, context: AppContext) -> None:
         super().__init__(context)
@@ -61,6 +62,10 @@ class GrammarPresenter(Page):
         self.view.enforcement.hide()
         self._show_source()
         self._options_changed(self._project.options)
+
+    @property
+    def header(self) -> frozenset[HeaderPart]:
+        return frozenset({HeaderPart.MODEL, HeaderPart.CALL, HeaderPart.RUN})
 
     @property
     def is_busy(self) -> bool:

@@ -285,6 +285,28 @@ def _is_masked(stage: StageState, started: RunStarted) -> bool:
 
 
 def _words(token: Token, started: RunStarted, *, masked: bool) -> str:
+    """What constraint and sampler did at this token."""
+    return f"{_constraint_words(token, started, masked=masked)} {_sampler_words(token, started)}".strip()
+
+
+def _sampler_words(token: Token, started: RunStarted) -> str:
+    """What the sampling filters left; empty where nothing was drawn here."""
+    step = token.step
+    if step.left:
+        top_k, top_p, min_p = map(count, step.left)
+        return tr(
+            "Of these, top-k left {top_k}, top-p {top_p} and min-p {min_p}.",
+            top_k=top_k,
+            top_p=top_p,
+            min_p=min_p,
+        )
+    greedy = started.request.sampling.temperature == 0 and bool(step.alternatives) and not step.forced
+    if greedy and started.request.constraint != "endpoint":
+        return tr("Temperature 0: only the likeliest allowed token could come.")
+    return ""
+
+
+def _constraint_words(token: Token, started: RunStarted, *, masked: bool) -> str:
     step = token.step
     if step.forced:
         wanted = (

@@ -25,7 +25,7 @@ from glyphscope_gui.runs.run_controller import Applied, NotStarted, Phase, Savin
 from glyphscope_gui.runs.token_place import TokenPlace
 from glyphscope_gui.runs.worker.jobs import ModelStatus
 from glyphscope_gui.shared.language import tr
-from glyphscope_gui.shared.page_ids import MenuId, PageId
+from glyphscope_gui.shared.page_ids import HeaderPart, MenuId, PageId
 
 
 class PlaygroundPresenter(Page):
@@ -34,6 +34,7 @@ class PlaygroundPresenter(Page):
     id = PageId.PLAYGROUND
     title = tr("Playground")
     tip = tr("Run a prompt, and see the call being written")
+    can_run = True
 
     def __init__(self, context: AppContext) -> None:
         super().__init__(context)
@@ -53,6 +54,10 @@ class PlaygroundPresenter(Page):
         self._connect_views()
         self._connect_actions()
         self._show_phase(self._runs.phase)
+
+    @property
+    def header(self) -> frozenset[HeaderPart]:
+        return frozenset(HeaderPart)
 
     @property
     def side_panel(self) -> QWidget:

@@ -17,11 +17,15 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
+from glyphscope.calling import RunState
+from glyphscope.calling.sampling import limits_in_words, sampling_words
 from glyphscope.events import ModelInfo, RunRequest
 from glyphscope.registry import ToolRegistry
+from glyphscope_gui.run_settings.sampling_settings import SamplingSettings
 from glyphscope_gui.run_settings.strategy_settings import STRATEGY_WORDS, StrategySettings
 from glyphscope_gui.shared.call_shapes import SHAPES
 from glyphscope_gui.shared.language import tr
+from glyphscope_gui.shared.page_ids import HeaderPart
 from glyphscope_gui.shared.segmented import Segmented
 from glyphscope_gui.theme import theme
 from glyphscope_gui.theme.sizes import PAD
@@ -67,6 +71,8 @@ class Header(QFrame):
         about = self.strategy.currentData(Qt.ItemDataRole.ToolTipRole) or ""
         self.strategy.setToolTip(tr("How the model is asked. {about}", about=about))
         self.settings.show_options(options)
+        self.sampling.show_options(options)
+        self.sampling_button.setToolTip(_sampling_tip(options))
         with QSignalBlocker(self.seed), QSignalBlocker(self.temperature):
             self.seed.setValue(options.sampling.seed)
             self.temperature.setValue(options.sampling.temperature)
@@ -74,6 +80,19 @@ class Header(QFrame):
     def show_model(self, model: ModelInfo | None) -> None:
         """The open model, which decides what can be set; None while none is open."""
         self.settings.show_model(model)
+        self.sampling.show_model(model)
+
+    def show_run(self, run: RunState) -> None:
+        """The run that ended last: what the sampling filters did in it is told beside them."""
+        self.sampling.show_run(run)
+
+    def show_parts(self, parts: frozenset[HeaderPart]) -> None:
+        """Only these: what the page in front uses."""
+        self._parts = parts
+        for part, widgets in self._widgets.items():
+            for widget in widgets:
+                widget.setVisible(part in parts)
+        self._fit(self.width())
 
     def show_tools(self, registry: ToolRegistry) -> None:
         """The tools of the project, one of which can be asked for."""
@@ -88,6 +107,7 @@ class Header(QFrame):
             self.settings_button,
             self.seed,
             self.temperature,
+            self.sampling_button,
         ):
             widget.setEnabled(editable)
         self.shape.setEnabled(editable and not self._native)
@@ -105,12 +125,17 @@ class Header(QFrame):
             (self.stop_button, "stop", "text"),
             (self.run_button, "run", "on-accent"),
             (self.settings_button, "settings", "text-muted"),
+            (self.sampling_button, "sampling", "text-muted"),
         ):
             button.setIcon(theme().icon(icon, role, size=max(size, 16)))
             button.setIconSize(QSize(size, size))
 
     def minimumSizeHint(self) -> QSize:
-        return QSize(640, super().minimumSizeHint().height())
+        return QSize(640, self._height(super().minimumSizeHint()))
+
+    def sizeHint(self) -> QSize:
+        hint = super().sizeHint()
+        return QSize(hint.width(), self._height(hint))
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
@@ -189,11 +214,11 @@ class Header(QFrame):
         self.seed.setRange(0, SEED_MAX)
         self.seed.setPrefix(tr("Seed "))
         self.seed.setToolTip(tr("The same seed draws the same tokens again"))
-        self.temperature = QDoubleSpinBox(self)
+        self.temperature = _Temperature(self)
         self.temperature.setObjectName("temperatureSpin")
         self.temperature.setAccessibleName(tr("Temperature"))
         self.temperature.setRange(0, 5)
-        self.temperature.setDecimals(1)
+        self.temperature.setDecimals(2)
         self.temperature.setSingleStep(0.1)
         self.temperature.setPrefix(tr("Temp "))
         self.temperature.setToolTip(tr("0 always takes the likeliest token; higher draws more freely"))
@@ -202,6 +227,12 @@ class Header(QFrame):
             spin.lineEdit().setTextMargins(7, 0, 0, 0)
         self.seed.valueChanged.connect(lambda value: self._sample(seed=value))
         self.temperature.valueChanged.connect(lambda value: self._sample(temperature=round(value, 2)))
+        self.sampling = SamplingSettings(self)
+        self.sampling.optionsChosen.connect(self.optionsChosen)
+        self.sampling_button = QPushButton(self)
+        self.sampling_button.setObjectName("samplingButton")
+        self.sampling_button.setAccessibleName(tr("Sampling"))
+        self.sampling_button.clicked.connect(lambda: self.sampling.show_below(self.sampling_button))
 
     def _fit_fields(self) -> None:
         """As wide as the longest they are meant to show; style sheets make Qt's own guess far too wide."""
@@ -210,11 +241,12 @@ class Header(QFrame):
             (self.shape, "name/args", 50),
             (self.strategy, tr("Route → execute"), 56),
             (self.seed, tr("Seed ") + "0000", 20),
-            (self.temperature, tr("Temp ") + "0.0", 20),
+            (self.temperature, tr("Temp ") + "0.00", 20),
         ):
             field.setFixedHeight(self.notation.sizeHint().height())
             field.setFixedWidth(metrics.horizontalAdvance(widest) + around)
-        self.settings_button.setFixedSize(max(34, self._icon_size + 18), self.notation.sizeHint().height())
+        for button in (self.settings_button, self.sampling_button):
+            button.setFixedSize(max(34, self._icon_size + 18), self.notation.sizeHint().height())
 
     def _choose_notation(self, value: str) -> None:
         native = value == "native"
@@ -241,8 +273,23 @@ class Header(QFrame):
 
     def _lay_out(self) -> None:
         self._first = (self.logo, self.brand, self.picker, self.notation, self.shape, self.constraint)
-        self._second = (self.strategy, self.settings_button, self.seed, self.temperature)
+        self._second = (
+            self.strategy,
+            self.settings_button,
+            self.seed,
+            self.temperature,
+            self.sampling_button,
+        )
         self._buttons = (self.step_button, self.stop_button, self.run_button)
+        self._widgets: dict[HeaderPart, tuple[QWidget, ...]] = {
+            HeaderPart.MODEL: (self.picker,),
+            HeaderPart.CALL: (self.notation, self.shape, self.constraint),
+            HeaderPart.STRATEGY: (self.strategy, self.settings_button),
+            HeaderPart.DRAW: (self.seed, self.temperature),
+            HeaderPart.SAMPLING: (self.sampling_button,),
+            HeaderPart.RUN: self._buttons,
+        }
+        self._parts = frozenset(HeaderPart)
         self._lines = (QHBoxLayout(), QHBoxLayout())
         self._column = QVBoxLayout(self)
         self._column.setSpacing(0)
@@ -271,6 +318,14 @@ class Header(QFrame):
             last.addWidget(button)
         self._column.setSpacing(8 if two else 0)
 
+    def _height(self, hint: QSize) -> int:
+        """As high with few parts as with a line of them, so that nothing below moves from page to page."""
+        inner, outer = self._column.contentsMargins(), self.contentsMargins()
+        around = inner.top() + inner.bottom() + outer.top() + outer.bottom()
+        widgets = (*self._first, *self._second, *self._buttons)
+        heights = (min(widget.sizeHint().height(), widget.maximumHeight()) for widget in widgets)
+        return max(hint.height(), max(heights) + around)
+
     def _needs(self) -> int:
         """Pixels of width that all of it takes in one line."""
         widgets = [w for w in (*self._first, *self._second, *self._buttons) if not w.isHidden()]
@@ -280,13 +335,14 @@ class Header(QFrame):
 
     def _fit(self, width: int) -> None:
         """What is the least missed goes first: the name, the sign, the words of Step and Stop."""
-        self.brand.setVisible(width >= 1240)
-        short = width < 1140
+        whole = HeaderPart.CALL in self._parts  # otherwise there is room for all
+        self.brand.setVisible(width >= 1240 or not whole)
+        short = width < 1140 and whole
         self.logo.setVisible(not short)
         self.picker.setMaximumWidth(max(110, 13 * self._icon_size // 2) if short else 16_777_215)
         for spin, prefix, figures in (
             (self.seed, tr("Seed "), "0000"),
-            (self.temperature, tr("Temp "), "0.0"),
+            (self.temperature, tr("Temp "), "0.00"),
         ):
             spin.setPrefix("" if short else prefix)
             widest = figures if short else prefix + figures
@@ -295,8 +351,26 @@ class Header(QFrame):
             line.setSpacing(5 if short else 8)
         self._column.setContentsMargins(*((10, 8, 10, 8) if short else (PAD, 8, PAD, 8)))
         widest = tr("Two-stage") if short else tr("Route → execute")
-        self.strategy.setFixedWidth(self.fontMetrics().horizontalAdvance(widest) + (49 if short else 56))
+        self.strategy.setFixedWidth(self.fontMetrics().horizontalAdvance(widest) + (40 if short else 56))
+        self.shape.setFixedWidth(self.fontMetrics().horizontalAdvance("name/args") + (36 if short else 50))
+        for button in (self.settings_button, self.sampling_button):
+            button.setFixedWidth(max(30 if short else 34, self._icon_size + (14 if short else 18)))
         for button in (self.step_button, self.stop_button):
             button.setText("" if short else button.accessibleName())
-            button.setMaximumWidth(max(40, self._icon_size + 22) if short else 16_777_215)
+            button.setMaximumWidth(max(36, self._icon_size + 20) if short else 16_777_215)
         self._share(two=self._needs() > width)
+
+
+class _Temperature(QDoubleSpinBox):
+    """One decimal place, two where the second is not 0."""
+
+    def textFromValue(self, value: float) -> str:
+        return self.locale().toString(value, "f", 1 if round(value * 100) % 10 == 0 else 2)
+
+
+def _sampling_tip(options: RunRequest) -> str:
+    return tr(
+        "Sampling: top-k, top-p, min-p, repeat penalty, stop strings\nNow: {settings}, {limits}",
+        settings=sampling_words(options.sampling),
+        limits=limits_in_words(options),
+    )

@@ -40,7 +40,8 @@ class SettingsPopup(QFrame):
         room = anchor.screen().availableGeometry()
         bottom = anchor.mapToGlobal(QPoint(0, anchor.height() + 4))
         width = max(self.WIDTH, self.body.minimumSizeHint().width() + FRAME)
-        needed = self.body.sizeHint().height() + FRAME
+        wrapped = self.column.totalHeightForWidth(width - FRAME)
+        needed = max(self.body.sizeHint().height(), wrapped) + FRAME
         size = QSize(width, min(needed, room.bottom() - bottom.y() - 8))
         self.resize(size)
         self.move(max(min(bottom.x(), room.right() - size.width() - 8), room.left()), bottom.y())

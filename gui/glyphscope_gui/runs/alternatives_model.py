@@ -22,7 +22,10 @@ COLUMNS = (
     (tr("token"), tr("The token; struck out where the constraint did not allow it")),
     ("", tr("The model's own probability, as a bar")),
     (tr("raw"), tr("The model's own probability, before mask and sampler")),
-    (tr("final"), tr("The probability after both; – where it could not be drawn")),
+    (
+        tr("final"),
+        tr("The probability after both; the filter that removed it; – where it could not be drawn"),
+    ),
 )
 TEXT, BAR, RAW, FINAL = range(4)
 LONGEST_TEXT = 4000
@@ -114,16 +117,19 @@ class AlternativesModel(TableModel):
         if role == Qt.ItemDataRole.TextAlignmentRole:
             return self.alignment(column)
         if role == Qt.ItemDataRole.ForegroundRole:
-            return theme().color("text-faint" if is_masked(row) else "text")
+            return theme().color("text-faint" if is_masked(row) or row.removed else "text")
         if role == Qt.ItemDataRole.ToolTipRole:
             masked = tr("Masked: the grammar does not allow it here") if is_masked(row) else ""
+            removed = tr("Allowed, and removed by {filter}", filter=row.removed) if row.removed else ""
             token = numbered(row.id)
             if row.id in self._special:
                 token = tr("{token} (special)", token=token)
             first = tr("{token}, bytes {bytes}", token=token, bytes=row.data.hex(" ").upper())
-            return "\n".join((first, *(words for words in (masked, why, refused) if words)))
+            return "\n".join((first, *(words for words in (masked, removed, why, refused) if words)))
         if role == Qt.ItemDataRole.AccessibleTextRole:
             words = self._text(row, column)
+            if row.removed and column == TEXT:
+                return tr("{token}, removed by {filter}", token=words, filter=row.removed)
             return tr("{token}, masked", token=words) if is_masked(row) else words
         return None
 
@@ -135,6 +141,6 @@ class AlternativesModel(TableModel):
             case 2:
                 return percent(row.raw)
             case 3:
-                return percent(row.final) if row.allowed and row.final else UNKNOWN
+                return percent(row.final) if row.allowed and row.final else row.removed or UNKNOWN
             case _:
                 return ""

@@ -13,6 +13,7 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
+from glyphscope.events import Alternative
 from glyphscope_gui.runs.alternatives_model import (
     ALTERNATIVE_ROLE,
     BAR,
@@ -46,7 +47,7 @@ class AlternativeDelegate(QStyledItemDelegate):
         alternative = index.data(ALTERNATIVE_ROLE)
         why = index.data(REASON_ROLE)
         if index.column() == BAR:
-            self._paint_bar(painter, line, alternative.raw, is_masked(alternative), bool(why))
+            self._paint_bar(painter, line, alternative, bool(why))
         else:
             self._paint_text(painter, line.adjusted(2, 0, -2, 0), index)
         if why:
@@ -57,17 +58,16 @@ class AlternativeDelegate(QStyledItemDelegate):
             self._paint_words(painter, option, below, refused, "text-muted")
         painter.restore()
 
-    def _paint_bar(
-        self, painter: QPainter, line: QRectF, share: float, masked: bool, impossible: bool
-    ) -> None:
+    def _paint_bar(self, painter: QPainter, line: QRectF, alternative: Alternative, impossible: bool) -> None:
         box = QRectF(line.left() + 4, line.center().y() - _BAR_HEIGHT / 2, line.width() - 8, _BAR_HEIGHT)
         bar = QRectF(box)
-        bar.setWidth(max(box.width() * share, 1.5))
+        bar.setWidth(max(box.width() * alternative.raw, 1.5))
         painter.setPen(Qt.PenStyle.NoPen)
         painter.setBrush(theme().color("track"))
         painter.drawRoundedRect(box, 2.5, 2.5)
-        if not masked:
-            painter.setBrush(theme().color("impossible-line" if impossible else "accent"))
+        if not is_masked(alternative):
+            role = "impossible-line" if impossible else "text-faint" if alternative.removed else "accent"
+            painter.setBrush(theme().color(role))
         else:
             painter.setBrush(QBrush(theme().color("text-faint"), Qt.BrushStyle.BDiagPattern))
         painter.drawRoundedRect(bar, 2.5, 2.5)
@@ -79,7 +79,7 @@ class AlternativeDelegate(QStyledItemDelegate):
             font.setBold(bool(index.data(CHOSEN_ROLE)))
             font.setStrikeOut(is_masked(alternative))
         painter.setFont(font)
-        faint = is_masked(alternative)
+        faint = is_masked(alternative) or bool(alternative.removed)
         painter.setPen(
             QPen(theme().color("text-faint" if faint else "text" if index.column() == TEXT else "text-muted"))
         )

@@ -102,7 +102,7 @@ class StreamView(QTextEdit):
     def apply(self, events: Iterable[AnyEvent]) -> None:
         """Show what these events added to the state that it began with."""
         tokens: list[Token] = []
-        decided = len(self._decided)
+        decided, stop = len(self._decided), self._state.stop_string
         parting: list[int] = []
         for event in events:
             match event:
@@ -114,11 +114,11 @@ class StreamView(QTextEdit):
                     parting.append(place)
                 case FieldOpened(path=path, call_index=index):
                     self._containers.add((index, path.rpartition("/")[0]))
-                case Violation(char=char) | Aborted(char=char):
+                case Violation(char=char) | Aborted(char=char) if stop is None or char < stop.char:
                     self._decided.setdefault(char)
         self._show_text(tokens, parting)
         self._look_for_parting(tokens)
-        if parting or len(self._decided) != decided:
+        if parting or len(self._decided) != decided or stop is not None:
             self._mark_decided()
         self.viewport().update()
 
@@ -266,8 +266,11 @@ class StreamView(QTextEdit):
             bar.setValue(bar.maximum())
 
     def _mark_decided(self) -> None:
-        """The deciding character, on the colour of its verdict."""
+        """The deciding character, on the colour of its verdict; what stands behind the answer, struck out."""
         marks = []
+        stop = self._state.stop_string
+        if stop is not None and stop.char < self._places.characters:
+            marks.append(self._struck(stop.char, self._places.characters))
         for character in self._decided:
             if character >= self._places.characters:
                 continue
@@ -279,6 +282,14 @@ class StreamView(QTextEdit):
             mark.format.setForeground(theme().color("on-impossible"))
             marks.append(mark)
         self.setExtraSelections(marks)
+
+    def _struck(self, start: int, end: int) -> QTextEdit.ExtraSelection:
+        mark = QTextEdit.ExtraSelection()
+        mark.cursor = QTextCursor(self.document())
+        mark.cursor.setPosition(self._places.position(start))
+        mark.cursor.setPosition(self._places.position(end), QTextCursor.MoveMode.KeepAnchor)
+        mark.format = QTextCharFormat(self._said_format)
+        return mark
 
     def changeEvent(self, event: QEvent) -> None:
         super().changeEvent(event)

@@ -22,7 +22,7 @@ from glyphscope_gui.servers.tool_import import clashes, here_words, plan_import
 from glyphscope_gui.servers.tool_model import ToolRow
 from glyphscope_gui.servers.tool_proofs import ToolProofs
 from glyphscope_gui.shared.language import tr
-from glyphscope_gui.shared.page_ids import PageId
+from glyphscope_gui.shared.page_ids import HeaderPart, PageId
 
 FEW = 30
 """Tools of a server up to which all are proved with the mask, chosen or not."""
@@ -38,6 +38,10 @@ class ServersPresenter(Page):
     id = PageId.SERVERS
     title = tr("Servers")
     tip = tr("Connect MCP servers, call their tools by hand, and see what the demo tools did")
+
+    @property
+    def header(self) -> frozenset[HeaderPart]:
+        return frozenset()
 
     def __init__(self, context: AppContext) -> None:
         super().__init__(context)

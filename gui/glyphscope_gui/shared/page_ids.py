@@ -28,6 +28,20 @@ class PanelId(StrEnum):
     HISTORY = "historyDock"
 
 
+class HeaderPart(StrEnum):
+    """The parts of the top bar. A page shows those that it uses (`Page.header`)."""
+
+    MODEL = "model"
+    CALL = "call"
+    """Notation, shape and constraint."""
+    STRATEGY = "strategy"
+    DRAW = "draw"
+    """Seed and temperature."""
+    SAMPLING = "sampling"
+    RUN = "run"
+    """Step, Stop and Run."""
+
+
 class MenuId(StrEnum):
     """The menus to which a page adds actions; the value is the menu's objectName."""
 

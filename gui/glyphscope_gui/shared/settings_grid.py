@@ -54,6 +54,14 @@ class SettingsGrid(QWidget):
         self._grid.addWidget(field, line, column * 2 + 1, 1, self._columns * 2 - 1 if wide else 1)
         self._cells += self._columns if wide else 1
 
+    def add_note(self, note: QLabel) -> QLabel:
+        """What is told beside the field before it."""
+        line, column = divmod(self._cells, self._columns)
+        note.setProperty("role", "hint")
+        self._grid.addWidget(note, line, column * 2, 1, 2)
+        self._cells += 1
+        return note
+
     def add_check(self, field: QCheckBox, tip: str = "") -> None:
         """A box that has its words beside it."""
         line, column = divmod(self._cells, self._columns)

@@ -16,6 +16,7 @@ from glyphscope_gui.runs.outcome_text import figures, model_words, outcome_words
 from glyphscope_gui.runs.run_controller import Applied, NotStarted, Phase
 from glyphscope_gui.runs.worker.jobs import ModelStatus
 from glyphscope_gui.shared.language import tr
+from glyphscope_gui.shared.page_ids import HeaderPart
 from glyphscope_gui.shell.navigation import Navigation
 from glyphscope_gui.shell.project_dialogs import ProjectDialogs
 from glyphscope_gui.shell.status_line import StatusLine
@@ -46,9 +47,10 @@ class WindowPresenter(QObject):
         self._connect_runs()
         self._connect_actions()
         self._connect_project()
+        self._connect_pages()
         self._header.show_tools(self._project.tools.registry)
         self._header.show_options(self._project.options)
-        self._show_phase(self._runs.phase)
+        self._show_page()
         self._show_title()
         self._status.set_state("none", model_words(self._runs.model))
 
@@ -97,6 +99,11 @@ class WindowPresenter(QObject):
         recorder.failed.connect(self._context.show_error)
         recorder.notKept.connect(self._status.set_note)
 
+    def _connect_pages(self) -> None:
+        self._navigation.shown.connect(lambda _page: self._show_page())
+        for page in self._navigation.pages.values():
+            page.headerChanged.connect(self._show_page)
+
     # -- actions -----------------------------------------------------------------------------------------------
 
     def _run(self) -> None:
@@ -126,6 +133,7 @@ class WindowPresenter(QObject):
 
     def _ended(self, applied: Applied) -> None:
         self._status.set_note(outcome_words(applied.state))
+        self._header.show_run(self._runs.state)
         self._show_figures()
 
     def _show_not_started(self, told: NotStarted) -> None:
@@ -142,10 +150,8 @@ class WindowPresenter(QObject):
         self._header.show_model(status.info)
 
     def _show_phase(self, phase: Phase) -> None:
-        actions, busy = self._context.actions, phase is not Phase.IDLE
-        actions.run.setEnabled(not busy or phase is Phase.STEPPING)
-        actions.step.setEnabled(not busy or phase is Phase.STEPPING)
-        actions.stop.setEnabled(busy and phase is not Phase.STOPPING)
+        busy = phase is not Phase.IDLE
+        self._show_actions()
         self._header.set_editable(not busy)
         if busy:
             self._figures.start()
@@ -161,6 +167,19 @@ class WindowPresenter(QObject):
             self._status.set_note("")
         else:
             self._status.set_state(self._runs.model.phase, model_words(self._runs.model))
+
+    def _show_page(self) -> None:
+        """The top bar has what the page in front uses."""
+        self._header.show_parts(self._navigation.page.header)
+        self._show_actions()
+
+    def _show_actions(self) -> None:
+        """What the page in front can do now."""
+        actions, phase, page = self._context.actions, self._runs.phase, self._navigation.page
+        free = phase in (Phase.IDLE, Phase.STEPPING)
+        actions.run.setEnabled(free and page.can_run)
+        actions.step.setEnabled(free and HeaderPart.RUN in page.header)
+        actions.stop.setEnabled(phase not in (Phase.IDLE, Phase.STOPPING))
 
     def _show_figures(self) -> None:
         if self._runs.is_aside:  # what runs is not the run that is shown

@@ -1,0 +1,229 @@
+"""How tokens are drawn and where an answer ends, with what each sampling filter did in the run that is shown."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+from PySide6.QtCore import Signal
+from PySide6.QtWidgets import QHBoxLayout, QLabel, QMenu, QPushButton, QWidget
+
+from glyphscope.calling import RunState
+from glyphscope.calling.sampling import sampling_words, stop_lines, stop_mistake, stop_strings
+from glyphscope.evals.matrix.profiles import Profile, profiles
+from glyphscope.events import ModelInfo, RunRequest, Sampling
+from glyphscope_gui.run_settings.popup import SettingsPopup
+from glyphscope_gui.run_settings.sampling_effect import SamplingEffect, effect_of
+from glyphscope_gui.shared.language import tr
+from glyphscope_gui.shared.settings_grid import DecimalSetting, LinesSetting, NumberSetting, SettingsGrid
+from glyphscope_gui.shared.text_label import words_label
+from glyphscope_gui.shared.token_words import count
+
+_ALL_TOKENS = -1
+_MOST = 1_000_000
+GREEDY = tr(
+    "At temperature 0 the likeliest allowed token always comes: top-k, top-p and min-p have no effect. "
+    "Choose a preset, or raise the temperature."
+)
+
+
+class SamplingSettings(SettingsPopup):
+    """A popup. `optionsChosen` carries a dict of the fields of RunRequest that the user changed."""
+
+    optionsChosen = Signal(object)
+
+    WIDTH = 520
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__("samplingSettings", tr("Sampling"), parent)
+        self._options = RunRequest(prompt="", registry={})
+        self._model = ""
+        self._run: RunState | None = None
+        self.presets_button = QPushButton(tr("Presets"), self)
+        self.presets_button.setObjectName("samplingPresets")
+        self.presets_button.setMenu(self._preset_menu())
+        self.preset_note = QLabel(self)
+        self.preset_note.setProperty("role", "hint")
+        self.greedy_note = words_label(GREEDY)
+        self.run_note = words_label("")
+        self.effects: dict[str, QLabel] = {}
+        self._make_fields()
+        self._lay_out()
+
+    def show_options(self, options: RunRequest) -> None:
+        """What the project says, without telling it back."""
+        self._options = options
+        for name, field in self._fields.items():
+            field.show_value(getattr(options.sampling, name))
+        self.max_tokens.show_value(options.max_tokens)
+        self.stop.show_value(options.stop)
+        self._fields["repeat_last_n"].setEnabled(options.sampling.repeat_penalty != 1)
+        self.greedy_note.setVisible(options.sampling.temperature == 0)
+        self._show_preset()
+
+    def show_model(self, model: ModelInfo | None) -> None:
+        """The open model, for what is recommended for it."""
+        self._model = "" if model is None else model.name
+        self._show_preset()
+
+    def show_run(self, run: RunState) -> None:
+        """The run whose filters are told, when the panel opens."""
+        self._run = run
+
+    def show_below(self, anchor: QWidget) -> None:
+        self._show_effect()
+        super().show_below(anchor)
+
+    # -- inside ------------------------------------------------------------------------------------------------
+
+    def _make_fields(self) -> None:
+        last = NumberSetting(_ALL_TOKENS, _MOST, tr(" tokens"))
+        last.setSpecialValueText(tr("all tokens"))
+        top_k = NumberSetting(0, _MOST)
+        top_k.setSpecialValueText(tr("off"))
+        min_p = DecimalSetting(0, 1, 0.01)
+        min_p.setSpecialValueText(tr("off"))
+        self._fields: dict[str, Any] = {
+            "top_k": top_k,
+            "top_p": DecimalSetting(0, 1, 0.05),
+            "min_p": min_p,
+            "repeat_penalty": DecimalSetting(0.01, 10, 0.05),
+            "repeat_last_n": last,
+        }
+        for name, field in self._fields.items():
+            field.told.connect(lambda value, name=name: self._sample(**{name: value}))
+        self.max_tokens = NumberSetting(1, _MOST)
+        self.max_tokens.told.connect(lambda value: self._tell(max_tokens=value))
+        self.stop = LinesSetting(
+            _stops, lambda stops: "\n".join(stop_lines(stops)), tr("none; one on each line")
+        )
+        self.stop.told.connect(lambda value: self._tell(stop=value))
+
+    def _lay_out(self) -> None:
+        grid = SettingsGrid(2)
+        rows = (
+            ("topKSpin", tr("Top-k"), "top_k", tr("Keeps the k likeliest allowed tokens")),
+            (
+                "topPSpin",
+                tr("Top-p"),
+                "top_p",
+                tr("Keeps the likeliest tokens up to this probability; 1 is off"),
+            ),
+            (
+                "minPSpin",
+                tr("Min-p"),
+                "min_p",
+                tr("Removes tokens below this share of the likeliest one’s probability"),
+            ),
+        )
+        for name, words, field, tip in rows:
+            self._fields[field].setObjectName(name)
+            grid.add(words, self._fields[field], tip)
+            self.effects[field] = grid.add_note(QLabel(self))
+        penalty, last = self._fields["repeat_penalty"], self._fields["repeat_last_n"]
+        penalty.setObjectName("repeatPenaltySpin")
+        last.setObjectName("repeatLastSpin")
+        grid.add(tr("Repeat penalty"), penalty, tr("Makes recent tokens less likely; 1 is off"))
+        grid.add(
+            tr("Over the last"), last, tr("How many recent tokens, prompt included, the penalty looks at")
+        )
+        self.max_tokens.setObjectName("maxTokensSpin")
+        grid.add(tr("Max tokens"), self.max_tokens, tr("The most tokens in one answer"))
+        self.effects["max_tokens"] = grid.add_note(QLabel(self))
+        self.stop.setObjectName("stopStringsEdit")
+        grid.add(
+            tr("Stop strings"),
+            self.stop,
+            tr("The answer ends before the first of these; \\n and \\t mean a new line and a tab"),
+            wide=True,
+        )
+        presets = QHBoxLayout()
+        presets.setSpacing(10)
+        presets.addWidget(self.presets_button)
+        presets.addWidget(self.preset_note, 1)
+        self.column.addLayout(presets)
+        self.column.addWidget(self.greedy_note)
+        self.column.addWidget(grid)
+        self.column.addWidget(self.run_note)
+        self.column.addStretch(1)
+
+    def _preset_menu(self) -> QMenu:
+        menu = QMenu(self)
+        menu.setToolTipsVisible(True)
+        for preset in profiles():
+            action = menu.addAction(preset.name.replace("_", " ").capitalize())
+            action.setToolTip(preset.about)
+            action.triggered.connect(lambda _checked=False, preset=preset: self._choose(preset))
+        return menu
+
+    def _choose(self, preset: Profile) -> None:
+        self._tell(sampling=self._of(preset))
+
+    def _of(self, preset: Profile) -> Sampling:
+        return preset.of(self._model, self._options.sampling.seed)
+
+    def _show_preset(self) -> None:
+        """The preset that the settings are, and who recommends it for the open model."""
+        sampling = self._options.sampling
+        same = next(
+            (each for each in profiles() if sampling_words(self._of(each)) == sampling_words(sampling)), None
+        )
+        if same is None:
+            self.preset_note.setText(tr("Custom"))
+            return
+        family = next((each for each in same.for_models if each.fits(self._model)), None)
+        self.preset_note.setText(
+            same.name.replace("_", " ").capitalize() if family is None else family.source
+        )
+
+    def _show_effect(self) -> None:
+        """What each filter left in the run that is shown."""
+        run = self._run
+        effect = None if run is None or run.started is None else effect_of(run)
+        for label, words in zip(self.effects.values(), _effects(effect)):
+            label.setText(words)
+        self.run_note.setVisible(effect is not None)
+        if effect is None or run is None or run.started is None:
+            return
+        used = run.started.request.sampling
+        if not effect.drawn:
+            words = tr("No token of the run shown was drawn ({settings}).", settings=sampling_words(used))
+        else:
+            words = tr(
+                "Median of %n token(s) drawn in the run shown ({settings}).",
+                "",
+                effect.drawn,
+                settings=sampling_words(used),
+            )
+            if effect.single:
+                words += " " + tr("%n of them had a single candidate left.", "", effect.single)
+        self.run_note.setText(words)
+
+    def _sample(self, **changes: Any) -> None:
+        self._tell(sampling=msgspec.structs.replace(self._options.sampling, **changes))
+
+    def _tell(self, **changes: Any) -> None:
+        self.show_options(msgspec.structs.replace(self._options, **changes))
+        self.optionsChosen.emit(changes)
+
+
+def _effects(effect: SamplingEffect | None) -> tuple[str, str, str, str]:
+    """Beside top-k, top-p, min-p and the most tokens."""
+    if effect is None:
+        return "", "", "", ""
+    longest = tr("{count} used", count=count(effect.longest)) if effect.longest else ""
+    if not effect.drawn:
+        return "", "", "", longest
+    return (
+        tr("{left} of {all} left", left=count(effect.top_k), all=count(effect.allowed)),
+        tr("{left} left", left=count(effect.top_p)),
+        tr("{left} left", left=count(effect.min_p)),
+        longest,
+    )
+
+
+def _stops(text: str) -> tuple[str, ...]:
+    stops = stop_strings(text.splitlines())
+    if wrong := stop_mistake(stops):
+        raise ValueError(wrong)
+    return stops
