@@ -87,7 +87,7 @@ def test_a_preset_keeps_the_seed_and_knows_what_is_recommended_for_the_model(pan
     assert panel.preset_note.text() == "Custom"
     actions = {action.text(): action for action in panel.presets_button.menu().actions()}
     assert all(action.toolTip() for action in actions.values())
-    actions["Recommended"].trigger()
+    actions["Recommended for the model"].trigger()
     sampling = panel.said.pop()["sampling"]
     assert (sampling.temperature, sampling.top_k, sampling.top_p, sampling.seed) == (0.7, 20, 0.8, 3)
     assert "Qwen3" in panel.preset_note.text()

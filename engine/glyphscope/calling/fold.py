@@ -250,6 +250,10 @@ class RunState:
         return self.present.aborted
 
     @property
+    def stop_string(self) -> StopStringFound | None:
+        return self.present.stop_string
+
+    @property
     def text(self) -> str:
         return self.present.text
 

@@ -21,6 +21,14 @@ from glyphscope_gui.shared.token_words import count
 
 _ALL_TOKENS = -1
 _MOST = 1_000_000
+_NAMES = {
+    "default": tr("llama.cpp’s defaults"),
+    "deterministic": tr("Deterministic"),
+    "recommended": tr("Recommended for the model"),
+    "conversation": tr("Conversation"),
+    "creative": tr("Creative"),
+    "tool_calling": tr("Tool calling"),
+}
 GREEDY = tr(
     "At temperature 0 the likeliest allowed token always comes: top-k, top-p and min-p have no effect. "
     "Choose a preset, or raise the temperature."
@@ -151,7 +159,7 @@ class SamplingSettings(SettingsPopup):
         menu = QMenu(self)
         menu.setToolTipsVisible(True)
         for preset in profiles():
-            action = menu.addAction(preset.name.replace("_", " ").capitalize())
+            action = menu.addAction(_NAMES.get(preset.name, preset.name))
             action.setToolTip(preset.about)
             action.triggered.connect(lambda _checked=False, preset=preset: self._choose(preset))
         return menu
@@ -172,9 +180,7 @@ class SamplingSettings(SettingsPopup):
             self.preset_note.setText(tr("Custom"))
             return
         family = next((each for each in same.for_models if each.fits(self._model)), None)
-        self.preset_note.setText(
-            same.name.replace("_", " ").capitalize() if family is None else family.source
-        )
+        self.preset_note.setText(_NAMES.get(same.name, same.name) if family is None else family.source)
 
     def _show_effect(self) -> None:
         """What each filter left in the run that is shown."""
