@@ -118,7 +118,7 @@ def test_what_happened_between_two_texts_is_not_told_or_reaches_the_terminal_as_
         ("no-tool", True, "✓ no tool was chosen"),
         ("unanswered", False, "✗ the model's question was not answered"),
         ("limit", False, "✗ a limit ended the run"),
-        ("cancelled", False, "✗ stopped"),
+        ("cancelled", False, "• stopped"),
         ("refused", False, "✗ constraint not met"),
         ("end-of-text", False, "✗ no valid call (end-of-text)"),
     ],

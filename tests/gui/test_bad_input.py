@@ -212,6 +212,24 @@ def test_a_run_that_does_not_start_is_an_error_above_the_last_run_with_its_fix(q
 
 
 @pytest.mark.slow
+def test_an_end_without_a_valid_call_is_told_with_what_to_do(qtbot, make):
+    page = make(ScriptedModel("Hello."))
+    notice, project = page.view.notice, page.context.project
+    project.set_options(stop_on="never")
+    finish(qtbot, page)
+    assert "No valid call" in notice.label.text() and notice.property("error")
+    qtbot.mouseClick(notice.action, Qt.MouseButton.LeftButton)
+    assert project.options.constraint == "mask"
+    project.set_options(constraint="off", strategy="loop")
+    finish(qtbot, page)
+    assert "Answered without a call" in notice.label.text() and not notice.property("error")
+    qtbot.mouseClick(notice.action, Qt.MouseButton.LeftButton)
+    assert project.options.loop.tool_use == "enforced" and not notice.isVisible()
+    finish(qtbot, page)
+    assert "invalid" in notice.label.text().lower() and notice.property("error")
+
+
+@pytest.mark.slow
 def test_a_model_without_a_chat_template_is_not_told(qtbot, make):
     page = make(Plain(CALL))
     assert finish(qtbot, page).call is not None

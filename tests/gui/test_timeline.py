@@ -34,6 +34,7 @@ from glyphscope_gui.runs.run_controller import Applied
 from glyphscope_gui.runs.stage_choice import StageChoice, events_of
 from glyphscope_gui.shared.page_ids import PageId
 from made_runs import BAD, GOOD, NEEDED, Maker, loop_request, loop_run
+from talks import talk
 
 MARKS = [
     ("Turn 1", "impossible"),
@@ -98,6 +99,12 @@ def test_a_batch_resets_the_table_or_tells_rows_that_stood_still(qapp):
     model.apply(state, 1.1)
     assert resets == []
     assert changed == [(10, 11)]
+
+
+def test_an_answer_that_called_no_tool_has_no_tick_where_tools_could_be_called(qapp):
+    for changes, mark in (({}, "told"), ({"tool_use": "disabled"}, "holds")):
+        model, _ = model_of(talk("Hello.", **changes))
+        assert (rows(model)[0][1], rows(model)[-1]) == (mark, ("Answer", mark))
 
 
 def test_the_time_that_a_person_takes_is_shown_in_the_row_of_the_approval_and_nowhere_else(qapp):

@@ -11,10 +11,11 @@ from rich.table import Table
 from rich.text import Text
 
 from glyphscope.calling import CallState, FieldState, RunState, StageState
+from glyphscope.calling.endings import RunEnd, end_of
 from glyphscope.calling.segments import reasoning_tokens
 from glyphscope.cli.outline import lines
 from glyphscope.cli.output import STATUS_MARKS, short_pointer, status_text
-from glyphscope.events import ConstraintReady, EndReason, Narrowed, RunFinished
+from glyphscope.events import ConstraintReady, Narrowed, Status
 from glyphscope.notation import write_call
 from glyphscope.visible import visible
 
@@ -22,14 +23,14 @@ SHORTEST_WAIT = 0.1
 """Seconds for a person's answer that are worth a word: a rule or a pipe answers faster."""
 MOST_CALLS = 50
 """Calls of one answer that are told one by one."""
-_ENDINGS: dict[EndReason, str] = {
-    "answered": "answered",
-    "no-tool": "no tool was chosen",
-    "unanswered": "the model's question was not answered",
-    "limit": "a limit ended the run",
-    "cancelled": "stopped",
-    "refused": "constraint not met",
+
+
+_SIGNS: dict[Status, tuple[str, str]] = {
+    "holds": ("✓", "bold green"),
+    "open": ("•", "bold yellow"),
+    "impossible": ("✗", "bold red"),
 }
+"""Of how a run ended without a call."""
 
 
 class RunView:
@@ -223,13 +224,14 @@ def _ending(state: RunState) -> list[RenderableType]:
             told.append(Text(f"  still possible: {visible(violation.viable)}"))
     finished, call = state.finished, state.call
     assert finished is not None
-    if call is not None and finished.reason not in _ENDINGS:
+    end = end_of(state)
+    if call is not None and end is None:
         calls = state.present.calls if state.segments else []
         for each in calls[:MOST_CALLS] or [call]:
             written = write_call(each.tool, each.arguments, style="json", shape="name-arguments")
             told.append(Text.assemble(("✓ ", "bold green"), visible(written)))
-    elif state.aborted is None:
-        told.append(_other_end(finished))
+    if end is not None:
+        told += _end_lines(end)
     of_these = f"{_reasoned(state)}{finished.forced} forced{_begun(state)}"
     told.append(
         Text(
@@ -258,9 +260,8 @@ def _begun(state: RunState) -> str:
     return f", {count} kept or written" if count else ""
 
 
-def _other_end(finished: RunFinished) -> Text:
-    """How a run ended other than by a call: well, where that is what the strategy came to."""
-    words = _ENDINGS.get(finished.reason, f"no valid call ({finished.reason})")
-    return Text(
-        f"{'✓' if finished.valid else '✗'} {words}", style="bold green" if finished.valid else "bold red"
-    )
+def _end_lines(end: RunEnd) -> list[Text]:
+    """How a run ended other than by a call, and what to do about it."""
+    sign, style = _SIGNS[end.status]
+    told = [Text(f"{sign} {visible(end.words)}", style=style)]
+    return [*told, Text(f"  {end.hint}")] if end.hint else told

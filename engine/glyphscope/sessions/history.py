@@ -11,6 +11,7 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from glyphscope.calling.endings import may_call
 from glyphscope.errors import RecordError, StorageError
 from glyphscope.events import (
     Aborted,
@@ -30,6 +31,8 @@ from glyphscope.sessions.files import folder_lock, move_aside, now, storage_erro
 from glyphscope.sessions.records import encode_record, parse_record
 
 VERSION = 2
+NO_CALL = "no-call"
+"""The outcome of a run that answered in words although it could have called a tool."""
 NATIVE = "native"
 """The notation of a run in the model's own form."""
 LONGEST_ANSWER = 2000
@@ -81,7 +84,7 @@ SELECT {_COLUMNS}, answer, record FROM runs WHERE id IN (SELECT id FROM family) 
 
 
 class HistoryRow(NamedTuple):
-    """A run in the list. `outcome`: valid, invalid, aborted CODE, failed CODE, unfinished, or why it ended.
+    """A run in the list. `outcome`: valid, invalid, aborted CODE, failed CODE, unfinished, no-call, or why it ended.
 
     `notation`: glyph, json, native, or native with the name of a known form: `native hermes`.
     `name` and `note` are the user's; `parent` is the run that it branches off.
@@ -358,13 +361,14 @@ def kin_of(events: Sequence[AnyEvent]) -> Kin:
     if not events or not isinstance(started := events[0], RunStarted):
         raise ValueError("a run begins with RunStarted")
     request, outcome, tool, tokens, answer = started.request, "unfinished", "", 0, ""
+    uncalled = may_call(request)
     for event in events:
         if isinstance(event, Token):
             answer += event.step.text if len(answer) < LONGEST_ANSWER else ""
         elif isinstance(event, ToolKnown):
             tool = event.name
         elif isinstance(event, CallReady):
-            tool = event.tool
+            tool, uncalled = event.tool, False
         elif isinstance(event, Aborted):
             outcome = f"aborted {event.code}"
         elif isinstance(event, RunFailed):
@@ -372,7 +376,7 @@ def kin_of(events: Sequence[AnyEvent]) -> Kin:
         elif isinstance(event, RunFinished):
             tokens = event.tokens
             if event.reason in ("answered", "no-tool"):  # well, and no call
-                outcome = event.reason
+                outcome = NO_CALL if event.reason == "answered" and uncalled else event.reason
             elif event.reason != "aborted":
                 outcome = "valid" if event.valid else {"complete": "invalid"}.get(event.reason, event.reason)
     row = HistoryRow(

@@ -87,6 +87,7 @@ def outcome_words(outcome: str) -> str:
         "stop-string": tr("ended at a stop string"),
         "unfinished": tr("not finished"),
         "answered": tr("answered"),
+        "no-call": tr("answered without a call"),
         "no-tool": tr("no tool was called"),
         "unanswered": tr("ended with a question"),
         "limit": tr("ended by a limit"),

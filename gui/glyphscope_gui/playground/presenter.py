@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
+import msgspec
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QAction
 from PySide6.QtWidgets import QWidget
 
 from glyphscope.calling import RunState
+from glyphscope.calling.endings import RunEnd, answered_without_call, end_of
 from glyphscope.errors import GlyphscopeError
 from glyphscope.events import RunFailed, RunStarted
 from glyphscope_gui.context import AppContext, Page
@@ -114,6 +116,8 @@ class PlaygroundPresenter(Page):
         self.branches.finish(applied)
         self.explain.finish(applied)
         self.conversation.finish(applied)
+        if applied.kind == "run" and (end := end_of(applied.state)) is not None and end.hint:
+            self._show_end(end, applied.state)
         if applied.at is not None:
             self._choose(applied.at)
 
@@ -201,6 +205,26 @@ class PlaygroundPresenter(Page):
         elif started is None and failed.code == "MODEL_FAILED":
             fix = (tr("Get a model…"), self.context.actions.get_model.trigger)
         self.view.notice.tell(words, *fix, error=True)
+
+    def _show_end(self, end: RunEnd, state: RunState) -> None:
+        """What ended it that is no valid call, and what to do; with what its prompt had to say."""
+        note = state.prompt.note if state.prompt is not None else ""
+        words = f"{end.words[:1].upper()}{end.words[1:]}. {end.hint} {note}".rstrip()
+        request = state.started.request if state.started is not None else None
+        fix: tuple[str, Callable[[], None] | None] = ("", None)
+        if end.status == "impossible" and request is not None and request.constraint == "off":
+            fix = (tr("Use Mask"), self._use_mask)
+        elif answered_without_call(state):
+            fix = (tr("Require a call"), self._require_call)
+        self.view.notice.tell(words, *fix, error=end.status == "impossible")
+
+    def _use_mask(self) -> None:
+        self.context.project.set_options(constraint="mask")
+
+    def _require_call(self) -> None:
+        project = self.context.project
+        loop = msgspec.structs.replace(project.options.loop, tool_use="enforced")
+        project.set_options(tool_choice="required", loop=loop)
 
     def _use_glyph(self) -> None:
         self.context.project.set_options(native="", notation="glyph")

@@ -7,6 +7,7 @@ from typing import Any
 from PySide6.QtCore import QObject, Qt
 
 from glyphscope.calling import RunState
+from glyphscope.calling.endings import answered_without_call
 from glyphscope.events import LimitReached, RunRequest
 from glyphscope_gui.playground.timeline_rows import Spent, StageRows, TimelineRow
 from glyphscope_gui.playground.timeline_words import duration_words
@@ -139,7 +140,9 @@ class TimelineModel(TableModel):
         rows = self._stages[place]
         last = place + 1 == len(state.stages)
         failed = state.failed.message if last and state.failed is not None else ""
-        before = rows.update(state.stages[place], now, over=self._over or not last, failed=failed)
+        uncalled = last and answered_without_call(state)
+        over = self._over or not last
+        before = rows.update(state.stages[place], now, over=over, failed=failed, uncalled=uncalled)
         first = self._first_row(place)
         self.dataChanged.emit(self.index(first, 0), self.index(first + before - 1, len(COLUMNS) - 1))
         new = rows.rows[before:]

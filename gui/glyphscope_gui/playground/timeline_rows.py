@@ -112,12 +112,16 @@ class StageRows:
         self._seen = self._tokens_seen = self._bytes = self._forced = 0
         self._parts: list[TimelineRow] = []
         self._waiting: TimelineRow | None = None
+        self._uncalled = False
         self._calls: dict[str, TimelineRow] = {}
 
-    def update(self, stage: StageState, now: float, *, over: bool, failed: str = "") -> int:
+    def update(
+        self, stage: StageState, now: float, *, over: bool, failed: str = "", uncalled: bool = False
+    ) -> int:
         """Read on; returns how many rows there were before: any of those may have changed. `failed` is why the run
-        ended in this stage, where it could not go on.
+        ended in this stage, where it could not go on; `uncalled`: it ends in words where a tool could have been called.
         """
+        self._uncalled = uncalled
         before = len(self.rows)
         first = stage.tokens[0].t if stage.tokens else math.inf
         told = stage.outline[self._seen :]
@@ -164,7 +168,8 @@ class StageRows:
         if stage.finished is not None and stage.finished.reason == "cancelled":
             return "told"
         if stage.finished is not None:
-            return "holds" if stage.finished.valid or stage.call is not None else "impossible"
+            good: Mark = "told" if self._uncalled else "holds"
+            return good if stage.finished.valid or stage.call is not None else "impossible"
         if stage.aborted is not None:
             return "impossible"
         if over:
@@ -237,7 +242,8 @@ class StageRows:
             case TransformActed():
                 self._new(tr("Transform"), f"{event.name}: {event.what}", "told", event)
             case FinalAnswer():
-                self._new(tr("Answer"), answer_words(event), "holds", event)
+                answered: Mark = "told" if self._uncalled else "holds"
+                self._new(tr("Answer"), answer_words(event), answered, event)
 
     def _new(self, title: str, words: str, mark: Mark, event: AnyEvent) -> TimelineRow:
         self.rows.append(TimelineRow(self.place, title, words, mark=mark, events=(event,)))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from glyphscope.calling import RunState
+from glyphscope.calling.endings import answered_without_call
 from glyphscope.events import LimitReached
 from glyphscope_gui.runs.worker.jobs import ModelStatus
 from glyphscope_gui.shared.language import tr
@@ -51,6 +52,8 @@ def figures(state: RunState) -> list[str]:
 
 def outcome_words(state: RunState) -> str:
     """How the run ended, in the words of the status line."""
+    if state.finished is not None and answered_without_call(state):
+        return tr("Answered without a call")
     ended = _ENDS.get(state.finished.reason) if state.finished is not None else None
     if ended is not None and state.failed is None:
         limit = _limit(state)

@@ -1,0 +1,48 @@
+"""How runs end that do not come to a valid call: in which words, how they are marked, and what to do."""
+
+import pytest
+
+from glyphscope.calling import fold_events, run
+from glyphscope.calling.endings import end_of
+from glyphscope.events import RunRequest
+from glyphscope.models import ScriptedModel
+from glyphscope.registry import default_registry
+from glyphscope.sessions.history import kin_of
+from talks import SEARCH, numbered, talk
+
+
+def direct(script, **changes):
+    request = RunRequest(
+        prompt="x", registry=default_registry().to_document(), constraint="off", stop_on="never", **changes
+    )
+    return list(run(request, ScriptedModel(script)))
+
+
+@pytest.mark.parametrize(
+    ("events", "status", "words", "hint"),
+    [
+        (talk("Hello."), "open", "answered without a call", "Require a call"),
+        (talk("Hello.", tool_use="disabled"), "holds", "answered", ""),
+        (talk(SEARCH, "Done."), "holds", "answered", ""),
+        (talk(*numbered(9), max_turns=2), "impossible", "took 2 turns", "Allow more turns"),
+        (direct("word " * 9), "impossible", "no valid call (end-of-text)", "constraint mask"),
+        (direct("word " * 9, max_tokens=3), "impossible", "no valid call (length)", "now 3"),
+        (direct("word " * 9, tool_choice="auto"), "open", "answered without a call", "Require a call"),
+        (direct("word " * 9, tool_choice="none", max_tokens=3), "open", "cut off", "now 3"),
+    ],
+)
+def test_an_end_without_a_valid_call_says_what_to_do(events, status, words, hint):
+    end = end_of(fold_events(events))
+    assert end.status == status and words in end.words and hint in end.hint
+    assert bool(end.hint) == bool(hint)
+
+
+def test_an_end_that_is_a_valid_call_an_abort_or_a_failure_is_told_elsewhere():
+    for events in (direct(SEARCH), direct("x", native="auto"), direct(SEARCH)[:-1]):
+        assert end_of(fold_events(events)) is None
+
+
+def test_an_answer_without_a_call_is_listed_as_such():
+    assert kin_of(talk("Hello.")).row.outcome == "no-call"
+    assert kin_of(talk("Hello.", tool_use="disabled")).row.outcome == "answered"
+    assert kin_of(talk(SEARCH, "Done.")).row.outcome == "answered"
