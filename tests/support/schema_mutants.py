@@ -146,7 +146,7 @@ def _deeper(place: dict[str, Any], *rest: Any) -> None:
 
 def _wider(place: dict[str, Any], *rest: Any) -> None:
     rng = rest[-1]
-    count = rng.choice((10, 10, 70, 70, 300, 2_000))
+    count = rng.choice((10, 10, 70, 70, 300, 600))
     like = {key: value for key, value in place.items() if key != "properties"} if rng.random() < 0.3 else {}
     if len(json.dumps(like)) * count > 100_000:
         like = {}
@@ -160,7 +160,7 @@ def _wider(place: dict[str, Any], *rest: Any) -> None:
 
 def _listed(place: dict[str, Any], *rest: Any) -> None:
     rng = rest[-1]
-    count = rng.choice((1, 30, 30, 1_000, 5_000))
+    count = rng.choice((1, 30, 30, 1_000, 3_000))
     values: tuple[Callable[[int], Any], ...] = (
         lambda i: f"value {i}",
         lambda i: i,

@@ -6,6 +6,7 @@ import re
 from collections import defaultdict
 from collections.abc import Callable
 
+from glyphscope.grammar.patience import check_time
 from glyphscope.grammar.tree import (
     NEVER,
     Alt,
@@ -33,7 +34,7 @@ class RuleBook:
         self.rules: dict[str, Rule] = {}
         self._counts: dict[str, int] = {}
         self._shared: dict[tuple[str, object], str] = {}
-        self._inner: dict[Node, str] = {}
+        self._inner: dict[tuple[Node, Origin | None], str] = {}
 
     def reserve(self, hint: str) -> str:
         """A name nobody has, made from the hint."""
@@ -56,17 +57,18 @@ class RuleBook:
         """Puts a rule under a reserved name."""
         self.rules[name] = Rule(name, body, origin)
 
-    def inner(self, hint: str, body: Node) -> Node:
+    def inner(self, hint: str, body: Node, origin: Origin | None = None) -> Node:
         """A rule for a piece of another one, so that no tree gets deep.
 
-        Pieces that are alike share one: a hundred objects that all refer to one of 300 members are 30,000 of them.
+        Pieces of the same origin that are alike share one: a hundred objects that all refer to one of 300 members have
+        30,000 of them.
         """
         if body == NEVER or body == Seq(()):
             return body
-        name = self._inner.get(body)
+        name = self._inner.get((body, origin))
         if name is None:
-            name = self._inner[body] = self.reserve(hint)
-            self.add(name, body)
+            name = self._inner[body, origin] = self.reserve(hint)
+            self.add(name, body, origin)
         return RuleRef(name)
 
     def shared(self, hint: str, make: Callable[[], Node], of: object = None) -> Node:
@@ -105,17 +107,21 @@ class RuleBook:
         return Grammar(rules, root, unheld, lexed, kept_loose, ordered)
 
     def productive(self) -> set[str]:
+        """The rules that derive any text."""
         users: dict[str, list[str]] = defaultdict(list)
         for rule in self.rules.values():
             for name in refs(rule.body):
                 users[name].append(rule.name)
         productive: set[str] = set()
-        waiting = list(self.rules)
-        while waiting:
-            name = waiting.pop()
-            if name not in productive and _derives(self.rules[name].body, productive):
-                productive.add(name)
-                waiting += users[name]
+        pending = list(self.rules)
+        while pending:  # by rounds: a rule with a thousand alternatives is not read for each of them
+            check_time()
+            again: dict[str, None] = {}
+            for name in reversed(pending):
+                if name not in productive and _derives(self.rules[name].body, productive):
+                    productive.add(name)
+                    again |= dict.fromkeys(users[name])
+            pending = [name for name in again if name not in productive]
         return productive
 
 

@@ -20,7 +20,6 @@ from glyphscope.grammar.tree import (
     Node,
     Repeat,
     Rule,
-    RuleRef,
     Seq,
     Terminal,
     Unordered,
@@ -45,10 +44,7 @@ def shallow(grammar: Grammar) -> Grammar:
     for rule in grammar.rules.values():
 
         def deep(body: Node, rule: Rule = rule) -> Node:
-            made = book.inner(f"{rule.name}-inside", body)
-            if isinstance(made, RuleRef):
-                book.rules[made.name] = Rule(made.name, body, rule.origin)
-            return made
+            return book.inner(f"{rule.name}-inside", body, rule.origin)
 
         book.rules[rule.name] = Rule(rule.name, _rebuilt(rule.body, deep), rule.origin)
     made = book.grammar(grammar.root, grammar.unheld, lexed=False)
