@@ -101,6 +101,22 @@ def test_what_is_not_seen_is_allowed_unseen(qtbot, card):
     assert "⟨U+2066⟩x" in card.claims.text()
 
 
+def test_the_buttons_stay_where_they_are_while_arguments_are_edited(qtbot, card):
+    ask(qtbot, card)
+    card.show()
+    qtbot.wait(50)
+    buttons = (card.deny_button, card.wider_button, card.allow_button)
+    before = [button.mapTo(card, button.rect().topLeft()) for button in buttons]
+    for text in ("500", "5\n0\n0\n0", '{"a":\n1,\n"b": 2}'):
+        card.field("max_results").setPlainText(text)
+        judged(qtbot, card)
+        qtbot.wait(20)
+        assert [button.mapTo(card, button.rect().topLeft()) for button in buttons] == before
+    assert card.field("max_results").property("edited") and not card.field("query").property("edited")
+    edited = {row.name: not row.edited.isHidden() for row in card._rows}
+    assert edited["max_results"] and not edited["query"]
+
+
 def test_what_was_not_edited_changes_on_the_way(qtbot, card):
     ask(qtbot, card, arguments={"query": "a\r\nb\u2029c", "max_results": 10})
     card.allow_button.click()

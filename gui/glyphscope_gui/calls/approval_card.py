@@ -109,6 +109,7 @@ class ApprovalCard(Card):
         self._closed = True
         self._rows: list[_Row] = []
         self._unshown: dict[str, Any] = {}
+        self._settled = False
         self.title = QLabel(body)
         self.title.setProperty("role", "title")
         self.title.setTextFormat(Qt.TextFormat.PlainText)
@@ -150,6 +151,7 @@ class ApprovalCard(Card):
         )
         self.claims.setVisible(bool(words))
         self.reason.clear()
+        self._settled = False
         self._make_rows(needed, tool)
         self._fill_menu(needed)
         self.setAccessibleName(
@@ -186,7 +188,8 @@ class ApprovalCard(Card):
         self._fit()
 
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:
-        if event.type() in (QEvent.Type.LayoutRequest, QEvent.Type.Resize):
+        """Once its call is judged the card keeps its height: what an edit adds scrolls, so no button moves away."""
+        if event.type() in (QEvent.Type.LayoutRequest, QEvent.Type.Resize) and not self._settled:
             self._fit()
         return super().eventFilter(watched, event)
 
@@ -231,8 +234,8 @@ class ApprovalCard(Card):
         column.addWidget(self.identity)
         column.addWidget(self.claims)
         column.addWidget(self._scroll)
-        column.addWidget(self.problem)
         column.addLayout(buttons)
+        column.addWidget(self.problem)  # below the buttons, which it would push away
 
     def _make_rows(self, needed: ApprovalNeeded, tool: Tool | None) -> None:
         box = QWidget()
@@ -261,7 +264,7 @@ class ApprovalCard(Card):
             more.setProperty("role", "hint")
             grid.addWidget(more, 3 * MOST_ARGUMENTS, 1)
         if not names:
-            grid.addWidget(QLabel(tr("It has no arguments."), box), 0, 0, 1, 3)
+            grid.addWidget(QLabel(tr("It has no arguments."), box), 0, 0, 1, 4)
         old = self._scroll.takeWidget()
         if old is not None:
             old.removeEventFilter(self)
@@ -276,16 +279,19 @@ class ApprovalCard(Card):
         label.setToolTip(plain_tip(visible(name, spaces=True)) if len(name) > 40 else "")
         edited = QLabel(tr("edited"))
         edited.setProperty("role", "hint")
+        room = edited.sizePolicy()
+        room.setRetainSizeWhenHidden(True)
+        edited.setSizePolicy(room)
         field = make_field(schema, value)
         field.setAccessibleName(visible(name, spaces=True))
         label.setBuddy(field)
         pill, problem = VerdictPill(), words_label(role="problem")
         label.setMinimumHeight(field.sizeHint().height())
         grid.addWidget(label, line, 0, Qt.AlignmentFlag.AlignTop)
-        grid.addWidget(edited, line + 1, 0, Qt.AlignmentFlag.AlignTop)
         grid.addWidget(field, line, 1, Qt.AlignmentFlag.AlignTop)
-        grid.addWidget(pill, line, 2, Qt.AlignmentFlag.AlignTop | Qt.AlignmentFlag.AlignRight)
-        grid.addWidget(problem, line + 1, 1, 1, 2)
+        grid.addWidget(edited, line, 2, Qt.AlignmentFlag.AlignTop)
+        grid.addWidget(pill, line, 3, Qt.AlignmentFlag.AlignTop | Qt.AlignmentFlag.AlignRight)
+        grid.addWidget(problem, line + 1, 1, 1, 3)
         hidden = unseen(name + (value if isinstance(value, str) else json_text(value)))
         if hidden and value is not MISSING:
             warning = words_label(
@@ -293,12 +299,12 @@ class ApprovalCard(Card):
                 + f"\n{(visible(value) if isinstance(value, str) else one_line(json_text(value)))[:_LONGEST_SHOWN]}",
                 "problem",
             )
-            grid.addWidget(warning, line + 2, 1, 1, 2)
+            grid.addWidget(warning, line + 2, 1, 1, 3)
         edited.hide()
         problem.hide()
         row = _Row(name, field, edited, pill, problem)
         self._rows.append(row)
-        row.field.changed.connect(self._judge)
+        row.field.changed.connect(self._edit)
 
     def _fill_menu(self, needed: ApprovalNeeded) -> None:
         self.menu.clear()
@@ -326,12 +332,21 @@ class ApprovalCard(Card):
 
     # -- verdicts ----------------------------------------------------------------------------------------------
 
+    def _edit(self) -> None:
+        """What is edited is marked where it is; from here on the buttons stay where they are."""
+        self._settled = True
+        for row in self._rows:
+            row.edited.setVisible(row.field.is_edited)
+            row.field.setProperty("edited", row.field.is_edited)
+            row.field.style().unpolish(row.field)
+            row.field.style().polish(row.field)
+        self._judge()
+
     def _judge(self) -> None:
         """Judge what the fields mean now; until it is known, nothing can be allowed."""
         self._set_allowable(False)
         broken = False
         for row in self._rows:
-            row.edited.setVisible(row.field.is_edited)
             try:
                 row.field.value()
             except ValueError as error:
