@@ -13,8 +13,10 @@ from typing import Any
 
 import pytest
 
+from glyphscope.calling import run
 from glyphscope.compilers import service
 from glyphscope.errors import GrammarError
+from glyphscope.events import RunFailed, RunRequest, Token
 from glyphscope.grammar import (
     GrammarOptions,
     build_value_grammar,
@@ -24,6 +26,7 @@ from glyphscope.grammar import (
 )
 from glyphscope.grammar.lark.reading import MaskReader
 from glyphscope.grammar.pattern import StringLanguage, found, linear, start
+from glyphscope.models import ScriptedModel
 from glyphscope.proof.engines import Asked
 from glyphscope.registry import bundled_registries, bundled_registry
 from glyphscope.registry.check import check_schema
@@ -119,6 +122,20 @@ def test_the_compilers_memory_is_limited() -> None:
         pytest.skip("the limits of a process are told by Linux")
     addresses = next(line for line in limits.read_text().splitlines() if line.startswith("Max address space"))
     assert int(addresses.split()[3]) <= 2 << 30
+
+
+def test_a_run_whose_mask_crashes_the_compiler_fails_and_never_goes_without(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    parameters = {"type": "object", "properties": {"x": {"type": "string"}}}
+    tools = {"tools": [{"name": "crashing", "description": "", "parameters": parameters}]}
+    monkeypatch.setattr(service, "refusal", lambda *_, **__: "llguidance's process was ended by SIGSEGV.")
+    model = ScriptedModel('{action="crashing" x="y"}')
+    events = list(run(RunRequest(prompt="Go.", registry=tools, constraint="mask"), model))
+    failed = events[-1]
+    assert isinstance(failed, RunFailed) and failed.code == "CONSTRAINT_FAILED"
+    assert "SIGSEGV" in failed.message and "smaller" in failed.hint
+    assert not any(isinstance(event, Token) for event in events)
 
 
 @pytest.mark.slow

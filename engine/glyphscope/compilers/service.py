@@ -25,7 +25,7 @@ SECONDS = 10.0
 PATTERN_SECONDS = 2.0
 """For one pattern, or a piece of text that it judges."""
 _KEPT = 2048
-_HINT = "Make the schema or grammar smaller: fewer alternatives, smaller bounds of lengths, less nesting."
+HINT = "Make the schema or grammar smaller: fewer alternatives, smaller bounds of lengths, less nesting."
 
 _COMMAND = module_command("glyphscope.compilers.child")
 _GRAMMARS: AskedProcess[wire.Answer] = AskedProcess(_COMMAND, wire.Answer, name="llguidance")
@@ -183,6 +183,6 @@ def _ask(asked: AskedProcess[wire.Answer], question: wire.Question, seconds: flo
         return asked.ask(wire.Envelope(question), seconds)
     except ProcessDied as error:
         said = f"{error.message.rstrip('.')}: the grammar is too large or nested too deeply for it."
-        died = CompilerDied(said, where="grammar", hint=_HINT)
+        died = CompilerDied(said, where="grammar", hint=HINT)
         died.timed_out = error.signal == TIMEOUT
         raise died from None

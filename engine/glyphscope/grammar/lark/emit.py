@@ -69,7 +69,10 @@ def _emitted(given: Grammar) -> tuple[str, tuple[Unheld, ...], Grammar]:
         return text, grammar.unheld, grammar
     said = service.refusal(text, seconds=max(1.0, seconds_left()))
     if said:
-        raise GrammarError(f"llguidance does not take the grammar: {said}", where=emitter.rule_at(said))
+        hint = service.HINT if said.startswith("llguidance") else ""  # its own reasons begin with a place
+        raise GrammarError(
+            f"llguidance does not take the grammar: {said}", where=emitter.rule_at(said), hint=hint
+        )
     return text, grammar.unheld, grammar
 
 
