@@ -20,6 +20,7 @@ from glyphscope_gui.project.settings_store import SettingsStore
 from glyphscope_gui.runs.recorder import Recorder
 from glyphscope_gui.runs.run_controller import Phase, RunController
 from glyphscope_gui.runs.run_rules import RunRules
+from glyphscope_gui.runs.shown_record import ShownRecord
 from glyphscope_gui.services import Services
 from glyphscope_gui.shared.actions import Actions
 from glyphscope_gui.shared.enforcement_badge import EnforcementMap
@@ -107,6 +108,7 @@ class AppContext:
     services: Services
     runs: RunController
     rules: RunRules
+    record: ShownRecord
     recorder: Recorder
     actions: Actions
     navigator: Navigator

@@ -15,6 +15,7 @@ from glyphscope_gui.context import AppContext, Place
 from glyphscope_gui.runs.recorder import Recorder
 from glyphscope_gui.runs.run_controller import RunController
 from glyphscope_gui.runs.run_rules import RunRules
+from glyphscope_gui.runs.shown_record import ShownRecord
 from glyphscope_gui.services import make_services
 from glyphscope_gui.shared.actions import Actions
 from glyphscope_gui.shared.page_ids import PageId, PanelId
@@ -116,10 +117,12 @@ def fake_context(
     services = make_services(places(), window, opener)
     errors: list[BaseException] = []
     offers: list[tuple[str, str, Callable[[], None]]] = []
+    runs = RunController(services.open_model, window, services.servers.sources)
     return FakeContext(
         services=services,
-        runs=RunController(services.open_model, window, services.servers.sources),
+        runs=runs,
         rules=RunRules(window),
+        record=ShownRecord(runs, services.project, window),
         recorder=Recorder(services.history, services.settings.value.history_limit, window),
         actions=Actions(window),
         navigator=FakeNavigator(window, current),

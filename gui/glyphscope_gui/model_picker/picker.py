@@ -60,6 +60,7 @@ class ModelPicker(QToolButton):
         self.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Fixed)
         self.setPopupMode(QToolButton.ToolButtonPopupMode.InstantPopup)
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
+        self._record = ""
         self._menu = QMenu(self)
         self._menu.setToolTipsVisible(True)
         self._menu.aboutToShow.connect(self._fill)
@@ -73,6 +74,11 @@ class ModelPicker(QToolButton):
         self._path = model
         guess = model_name(model) if model else ModelName(tr("Choose a model"))
         self._shown = ModelName(name or guess.name, quantisation or guess.quantisation)
+        self._tell()
+
+    def show_record(self, name: str) -> None:
+        """The model of the record that is shown, in place of the model in use; "" for that again."""
+        self._record = name
         self._tell()
 
     def set_loading(self, fraction: float | None, text: str = "") -> None:
@@ -161,17 +167,20 @@ class ModelPicker(QToolButton):
     # -- looks -------------------------------------------------------------------------------------------------
 
     def _tell(self) -> None:
-        name, quantisation = self._shown
+        name, quantisation = self._words() if self._record else self._shown
         progress = self._progress_text or tr("loading")
         state = f", {progress}" if self._loading else ""
         self.setAccessibleName(
             tr("Model: {name} {quantisation}", name=name, quantisation=quantisation).strip() + state
         )
-        self.setToolTip(f"{name} {quantisation}".strip() + (f"\n{self._path}" if self._path else ""))
+        where = tr("The model of the record") if self._record else self._path
+        self.setToolTip(f"{name} {quantisation}".strip() + (f"\n{where}" if where else ""))
         self.updateGeometry()
         self.update()
 
     def _words(self) -> tuple[str, str]:
+        if self._record:
+            return model_name(self._record)
         if not self._loading:
             return self._shown
         percent = "" if self._fraction is None else f"{self._fraction:.0%}"

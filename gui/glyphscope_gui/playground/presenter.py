@@ -133,6 +133,7 @@ class PlaygroundPresenter(Page):
         runs.saved.connect(self._show_saving)
         runs.modelTold.connect(self._model_changed)
         runs.phaseChanged.connect(self._show_phase)
+        self.context.record.changed.connect(self.view.show_record)
 
     def _connect_views(self) -> None:
         view, evidence, actions = self.view, self.evidence, self.context.actions

@@ -200,6 +200,14 @@ class RunPage(QWidget):
         else:
             self.stream.show_character(row.part.start)
 
+    def show_record(self, started: RunStarted | None) -> None:
+        """The prompt of a record, marked and to read; None for the project's again."""
+        self.prompt_edit.show_record(None if started is None else started.request.prompt)
+        self.prompt_card.heading.set_title(tr("Prompt") if started is None else tr("Prompt of the record"))
+        shown = self._state.started
+        if shown is not None:
+            self._show_run_prompt(shown)
+
     def show_asking(self, asking: bool) -> None:
         """Whether a card asks a person: it has the room of the fields, in a low window of the prompt and tokens too."""
         self._asking = asking
@@ -322,11 +330,18 @@ class RunPage(QWidget):
 
     def _started(self, event: RunStarted) -> None:
         self.fields_model.begin(self._state.registry, shape_of(event.request))
+        self._show_run_prompt(event)
+        self.legend.show_forced(event.request.constraint != "off")
+
+    def _show_run_prompt(self, event: RunStarted) -> None:
+        """Which prompt the run had, where it is not the one in the field."""
         other = event.request.prompt != self.prompt_edit.toPlainText()
         self.prompt_card.heading.hint.setText(
-            tr("The run below: “{prompt}”", prompt=event.request.prompt) if other else _KEYS
+            tr("The run below: “{prompt}”", prompt=event.request.prompt) if other else self._keys()
         )
-        self.legend.show_forced(event.request.constraint != "off")
+
+    def _keys(self) -> str:
+        return tr("Read-only") if self.prompt_edit.isReadOnly() else _KEYS
 
     def _show_costs(self, event: PromptRendered) -> None:
         sums: dict[str, int] = {}

@@ -22,7 +22,8 @@ from glyphscope.sessions.journal import Leftover
 from glyphscope.tools.approval import without_permissions
 from glyphscope_gui.project.grammar_document import GrammarDocument
 from glyphscope_gui.project.prompt_document import PromptContext, PromptDocument, PromptState
-from glyphscope_gui.project.registry_document import RegistryDocument
+from glyphscope_gui.project.recorded_settings import UseSettings, with_settings_of
+from glyphscope_gui.project.registry_document import RegistryDocument, RegistryState
 from glyphscope_gui.project.settings_store import SettingsStore
 from glyphscope_gui.shared.background import Background
 from glyphscope_gui.shared.language import tr
@@ -135,6 +136,30 @@ class ProjectController(QObject):
         self.optionsChanged.emit(options)
         self._edited()
 
+    # -- the settings of a record --------------------------------------------------------------------------------
+
+    def has_settings(self, request: RunRequest) -> bool:
+        """Whether the next run would be made with the settings of that recorded run. Raises RegistryError."""
+        own = self.project()
+        recorded = with_settings_of(own, request)
+        used = None if self.next_run().request.grammar is None else self.grammar.work.text
+        registry = parse_document(recorded.request.registry).to_document()
+        return used == request.grammar and own.request == msgspec.structs.replace(
+            recorded.request, registry=registry
+        )
+
+    def use_settings(self, request: RunRequest) -> None:
+        """Take over the settings of a recorded run, as one step of the tools' undo stack. Raises RegistryError."""
+        project = with_settings_of(self.project(), request)
+        parse_document(project.request.registry)
+        self.tools.undo_stack.push(UseSettings(project, self.project, self._take_over))
+
+    def _take_over(self, project: Project) -> None:
+        registry = parse_document(project.request.registry)
+        if registry == self.tools.registry:
+            registry = self.tools.registry
+        self._show_parts(project, self.tools.draft_state(registry, project.drafts), at_once=False)
+
     # -- the file ----------------------------------------------------------------------------------------------
 
     @property
@@ -242,10 +267,20 @@ class ProjectController(QObject):
             self.failed.emit(error)
             return False
         self.path, self._digest, self._notes = path, digest, project.notes
+        self._show_parts(project, self.tools.draft_state(registry, project.drafts), at_once=True)
+        self._now_saved()
+        return True
+
+    def _show_parts(self, project: Project, tools: RegistryState, *, at_once: bool) -> None:
+        """All that decides a run. `at_once`: there is nothing to undo, as after opening a file."""
+        request = project.request
         self._options = msgspec.structs.replace(
             request, prompt="", registry={}, preset="default", system=None, system_prompt="", history=()
         )
-        self.tools.reset(self.tools.draft_state(registry, project.drafts))
+        if at_once:
+            self.tools.reset(tools)
+        else:
+            self.tools.show_state(tools)
         self.prompt.set_state(
             PromptState(
                 request.preset, request.system, request.prompt, request.system_prompt, request.history
@@ -254,8 +289,7 @@ class ProjectController(QObject):
         self.grammar.restore(project.grammar)
         self._follow()
         self.optionsChanged.emit(self._options)
-        self._now_saved()
-        return True
+        self._edited()
 
     def _parts(self) -> tuple[object, ...]:
         """What is compared with what was saved; the registry's document knows for itself."""

@@ -86,6 +86,11 @@ class PromptDocument(QObject):
         own = self._state.system
         return self._presets[self._state.preset].system_template if own is None else own
 
+    def template_of(self, request: RunRequest) -> str:
+        """The template that a request is sent with; "" for a preset that is not known here."""
+        preset = self._presets.get(request.preset)
+        return request.system if request.system is not None else preset.system_template if preset else ""
+
     @property
     def is_edited(self) -> bool:
         """Whether the system template differs from the preset's."""

@@ -9,12 +9,13 @@ from PySide6.QtWidgets import (
     QPushButton,
     QScrollArea,
     QSplitter,
+    QStackedWidget,
     QTabWidget,
     QVBoxLayout,
     QWidget,
 )
 
-from glyphscope.events import PromptRendered
+from glyphscope.events import PromptRendered, RunRequest
 from glyphscope.prompting import RenderedMessages
 from glyphscope.prompting.costs import Cost, prompt_costs
 from glyphscope_gui.project.prompt_document import PromptDocument, PromptState
@@ -24,6 +25,7 @@ from glyphscope_gui.prompt.costs import PromptCosts
 from glyphscope_gui.prompt.costs_model import CostRows, PromptCostsModel, spans_of
 from glyphscope_gui.prompt.part_editor import PartEditor
 from glyphscope_gui.prompt.places import PartPlace
+from glyphscope_gui.prompt.recorded_prompt import RecordedPrompt
 from glyphscope_gui.prompt.rendered_prompt import RenderedPrompt
 from glyphscope_gui.prompt.watch import ShownPrompt
 from glyphscope_gui.shared.code_edit import TAB_WORDS, CodeEdit
@@ -55,7 +57,9 @@ class PromptDock(QWidget):
         self._costs_of: RenderedMessages | None = None
         self.expects_price = False
         """Whether the prompt as it is now is being counted: until then the one in sight stays."""
+        self._record: RunRequest | None = None
         self.conversation = ConversationEditor(document, self)
+        self.recorded = RecordedPrompt(self)
         self.preset_combo = self._make_combo()
         self.reset_button = QPushButton(tr("Reset"), self)
         self.reset_button.setToolTip(tr("Back to the preset's own template"))
@@ -106,6 +110,17 @@ class PromptDock(QWidget):
         self.costs.setVisible(bool(told.rows.costs))
         self.changes.show_prompt(told)
         self._mark(self.costs.chosen())
+
+    def show_record(self, request: RunRequest | None) -> None:
+        """The messages and the template of a record, to read; None for those of the project again."""
+        self._record = request
+        for widget in (self.preset_combo, self.run_button, self.part):
+            widget.setEnabled(request is None)
+        self.system_edit.setReadOnly(request is not None)
+        if request is not None:
+            self.recorded.show_request(request)
+        self.messages_stack.setCurrentIndex(int(request is not None))
+        self._show_state(self._document.state)
 
     def show_conversation(self) -> None:
         """Show the tab of the system prompt and the messages."""
@@ -198,7 +213,10 @@ class PromptDock(QWidget):
         self.tabs.setObjectName("promptTabs")
         self.tabs.setDocumentMode(True)
         self.tabs.tabBar().setAccessibleName(tr("The prompt: messages, template, rendered, diff"))
-        self.tabs.addTab(_scrolled(self.conversation), tr("Messages"))
+        self.messages_stack = QStackedWidget(self)
+        self.messages_stack.addWidget(_scrolled(self.conversation))
+        self.messages_stack.addWidget(self.recorded)
+        self.tabs.addTab(self.messages_stack, tr("Messages"))
         self.tabs.addTab(template, tr("Template"))
         self.tabs.addTab(_scrolled(rendered), tr("Rendered"))
         self.tabs.addTab(_scrolled(self.changes), tr("Diff"))
@@ -210,9 +228,13 @@ class PromptDock(QWidget):
         self._document.set_preset(self.preset_combo.itemData(place))
 
     def _show_state(self, state: PromptState) -> None:
-        self.preset_combo.setCurrentIndex(self.preset_combo.findData(state.preset))
-        self.reset_button.setEnabled(self._document.is_edited)
-        self.system_edit.show_text(self._document.system_template)
+        record = self._record
+        self.preset_combo.setCurrentIndex(
+            self.preset_combo.findData(record.preset if record else state.preset)
+        )
+        self.reset_button.setEnabled(self._document.is_edited and record is None)
+        template = self._document.system_template if record is None else self._document.template_of(record)
+        self.system_edit.show_text(template)
 
     def _show_messages(self, messages: RenderedMessages) -> None:
         """The messages as they are now, where no model counts them; the last run's stay while they are the same."""

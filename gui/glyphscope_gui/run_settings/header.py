@@ -43,6 +43,7 @@ class Header(QFrame):
         self.setObjectName("header")
         self._sampling = RunRequest(prompt="", registry={}).sampling
         self._native = False
+        self._is_record, self._is_editable = False, True
         self.picker = picker
         self.logo = QLabel(self)
         self.logo.setAccessibleName("Glyphscope")
@@ -77,6 +78,13 @@ class Header(QFrame):
             self.seed.setValue(options.sampling.seed)
             self.temperature.setValue(options.sampling.temperature)
 
+    def show_record(self, request: RunRequest | None) -> None:
+        """The settings of a record, to read; None when those of the project can be changed again."""
+        self._is_record = request is not None
+        if request is not None:
+            self.show_options(request)
+        self.set_editable(self._is_editable)
+
     def show_model(self, model: ModelInfo | None) -> None:
         """The open model, which decides what can be set; None while none is open."""
         self.settings.show_model(model)
@@ -99,7 +107,12 @@ class Header(QFrame):
         self.settings.answer.show_tools(tool.name for tool in registry.allowed)
 
     def set_editable(self, editable: bool) -> None:
-        """While a run goes on its settings stand still: what is shown is what runs."""
+        """While a run goes on its settings stand still: what is shown is what runs. Those of a record always do, but
+        another model can be chosen for the project.
+        """
+        self._is_editable = editable
+        self.picker.setEnabled(editable)
+        editable = editable and not self._is_record
         for widget in (
             self.notation,
             self.constraint,
@@ -111,7 +124,6 @@ class Header(QFrame):
         ):
             widget.setEnabled(editable)
         self.shape.setEnabled(editable and not self._native)
-        self.picker.setEnabled(editable)
 
     def restyle(self) -> None:
         """Colours of the theme and sizes of the font in force."""

@@ -21,6 +21,7 @@ class UserPromptEdit(GrowingEdit):
     def __init__(self, document: PromptDocument, parent: QWidget | None = None) -> None:
         super().__init__(MAX_LINES, parent)
         self._prompt = document
+        self._record: str | None = None
         self.setObjectName("userPromptEdit")
         self.setAccessibleName(tr("Your prompt"))
         self.setAccessibleDescription(tr("What the model is asked. Control and Enter runs it."))
@@ -39,9 +40,18 @@ class UserPromptEdit(GrowingEdit):
             return
         super().keyPressEvent(event)
 
+    def show_record(self, text: str | None) -> None:
+        """The prompt of a record, to read; None for the project's again."""
+        self._record = text
+        self.setReadOnly(text is not None)
+        self._show(self._prompt.state)
+
     def _edited(self) -> None:
+        if self._record is not None:
+            return
         self._prompt.set_user(self.toPlainText())
 
     def _show(self, state: PromptState) -> None:
-        if state.user != self.toPlainText():
-            self.setPlainText(state.user)
+        text = state.user if self._record is None else self._record
+        if text != self.toPlainText():
+            self.setPlainText(text)

@@ -20,6 +20,7 @@ from glyphscope_gui.run_settings.header import Header
 from glyphscope_gui.runs.recorder import Recorder
 from glyphscope_gui.runs.run_controller import RunController
 from glyphscope_gui.runs.run_rules import RunRules
+from glyphscope_gui.runs.shown_record import ShownRecord
 from glyphscope_gui.services import Services
 from glyphscope_gui.settings.presenter import SettingsPresenter
 from glyphscope_gui.shared.actions import Actions
@@ -33,6 +34,7 @@ from glyphscope_gui.shell.navigation import Navigation
 from glyphscope_gui.shell.open_files import OpenFiles, dropped_file
 from glyphscope_gui.shell.presentation import Presentation
 from glyphscope_gui.shell.project_dialogs import ProjectDialogs
+from glyphscope_gui.shell.record_presenter import RecordBar, RecordPresenter
 from glyphscope_gui.shell.side_panels import SidePanels
 from glyphscope_gui.shell.status_line import StatusLine
 from glyphscope_gui.shell.window_presenter import WindowPresenter
@@ -68,10 +70,12 @@ class MainWindow(QMainWindow):
         self.status = StatusLine()
         self.panels = SidePanels(services, self)
         self.navigator = Navigation(self, lambda: [*self.panels.docks.values(), self.right])
+        runs = RunController(services.open_model, self, services.servers.sources)
         self.context = AppContext(
             services=services,
-            runs=RunController(services.open_model, self, services.servers.sources),
+            runs=runs,
             rules=RunRules(self),
+            record=ShownRecord(runs, services.project, self),
             recorder=Recorder(services.history, services.settings.value.history_limit, self),
             actions=self.actions_,
             navigator=self.navigator,
@@ -89,7 +93,7 @@ class MainWindow(QMainWindow):
         self._place_docks()
         self._place_pages()
         self._place_top()
-        self.setCentralWidget(self.navigator.stack)
+        self._place_centre()
         self.statusBar().setSizeGripEnabled(False)
         self.statusBar().addWidget(self.status, 1)
         self._make_presenters()
@@ -156,7 +160,7 @@ class MainWindow(QMainWindow):
 
     def focusNextPrevChild(self, forward: bool) -> bool:
         """In the order in which the window is read."""
-        centre = self.navigator.stack
+        centre = self._centre
         sides = [*self._dock_tabs(), *self._visible_docks()]
         left = [part for part in sides if part.x() < centre.x()]
         right = [part for part in sides if part not in left]
@@ -221,12 +225,23 @@ class MainWindow(QMainWindow):
         column.addWidget(self.header)
         self.setMenuWidget(top)
 
+    def _place_centre(self) -> None:
+        self.record_bar = RecordBar(self)
+        self._centre = QWidget(self)
+        column = QVBoxLayout(self._centre)
+        column.setContentsMargins(0, 0, 0, 0)
+        column.setSpacing(0)
+        column.addWidget(self.record_bar)
+        column.addWidget(self.navigator.stack, 1)
+        self.setCentralWidget(self._centre)
+
     def _page_actions(self, menu: MenuId) -> list[QAction]:
         return [action for page in self.pages.values() for action in page.menu_actions.get(menu, ())]
 
     def _make_presenters(self) -> None:
         context, panels = self.context, self.panels
         self.presenter = WindowPresenter(context, self.header, self.status, self.navigator, self.dialogs)
+        self.record = RecordPresenter(context, self.record_bar, self.header, self.picker, panels)
         self.models = ModelPresenter(context, self.picker)
         self.settings = SettingsPresenter(context)
         self.prompts = PromptPresenter(context, panels.prompt)

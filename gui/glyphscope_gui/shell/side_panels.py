@@ -5,6 +5,8 @@ from __future__ import annotations
 from PySide6.QtCore import QObject, Qt, Signal
 from PySide6.QtWidgets import QMainWindow
 
+from glyphscope.events import RunRequest
+from glyphscope.registry import ToolRegistry
 from glyphscope_gui.history.dock import HistoryDock
 from glyphscope_gui.prompt.dock import PromptDock
 from glyphscope_gui.services import Services
@@ -58,6 +60,11 @@ class SidePanels(QObject):
     def reveal_messages(self) -> None:
         self.reveal(PanelId.PROMPT)
         self.prompt.show_conversation()
+
+    def show_record(self, request: RunRequest | None, registry: ToolRegistry | None) -> None:
+        """Tools and prompt of a record, to read; None for those of the project again."""
+        self.tools.show_record(registry)
+        self.prompt.show_record(request)
 
     def show_enforcement(self, badges: EnforcementMap) -> None:
         self.tools.set_enforcement(badges)

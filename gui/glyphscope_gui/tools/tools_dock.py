@@ -11,18 +11,21 @@ from PySide6.QtWidgets import (
     QLineEdit,
     QMenu,
     QSplitter,
+    QStackedWidget,
     QTabWidget,
     QToolButton,
     QVBoxLayout,
     QWidget,
 )
 
+from glyphscope.registry import ToolRegistry
 from glyphscope_gui.project.registry_document import RegistryDocument
 from glyphscope_gui.shared.enforcement_badge import EnforcementMap
 from glyphscope_gui.shared.icon_button import IconButton
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.tools.actions import ToolActions
 from glyphscope_gui.tools.form import ToolForm
+from glyphscope_gui.tools.recorded_tools import RecordedTools
 from glyphscope_gui.tools.registry_tree_model import Item, RegistryTreeModel
 from glyphscope_gui.tools.schema_panel import SchemaPanel
 from glyphscope_gui.tools.tree import ToolTree
@@ -41,6 +44,7 @@ class ToolsDock(QWidget):
         self.setObjectName("tools")
         self.setAttribute(Qt.WidgetAttribute.WA_StyledBackground)
         self._document = document
+        self.recorded: RecordedTools | None = None
         self.model = RegistryTreeModel(document, self)
         self.tree = ToolTree(self.model, self)
         self.form = ToolForm(document, self)
@@ -78,7 +82,26 @@ class ToolsDock(QWidget):
 
     def show_argument(self, tool: str, argument: str | None = None) -> None:
         """Choose a tool or an argument, as from a link elsewhere."""
+        if self.recorded is not None and self.stack.currentWidget() is self.recorded:
+            self.recorded.show_argument(tool, argument)
+            return
         self.tree.select(Item(tool, argument))
+
+    def show_record(self, registry: ToolRegistry | None) -> None:
+        """The tools of a record, to read; None for those of the project again."""
+        if registry is not None:
+            if self.recorded is None:
+                self.recorded = RecordedTools(self)
+                self.stack.addWidget(self.recorded)
+            self.recorded.show_registry(registry)
+            self.stack.setCurrentWidget(self.recorded)
+        else:
+            self.stack.setCurrentIndex(0)
+        for action in (self.actions_.add_tool, self.actions_.add_argument, self.actions_.paste):
+            action.setEnabled(registry is None)
+        self.setAcceptDrops(registry is None)
+        if registry is None:
+            self._refresh()
 
     def shut_down(self) -> None:
         """End what runs in the background; the owner calls it when it closes."""
@@ -126,7 +149,9 @@ class ToolsDock(QWidget):
         splitter.setStretchFactor(1, 1)
         layout = QVBoxLayout(self)
         layout.setContentsMargins(0, 0, 0, 0)
-        layout.addWidget(splitter)
+        self.stack = QStackedWidget(self)
+        self.stack.addWidget(splitter)
+        layout.addWidget(self.stack)
 
     def _make_buttons(self) -> QHBoxLayout:
         actions = self.actions_

@@ -1,0 +1,63 @@
+"""The settings of a recorded run as those of the project, and the edit that puts them there."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import msgspec
+from PySide6.QtGui import QUndoCommand
+
+from glyphscope.events import RunRequest, under_constraint
+from glyphscope.sessions import GrammarWork, Project
+from glyphscope_gui.shared.language import tr
+
+
+def with_settings_of(project: Project, request: RunRequest) -> Project:
+    """The project with all that decides the run of a record.
+
+    The model stays, as a record may come from elsewhere: it may name a file that is not here, or an address that
+    nobody here chose. So do the user's own rules for what may run unasked. What belongs to one run only is left out:
+    where it branches off, what it was given as written, and what was relaxed.
+    """
+    own = project.request
+    settings = msgspec.structs.replace(
+        request,
+        model=own.model,
+        approvals=own.approvals,
+        native="auto" if request.native else "",
+        form={},
+        grammar=None,
+        written=(),
+        branch_of=None,
+        relaxed=(),
+    )
+    if request.native:  # its notation and shape are those of the form, and no choice
+        settings = msgspec.structs.replace(settings, notation=own.notation, shape=own.shape)
+    if request.constraint == "endpoint":
+        settings = under_constraint(settings, "mask")
+    return Project(request=settings, notes=project.notes, grammar=_grammar(project.grammar, request.grammar))
+
+
+def _grammar(work: GrammarWork | None, text: str | None) -> GrammarWork | None:
+    """The work on a grammar, with the text that the run was under in use, or none."""
+    if text is not None:
+        kept = work or GrammarWork()
+        path = kept.path if kept.text == text else ""
+        return msgspec.structs.replace(kept, source="text", text=text, path=path, use=True)
+    return None if work is None else msgspec.structs.replace(work, use=False)
+
+
+class UseSettings(QUndoCommand):
+    """From one project's settings to another's. What is edited between is kept for the way back."""
+
+    def __init__(self, after: Project, now: Callable[[], Project], show: Callable[[Project], None]) -> None:
+        super().__init__(tr("use the settings of the record"))
+        self._other = after
+        self._now = now
+        self._show = show
+
+    def redo(self) -> None:
+        other, self._other = self._other, self._now()
+        self._show(other)
+
+    undo = redo

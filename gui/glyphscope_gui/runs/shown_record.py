@@ -1,0 +1,76 @@
+"""Whether the run that is shown was made with other settings than the project's, as one from a file or the history."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import QObject, Signal
+
+from glyphscope.calling import RunState
+from glyphscope.errors import GlyphscopeError
+from glyphscope.events import RunStarted
+from glyphscope_gui.project.project_controller import ProjectController
+from glyphscope_gui.runs.run_controller import Applied, RunController
+
+
+class ShownRecord(QObject):
+    """`changed` carries the RunStarted of a record whose settings are shown in place of the project's, or None.
+
+    A run of the project ends that, and so does any change of the project: what is edited is in sight.
+    """
+
+    changed = Signal(object)
+
+    def __init__(
+        self, runs: RunController, project: ProjectController, parent: QObject | None = None
+    ) -> None:
+        super().__init__(parent)
+        self._project = project
+        self.started: RunStarted | None = None
+        self._state = RunState()
+        self._using = False
+        runs.began.connect(self._begin)
+        runs.applied.connect(self._apply)
+        project.optionsChanged.connect(self.leave)
+        project.tools.changed.connect(self.leave)
+        project.prompt.changed.connect(self.leave)
+
+    @property
+    def state(self) -> RunState:
+        """The recorded run, with its tools."""
+        return self._state
+
+    def leave(self, _change: object = None) -> None:
+        """Show the settings of the project again; the run stays in sight."""
+        if not self._using:
+            self._set(None)
+
+    def use(self) -> None:
+        """Make its settings the project's, as one step that can be undone. Raises RegistryError for its tools."""
+        if self.started is not None:
+            self._using = True  # what is shown changes once, when all of the project has
+            try:
+                self._project.use_settings(self.started.request)
+            finally:
+                self._using = False
+            self.leave()
+
+    def _begin(self, state: RunState) -> None:
+        self._state = state
+
+    def _apply(self, applied: Applied) -> None:
+        started = next((event for event in applied.events if isinstance(event, RunStarted)), None)
+        if started is None or applied.kind == "continuation":
+            return
+        # a branch of a record is made with the settings of that record
+        follows = self.started is not None and started.request.branch_of is not None
+        self._set(started if (applied.kind == "replay" or follows) and self._differs(started) else None)
+
+    def _differs(self, started: RunStarted) -> bool:
+        try:
+            return not self._project.has_settings(started.request)
+        except GlyphscopeError:  # its tools cannot be used
+            return True
+
+    def _set(self, started: RunStarted | None) -> None:
+        if started is not self.started:
+            self.started = started
+            self.changed.emit(started)

@@ -1,0 +1,150 @@
+"""While a record is shown: its settings in the top bar and the panels, marked, and the way to the project's."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import QObject, QSize, Qt
+from PySide6.QtGui import QResizeEvent
+from PySide6.QtWidgets import QBoxLayout, QFrame, QHBoxLayout, QPushButton, QWidget
+
+from glyphscope.errors import GlyphscopeError
+from glyphscope.events import RunStarted
+from glyphscope.registry import ToolRegistry, parse_document
+from glyphscope_gui.context import AppContext
+from glyphscope_gui.history.model import when
+from glyphscope_gui.model_picker.picker import ModelPicker
+from glyphscope_gui.run_settings.header import Header
+from glyphscope_gui.shared.elided_label import ElidedLabel
+from glyphscope_gui.shared.language import tr
+from glyphscope_gui.shared.model_names import model_name
+from glyphscope_gui.shared.page_ids import PageId
+from glyphscope_gui.shared.pill import Pill
+from glyphscope_gui.shell.side_panels import SidePanels
+from glyphscope_gui.theme.sizes import PAD
+
+LEAST_CHARACTERS = 12
+"""Of the words, in one line with the links."""
+
+
+class RecordBar(QFrame):
+    """The line above the run that marks what the top bar and the panels show as a record's; hidden otherwise."""
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.setObjectName("recordBar")
+        self.mark = Pill(self)
+        self.mark.set_words(tr("Record"), "accent")
+        self.words = ElidedLabel(self, Qt.TextElideMode.ElideRight)
+        self.use_button = QPushButton(tr("Use these settings"), self)
+        self.use_button.setObjectName("useSettingsButton")
+        self.use_button.setToolTip(
+            tr(
+                "Copy tools, prompt and settings of this run into the project. The model and your approval rules stay. "
+                "Undo (in the Edit menu) brings the project’s back."
+            )
+        )
+        self.back_button = QPushButton(tr("Show the project’s"), self)
+        self.back_button.setObjectName("projectSettingsButton")
+        self.back_button.setToolTip(tr("Show tools, prompt and settings of the project again"))
+        for button in (self.use_button, self.back_button):
+            button.setProperty("role", "link")
+        links = QHBoxLayout()
+        links.setSpacing(10)
+        links.addWidget(self.use_button)
+        links.addWidget(self.back_button)
+        self._rows = QBoxLayout(QBoxLayout.Direction.LeftToRight, self)
+        self._rows.setContentsMargins(PAD, 4, PAD, 4)
+        told = QHBoxLayout()
+        told.setSpacing(10)
+        told.addWidget(self.mark)
+        told.addWidget(self.words, 1)
+        self._rows.setSpacing(10)
+        self._rows.addLayout(told, 1)
+        self._rows.addLayout(links)
+        self.hide()
+
+    def minimumSizeHint(self) -> QSize:
+        """In a line of their own, the links need no more width than they have."""
+        links = self.use_button.sizeHint().width() + self.back_button.sizeHint().width()
+        return QSize(links + 10 + 2 * PAD, super().minimumSizeHint().height())
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        """Two lines where large letters leave no room for one."""
+        super().resizeEvent(event)
+        links = self.use_button.sizeHint().width() + self.back_button.sizeHint().width()
+        needs = (
+            links + self.mark.sizeHint().width() + LEAST_CHARACTERS * self.fontMetrics().averageCharWidth()
+        )
+        direction = QBoxLayout.Direction
+        narrow = event.size().width() < needs + 2 * PAD
+        self._rows.setDirection(direction.TopToBottom if narrow else direction.LeftToRight)
+
+    def show_record(self, started: RunStarted | None) -> None:
+        self.setVisible(started is not None)
+        if started is not None:
+            words = tr(
+                "Settings of this run ({time}, {model}). Run uses the project’s.",
+                model=model_name(started.model.name).name,
+                time=when(started.time),
+            )
+            self.words.setText(words)
+            self.setAccessibleName(words)
+
+
+class RecordPresenter(QObject):
+    """On the page that shows the run; the others show the project's settings, which they work with."""
+
+    def __init__(
+        self, context: AppContext, bar: RecordBar, header: Header, picker: ModelPicker, panels: SidePanels
+    ) -> None:
+        super().__init__(context.window)
+        self._context = context
+        self._bar = bar
+        self._header = header
+        self._picker = picker
+        self._panels = panels
+        self._shown: RunStarted | None = None
+        context.record.changed.connect(self._show)
+        context.navigator.shown.connect(self._show)
+        bar.use_button.clicked.connect(self._use)
+        bar.back_button.clicked.connect(context.record.leave)
+
+    def _show(self, _change: object = None) -> None:
+        in_front = self._context.navigator.current is PageId.PLAYGROUND
+        started = self._context.record.started if in_front else None
+        if started is self._shown:
+            return
+        self._shown = started
+        project = self._context.project
+        request = None if started is None else started.request
+        registry = None if started is None else self._registry(started)
+        self._bar.show_record(started)
+        self._header.show_tools(project.tools.registry if registry is None else registry)
+        self._header.show_record(request)
+        if request is None:
+            self._header.show_options(project.options)
+        self._picker.show_record("" if started is None else started.model.name)
+        self._panels.show_record(request, registry)
+
+    def _registry(self, started: RunStarted) -> ToolRegistry:
+        """The tools of the record; none where they cannot be used."""
+        whole = self._context.record.state.whole_registry
+        try:
+            return whole or parse_document(started.request.registry)
+        except GlyphscopeError:
+            return ToolRegistry(())
+
+    def _use(self) -> None:
+        context = self._context
+        try:
+            context.record.use()
+        except GlyphscopeError as error:
+            context.show_error(error)
+            return
+        stack = context.project.tools.undo_stack
+        place = stack.index()
+
+        def undo() -> None:
+            if stack.index() == place:
+                stack.undo()
+
+        context.offer(tr("The settings of the record are now the project’s."), tr("Undo"), undo)

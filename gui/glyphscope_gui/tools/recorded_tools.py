@@ -1,0 +1,88 @@
+"""The tools of a record, to read: the tree above, the description and the schema of the chosen tool below."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import QModelIndex, QPersistentModelIndex, Qt
+from PySide6.QtWidgets import QSplitter, QVBoxLayout, QWidget
+
+from glyphscope.registry import ToolRegistry
+from glyphscope_gui.project.registry_document import RegistryDocument
+from glyphscope_gui.shared.json_editor import JsonEditor
+from glyphscope_gui.shared.language import tr
+from glyphscope_gui.shared.text_label import words_label
+from glyphscope_gui.tools.registry_tree_model import Item, RegistryTreeModel
+from glyphscope_gui.tools.tree import ToolTree
+
+
+class _ReadOnlyModel(RegistryTreeModel):
+    """Its ticks tell which tools were allowed, and cannot be changed."""
+
+    def setData(
+        self,
+        index: QModelIndex | QPersistentModelIndex,
+        value: object,
+        role: int = Qt.ItemDataRole.EditRole,
+    ) -> bool:
+        return False
+
+
+class RecordedTools(QWidget):
+    """Shows one registry and changes nothing."""
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.setObjectName("recordedTools")
+        self._document = RegistryDocument(ToolRegistry(()), self)
+        self.model = _ReadOnlyModel(self._document, self)
+        self.mark = words_label(tr("Tools of the record, read-only."), parent=self, name="recordedToolsMark")
+        self.tree = ToolTree(self.model, self)
+        self.tree.setObjectName("recordedToolTree")
+        self.tree.setAccessibleName(tr("Tools of the record and their arguments"))
+        self.tree.setAccessibleDescription(tr("Right and left show and hide a tool’s arguments."))
+        self.about = words_label(role="", parent=self, name="recordedToolAbout", selectable=True)
+        self.schema = JsonEditor(self)
+        self.schema.setObjectName("recordedToolSchema")
+        self.schema.setAccessibleName(tr("JSON Schema of the tool’s arguments in the record"))
+        self.schema.setReadOnly(True)
+        self.schema.format_action.setEnabled(False)
+        self._lay_out()
+        self.tree.itemSelected.connect(self._select)
+
+    def show_registry(self, registry: ToolRegistry) -> None:
+        """The tools of that record, with the first one chosen."""
+        self._document.reset(self._document.draft_state(registry, {}))
+        self.tree.select_first()
+
+    def show_argument(self, tool: str, argument: str | None = None) -> None:
+        """Choose a tool or an argument, as from a link elsewhere."""
+        self.tree.select(Item(tool, argument))
+
+    def _select(self, item: Item | None) -> None:
+        tool = None if item is None else self._document.registry.get(item.tool)
+        self.about.setText("" if tool is None else tool.description)
+        self.about.setVisible(bool(self.about.text()))
+        self.schema.show_text("" if tool is None else self._document.schema_text(tool.name))
+
+    def _lay_out(self) -> None:
+        upper = QWidget(self)
+        column = QVBoxLayout(upper)
+        column.setContentsMargins(10, 10, 10, 4)
+        column.setSpacing(6)
+        column.addWidget(self.mark)
+        column.addWidget(self.tree, 1)
+        lower = QWidget(self)
+        column = QVBoxLayout(lower)
+        column.setContentsMargins(10, 4, 10, 10)
+        column.setSpacing(6)
+        column.addWidget(self.about)
+        column.addWidget(self.schema, 1)
+        splitter = QSplitter(Qt.Orientation.Vertical, self)
+        splitter.setChildrenCollapsible(False)
+        splitter.addWidget(upper)
+        splitter.addWidget(lower)
+        splitter.setStretchFactor(0, 0)
+        splitter.setStretchFactor(1, 1)
+        splitter.setSizes([320, 480])
+        layout = QVBoxLayout(self)
+        layout.setContentsMargins(0, 0, 0, 0)
+        layout.addWidget(splitter)

@@ -1,0 +1,161 @@
+"""A record from elsewhere: its settings are in sight, marked and to read, and can be made the project's."""
+
+from __future__ import annotations
+
+import msgspec
+import pytest
+from PySide6.QtWidgets import QPushButton
+
+from fake_context import scripted
+from glyphscope.errors import RegistryError
+from glyphscope.events import BranchPoint, RunStarted
+from glyphscope_gui.runs.recorder import bundled_run
+from glyphscope_gui.shared.page_ids import PageId
+from glyphscope_gui.tools.registry_tree_model import Item
+
+LOOP = "verbs-loop.jsonl"
+
+
+def changed(events, **request):
+    started = events[0]
+    assert isinstance(started, RunStarted)
+    other = msgspec.structs.replace(started.request, **request)
+    return (msgspec.structs.replace(started, request=other), *events[1:])
+
+
+@pytest.fixture
+def record():
+    return bundled_run(LOOP)
+
+
+@pytest.fixture
+def page(open_page):
+    return open_page(PageId.PLAYGROUND)
+
+
+def show(qtbot, page, events):
+    with qtbot.waitSignal(page.context.runs.ended):
+        page.context.runs.show_record(events)
+
+
+def run(qtbot, page):
+    with qtbot.waitSignal(page.context.runs.ended):
+        page.run()
+
+
+def test_a_record_shows_its_own_prompt_to_read_and_a_run_of_the_project_ends_that(qtbot, page, record):
+    context = page.context
+    context.project.prompt.set_user("Search for AI news")
+    show(qtbot, page, record)
+    edit = page.view.prompt_edit
+    assert context.record.started is not None
+    assert edit.isReadOnly() and edit.toPlainText() == record[0].request.prompt
+    assert context.project.prompt.user == "Search for AI news"
+    run(qtbot, page)
+    assert context.record.started is None
+    assert not edit.isReadOnly() and edit.toPlainText() == "Search for AI news"
+
+
+def test_the_settings_of_a_record_become_the_projects_and_undo_brings_them_back(qtbot, page, record):
+    context = page.context
+    project = context.project
+    project.prompt.set_user("Mine")
+    project.set_options(max_tokens=99)
+    before = project.project()
+    show(qtbot, page, record)
+    context.record.use()
+    request, recorded = project.request, record[0].request
+    assert (request.prompt, request.strategy, request.loop) == (recorded.prompt, "loop", recorded.loop)
+    assert request.registry == recorded.registry and project.is_dirty
+    assert context.record.started is None and not page.view.prompt_edit.isReadOnly()
+    assert page.view.prompt_edit.toPlainText() == recorded.prompt
+    project.prompt.set_user("Edited since")
+    project.tools.undo_stack.undo()
+    assert project.project() == before
+    project.tools.undo_stack.redo()
+    assert project.request.prompt == "Edited since" and project.request.strategy == "loop"
+
+
+def test_a_record_with_the_settings_of_the_project_is_not_marked(qtbot, page, record):
+    show(qtbot, page, record)
+    page.context.record.use()
+    show(qtbot, page, record)
+    assert page.context.record.started is None
+
+
+def test_a_record_brings_neither_its_model_nor_its_rules_nor_what_only_its_run_had(qtbot, page, record):
+    project = page.context.project
+    own = project.options
+    show(
+        qtbot,
+        page,
+        changed(
+            record,
+            model="http://elsewhere.example/v1",
+            constraint="endpoint",
+            native="openai",
+            grammar='root ::= "a"',
+            branch_of=BranchPoint("x", 1),
+        ),
+    )
+    page.context.record.use()
+    request = project.request
+    assert request.model == own.model and request.approvals == own.approvals
+    assert (request.native, request.constraint, request.branch_of) == ("auto", "mask", None)
+    assert (request.notation, request.shape) == (own.notation, own.shape)
+    assert project.next_run().request.grammar == 'root ::= "a"'
+    own = changed(record, native="openai", grammar='root ::= "a"', constraint="endpoint")
+    assert project.has_settings(own[0].request)
+
+
+def test_an_edit_of_the_project_shows_its_settings_again(qtbot, page, record):
+    project = page.context.project
+    for edit in (
+        lambda: project.prompt.set_user("Another"),
+        lambda: project.tools.set_enabled("search", False),
+        lambda: project.set_options(max_tokens=17),
+    ):
+        show(qtbot, page, record)
+        assert page.context.record.started is not None
+        edit()
+        assert page.context.record.started is None
+        assert page.view.prompt_edit.toPlainText() == project.prompt.user
+
+
+def test_a_record_whose_tools_cannot_be_used_is_shown_and_changes_nothing(qtbot, page, record):
+    before = page.context.project.project()
+    show(qtbot, page, changed(record, registry={"tools": [{"name": ""}]}))
+    assert page.context.record.started is not None
+    with pytest.raises(RegistryError):
+        page.context.record.use()
+    assert page.context.project.project() == before and page.context.record.started is not None
+
+
+@pytest.mark.slow
+def test_the_top_bar_and_the_panels_show_a_record_only_beside_its_run(qtbot, open_window, record):
+    window = open_window(scripted)
+    project, header, tools = window.services.project, window.header, window.panels.tools
+    with qtbot.waitSignal(window.runs.ended):
+        window.runs.show_record(record)
+    assert window.record_bar.isVisible() and "Run uses the project’s" in window.record_bar.words.text()
+    assert header.strategy.currentData() == "loop" and not header.strategy.isEnabled()
+    assert tools.recorded is not None and tools.stack.currentWidget() is tools.recorded
+    assert tools.recorded.tree.selected() == Item("conjugate")
+    assert window.panels.prompt.recorded.text.toPlainText().endswith(record[0].request.prompt)
+    assert window.panels.prompt.system_edit.isReadOnly()
+    window.navigator.show(PageId.GRAMMAR)
+    assert not window.record_bar.isVisible() and tools.stack.currentIndex() == 0
+    assert header.strategy.currentData() == "direct"
+    window.navigator.show(PageId.PLAYGROUND)
+    assert window.record_bar.isVisible()
+    window.record_bar.findChild(QPushButton, "projectSettingsButton").click()
+    assert not window.record_bar.isVisible() and header.strategy.isEnabled()
+    assert window.picker.accessibleName() == f"Model: {window.picker._shown.name}"
+    with qtbot.waitSignal(window.runs.ended):
+        window.runs.show_record(record)
+    window.record_bar.findChild(QPushButton, "useSettingsButton").click()
+    assert project.request.strategy == "loop" and not window.record_bar.isVisible()
+    notice = window.page(PageId.PLAYGROUND).view.notice
+    assert notice.isVisible()
+    notice.action.click()
+    assert project.request.strategy == "direct"
