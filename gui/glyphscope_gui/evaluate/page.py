@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from PySide6.QtCore import QAbstractListModel, Qt, Signal
 from PySide6.QtGui import QResizeEvent
-from PySide6.QtWidgets import QHBoxLayout, QLabel, QPushButton, QStackedWidget, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QHBoxLayout, QLabel, QMenu, QPushButton, QStackedWidget, QVBoxLayout, QWidget
 
 from glyphscope_gui.evaluate.progress import EvalProgressBar
 from glyphscope_gui.evaluate.result_view import EvalResultView
@@ -70,6 +70,14 @@ class EvalPage(QWidget):
         self.export_button.setObjectName("evalExportButton")
         self.export_button.setToolTip(tr("All samples as a table: CSV or Parquet"))
         self.export_button.setEnabled(False)
+        self.compare_button = QPushButton(tr("Compare with…"), self)
+        self.compare_button.setObjectName("evalCompareButton")
+        self.compare_button.setToolTip(
+            tr("What changed from an earlier result to this one, regressions first")
+        )
+        self.compare_menu = QMenu(self)
+        self.compare_button.setMenu(self.compare_menu)
+        self.compare_button.setEnabled(False)
         self.setup = EvalSetupView(self.suites_model, self.models_model, axes, results, self)
         self.result = EvalResultView(self)
         self.nothing = QLabel(
@@ -102,6 +110,7 @@ class EvalPage(QWidget):
         self.title.setText(title)
         self.report_button.setEnabled(bool(title))
         self.export_button.setEnabled(bool(title))
+        self.compare_button.setEnabled(bool(title))
         self.show_view(self.views.value)
 
     def resizeEvent(self, event: QResizeEvent) -> None:
@@ -116,6 +125,7 @@ class EvalPage(QWidget):
         head.addWidget(self.title, 1)
         head.addWidget(self.go_on)
         head.addWidget(self.open_button)
+        head.addWidget(self.compare_button)
         head.addWidget(self.report_button)
         head.addWidget(self.export_button)
         layout = QVBoxLayout(self)

@@ -16,6 +16,7 @@ from glyphscope_gui.evaluate.evaluations import EvalPhase, EvalProgress, Evaluat
 from glyphscope_gui.evaluate.page import RESULT, EvalPage
 from glyphscope_gui.evaluate.reading import EvalReading, Opened, OpenedRun, Priced
 from glyphscope_gui.evaluate.result import EvalResult
+from glyphscope_gui.evaluate.result_comparing import ResultComparing
 from glyphscope_gui.evaluate.result_presenter import EvalResultPresenter
 from glyphscope_gui.evaluate.results_model import EvalResultsModel
 from glyphscope_gui.evaluate.setup import (
@@ -88,6 +89,9 @@ class EvaluatePresenter(Page):
         page = self.view
         page.make(axes(), self._results)
         self.result_presenter = EvalResultPresenter(page, self.reading, self)
+        self.comparing = ResultComparing(
+            self.context, page, self.reading, self.result_presenter, self._results
+        )
         self.suite_editing = SuiteEditing(self.context, page, self.reading, self)
         self._connect_setup()
         self._connect_evaluations()

@@ -13,7 +13,9 @@ from PySide6.QtCore import QObject, Signal
 from glyphscope.calling import fold_events
 from glyphscope.errors import GlyphscopeError, RecordError
 from glyphscope.evals.align import Alignment, align
+from glyphscope.evals.matrix.arms import Arm
 from glyphscope.evals.matrix.plan import Matrix, Plan, plan_of
+from glyphscope.evals.results.changes import Changes, changes_between
 from glyphscope.evals.results.export import export_samples
 from glyphscope.evals.results.folder import SAMPLES, ResultFolder, list_results
 from glyphscope.evals.results.publish import REPORT, publish
@@ -29,6 +31,7 @@ from glyphscope_gui.evaluate.pairs_model import Pair
 from glyphscope_gui.evaluate.result import EvalResult
 from glyphscope_gui.evaluate.setup import Price, price, suite_choice, suite_choices
 from glyphscope_gui.evaluate.worker import EvalJob
+from glyphscope_gui.history.model import when
 from glyphscope_gui.runs.token_place import TokenPlace
 from glyphscope_gui.shared.background import Background
 from glyphscope_gui.shared.language import tr
@@ -55,6 +58,16 @@ class OpenedRun:
 
 
 @dataclass(frozen=True)
+class Compared:
+    """`result`, and what changed in it from another one, which `before` names; `arms` are those of both."""
+
+    before: str
+    result: EvalResult
+    changes: Changes
+    arms: list[Arm]
+
+
+@dataclass(frozen=True)
 class Priced:
     """A plan and its price, or why there is none."""
 
@@ -77,6 +90,7 @@ class EvalReading(QObject):
     aligned = Signal(object, object)
     reportMade = Signal(object)
     exported = Signal(object, int)
+    compared = Signal(object)
     failed = Signal(object)
 
     def __init__(self, parent: QObject | None = None) -> None:
@@ -125,6 +139,11 @@ class EvalReading(QObject):
     def make_report(self, path: Path) -> None:
         """The page for the browser: it is there, or is made now."""
         self._start("report", lambda: _report(path), self.reportMade.emit)
+
+    def compare(self, before: Path, result: EvalResult) -> None:
+        """What changed from another result to this one."""
+        samples = tuple(result.samples)
+        self._start("compare", lambda: _compared(before, result, samples), self.compared.emit)
 
     def export(self, result: EvalResult, out: Path) -> None:
         """All samples as a table, in the form that the file's name ends with."""
@@ -230,6 +249,13 @@ def _priced(matrix: Matrix) -> Priced:
     except GlyphscopeError as error:
         return Priced(matrix, problem=str(error))
     return Priced(matrix, plan, price(plan))
+
+
+def _compared(before: Path, result: EvalResult, samples: tuple[Sample, ...]) -> Compared:
+    first = ResultFolder.open(before)
+    changes = changes_between((first.manifest, first.samples()), (result.manifest, samples))
+    arms = {arm.id: arm for arm in (*first.manifest.arms, *result.manifest.arms)}
+    return Compared(when(first.manifest.started), result, changes, list(arms.values()))
 
 
 def _events(folder: ResultFolder, sample: Sample, turn: int) -> tuple[AnyEvent, ...]:

@@ -7,6 +7,7 @@ from typing import Any
 import typer
 from typer.core import TyperGroup
 
+from glyphscope.cli.evaluate.compare import compare
 from glyphscope.cli.evaluate.export import export
 from glyphscope.cli.evaluate.profiles import profiles
 from glyphscope.cli.evaluate.report import report
@@ -31,6 +32,7 @@ class _SuitesFirst(TyperGroup):
 app = typer.Typer(cls=_SuitesFirst, help=_HELP, no_args_is_help=True)
 app.command("run", cls=ManyValues)(run)
 app.command("report")(report)
+app.command("compare")(compare)
 app.command("export")(export)
 app.command("profiles")(profiles)
 

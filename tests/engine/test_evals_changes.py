@@ -1,0 +1,85 @@
+"""Two results of the same scenarios: what is wrong now and was right comes first."""
+
+from __future__ import annotations
+
+import json
+
+import msgspec
+import pytest
+from typer.testing import CliRunner
+
+from glyphscope.cli.app import app
+from glyphscope.evals.results.changes import changes_between
+from glyphscope.evals.results.folder import ResultFolder
+from glyphscope.evals.results.sample import Failure
+from made_results import made_result
+
+
+@pytest.fixture(scope="module")
+def result(tmp_path_factory):
+    folder = ResultFolder.open(made_result(tmp_path_factory.mktemp("before"), scenarios=8, trials=1))
+    return folder.manifest, folder.samples()
+
+
+def changed(samples, number, ok):
+    failures = () if ok else (Failure(reason="WRONG_TOOL"),)
+    return [
+        msgspec.structs.replace(each, ok=ok, failures=failures) if place == number else each
+        for place, each in enumerate(samples)
+    ]
+
+
+def test_a_result_has_no_changes_against_itself(result):
+    found = changes_between(result, result)
+    assert not found.changes and not found.regressions and not found.notes
+    assert len(found.arms) == 4 and all(arm.p == 1 for arm in found.arms)
+
+
+def test_regressions_come_first_then_fixes_then_other_reasons(result):
+    manifest, samples = result
+    right = next(n for n, each in enumerate(samples) if each.ok)
+    wrong = [
+        n
+        for n, each in enumerate(samples)
+        if not each.ok and each.answered and each.failures[0].reason != "WRONG_TOOL"
+    ]
+    after = changed(changed(changed(samples, wrong[0], ok=True), wrong[1], ok=False), right, ok=False)
+    found = changes_between(result, (manifest, after))
+    assert [change.kind for change in found.changes] == ["regression", "fix", "other"]
+    assert found.changes[0].before == samples[right] and found.regressions == 1
+    assert sum(arm.right_after - arm.right_before for arm in found.arms) == 0
+
+
+def test_arms_with_other_ids_are_a_pair_where_each_result_has_one(result):
+    manifest, samples = result
+    first, *rest = manifest.arms
+    other = msgspec.structs.replace(first, profile="deterministic")
+    of_first = [each for each in samples if each.arm == first.id]
+    after = [msgspec.structs.replace(each, arm=other.id) for each in of_first]
+    single = (msgspec.structs.replace(manifest, arms=(first,)), of_first)
+    found = changes_between(single, (msgspec.structs.replace(manifest, arms=(other,)), after))
+    assert [(arm.before, arm.after, arm.pairs) for arm in found.arms] == [(first.id, other.id, len(of_first))]
+    none = changes_between(single, (msgspec.structs.replace(manifest, arms=tuple(rest)), samples))
+    assert not none.arms and "Only in the first result" in none.notes[0]
+
+
+def test_another_seed_and_another_suite_are_noted(result):
+    manifest, samples = result
+    suites = tuple(msgspec.structs.replace(each, digest="other") for each in manifest.suites)
+    found = changes_between(result, (msgspec.structs.replace(manifest, seed=99, suites=suites), samples))
+    assert any("seeds differ" in note for note in found.notes) and any(
+        "differs" in note for note in found.notes
+    )
+
+
+def test_the_command_fails_on_a_regression_when_asked_to(tmp_path):
+    before = made_result(tmp_path / "a", scenarios=4, trials=1)
+    after = made_result(tmp_path / "b", scenarios=4, trials=1)
+    lines = [json.loads(line) for line in (after / "samples.jsonl").read_text().splitlines()]
+    right = next(line for line in lines if line.get("ok"))
+    right.update(ok=False, failures=[{"reason": "WRONG_TOOL"}])
+    (after / "samples.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+    done = CliRunner().invoke(app, ["eval", "compare", str(before), str(after), "--fail-on-regression"])
+    assert done.exit_code == 1 and "regression" in done.stdout and right["scenario"] in done.stdout
+    told = CliRunner().invoke(app, ["eval", "compare", str(before), str(after), "--json"])
+    assert told.exit_code == 0 and json.loads(told.stdout)["changes"][0]["kind"] == "regression"
