@@ -365,7 +365,7 @@ def test_what_no_record_tells_is_guessed():
     assert relaxation_cost(told, free).before == Freedom(7, 0.25)
     unfinished = [event for event in free if not isinstance(event, CallReady)][:-2]
     assert relaxation_cost(events, unfinished[:-4]).changes is None
-    with pytest.raises(PromptError, match="no branch of"):
+    with pytest.raises(PromptError, match="not a branch of"):
         relaxation_cost(free, events)
     with pytest.raises(PromptError, match="beginning"):
         relaxation_cost(events[1:], free)

@@ -64,7 +64,7 @@ class ScenarioForm(QWidget):
         self.others_box = QCheckBox(tr("Other arguments are allowed"), self)
         self.folded_box = QCheckBox(tr("Ignore case and white space"), self)
         self.complex_label = words_label(role="muted", parent=self)
-        self.complex_label.setText(tr("What is expected here does not fit into a form: edit it as JSON."))
+        self.complex_label.setText(tr("The expected result is too complex for a form: edit it as JSON."))
         self.json_edit = QPlainTextEdit(self)
         self.json_edit.setObjectName("scenarioJson")
         self.json_edit.setAccessibleName(tr("The scenario as JSON"))

@@ -1,0 +1,109 @@
+"""A new user's first minutes in the real window, by object names: each step shows what can be done next."""
+
+from __future__ import annotations
+
+import pytest
+from PySide6.QtCore import Qt
+from PySide6.QtGui import QAction
+from PySide6.QtWidgets import QDialog, QFrame, QPlainTextEdit, QPushButton, QSpinBox, QTableView, QWidget
+
+from glyphscope_gui.shared.page_ids import PageId
+
+pytestmark = [pytest.mark.slow, pytest.mark.model, pytest.mark.timeout(600)]
+RUN_MS = 240_000
+
+
+def click(qtbot, window, name):
+    button = window.findChild(QPushButton, name)
+    assert button.isVisible() and button.isEnabled(), name
+    qtbot.mouseClick(button, Qt.MouseButton.LeftButton)
+
+
+def ended(qtbot, window, begin):
+    with qtbot.waitSignal(window.runs.ended, timeout=RUN_MS):
+        begin()
+    qtbot.waitUntil(lambda: not window.runs.is_busy)
+    return window.runs.state
+
+
+def act(window, name):
+    action = window.findChild(QAction, name)
+    assert action.isEnabled(), name
+    action.trigger()
+
+
+def test_a_new_user_gets_from_the_first_start_to_an_exported_run(qtbot, window, tmp_path):
+    window.start()
+    window.models.welcome()
+    welcome = window.findChild(QDialog, "modelDialog")
+    assert welcome.isVisible()
+    welcome.reject()
+    tour = window.findChild(QFrame, "tourCard")
+    for _ in range(4):
+        assert tour.isVisible() and tour.title.text() and tour.words.text()
+        click(qtbot, window, "tourNext")
+    assert not tour.isVisible()
+
+    qtbot.waitUntil(lambda: window.runs.model.phase == "ready", timeout=RUN_MS)
+    first = ended(qtbot, window, lambda: click(qtbot, window, "runButton"))
+    assert first.outcome == "valid" and "valid call" in window.status.note.text()
+
+    page = window.page(PageId.PLAYGROUND)
+    evidence = page.evidence
+    token, row = next(
+        (token.step.index, place)
+        for token in first.tokens
+        for place, one in enumerate(token.step.alternatives)
+        if one.text == "0" and one.allowed is False and not token.step.forced
+    )
+    page.view.tokens.choose(token)
+    if row >= evidence.alternatives_model.rowCount():
+        evidence.all_button.click()
+    evidence.alternatives.selectRow(row)
+    qtbot.waitUntil(evidence.branch_bar.box.relax_button.isVisible)
+    assert "minimum" in evidence.branch_bar.box.reason.text()
+    branch = ended(qtbot, window, lambda: click(qtbot, window, "branchRelaxButton"))
+    assert branch.started.request.relaxed and window.findChild(QWidget, "branchPanel").isVisible()
+
+    window.panels.tools.actions_.add_argument.trigger()
+    name = window.panels.tools.form.argument_form.name_field
+    qtbot.keyClicks(name, "language")
+    qtbot.keyClick(name, Qt.Key.Key_Return)
+    tool = window.panels.tools.tree.selected().tool
+    assert "language" in window.services.project.tools.registry.get(tool).parameters["properties"]
+
+    window.navigator.show(PageId.GRAMMAR)
+    grammar = window.page(PageId.GRAMMAR)
+    qtbot.waitUntil(lambda: grammar.bench.last is not None and not grammar.bench.is_busy)
+    grammar.view.copy_link.click()
+    text = window.findChild(QPlainTextEdit, "grammarEdit")
+    text.setPlainText('root ::= "yes" | "no\n')
+    problems = window.findChild(QTableView, "grammarDiagnostics")
+    qtbot.waitUntil(problems.isVisible)
+    problems.selectRow(0)
+    qtbot.keyClick(problems, Qt.Key.Key_Period, Qt.KeyboardModifier.ControlModifier)
+    qtbot.waitUntil(lambda: not problems.isVisible() and '"no"' in text.toPlainText())
+
+    window.navigator.show(PageId.EVALUATE)
+    evaluate = window.page(PageId.EVALUATE)
+    qtbot.waitUntil(lambda: not evaluate.is_busy)
+    assert evaluate.view.suites_model.ticked == ("starter",)
+    window.findChild(QSpinBox, "evalFirst").setValue(2)
+    qtbot.waitUntil(window.findChild(QPushButton, "evalRunButton").isEnabled)
+    click(qtbot, window, "evalRunButton")
+    qtbot.waitUntil(lambda: not evaluate.is_busy, timeout=RUN_MS)
+    result = evaluate.result_presenter.result
+    assert result.manifest.finished
+    wrong = next(sample for sample in result.samples if not sample.ok)
+    evaluate.view.result.runs.opened.emit(wrong)
+    qtbot.waitUntil(lambda: window.navigator.current is PageId.PLAYGROUND)
+    qtbot.waitUntil(lambda: bool(window.runs.state.tokens) and not window.runs.is_busy)
+    assert page.view.tokens.currentIndex().isValid(), "the token at which it went wrong is selected"
+
+    act(window, "export-pytest")
+    qtbot.waitUntil(lambda: window.findChild(QDialog, "exportDialog") is not None)
+    dialog = window.findChild(QDialog, "exportDialog")
+    assert "def test_" in dialog.findChild(QPlainTextEdit).toPlainText()
+    saved = tmp_path / "test_run.py"
+    dialog.saveWanted.emit(str(saved), dialog._exported.text)
+    qtbot.waitUntil(saved.is_file)
