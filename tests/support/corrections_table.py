@@ -1,4 +1,4 @@
-"""Prints the table of corrections into docs/native-forms.md: python tests/support/corrections_table.py."""
+"""Writes the correction table into docs/native-forms.md: python tests/support/corrections_table.py."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from glyphscope.turns import corrections
 
 PAGE = Path(__file__).parents[2] / "docs" / "native-forms.md"
 SLOTS = ("call", "calls", "reasoning", "call_ends", "wraps", "skips", "ends")
-BEGIN, END = "## The table of corrections\n", "## Limits\n"
+BEGIN, END = "## The correction table\n", "## Limits\n"
 
 
 def table() -> str:
