@@ -9,6 +9,7 @@ import msgspec
 import pytest
 
 from glyphscope.calling import branch_tree
+from glyphscope.errors import RecordError
 from glyphscope.events import BranchPoint, ModelInfo, RunFinished, RunRequest, RunStarted, Token, TokenStep
 from glyphscope.registry import default_registry
 from glyphscope.sessions import History
@@ -82,11 +83,58 @@ def test_a_name_or_note_is_lost_or_not_found(history):
     assert [row.id for row in history.rows("limit 500")] == ["a"]
 
 
+def test_tags_and_scores_are_kept_once_in_order_and_found(history):
+    for run, minute in (("a", 0), ("b", 1), ("c", 2)):
+        history.add(run_of(run, minute=minute))
+    history.describe("a", tags=["#Slow, bug", "slow"], score=4)
+    history.describe("b", tags=["slower"], score=2)
+    history.add(run_of("a", text="{}"))
+    row = history.find("a")
+    assert (row.tags, row.score, history.find("c").tags, history.find("c").score) == (
+        ("slow", "bug"),
+        4,
+        (),
+        0,
+    )
+    for search, found in (
+        ("#slow", "a"), ("#SLOW #bug", "a"), ("slow", "ba"), ("score>=3", "a"), ("score:2", "b"), ("score<4", "b"),
+        ("score=0", "c"), ("#slo", ""), ("score>=4 #slower", ""), ("score>=x", ""),
+    ):  # fmt: skip
+        assert "".join(row.id for row in history.rows(search)) == found, search
+    history.describe("a", tags=[], score=0)
+    assert (history.find("a").tags, history.find("a").score) == ((), 0)
+    with pytest.raises(ValueError):
+        history.describe("a", score=6)
+
+
+def test_a_run_is_found_by_the_only_beginning_of_its_id(history):
+    for run in ("abc", "abd", "ab"):
+        history.add(run_of(run))
+    assert (history.find("abc").id, history.find("ab").id) == ("abc", "ab")
+    for run in ("a", "x", "", "%"):
+        with pytest.raises(RecordError):
+            history.find(run)
+
+
+def test_a_history_of_version_2_keeps_its_names_and_gets_tags(history):
+    history.add(run_of("a"))
+    history.describe("a", name="kept", note="too", tags=["x"], score=1)
+    with sqlite3.connect(history.path) as base:
+        for column in ("tags", "score"):
+            base.execute(f"ALTER TABLE runs DROP COLUMN {column}")
+        base.execute("PRAGMA user_version = 2")
+    base.close()
+    (row,) = History(history.path).rows()
+    assert (row.name, row.note, row.tags, row.score) == ("kept", "too", (), 0)
+    history.describe("a", tags=["new"])
+    assert history.find("a").tags == ("new",) and history.events("a") == tuple(run_of("a"))
+
+
 def test_what_a_branch_leaves_or_the_user_described_is_pruned(history):
     history.add(run_of("root"))
     history.add(run_of("old", minute=1))
     history.add(run_of("named", minute=2))
-    history.describe("named", name="keep")
+    history.describe("named", tags=["keep"])
     history.add(run_of("branch", "root", 3))
     history.prune(1)
     assert sorted(row.id for row in history.rows()) == ["branch", "named", "root"]

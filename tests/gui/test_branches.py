@@ -259,6 +259,9 @@ def test_names_and_notes_are_lost_or_the_tree_is_not_found_in_the_history(qtbot,
     assert rows(page)[0][1] == "the run"
     assert rows(page)[1][1].startswith("▸ without the action  ·  3  ")
     assert page.evidence.branch_panel.note_edit.text() == "as in the second mail"
+    page.context.services.history.describe(second, note="from the history panel")
+    page.context.recorder.described.emit(second)
+    qtbot.waitUntil(lambda: page.evidence.branch_panel.note_edit.text() == "from the history panel")
     assert ended(qtbot, page, page.view.branches.back_action.trigger).started.run == first
 
 

@@ -239,3 +239,41 @@ def test_a_run_becomes_a_scenario_of_a_suite_of_the_user(context, qtbot):
     assert [each.expect.calls[0].tools for each in suite.scenarios] == [("search",)]
     assert "Mine" in context.offers[-1][0] and suite.scenarios[0].id == "search"
     presenter.close()
+
+
+def test_a_run_gets_a_name_tags_a_score_and_a_note_that_the_search_finds(dock, history, qtbot):
+    assert dock.details.isHidden()
+    dock.list.setCurrentIndex(dock.model.index(dock.model.row_of("run1"), 0))
+    details = dock.details
+    assert details.isVisible()
+    with qtbot.waitSignal(dock.described):
+        details.score.button("4").click()
+    for edit, text in (
+        (details.tags_edit, "#Slow, bug"),
+        (details.name_edit, " Broken "),
+        (details.note_edit, "why"),
+    ):
+        edit.setFocus()
+        edit.clear()
+        qtbot.keyClicks(edit, text)
+        with qtbot.waitSignal(dock.described):
+            qtbot.keyClick(edit, Qt.Key.Key_Return)
+    row = history.find("run1")
+    assert (row.name, row.tags, row.score, row.note) == ("Broken", ("slow", "bug"), 4, "why")
+    assert facts(row).startswith("★★★★ #slow #bug")
+    dock.search_edit.setText("#slow score>3 broken")
+    qtbot.waitUntil(lambda: dock.model.rowCount() == 1)
+
+
+def test_what_is_being_written_on_a_run_survives_a_refresh_and_another_choice(dock, history, qtbot):
+    details = dock.details
+    dock.list.setCurrentIndex(dock.model.index(dock.model.row_of("run1"), 0))
+    details.note_edit.setFocus()
+    qtbot.keyClicks(details.note_edit, "half")
+    history.pin("run0")
+    dock.refresh()
+    qtbot.waitUntil(lambda: dock.model.row_of("run0") == 0)
+    assert details.note_edit.text() == "half"
+    with qtbot.waitSignal(dock.described):
+        dock.list.setCurrentIndex(dock.model.index(dock.model.row_of("run2"), 0))
+    assert details.note_edit.text() == "" and history.find("run1").note == "half"

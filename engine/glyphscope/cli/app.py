@@ -36,6 +36,7 @@ _COMMANDS = {
     "ab": "ab.ab",
     "bundle": "bundle.bundle",
     "export": "export.export",
+    "history": "history.app",
     "doctor": "doctor.doctor",
     "bench": "bench.bench",
     "gui": "gui.gui",

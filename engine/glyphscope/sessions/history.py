@@ -6,7 +6,7 @@ import secrets
 import shutil
 import sqlite3
 import zlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -28,9 +28,10 @@ from glyphscope.events import (
 from glyphscope.events.encoding import whole_text
 from glyphscope.notation.native import native_format
 from glyphscope.sessions.files import folder_lock, move_aside, now, storage_error
+from glyphscope.sessions.history_search import MOST_SCORE, conditions, kept_tags
 from glyphscope.sessions.records import encode_record, parse_record
 
-VERSION = 2
+VERSION = 3
 NO_CALL = "no-call"
 """The outcome of a run that answered in words although it could have called a tool."""
 NATIVE = "native"
@@ -39,8 +40,6 @@ LONGEST_ANSWER = 2000
 """Characters of an answer that are kept beside the record, to be shown where many runs are."""
 LARGEST_FAMILY = 500
 """Runs that are told of one tree of branches: the newest."""
-_MOST_WORDS, _LONGEST_WORD = 50, 500
-"""Of a search."""
 _WAIT_SECONDS = 5.0
 _CHUNK = 64 * 1024
 """Bytes that a record is unpacked by, to read its beginning."""
@@ -63,12 +62,16 @@ _STEPS: tuple[tuple[str, ...], ...] = (
         "ALTER TABLE runs ADD COLUMN answer TEXT NOT NULL DEFAULT ''",
         "CREATE INDEX runs_by_parent ON runs (parent)",
     ),
+    (
+        "ALTER TABLE runs ADD COLUMN tags TEXT NOT NULL DEFAULT ''",
+        "ALTER TABLE runs ADD COLUMN score INTEGER NOT NULL DEFAULT 0",
+    ),
 )
 """What makes a file of each version out of one of the version before."""
-_COLUMNS = "id, time, title, model, notation, shape, kind, outcome, tool, tokens, pinned, name, note, parent"
-_OF_RUN = tuple(column for column in _COLUMNS.split(", ") if column not in ("pinned", "name", "note"))
+_RUN_COLUMNS = "id, time, title, model, notation, shape, kind, outcome, tool, tokens"
+_COLUMNS = f"{_RUN_COLUMNS}, pinned, name, note, parent, tags, score"
+_OF_RUN = (*_RUN_COLUMNS.split(", "), "parent")
 """What the run itself says; the rest is the user's, and stays when a run is kept again."""
-_SEARCHED = "(title || ' ' || model || ' ' || tool || ' ' || outcome || ' ' || notation || ' ' || name || ' ' || note)"
 _FAMILY = f"""
 WITH RECURSIVE
     up(id, parent) AS (
@@ -87,7 +90,8 @@ class HistoryRow(NamedTuple):
     """A run in the list. `outcome`: valid, invalid, aborted CODE, failed CODE, unfinished, no-call, or why it ended.
 
     `notation`: glyph, json, native, or native with the name of a known form: `native hermes`.
-    `name` and `note` are the user's; `parent` is the run that it branches off.
+    `name`, `note`, `tags` and `score` are the user's, 1 to `MOST_SCORE` or 0 for none; `parent` is the run that it
+    branches off.
     """
 
     id: str
@@ -104,6 +108,8 @@ class HistoryRow(NamedTuple):
     name: str = ""
     note: str = ""
     parent: str = ""
+    tags: tuple[str, ...] = ()
+    score: int = 0
 
 
 class Kin(NamedTuple):
@@ -132,7 +138,7 @@ class History:
         return notice
 
     def add(self, events: Sequence[AnyEvent]) -> HistoryRow:
-        """Keeps a run; one that is kept already stays pinned, and has its name and note. Raises ValueError when
+        """Keeps a run; one that is kept already stays pinned, and keeps what `describe` gave it. Raises ValueError when
         `events` does not begin with RunStarted.
         """
         kin = kin_of(events)
@@ -150,15 +156,8 @@ class History:
         return kin.row
 
     def rows(self, search: str = "", limit: int = 1000) -> list[HistoryRow]:
-        """Pinned runs first, then the newest; every word of `search` in what a row shows, or its note.
-
-        Of a text that nobody typed the first words count: SQLite takes no search without bounds.
-        """
-        where, values = "1", []
-        for word in list(dict.fromkeys(whole_text(search).split()))[:_MOST_WORDS]:
-            escaped = word[:_LONGEST_WORD].replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_")
-            where += f" AND {_SEARCHED} LIKE ? ESCAPE '\\'"
-            values.append(f"%{escaped}%")
+        """Pinned runs first, then the newest; those that `search` finds, as `history_search.conditions` reads it."""
+        where, values = conditions(search)
         with self._open() as base:
             found = base.execute(
                 f"SELECT {_COLUMNS} FROM runs WHERE {where} ORDER BY pinned DESC, time DESC LIMIT ?",
@@ -190,12 +189,43 @@ class History:
             if (started := _beginning(record)) is not None
         ]
 
-    def describe(self, run: str, *, name: str | None = None, note: str | None = None) -> None:
-        """Keeps the user's name and note of a run; `prune` leaves alone what has one."""
-        told = {key: value for key, value in (("name", name), ("note", note)) if value is not None}
+    def describe(
+        self,
+        run: str,
+        *,
+        name: str | None = None,
+        note: str | None = None,
+        tags: Iterable[str] | None = None,
+        score: int | None = None,
+    ) -> None:
+        """Keeps what the user says of a run; `prune` leaves alone what has any of it. None leaves it as it is.
+
+        Raises ValueError for a score that is not 0 (none) to `MOST_SCORE`.
+        """
+        if score is not None and not 0 <= score <= MOST_SCORE:
+            raise ValueError(f"a score is 0 to {MOST_SCORE}, not {score}")
+        said: dict[str, Any] = {
+            "name": name, "note": note, "tags": None if tags is None else kept_tags(tags), "score": score
+        }  # fmt: skip
         with self._open() as base:
-            for column, value in told.items():
-                base.execute(f"UPDATE runs SET {column} = ? WHERE id = ?", (whole_text(value), run))
+            for column, value in said.items():
+                if value is not None:
+                    base.execute(f"UPDATE runs SET {column} = ? WHERE id = ?", (_kept(value), run))
+
+    def find(self, run: str) -> HistoryRow:
+        """The run with that id, or the only one whose id begins so. Raises RecordError."""
+        with self._open() as base:
+            found = base.execute(
+                f"SELECT {_COLUMNS} FROM runs WHERE substr(id, 1, ?) = ? ORDER BY id = ? DESC LIMIT 2",
+                (len(run), run, run),
+            ).fetchall()
+        if not run or not found:
+            raise RecordError(
+                "There is no such run in the history.", where=run, hint="glyphscope history lists them."
+            )
+        if len(found) > 1 and found[0][0] != run:
+            raise RecordError("Several runs begin with this id.", where=run, hint="Give more of the id.")
+        return _row(found[0])
 
     def pin(self, run: str, pinned: bool = True) -> None:
         """Keeps a run at the top, and `prune` away from it."""
@@ -216,12 +246,12 @@ class History:
         return int(count)
 
     def prune(self, keep: int) -> None:
-        """Deletes the oldest runs that are not pinned, so that `keep` of them are left; but none that has a name or a
-        note, or that a run branches off which is there.
+        """Deletes the oldest runs that are not pinned, so that `keep` of them are left; but none that the user
+        described, or that a run branches off which is there.
         """
         with self._open() as base:
             base.execute(
-                "DELETE FROM runs WHERE NOT pinned AND name = '' AND note = '' "
+                "DELETE FROM runs WHERE NOT pinned AND name = '' AND note = '' AND tags = '' AND score = 0 "
                 "AND id NOT IN (SELECT parent FROM runs) AND id NOT IN "
                 "(SELECT id FROM runs WHERE NOT pinned ORDER BY time DESC LIMIT ?)",
                 (keep,),
@@ -341,7 +371,7 @@ def _kept(value: Any) -> Any:
 
 def _row(values: Sequence[Any]) -> HistoryRow:
     row = HistoryRow._make(values)
-    return row._replace(pinned=bool(row.pinned))
+    return row._replace(pinned=bool(row.pinned), tags=tuple(str(row.tags).split()))
 
 
 def _beginning(record: bytes) -> RunStarted | None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from PySide6.QtCore import QModelIndex, QPoint, Qt, QTimer, Signal
 from PySide6.QtGui import QAction, QKeySequence
 from PySide6.QtWidgets import (
@@ -18,6 +20,7 @@ from PySide6.QtWidgets import (
 from glyphscope.sessions import History, HistoryRow
 from glyphscope.sessions.exports import ExportForm
 from glyphscope_gui.history.delegate import HistoryDelegate
+from glyphscope_gui.history.details import RunDetails
 from glyphscope_gui.history.export_dialog import ExportMenu
 from glyphscope_gui.history.model import ROW_ROLE, HistoryModel
 from glyphscope_gui.shared.background import Background
@@ -40,6 +43,7 @@ class HistoryDock(QWidget):
     saveWanted = Signal(str)
     exportWanted = Signal(str, str)
     suiteWanted = Signal(str)
+    described = Signal(str)
     notified = Signal(object)
 
     def __init__(self, history: History, parent: QWidget | None = None) -> None:
@@ -57,13 +61,14 @@ class HistoryDock(QWidget):
         self.search_edit = QLineEdit(self)
         self.search_edit.setObjectName("historySearch")
         self.search_edit.setAccessibleName(tr("Find runs"))
-        self.search_edit.setPlaceholderText(tr("Find runs: prompt, tool, model, outcome"))
+        self.search_edit.setPlaceholderText(tr("Find runs: words, #tag, score>=3"))
         self.search_edit.setClearButtonEnabled(True)
         self.list = self._make_list()
         self.empty = QLabel(_EMPTY, self, wordWrap=True, alignment=Qt.AlignmentFlag.AlignHCenter)
         self.empty.setObjectName("historyEmpty")
         self.empty.setProperty("role", "muted")
         self.empty.setContentsMargins(12, 40, 12, 12)
+        self.details = RunDetails(self)
         self._undo_bar = QWidget(self)
         self._undo_words = QLabel(self._undo_bar)
         self.undo_button = QPushButton(tr("Undo"), self._undo_bar)
@@ -71,6 +76,8 @@ class HistoryDock(QWidget):
         self._lay_out()
         self.search_edit.textChanged.connect(self._search)
         self.undo_button.clicked.connect(self.take_back)
+        self.details.described.connect(self._describe)
+        self.list.selectionModel().currentChanged.connect(lambda *_: self.details.show_run(self._current()))
         self.refresh()
 
     # -- what can be done --------------------------------------------------------------------------------------
@@ -132,8 +139,20 @@ class HistoryDock(QWidget):
                 "pin", lambda: history.pin(run, pinned), lambda _: self.refresh(), self._tell
             )
 
+    def _describe(self, run: str, what: dict[str, Any]) -> None:
+        history = self._history
+
+        def done(_nothing: object) -> None:
+            self.refresh()
+            self.described.emit(run)
+
+        self._background.start(
+            f"describe {run} {[*what]}", lambda: history.describe(run, **what), done, self._tell
+        )
+
     def shut_down(self) -> None:
         """End what runs in the background; the owner calls it when it closes."""
+        self.details.finish()
         self._timer.stop()
         if self._undo_timer.isActive():
             self._delete_for_good()
@@ -187,6 +206,7 @@ class HistoryDock(QWidget):
         layout.addWidget(self.search_edit)
         layout.addWidget(self.list, 1)
         layout.addWidget(self.empty, 1)
+        layout.addWidget(self.details)
         layout.addWidget(self._undo_bar)
 
     def _rows(self) -> list[HistoryRow]:
@@ -202,6 +222,7 @@ class HistoryDock(QWidget):
         place = self.model.row_of(current.id) if current else -1
         if place >= 0:
             self.list.setCurrentIndex(self.model.index(place, 0))
+        self.details.show_run(self._current())
         self._show_empty()
         notice = self._history.take_notice()
         if notice:

@@ -108,7 +108,8 @@ def facts(row: HistoryRow) -> str:
     tokens = tr("%n token(s)", "", row.tokens)
     notation = f"{notation_words(row.notation)}, {_CONSTRAINTS.get(row.constraint, row.constraint)}"
     branch = tr("branch") if row.parent else ""
-    return " · ".join(part for part in (branch, row.tool, tokens, notation) if part)
+    said = " ".join(part for part in ("★" * row.score, *(f"#{tag}" for tag in row.tags)) if part)
+    return " · ".join(part for part in (said, branch, row.tool, tokens, notation) if part)
 
 
 def when(time: str, now: datetime | None = None) -> str:

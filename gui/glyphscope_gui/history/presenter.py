@@ -29,6 +29,8 @@ class HistoryPresenter(QObject):
         dock.suiteWanted.connect(self._ask_for_suite)
         dock.notified.connect(context.status.set_note)
         context.recorder.kept.connect(dock.refresh)
+        context.recorder.described.connect(dock.refresh)
+        dock.described.connect(context.recorder.described)
 
     def close(self) -> None:
         """Wait for what is being written."""

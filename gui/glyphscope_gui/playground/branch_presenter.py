@@ -112,6 +112,8 @@ class BranchPresenter(QObject):
         branches.refused.connect(self._bar.tell)
         branches.failed.connect(self._context.show_error)
         branches.notFound.connect(lambda error: self._context.status.set_note(str(error)))
+        branches.described.connect(self._context.recorder.described)
+        self._context.recorder.described.connect(branches.look_again)
         branches.keepWanted.connect(self._context.recorder.keep)
         self._card.tree.runChosen.connect(self._run_chosen)
         self._card.model.renamed.connect(lambda run, name: branches.describe(run, name=name))

@@ -27,12 +27,15 @@ FIRST_RUN = "search-mask.jsonl"
 class Recorder(QObject):
     """Reads and writes off the window's thread. `kept` after a run is in the history, `failed` a GlyphscopeError.
 
+    `described` carries the id of a run of which the history has other words of the user now.
+
     `notKept` carries the words of an error that `failed` told already: a history that cannot be written is no reason
     for a dialog after every run. `written` says of a file what is in it, before it is handed on; `told` anything else.
     `limit` is how many runs are kept.
     """
 
     kept = Signal(object)
+    described = Signal(str)
     failed = Signal(object)
     notKept = Signal(str)
     written = Signal(str, str)

@@ -44,7 +44,7 @@ class Branches(QObject):
     """`changed`: the tree, or which of its runs is shown. `wanted` carries the events of a run to be shown, `ready` the
     request of a branch to be run, `refused` why there is no such branch, in words; `failed` a GlyphscopeError of the
     history, `notFound` one that only leaves the tree without relatives; `keepWanted` the events of a run that
-    branches leave and the history may not have.
+    branches leave and the history may not have; `described` the id of a run that has other words of the user now.
     """
 
     changed = Signal()
@@ -54,6 +54,7 @@ class Branches(QObject):
     failed = Signal(object)
     notFound = Signal(object)
     keepWanted = Signal(object)
+    described = Signal(str)
 
     def __init__(self, history: History, parent: QObject | None = None) -> None:
         super().__init__(parent)
@@ -200,8 +201,13 @@ class Branches(QObject):
             self._history.describe(run, name=name, note=note)
 
         self._kept.add(run)
-        self._background.start(f"describe {run}", work, lambda _: None, self._fail)
+        self._background.start(f"describe {run}", work, lambda _: self.described.emit(run), self._fail)
         self.changed.emit()
+
+    def look_again(self, run: str) -> None:
+        """The user described a run elsewhere."""
+        if run in self.kin:
+            self._find(run)
 
     def close(self) -> None:
         self._background.close()

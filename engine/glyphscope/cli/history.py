@@ -1,0 +1,111 @@
+"""`glyphscope history`: the runs of the window, found by words, tags and score; described and saved as files."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.table import Table
+from rich.text import Text
+
+from glyphscope.cli.options import JsonOption
+from glyphscope.cli.output import console, print_json
+from glyphscope.sessions import History, HistoryRow, Record, atomic_write, places
+from glyphscope.sessions.bundle import SUFFIX, write_bundle
+from glyphscope.sessions.history_search import MOST_SCORE
+from glyphscope.sessions.records import encode_record, header_of
+from glyphscope.visible import visible
+
+Run = Annotated[str, typer.Argument(metavar="RUN", help="The id of a run, or how it begins.")]
+
+app = typer.Typer(help="The runs of the window.", rich_markup_mode=None, no_args_is_help=True)
+
+
+@app.command("list")
+def list_runs(
+    words: Annotated[
+        list[str] | None,
+        typer.Argument(
+            help="Only runs that match all of them: words, #tag, score:4, score>=3.", show_default=False
+        ),
+    ] = None,
+    limit: Annotated[int, typer.Option(min=1, help="The most runs to list.")] = 50,
+    as_json: JsonOption = False,
+) -> None:
+    """List runs: pinned ones first, then the newest. Exit code 1 when none matches."""
+    found = _history().rows(" ".join(words or ()), limit)
+    if as_json:
+        print_json({"runs": [row._asdict() for row in found]})
+    elif found:
+        table = Table(box=None, header_style="bold", pad_edge=False)
+        for title in ("run", "time", "name or prompt", "outcome", "model", "score", "tags"):
+            table.add_column(title, overflow="fold")
+        for row in found:
+            table.add_row(*(Text(visible(cell)) for cell in _cells(row)))
+        console().print(table)
+    else:
+        console().print("No run matches.")
+    raise typer.Exit(0 if found else 1)
+
+
+@app.command()
+def describe(
+    run: Run,
+    name: Annotated[
+        str | None, typer.Option(help="Its name; an empty text removes it.", show_default=False)
+    ] = None,
+    note: Annotated[
+        str | None, typer.Option(help="A note; an empty text removes it.", show_default=False)
+    ] = None,
+    tags: Annotated[
+        str | None,
+        typer.Option(
+            help="All its tags, separated by spaces; an empty text removes them.", show_default=False
+        ),
+    ] = None,
+    score: Annotated[
+        int | None,
+        typer.Option(min=0, max=MOST_SCORE, help="1 (bad) to 5 (good); 0 removes it.", show_default=False),
+    ] = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Give a run a name, a note, tags or a score; print what it has now."""
+    history = _history()
+    found = history.find(run)
+    history.describe(found.id, name=name, note=note, tags=None if tags is None else [tags], score=score)
+    row = history.find(found.id)
+    if as_json:
+        print_json(row._asdict())
+    else:
+        said = (row.name, f"score {row.score}" if row.score else "", _hashed(row), row.note)
+        console().print(Text(visible(" · ".join((row.id, *(each for each in said if each))))))
+
+
+@app.command()
+def save(
+    run: Run,
+    out: Annotated[
+        Path, typer.Option("--out", "-o", metavar="FILE", help="A bundle (.glyphrun) or a record (.jsonl).")
+    ],
+) -> None:
+    """Save a run as a file, for replay, branch, explain, export and others."""
+    history = _history()
+    events = history.events(history.find(run).id)
+    if out.suffix.lower() == SUFFIX:
+        write_bundle(out, Record(header_of(events[0]), events, torn=False))
+    else:
+        atomic_write(out, encode_record(events))
+
+
+def _history() -> History:
+    return History(places().history)
+
+
+def _cells(row: HistoryRow) -> tuple[str, ...]:
+    score = str(row.score) if row.score else ""
+    return (row.id, row.time[:16], row.name or row.title, row.outcome, row.model, score, _hashed(row))
+
+
+def _hashed(row: HistoryRow) -> str:
+    return " ".join(f"#{tag}" for tag in row.tags)

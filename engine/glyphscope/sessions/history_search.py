@@ -1,0 +1,53 @@
+"""The search of the history: words, tags and scores, as conditions of SQLite."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from typing import Any
+
+from glyphscope.events.encoding import whole_text
+
+MOST_TAGS, LONGEST_TAG = 20, 40
+MOST_SCORE = 5
+_MOST_WORDS, _LONGEST_WORD = 50, 500
+_SCORE = re.compile(r"score(:|=|>=|<=|>|<)([0-9])")
+_SEARCHED = ("title", "model", "tool", "outcome", "notation", "name", "note", "tags")
+_TEXT = "(" + " || ' ' || ".join(_SEARCHED) + ")"
+
+
+def tags_of(words: Iterable[str]) -> tuple[str, ...]:
+    """Tags as they are kept: in lower case, without `#`, white space and commas, each once."""
+    found = (part.lstrip("#").casefold() for word in words for part in re.split(r"[\s,]+", whole_text(word)))
+    return tuple(dict.fromkeys(tag[:LONGEST_TAG] for tag in found if tag))[:MOST_TAGS]
+
+
+def kept_tags(tags: Iterable[str]) -> str:
+    """In one column: ` bug slow `, so that a whole tag is found between spaces."""
+    found = tags_of(tags)
+    return f" {' '.join(found)} " if found else ""
+
+
+def conditions(search: str) -> tuple[str, list[Any]]:
+    """The condition and its values for a search: every word must match.
+
+    `#slow` is a whole tag, `score:4`, `score>=3` and the like compare the score (a run without one has 0); any other
+    word is part of what a row shows. Of a text that nobody typed the first words count: SQLite takes no search
+    without bounds.
+    """
+    where, values = "1", list[Any]()
+    for word in list(dict.fromkeys(whole_text(search).split()))[:_MOST_WORDS]:
+        score = _SCORE.fullmatch(word.lower())
+        if score is not None:
+            where += f" AND score {score[1].replace(':', '=')} ?"
+            values.append(int(score[2]))
+            if score[1].startswith("<"):
+                where += " AND score > 0"
+        elif word.startswith("#") and (tags := kept_tags([word])):
+            where += " AND instr(tags, ?)"
+            values.append(tags)
+        else:
+            escaped = word[:_LONGEST_WORD].replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_")
+            where += f" AND {_TEXT} LIKE ? ESCAPE '\\'"
+            values.append(f"%{escaped}%")
+    return where, values

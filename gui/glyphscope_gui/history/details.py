@@ -1,0 +1,108 @@
+"""The user's words on a run: name, tags, score and note."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from PySide6.QtCore import Signal
+from PySide6.QtWidgets import QGridLayout, QLabel, QLineEdit, QWidget
+
+from glyphscope.sessions import HistoryRow
+from glyphscope.sessions.history_search import MOST_SCORE, tags_of
+from glyphscope_gui.shared.language import tr
+from glyphscope_gui.shared.segmented import Segmented
+
+LONGEST_NAME, LONGEST_NOTE, LONGEST_TAGS = 120, 2000, 400
+"""Characters."""
+
+
+class RunDetails(QWidget):
+    """Hidden while no run is chosen. `described` carries the id of a run and a dict for `History.describe`, once the
+    user has finished a field.
+    """
+
+    described = Signal(str, object)
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.setObjectName("runDetails")
+        self._row: HistoryRow | None = None
+        self.name_edit = self._edit("runNameEdit", tr("Name of the run"), tr("No name"), LONGEST_NAME)
+        self.tags_edit = self._edit("runTagsEdit", tr("Tags of the run"), tr("No tags"), LONGEST_TAGS)
+        self.tags_edit.setToolTip(tr("Separated by spaces. Search for one with #tag"))
+        self.note_edit = self._edit("runNoteEdit", tr("Note on the run"), tr("No note"), LONGEST_NOTE)
+        scores = [("0", "–", tr("No score"))]
+        scores += [
+            (str(n), str(n), tr("{score} of {most}", score=n, most=MOST_SCORE))
+            for n in range(1, MOST_SCORE + 1)
+        ]
+        self.score = Segmented(tuple(scores), small=True, parent=self)
+        self.score.setObjectName("runScore")
+        self.score.setAccessibleName(tr("Score of the run, 1 (bad) to 5 (good)"))
+        grid = QGridLayout(self)
+        grid.setContentsMargins(0, 0, 0, 0)
+        grid.setHorizontalSpacing(8)
+        grid.setVerticalSpacing(4)
+        rows = (
+            (tr("Name"), self.name_edit), (tr("Tags"), self.tags_edit),
+            (tr("Score"), self.score), (tr("Note"), self.note_edit),
+        )  # fmt: skip
+        for place, (words, widget) in enumerate(rows):
+            label = QLabel(words, self)
+            label.setProperty("role", "muted")
+            grid.addWidget(label, place, 0)
+            grid.addWidget(widget, place, 1)
+        grid.setColumnStretch(1, 1)
+        for edit, read in (
+            (self.name_edit, lambda: {"name": self.name_edit.text().strip()}),
+            (self.tags_edit, lambda: {"tags": tags_of([self.tags_edit.text()])}),
+            (self.note_edit, lambda: {"note": self.note_edit.text().strip()}),
+        ):
+            edit.editingFinished.connect(lambda edit=edit, read=read: self._finish(edit, read))
+        self.score.chosen.connect(lambda value: self._say({"score": int(value)}))
+        self.hide()
+
+    def show_run(self, row: HistoryRow | None) -> None:
+        """That run. What is being written on another one is kept first, on the same one it is not replaced."""
+        if row is None or self._row is None or row.id != self._row.id:
+            self.finish()
+            for edit in (self.name_edit, self.tags_edit, self.note_edit):
+                edit.setModified(False)
+        self._row = row
+        self.setVisible(row is not None)
+        if row is None:
+            return
+        for edit, text in (
+            (self.name_edit, row.name),
+            (self.tags_edit, " ".join(row.tags)),
+            (self.note_edit, row.note),
+        ):
+            if edit.text() != text and not edit.isModified():
+                edit.setText(text)
+        self.score.set_value(str(row.score))
+
+    def finish(self) -> None:
+        """Keep what is being written."""
+        for edit in (self.name_edit, self.tags_edit, self.note_edit):
+            if edit.isModified():
+                edit.editingFinished.emit()
+
+    def _finish(self, edit: QLineEdit, read: Callable[[], dict[str, Any]]) -> None:
+        if edit.isModified():
+            edit.setModified(False)
+            self._say(read())
+
+    def _say(self, what: dict[str, Any]) -> None:
+        row = self._row
+        if row is not None and any(getattr(row, key) != value for key, value in what.items()):
+            self._row = row._replace(**what)
+            self.described.emit(row.id, what)
+
+    def _edit(self, name: str, words: str, empty: str, longest: int) -> QLineEdit:
+        edit = QLineEdit(self)
+        edit.setObjectName(name)
+        edit.setAccessibleName(words)
+        edit.setPlaceholderText(empty)
+        edit.setMaxLength(longest)
+        return edit

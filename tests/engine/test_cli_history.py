@@ -1,0 +1,51 @@
+"""`glyphscope history`: runs of the window are listed, described and saved."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from typer.testing import CliRunner
+
+from glyphscope.cli.history import app
+from glyphscope.events import ModelInfo, RunFinished, RunRequest, RunStarted
+from glyphscope.sessions import History, places, read_record
+from glyphscope.sessions.bundle import read_run
+
+
+@pytest.fixture
+def command():
+    history = History(places().history)
+    for run, prompt in (("abc", "AI news"), ("xyz", "Weather\x1b[31m")):
+        started = RunStarted(
+            run=run, request=RunRequest(prompt=prompt, registry={}), model=ModelInfo(name="smol"), versions={},
+            time="2026-01-01T00:00:00Z",
+        )  # fmt: skip
+        end = RunFinished(
+            run=run,
+            reason="complete",
+            valid=True,
+            tokens=1,
+            forced=0,
+            prompt_ms=0,
+            first_token_ms=0,
+            total_ms=0,
+        )
+        history.add([started, end])
+    return lambda *arguments: CliRunner().invoke(app, arguments)
+
+
+def test_runs_are_described_and_found_by_tags_and_score(command):
+    said = command("describe", "ab", "--tags", "slow #Bug", "--score", "2", "--name", "First", "--json")
+    assert json.loads(said.stdout)["tags"] == ["slow", "bug"]
+    (found,) = json.loads(command("list", "#bug", "score<3", "--json").stdout)["runs"]
+    assert (found["id"], found["score"], found["name"]) == ("abc", 2, "First")
+    assert command("list", "score>2").exit_code == 1
+    listed = command("list")
+    assert listed.exit_code == 0 and "#slow" in listed.stdout and "\x1b[31m" not in listed.stdout
+
+
+def test_a_run_is_saved_as_a_record_or_a_bundle(command, tmp_path):
+    for name, read in (("run.jsonl", read_record), ("run.glyphrun", read_run)):
+        assert command("save", "xyz", "-o", str(tmp_path / name)).exit_code == 0
+        assert read(tmp_path / name).events[0].run == "xyz"
