@@ -1,4 +1,4 @@
-"""What is written, on its way to the model: cut into tokens, held by the constraint, told with the model's figures."""
+"""Text, on its way to the model: cut into tokens, held by the constraint, told with the model's figures."""
 
 import numpy as np
 import pytest

@@ -150,7 +150,7 @@ def test_what_is_chosen_typed_or_deleted_is_not_what_the_branch_goes_on_with_or_
     assert len(state.started.request.written) == 4
     assert [depth for depth, *_ in rows(page)] == [0, 1, 2, 3, 4]
     assert rows(page)[2][1] == "7  “weather”"
-    assert rows(page)[3][1] == "3  nothing: the model goes on"
+    assert rows(page)[3][1] == "3  deleted: the model continues"
 
     tree = card.tree
     tree.setCurrentIndex(card.model.index_of(second))

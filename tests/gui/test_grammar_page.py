@@ -112,7 +112,7 @@ def test_tools_that_give_no_grammar_leave_the_page_without_a_word(grammar, qtbot
     qtbot.waitUntil(lambda: "Allow at least one tool" in grammar.view.summary.text())
     assert grammar.view.edit.text() == ""
     grammar.context.project.tools.set_enabled("search", True)
-    qtbot.waitUntil(lambda: "no mistakes" in grammar.view.summary.text())
+    qtbot.waitUntil(lambda: "no problems" in grammar.view.summary.text())
 
 
 @pytest.mark.slow
@@ -147,7 +147,7 @@ def test_three_planted_mistakes_are_not_mended_with_what_the_page_offers(grammar
         assert view.edit.text() != before, row
     found = checked(qtbot, grammar)
     assert found.ok, found.problems
-    assert "no mistakes" in view.summary.text()
+    assert "no problems" in view.summary.text()
     assert view.diagnostics.isHidden() or not any(p.severity == "error" for p in found.problems)
 
 

@@ -63,7 +63,7 @@ def test_an_answer_before_closing_does_something_else(dialogs, controller, tmp_p
 
 @pytest.mark.parametrize(("words", "on_disk", "here"), [
     ("Overwrite with mine", "mine", "mine"),
-    ("Reload theirs", "theirs", "theirs"),
+    ("Reload from disk", "theirs", "theirs"),
     ("Cancel", "theirs", "mine"),
 ])  # fmt: skip
 def test_an_answer_to_a_conflict_does_something_else(

@@ -241,7 +241,7 @@ def test_rules_change_by_being_shown(text):
         ("no-tool", True, "No tool was called"),
         ("unanswered", False, "nobody answered"),
         ("limit", False, "Ended by a limit: max_turns"),
-        ("refused", False, "held to"),
+        ("refused", False, "constraint not met"),
     ],
 )
 def test_an_ending_without_a_call_is_told_as_one_without_success(reason, valid, told):

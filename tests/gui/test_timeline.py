@@ -222,13 +222,13 @@ def test_notes_leave_out_what_was_told(qapp):
     )
     for told in (
         "says it only reads",
-        "nothing of it was checked",
+        "was not checked",
         "Arguments that run",
         "A model that fits on a phone",
         '"results": 2',
         "max_results is at most 100",
         "the fence around it was taken away",
-        "max_turns allows 3; it came to 3",
+        "max_turns allows 3; the run used 3",
     ):
         assert told in text
 
@@ -355,7 +355,7 @@ def test_a_row_shows_another_stage_than_its_own(open_page, qtbot):
     assert not view.banner.isVisible()
     qtbot.keyClick(table, Qt.Key.Key_Down)
     assert model.row(table.currentIndex().row()).title == "Difference"
-    assert "What changed" in view.notes.toPlainText()
+    assert "Changes" in view.notes.toPlainText()
     assert view.field_card.isHidden()
     qtbot.keyClick(table, Qt.Key.Key_Up)
     assert view.field_card.isVisible()

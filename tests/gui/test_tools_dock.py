@@ -92,7 +92,7 @@ def test_a_text_where_a_number_belongs_is_taken_or_lost(dock, document, qtbot):
     qtbot.keyClicks(maximum, "x")
     assert maximum.text() == "100x"
     assert maximum.property("refused")
-    assert dock.form.problem.isVisible() and "stays in force" in dock.form.problem.text()
+    assert dock.form.problem.isVisible() and "is in use" in dock.form.problem.text()
     assert parameter(document)["maximum"] == 100
     qtbot.keyClick(maximum, Qt.Key.Key_Backspace)
     assert not maximum.property("refused")

@@ -116,7 +116,7 @@ def print_problems(error: DocumentError[PlacedProblem], *, as_json: bool) -> Non
 def status_text(status: Status) -> Text:
     """A verdict with its mark and its colour."""
     mark, colour = STATUS_MARKS[status]
-    return Text(f"{mark} {status}", style=colour)
+    return Text(f"{mark} {'valid' if status == 'holds' else status}", style=colour)
 
 
 def short_pointer(path: str) -> str:

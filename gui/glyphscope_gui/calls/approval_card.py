@@ -145,7 +145,10 @@ class ApprovalCard(Card):
         self.identity.setVisible(bool(identity))
         words = [visible(claim, spaces=True) for claim in claim_words(needed.claims)]
         self.claims.setText(
-            tr("The tool {claims}. Its own words: nothing of it was checked.", claims=", ".join(words))
+            tr(
+                "The tool {claims}. This is the tool's own claim and was not checked.",
+                claims=", ".join(words),
+            )
             if words
             else ""
         )
@@ -197,11 +200,11 @@ class ApprovalCard(Card):
 
     def _make_buttons(self, body: QWidget) -> None:
         self.reason = QLineEdit(body)
-        self.reason.setPlaceholderText(tr("Why not? Told to the model"))
-        self.reason.setAccessibleName(tr("Why the call is denied: told to the model"))
+        self.reason.setPlaceholderText(tr("Reason, sent to the model"))
+        self.reason.setAccessibleName(tr("Reason for denying the call, which the model receives"))
         self.reason.setMaxLength(2000)
         self.deny_button = QPushButton(tr("&Deny"), body)
-        self.deny_button.setToolTip(tr("The call does not run, and the model is told"))
+        self.deny_button.setToolTip(tr("The call does not run, and the model is informed"))
         self.wider_button = QPushButton(tr("Allow for…"), body)
         self.wider_button.setToolTip(tr("Allow it, and further calls without asking again"))
         self.menu = QMenu(self.wider_button)
@@ -256,9 +259,9 @@ class ApprovalCard(Card):
         if self._unshown:
             count = len(self._unshown)
             words = (
-                tr("1 more argument runs as it came.")
+                tr("1 more argument, unchanged.")
                 if count == 1
-                else tr("%n more arguments run as they came.", "", count)
+                else tr("%n more arguments, unchanged.", "", count)
             )
             more = QLabel(words, box)
             more.setProperty("role", "hint")

@@ -92,7 +92,7 @@ class TextArgument(GrowingEdit):
         try:
             return json.loads(text, parse_constant=_refuse)
         except (ValueError, RecursionError) as error:
-            raise ValueError(tr("This is no JSON: {error}", error=error)) from None
+            raise ValueError(tr("Invalid JSON: {error}", error=error)) from None
 
     def take_back(self) -> None:
         self.setPlainText(self._shown)
@@ -157,4 +157,4 @@ def _is_escape(event: QEvent) -> bool:
 
 
 def _refuse(word: str) -> Any:
-    raise ValueError(tr("{word} is no value of JSON", word=word))
+    raise ValueError(tr("{word} is not a JSON value", word=word))

@@ -27,8 +27,8 @@ ENGINES: Engines = (
         "converter",
         tr("llama.cpp’s converter"),
         tr(
-            "What llama.cpp’s own converter makes of the tool’s JSON Schema. "
-            "It knows JSON only, so it is tried on JSON."
+            "The grammar that llama.cpp’s own converter makes from the tool’s JSON Schema. "
+            "It supports only JSON, so it is tested on JSON."
         ),
     ),
 )
@@ -64,7 +64,7 @@ _LOOKS = {
     "checked": (
         tr("checked after"),
         "open",
-        tr("The grammar cannot hold it; the validator decides it as the text grows."),
+        tr("The grammar cannot enforce it; the validator checks it while the text is generated."),
     ),
     "leaks": (tr("leaks"), "impossible", tr("A text that breaks it gets through.")),
     "unsupported": (tr("not checked"), "impossible", tr("Neither the grammar nor the validator keeps it.")),

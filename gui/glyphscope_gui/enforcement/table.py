@@ -36,7 +36,7 @@ class EnforcementTable(PlainTable):
         super().__init__(self._model, stretch=CONSTRAINT, parent=parent)
         self._model.setParent(self)
         self.setObjectName("enforcementTable")
-        self.setAccessibleName(tr("What each engine enforces of each constraint"))
+        self.setAccessibleName(tr("Enforcement of each constraint by each engine"))
         self.horizontalHeader().setSectionResizeMode(QHeaderView.ResizeMode.Fixed)
         for column in range(1, 1 + len(ENGINES)):
             self.setItemDelegateForColumn(column, PillDelegate(self))

@@ -39,7 +39,7 @@ class GrammarDiagnostics(PlainTable):
         super().__init__(self._model, stretch=MESSAGE, parent=parent)
         self._model.setParent(self)
         self.setObjectName("grammarDiagnostics")
-        self.setAccessibleName(tr("Mistakes in the grammar"))
+        self.setAccessibleName(tr("Problems in the grammar"))
         self.setAccessibleDescription(tr("Enter goes to the place, Ctrl+period makes the correction."))
         self.setWordWrap(True)
         self.setMouseTracking(True)

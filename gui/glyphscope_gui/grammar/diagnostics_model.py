@@ -16,7 +16,7 @@ _Index = QModelIndex | QPersistentModelIndex
 _NONE = QModelIndex()
 PLACE, MESSAGE, FIX = range(3)
 SEVERITIES = {
-    "error": ("✕", "impossible", tr("Mistake: llama.cpp refuses this grammar, or crashes on it.")),
+    "error": ("✕", "impossible", tr("Error: llama.cpp refuses this grammar or crashes on it.")),
     "warning": ("▲", "forced", tr("Warning: llama.cpp takes it, but it is hardly what is meant.")),
     "hint": ("●", "open", tr("Hint: it works, and works better otherwise.")),
 }

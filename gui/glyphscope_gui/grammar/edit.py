@@ -74,7 +74,7 @@ class GrammarEdit(CodeEdit):
         self.setAccessibleDescription(
             tr(
                 "Ctrl+Space completes a rule's name, F12 goes to its definition, F2 renames it, "
-                "Ctrl+period corrects the mistake at the cursor, F8 goes to the next mistake."
+                "Ctrl+period applies the fix at the cursor, F8 goes to the next problem."
             )
             + f" {TAB_WORDS}"
         )
@@ -329,9 +329,9 @@ class GrammarEdit(CodeEdit):
         )
         self.definition_action = self._action(tr("Go to the definition"), "F12", self.definition)
         self.rename_action = self._action(tr("Rename the rule…"), "F2", self.start_renaming)
-        self.fix_action = self._action(tr("Correct the mistake here"), "Ctrl+.", self._fix_here)
-        self.next_action = self._action(tr("Next mistake"), "F8", lambda: self.next_problem(1))
-        self.previous_action = self._action(tr("Mistake before"), "Shift+F8", lambda: self.next_problem(-1))
+        self.fix_action = self._action(tr("Apply fix"), "Ctrl+.", self._fix_here)
+        self.next_action = self._action(tr("Next problem"), "F8", lambda: self.next_problem(1))
+        self.previous_action = self._action(tr("Previous problem"), "Shift+F8", lambda: self.next_problem(-1))
 
     def _action(self, words: str, keys: str, do: object) -> QAction:
         action = QAction(words, self)

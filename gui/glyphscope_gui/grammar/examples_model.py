@@ -191,7 +191,7 @@ def result_pill(example: GrammarExample, verdict: ExampleVerdict | None) -> tupl
 def result_words(example: GrammarExample, verdict: ExampleVerdict | None) -> str:
     """The result in a sentence."""
     if verdict is None:
-        return tr("Not judged: the grammar has mistakes")
+        return tr("Not checked: the grammar has errors")
     result = _said(verdict)
     if verdict.accepted == example.matches:
         return tr("As it should be: {result}", result=result)
@@ -204,11 +204,11 @@ def _said(verdict: ExampleVerdict) -> str:
     expected = ", ".join(verdict.expected)
     if verdict.failed_at is None:
         return tr(
-            "every character fits, but the text is not complete. What may come next: {expected}.",
+            "every character fits, but the text is not complete. Expected next: {expected}.",
             expected=expected,
         )
     return tr(
-        "no text of the grammar goes on like this at character {char}. What could come there: {expected}.",
+        "no text of the grammar continues like this at character {char}. Expected there: {expected}.",
         char=verdict.failed_at,
         expected=expected or tr("nothing"),
     )

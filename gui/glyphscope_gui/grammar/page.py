@@ -55,7 +55,7 @@ class GrammarPage(QWidget):
         self.diagnostics = GrammarDiagnostics(self)
         self.summary = ElidedLabel(self, Qt.TextElideMode.ElideRight)
         self.summary.setObjectName("grammarSummary")
-        self.summary.setAccessibleName(tr("What the check found"))
+        self.summary.setAccessibleName(tr("Problems found by the check"))
         self.summary.setProperty("role", "hint")
         self.railroad = RailroadView(self)
         self.origin = ElidedLink(self)
@@ -65,7 +65,7 @@ class GrammarPage(QWidget):
         self.examples = GrammarExamples(examples, self)
         self.step = GrammarStep(self)
         self.samples = GrammarTexts("grammarSamples", tr("Random texts of the grammar"), self)
-        self.differences = GrammarTexts("grammarDifferences", tr("What the edit changed"), self)
+        self.differences = GrammarTexts("grammarDifferences", tr("Changes by the edit"), self)
         self.costs = RuleCosts(self)
         self.help = GrammarHelp(self)
         self._wide: bool | None = None
@@ -120,7 +120,7 @@ class GrammarPage(QWidget):
         self.zoom_in_link.setAccessibleName(tr("Larger"))
         self.add_example_link = link(tr("Add"), tr("A new text that must match, or must not"), self)
         self.add_run_link = link(
-            tr("Add the last run"), tr("What the last run wrote becomes an example"), self
+            tr("Add the last run"), tr("Add the text of the last run as an example"), self
         )
         self.again_link = link(tr("Again"), tr("Other random texts"), self)
         self.zoom_out_link.clicked.connect(self.railroad.zoom_out)
@@ -167,7 +167,7 @@ class GrammarPage(QWidget):
                 ("step", tr("Step"), tr("Step through a text")),
                 ("differences", tr("Differences"), tr("The shortest texts that an edit changed")),
                 ("samples", tr("Samples"), tr("Random texts of the grammar")),
-                ("costs", tr("Cost"), tr("What the mask cost under each rule of the last run")),
+                ("costs", tr("Cost"), tr("Mask cost by rule, in the last run")),
             ),
             small=True,
             parent=self,

@@ -176,9 +176,9 @@ class GrammarPresenter(Page):
         page.use_link.setVisible(not generated)
         page.use_link.setChecked(work.use)
         page.use_link.setText(tr("✓ Used for runs") if work.use else tr("Use for runs"))
-        tip = tr("Runs are held to this text, not to the tools’ grammar. A click ends that.")
+        tip = tr("Runs use this grammar instead of the generated one. Click to turn off.")
         page.use_link.setToolTip(
-            tip if work.use else tr("Hold the runs to this text instead of the tools’ grammar")
+            tip if work.use else tr("Use this grammar for runs instead of the generated one")
         )
         page.add_run_link.setEnabled(bool(self.context.runs.state.text))
         options = self._project.options
@@ -208,7 +208,7 @@ class GrammarPresenter(Page):
         do()
         if before.text and before.text != self._document.work.text:
             self.view.notice.tell(
-                tr("Your own text was replaced."), tr("Take it back"), lambda: self._take_back(before)
+                tr("Your grammar was replaced."), tr("Undo"), lambda: self._take_back(before)
             )
 
     def _take_back(self, before: GrammarWork) -> None:
@@ -218,7 +218,7 @@ class GrammarPresenter(Page):
         """Of the text as it was checked only: an older fix would hit the wrong place."""
         if self._document.is_generated:
             self.view.notice.tell(
-                tr("This grammar follows the tools. To correct it by hand, edit a copy."),
+                tr("Generated from the tools. Edit a copy to change it."),
                 tr("Edit as text"),
                 self._edit_as_text,
             )
@@ -287,7 +287,7 @@ class GrammarPresenter(Page):
         if not count:
             words = ""
         elif judged is None:
-            words = tr("correct the mistakes first")
+            words = tr("fix the errors first")
         else:
             words = judged.trouble or tr(
                 "{right} of {count} as they should be", right=self.examples.right(), count=count
@@ -410,7 +410,7 @@ def summary_words(found: Checked) -> str:
     errors, warnings, hints = (found.counts.get(kind, 0) for kind in ("error", "warning", "hint"))
     words = [
         tr("%n rule(s)", "", len(found.rules)),
-        tr("%n mistake(s)", "", errors) if errors else tr("no mistakes"),
+        tr("%n mistake(s)", "", errors) if errors else tr("no problems"),
         tr("%n warning(s)", "", warnings) if warnings else "",
         tr("%n hint(s)", "", hints) if hints else "",
     ]

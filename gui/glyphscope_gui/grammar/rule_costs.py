@@ -1,4 +1,4 @@
-"""What the mask cost under each rule of the last run: measured, not estimated."""
+"""Mask cost by rule, in the last run: measured, not estimated."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ class RuleCosts(QWidget):
         self._model = _Costs(self)
         self.table = PlainTable(self._model, stretch=RULE, parent=self)
         self.table.setObjectName("ruleCosts")
-        self.table.setAccessibleName(tr("What the mask cost under each rule"))
+        self.table.setAccessibleName(tr("Mask cost by rule"))
         self.table.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         self.table.setTextElideMode(Qt.TextElideMode.ElideMiddle)
         for column, widest in ((SUM, "00 000.00"), (MEAN, "000.00")):

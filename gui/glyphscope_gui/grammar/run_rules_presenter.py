@@ -68,21 +68,19 @@ class RunRulesPresenter(QObject):
         if not self._view.edit.go_to_rule(name):
             self._view.notice.tell(
                 tr(
-                    "The run was held to the tools’ grammar, whose rule {name} is not in this text.",
+                    "The run used the grammar generated from the tools; its rule {name} is not in this text.",
                     name=name,
                 )
                 if custom is None
                 else tr(
-                    "The run was held to a text of your own, whose rule {name} is not in this text.",
+                    "The run used a custom grammar; its rule {name} is not in this text.",
                     name=name,
                 )
             )
         elif (custom is not None and custom != found.text) or (
             custom is None and not self._document.is_generated
         ):
-            self._view.notice.tell(
-                tr("The run was held to another text than this one, with a rule of that name.")
-            )
+            self._view.notice.tell(tr("The run used another grammar, with a rule of that name."))
 
     # -- the model's vocabulary ----------------------------------------------------------------------------------
 

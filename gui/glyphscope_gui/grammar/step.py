@@ -54,7 +54,7 @@ class GrammarStep(QWidget):
         self.slider.setAccessibleName(tr("Character of the text"))
         self.slider.setToolTip(tr("Step through the text: the arrow keys go one character on and back"))
         self.rules = self._answer(tr("Active rules"))
-        self.next = self._answer(tr("What may come next"))
+        self.next = self._answer(tr("Allowed next"))
         self.tokens = self._answer(tr("How many tokens of the model may come next"))
         self._lay_out()
         self.edit.textChanged.connect(self._changed)
@@ -144,7 +144,7 @@ class GrammarStep(QWidget):
             return joined
         color = theme().color("impossible").name()
         fails = escape(tr("✕ fails at {character}.", character=view.failed_at))
-        could = tr("What could come there: {pieces}", pieces=joined)
+        could = tr("Expected there: {pieces}", pieces=joined)
         return f'<span style="color:{color}">{fails}</span> {could}'
 
     def _answer(self, name: str) -> QLabel:
@@ -178,7 +178,7 @@ class GrammarStep(QWidget):
                     tr("The rules being read at the cursor, outermost first. A click goes to one."),
                     self.rules,
                 ),
-                (tr("May come next"), tr("What the grammar allows at the cursor."), self.next),
+                (tr("May come next"), tr("Text that the grammar allows at the cursor."), self.next),
                 (
                     tr("Tokens allowed"),
                     tr(

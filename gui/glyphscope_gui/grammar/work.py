@@ -197,7 +197,7 @@ def compare(before: str, grammar: Grammar, cancel: Callable[[], bool]) -> Compar
     """What an edit changed. Raises GrammarError where the version before has mistakes itself."""
     base = check_gbnf(before, cancel=cancel).grammar
     if base is None:
-        raise GrammarError(tr("The version before has mistakes, so there is nothing to compare with."))
+        raise GrammarError(tr("The previous version has errors, so there is nothing to compare with."))
     found = shortest_differences(base, grammar, bound=COMPARE_BOUND, cancelled=cancel)
     bound = f"{found.bound[:1].upper()}{found.bound[1:]}."
     if found.same and found.exhausted:

@@ -33,7 +33,7 @@ SAMPLES = 8
 MOST_CHARACTERS = 300_000
 """Of a grammar that is compared, sampled and tried on the tools' constraints after each edit."""
 _TOO_LARGE = tr("Not worked out for a grammar as large as this one.")
-_MISTAKES = tr("Shown once the mistakes are corrected.")
+_MISTAKES = tr("Shown when the errors are fixed.")
 PROOF_DELAY_MS = 600
 """After the last edit of the tools: proofs start processes, and nobody waits for them."""
 PROOF_SHOWN_MS = 150

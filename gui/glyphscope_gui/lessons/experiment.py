@@ -105,7 +105,7 @@ class LessonExperiment(QFrame):
         self.play_button = QPushButton(tr("Play the recording"), self)
         self.play_button.setObjectName("lessonRecordingButton")
         self.play_button.setToolTip(
-            tr("What the model that the lesson was made with wrote, without your changes")
+            tr("The recording, made with the lesson's model and without your changes")
         )
         self.notice = LessonLabel("", "muted", self)
         self.run = LessonRun("", part.show, self)

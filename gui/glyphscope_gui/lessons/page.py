@@ -54,7 +54,7 @@ class LessonPage(QWidget):
         self.after_button.setToolTip(tr("The next step (Page Down)"))
         self.place = QLabel(self)
         self.place.setProperty("role", "muted")
-        self.again_button = link(tr("Begin anew"), tr("Forget how far you have come in this lesson"))
+        self.again_button = link(tr("Restart"), tr("Reset the progress of this lesson"))
         self.lecture_button = QPushButton(tr("Lecture"), self)
         self.lecture_button.setObjectName("lectureButton")
         self.lecture_button.setToolTip(tr("Large letters, one step a key, nothing else on the screen (F11)"))
@@ -83,7 +83,7 @@ class LessonPage(QWidget):
         more = len(problems) - _MOST_PROBLEMS
         lines = [" ".join(filter(None, (error.where, error.message, error.hint))), *problems[:_MOST_PROBLEMS]]
         if more > 0:
-            lines.append(tr("… and {more} more: glyphscope lesson check tells all of them.", more=more))
+            lines.append(tr("… and {more} more: glyphscope lesson check lists all of them.", more=more))
         self.empty.setText("\n".join(visible(line, spaces=True) for line in lines))
         self.show_place(0, 0)
 

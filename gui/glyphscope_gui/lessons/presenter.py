@@ -122,7 +122,7 @@ class LessonsPresenter(Page):
             return ""
         following = self.slides[self.at + 1].step
         if following == self.slides[self.at].step:
-            return tr("this step goes on")
+            return tr("this step continues")
         return self.opened.lesson.steps[following].title
 
     def _arrange(self, step: int) -> None:

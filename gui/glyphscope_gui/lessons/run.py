@@ -280,9 +280,7 @@ class LessonRun(QFrame):
             self.stream.select_token(None)
             self.alternatives_model.show((), (), -1)
             self.token_title.setText(tr("No token yet"))
-            self.token_note.set_words(
-                tr("Play it, or go on token by token: what could have come stands here.")
-            )
+            self.token_note.set_words(tr("Play it, or step token by token: the alternatives appear here."))
             self.alternatives.hide()
             return
         token = stage.tokens[index]

@@ -190,7 +190,7 @@ class BranchPresenter(QObject):
             return name
         raise ModelError(
             tr(
-                "A branch goes on with the model of its run, {model}, which is not here.",
+                "A branch needs the model of its run, {model}, which is not available.",
                 model=started.model.name,
             ),
             hint=tr("Open that model (Ctrl+M), and try again."),
@@ -308,7 +308,7 @@ class BranchPresenter(QObject):
         if applied.kind == "continuation":
             return
         started = self._runs.state.started
-        self._why_not = "" if started is not None else tr("The run has no tokens to go on from.")
+        self._why_not = "" if started is not None else tr("The run has no tokens to continue from.")
         self._forget()
         self._show_special()
         if started is not None:
@@ -356,7 +356,7 @@ class BranchPresenter(QObject):
         def failed(error: BaseException) -> None:
             if not isinstance(error, GlyphscopeError):
                 raise error  # a mistake of ours is reported as any
-            self._panel.show_cost((CostLine(tr("What it cost cannot be told: {error}", error=error)),))
+            self._panel.show_cost((CostLine(tr("The cost is unknown: {error}", error=error)),))
 
         self._background.start("cost", lambda: relaxation_cost(before, events), told, failed)
 

@@ -100,7 +100,7 @@ class EvidenceDock(QScrollArea):
         self.size_note = words_label("")
         self.step_chart = StepChart(self)
         self.measure = Segmented(_MEASURES, small=True, parent=self)
-        self.measure.setAccessibleName(tr("What the step chart shows"))
+        self.measure.setAccessibleName(tr("Values of the step chart"))
         self.savings_chart = SavingsChart(self)
         self.measure.chosen.connect(self.step_chart.set_measure)
         self.step_chart.tokenChosen.connect(self.tokenChosen)
@@ -261,9 +261,7 @@ class EvidenceDock(QScrollArea):
                 Heading(tr("Saved by stopping early")),
                 _legend(((tr("not stopped"), "chart-other"), (tr("stopped early"), "chart-main"))),
                 self.savings_chart,
-                words_label(
-                    tr("Tokens decoded without and with stopping, measured by letting each run go on.")
-                ),
+                words_label(tr("Tokens decoded without and with stopping, measured by continuing each run.")),
             ),
         )
         for section in sections:
@@ -318,7 +316,7 @@ def _constraint_words(token: Token, started: RunStarted, *, masked: bool) -> str
     if not step.alternatives:
         return _untold(started)
     if started.request.constraint == "endpoint":
-        return tr("The endpoint held the constraint; it does not tell what that left.")
+        return tr("The endpoint enforced the constraint and reports no mask statistics.")
     if not masked:
         return (
             tr("No constraint was on: any of {allowed} tokens could come.", allowed=count(step.allowed))
@@ -335,7 +333,7 @@ def _constraint_words(token: Token, started: RunStarted, *, masked: bool) -> str
 
 def _untold(started: RunStarted) -> str:
     if started.request.evidence == "all":
-        return tr("This model tells no probabilities.")
+        return tr("This model reports no probabilities.")
     return tr(
         "The model's own figures were not asked for (evidence: {evidence}).",
         evidence=started.request.evidence,

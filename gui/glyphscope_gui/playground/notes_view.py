@@ -25,7 +25,7 @@ class NotesView(QTextEdit):
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.setObjectName("notesView")
-        self.setAccessibleName(tr("What was told in this row of the timeline"))
+        self.setAccessibleName(tr("Details of this row of the timeline"))
         self.setReadOnly(True)
         self.setTextInteractionFlags(
             Qt.TextInteractionFlag.TextSelectableByMouse | Qt.TextInteractionFlag.TextSelectableByKeyboard

@@ -39,7 +39,7 @@ class QuestionCard(Card):
         self.edit.setMaxLength(LONGEST)
         self.answer_button = QPushButton(tr("Answer"), body)
         self.answer_button.setProperty("role", "primary")
-        self.answer_button.setToolTip(tr("The run goes on with your answer (Enter)"))
+        self.answer_button.setToolTip(tr("Continue the run with your answer (Enter)"))
         self.skip_button = QPushButton(tr("Skip"), body)
         self.skip_button.setToolTip(tr("The run ends without an answer"))
         line = QHBoxLayout()

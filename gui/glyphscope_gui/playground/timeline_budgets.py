@@ -14,7 +14,7 @@ _TITLES = {
     "max_tool_output_bytes": tr("Result"),
     "max_tool_calls_per_turn": tr("Calls in a turn"),
     "max_identical_calls": tr("The same call"),
-    "max_invalid_turns": tr("Turns for nothing"),
+    "max_invalid_turns": tr("No-progress turns"),
     "fix_empty_final": tr("Empty answers"),
 }
 """Of limits that are shown only when they fired."""

@@ -22,7 +22,7 @@ SPENT_ROLE = Qt.ItemDataRole.UserRole + 1
 """The Spent of a cell with a figure."""
 COLUMNS = (
     (tr("Stage"), tr("Stages and turns in order; below each, what was decided or came back there")),
-    (tr("What it came to"), tr("The result, or where it stands")),
+    (tr("Result"), tr("The result, or the current state")),
     (tr("Cached"), tr("Tokens of the prompt that were in the model's cache already, of all")),
     (tr("Tokens"), tr("Tokens that were written; the line is their share of the most a stage may write")),
     (tr("Bytes"), tr("Bytes that were written or came back; the line is their share of the limit")),
@@ -30,7 +30,7 @@ COLUMNS = (
 )
 STAGE, WORDS, PROMPT, TOKENS, BYTES, TIME = range(6)
 _MARKS = {
-    "running": tr("goes on"),
+    "running": tr("running"),
     "holds": tr("well"),
     "impossible": tr("not well"),
     "waits": tr("waits for you"),

@@ -97,9 +97,7 @@ def _notes(event: AnyEvent) -> Iterator[Block]:
                 yield Block("heading", tr("Arguments that run"))
                 yield Block("text", json_text(event.arguments))
         case ToolStarted():
-            yield Block(
-                "heading", tr("{tool}, carried out by {source}", tool=event.tool, source=event.source)
-            )
+            yield Block("heading", tr("{tool}, executed by {source}", tool=event.tool, source=event.source))
             yield Block("text", json_text(event.arguments))
         case ToolProgressed():
             yield Block("words", progress_words(event))
@@ -108,7 +106,7 @@ def _notes(event: AnyEvent) -> Iterator[Block]:
         case RepairTried():
             yield from _repair(event)
         case Extracted():
-            yield Block("heading", tr("What was changed to get at the call"))
+            yield Block("heading", tr("Changes made to extract the call"))
             for change in event.changes:
                 yield Block(
                     "words", tr("• at character {char}: {change}", char=change.char, change=change.what)
@@ -126,7 +124,7 @@ def _told(event: AnyEvent) -> Iterator[Block]:
             yield Block(
                 "words",
                 tr(
-                    "{limit} allows {allowed:,g}; it came to {used:,g}.",
+                    "{limit} allows {allowed:,g}; the run used {used:,g}.",
                     limit=event.limit,
                     allowed=event.allowed,
                     used=event.used,
@@ -179,20 +177,23 @@ def _claims(claims: dict[str, Any]) -> Iterator[Block]:
     if words:
         yield Block(
             "words",
-            tr("The tool {claims}. Its own words: nothing of it was checked.", claims=", ".join(words)),
+            tr(
+                "The tool {claims}. This is the tool's own claim and was not checked.",
+                claims=", ".join(words),
+            ),
         )
 
 
 def _result(event: ToolResult) -> Iterator[Block]:
     if not event.ok:
         kinds = {
-            "tool": tr("The tool's own error; the model is told, and may do better."),
+            "tool": tr("The tool's own error; the model receives it and may try again."),
             "protocol": tr("The server's error, not the tool's."),
             "timeout": tr("It took too long."),
             "cancelled": tr("It was stopped."),
             "denied": tr("It was not allowed to run."),
             "guard": tr("A guardrail kept it from running, or from coming back."),
-            "unknown": tr("Nobody carries out this tool."),
+            "unknown": tr("No executor for this tool."),
         }
         yield Block("heading", tr("No result: {code}", code=event.code) if event.code else tr("No result"))
         yield Block("problem", event.message or kinds.get(event.fault, tr("It failed.")))
@@ -208,7 +209,7 @@ def _result(event: ToolResult) -> Iterator[Block]:
         yield Block("heading", tr("Structured"))
         yield Block("text", json_text(event.structured))
     if event.told and [piece.text for piece in event.content] != [event.told]:
-        yield Block("heading", tr("What the model is told"))
+        yield Block("heading", tr("Message to the model"))
         yield Block("text", cut(event.told))
 
 
@@ -236,9 +237,9 @@ def _repair(event: RepairTried) -> Iterator[Block]:
         ),
     )
     yield Block("problem" if event.now_code else "words", repair_words(event))
-    yield Block("heading", tr("What the model was told"))
+    yield Block("heading", tr("Message to the model"))
     yield Block("text", cut(event.message))
-    yield Block("heading", tr("What changed"))
+    yield Block("heading", tr("Changes"))
     yield _difference(event.before, event.after)
 
 

@@ -125,11 +125,11 @@ def _tool_words(stage: StageState) -> str:
     if stage.finished is None:
         return ""
     if stage.finished.valid:
-        return tr("carried out")
+        return tr("executed")
     reasons = {
         "denied": tr("not allowed"),
         "guard": tr("kept back by a limit"),
-        "unknown": tr("nobody carries it out"),
+        "unknown": tr("no executor"),
         "cancelled": tr("stopped"),
     }
     reason = stage.finished.reason
@@ -187,7 +187,7 @@ def duration_words(ms: float) -> str:
 
 
 def allowed_words(event: ToolStarted) -> str:
-    return tr("{tool} is carried out by {source}", tool=event.tool, source=event.source)
+    return tr("{tool} is executed by {source}", tool=event.tool, source=event.source)
 
 
 def progress_words(event: ToolProgressed) -> str:

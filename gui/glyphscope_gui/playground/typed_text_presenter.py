@@ -47,7 +47,7 @@ class TypedTextPresenter(QObject):
         if pieces.spelled:
             names = ", ".join(pieces.spelled)
             lines.append(
-                tr("{names}: as typed text it is no special token. An alternative can be one.", names=names)
+                tr("{names}: typed text is never a special token. An alternative can be one.", names=names)
             )
         elif pieces.count is None:
             lines.append(tr("The model cuts it into tokens when it runs."))
@@ -57,7 +57,7 @@ class TypedTextPresenter(QObject):
         if half:
             lines.append(
                 tr(
-                    "What is kept ends within a character, {bytes}: a typed text leaves that broken.",
+                    "The kept text ends inside a character, {bytes}: typed text leaves it incomplete.",
                     bytes=half,
                 )
             )

@@ -16,18 +16,19 @@ from glyphscope_gui.theme import theme
 
 FIELD, TAKEN, STRUCK = range(3)
 _COLUMNS = (
-    (tr("field"), tr("A field of the call; (around) is what is written around them")),
+    (tr("field"), tr("A field of the call; (around) is the text around them")),
     (
-        tr("taken"),
+        tr("masked mass"),
         tr(
-            "How many of the field's tokens the constraint took from the model: its own (raw) probability of what was "
-            "struck, summed over them"
+            "Expected number of tokens of the field that the constraint changed: the raw probability of the masked "
+            "tokens, summed over the field"
         ),
     ),
     (
-        tr("want → got"),
+        tr("preferred → sampled"),
         tr(
-            "The model's first choice where it was struck at the highest price, and what came; empty where it never was"
+            "The model's preferred token at the step with the greatest masked mass, and the sampled one; empty if "
+            "nothing was masked"
         ),
     ),
 )

@@ -28,7 +28,7 @@ class WantedTable(PlainTable):
     def __init__(self, model: WantedModel, parent: QWidget | None = None) -> None:
         super().__init__(model, stretch=STRUCK, parent=parent)
         self.setObjectName("wantedTable")
-        self.setAccessibleName(tr("What the model wanted and what it got, by field"))
+        self.setAccessibleName(tr("Preferred and sampled tokens, by field"))
         self.setAccessibleDescription(tr("Up and down choose a field; Enter goes to its token."))
         self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         self.setVerticalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
@@ -93,7 +93,7 @@ class WantedView(QWidget):
             self.boundaries,
         ):
             part.hide()
-        self.words.setText(tr("Told when the run has ended."))
+        self.words.setText(tr("Shown when the run has ended."))
 
     def show_wanted(self, wanted: Wanted, registry: ToolRegistry | None) -> None:
         """`registry` is what held the run."""

@@ -1,4 +1,4 @@
-"""What changed in the prompt since the last run, and where the cache ended: in words, and in the text."""
+"""Changes in the prompt since the last run, and where the cache ended: in words, and in the text."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class PromptChanges(QWidget):
         self.advice = words_label(parent=self)
         self.view = QPlainTextEdit(self)
         self.view.setObjectName("promptChangesView")
-        self.view.setAccessibleName(tr("What changed in the prompt"))
+        self.view.setAccessibleName(tr("Changes in the prompt"))
         self.view.setReadOnly(True)
         self.view.setTabChangesFocus(True)
         self.view.setFrameShape(QPlainTextEdit.Shape.NoFrame)
@@ -78,7 +78,7 @@ class PromptChanges(QWidget):
         if told is None or changes is None:
             if told is not None and told.origin == "record":
                 return tr("A recorded run: there is no run before it to compare with.")
-            return tr("After the next run, what is another than in this one stands here.")
+            return tr("Differences from this run appear here after the next run.")
         if changes.is_same:
             return tr("The prompt is the same as in the run before.")
         added, removed, unchanged = (changes.tokens(kind) for kind in ("added", "removed", "same"))

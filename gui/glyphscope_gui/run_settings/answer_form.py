@@ -39,7 +39,7 @@ CHOICE_TIP = tr(
     "Whether the answer calls a tool, may be text instead, or calls one tool by name. Strategy Direct only."
 )
 CALLS_TIP = tr(
-    "How many calls one answer may have. Strategy Direct only; the tool loop has a setting of its own."
+    "Maximum number of calls in one answer. For the strategy Direct; the tool loop has a separate setting."
 )
 BEGIN_TIP = tr(
     "Where the constraint begins. Later leaves the model more freedom; without a constraint it has no effect."

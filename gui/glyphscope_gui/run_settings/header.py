@@ -180,7 +180,7 @@ class Header(QFrame):
         for value, words, example in SHAPES:
             self.shape.addItem(words, value)
             self.shape.setItemData(self.shape.count() - 1, example, Qt.ItemDataRole.ToolTipRole)
-        self.shape.setToolTip(tr("What a call looks like: its keys for the tool's name and its arguments"))
+        self.shape.setToolTip(tr("Shape of a call: the keys for the tool's name and its arguments"))
         self.shape.activated.connect(
             lambda place: self.optionsChosen.emit({"shape": self.shape.itemData(place)})
         )

@@ -31,7 +31,7 @@ _NUMBERS = (
         1,
         _MOST,
         "",
-        tr("What the model may write in all turns together"),
+        tr("Maximum number of tokens that the model may write in all turns"),
     ),
     ("max_seconds", tr("Time"), 1, 86_400, tr(" s"), tr("Seconds before the run ends")),
     ("max_tool_seconds", tr("Time of a call"), 1, 86_400, tr(" s"), tr("Seconds before a tool is given up")),
@@ -41,7 +41,7 @@ _NUMBERS = (
         1,
         _MOST,
         tr(" bytes"),
-        tr("Larger arguments are not carried out; the model is told"),
+        tr("Calls with larger arguments are not executed; the model is informed"),
     ),
     (
         "max_tool_output_bytes",
@@ -49,7 +49,7 @@ _NUMBERS = (
         1,
         _MOST,
         tr(" bytes"),
-        tr("Of a larger result the model is told only its size"),
+        tr("For a larger result, the model receives only its size"),
     ),
     (
         "max_identical_calls",
@@ -61,21 +61,21 @@ _NUMBERS = (
     ),
     (
         "max_invalid_turns",
-        tr("Turns for nothing"),
+        tr("No-progress turns"),
         1,
         1000,
         "",
-        tr("Turns in a row that lead nowhere before it gives up"),
+        tr("Consecutive turns without progress before the run stops"),
     ),
 )
 _USES = (
-    ("relaxed", tr("If it wants"), tr("The model may call tools, or answer at once")),
-    ("enforced", tr("At least once"), tr("An answer without a call that went well is refused")),
+    ("relaxed", tr("Auto"), tr("The model may call tools, or answer at once")),
+    ("enforced", tr("Required"), tr("An answer without a call that went well is refused")),
     ("disabled", tr("Never"), tr("No tools are shown, and none can run")),
 )
 _POLICIES = (
     ("fatal", tr("Must not fail"), tr("The last call of every tool must have gone well")),
-    ("tolerated", tr("May fail"), tr("The run goes on after a call that failed")),
+    ("tolerated", tr("May fail"), tr("The run continues after a failed call")),
 )
 
 
@@ -144,7 +144,7 @@ class LoopForm(QWidget):
             "failure_policy",
             tr("A call"),
             ChoiceSetting(_POLICIES),
-            tr("What a call that failed does to the run"),
+            tr("Effect of a failed call on the run"),
         )
         for name, title, least, most, suffix, tip in _NUMBERS:
             self._add(name, title, NumberSetting(least, most, suffix), tip)
@@ -181,7 +181,7 @@ class LoopForm(QWidget):
         self.grid.add(
             tr("Transforms"),
             self.transforms_button,
-            tr("Changes for models that write calls their own way; each is told when it acts"),
+            tr("Workarounds for models with unusual calls; each use is reported"),
             wide=True,
         )
 

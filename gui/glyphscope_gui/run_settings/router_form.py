@@ -89,7 +89,7 @@ class RouterForm(QWidget):
             field = LinesSetting(_own, _text, tr("the preset “{preset}”", preset=name))
             field.document().setDocumentMargin(4)
             tip = tr(
-                "A template of your own instead of the preset, which is:\n\n{template}",
+                "A custom template instead of the preset, which is:\n\n{template}",
                 template=strategy_preset(name).system_template,
             )
             self._add(f"{name}_system", title, field, tip)

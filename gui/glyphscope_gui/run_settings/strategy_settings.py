@@ -41,7 +41,7 @@ STRATEGY_WORDS: Sequence[tuple[Strategy, str, str]] = (
     (
         "loop",
         tr("Tool loop"),
-        tr("Turn after turn: calls are carried out and their results told, until there is an answer."),
+        tr("Turn after turn: calls are executed and their results sent to the model, until it answers."),
     ),
 )
 THINKING_TIP = tr("Whether the model reasons first, as far as its chat template has a switch for it.")
@@ -115,8 +115,8 @@ class StrategySettings(SettingsPopup):
         self.thinking.setObjectName("thinkingPicker")
         self.attempts = NumberSetting(0, 20, tr(" times"))
         self.attempts.setSpecialValueText(tr("not at all"))
-        self.extract = FlagSetting(tr("Take a call out of what is around it"))
-        self.dispatch = FlagSetting(tr("Carry out the call"))
+        self.extract = FlagSetting(tr("Extract a call from surrounding text"))
+        self.dispatch = FlagSetting(tr("Execute the call"))
         self.dispatch.setToolTip(tr("Off: the run ends with the call, as text"))
         self.approvals = TextSetting(_rules, approvals_text, tr("every call is asked about"))
 
@@ -128,9 +128,11 @@ class StrategySettings(SettingsPopup):
         repair.add(
             tr("Ask again"),
             self.attempts,
-            tr("How often the model is asked again, with the error, for a text that is none"),
+            tr("Repair attempts after an invalid call, with the error in the prompt"),
         )
-        repair.add_check(self.extract, tr("Fences, words around it, a trailing comma: each change is told"))
+        repair.add_check(
+            self.extract, tr("Fences, surrounding text, a trailing comma: each change is reported")
+        )
         calls = SettingsGrid(2)
         calls.add(
             tr("Without asking"),
@@ -149,7 +151,7 @@ class StrategySettings(SettingsPopup):
         column.addWidget(self.router_box)
         column.addWidget(_section(tr("Chat template"), template))
         column.addWidget(_section(tr("Answer"), self.answer))
-        column.addWidget(_section(tr("A text that is no call"), repair))
+        column.addWidget(_section(tr("A text without a call"), repair))
         column.addWidget(_section(tr("Calls"), self.dispatch, calls))
         column.addStretch(1)
 

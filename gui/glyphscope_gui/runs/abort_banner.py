@@ -54,7 +54,7 @@ class AbortBanner(QFrame):
         self.measured.setProperty("role", "hint")
         self.button = QPushButton(tr("What would it have said?"), self)
         self.button.setObjectName("continueButton")
-        self.button.setToolTip(tr("Let the model go on in the background, and count what the stop saved"))
+        self.button.setToolTip(tr("Continue in the background to measure the tokens that stopping saved"))
         self.button.clicked.connect(self.continueWanted)
         self._lay_out()
         self.hide()
@@ -84,7 +84,7 @@ class AbortBanner(QFrame):
 
     def show_continuing(self) -> None:
         self.button.setEnabled(False)
-        self.measured.setText(tr("going on aside…"))
+        self.measured.setText(tr("continuing in the background…"))
 
     def show_stopped(self) -> None:
         """The continuation came to no end: nothing was measured."""

@@ -19,7 +19,7 @@ from glyphscope_gui.theme import theme
 
 ALTERNATIVE_ROLE, REASON_ROLE, CHOSEN_ROLE, REFUSED_ROLE = (Qt.ItemDataRole.UserRole + n for n in range(4))
 COLUMNS = (
-    (tr("token"), tr("The token; struck out where the constraint did not allow it")),
+    (tr("token"), tr("The token; crossed out if it was masked")),
     ("", tr("The model's own probability, as a bar")),
     (tr("raw"), tr("The model's own probability, before mask and sampler")),
     (

@@ -136,7 +136,7 @@ class AlternativesTable(PlainTable):
         model.modelReset.connect(self._fit)
         model.dataChanged.connect(lambda *_: self._fit())
         self.setAccessibleDescription(
-            tr("Up and down choose an alternative; Enter lets the run go on with it.")
+            tr("Up and Down select an alternative; Enter continues the run with it.")
         )
         self.selectionModel().currentRowChanged.connect(self._current_changed)
         self.doubleClicked.connect(lambda index: self.rowTaken.emit(index.row()))

@@ -29,7 +29,7 @@ class FormWords(NamedTuple):
     holds: str
 
 
-_TOOLS = tr("It holds the tools’ names and schemas; no prompt, no answer, no key.")
+_TOOLS = tr("Contains the tools’ names and schemas; no prompt, answer or key.")
 FORMS: dict[ExportForm, FormWords] = {
     "gbnf": FormWords(tr("&GBNF grammar…"), ".gbnf", tr("GBNF grammars"), _TOOLS),
     "lark": FormWords(tr("&Lark grammar…"), ".lark", tr("Lark grammars"), _TOOLS),
@@ -45,15 +45,13 @@ FORMS: dict[ExportForm, FormWords] = {
         tr("&pytest file…"),
         ".py",
         tr("Python files"),
-        tr(
-            "It holds the tools and each text that was judged; no prompt, no key. It needs glyphscope and pytest."
-        ),
+        tr("Contains the tools and each validated text; no prompt or key. Needs glyphscope and pytest."),
     ),
     "curl": FormWords(
         tr("&curl line…"),
         ".sh",
         tr("Shell scripts"),
-        tr("It holds the prompt and the tools, and asks a llama-server on this computer; no key is in it."),
+        tr("Contains the prompt and the tools, for a llama-server on this computer; no key."),
     ),
 }
 _GRAMMARS = ("gbnf", "lark")

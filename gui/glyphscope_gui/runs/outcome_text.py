@@ -14,7 +14,7 @@ _ENDS = {
     "no-tool": tr("No tool was called: the router chose none"),
     "unanswered": tr("Ended with a question that nobody answered"),
     "limit": tr("Ended by a limit"),
-    "refused": tr("Ended without what it was held to"),
+    "refused": tr("Ended: constraint not met"),
 }
 
 

@@ -69,7 +69,7 @@ def reasoning_words(
         folded=folded,
         preview=visible(" ".join(text.split()), spaces=True) if folded else "",
         tip=tr(
-            "What the model wrote for itself before its answer. A call here: the highest probability, before mask and "
+            "Text that the model wrote before its answer. A call here: the highest probability, before mask and "
             "sampler, that the first token of the call that came later had in the place of one of these tokens."
         ),
     )

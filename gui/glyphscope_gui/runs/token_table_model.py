@@ -54,7 +54,7 @@ COLUMNS = (
     _Column(
         "token",
         tr("token"),
-        tr("What was written: · is a blank, ⏎ a line end, ⟨E2 80⟩ a part of a character"),
+        tr("The token's text: · is a space, ⏎ a line end, ⟨E2 80⟩ part of a character"),
         step_text,
         "",
     ),
@@ -70,7 +70,7 @@ COLUMNS = (
     _Column(
         "part",
         tr("part"),
-        tr("What it is of the answer: reasoning, text, one of its calls, or what opens and closes those"),
+        tr("Its part of the answer: reasoning, text, a call, or a marker around these"),
         lambda _s: UNKNOWN,
         tr("reasoning"),
     ),
@@ -122,9 +122,7 @@ TOKEN, RULE, PART = 1, 2, 3
 _PARTS = {"reasoning": tr("reasoning"), "text": tr("text")}
 ORIGINS = {
     "kept": tr("Kept from the run that this one branches off"),
-    "written": tr(
-        "Put there by somebody: it was not drawn, and its figures are what the model gave it all the same"
-    ),
+    "written": tr("Inserted by hand, not sampled; the figures are the model's own"),
 }
 
 

@@ -24,7 +24,7 @@ class UserPromptEdit(GrowingEdit):
         self._record: str | None = None
         self.setObjectName("userPromptEdit")
         self.setAccessibleName(tr("Your prompt"))
-        self.setAccessibleDescription(tr("What the model is asked. Control and Enter runs it."))
+        self.setAccessibleDescription(tr("Prompt for the model. Control+Enter runs it."))
         self.setPlaceholderText(tr("What should the model do?"))
         self.setFrameShape(QFrame.Shape.NoFrame)
         self.document().setDocumentMargin(0)

@@ -96,13 +96,13 @@ def privacy_section(contacts: Sequence[Contact], clearer: HistoryClearer, logs: 
     return SettingSection(
         tr("Privacy"),
         (
-            SettingRow(tr("What leaves this computer"), ContactList(contacts), wide=True),
+            SettingRow(tr("Network access"), ContactList(contacts), wide=True),
             SettingRow(
                 tr("Downloads"),
                 words_label(
                     tr(
-                        "Only when you ask for a model by its name: {address} is told the repository, the file, and a "
-                        "token where one is set; nothing of this computer.",
+                        "Only when you download a model by name: {address} receives the repository, the file, and a "
+                        "token if one is set; nothing else.",
                         address=hub,
                     )
                 ),

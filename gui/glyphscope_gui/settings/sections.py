@@ -15,12 +15,12 @@ from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.settings_grid import ChoiceSetting, DecimalSetting, NumberSetting
 from glyphscope_gui.theme.fonts import MONO_FAMILIES, fixed_families
 
-THEMES = (("system", tr("As the system")), ("light", tr("Light")), ("dark", tr("Dark")))
+THEMES = (("system", tr("System")), ("light", tr("Light")), ("dark", tr("Dark")))
 _NOTATIONS = (("glyph", "GLYPH", ""), ("json", "JSON", ""))
 _CONSTRAINTS = (
-    ("off", tr("Off"), tr("The model writes what it wants; what is wrong is found")),
-    ("mask", tr("Mask"), tr("Only tokens that a valid call can go on with may be drawn")),
-    ("gbnf", "GBNF", tr("The same by llama.cpp’s own sampler")),
+    ("off", tr("Off"), tr("The model writes anything; violations are reported")),
+    ("mask", tr("Mask"), tr("Only tokens that can continue a valid call are sampled")),
+    ("gbnf", "GBNF", tr("The same, by llama.cpp’s grammar sampler")),
 )
 
 
@@ -54,16 +54,14 @@ def new_projects(store: SettingsStore) -> SettingSection:
                 "context",
                 tr("Context"),
                 context,
-                tr(
-                    "Tokens of prompt and answer that a model is opened for; more takes memory. A change opens it anew."
-                ),
+                tr("Tokens for prompt and answer; more needs more memory. A change reopens the model."),
             ),
             _row(
                 store,
                 "notation",
                 tr("Notation"),
                 ChoiceSetting(_NOTATIONS),
-                tr("How a new project has calls written."),
+                tr("Notation of calls in new projects."),
             ),
             _row(store, "shape", tr("Shape of a call"), ChoiceSetting(SHAPES)),
             _row(
@@ -71,9 +69,9 @@ def new_projects(store: SettingsStore) -> SettingSection:
                 "constraint",
                 tr("Constraint"),
                 ChoiceSetting(_CONSTRAINTS),
-                tr("What holds the model to valid calls."),
+                tr("Constraint of new projects."),
             ),
-            _row(store, "seed", tr("Seed"), _number("seed"), tr("The same seed draws the same tokens.")),
+            _row(store, "seed", tr("Seed"), _number("seed"), tr("The same seed samples the same tokens.")),
             _row(
                 store,
                 "temperature",
@@ -95,35 +93,35 @@ def limits(store: SettingsStore) -> SettingSection:
                 "history_limit",
                 tr("Runs kept in the history"),
                 _number("history_limit", tr(" runs"), 100),
-                tr("The oldest go when the next run is kept; those that are pinned stay."),
+                tr("Older runs are deleted first; pinned runs are kept."),
             ),
             _row(
                 store,
                 "alternatives",
-                tr("Alternatives kept of a token"),
+                tr("Alternatives per token"),
                 _number("alternatives"),
-                tr("Of new projects; more make records larger."),
+                tr("In new projects; more alternatives make records larger."),
             ),
             _row(
                 store,
                 "max_tokens",
-                tr("Longest answer"),
+                tr("Maximum tokens"),
                 _number("max_tokens", tr(" tokens"), 64),
-                tr("Of new projects; a run ends there."),
+                tr("In new projects; a run ends there."),
             ),
             _row(
                 store,
                 "call_bytes",
                 tr("Largest call"),
                 _number("call_bytes", tr(" bytes"), 10_000),
-                tr("Of new projects; one with larger arguments is not carried out."),
+                tr("In new projects; a call with larger arguments is not executed."),
             ),
             _row(
                 store,
                 "result_bytes",
                 tr("Largest result of a tool"),
                 _number("result_bytes", tr(" bytes"), 10_000),
-                tr("Of new projects; a larger one is told to the model as an error."),
+                tr("In new projects; a larger result is sent to the model as an error."),
             ),
         ),
     )

@@ -22,10 +22,10 @@ _SPECS = {
     "step": _Spec(
         tr("&Step"),
         ("Ctrl+Shift+Return", "Ctrl+Shift+Enter"),
-        tr("One decoding step; the first press begins the run"),
+        tr("Decode one step (starts the run if needed)"),
     ),
     "continue_aborted": _Spec(
-        tr("&What would it have said?"), ("Ctrl+Shift+W",), tr("Let an aborted run go on aside")
+        tr("&What would it have said?"), ("Ctrl+Shift+W",), tr("Continue the aborted run in the background")
     ),
     "replay": _Spec(
         tr("Re&play this run"), ("Ctrl+Shift+R",), tr("The same events again, at the speed they had")

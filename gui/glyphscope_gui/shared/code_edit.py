@@ -30,7 +30,7 @@ _OPEN, _CLOSE = "{[(", "}])"
 MAX_BRACKET_SEARCH = 20_000
 """Characters looked through for the matching bracket, so that a key press in a long text stays quick."""
 TAB_WORDS = tr(
-    "Tab goes on to the next field until you type here; then it indents, and goes on again after Escape."
+    "Tab moves to the next field until you type here; then it indents, and moves again after Escape."
 )
 _MODIFIERS = (Qt.Key.Key_Shift, Qt.Key.Key_Control, Qt.Key.Key_Alt, Qt.Key.Key_Meta)
 

@@ -48,10 +48,10 @@ def explain(error: BaseException) -> Explanation:
             details = "\n".join(f"{p.pointer or whole}: {p.message}" for p in error.problems)
         elif isinstance(error, ModelDied):
             details = "\n".join(part for part in (error.signal, error.stderr) if part)
-        return Explanation(tr("That did not work"), error.message, error.where, error.hint, details)
+        return Explanation(tr("Action failed"), error.message, error.where, error.hint, details)
     return Explanation(
-        tr("A mistake of Glyphscope's"),
-        tr("Something went wrong that should not. Your work is still here; save it before you go on."),
+        tr("Internal error"),
+        tr("Glyphscope hit an internal error. Your work is still open: save it before continuing."),
         "",
         tr("Copy the details and send them to us, with what you did before."),
         report_of(error),
@@ -74,8 +74,8 @@ def show_error(parent: QWidget | None, error: BaseException) -> ErrorDialog:
 def offer_crash_report(parent: QWidget | None, reports: str) -> ErrorDialog:
     """Show what an earlier run left in the log (`CrashLog.take`)."""
     dialog = ErrorDialog(
-        tr("Glyphscope ended badly last time"),
-        tr("What happened is kept here. What you had not saved is offered again by itself."),
+        tr("Glyphscope crashed last time"),
+        tr("A crash report was saved. Unsaved changes can be restored."),
         "",
         tr("Copy the report and send it to us, with what you did before."),
         reports,

@@ -97,7 +97,7 @@ def _plain(message: str) -> str:
         "Expecting property name enclosed in double quotes": tr("A name in double quotes is expected here."),
         "Expecting ':' delimiter": tr("A colon is missing here."),
         "Expecting ',' delimiter": tr("A comma is missing here."),
-        "Extra data": tr("The text goes on after the end of the object."),
+        "Extra data": tr("There is text after the end of the object."),
         "Unterminated string starting at": tr("This string has no closing quote."),
         "Illegal trailing comma before end of object": tr("There is a comma too many here."),
         "Illegal trailing comma before end of array": tr("There is a comma too many here."),

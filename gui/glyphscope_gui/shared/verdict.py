@@ -30,11 +30,11 @@ class Verdict(NamedTuple):
 VERDICTS = {
     "holds": Verdict(
         "holds",
-        tr("holds"),
+        tr("valid"),
         "✓",
         Qt.PenStyle.SolidLine,
         2,
-        tr("Complete, and every constraint on it is kept."),
+        tr("Complete, and valid whatever follows."),
     ),
     "open": Verdict(
         "open",

@@ -160,7 +160,7 @@ class OpenFiles(QObject):
         folder = QUrl.fromLocalFile(str(Path(path).parent))
         self._context.offer(words, tr("Open folder"), lambda: _open(folder))
         if self._context.navigator.current is not PageId.PLAYGROUND:
-            told = tr("{name} was saved; the playground tells what is in it", name=Path(path).name)
+            told = tr("{name} was saved; the playground shows its contents", name=Path(path).name)
             self._context.status.set_note(told)
 
     # -- exports -----------------------------------------------------------------------------------------------

@@ -72,7 +72,7 @@ class ProjectDialogs(QObject):
         box = self._box(
             "unsavedQuestion",
             tr("Save the changes to {name}?", name=self._controller.name),
-            tr("Without, they are lost."),
+            tr("Unsaved changes will be lost."),
         )
         save = box.addButton(tr("Save"), _Role.AcceptRole)
         drop = box.addButton(tr("Don’t save"), _Role.DestructiveRole)
@@ -108,10 +108,10 @@ class ProjectDialogs(QObject):
         )
         if unsaved.changed_since:
             text += tr(" The project’s file has changed since; saving will ask before it writes over it.")
-        box = self._box("leftoverQuestion", tr("Take up your unsaved edits?"), text)
-        take = box.addButton(tr("Take them up"), _Role.AcceptRole)
-        drop = box.addButton(tr("Throw them away"), _Role.DestructiveRole)
-        box.addButton(tr("Ask again later"), _Role.RejectRole)
+        box = self._box("leftoverQuestion", tr("Restore unsaved changes?"), text)
+        take = box.addButton(tr("Restore"), _Role.AcceptRole)
+        drop = box.addButton(tr("Discard"), _Role.DestructiveRole)
+        box.addButton(tr("Later"), _Role.RejectRole)
         self._open(
             box,
             {
@@ -125,10 +125,13 @@ class ProjectDialogs(QObject):
         box = self._box(
             "conflictQuestion",
             error.message,
-            tr("{file}\nNothing was written. What shall stand?", file=error.where),
+            tr(
+                "{file}\nThe file changed on disk, and nothing was written. Which version do you want to keep?",
+                file=error.where,
+            ),
         )
         save_as = box.addButton(tr("Save as…"), _Role.AcceptRole)
-        reload_ = box.addButton(tr("Reload theirs"), _Role.DestructiveRole)
+        reload_ = box.addButton(tr("Reload from disk"), _Role.DestructiveRole)
         overwrite = box.addButton(tr("Overwrite with mine"), _Role.DestructiveRole)
         box.addButton(QMessageBox.StandardButton.Cancel)
         self._open(

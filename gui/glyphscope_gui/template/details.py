@@ -17,7 +17,7 @@ from glyphscope_gui.template.tables import (
 
 VIEWS = (
     ("thinking", tr("Thinking"), tr("How the prompt ends with thinking on, off and not set")),
-    ("history", tr("Kept"), tr("What of a conversation the template writes, and what it drops")),
+    ("history", tr("Kept"), tr("Parts of a conversation that the template keeps and drops")),
     (
         "notes",
         tr("Notes"),
@@ -34,7 +34,7 @@ class Details(Card):
         self.thinking = RowsTable(
             ThinkingModel(), tr("Prompts by state of thinking"), (0, 2, 1), mono=frozenset({1})
         )
-        self.history = RowsTable(HistoryModel(), tr("What the template keeps"), (1, 1), pills=frozenset({1}))
+        self.history = RowsTable(HistoryModel(), tr("Kept and dropped parts"), (1, 1), pills=frozenset({1}))
         self.notes = RowsTable(NotesModel(), tr("Warnings and corrections"), (0, 1), pills=frozenset({0}))
         self.values = RowsTable(
             ValuesModel(), tr("Values that are carried"), (1, 0, 1), mono=frozenset({2}), pills=frozenset({1})

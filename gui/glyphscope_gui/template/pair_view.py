@@ -72,7 +72,7 @@ class PairView(Card):
         self.place.setText(tr("{number} of {count}", number=number, count=count) if count else "")
         lead = tr("Pair {number}", number=number) if count else tr("Pair")
         self.heading.set_title(f"{lead}: {pair.title}" if pair is not None else lead, upper=len(lead))
-        same = tr("Both are the same: the template writes nothing of it.")
+        same = tr("Both are the same: the template ignores it.")
         self.shows.setText("" if pair is None else same if pair.same else pair.shows)
         for side, (name, text) in enumerate(zip(self.names, self.texts, strict=True)):
             if pair is None:

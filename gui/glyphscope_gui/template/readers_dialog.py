@@ -55,7 +55,7 @@ class ReadersDialog(QDialog):
         self.edit = WrappingEdit(self)
         self.edit.setObjectName("readersText")
         self.edit.setAccessibleName(tr("The answer"))
-        self.edit.setPlaceholderText(tr("What the model wrote after the prompt"))
+        self.edit.setPlaceholderText(tr("The model's text after the prompt"))
         self.edit.setFont(mono_font(-0.5))
         self.edit.setTabChangesFocus(True)
         self.edit.setPlainText(answer.text)

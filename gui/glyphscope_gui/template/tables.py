@@ -58,7 +58,7 @@ class RowsModel(TableModel):
 
 
 class SlotsModel(RowsModel):
-    titles = (tr("Slot"), tr("What is written"), tr("Known from"))
+    titles = (tr("Slot"), tr("Text"), tr("Known from"))
     tips = (
         tr("A part of the form of a turn"),
         tr("⏎ is a line end; words in capitals differ from call to call"),
@@ -79,7 +79,7 @@ class ThinkingModel(RowsModel):
     titles = (tr("Thinking"), tr("The prompt ends with"), tr("Reasoning"))
     tips = (
         tr("The switch for thinking in the template: on, off, or not given"),
-        tr("What the model writes goes on from here"),
+        tr("The model continues from here"),
         tr("Whether the prompt opens or closes the reasoning, or leaves that to the model"),
     )
 
@@ -87,7 +87,7 @@ class ThinkingModel(RowsModel):
 class HistoryModel(RowsModel):
     titles = (tr("Part of a conversation"), tr("The template"))
     tips = (
-        tr("What earlier turns can hold"),
+        tr("Contents of earlier turns"),
         tr("Left out: it is not written, without an error. Refused: the template raises an error"),
     )
 

@@ -83,7 +83,7 @@ class ArgumentForm(QWidget):
             tr("Required"), self.required_field, tr("A call without it is refused.")
         )
         grid.add_row(
-            tr("Description"), self.description_field, tr("What the model is told about it."), wide=True
+            tr("Description"), self.description_field, tr("Description that the model sees."), wide=True
         )
         self.name_field.valueEdited.connect(self._rename)
         self.type_field.valueEdited.connect(self._set_type)
@@ -165,9 +165,7 @@ class ArgumentForm(QWidget):
         self._put(schema.with_keyword(self._parameters(), self._argument(), name, value), name)
 
     def _refuse(self, label: str, reason: str) -> None:
-        self.refused.emit(
-            tr("{label}: {reason} The last valid value stays in force.", label=label, reason=reason)
-        )
+        self.refused.emit(tr("{label}: {reason} The last valid value is in use.", label=label, reason=reason))
 
     def _argument(self) -> str:
         return (self._item.argument if self._item else None) or ""

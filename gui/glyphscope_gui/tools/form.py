@@ -21,7 +21,7 @@ from glyphscope_gui.tools.registry_tree_model import Item
 
 MOST_WARNINGS = 8
 """Contradictions of one tool that are listed."""
-NOT_IN_FORCE = tr("Not in force yet. The last valid version is used.")
+NOT_IN_FORCE = tr("Not applied: fix the errors. The last valid version is in use.")
 
 
 class _ToolPage(QWidget):
@@ -37,7 +37,9 @@ class _ToolPage(QWidget):
         self.name_field.setProperty("role", "mono")
         self.description_field = TextField()
         grid.add_row(tr("Name"), self.name_field, tr("The tool's name, as the model writes it."))
-        grid.add_row(tr("Description"), self.description_field, tr("What the model is told about the tool."))
+        grid.add_row(
+            tr("Description"), self.description_field, tr("Description of the tool that the model sees.")
+        )
 
 
 class ToolForm(QScrollArea):
@@ -175,7 +177,7 @@ class ToolForm(QScrollArea):
         problem = self._document.name_problem(self._item.tool, name or "")
         self.tool_page.name_field.set_refused(bool(problem))
         self._set_refusal(
-            tr("Name: {problem} The last valid name stays in force.", problem=problem) if problem else ""
+            tr("Name: {problem} The last valid name is in use.", problem=problem) if problem else ""
         )
         if not problem and name:
             old, self._item = self._item, Item(name)

@@ -36,7 +36,7 @@ class SchemaPanel(QWidget):
         self.notice.setContentsMargins(14, 6, 14, 0)
         self.list = QListWidget(self)
         self.list.setObjectName("toolSchemaProblems")
-        self.list.setAccessibleName(tr("Mistakes in the schema"))
+        self.list.setAccessibleName(tr("Errors in the schema"))
         self.list.setWordWrap(True)
         self.list.setFrameShape(QListWidget.Shape.NoFrame)
         layout = QVBoxLayout(self)

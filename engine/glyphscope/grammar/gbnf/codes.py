@@ -69,7 +69,10 @@ CODES: dict[str, tuple[Severity, str]] = {
     UNEXPECTED_TEXT: ("error", "A character that has no meaning here."),
     STRAY_LINE: ("error", "A line that is neither a rule nor a comment."),
     DEFINITION_SIGN: ("error", "A rule's name is not followed by `::=`."),
-    RULE_ON_ONE_LINE: ("error", "A rule continues on the next line, but not inside parentheses or after `|`."),
+    RULE_ON_ONE_LINE: (
+        "error",
+        "A rule continues on the next line, but not inside parentheses or after `|`.",
+    ),
     RULE_ON_OWN_LINE: ("error", "Two rules on one line."),
     MISSING_BODY: ("error", "Nothing between `::=` or `|` and the next rule."),
     BAD_NAME: ("error", "A rule's name contains characters other than the letters a-z, digits and `-`."),
@@ -123,10 +126,13 @@ CODES: dict[str, tuple[Severity, str]] = {
         "warning",
         "A chain of optional items, of which llama.cpp tries all combinations at each token.",
     ),
-    TOKEN_NAMED_LIKE_RULE: ("warning", "`<name>` is a token of the model, but there is also a rule with that name."),
+    TOKEN_NAMED_LIKE_RULE: (
+        "warning",
+        "`<name>` is a token of the model, but there is also a rule with that name.",
+    ),
     NEGATED_NON_ASCII: (
         "hint",
-        "`[^é]`: if a token ends inside a character, llama.cpp refuses other characters that begin with the same bytes.",
+        "`[^é]`: if a token ends inside a character, llama.cpp refuses characters that begin with the same bytes.",
     ),
     UNBOUNDED_SPACE: ("hint", "Unlimited white space, which models can repeat without end."),
     TOKEN_OF_MODEL: ("hint", "`<text>` works only with a model that has it as one token."),

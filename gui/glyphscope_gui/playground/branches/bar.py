@@ -21,10 +21,10 @@ from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.text_label import words_label
 from glyphscope_gui.shared.token_words import is_masked
 
-BUSY = tr("The run goes on: stop it, or wait for its end, to branch off.")
+BUSY = tr("Stop the run, or wait until it finishes, to branch.")
 _LONGEST = 16
 """Characters of a token on a button."""
-CHOOSE = tr("Choose an alternative to go on with it.")
+CHOOSE = tr("Select an alternative to continue with it.")
 
 
 class BranchBar(QWidget):
@@ -62,18 +62,18 @@ class BranchBar(QWidget):
         self.typed_box.freeWanted.connect(lambda: self.freeWanted.emit(self.field.edit.text()))
         self.actions_ = {
             "type": self._action(
-                tr("&Type instead…"), "T", tr("Put a text of your own in this token’s place"), self.open_field
+                tr("&Type instead…"), "T", tr("Type text to replace this token"), self.open_field
             ),
             "delete": self._action(
                 tr("&Delete back to here and continue"),
                 "Del",
-                tr("Drop this token and all after it, and let the model go on"),
+                tr("Delete from this token on, and let the model continue"),
                 self.deleteWanted.emit,
             ),
             "keep": self._action(
                 tr("&Keep it and continue"),
                 "",
-                tr("Keep this token, drop all after it, and let the model go on"),
+                tr("Keep this token, delete everything after it, and let the model continue"),
                 self.keepWanted.emit,
             ),
         }
@@ -120,7 +120,7 @@ class BranchBar(QWidget):
             return
         self._refused = (text, struck) if struck is not None else None
         if struck is not None:
-            self.typed_box.show_struck(tr("What is typed"), struck)
+            self.typed_box.show_struck(tr("Typed text"), struck)
             self.grown.emit()
         else:
             self.typed_box.hide()
@@ -189,7 +189,7 @@ class BranchBar(QWidget):
             self._shut_field()
         if chosen is not None:
             self.take_button.setText(tr("Continue with {name}", name=self._name(chosen)))
-            self.take_button.setToolTip(tr("Put it in the token’s place, and let the model go on (Enter)"))
+            self.take_button.setToolTip(tr("Replace the token with it, and let the model continue (Enter)"))
 
     def _name(self, one: Alternative) -> str:
         name = seen_alternative(one, self._special)

@@ -18,7 +18,7 @@ NO_CONSTRAINT = tr(
     "No single constraint of the schema was found that refused it: only all of them can be given up."
 )
 SPECIAL = tr("It is a special token of the model’s, and no text of a call.")
-OWN_GRAMMAR = tr("A grammar of your own holds this run: only all of it can be given up.")
+OWN_GRAMMAR = tr("This run uses a custom grammar: only the whole constraint can be removed.")
 
 
 @dataclass(frozen=True)

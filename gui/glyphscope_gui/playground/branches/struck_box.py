@@ -29,7 +29,7 @@ class StruckBox(QFrame):
         self.relax_button.clicked.connect(lambda _checked=False: self.relaxWanted.emit(self._struck.relax))
         self.free_button = QPushButton(tr("Continue without\na constraint"), self)
         self.free_button.setObjectName(f"{name}FreeButton")
-        self.free_button.setToolTip(tr("Nothing holds the branch; what it breaks is told where it breaks it"))
+        self.free_button.setToolTip(tr("The branch is unconstrained; violations are marked where they occur"))
         self.free_button.clicked.connect(lambda _checked=False: self.freeWanted.emit())
         column = QVBoxLayout(self)
         column.setContentsMargins(8, 8, 8, 8)
@@ -41,7 +41,7 @@ class StruckBox(QFrame):
     def show_struck(self, name: str, struck: Struck) -> None:
         """`name` is what was refused, in sight."""
         self._struck = struck
-        lines = [tr("{name} is struck out:", name=name), *struck.why]
+        lines = [tr("{name} is masked:", name=name), *struck.why]
         self.reason.setText("\n".join(lines))
         self.setAccessibleName(" ".join(lines))
         self.relax_button.setVisible(struck.relax is not None)
@@ -49,7 +49,7 @@ class StruckBox(QFrame):
             self.relax_button.setToolTip(
                 tr(
                     "Without {constraint} ({tool}: {pointer}).\n"
-                    "The branch is held to everything else, and goes on with what was struck out.",
+                    "Everything else stays enforced; the branch continues with the masked token.",
                     constraint=struck.words,
                     tool=struck.relax.tool,
                     pointer=struck.relax.pointer,

@@ -13,7 +13,7 @@ from glyphscope_gui.history.model import outcome_words
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.token_words import token_text
 
-NOTHING = tr("nothing: the model goes on")
+NOTHING = tr("deleted: the model continues")
 _BEFORE = 14
 """Characters of what is kept that tell where a branch leaves."""
 _LONGEST = 60

@@ -33,5 +33,5 @@ def cut_of(model: Model | None, answered: Answered) -> Cut:
     own = model if model is not None and same_model(model.info, answered.model) else None
     if answered.model.kind != "llama.cpp":
         kind = answered.model.kind
-        return Cut(answered, Boundaries(unknown=f"a {kind} model tells no tokens of its own"))
+        return Cut(answered, Boundaries(unknown=f"a {kind} model reports no tokens"))
     return Cut(answered, boundaries_of(answered.prompt, answered.steps, own))
