@@ -78,6 +78,18 @@ def listed(params: dict[str, Any]) -> dict[str, Any]:
     return {"tools": found[start : start + size], **more}
 
 
+OFFERS: dict[str, tuple[str, list[Any]]] = {
+    "resources/list": ("resources", [{"name": "no uri"}, {"uri": "note://good", "size": -1}, 3]),
+    "resources/templates/list": ("resourceTemplates", [{"uriTemplate": "note://{"}]),
+    "prompts/list": ("prompts", [{"name": "good"}, {"name": "odd", "arguments": [{"name": ""}]}]),
+}
+
+
+def offered(method: str) -> dict[str, Any]:
+    key, entries = OFFERS[method]
+    return {key: entries, **({"nextCursor": "again"} if WORDS["offers"] == "endless" else {})}
+
+
 GROWN = [0]
 MODERN = "2026-07-28"
 
@@ -258,7 +270,10 @@ def main() -> None:
                 continue
             send({"id": id, "result": {
                 "protocolVersion": WORDS.get("version", "2025-06-18"),
-                "capabilities": {} if "no-tools" in WORDS else {"tools": {"listChanged": True}},
+                "capabilities": {} if "no-tools" in WORDS else {
+                    "tools": {"listChanged": True},
+                    **({"resources": {}, "prompts": {}} if "offers" in WORDS else {}),
+                },
                 "serverInfo": {"name": "scripted", "version": "1"},
             }})  # fmt: skip
         elif method == "server/discover" and "modern" in WORDS:
@@ -273,6 +288,9 @@ def main() -> None:
                 send({"id": id, "error": {"code": -32603, "message": "the list is lost"}})
             else:
                 send({"id": id, "result": listed(params)})
+        elif method in OFFERS:
+            if WORDS["offers"] != "silent":
+                send({"id": id, "result": offered(method)})
         elif method == "tools/call":
             result = CALLS[params["name"]](id, params)
             if result is not None:

@@ -22,6 +22,8 @@ class Outcome:
 
     `tool` is the tool's own error: the model is told, and may do better. `protocol` is the server's, `timeout` and
     `cancelled` are ours, `unknown` a tool that the source does not have. `message` is in words for all of them.
+    `roles` are those of a prompt's messages, one for each piece; `findings` is where a resource or a prompt is not as
+    declared.
     """
 
     content: tuple[ToolContent, ...] = ()
@@ -29,6 +31,8 @@ class Outcome:
     fault: Fault = ""
     message: str = ""
     schema_problems: tuple[str, ...] = field(default=())
+    findings: tuple[str, ...] = ()
+    roles: tuple[str, ...] = ()
 
     @property
     def ok(self) -> bool:

@@ -7,6 +7,7 @@ import typer
 from glyphscope.cli.mcp.call import call
 from glyphscope.cli.mcp.import_tools import import_tools
 from glyphscope.cli.mcp.list_tools import list_servers
+from glyphscope.cli.mcp.offered import prompts, resources
 from glyphscope.cli.serve_verbs import serve_verbs
 
 app = typer.Typer(help="Servers of tools that speak the Model Context Protocol.", no_args_is_help=True)
@@ -19,5 +20,7 @@ def root() -> None:
 
 app.command("list")(list_servers)
 app.command("call")(call)
+app.command("resources")(resources)
+app.command("prompts")(prompts)
 app.command("import")(import_tools)
 app.command("serve-verbs")(serve_verbs)

@@ -17,6 +17,7 @@ from glyphscope.cli.output import diagnostics
 from glyphscope.cli.sources import consent
 from glyphscope.errors import Problem
 from glyphscope.tools.mcp import McpServer, ServerConfig, ToolProblem, command_server, read_servers
+from glyphscope.tools.mcp.server import START_SECONDS
 from glyphscope.visible import visible
 
 YesOption: TypeAlias = Annotated[
@@ -24,6 +25,14 @@ YesOption: TypeAlias = Annotated[
 ]
 ServerOption: TypeAlias = Annotated[
     str | None, typer.Option("--server", metavar="NAME", help="Only this one.", show_default=False)
+]
+ConfigArgument: TypeAlias = Annotated[
+    str,
+    typer.Argument(
+        metavar="CONFIG.json|COMMAND",
+        help="A file with mcpServers, or in one word what starts a server, or its address.",
+        show_default=False,
+    ),
 ]
 _FILES = (".json", ".jsonc")
 
@@ -84,9 +93,32 @@ def _is_file(word: str) -> bool:
 
 
 @contextmanager
-def started(configs: Sequence[ServerConfig], seconds: float) -> Iterator[list[McpServer]]:
-    """All of them, side by side, each ready or failed; afterwards nothing of them is left."""
-    servers = [McpServer(config, start_seconds=seconds) for config in configs]
+def one_server(config: str, name: str | None, *, yes: bool, asks: bool = False) -> Iterator[McpServer]:
+    """The one server that is meant, ready. Raises InputError; exits with 2 where it does not get ready."""
+    wanted = Wanted([config], name)
+    if not wanted.servers:
+        raise InputError("The file has no server that is switched on.", where=config)
+    if len(wanted.servers) > 1:
+        names = ", ".join(each.name for each in wanted.servers)
+        raise InputError("The file has several servers.", where=config, hint=f"Choose one: --server {names}.")
+    wanted.allow(yes=yes)
+    with started(wanted.servers, START_SECONDS, asks=asks) as (source,):
+        if source.state != "ready":
+            print_failure(source)
+            raise typer.Exit(2)
+        yield source
+
+
+@contextmanager
+def started(
+    configs: Sequence[ServerConfig], seconds: float, *, asks: bool = False
+) -> Iterator[list[McpServer]]:
+    """All of them, side by side, each ready or failed; afterwards none of their processes is left.
+
+    `asks`: somebody looks at their questions; else they are not offered to ask.
+    """
+    asked = _heard if asks else None
+    servers = [McpServer(config, asked=asked, start_seconds=seconds) for config in configs]
     with closing_when_ended(), ExitStack() as stack:
         for server in servers:
             stack.callback(server.close)
@@ -95,6 +127,10 @@ def started(configs: Sequence[ServerConfig], seconds: float) -> Iterator[list[Mc
             while not server.wait(0.2):  # in slices, so that Ctrl-C is heard
                 pass
         yield servers
+
+
+def _heard(_server: McpServer) -> None:
+    """Whoever waits for a call looks at its server's questions."""
 
 
 def print_file_problems(problems: Sequence[Problem]) -> None:

@@ -47,10 +47,10 @@ def before_it_answered(why: str, stderr: str) -> str:
 
 @dataclass(eq=False)
 class Call:
-    """A call under way; `replies` ends with an Answered or a Refused, unless it is abandoned."""
+    """A request under way; `replies` ends with an Answered or a Refused, unless it is abandoned."""
 
-    tool: str
-    arguments: dict[str, Any]
+    method: str
+    params: dict[str, Any]
     replies: queue.SimpleQueue[Progressed | Answered | Refused] = field(default_factory=queue.SimpleQueue)
     scope: CancelScope | None = None
     abandoned: bool = False

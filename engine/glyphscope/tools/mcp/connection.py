@@ -9,43 +9,48 @@ from __future__ import annotations
 import asyncio
 import logging
 import math
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, suppress
+from dataclasses import replace
 from importlib.metadata import version
-from typing import Any, TypeAlias
+from typing import Any
 
 import anyio
-import anyio.lowlevel
 from mcp import ClientSession, MCPError
 from mcp.client._transport import TransportStreams
-from mcp.client.session import IncomingMessage
+from mcp.client.session import ClientRequestContext, IncomingMessage
 from mcp.shared.dispatcher import CallOptions
 from mcp.shared.jsonrpc_dispatcher import JSONRPCDispatcher
 from mcp_types import (
     CONNECTION_CLOSED,
     METHOD_NOT_FOUND,
     UNSUPPORTED_PROTOCOL_VERSION,
+    ErrorData,
     Implementation,
+    InputRequiredResult,
+    PromptListChangedNotification,
+    ResourceListChangedNotification,
     ToolListChangedNotification,
 )
 from pydantic import ValidationError
 
 from glyphscope.errors import ServerError
+from glyphscope.tools.mcp.asking import Asking
 from glyphscope.tools.mcp.calls import About, Answered, Call, Progressed, Refused, before_it_answered
 from glyphscope.tools.mcp.config import ServerConfig
 from glyphscope.tools.mcp.guard import LOCAL_ERROR, Guard
 from glyphscope.tools.mcp.http import Refusals, http_streams
-from glyphscope.tools.mcp.listing import MAX_BYTES, MAX_PAGES, MAX_TOOLS, Listing, ListReader
+from glyphscope.tools.mcp.listing import Listing, ListReader
 from glyphscope.tools.mcp.log import ProtocolLog, StderrRing
+from glyphscope.tools.mcp.offers import LISTS, OfferReader, Offers
+from glyphscope.tools.mcp.pages import Ask, NoList, read_pages
 from glyphscope.tools.mcp.process import ServerProcess
 from glyphscope.tools.mcp.stdio import Pipes
 
-_Ask: TypeAlias = Callable[[str, dict[str, Any], CallOptions], Awaitable[dict[str, Any]]]
-
-LIST_SECONDS = 30.0
-"""For all pages of a list of tools."""
 _LISTS_APART = 1.0
 """Seconds between two lists: a server that says all the time that its list has changed is asked no more often."""
+_MOST_ROUNDS = 10
+"""Times that one request may be answered with requests for input."""
 _GOODBYE = 1.0
 """Seconds for the end of an HTTP session."""
 _ENDED_HERE = "Connection closed"
@@ -60,7 +65,10 @@ for _name in (
 
 
 class Connection:
-    """`ready` and `listed` are called in the loop's thread."""
+    """`ready`, `listed`, `offered` and `asked` are called in the loop's thread.
+
+    Without `asked` nobody can answer requests for sampling and elicitation: the server is not offered them.
+    """
 
     def __init__(
         self,
@@ -69,12 +77,16 @@ class Connection:
         stderr: StderrRing,
         ready: Callable[[About, Listing], None],
         listed: Callable[[Listing], None],
+        offered: Callable[[Offers], None],
+        asked: Callable[[], None] | None,
     ) -> None:
         self._config = config
         self._log = log
         self._stderr = stderr
         self._ready = ready
         self._listed = listed
+        self._offered = offered
+        self.asking = Asking(config.name, asked) if asked is not None else None
         self._guard = Guard(log)
         self._refusals = Refusals()
         self._process: ServerProcess | None = None
@@ -82,7 +94,8 @@ class Connection:
         self._loop: asyncio.AbstractEventLoop | None = None
         self._jobs: asyncio.Queue[Call | None] = asyncio.Queue()
         self._life: anyio.CancelScope | None = None
-        self._stale = asyncio.Event()
+        self._stale = {kind: asyncio.Event() for kind in ("tools", "resources", "prompts")}
+        self._offers = Offers()
         self._is_ready = False
         self._lost = ""
         self.stopping = False
@@ -166,8 +179,10 @@ class Connection:
         dispatcher = JSONRPCDispatcher(*streams)
         who = Implementation(name="glyphscope", version=version("glyphscope"))
         async with ClientSession(
-            dispatcher=dispatcher, client_info=who, message_handler=self._hear
-        ) as session:
+            dispatcher=dispatcher, client_info=who, message_handler=self._hear,
+            sampling_callback=self.asking.sample if self.asking else None,
+            elicitation_callback=self.asking.elicit if self.asking else None,
+        ) as session:  # fmt: skip
 
             async def ask(method: str, params: dict[str, Any], options: CallOptions) -> dict[str, Any]:
                 data: dict[str, Any] = {"method": method, "params": params}
@@ -180,12 +195,18 @@ class Connection:
                 listing = Listing(problem="The server offers no tools.")
             else:
                 listing = await self._list(ask, needed=True)
+            kinds = frozenset(
+                kind for kind in ("resources", "prompts") if getattr(capabilities, kind, None) is not None
+            )
             self._is_ready = True
             self._ready(about, listing)
+            self._offer(Offers(kinds=kinds))
             async with anyio.create_task_group() as tasks:
                 tasks.start_soon(self._keep_listed, ask)
+                if kinds:
+                    tasks.start_soon(self._keep_offered, ask)
                 while (call := await self._jobs.get()) is not None:
-                    tasks.start_soon(self._carry_out, ask, call)
+                    tasks.start_soon(self._carry_out, session, ask, call)
                 tasks.cancel_scope.cancel()
 
     async def _introduce(self, session: ClientSession, seconds: float) -> About:
@@ -235,58 +256,77 @@ class Connection:
             except MCPError:
                 raise error from None
 
-    async def _list(self, ask: _Ask, *, needed: bool = False) -> Listing:
-        """All pages. With `needed`, a list of which not even the first page comes is a ServerError."""
-        reader, seen, cursor = ListReader(), set[str](), None
-        received, until = self._log.received_bytes, anyio.current_time() + LIST_SECONDS
-        for page in range(MAX_PAGES):
-            try:
-                left = max(0.01, until - anyio.current_time())
-                result = await ask(
-                    "tools/list", {} if cursor is None else {"cursor": cursor}, {"timeout": left}
-                )
-            except MCPError as error:
-                why = self._lost or f"The list of tools did not come: {self._words(error)}"
-                if page == 0 and needed:
-                    raise self._error(why) from None
-                return reader.listing(why)
-            tools = result.get("tools")
-            if not isinstance(tools, list):
-                return reader.listing("The server's list of tools is not a list.")
-            for number, entry in enumerate(tools):
-                if reader.is_full:
-                    return reader.listing(
-                        f"The server lists more than {MAX_TOOLS:,} tools: the rest is left out."
-                    )
-                reader.take(entry)
-                if number % 50 == 49:  # checking a schema takes a moment, and others want their turn
-                    await anyio.lowlevel.checkpoint()
-            cursor = result.get("nextCursor")
-            if cursor is None or cursor == "":
-                return reader.listing()
-            if not isinstance(cursor, str) or cursor in seen:
-                return reader.listing(
-                    "The server's list of tools leads back to a page that it had: it never ends."
-                )
-            seen.add(cursor)
-            if self._log.received_bytes - received > MAX_BYTES:
-                return reader.listing(f"The server's list of tools has more than {MAX_BYTES >> 20} MiB.")
-        return reader.listing(
-            f"The server's list of tools has more than {MAX_PAGES:,} pages: the rest is left out."
-        )
+    async def _list(self, ask: Ask, *, needed: bool = False) -> Listing:
+        """All tools. With `needed`, a list of which not even the first page comes is a ServerError."""
+        reader = ListReader()
+        try:
+            problem = await read_pages(ask, "tools/list", "tools", reader, self._log, self._no_tools)
+        except NoList as error:
+            if needed:
+                raise self._error(str(error)) from None
+            problem = str(error)
+        return reader.listing(problem)
+
+    def _no_tools(self, error: MCPError) -> str:
+        return self._lost or f"The list of tools did not come: {self._words(error)}"
 
     async def _hear(self, message: IncomingMessage) -> None:
-        if isinstance(message, ToolListChangedNotification):
-            self._stale.set()
+        match message:
+            case ToolListChangedNotification():
+                self._stale["tools"].set()
+            case ResourceListChangedNotification():
+                self._stale["resources"].set()
+            case PromptListChangedNotification():
+                self._stale["prompts"].set()
 
-    async def _keep_listed(self, ask: _Ask) -> None:
+    async def _keep_listed(self, ask: Ask) -> None:
         while True:
-            await self._stale.wait()
-            self._stale.clear()
+            await self._stale["tools"].wait()
+            self._stale["tools"].clear()
             self._listed(await self._list(ask))
             await anyio.sleep(_LISTS_APART)
 
-    async def _carry_out(self, ask: _Ask, call: Call) -> None:
+    async def _keep_offered(self, ask: Ask) -> None:
+        """Beside the calls: a server that does not list its resources can still be called."""
+        async with anyio.create_task_group() as tasks:
+            for kind in sorted(self._offers.kinds):
+                self._stale[kind].set()
+                tasks.start_soon(self._keep_kind, ask, kind)
+
+    async def _keep_kind(self, ask: Ask, kind: str) -> None:
+        while True:
+            await self._stale[kind].wait()
+            self._stale[kind].clear()
+            await self._list_kind(ask, kind)
+            await anyio.sleep(_LISTS_APART)
+
+    async def _list_kind(self, ask: Ask, kind: str) -> None:
+        lists = LISTS[kind]
+        problems: list[str] = []
+        for name, method, key, what in lists:
+            reader = OfferReader(what)
+            try:
+                problem = await read_pages(ask, method, key, reader, self._log, self._words)
+            except NoList as error:
+                # templates are optional, and a server without them may not know the method
+                problem = "" if what == "template" and "-32601" in str(error) else f"{method}: {error}"
+            problems += [*reader.problems, *([problem] if problem else [])]
+            if reader.offers or not problem:  # what was there is better than nothing
+                self._offers = replace(self._offers, **{name: reader.offers})
+        others = tuple(p for p in self._offers.problems if not p[0].startswith(kind))
+        self._offer(
+            replace(
+                self._offers,
+                listed=self._offers.listed | {kind},
+                problems=(*others, *((kind, problem) for problem in problems)),
+            )
+        )
+
+    def _offer(self, offers: Offers) -> None:
+        self._offers = offers
+        self._offered(offers)
+
+    async def _carry_out(self, session: ClientSession, ask: Ask, call: Call) -> None:
         async def tell(progress: float, total: float | None, message: str | None) -> None:
             if math.isfinite(progress):
                 call.replies.put(Progressed(progress, total, message or ""))
@@ -296,7 +336,7 @@ class Connection:
             if call.abandoned:
                 return
             try:
-                result = await ask("tools/call", {"name": call.tool, "arguments": call.arguments}, options)
+                result = await self._complete(session, ask, call, options)
             except MCPError as error:
                 call.replies.put(Refused(self._words(error)))
                 if error.code == CONNECTION_CLOSED and error.message == _ENDED_HERE:
@@ -305,8 +345,33 @@ class Connection:
                     self._lose(
                         "The server no longer knows the session: it was restarted, or it ended the session."
                     )
+            except ValidationError as error:
+                first = error.errors(include_url=False, include_input=False)[0]
+                call.replies.put(Refused(f"The server's request for input is not MCP: {first['msg']}."))
             else:
                 call.replies.put(Answered(result))
+
+    async def _complete(
+        self, session: ClientSession, ask: Ask, call: Call, options: CallOptions
+    ) -> dict[str, Any]:
+        """The result; since 2026-07-28 a server asks for input in place of one, and is then asked again."""
+        params = call.params
+        for _round in range(_MOST_ROUNDS):
+            result = await ask(call.method, dict(params), {**options})
+            if result.get("resultType", "complete") != "input_required" or self.asking is None:
+                return result
+            needed = InputRequiredResult.model_validate(result)
+            responses: dict[str, Any] = {}
+            for key, request in (needed.input_requests or {}).items():
+                context = ClientRequestContext(session=session, request_id=key)
+                answer = await session.dispatch_input_request(context, request)
+                if isinstance(answer, ErrorData):
+                    raise MCPError.from_error_data(answer)
+                responses[key] = answer.model_dump(by_alias=True, mode="json", exclude_none=True)
+            params = {**call.params, "inputResponses": responses}
+            if needed.request_state is not None:
+                params["requestState"] = needed.request_state
+        raise MCPError(code=LOCAL_ERROR, message=f"The server asked for input {_MOST_ROUNDS} times.")
 
     def _words(self, error: MCPError) -> str:
         """An error of the protocol in words, with its code where it is the server's own."""

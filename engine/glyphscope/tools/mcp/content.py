@@ -7,11 +7,14 @@ import binascii
 import json
 from typing import Any
 
+import msgspec
+
 from glyphscope.events import ToolContent
 from glyphscope.tools.mcp.schemas import OutputSchema
 from glyphscope.tools.source import Outcome
 
 _SAID = 300
+_MOST_FINDINGS = 20
 _WORDLESS = "The tool says that it failed, and not why."
 
 
@@ -19,12 +22,13 @@ def read_result(result: dict[str, Any], schema: OutputSchema | None) -> Outcome:
     """The outcome of a `tools/call` that was answered: `tool` where the answer says that the tool failed."""
     if result.get("resultType", "complete") != "complete":
         return Outcome(
-            fault="protocol", message="The tool asks for more before it answers, and that is not supported."
+            fault="protocol",
+            message="The server asks for input before it answers: not supported without someone to ask.",
         )
     items = result.get("content", [])
     if not isinstance(items, list):
         return Outcome(fault="protocol", message="The result's `content` is not a list.", structured=None)
-    content = tuple(map(_read, items))
+    content = tuple(map(read_item, items))
     structured = result.get("structuredContent")
     if result.get("isError") is True:
         words = next((c.text for c in content if c.kind == "text" and c.text.strip()), _WORDLESS).strip()
@@ -40,7 +44,47 @@ def read_result(result: dict[str, Any], schema: OutputSchema | None) -> Outcome:
     return Outcome(content=content, structured=structured, schema_problems=problems)
 
 
-def _read(item: Any) -> ToolContent:
+def read_resource(result: dict[str, Any], uri: str) -> Outcome:
+    """The outcome of a `resources/read` of that URI, with what does not fit its own declaration as `findings`."""
+    items = result.get("contents")
+    if not isinstance(items, list):
+        return Outcome(fault="protocol", message="The result's `contents` is not a list.")
+    pieces = tuple(read_item({"type": "resource", "resource": item}) for item in items)
+    found = [finding for piece in pieces if (finding := _misdeclared(piece))]
+    if pieces and not any(piece.uri.startswith(uri) for piece in pieces):
+        found.append(f"The contents have another URI: {pieces[0].uri[:200] or '(none)'}.")
+    return Outcome(content=pieces, findings=tuple(found[:_MOST_FINDINGS]))
+
+
+def read_prompt(result: dict[str, Any]) -> Outcome:
+    """The outcome of a `prompts/get`: a piece for each message, and `roles` in the same order."""
+    messages = result.get("messages")
+    if not isinstance(messages, list):
+        return Outcome(fault="protocol", message="The result's `messages` is not a list.")
+    pieces, roles, found = [], [], []
+    for number, message in enumerate(messages, 1):
+        known = message if isinstance(message, dict) else {}
+        role = known.get("role")
+        if role not in ("user", "assistant"):
+            found.append(f"Message {number} has an invalid role: {str(role)[:60]}.")
+        pieces.append(read_item(known.get("content")))
+        roles.append(str(role)[:60])
+    return Outcome(content=tuple(pieces), roles=tuple(roles), findings=tuple(found[:_MOST_FINDINGS]))
+
+
+def _misdeclared(piece: ToolContent) -> str:
+    mime = piece.mime.partition(";")[0].strip().lower()
+    if piece.text and (mime == "application/json" or mime.endswith("+json")):
+        try:
+            msgspec.json.decode(piece.text.encode("utf-8", "surrogatepass"))
+        except (ValueError, RecursionError) as error:
+            return f"Declared as {mime}, but not JSON: {error}."
+    if piece.data and mime.startswith("text/"):
+        return f"Declared as {mime}, but sent as binary data."
+    return ""
+
+
+def read_item(item: Any) -> ToolContent:
     kind = item.get("type") if isinstance(item, dict) else None
     match kind:
         case "text" if isinstance(item.get("text"), str):

@@ -29,7 +29,15 @@ from glyphscope.tools.mcp.log import ProtocolLog
 LOCAL_ERROR = -31_999
 """The code of an error that no server sent: outside of what JSON-RPC and MCP use."""
 
-_HEARD = frozenset({"notifications/progress", "notifications/tools/list_changed", "notifications/cancelled"})
+_HEARD = frozenset(
+    {
+        "notifications/progress",
+        "notifications/cancelled",
+        "notifications/tools/list_changed",
+        "notifications/resources/list_changed",
+        "notifications/prompts/list_changed",
+    }
+)
 _RATE, _BURST = 50.0, 200.0
 _ID_FIRST = re.compile(
     rb'\s*\{\s*(?:"jsonrpc"\s*:\s*"2\.0"\s*,\s*)?"id"\s*:\s*("[^"\\]{1,100}"|\d{1,18})\s*,'

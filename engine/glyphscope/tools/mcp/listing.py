@@ -40,6 +40,8 @@ class Listing:
 class ListReader:
     """Reads the entries as the pages come."""
 
+    limit = MAX_TOOLS
+
     def __init__(self) -> None:
         self._tools: dict[str, Tool] = {}
         self._claims: dict[str, dict[str, Any]] = {}

@@ -16,9 +16,11 @@ from glyphscope.errors import ServerError
 from glyphscope.registry import Tool
 from glyphscope.tools.mcp.calls import About, Answered, Call, Progressed, Refused, before_it_answered
 from glyphscope.tools.mcp.config import ServerConfig
-from glyphscope.tools.mcp.content import read_result
+from glyphscope.tools.mcp.content import read_prompt, read_resource, read_result
 from glyphscope.tools.mcp.listing import Listing, ToolProblem
 from glyphscope.tools.mcp.log import ProtocolLog, StderrRing
+from glyphscope.tools.mcp.offers import Offers
+from glyphscope.tools.mcp.questions import Question
 from glyphscope.tools.source import Outcome, Progress
 
 if TYPE_CHECKING:
@@ -35,19 +37,24 @@ _LOOK = 0.02
 
 
 class McpServer:
-    """A `ToolSource`. `changed` is called in the server's thread, with the server, for a new state or list of tools."""
+    """A `ToolSource`. `changed` is called in the server's thread, with the server, for a new state or another list.
+
+    `asked` is called there for one open question more or less. Without it the server is not offered to ask.
+    """
 
     def __init__(
         self,
         config: ServerConfig,
         *,
         changed: Callable[[McpServer], None] | None = None,
+        asked: Callable[[McpServer], None] | None = None,
         start_seconds: float = START_SECONDS,
     ) -> None:
         self.config = config
         self.log = ProtocolLog(config.secrets)
         self._stderr = StderrRing(self.log.hide)
         self._changed = changed
+        self._asked = asked
         self._start_seconds = start_seconds
         self._lock = threading.Lock()
         self._settled = threading.Event()
@@ -55,6 +62,7 @@ class McpServer:
         self._problem: ServerError | None = None
         self._about: About | None = None
         self._listing = Listing()
+        self._offers = Offers()
         self._connection: Connection | None = None
         self._thread: threading.Thread | None = None
         self._calls: set[Call] = set()
@@ -96,6 +104,17 @@ class McpServer:
     def list_problem(self) -> str:
         """What is wrong with the list of tools as a whole; empty for nothing."""
         return self._listing.problem
+
+    @property
+    def offers(self) -> Offers:
+        """Its resources and prompts, as far as they have been listed."""
+        return self._offers
+
+    @property
+    def questions(self) -> tuple[Question, ...]:
+        """The requests for sampling and elicitation that wait for an answer."""
+        connection = self._connection
+        return connection.asking.questions if connection is not None and connection.asking else ()
 
     def start(self) -> None:
         """Starts it and returns at once; `changed` tells what comes of it. Nothing happens where it runs already."""
@@ -141,19 +160,58 @@ class McpServer:
         listing = self._listing
         if refusal := self._refusal(listing, tool, arguments):
             return refusal
-        call = Call(tool, arguments)
+        found = self._ask(
+            "tools/call", {"name": tool, "arguments": arguments},
+            "tool", seconds=seconds, cancel=cancel, progress=progress,
+        )  # fmt: skip
+        return found if isinstance(found, Outcome) else read_result(found, listing.outputs.get(tool))
+
+    def fetch(
+        self,
+        method: str,
+        params: dict[str, Any],
+        *,
+        seconds: float,
+        cancel: threading.Event,
+        progress: Progress | None = None,
+    ) -> Outcome:
+        """The answer to `resources/read`, `prompts/get` or `logging/setLevel`, under the promises of `call`."""
+        if cancel.is_set():
+            return _cancelled()
+        if refusal := self._unsendable(params):
+            return refusal
+        found = self._ask(method, params, "server", seconds=seconds, cancel=cancel, progress=progress)
+        if isinstance(found, Outcome):
+            return found
+        if method == "resources/read":
+            return read_resource(found, str(params.get("uri")))
+        return read_prompt(found) if method == "prompts/get" else Outcome()
+
+    def _ask(
+        self,
+        method: str,
+        params: dict[str, Any],
+        who: str,
+        *,
+        seconds: float,
+        cancel: threading.Event,
+        progress: Progress | None,
+    ) -> dict[str, Any] | Outcome:
+        """The result of a request, or why there is none. Time in which a question is open does not count."""
+        call = Call(method, params)
         connection = self._begin(call)
         if connection is None:
             return self._not_connected()
-        until = time.monotonic() + seconds
+        left, now = seconds, time.monotonic()
         try:
             while not cancel.is_set():
-                left = until - time.monotonic()
+                before, now = now, time.monotonic()
+                if not self.questions:
+                    left -= now - before
                 if left <= 0:
                     connection.abandon(call)
-                    return Outcome(
-                        fault="timeout", message=f"The tool did not answer within {seconds:g} seconds."
-                    )
+                    message = f"The {who} did not answer within {seconds:g} seconds."
+                    return Outcome(fault="timeout", message=message)
                 try:
                     reply = call.replies.get(timeout=min(_LOOK, left))
                 except queue.Empty:
@@ -162,7 +220,7 @@ class McpServer:
                     if progress is not None:
                         progress(reply.done, reply.total, reply.message)
                 elif isinstance(reply, Answered):
-                    return read_result(reply.result, listing.outputs.get(tool))
+                    return reply.result
                 else:
                     return Outcome(fault="cancelled" if self._closed else "protocol", message=reply.message)
             connection.abandon(call)
@@ -198,7 +256,10 @@ class McpServer:
 
         from glyphscope.tools.mcp.connection import Connection
 
-        connection = Connection(self.config, self.log, self._stderr, self._ready, self._listed)
+        connection = Connection(
+            self.config, self.log, self._stderr, self._ready, self._listed, self._offered,
+            None if self._asked is None else self._tell_asked,
+        )  # fmt: skip
         with self._lock:
             self._connection = connection
             if self._closed:
@@ -229,6 +290,15 @@ class McpServer:
             listing = replace(self._listing, problem=listing.problem)
         self._listing = listing
         self._tell()
+
+    def _offered(self, offers: Offers) -> None:
+        self._offers = offers
+        if offers.listed:
+            self._tell()
+
+    def _tell_asked(self) -> None:
+        if self._asked is not None:
+            self._asked(self)
 
     def _finish(self, problem: ServerError | None) -> None:
         with self._lock:
@@ -270,8 +340,13 @@ class McpServer:
                 f" that can be used: {why}" if why else "."
             )
             return Outcome(fault="unknown", message=message)
+        return self._unsendable(arguments)
+
+    def _unsendable(self, params: dict[str, Any]) -> Outcome | None:
+        if self._state != "ready":
+            return self._not_connected()
         try:
-            msgspec.json.encode(arguments)
+            msgspec.json.encode(params)
         except (UnicodeEncodeError, TypeError, ValueError, RecursionError) as error:
             return Outcome(fault="protocol", message=f"The arguments cannot be sent as JSON: {error}.")
         return None

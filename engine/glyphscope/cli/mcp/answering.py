@@ -1,0 +1,144 @@
+"""A server that asks while a request runs: its questions are put to the person at the terminal."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Callable
+from typing import Annotated, Any, TypeAlias
+
+import typer
+from rich.text import Text
+
+from glyphscope.cli.mcp.outcome import violations
+from glyphscope.cli.output import diagnostics
+from glyphscope.registry import Tool
+from glyphscope.tools import Outcome
+from glyphscope.tools.mcp import McpServer
+from glyphscope.tools.mcp.questions import Answer, Question, SamplingRequest
+from glyphscope.visible import visible
+
+AskOption: TypeAlias = Annotated[
+    bool,
+    typer.Option(
+        "--ask", help="Let the server ask you for input and for sampling; without it both are refused."
+    ),
+]
+_LOOK = 0.05
+_ATTEMPTS = 3
+"""Times that a form may be filled in before it is cancelled."""
+_SHOWN = 4_000
+_BY_HAND = "human"
+"""The name of the model in an answer that a person typed."""
+
+
+def answering(server: McpServer, work: Callable[[threading.Event], Outcome]) -> Outcome:
+    """Runs the request, and asks at the terminal whatever the server asks meanwhile. Ctrl-C stops the request."""
+    cancel = threading.Event()
+    found: list[Outcome] = []
+    thread = threading.Thread(target=lambda: found.append(work(cancel)), name="request", daemon=True)
+    thread.start()
+    try:
+        while thread.is_alive():
+            for question in server.questions:
+                question.answer(_answer(question))
+            thread.join(_LOOK)
+    finally:
+        cancel.set()
+        thread.join()
+    return found[0]
+
+
+def _answer(question: Question) -> Answer:
+    out = diagnostics()
+    out.print(
+        Text(f"? {visible(question.server)} asks: {visible(question.message[:_SHOWN])}", style="bold yellow")
+    )
+    try:
+        if question.sampling is not None:
+            return _sample(question.sampling)
+        if question.kind == "link":
+            out.print(Text(f"  Open this address yourself: {visible(question.url[:_SHOWN], spaces=True)}"))
+            return Answer(action="accept" if _agrees("Answer that you did?") else "decline")
+        return _fill_in(question)
+    except EOFError:  # nobody is there any more
+        out.print(Text("  cancelled", style="dim"))
+        return Answer(action="cancel")
+
+
+def _fill_in(question: Question) -> Answer:
+    out = diagnostics()
+    if question.form is None:
+        out.print(Text(f"  ! declined, the form cannot be used: {visible(question.problem)}", style="yellow"))
+        return Answer(action="decline")
+    for finding in question.findings:
+        out.print(Text(f"  ! {visible(finding)}", style="yellow"))
+    if not _agrees("Fill in the form?"):
+        return Answer(action="decline")
+    for _attempt in range(_ATTEMPTS):
+        given = _fields(question.form)
+        wrong = violations(question.form, given)
+        for words in wrong:
+            out.print(Text(f"  ! {visible(words)}", style="yellow"))
+        if not wrong:
+            return Answer(action="accept", content=given)
+    out.print(Text("  cancelled: the values violate the schema", style="yellow"))
+    return Answer(action="cancel")
+
+
+def _fields(form: Tool) -> dict[str, Any]:
+    properties = form.parameters.get("properties", {})
+    required = form.parameters.get("required", [])
+    given: dict[str, Any] = {}
+    for name, schema in properties.items():
+        about = schema if isinstance(schema, dict) else {}
+        choices = about.get("enum")
+        facts = [str(about.get("type", "")), str(about.get("description", ""))[:200]]
+        if isinstance(choices, list):
+            facts.append(f"one of {json.dumps(choices, ensure_ascii=False)[:400]}")
+        if "default" in about:
+            facts.append(f"default {json.dumps(about['default'], ensure_ascii=False)[:100]}")
+        facts.append("required" if name in required else "optional")
+        typed = _line(f"  {name} ({', '.join(fact for fact in facts if fact)}): ")
+        if not typed:
+            if "default" in about:
+                given[name] = about["default"]
+            continue
+        given[name] = typed if about.get("type") == "string" else _value(typed)
+    return given
+
+
+def _value(typed: str) -> Any:
+    try:
+        return json.loads(typed)
+    except (ValueError, RecursionError):
+        return typed
+
+
+def _sample(request: SamplingRequest) -> Answer:
+    out = diagnostics()
+    limits = [f"at most {request.max_tokens:,} tokens"]
+    if request.temperature is not None:
+        limits.append(f"temperature {request.temperature:g}")
+    if request.stop:
+        limits.append(f"stop at {json.dumps(request.stop, ensure_ascii=False)[:200]}")
+    out.print(Text(f"  sampling, {', '.join(limits)}"))
+    if request.system:
+        out.print(Text(f"  system: {visible(request.system[:_SHOWN])}"))
+    for message in request.messages:
+        for piece in message.content:
+            words = piece.text[:_SHOWN] if piece.kind == "text" else f"[{piece.kind}, {piece.mime}]"
+            out.print(Text(f"  {visible(message.role)}: {visible(words)}"))
+    typed = _line("  Your answer (empty rejects the request): ")
+    if not typed:
+        return Answer(action="decline")
+    return Answer(action="accept", text=typed, model=_BY_HAND)
+
+
+def _agrees(question: str) -> bool:
+    return _line(f"  {question} [y/N] ").lower() in ("y", "yes")
+
+
+def _line(prompt: str) -> str:
+    diagnostics().print(Text(visible(prompt)), end="")
+    return input().strip()

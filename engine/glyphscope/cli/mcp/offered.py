@@ -1,0 +1,159 @@
+"""`glyphscope mcp resources` and `glyphscope mcp prompts`: lists, and one entry by hand."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from typing import Annotated, Any
+
+import typer
+from rich.table import Table
+from rich.text import Text
+
+from glyphscope.cli.inputs import InputError
+from glyphscope.cli.mcp.answering import AskOption, answering
+from glyphscope.cli.mcp.outcome import (
+    ArgumentsOption,
+    print_outcome,
+    print_progress,
+    print_violations,
+    read_arguments,
+)
+from glyphscope.cli.mcp.servers import ConfigArgument, ServerOption, YesOption, one_server
+from glyphscope.cli.options import JsonOption
+from glyphscope.cli.output import console, diagnostics, print_json
+from glyphscope.tools.mcp import McpServer
+from glyphscope.tools.mcp.offers import Offer
+from glyphscope.visible import visible
+
+_SHOWN = 100
+_NAMED = 40
+SecondsOption = Annotated[float, typer.Option(min=0.1, help="How long the server may take to answer.")]
+
+
+def resources(
+    config: ConfigArgument,
+    uri: Annotated[
+        str | None,
+        typer.Argument(metavar="[URI]", help="The resource to read, or a template.", show_default=False),
+    ] = None,
+    arguments: ArgumentsOption = "{}",
+    server: ServerOption = None,
+    yes: YesOption = False,
+    ask: AskOption = False,
+    seconds: SecondsOption = 60.0,
+    as_json: JsonOption = False,
+) -> None:
+    """List the resources and resource templates of a server, or read one.
+
+    A template is filled in with --arguments. A link in a resource is printed as text and never opened.
+    """
+    given = _texts(read_arguments(arguments))
+    with one_server(config, server, yes=yes, asks=ask) as source:
+        _wait(source, seconds)
+        known = (*source.offers.resources, *source.offers.templates)
+        if uri is None:
+            _list(source, known, "resources", as_json=as_json)
+            return
+        offer = _find(known, uri)
+        if offer is None:  # a server may have more than it lists
+            offer = Offer(kind="template" if "{" in uri else "resource", address=uri)
+        _fetch(source, offer, given, seconds=seconds, as_json=as_json)
+
+
+def prompts(
+    config: ConfigArgument,
+    name: Annotated[
+        str | None, typer.Argument(metavar="[NAME]", help="The prompt to get.", show_default=False)
+    ] = None,
+    arguments: ArgumentsOption = "{}",
+    server: ServerOption = None,
+    yes: YesOption = False,
+    ask: AskOption = False,
+    seconds: SecondsOption = 60.0,
+    as_json: JsonOption = False,
+) -> None:
+    """List the prompts of a server, or get one with --arguments: its messages."""
+    given = _texts(read_arguments(arguments))
+    with one_server(config, server, yes=yes, asks=ask) as source:
+        _wait(source, seconds)
+        known = source.offers.prompts
+        if name is None:
+            _list(source, known, "prompts", as_json=as_json)
+            return
+        offer = _find(known, name)
+        if offer is None:
+            names = ", ".join(each.address for each in known[:_NAMED])
+            hint = f"Choose one of: {visible(names)}." if names else "The server lists no prompts."
+            raise InputError(f"The server has no prompt {name}.", where=source.name, hint=hint)
+        _fetch(source, offer, given, seconds=seconds, as_json=as_json)
+
+
+def _wait(server: McpServer, seconds: float) -> None:
+    until = time.monotonic() + seconds
+    while not server.offers.is_complete and server.state == "ready" and time.monotonic() < until:
+        time.sleep(0.02)
+
+
+def _list(server: McpServer, offers: Sequence[Offer], kind: str, *, as_json: bool) -> None:
+    problems = [words for of, words in server.offers.problems if of == kind]
+    if server.offers.kinds >= {kind} and kind not in server.offers.listed:
+        problems.append("The list was not returned in time.")
+    if as_json:
+        print_json({kind: list(map(_entry, offers)), "problems": problems})
+    else:
+        table = Table.grid(padding=(0, 2))
+        for offer in offers:
+            wanted = ", ".join(f"{each.name}*" if each.required else each.name for each in offer.arguments)
+            first = (offer.description or offer.title).strip().partition("\n")[0]
+            cells = (offer.address, wanted, offer.mime, first[:_SHOWN])
+            table.add_row(*(Text(visible(cell)) for cell in cells))
+        if offers:
+            console().print(table)
+        elif not problems:
+            diagnostics().print(Text(f"The server lists no {kind}.", style="yellow"))
+        for words in problems:
+            diagnostics().print(Text(f"! {visible(words)}", style="yellow"))
+    if problems and not offers:
+        raise typer.Exit(1)
+
+
+def _entry(offer: Offer) -> dict[str, Any]:
+    return {
+        "kind": offer.kind,
+        "address": offer.address,
+        "title": offer.title,
+        "description": offer.description,
+        "mime": offer.mime,
+        "size": offer.size,
+        "arguments": offer.arguments,
+    }
+
+
+def _find(offers: Sequence[Offer], address: str) -> Offer | None:
+    return next((offer for offer in offers if offer.address == address), None)
+
+
+def _fetch(server: McpServer, offer: Offer, given: dict[str, str], *, seconds: float, as_json: bool) -> None:
+    if offer.arguments:
+        print_violations(offer.form, given)
+    method, params = offer.request(given)
+    outcome = answering(
+        server,
+        lambda cancel: server.fetch(
+            method, params, seconds=seconds, cancel=cancel, progress=None if as_json else print_progress
+        ),
+    )
+    print_outcome(outcome, as_json=as_json)
+    if not outcome.ok:
+        raise typer.Exit(1)
+
+
+def _texts(given: dict[str, Any]) -> dict[str, str]:
+    """MCP has strings only here."""
+    odd = next((name for name, value in given.items() if not isinstance(value, str)), None)
+    if odd is not None:
+        raise InputError(
+            f"The value of {odd} is not a string.", where="--arguments", hint="Put it in quotes."
+        )
+    return given

@@ -1,0 +1,85 @@
+"""Arguments and results of one request by hand, on the terminal."""
+
+from __future__ import annotations
+
+import json
+from typing import Annotated, Any, TypeAlias
+
+import msgspec
+import typer
+from rich.text import Text
+
+from glyphscope.cli.inputs import STDIN, InputError, read_text
+from glyphscope.cli.output import console, diagnostics, print_json
+from glyphscope.events import ToolContent
+from glyphscope.registry import Tool
+from glyphscope.registry.pointer import to_pointer
+from glyphscope.tools import Outcome
+from glyphscope.validation.checker import Checker
+from glyphscope.visible import visible
+
+_MOST_VIOLATIONS = 10
+
+ArgumentsOption: TypeAlias = Annotated[
+    str, typer.Option("--arguments", "-a", metavar="JSON", help="An object; - reads it from standard input.")
+]
+
+
+def read_arguments(text: str) -> dict[str, Any]:
+    """The object of --arguments. Raises InputError."""
+    where = "standard input" if text == STDIN else "--arguments"
+    try:
+        value = json.loads(read_text(STDIN) if text == STDIN else text)
+    except (ValueError, RecursionError) as error:
+        raise InputError(f"This is not JSON: {error}.", where=where) from None
+    if not isinstance(value, dict):
+        raise InputError("Arguments are one JSON object.", where=where, hint='For example {"city": "Rome"}.')
+    return value
+
+
+def violations(tool: Tool, arguments: dict[str, Any]) -> list[str]:
+    """Where arguments violate the schema, the first few."""
+    found = Checker(tool.parameters).errors(arguments, _MOST_VIOLATIONS)
+    return [f"{to_pointer(tuple(error.absolute_path)) or '/'}: {error.message}" for error in found]
+
+
+def print_violations(tool: Tool, arguments: dict[str, Any]) -> None:
+    for words in violations(tool, arguments):
+        diagnostics().print(Text(f"! {visible(words)}", style="yellow"))
+
+
+def print_progress(done: float, total: float | None, message: str) -> None:
+    of = "" if total is None else f" of {total:g}"
+    diagnostics().print(Text(f"… {done:g}{of} {visible(message)}".rstrip(), style="dim"))
+
+
+def print_outcome(outcome: Outcome, *, as_json: bool) -> None:
+    """The result on standard output; problems and errors on standard error."""
+    if as_json:
+        print_json({"ok": outcome.ok, **msgspec.to_builtins(outcome)})
+        return
+    out = console()
+    for number, content in enumerate(outcome.content):
+        if number < len(outcome.roles):
+            out.print(Text(f"{visible(outcome.roles[number])}:", style="bold"))
+        out.print(_shown(content), soft_wrap=True)
+    if outcome.structured is not None and not outcome.content:
+        out.print(Text(json.dumps(outcome.structured, indent=2, ensure_ascii=False)), soft_wrap=True)
+    said = diagnostics()
+    for problem in outcome.schema_problems:
+        said.print(Text(f"! the answer breaks its schema: {visible(problem)}", style="yellow"))
+    for finding in outcome.findings:
+        said.print(Text(f"! {visible(finding)}", style="yellow"))
+    if not outcome.ok:
+        is_tool = outcome.fault == "tool"
+        words = "the tool failed" if is_tool else f"{outcome.fault}: {visible(outcome.message)}"
+        said.print(Text(f"✗ {words}", style="bold red"))
+
+
+def _shown(content: ToolContent) -> Text:
+    if content.kind == "text":
+        return Text("\n".join(map(visible, content.text.split("\n"))))
+    facts = (content.name, content.uri, content.mime, f"{content.size} bytes" if content.size else "")
+    head = f"[{content.kind}: {', '.join(visible(fact) for fact in facts if fact)}]"
+    lines = [head, *map(visible, content.text.split("\n"))] if content.text else [head]
+    return Text("\n".join(lines))

@@ -1,0 +1,217 @@
+"""Resources, resource templates and prompts of a server, entry by entry: a bad one is reported, the others are kept."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Literal, TypeAlias
+
+from glyphscope.errors import RegistryError, ServerError
+from glyphscope.registry import Tool, make_tool
+
+OfferKind: TypeAlias = Literal["resource", "template", "prompt"]
+
+MAX_OFFERS = 20_000
+"""Entries of one list; the rest is left out, which is reported."""
+_LONGEST_ADDRESS = 8_192
+_LONGEST_WORDS = 4_000
+_MOST_ARGUMENTS = 256
+_MOST_PROBLEMS = 200
+
+
+@dataclass(frozen=True, kw_only=True)
+class Argument:
+    """An argument of a prompt, or a variable of a template; its value is a string."""
+
+    name: str
+    description: str = ""
+    required: bool = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class Offer:
+    """One entry of a list. `address`: a URI, a URI template, or a prompt's name. `size`: bytes, 0 if not stated."""
+
+    kind: OfferKind
+    address: str
+    title: str = ""
+    description: str = ""
+    mime: str = ""
+    size: int = 0
+    arguments: tuple[Argument, ...] = ()
+
+    @cached_property
+    def form(self) -> Tool:
+        """Its arguments as a schema: strings, of which some are required. Raises RegistryError for odd names."""
+        properties = {
+            each.name: {"type": "string"} | ({"description": each.description} if each.description else {})
+            for each in self.arguments
+        }
+        required = [each.name for each in self.arguments if each.required]
+        schema: dict[str, Any] = {"type": "object", "properties": properties, "additionalProperties": False}
+        return make_tool(
+            self.title or self.address,
+            self.description,
+            schema | ({"required": required} if required else {}),
+        )
+
+    def request(self, arguments: Mapping[str, str]) -> tuple[str, dict[str, Any]]:
+        """The method and its params. Raises ServerError for a template that cannot be filled in."""
+        if self.kind == "prompt":
+            return "prompts/get", {"name": self.address, "arguments": dict(arguments)}
+        uri = self.address if self.kind == "resource" else expand(self.address, arguments)
+        return "resources/read", {"uri": uri}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Offers:
+    """`kinds` are what the server declares (`resources`, `prompts`), `listed` those whose lists have been read.
+
+    `problems` are pairs: the kind, and what is wrong with one of its entries or with the list.
+    """
+
+    kinds: frozenset[str] = frozenset()
+    listed: frozenset[str] = frozenset()
+    resources: tuple[Offer, ...] = ()
+    templates: tuple[Offer, ...] = ()
+    prompts: tuple[Offer, ...] = ()
+    problems: tuple[tuple[str, str], ...] = ()
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether every list that the server declares has been read, or has failed."""
+        return self.listed >= self.kinds
+
+
+def expand(template: str, values: Mapping[str, str]) -> str:
+    """The URI of a template (RFC 6570). Raises ServerError."""
+    from mcp.shared.uri_template import UriTemplate
+
+    try:
+        return UriTemplate.parse(template).expand(dict(values))
+    except (ValueError, TypeError) as error:
+        raise ServerError(
+            f"The URI template cannot be filled in: {error}.", where=template[:_LONGEST_WORDS]
+        ) from None
+
+
+class OfferReader:
+    """Reads the entries of one list as its pages arrive."""
+
+    limit = MAX_OFFERS
+
+    def __init__(self, kind: OfferKind) -> None:
+        self._kind: OfferKind = kind
+        self._found: dict[str, Offer] = {}
+        self._problems: list[str] = []
+        self._count = 0
+
+    @property
+    def is_full(self) -> bool:
+        return self._count >= MAX_OFFERS
+
+    def take(self, entry: Any) -> None:
+        self._count += 1
+        reason, offer = _READERS[self._kind](entry) if isinstance(entry, dict) else ("not an object", None)
+        if offer is not None and offer.address in self._found:
+            reason, offer = "a second entry with the same name", None
+        if offer is not None:
+            self._found[offer.address] = offer
+        elif len(self._problems) < _MOST_PROBLEMS:
+            self._problems.append(f"{self._kind} {self._count}: {reason}.")
+
+    @property
+    def offers(self) -> tuple[Offer, ...]:
+        return tuple(self._found.values())
+
+    @property
+    def problems(self) -> tuple[str, ...]:
+        return tuple(self._problems)
+
+
+LISTS: dict[str, tuple[tuple[str, str, str, OfferKind], ...]] = {
+    "resources": (
+        ("resources", "resources/list", "resources", "resource"),
+        ("templates", "resources/templates/list", "resourceTemplates", "template"),
+    ),
+    "prompts": (("prompts", "prompts/list", "prompts", "prompt"),),
+}
+"""Of each kind its lists: their name in Offers, method, key of a page, and kind of entry."""
+
+_Read: TypeAlias = tuple[str, Offer | None]
+
+
+def _resource(entry: dict[str, Any]) -> _Read:
+    uri = entry.get("uri")
+    if not isinstance(uri, str) or not uri:
+        return "it has no uri", None
+    if len(uri) > _LONGEST_ADDRESS:
+        return f"its uri has more than {_LONGEST_ADDRESS:,} characters", None
+    size = entry.get("size")
+    known = size if isinstance(size, int) and not isinstance(size, bool) and 0 <= size < 2**63 else 0
+    return "", Offer(kind="resource", address=uri, size=known, **_described(entry))
+
+
+def _template(entry: dict[str, Any]) -> _Read:
+    from mcp.shared.uri_template import UriTemplate
+
+    template = entry.get("uriTemplate")
+    if not isinstance(template, str) or not template:
+        return "it has no uriTemplate", None
+    try:
+        names = UriTemplate.parse(template).variable_names
+    except ValueError as error:
+        return f"its uriTemplate is not valid: {str(error)[:200]}", None
+    arguments = tuple(Argument(name=name) for name in dict.fromkeys(names))
+    return _usable(Offer(kind="template", address=template, arguments=arguments, **_described(entry)))
+
+
+def _prompt(entry: dict[str, Any]) -> _Read:
+    name = entry.get("name")
+    if not isinstance(name, str) or not name or len(name) > _LONGEST_ADDRESS:
+        return "it has no name", None
+    arguments = entry.get("arguments") or []
+    if not isinstance(arguments, list) or len(arguments) > _MOST_ARGUMENTS:
+        return f"its arguments are not a list of at most {_MOST_ARGUMENTS}", None
+    found: dict[str, Argument] = {}
+    for each in arguments:
+        key = each.get("name") if isinstance(each, dict) else None
+        if not isinstance(key, str) or not key or key in found:
+            return "an argument without a name, or two with the same", None
+        found[key] = Argument(
+            name=key, description=_text(each, "description"), required=each.get("required") is True
+        )
+    described = _described(entry)
+    return _usable(
+        Offer(kind="prompt", address=name, arguments=tuple(found.values()), **described | {"mime": ""})
+    )
+
+
+def _usable(offer: Offer) -> _Read:
+    try:
+        _ = offer.form
+    except RegistryError as error:
+        first = error.problems[0].message if error.problems else error.message
+        return f"its arguments cannot be used: {first[:200].rstrip('.')}", None
+    return "", offer
+
+
+def _described(entry: dict[str, Any]) -> dict[str, Any]:
+    return {
+        "title": _text(entry, "title") or _text(entry, "name"),
+        "description": _text(entry, "description"),
+        "mime": _text(entry, "mimeType")[:200],
+    }
+
+
+def _text(entry: dict[str, Any], key: str) -> str:
+    value = entry.get(key)
+    return value[:_LONGEST_WORDS] if isinstance(value, str) else ""
+
+
+_READERS: dict[OfferKind, Callable[[dict[str, Any]], _Read]] = {
+    "resource": _resource,
+    "template": _template,
+    "prompt": _prompt,
+}

@@ -1,0 +1,68 @@
+"""All pages of a list of a server, within bounds: entries, pages, bytes and time."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from typing import Any, Protocol, TypeAlias
+
+import anyio
+import anyio.lowlevel
+from mcp import MCPError
+from mcp.shared.dispatcher import CallOptions
+
+from glyphscope.tools.mcp.listing import MAX_BYTES, MAX_PAGES
+from glyphscope.tools.mcp.log import ProtocolLog
+
+Ask: TypeAlias = Callable[[str, dict[str, Any], CallOptions], Awaitable[dict[str, Any]]]
+
+LIST_SECONDS = 30.0
+"""For all pages of one list."""
+
+
+class Reader(Protocol):
+    limit: int
+
+    @property
+    def is_full(self) -> bool: ...
+
+    def take(self, entry: Any) -> None: ...
+
+
+class NoList(Exception):
+    """Not even the first page was returned."""
+
+
+async def read_pages(
+    ask: Ask, method: str, key: str, reader: Reader, log: ProtocolLog, words: Callable[[MCPError], str]
+) -> str:
+    """Gives every entry to the reader. Returns the problem of the list as a whole, "" for none. Raises NoList."""
+    noun = f"list of {key if key != 'resourceTemplates' else 'resource templates'}"
+    seen, cursor = set[str](), None
+    received, until = log.received_bytes, anyio.current_time() + LIST_SECONDS
+    for page in range(MAX_PAGES):
+        try:
+            left = max(0.01, until - anyio.current_time())
+            result = await ask(method, {} if cursor is None else {"cursor": cursor}, {"timeout": left})
+        except MCPError as error:
+            why = words(error)
+            if page == 0:
+                raise NoList(why) from None
+            return why
+        entries = result.get(key)
+        if not isinstance(entries, list):
+            return f"The server's {noun} is not a list."
+        for number, entry in enumerate(entries):
+            if reader.is_full:
+                return f"The server lists more than {reader.limit:,} {noun[8:]}: the rest is left out."
+            reader.take(entry)
+            if number % 50 == 49:  # checking a schema takes a moment, and others want their turn
+                await anyio.lowlevel.checkpoint()
+        cursor = result.get("nextCursor")
+        if cursor is None or cursor == "":
+            return ""
+        if not isinstance(cursor, str) or cursor in seen:
+            return f"The server's {noun} leads back to a page that it had: it never ends."
+        seen.add(cursor)
+        if log.received_bytes - received > MAX_BYTES:
+            return f"The server's {noun} has more than {MAX_BYTES >> 20} MiB."
+    return f"The server's {noun} has more than {MAX_PAGES:,} pages: the rest is left out."

@@ -1,0 +1,88 @@
+"""`glyphscope mcp resources`, `prompts` and `call --ask`, with a server on the official SDK."""
+
+import json
+import shlex
+import sys
+
+import pytest
+from typer.testing import CliRunner
+
+from glyphscope.cli.app import app
+from mcp_servers import SCRIPT
+from sdk_server import sdk_http
+
+PLAIN = shlex.join((sys.executable, str(SCRIPT)))
+
+pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore:The .* capability is deprecated")]
+
+
+@pytest.fixture(scope="module")
+def sdk():
+    with sdk_http() as address:
+        yield address
+
+
+def command(*arguments, text=None):
+    return CliRunner().invoke(app, ["mcp", *arguments], input=text)
+
+
+def test_resources_are_listed_and_read(sdk):
+    listed = command("resources", sdk)
+    assert (
+        listed.exit_code == 0 and "note://today" in listed.stdout and "note://{day}/{topic}" in listed.stdout
+    )
+    read = command("resources", sdk, "note://today")
+    assert read.stdout.splitlines()[1:] == ["buy milk", "https://example.com/never-opened"]
+    broken = command("resources", sdk, "note://broken")
+    assert broken.exit_code == 0 and "not JSON" in broken.stderr
+
+
+def test_a_template_is_filled_in_and_one_without_its_variables_is_reported(sdk):
+    filled = command("resources", sdk, "note://{day}/{topic}", "-a", '{"day": "1", "topic": "tea"}')
+    assert "tea on 1" in filled.stdout
+    odd = command("resources", sdk, "note://today", "-a", '{"day": 1}')
+    assert odd.exit_code == 2 and "not a string" in odd.stderr
+
+
+def test_prompts_are_listed_and_got(sdk):
+    listed = json.loads(command("prompts", sdk, "--json").stdout)
+    assert listed["prompts"][0]["arguments"][0] == {"name": "code", "description": "", "required": True}
+    got = command("prompts", sdk, "review", "-a", '{"code": "x"}')
+    assert got.stdout.splitlines() == ["user:", "Review this in a short way: x"]
+    refused = command("prompts", sdk, "review")
+    assert refused.exit_code == 1 and "'code' is a required property" in refused.stderr
+    unknown = command("prompts", sdk, "nothing")
+    assert unknown.exit_code == 2 and "Choose one of: review" in unknown.stderr
+
+
+def test_a_server_without_prompts_lists_none():
+    listed = command("prompts", PLAIN)
+    assert listed.exit_code == 0 and "lists no prompts" in listed.stderr
+
+
+def test_a_server_that_asks_is_refused_unless_asking_is_allowed(sdk):
+    refused = command("call", sdk, "book", text="y\nRome\n2\n")
+    assert refused.exit_code == 1 and "asks" not in refused.stderr
+    booked = command("call", sdk, "book", "--ask", text="y\nRome\n2\n")
+    assert (booked.exit_code, booked.stdout) == (0, "accept: Rome, 2\n")
+    assert "offering asks: Where to?" not in booked.stdout and "asks: Where to?" in booked.stderr
+
+
+def test_a_form_is_asked_again_while_its_values_violate_the_schema(sdk):
+    booked = command("call", sdk, "book", "--ask", text="y\nConstantinople\n2\nRome\n3\n")
+    assert booked.stdout == "accept: Rome, 3\n" and "/city" in booked.stderr
+    assert command("call", sdk, "book", "--ask", text="n\n").stdout == "decline\n"
+    assert command("call", sdk, "book", "--ask", text="").stdout == "cancel\n"
+
+
+def test_sampling_is_answered_by_hand_or_rejected(sdk):
+    answered = command("call", sdk, "think", "--ask", text="woolly\n")
+    assert answered.stdout == "human says woolly\n"
+    assert "A word on llamas?" in answered.stderr and "at most 8 tokens" in answered.stderr
+    rejected = command("call", sdk, "think", "--ask", text="\n")
+    assert rejected.exit_code == 1 and "rejected" in rejected.stderr
+
+
+def test_an_address_is_shown_and_never_opened(sdk):
+    visited = command("call", sdk, "visit", "--ask", text="y\n")
+    assert visited.stdout == "accept\n" and "https://example.com/pay?token=1" in visited.stderr
