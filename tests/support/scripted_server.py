@@ -80,7 +80,10 @@ def listed(params: dict[str, Any]) -> dict[str, Any]:
 
 OFFERS: dict[str, tuple[str, list[Any]]] = {
     "resources/list": ("resources", [{"name": "no uri"}, {"uri": "note://good", "size": -1}, 3]),
-    "resources/templates/list": ("resourceTemplates", [{"uriTemplate": "note://{"}]),
+    "resources/templates/list": (
+        "resourceTemplates",
+        [{"uriTemplate": "note://{"}, {"uriTemplate": "note://{day}"}],
+    ),
     "prompts/list": ("prompts", [{"name": "good"}, {"name": "odd", "arguments": [{"name": ""}]}]),
 }
 
@@ -288,6 +291,8 @@ def main() -> None:
                 send({"id": id, "error": {"code": -32603, "message": "the list is lost"}})
             else:
                 send({"id": id, "result": listed(params)})
+        elif method == "resources/read":
+            send({"id": id, "result": {"contents": [{"uri": params["uri"], "text": "read"}]}})
         elif method in OFFERS:
             if WORDS["offers"] != "silent":
                 send({"id": id, "result": offered(method)})

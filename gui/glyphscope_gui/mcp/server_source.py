@@ -112,22 +112,43 @@ class ServerSource:
         progress: Progress | None = None,
     ) -> Outcome:
         """Call a tool; a server that does not run is started first, if it may be."""
+        found, left = self._started(seconds, cancel)
+        if isinstance(found, Outcome):
+            return found
+        return found.call(tool, arguments, seconds=left, cancel=cancel, progress=progress)
+
+    def fetch(
+        self,
+        method: str,
+        params: dict[str, Any],
+        *,
+        seconds: float,
+        cancel: threading.Event,
+        progress: Progress | None = None,
+    ) -> Outcome:
+        """Read a resource or get a prompt, as `McpServer.fetch`; the server is started first, if it may be."""
+        found, left = self._started(seconds, cancel)
+        if isinstance(found, Outcome):
+            return found
+        return found.fetch(method, params, seconds=left, cancel=cancel, progress=progress)
+
+    def _started(self, seconds: float, cancel: threading.Event) -> tuple[McpServer | Outcome, float]:
+        """The server once it is ready or has failed, and the seconds that are left; or why there is none."""
         until = time.monotonic() + seconds
         if self.config.disabled:
-            return Outcome(fault="protocol", message=f"The server {self.name} is switched off.")
+            return Outcome(fault="protocol", message=f"The server {self.name} is switched off."), 0
         if not self.start():
             why = "nobody has allowed its command line yet" if not self.may_run else "the window closes"
-            return Outcome(fault="protocol", message=f"The server {self.name} is not started: {why}.")
+            return Outcome(fault="protocol", message=f"The server {self.name} is not started: {why}."), 0
         server = self._server
         assert server is not None
         while not server.wait(_LOOK):
             if cancel.is_set():
-                return Outcome(fault="cancelled", message="The call was stopped.")
+                return Outcome(fault="cancelled", message="The call was stopped."), 0
             if time.monotonic() > until:
                 message = f"The server {self.name} did not get ready within {seconds:g} seconds."
-                return Outcome(fault="timeout", message=message)
-        left = max(until - time.monotonic(), _LOOK)
-        return server.call(tool, arguments, seconds=left, cancel=cancel, progress=progress)
+                return Outcome(fault="timeout", message=message), 0
+        return server, max(until - time.monotonic(), _LOOK)
 
     def close(self) -> None:
         """End it for good: no start after this."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from PySide6.QtCore import QBuffer, QByteArray, QSize, Qt
@@ -77,7 +77,14 @@ def call_view(outcome: Outcome, seconds: float) -> CallView:
         pieces.append(Piece("problem", tr("Breaks its own output schema"), told))
         if not outcome.fault:
             words, role = tr("answered, and breaks its output schema"), "mark"
-    pieces += [_piece(content) for content in outcome.content[:MOST_PIECES]]
+    if outcome.findings:
+        pieces.append(Piece("problem", tr("Not as declared"), "\n".join(outcome.findings)))
+        if not outcome.fault:
+            words, role = tr("answered, not as declared"), "mark"
+    for number, content in enumerate(outcome.content[:MOST_PIECES]):
+        piece = _piece(content)
+        spoken = outcome.roles[number] if number < len(outcome.roles) else ""
+        pieces.append(replace(piece, title=f"{spoken} · {piece.title}") if spoken else piece)
     if (more := len(outcome.content) - MOST_PIECES) > 0:
         pieces.append(Piece("note", tr("More"), tr("%n more pieces are not shown.", "", more)))
     if outcome.structured is not None:
@@ -114,7 +121,9 @@ def _piece(content: ToolContent) -> Piece:
     about = " · ".join(
         part for part in (content.name, content.mime, size_words(size) if size else "") if part
     )
-    if content.kind == "image":
+    if content.kind == "image" or (
+        content.kind == "resource" and content.mime.startswith("image/") and content.data
+    ):
         image, why = _image(content.data)
         return Piece(
             "image" if image else "note",

@@ -5,7 +5,7 @@ Arguments and last answer stay with their tool, so that the user can look at ano
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from typing import Any, NamedTuple
 
@@ -13,7 +13,7 @@ from PySide6.QtCore import QObject
 
 from glyphscope_gui.context import AppContext
 from glyphscope_gui.servers.call_outcome import CallView
-from glyphscope_gui.servers.tool_calls import Progressed, ToolCalls
+from glyphscope_gui.servers.tool_calls import Progressed, ToolCalls, Work
 from glyphscope_gui.servers.tool_model import ToolRow
 from glyphscope_gui.servers.tool_panel import ToolPanel
 
@@ -27,11 +27,16 @@ class _Place(NamedTuple):
 
 
 class CallPresenter(QObject):
-    """Makes one call at a time, whatever the panel shows."""
+    """Makes one call at a time, whatever the panel shows. `work` makes it of a server, a name and the arguments."""
 
-    def __init__(self, context: AppContext, panel: ToolPanel) -> None:
+    def __init__(
+        self,
+        context: AppContext,
+        panel: ToolPanel,
+        work: Callable[[str, str, dict[str, Any]], Work | None],
+    ) -> None:
         super().__init__(context.window)
-        self._servers = context.services.servers
+        self._work = work
         self._panel = panel
         self.jobs = ToolCalls(self)
         self._shown = _Place("", "")
@@ -83,11 +88,11 @@ class CallPresenter(QObject):
         self.jobs.judge(panel.tool, arguments)
 
     def _call(self, arguments: dict[str, Any]) -> None:
-        source = self._servers.source(self._shown.server)
-        if source is not None and self._shown.tool and not self.jobs.is_busy:
+        work = self._work(self._shown.server, self._shown.tool, arguments) if self._shown.tool else None
+        if work is not None and not self.jobs.is_busy:
             self._called = self._shown
             self._answers.pop(self._called, None)
-            self.jobs.call(source, self._called.tool, arguments)
+            self.jobs.call(work)
 
     def _show_progress(self, told: Progressed) -> None:
         self._panel.show_progress(told, "" if self._called == self._shown else self._called.tool)

@@ -30,6 +30,11 @@ from glyphscope_gui.theme import mono_font
 
 VIEWS = (
     ("messages", tr("Messages"), tr("The protocol's messages, the last thousand")),
+    (
+        "notifications",
+        tr("Notifications"),
+        tr("What the server sent without being asked: log messages, progress, changed lists"),
+    ),
     ("printed", tr("Printed"), tr("What the server's process printed on stderr, its last lines")),
 )
 
@@ -139,8 +144,12 @@ class ServerLog(Card):
             self.table.scrollToBottom()
 
     def _show_view(self, name: str) -> None:
-        self._stack.setCurrentIndex([view[0] for view in VIEWS].index(name))
-        self.filter_edit.setVisible(name == "messages")
+        self._stack.setCurrentIndex(1 if name == "printed" else 0)
+        self.filter_edit.setVisible(name != "printed")
+        if name != "printed":
+            self._hide_detail()
+            self.model.set_notifications_only(name == "notifications")
+            self.table.scrollToBottom()
 
     def _filter(self, text: str) -> None:
         self._hide_detail()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
@@ -38,6 +39,7 @@ class ServersLogModel(TableModel):
         super().__init__(parent)
         self._entries: tuple[Entry, ...] = ()
         self._filter = ""
+        self._notifications_only = False
         self._rows: list[Entry] = []
 
     def show(self, entries: Sequence[Entry]) -> None:
@@ -65,6 +67,12 @@ class ServersLogModel(TableModel):
         self._filter = text.strip().lower()
         self._reset()
 
+    def set_notifications_only(self, only: bool) -> None:
+        """Whether only what the server sent without being asked is in sight, in words instead of JSON."""
+        if only != self._notifications_only:
+            self._notifications_only = only
+            self._reset()
+
     def entry(self, row: int) -> Entry | None:
         return self._rows[row] if 0 <= row < len(self._rows) else None
 
@@ -81,7 +89,8 @@ class ServersLogModel(TableModel):
     def data(self, index: Index, role: int = Qt.ItemDataRole.DisplayRole) -> Any:
         entry, column = self._rows[index.row()], index.column()
         if role in (Qt.ItemDataRole.DisplayRole, Qt.ItemDataRole.AccessibleTextRole):
-            return _cell(entry, column)
+            words = notification_words(entry) if self._notifications_only and column == TEXT else ""
+            return words or _cell(entry, column)
         if role == Qt.ItemDataRole.TextAlignmentRole:
             return self.alignment(column)
         if role == Qt.ItemDataRole.ForegroundRole:
@@ -93,6 +102,8 @@ class ServersLogModel(TableModel):
         return None
 
     def _fits(self, entry: Entry) -> bool:
+        if self._notifications_only and not is_notification(entry):
+            return False
         wanted = self._filter
         return not wanted or any(
             wanted in text.lower()
@@ -103,6 +114,34 @@ class ServersLogModel(TableModel):
         self.beginResetModel()
         self._rows = [entry for entry in self._entries if self._fits(entry)]
         self.endResetModel()
+
+
+def is_notification(entry: Entry) -> bool:
+    """Whether the server sent it without being asked."""
+    return entry.direction != "sent" and not entry.id and entry.method.startswith("notifications/")
+
+
+def notification_words(entry: Entry) -> str:
+    """`info · db: connected`, `3 of 10 · copying`; "" where the message has no such form."""
+    try:
+        params = json.loads(entry.text).get("params") or {}
+        if entry.method == "notifications/message":
+            data = params["data"]
+            said = data if isinstance(data, str) else json.dumps(data, ensure_ascii=False)
+            words = " · ".join(str(part) for part in (params["level"], params.get("logger")) if part)
+            words = f"{words}: {said}"
+        elif entry.method == "notifications/progress":
+            total, message = params.get("total"), params.get("message")
+            done = (
+                tr("{done} of {total}", done=params["progress"], total=total) if total else params["progress"]
+            )
+            words = f"{done} · {message}" if message else str(done)
+        else:
+            words = str(params.get("uri") or "")
+    except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
+        return ""
+    more = f" ×{entry.more + 1}" if entry.more else ""
+    return words[:SHOWN] + more
 
 
 def _cell(entry: Entry, column: int) -> str:

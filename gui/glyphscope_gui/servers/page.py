@@ -12,16 +12,24 @@ from glyphscope_gui.servers.list_model import ServersListModel
 from glyphscope_gui.servers.list_view import ServerList
 from glyphscope_gui.servers.log import ServerLog
 from glyphscope_gui.servers.log_model import ServersLogModel
+from glyphscope_gui.servers.offer_list import OfferList
+from glyphscope_gui.servers.offer_model import OfferModel
 from glyphscope_gui.servers.tool_model import ServersToolModel
-from glyphscope_gui.servers.tool_panel import ToolPanel
+from glyphscope_gui.servers.tool_panel import PROMPT, RESOURCE, ToolPanel
 from glyphscope_gui.servers.tools import ServerTools
 from glyphscope_gui.shared.card import Card
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.link import link
 from glyphscope_gui.shared.notice_banner import NoticeBanner
+from glyphscope_gui.shared.segmented import Segmented
 from glyphscope_gui.shared.splitter import splitter
 from glyphscope_gui.theme.sizes import GAP
 
+KINDS = (
+    ("tools", tr("Tools"), tr("The tools that the server lists")),
+    ("resources", tr("Resources"), tr("The resources and resource templates that it lists")),
+    ("prompts", tr("Prompts"), tr("The prompts that it lists")),
+)
 WIDE = 1180
 """Pixels of width from which on the list of servers has its full width."""
 LIST_WIDTH, SLIM_LIST_WIDTH = 236, 176
@@ -43,7 +51,14 @@ class ServersPage(QWidget):
         self.import_button.setObjectName("importServersButton")
         self.card = ServerCard(self)
         self.tools = ServerTools(ServersToolModel(self), self)
-        self.panel = ToolPanel(self)
+        self.panel = ToolPanel(parent=self)
+        self.kinds = Segmented(KINDS, small=True)
+        self.kinds.setAccessibleName(tr("Tools, resources or prompts"))
+        self.kinds.setObjectName("offerKinds")
+        self.resources = OfferList(OfferModel(self), tr("Resources of the server"), self)
+        self.resource = ToolPanel(RESOURCE, self)
+        self.prompts = OfferList(OfferModel(self), tr("Prompts of the server"), self)
+        self.prompt = ToolPanel(PROMPT, self)
         self.log = ServerLog(ServersLogModel(self), self)
         self.effects = DemoEffects(self)
         self._wide: bool | None = None
@@ -53,6 +68,13 @@ class ServersPage(QWidget):
     def show_demo(self, demo: bool) -> None:
         """Below are the effects of the demo tools, or a server's log."""
         self.below.setCurrentWidget(self.effects if demo else self.log)
+
+    def show_kind(self, kind: str) -> None:
+        """Show the tools, the resources or the prompts of the server."""
+        self.kinds.set_value(kind)
+        place = [each[0] for each in KINDS].index(kind)
+        self._lists.setCurrentIndex(place)
+        self._panels.setCurrentIndex(place)
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
@@ -64,13 +86,20 @@ class ServersPage(QWidget):
         self.list_card = Card(
             tr("Servers"), self.list, actions=(self.add_button, self.import_button), padded=False
         )
-        self.tools_card = Card(tr("Tools"), self.tools, padded=False)
-        self.tools_card.setMinimumWidth(260)
+        self._lists, self._panels = QStackedWidget(self), QStackedWidget(self)
+        for widget in (self.tools, self.resources, self.prompts):
+            self._lists.addWidget(widget)
+        for panel in (self.panel, self.resource, self.prompt):
+            self._panels.addWidget(panel)
+        self.tools_card = Card(tr("Offers"), self._lists, actions=(self.kinds,), padded=False)
+        self.tools_card.heading.title.hide()  # the segments say it
+        self._lists.setMinimumWidth(256)  # of the card itself, it would let the segments be cut off
+        self.kinds.chosen.connect(self.show_kind)
         self.tools_card.heading.setMinimumHeight(self.panel.heading.sizeHint().height())
         self.below = QStackedWidget(self)
         self.below.addWidget(self.effects)
         self.below.addWidget(self.log)
-        self.middle = splitter(Qt.Orientation.Horizontal, (self.tools_card, self.panel), (4, 5))
+        self.middle = splitter(Qt.Orientation.Horizontal, (self.tools_card, self._panels), (4, 5))
         right = QWidget(self)
         column = QVBoxLayout(right)
         column.setContentsMargins(0, 0, 0, 0)

@@ -17,7 +17,9 @@ from glyphscope_gui.servers.dialogs import AddServerDialog, ImportServersDialog
 from glyphscope_gui.servers.enforcement_summary import kept_words
 from glyphscope_gui.servers.import_file import FoundServer
 from glyphscope_gui.servers.list_model import ServersListModel
+from glyphscope_gui.servers.offers_presenter import OffersPresenter
 from glyphscope_gui.servers.page import ServersPage
+from glyphscope_gui.servers.tool_calls import SECONDS, Work
 from glyphscope_gui.servers.tool_import import clashes, here_words, plan_import
 from glyphscope_gui.servers.tool_model import ToolRow
 from glyphscope_gui.servers.tool_proofs import ToolProofs
@@ -49,7 +51,8 @@ class ServersPresenter(Page):
         self._document = context.project.tools
         self.view = ServersPage(ServersListModel(self._servers))
         self.widget = self.view
-        self.calls = CallPresenter(context, self.view.panel)
+        self.calls = CallPresenter(context, self.view.panel, self._call_of)
+        self.offers = OffersPresenter(context, self.view)
         self.effects = DemoEffectsPresenter(context, self.view.effects)
         self.proofs = ToolProofs(self)
         self._listed: tuple[Any, ...] = ()
@@ -67,6 +70,7 @@ class ServersPresenter(Page):
         self._settle.stop()
         self._printed.stop()
         self.calls.close()
+        self.offers.close()
         self.effects.close()
         self.proofs.close()
 
@@ -78,7 +82,7 @@ class ServersPresenter(Page):
     @property
     def is_busy(self) -> bool:
         """Whether a proof or a call is running, or about to."""
-        return self._settle.isActive() or self.proofs.is_busy or self.calls.is_busy
+        return self._settle.isActive() or self.proofs.is_busy or self.calls.is_busy or self.offers.is_busy
 
     # -- connections -------------------------------------------------------------------------------------------
 
@@ -215,6 +219,7 @@ class ServersPresenter(Page):
         listed = (self._shown, id(server), tools, problems)
         ready = known is None or (known.source is not None and known.source.phase == "ready")
         view.panel.set_ready(ready)
+        self.offers.show(self._shown, ready)
         if listed != self._listed:
             keep = bool(self._listed) and self._listed[0] == self._shown
             self._listed = listed
@@ -257,6 +262,14 @@ class ServersPresenter(Page):
     @property
     def _sources(self) -> dict[str, str]:
         return self.context.project.options.sources
+
+    def _call_of(self, server: str, tool: str, arguments: dict[str, Any]) -> Work | None:
+        source = self._servers.source(server)
+        if source is None:
+            return None
+        return lambda cancel, tell: source.call(
+            tool, arguments, seconds=SECONDS, cancel=cancel, progress=tell
+        )
 
     # -- the log ---------------------------------------------------------------------------------------
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 from PySide6.QtCore import QObject, QTimer, Signal
 
 from glyphscope.registry import Tool
-from glyphscope.tools import ToolSource
+from glyphscope.tools import Outcome, Progress
 from glyphscope_gui.calls.argument_check import check_arguments
 from glyphscope_gui.servers.call_outcome import CallView, call_view
 from glyphscope_gui.shared.background import Background
@@ -21,6 +21,10 @@ SECONDS = 120.0
 LOOK_MS = 120
 """How often progress is looked at, however often a server tells it."""
 JUDGE_MS = 120
+
+
+Work: TypeAlias = Callable[[threading.Event, Progress], Outcome]
+"""One request: it ends early when the event is set, and reports its progress."""
 
 
 class Progressed(NamedTuple):
@@ -67,16 +71,14 @@ class ToolCalls(QObject):
         self._wanted = None
         self._judge_later.stop()
 
-    def call(self, source: ToolSource, tool: str, arguments: dict[str, Any]) -> None:
-        """Nothing happens while another call is under way."""
+    def call(self, work: Work) -> None:
+        """Carry out one request. Nothing happens while another one is under way."""
         if self.is_busy:
             return
         cancel = self._cancel = threading.Event()
         self._told, self._since = None, time.monotonic()
         self._look.start()
-        self._background.start(
-            "call", _carry_out(source, tool, arguments, cancel, self._tell), self._done, self._failed
-        )
+        self._background.start("call", _carried_out(work, cancel, self._tell), self._done, self._failed)
         self.began.emit()
         self._show_progress()
 
@@ -125,16 +127,9 @@ class ToolCalls(QObject):
         self._look.stop()
 
 
-def _carry_out(
-    source: ToolSource,
-    tool: str,
-    arguments: dict[str, Any],
-    cancel: threading.Event,
-    tell: Callable[[float, float | None, str], None],
-) -> Callable[[], CallView]:
-    def work() -> CallView:
+def _carried_out(work: Work, cancel: threading.Event, tell: Progress) -> Callable[[], CallView]:
+    def timed() -> CallView:
         since = time.monotonic()
-        outcome = source.call(tool, arguments, seconds=SECONDS, cancel=cancel, progress=tell)
-        return call_view(outcome, time.monotonic() - since)
+        return call_view(work(cancel, tell), time.monotonic() - since)
 
-    return work
+    return timed

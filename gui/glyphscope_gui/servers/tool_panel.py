@@ -1,10 +1,10 @@
-"""The chosen tool of a server: called by hand, what is kept of its schema, and the schema itself."""
+"""The chosen tool of a server: called by hand, its enforcement, and its schema. Also a resource or a prompt."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from PySide6.QtCore import QSize, Qt, Signal
 from PySide6.QtGui import QResizeEvent
@@ -50,6 +50,32 @@ LEAST_WIDTH = 340
 LONGEST_SCHEMA = 200_000
 
 
+class PanelWords(NamedTuple):
+    """The words of a panel for tools, resources or prompts; `button` is the object name of its button."""
+
+    noun: str
+    verb: str
+    verb_anyway: str
+    tip: str
+    choose: str
+    button: str
+    has_schema: bool = False
+
+
+TOOL = PanelWords(
+    tr("Tool"), tr("Call"), tr("Call anyway"), tr("Send tools/call with these arguments, now"),
+    tr("Choose a tool."), "callToolButton", has_schema=True,
+)  # fmt: skip
+RESOURCE = PanelWords(
+    tr("Resource"), tr("Read"), tr("Read anyway"), tr("Send resources/read, now"),
+    tr("Choose a resource."), "readResourceButton",
+)  # fmt: skip
+PROMPT = PanelWords(
+    tr("Prompt"), tr("Get"), tr("Get anyway"), tr("Send prompts/get with these arguments, now"),
+    tr("Choose a prompt."), "getPromptButton",
+)  # fmt: skip
+
+
 class ToolPanel(Card):
     """`callWanted` carries the arguments; `edited` is told when they may have changed."""
 
@@ -57,11 +83,13 @@ class ToolPanel(Card):
     cancelWanted = Signal()
     edited = Signal()
 
-    def __init__(self, parent: QWidget | None = None) -> None:
+    def __init__(self, words: PanelWords = TOOL, parent: QWidget | None = None) -> None:
+        self._said = words
         self.views = Segmented(VIEWS, small=True)
         self.views.setAccessibleName(tr("Call, checks or schema"))
         body = QWidget()
-        super().__init__(tr("Tool"), body, actions=(self.views,), parent=parent)
+        super().__init__(words.noun, body, actions=(self.views,), parent=parent)
+        self.views.setVisible(words.has_schema)
         self._tool: Tool | None = None
         self._busy = False
         self._server_ready = False
@@ -111,9 +139,9 @@ class ToolPanel(Card):
         self._tool = tool
         self._stack.setVisible(tool is not None)
         name = row.name[:60] if row else ""
-        title = tr("Tool {name}", name=name) if row else tr("Tool")
+        title = f"{self._said.noun} {name}" if row else self._said.noun
         self.heading.set_title(title, upper=title.rfind(name))
-        self.about.setText(tool.description[:600] if tool else "" if row else tr("Choose a tool."))
+        self.about.setText(tool.description[:600] if tool else "" if row else self._said.choose)
         self.about.setVisible(bool(self.about.text()))
         words = claim_words(claims)
         self.says.setText(tr("Says of itself, unchecked: {claims}", claims=words) if words else "")
@@ -163,7 +191,8 @@ class ToolPanel(Card):
             self._tell(
                 told if check.ok else tr("{problems} The server may refuse it.", problems=told).strip()
             )
-        self.call_button.setText(tr("Call") if check.ok or self.form.is_empty else tr("Call all the same"))
+        fits = check.ok or self.form.is_empty
+        self.call_button.setText(self._said.verb if fits else self._said.verb_anyway)
 
     def show_unreadable(self, words: str) -> None:
         self.form.show_unreadable()
@@ -212,10 +241,10 @@ class ToolPanel(Card):
     # -- inside ------------------------------------------------------------------------------------------------
 
     def _make_buttons(self, body: QWidget) -> None:
-        self.call_button = QPushButton(tr("Call"), body)
-        self.call_button.setObjectName("callToolButton")
+        self.call_button = QPushButton(self._said.verb, body)
+        self.call_button.setObjectName(self._said.button)
         self.call_button.setProperty("role", "primary")
-        self.call_button.setToolTip(tr("Send tools/call with these arguments, now"))
+        self.call_button.setToolTip(self._said.tip)
         self.cancel_button = QPushButton(tr("Cancel"), body)
         self.cancel_button.setObjectName("cancelCallButton")
         self.cancel_button.setToolTip(tr("Wait no longer, and tell the server"))
@@ -294,6 +323,11 @@ class ToolPanel(Card):
         self.bar.setVisible(self._busy)
         self.progress.setVisible(self._busy)
         self.words.setVisible(not self._busy)
+        takes = self._said.has_schema or (
+            self._tool is not None and bool(self._tool.parameters["properties"])
+        )
+        self.example_button.setVisible(takes)
+        self.json_button.setVisible(takes)
         self.example_button.setEnabled(can and not self._busy)
         self.json_button.setEnabled(can and not self._busy)
 

@@ -312,7 +312,8 @@ class Connection:
                 problem = "" if what == "template" and "-32601" in str(error) else f"{method}: {error}"
             problems += [*reader.problems, *([problem] if problem else [])]
             if reader.offers or not problem:  # what was there is better than nothing
-                self._offers = replace(self._offers, **{name: reader.offers})
+                read: dict[str, Any] = {name: reader.offers}
+                self._offers = replace(self._offers, **read)
         others = tuple(p for p in self._offers.problems if not p[0].startswith(kind))
         self._offer(
             replace(

@@ -1,0 +1,79 @@
+"""Resources and prompts on the servers' page, of a server on the official SDK."""
+
+import sys
+from pathlib import Path
+
+import pytest
+from PySide6.QtCore import Qt
+
+from glyphscope_gui.shared.page_ids import PageId
+
+SDK = Path(__file__).parent.parent / "support" / "sdk_server.py"
+
+pytestmark = pytest.mark.slow
+
+
+@pytest.fixture
+def page(open_page, qtbot):
+    made = open_page(PageId.SERVERS, ready=False)
+    servers = made.context.services.servers
+    entry = {"command": sys.executable, "args": [str(SDK)]}
+    name = servers.add("mine", entry, allowed=True)
+    made.view.list.choose(name)
+    servers.start(name)
+    qtbot.waitUntil(lambda: made.view.prompts.model.total > 0, timeout=60_000)
+    qtbot.waitUntil(lambda: made.view.resources.model.total == 4, timeout=60_000)
+    yield made
+    assert made.context.errors == []
+
+
+def fetched(qtbot, page, panel):
+    qtbot.waitUntil(panel.call_button.isEnabled)
+    panel.call_button.click()
+    qtbot.waitUntil(lambda: not page.offers.is_busy, timeout=30_000)
+    return panel.result
+
+
+def test_resources_are_read_and_prompts_got(page, qtbot):
+    view = page.view
+    view.kinds.button("resources").click()
+    assert view.resources.isVisible() and view.resource.isVisible() and not view.panel.isVisible()
+    view.resources.choose("note://today")
+    result = fetched(qtbot, page, view.resource)
+    assert (result.pill.words, result.view.pieces[0].kind) == ("answered", "text")
+    assert "https://example.com/never-opened" in result.text
+    view.resources.choose("image://dot")
+    assert fetched(qtbot, page, view.resource).view.pieces[0].image.width() == 1
+    view.resources.choose("note://broken")
+    assert "not as declared" in fetched(qtbot, page, view.resource).pill.words
+    view.resources.choose("note://{day}/{topic}")
+    for name, text in (("day", "1 May"), ("topic", "tea")):
+        view.resource.form.field(name).setPlainText(text)
+    assert "note://1%20May/tea" in fetched(qtbot, page, view.resource).text
+    view.kinds.button("prompts").click()
+    view.prompts.choose("review")
+    qtbot.waitUntil(lambda: "Needed: code" in view.prompt.words.text())
+    view.prompt.form.field("code").setPlainText("x = 1")
+    assert "Review this in a" in fetched(qtbot, page, view.prompt).text
+    assert fetched(qtbot, page, view.prompt).view.pieces[0].title.startswith("user")
+
+
+def test_a_list_that_grows_is_shown_and_another_server_has_its_own(page, qtbot):
+    view = page.view
+    view.tools.choose("grow")
+    qtbot.waitUntil(view.panel.call_button.isEnabled)
+    view.panel.call_button.click()
+    qtbot.waitUntil(lambda: view.resources.model.row_of("note://new") >= 0, timeout=30_000)
+    view.log.views.button("notifications").click()
+    model = view.log.model
+    methods = {model.entry(row).method for row in range(model.rowCount())}
+    assert methods == {
+        "notifications/resources/list_changed",
+        "notifications/prompts/list_changed",
+        "notifications/message",
+        "notifications/progress",
+    }
+    shown = [model.index(row, 5).data(Qt.ItemDataRole.DisplayRole) for row in range(model.rowCount())]
+    assert "info: the lists have grown" in shown and "1 of 2 · half" in shown
+    page.view.list.choose("demo")
+    assert view.resources.model.total == 0 and "offers no resources" in view.resources.empty.text()
