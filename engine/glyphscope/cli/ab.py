@@ -3,26 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import ExitStack, closing
+from contextlib import ExitStack
 from pathlib import Path
-from typing import Annotated, Any, NoReturn
+from typing import Annotated, Any
 
 import msgspec
 import typer
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 from rich.table import Table
 from rich.text import Text
 
-from glyphscope.calling import RunState, fold
-from glyphscope.calling import run as run_request
+from glyphscope.calling import RunState
 from glyphscope.cli.ending import INTERRUPTED, closing_when_ended
-from glyphscope.cli.host import TerminalHost
 from glyphscope.cli.inputs import InputError, read_registry, read_text
 from glyphscope.cli.opening import opened
 from glyphscope.cli.options import JsonOption, RegistryOption
 from glyphscope.cli.output import console, diagnostics, print_json
-from glyphscope.cli.run import BAD_REQUEST, cancellable, recorded
 from glyphscope.cli.sizes import call_of
+from glyphscope.cli.streaming import run_all
 from glyphscope.evals.ab import (
     AbReport,
     Judge,
@@ -37,8 +34,8 @@ from glyphscope.evals.ab import (
     worth,
 )
 from glyphscope.events import ConstraintKind, Notation, RunRequest, Shape
-from glyphscope.models import EMBEDDED, Model
-from glyphscope.sessions import RecordWriter, load_project
+from glyphscope.models import EMBEDDED
+from glyphscope.sessions import load_project
 from glyphscope.sessions.project import SUFFIX
 from glyphscope.visible import visible
 
@@ -131,7 +128,13 @@ def ab(
     with ExitStack() as stack:
         stack.enter_context(closing_when_ended())
         source = stack.enter_context(opened(name, quiet=as_json))
-        states = _run_all(requests, numbers, source, records, quiet=as_json)
+        jobs = [
+            (f"{name}-{seed}", seeded(request, seed))
+            for name, request in zip("ab", requests)
+            for seed in numbers
+        ]
+        runs = run_all(jobs, source, records, quiet=as_json)
+    states = [runs[: len(numbers)], runs[len(numbers) :]]
     report = _report(states, numbers, names, judge, measure, requests)
     print_json(report) if as_json else _print(report)
     if any(state.outcome == "cancelled" for column in states for state in column):
@@ -180,50 +183,6 @@ def _expecting(text: str) -> Judge:
             "A call is a JSON object.", where="--expect", hint='Write {"tool": "…", "arguments": {…}}.'
         )
     return expecting(*call_of(document, "--expect"))
-
-
-def _run_all(
-    requests: list[RunRequest], seeds: tuple[int, ...], model: Model, records: Path | None, *, quiet: bool
-) -> list[list[RunState]]:
-    """The runs of each variant by seed; fewer of them where somebody interrupted."""
-    if records is not None:
-        records.mkdir(parents=True, exist_ok=True)
-    out = diagnostics()
-    bar = Progress(
-        TextColumn("{task.description}", markup=False), BarColumn(), MofNCompleteColumn(), console=out, transient=True,
-        disable=quiet or not out.is_terminal,
-    )  # fmt: skip
-    states: list[list[RunState]] = [[], []]
-    with bar:
-        task = bar.add_task("running", total=2 * len(seeds))
-        for place, seed in ((place, seed) for place in (0, 1) for seed in seeds):
-            path = None if records is None else records / f"{'ab'[place]}-{seed}.jsonl"
-            state = _run(seeded(requests[place], seed), model, path)
-            states[place].append(state)
-            bar.update(task, advance=1)
-            if state.outcome == "cancelled":
-                break
-    return states
-
-
-def _run(request: RunRequest, model: Model, path: Path | None) -> RunState:
-    """Raises InputError where the request cannot be run at all: then no seed can."""
-    state = RunState()
-    with ExitStack() as stack:
-        writer = stack.enter_context(RecordWriter(path)) if path else None
-        host = TerminalHost({})
-        generation = stack.enter_context(closing(run_request(request, model, host)))
-        told = stack.enter_context(closing(cancellable(generation, model, host)))
-        for event in recorded(told, writer):
-            fold(state, event)
-    if state.failed is not None and state.failed.code in BAD_REQUEST:
-        _refuse(state)
-    return state
-
-
-def _refuse(state: RunState) -> NoReturn:
-    assert state.failed is not None
-    raise InputError(state.failed.message, hint=state.failed.hint)
 
 
 def _report(

@@ -19,7 +19,8 @@ from glyphscope.cli.inputs import InputError
 from glyphscope.cli.opening import RECORDED, opened
 from glyphscope.cli.options import JsonOption
 from glyphscope.cli.relaxing import print_cost
-from glyphscope.cli.run import cancellable, exit_code, recorded, show
+from glyphscope.cli.run import exit_code, show
+from glyphscope.cli.streaming import cancellable, recorded
 from glyphscope.events import AnyEvent, ConstraintKind, RunRequest, RunStarted
 from glyphscope.models.remote import is_address
 from glyphscope.sessions import RecordWriter

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import signal
-from collections.abc import Generator, Iterable, Iterator
+from collections.abc import Iterable
 from contextlib import ExitStack, closing
 from pathlib import Path
-from types import FrameType
 from typing import Annotated, Any
 
 import msgspec
@@ -57,6 +55,7 @@ from glyphscope.cli.sampling_options import (
     TopPOption,
     sampling_of,
 )
+from glyphscope.cli.seeds import print_distribution, seeds_to_run
 from glyphscope.cli.sources import open_sources
 from glyphscope.cli.strategy_options import (
     AnswersOption,
@@ -74,29 +73,23 @@ from glyphscope.cli.strategy_options import (
     router_settings,
     tell_unused,
 )
-from glyphscope.errors import StorageError
+from glyphscope.cli.streaming import BAD_REQUEST, cancellable, recorded
 from glyphscope.events import (
     AnyEvent,
     ConstraintKind,
     EvidenceKind,
     RepairSettings,
     RunRequest,
-    RunStarted,
     Sampling,
     StopOn,
     default_order,
     encode_event,
 )
 from glyphscope.grammar.gbnf.load import load_gbnf
-from glyphscope.models import EMBEDDED, Model
+from glyphscope.models import EMBEDDED
 from glyphscope.registry import parse_document
 from glyphscope.sessions import RecordWriter
 from glyphscope.tools.approval import parse_approvals
-
-BAD_REQUEST = frozenset(
-    {"BAD_REQUEST", "PROMPT_FAILED", "CONTEXT_OVERFLOW", "CONSTRAINT_FAILED", "CONSTRAINT_IGNORED"}
-)
-"""What fails by what was asked for, not by the model: bad input, exit code 2."""
 
 _DEFAULT = Sampling()
 
@@ -147,6 +140,14 @@ def run(
     continued: ContinueOption = None,
     profile: ProfileOption = None,
     seed: SeedOption = _DEFAULT.seed,
+    seeds: Annotated[
+        str | None,
+        typer.Option(
+            metavar="LIST",
+            help="Run with each of these seeds (1-20, or 1,3,7-9): the answers, how often each comes, where they part.",
+            show_default=False,
+        ),
+    ] = None,
     temperature: TemperatureOption = None,
     top_k: TopKOption = None,
     top_p: TopPOption = None,
@@ -167,14 +168,19 @@ def run(
     ] = None,
     record: Annotated[
         Path | None,
-        typer.Option(metavar="RUN.jsonl", help="Write the run here, to be replayed.", show_default=False),
+        typer.Option(
+            metavar="RUN.jsonl",
+            help="Write the run here, to be replayed. With --seeds a folder: seed-1.jsonl …",
+            show_default=False,
+        ),
     ] = None,
     as_json: JsonOption = False,
 ) -> None:
     """Ask a model for a call and watch it come. Exit code 0 for a valid call, 1 for none.
 
-    With --json each event is a line; the last is run_finished or run_failed. Under --strategy loop the calls are
-    carried out, and the exit code is 0 where the conversation came to what it was held to.
+    With --json each event is a line; the last is run_finished or run_failed. With --seeds no tool runs, --json prints
+    the distribution, and the exit code is 0 where every run ended in a valid answer. Under --strategy loop the calls
+    are carried out, and the exit code is 0 where the conversation came to what it was held to.
     """
     own = _own_grammar(grammar, constraint)
     before = None if continued is None else run_state(continued)
@@ -222,9 +228,11 @@ def run(
             request = msgspec.structs.replace(
                 request, sampling=msgspec.structs.replace(request.sampling, seed=seed, **chosen)
             )
+    if seeds is not None:
+        seeds_to_run(seeds, request)  # refused before a model is opened
     with ExitStack() as stack:
         stack.enter_context(closing_when_ended())
-        writer = stack.enter_context(RecordWriter(record)) if record else None
+        writer = stack.enter_context(RecordWriter(record)) if record and seeds is None else None
         tools = stack.enter_context(
             closing(
                 open_sources(mcp or (), own_tools, own=registry is not None or before is not None, yes=yes)
@@ -237,6 +245,10 @@ def run(
         if profile is not None:  # what is recommended for a model goes by its own name
             sampling = sampling_of(profile, source.info.name, seed, drawn)
             request = msgspec.structs.replace(request, sampling=sampling)
+        if seeds is not None:
+            raise typer.Exit(
+                print_distribution(request, seeds_to_run(seeds, request), source, record, as_json=as_json)
+            )
         host = TerminalHost(tools.sources)
         # closed here, and not whenever the collector comes: the model stops, and Ctrl-C is what it was before
         generation = stack.enter_context(closing(run_request(request, source, host)))
@@ -283,38 +295,3 @@ def exit_code(state: RunState) -> int:
     if state.outcome == "cancelled":
         return INTERRUPTED
     return 0 if state.outcome == "valid" else 1
-
-
-def recorded(events: Iterable[AnyEvent], writer: RecordWriter | None) -> Iterator[AnyEvent]:
-    """The events, written on the way. A disk that fills up on it does not end the run: the writer's end tells it."""
-    for event in events:
-        if writer is not None:
-            try:
-                writer.write(event)
-            except StorageError:
-                if isinstance(event, RunStarted):  # a place where nothing can be written
-                    raise
-        yield event
-
-
-def cancellable(
-    events: Iterable[AnyEvent], model: Model, host: TerminalHost
-) -> Generator[AnyEvent, None, None]:
-    """The first Ctrl-C cancels what goes on, so that the run ends by its own last event; the second interrupts."""
-    cancelled = False
-
-    def cancel(number: int, frame: FrameType | None) -> None:
-        nonlocal cancelled
-        cancelled = True
-        signal.signal(signal.SIGINT, before)
-        host.cancelled.set()
-        model.cancel()
-
-    before = signal.signal(signal.SIGINT, cancel)
-    try:
-        for event in events:
-            yield event
-            if cancelled:
-                model.cancel()  # the first time may have been before there was a generation to cancel
-    finally:
-        signal.signal(signal.SIGINT, before)

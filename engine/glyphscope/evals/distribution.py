@@ -1,0 +1,312 @@
+"""One request with several seeds: which answers it gets, how often, and at which token they part.
+
+Runs of one request read the same prompt, so as long as they wrote the same tokens they drew from the same
+probabilities. Where they part, the counts of the tokens drawn are a sample of the probabilities there. The seeds are
+independent draws for one request and one model: the figures say nothing about other requests.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+import msgspec
+
+from glyphscope.calling import RunState
+from glyphscope.calling.counted import counted
+from glyphscope.evals.align import as_text
+from glyphscope.evals.results.words import percent, share_words
+from glyphscope.evals.statistics import Share, share
+from glyphscope.events import Token
+from glyphscope.visible import visible
+
+BEFORE = 32
+"""Characters of the text before a parting that are kept."""
+_LONGEST = 60
+
+Step: TypeAlias = tuple[object, Token | None]
+"""What is compared of a token, and the token itself; None for a character of an endpoint's stream, and for the end."""
+_END: Step = (None, None)
+
+
+class Option(msgspec.Struct, frozen=True, kw_only=True):
+    """A token that was drawn where runs part, and how often. `groups` are the places of the groups it leads to.
+
+    `raw` is the model's own probability, `final` the one after mask and sampler; None where they are not known. `end`
+    means that the text ended here.
+    """
+
+    text: str
+    data: bytes = b""
+    end: bool = False
+    drawn: int = 0
+    groups: tuple[int, ...] = ()
+    raw: float | None = None
+    final: float | None = None
+
+
+class Parting(msgspec.Struct, frozen=True, kw_only=True):
+    """Where answers part: `runs` of them wrote the same up to `char` (from 0) of this stage's text, its token `token`.
+
+    `stage_index` is the stage's place in the run. `before` is the end of that text; `token` is None for an endpoint's
+    stream. The options are in the order of their counts.
+    """
+
+    stage: str
+    stage_index: int
+    char: int
+    token: int | None
+    before: str
+    runs: int
+    options: tuple[Option, ...]
+
+
+class Group(msgspec.Struct, frozen=True, kw_only=True):
+    """The runs with the same answer: the same calls, or the same reason why there is none.
+
+    Calls are the same where their tools are and their arguments are equal as JSON values. `parting` is the place of the
+    parting from the largest group, None for that group itself.
+    """
+
+    label: str
+    ok: bool
+    seeds: tuple[int, ...]
+    share: Share
+    parting: int | None = None
+
+
+class Distribution(msgspec.Struct, frozen=True, kw_only=True):
+    """`n` runs that ended, their groups (the largest first), and where these part, in the order of the text.
+
+    `failed` are the seeds of the runs that failed or were stopped, which are not counted.
+    """
+
+    n: int
+    groups: tuple[Group, ...] = ()
+    partings: tuple[Parting, ...] = ()
+    failed: tuple[int, ...] = ()
+    words: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Drawn:
+    """A run of a seed, as far as it is counted: the `answer` it is grouped by, None where it failed or was stopped."""
+
+    seed: int
+    answer: str | None
+    label: str
+    ok: bool
+    steps: tuple[Step, ...]
+    state: RunState
+
+
+def drawn_of(seed: int, state: RunState) -> Drawn:
+    """A run that ended. Costs its tokens."""
+    if state.failed is not None or state.finished is None or state.outcome == "cancelled":
+        return Drawn(seed, None, "", False, (), state)
+    ok = state.outcome == "valid"
+    calls = (state.present.calls or ([state.call] if state.call is not None else [])) if ok else []
+    if calls:
+        answer = json.dumps([[call.tool, _canonical(call.arguments)] for call in calls], sort_keys=True)
+        label = "; ".join(f"{call.tool} {as_text(call.arguments)}" for call in calls)
+    else:
+        answer = label = _without_call(state)
+    return Drawn(seed, answer, label, ok, tuple(_steps(state)), state)
+
+
+def distribution(runs: Sequence[Drawn]) -> Distribution:
+    """The groups of those runs and their partings. Costs the tokens of all runs."""
+    counted_runs = [run for run in runs if run.answer is not None]
+    order = [answer for answer, _ in Counter(run.answer for run in counted_runs).most_common()]
+    place = {answer: at for at, answer in enumerate(order)}
+    of_run = [place[run.answer] for run in counted_runs]
+    found = sorted(_partings(counted_runs, of_run), key=_order)
+    groups = []
+    for at, answer in enumerate(order):
+        same = [run for run in counted_runs if run.answer == answer]
+        shared = [n for n, each in enumerate(found) if {0, at} <= each.groups]
+        groups.append(
+            Group(
+                label=same[0].label,
+                ok=same[0].ok,
+                seeds=tuple(run.seed for run in same),
+                share=share(len(same), len(counted_runs)),
+                parting=shared[-1] if at and shared else None,
+            )
+        )
+    result = Distribution(
+        n=len(counted_runs),
+        groups=tuple(groups),
+        partings=tuple(each.parting for each in found),
+        failed=tuple(run.seed for run in runs if run.answer is None),
+    )
+    return msgspec.structs.replace(result, words=_words(result))
+
+
+def option_words(option: Option) -> str:
+    """The token in quotation marks, visible whatever it is."""
+    text = option.text or (f"⟨{option.data.hex(' ').upper()}⟩" if option.data else "")
+    if option.end and not text:
+        return "the end"
+    return f"“{visible(text, spaces=True)}”"
+
+
+def parting_words(parting: Parting) -> str:
+    """The place, such as `character 42, after “max_results=”`."""
+    after = f", after “{visible(parting.before, spaces=True)}”" if parting.before else ""
+    stage = f" of stage {parting.stage}" if parting.stage not in ("", "call") else ""
+    return f"character {parting.char:,}{stage}{after}"
+
+
+# -- inside ----------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class _Found:
+    """A parting, and the groups whose runs come by."""
+
+    parting: Parting
+    groups: frozenset[int]
+
+
+def _order(found: _Found) -> tuple[int, int, int]:
+    """By the place in the text; the one that most runs come by first."""
+    return found.parting.stage_index, found.parting.char, -found.parting.runs
+
+
+def _canonical(value: Any) -> Any:
+    """The same text for equal JSON values: 10 and 10.0 are equal, true and 1 are not."""
+    if isinstance(value, dict):
+        return {name: _canonical(member) for name, member in value.items()}
+    if isinstance(value, list | tuple):
+        return [_canonical(item) for item in value]
+    return int(value) if isinstance(value, float) and value.is_integer() else value
+
+
+def _without_call(state: RunState) -> str:
+    if state.outcome == "valid":
+        return "An answer without a call"
+    fault = state.aborted or (state.violations[0] if state.violations else None)
+    if fault is None:
+        reason = state.finished.reason if state.finished is not None else state.outcome
+        return f"No valid call ({reason.replace('_', ' ')})"
+    return f"No valid call: {fault.code} {fault.path}".strip()
+
+
+def _steps(state: RunState) -> Iterator[Step]:
+    """The tokens of all stages. An endpoint's pieces may be cut anywhere, so its text is compared by characters."""
+    for number, stage in enumerate(state.stages):
+        if any(token.step.piece for token in stage.tokens):
+            yield from (((number, character), None) for character in stage.text)
+            continue
+        for token in stage.tokens:
+            # by its bytes: the ids of a scripted or recorded model are not the same in every run
+            yield (number, token.step.data or token.step.id), token
+
+
+def _partings(runs: Sequence[Drawn], of_run: Sequence[int]) -> Iterator[_Found]:
+    """Each place in which runs of several groups part, down the tree of their tokens."""
+    waiting = [(list(range(len(runs))), 0)]
+    while waiting:
+        here, depth = waiting.pop()
+        if len({of_run[run] for run in here}) < 2:
+            continue
+        ways: dict[object, list[int]] = {}
+        while len(ways) < 2:
+            ways = {}
+            for run in here:
+                steps = runs[run].steps
+                key, _ = steps[depth] if depth < len(steps) else _END
+                ways.setdefault(key, []).append(run)
+            if list(ways) == [None]:  # the same text read as different answers: they part nowhere
+                break
+            depth += 1
+        else:
+            depth -= 1
+            leads = [frozenset(of_run[run] for run in way) for way in ways.values()]
+            if len(set(leads)) > 1:
+                yield _found(runs, here, list(ways.values()), leads, depth)
+            waiting += [(way, depth + 1) for key, way in ways.items() if key is not None]
+
+
+def _found(
+    runs: Sequence[Drawn], here: list[int], ways: list[list[int]], leads: list[frozenset[int]], depth: int
+) -> _Found:
+    longer = next(runs[run] for run in here if depth < len(runs[run].steps))
+    number = _stage_of(longer.steps[depth])
+    token = longer.steps[depth][1]
+    stage = longer.state.stages[number]
+    index = sum(_stage_of(step) == number for step in longer.steps[:depth])
+    char = token.start if token is not None else index
+    options = [
+        _option(runs[way[0]], depth, len(way), tuple(sorted(lead)))
+        for way, lead in zip(ways, leads, strict=True)
+    ]
+    parting = Parting(
+        stage=stage.name,
+        stage_index=number,
+        char=char,
+        token=None if token is None else index,
+        before=stage.text[max(0, char - BEFORE) : char],
+        runs=len(here),
+        options=tuple(sorted(options, key=lambda option: -option.drawn)),
+    )
+    return _Found(parting, frozenset().union(*leads))
+
+
+def _stage_of(step: Step) -> int:
+    """The number of the stage that a step belongs to."""
+    assert isinstance(step[0], tuple)
+    return int(step[0][0])
+
+
+def _option(run: Drawn, depth: int, drawn: int, groups: tuple[int, ...]) -> Option:
+    if depth >= len(run.steps):
+        return Option(text="", end=True, drawn=drawn, groups=groups)
+    key, token = run.steps[depth]
+    if token is None:
+        assert isinstance(key, tuple)
+        return Option(text=str(key[1]), drawn=drawn, groups=groups)
+    step = token.step
+    return Option(
+        text=step.text,
+        data=step.data,
+        end=step.end,
+        drawn=drawn,
+        groups=groups,
+        raw=None if step.logprob is None else math.exp(step.logprob),
+        final=step.probability,
+    )
+
+
+def _words(result: Distribution) -> tuple[str, ...]:
+    failed = ""
+    if result.failed:
+        failed = f" {counted(len(result.failed), 'run')} failed or stopped: not counted."
+    if not result.n:
+        return (f"No run ended yet.{failed}",)
+    top = result.groups[0]
+    runs, answers = counted(result.n, "run"), counted(len(result.groups), "different answer")
+    label = top.label if len(top.label) <= _LONGEST else top.label[: _LONGEST - 1] + "…"
+    words = [
+        f"{runs}, {answers}.{failed}" if result.n > 1 else f"One run.{failed}",
+        f"Most frequent: {visible(label)}, {share_words(top.share)}.",
+    ]
+    if result.partings:
+        first = result.partings[0]
+        words.append(f"Answers first part at {parting_words(first)}: {_drawn_words(first)}.")
+    if result.n > 1:
+        words.append("In brackets: 95 % intervals (Wilson).")
+    return tuple(words)
+
+
+def _drawn_words(parting: Parting) -> str:
+    return ", ".join(
+        f"{option_words(option)} {option.drawn} of {parting.runs}"
+        + ("" if option.final is None else f" (final probability {percent(option.final)})")
+        for option in parting.options[:3]
+    ) + (" …" if len(parting.options) > 3 else "")

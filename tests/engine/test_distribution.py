@@ -1,0 +1,188 @@
+"""One request with several seeds: equal calls are one group, and the groups part at a token with its probabilities."""
+
+from __future__ import annotations
+
+import json
+import math
+import random
+from functools import cache
+
+import msgspec
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from typer.testing import CliRunner
+
+from examples import at_most
+from glyphscope.calling import fold_events, run
+from glyphscope.cli.app import app
+from glyphscope.evals.distribution import distribution, drawn_of, option_words, parting_words
+from glyphscope.events import RunFailed, RunRequest, RunStarted
+from glyphscope.models import ScriptedModel
+from glyphscope.registry import default_registry
+from glyphscope.sessions import read_record
+
+CALL = '{action="search" query="AI news" max_results=%s}'
+REQUEST = RunRequest(prompt="p", registry=default_registry().to_document(), constraint="off")
+
+
+def drawn(seed, text, **changes):
+    pieces = text if isinstance(text, list) else [character.encode() for character in text]
+    request = RunRequest(prompt="p", registry=REQUEST.registry, constraint="off", **changes)
+    return drawn_of(seed, fold_events(run(request, ScriptedModel(turns=[pieces]))))
+
+
+@cache
+def state_of(text):
+    return drawn(0, text).state
+
+
+def test_runs_with_the_same_call_are_one_group_and_the_largest_comes_first():
+    texts = (CALL % 5, CALL % 10, '{"action": "search", "max_results": 10, "query": "AI news"}', CALL % 10)
+    runs = [
+        drawn(seed, text, notation="json" if '"action"' in text else "glyph")
+        for seed, text in enumerate(texts)
+    ]
+    result = distribution(runs)
+    assert result.n == 4
+    assert [(group.seeds, group.share.correct, group.ok) for group in result.groups] == [
+        ((1, 2, 3), 3, True),
+        ((0,), 1, True),
+    ]
+    assert result.groups[0].share.low < 0.75 < result.groups[0].share.high
+
+
+def test_a_boolean_and_a_number_are_different_arguments():
+    schema = {"type": "object", "properties": {"a": {}}}
+    registry = {"tools": [{"name": "t", "description": "d", "inputSchema": schema}]}
+    request = RunRequest(prompt="p", registry=registry, constraint="off", notation="json")
+    runs = [
+        drawn_of(seed, fold_events(run(request, ScriptedModel(json.dumps({"action": "t", "a": value})))))
+        for seed, value in enumerate((1, True, 1.0))
+    ]
+    assert [group.seeds for group in distribution(runs).groups] == [(0, 2), (1,)]
+
+
+def test_groups_part_at_the_first_token_that_differs_with_its_count_and_probability():
+    result = distribution([drawn(1, CALL % 10), drawn(2, CALL % 15), drawn(3, CALL % 10), drawn(4, CALL % 7)])
+    first, second = result.partings
+    at = CALL.index("%")
+    assert (first.char, first.token, first.runs) == (at, at, 4)
+    assert [(option.text, option.drawn, option.groups) for option in first.options] == [
+        ("1", 3, (0, 1)),
+        ("7", 1, (2,)),
+    ]
+    assert second.char == at + 1 and [option.text for option in second.options] == ["0", "5"]
+    assert [group.parting for group in result.groups] == [None, 1, 0]
+    assert parting_words(first).endswith("max_results=”") and option_words(first.options[0]) == "“1”"
+    assert "Answers first part at character" in " ".join(result.words)
+
+
+def test_the_probabilities_of_a_parting_are_those_of_the_runs():
+    runs = [drawn(1, CALL % 10), drawn(2, CALL % 7)]
+    for run_, probability in zip(runs, (0.75, 0.25)):
+        tokens, at = run_.state.stages[0].tokens, CALL.index("%")
+        step = msgspec.structs.replace(
+            tokens[at].step, logprob=math.log(probability / 2), probability=probability
+        )
+        tokens[at] = msgspec.structs.replace(tokens[at], step=step)
+    (parting,) = distribution([drawn_of(run_.seed, run_.state) for run_ in runs]).partings
+    assert [(option.text, option.final) for option in parting.options] == [("1", 0.75), ("7", 0.25)]
+    assert [option.raw for option in parting.options] == pytest.approx([0.375, 0.125])
+
+
+def test_a_difference_that_is_the_same_call_is_not_a_parting():
+    spaced = drawn(2, (CALL % 10).replace(" max", "  max"))
+    assert distribution([drawn(1, CALL % 10), spaced]).partings == ()
+
+
+def test_an_invalid_answer_is_a_group_by_its_error_and_a_failed_run_is_not_counted():
+    broken = drawn(2, CALL % 500)
+    stopped = drawn(4, CALL % 10)
+    stopped.state.failed = RunFailed(code="MODEL_DIED", message="gone", hint="", t=0.0)
+    result = distribution([drawn(1, CALL % 10), broken, drawn(3, CALL % 10), drawn_of(4, stopped.state)])
+    assert [(group.label.partition(" {")[0], group.ok) for group in result.groups] == [
+        ("search", True),
+        ("No valid call: CONSTRAINT_MAX /max_results", False),
+    ]
+    assert (result.n, result.failed) == (3, (4,))
+    assert "1 run failed or stopped" in result.words[0]
+
+
+def test_an_answer_that_ends_where_another_continues_parts_at_the_end():
+    result = distribution([drawn(1, CALL % 10), drawn(2, (CALL % 10)[:-4])])
+    (parting,) = result.partings
+    assert {option_words(option) for option in parting.options} >= {"the end"}
+
+
+def test_nothing_and_one_run_have_no_partings():
+    assert distribution([]).words == ("No run ended yet.",)
+    one = distribution([drawn(1, CALL % 10)])
+    assert one.partings == () and one.words[0] == "One run."
+
+
+@given(st.lists(st.sampled_from([CALL % n for n in (1, 10, 15, 100)]), min_size=1, max_size=8))
+@at_most(20)
+def test_every_group_but_the_largest_has_its_parting_and_the_counts_add_up(texts):
+    result = distribution([drawn_of(seed, state_of(text)) for seed, text in enumerate(texts)])
+    assert sum(group.share.correct for group in result.groups) == result.n == len(texts)
+    assert [group.parting is None for group in result.groups] == [True] + [False] * (len(result.groups) - 1)
+    for parting in result.partings:
+        assert sum(option.drawn for option in parting.options) == parting.runs
+
+
+# -- the command -----------------------------------------------------------------------------------------------------
+
+
+class Drawing(ScriptedModel):
+    """Another number for another seed."""
+
+    def generate(self, request):
+        number = random.Random(request.sampling.seed).choice((5, 10))
+        self._turns = [[(CALL % number).encode()]]
+        return super().generate(request)
+
+
+@pytest.fixture
+def model(monkeypatch):
+    opened = []
+
+    def opener(*_args, **_options):
+        opened.append(Drawing(CALL % 5))
+        return opened[-1]
+
+    monkeypatch.setattr("glyphscope.cli.opening.open_model", opener)
+    return opened
+
+
+def command(*options):
+    return CliRunner().invoke(app, ["run", "Search", "--constraint", "off", "--temperature", "1", *options])
+
+
+@pytest.mark.slow
+def test_the_command_prints_the_distribution_and_keeps_the_runs(model, tmp_path):
+    done = command("--seeds", "1-6", "--record", str(tmp_path / "runs"), "--json")
+    assert done.exit_code == 0, done.output
+    result = json.loads(done.stdout)
+    assert result["n"] == 6 and sum(group["share"]["correct"] for group in result["groups"]) == 6
+    assert len(list((tmp_path / "runs").iterdir())) == 6
+    record = read_record(tmp_path / "runs" / "seed-3.jsonl")
+    first = next(event for event in record.events if isinstance(event, RunStarted))
+    assert first.request.sampling.seed == 3 and not first.request.dispatch
+    words = command("--seeds", "1-6").stdout
+    assert "6 runs, 2 different answers." in words and "At character" in words and "Wilson" in words
+
+
+def test_seeds_with_a_tool_that_would_run_are_refused_before_a_model_is_opened(model):
+    for options in (
+        ("--seeds", "1-3", "--dispatch"),
+        ("--seeds", "1-3", "--strategy", "loop"),
+        ("--seeds", "x"),
+    ):
+        done = command(*options)
+        assert done.exit_code == 2 and not model, done.output
+
+
+def test_one_seed_is_run_at_temperature_0(model):
+    done = command("--seeds", "1-6", "--temperature", "0", "--json")
+    assert json.loads(done.stdout)["n"] == 1 and "every seed draws the same" in done.stderr
