@@ -163,7 +163,7 @@ def test_a_project_is_not_read_or_its_prompt_is_not_taken(page, qtbot, tmp_path)
     project.prompt.set_system("Call.")
     page.ab._read(0, path)
     qtbot.waitUntil(lambda: view.sources[0].currentData() == "project")
-    assert "brief" in view.sources[0].currentText() and "template of one’s own" in view.about[0].text()
+    assert "brief" in view.sources[0].currentText() and "custom template" in view.about[0].text()
     page.ab._read(1, tmp_path / "none")
     qtbot.waitUntil(lambda: bool(page.context.errors))
     assert view.sources[1].currentData() == "now"

@@ -214,7 +214,7 @@ def test_a_comparison_takes_the_playgrounds_run_away_or_starts_beside_it(make, q
     run_all(qtbot, page)
     assert runs.events == before and runs.state.text == GLYPH
     runs.run(project.next_run())
-    assert not view.run_button.isEnabled() and "playground" in view.turn.text()
+    assert not view.run_button.isEnabled() and "Another run" in view.turn.text()
     assert not page.comparison.begin(project.next_request())
     page.run()
     assert not page.comparison.is_running
@@ -263,8 +263,8 @@ def test_late_news_of_an_older_comparison_are_shown(make, qtbot):
     page = make()
     columns = run_all(qtbot, page)
     events = list(columns[0].events)
-    page.context.runs.aside.emit(Aside(page.comparison._job - 1, tuple(events)))
-    page.context.runs.aside.emit(Aside(page.comparison._job, tuple(events), ended=True))
+    page.context.runs.aside.emit(Aside(page.comparison.queue.job - 1, tuple(events)))
+    page.context.runs.aside.emit(Aside(page.comparison.queue.job, tuple(events), ended=True))
     assert columns[0].events == events
     assert pills(page) == ["✓ valid", "✓ valid"]
 

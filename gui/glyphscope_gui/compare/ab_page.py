@@ -28,7 +28,7 @@ from glyphscope_gui.theme.sizes import GAP
 
 _FIRST_WORDS = tr(
     "Keep the prompt as it is as A, edit it, and run both on the same seeds. "
-    "Each seed counts once for each prompt; nothing is carried out."
+    "Each seed counts once for each prompt; no tool runs."
 )
 
 
@@ -69,7 +69,7 @@ class AbPage(QWidget):
         self.model = AbTableModel(self)
         self.table = PlainTable(self.model, PARTING, self)
         self.table.setObjectName("abTable")
-        self.table.setAccessibleName(tr("Seeds, and what each prompt came to"))
+        self.table.setAccessibleName(tr("Seeds, with the result of each prompt"))
         self.open_buttons = [
             self._button(f"abOpen{name}Button", tr("Open {name}’s run", name=name)) for name in NAMES
         ]
@@ -127,7 +127,7 @@ class AbPage(QWidget):
         self.seeds = QLineEdit("1-5", self)
         self.seeds.setObjectName("abSeeds")
         self.seeds.setAccessibleName(tr("Seeds that both prompts draw with"))
-        self.seeds.setToolTip(tr("1-10, or 1,3,7-9. Fewer than six cannot tell a difference from chance."))
+        self.seeds.setToolTip(tr("1-10, or 1,3,7-9. With fewer than six, no difference can be significant."))
         self.seeds.setMaximumWidth(120)
         self.temperature = QDoubleSpinBox(self)
         self.temperature.setObjectName("abTemperature")

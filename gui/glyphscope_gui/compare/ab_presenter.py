@@ -156,11 +156,11 @@ class AbPresenter(QObject):
     def _about(self, place: int) -> str:
         """Template, tools and text, so that one sees which prompt it is."""
         if self._chosen[place] == "now":
-            return tr("What the playground would send when you press Run A and B")
+            return tr("The request of the playground at the time you press Run A and B")
         request = self._request(place)
         if request is None:
             return tr("There is none yet")
-        template = tr("template of one’s own") if request.system is not None else request.preset
+        template = tr("custom template") if request.system is not None else request.preset
         tools = sum(bool(tool.get("enabled", True)) for tool in request.registry.get("tools", ()))
         return tr("{template}, %n tool(s), “{prompt}”", "", tools, template=template, prompt=request.prompt)
 

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from PySide6.QtCore import QObject, Signal
 
-from glyphscope.calling import RunState, fold
+from glyphscope.calling import RunState
 from glyphscope.evals.ab import AbReport, Pair, Trial, ab_report, pair_of, seeded, trial_of
 from glyphscope.events import AnyEvent
 from glyphscope_gui.compare.ab_prompts import NAMES, AbPlan
 from glyphscope_gui.compare.ab_table_model import AbRow
-from glyphscope_gui.runs.run_controller import Aside, RunController
+from glyphscope_gui.compare.aside_queue import AsideQueue, AsideRun, is_hopeless
+from glyphscope_gui.runs.run_controller import RunController
 from glyphscope_gui.shared.language import tr
 
 Place = tuple[int, int]
@@ -28,41 +29,45 @@ class AbRuns(QObject):
 
     def __init__(self, runs: RunController, parent: QObject | None = None) -> None:
         super().__init__(parent)
-        self._runs = runs
-        self._job = 0
-        self._now = RunState()
-        self._events: list[AnyEvent] = []
-        self._queue: list[Place] = []
+        self._queue = AsideQueue(runs, self)
+        self._queue.ended.connect(self._end)
+        self._queue.runningChanged.connect(self.runningChanged)
         self.plan: AbPlan | None = None
-        self.is_running = False
         self.states: dict[Place, RunState] = {}
         self.events: dict[Place, tuple[AnyEvent, ...]] = {}
         self.pairs: dict[int, Pair] = {}
         self.report: AbReport | None = None
         self.why = ""
-        runs.aside.connect(self._take)
+
+    @property
+    def is_running(self) -> bool:
+        return self._queue.is_running
 
     @property
     def at(self) -> Place | None:
-        """What runs now."""
-        return self._queue[0] if self.is_running and self._queue else None
+        """The run that is running."""
+        place: Place | None = self._queue.key
+        return place
 
     def begin(self, plan: AbPlan) -> bool:
         """False while somebody else has the model."""
-        if self._runs.is_busy:
-            return False
+        jobs = [
+            ((which, place), seeded(request, seed))
+            for which, request in enumerate(plan.requests)
+            for place, seed in enumerate(plan.seeds)
+        ]
+        before = self.plan, self.report, self.why, self.states, self.events, self.pairs
         self.plan, self.report, self.why = plan, None, ""
         self.states, self.events, self.pairs = {}, {}, {}
-        self._queue = [(which, place) for which in (0, 1) for place in range(len(plan.seeds))]
-        self._set_running(True)
+        if not self._queue.begin(jobs):
+            self.plan, self.report, self.why, self.states, self.events, self.pairs = before
+            return False
         self.changed.emit()
-        self._start()
         return True
 
     def stop(self) -> None:
         """Stop the current run, and begin no other; the results so far stay."""
-        if self.is_running:
-            self._runs.stop()
+        self._queue.stop()
 
     def rows(self) -> list[AbRow]:
         """A row for each seed, as far as it has run."""
@@ -84,38 +89,18 @@ class AbRuns(QObject):
         state = self.states.get(at)
         return trial_of(state, self.plan.judge) if self.plan is not None and state is not None else None
 
-    def _start(self) -> None:
-        assert self.plan is not None, "begin was called"
-        which, place = self._queue[0]
-        self._now, self._events = RunState(), []
-        self._job = self._runs.run_aside(seeded(self.plan.requests[which], self.plan.seeds[place]))
-
-    def _take(self, aside: Aside) -> None:
-        if not self.is_running or aside.job != self._job:
-            return
-        self._events.extend(aside.events)
-        for event in aside.events:
-            fold(self._now, event)
-        if aside.ended:
-            self._end(aside.stopped)
-
-    def _end(self, stopped: bool) -> None:
-        at = self._queue.pop(0)
-        self.states[at], self.events[at] = self._now, tuple(self._events)
+    def _end(self, run: AsideRun) -> None:
+        at: Place = run.key
+        self.states[at], self.events[at] = run.state, run.events
         self._judge(at[1])
-        if self._events:
-            self.ended.emit(self.events[at])
-        failed = self._now.failed
-        if stopped:
+        if run.events:
+            self.ended.emit(run.events)
+        failed = run.state.failed
+        if run.stopped:
             self.why = tr("Stopped: the figures are those of the pairs that ended.")
-        elif failed is not None and (self._now.started is None or failed.code in _HOPELESS):
+        elif failed is not None and is_hopeless(run):
             self.why = f"{failed.message} {failed.hint}".strip()
-        elif self._queue:
-            self.changed.emit()
-            self._start()
-            return
-        self._queue = []
-        self._set_running(False)
+            self._queue.drop(lambda _key: True)
         self.changed.emit()
 
     def _judge(self, place: int) -> None:
@@ -134,12 +119,3 @@ class AbRuns(QObject):
             prompt_tokens=(tokens[0], tokens[1]),
             differ=plan.differ,
         )
-
-    def _set_running(self, running: bool) -> None:
-        if running != self.is_running:
-            self.is_running = running
-            self.runningChanged.emit(running)
-
-
-_HOPELESS = ("BAD_REQUEST", "PROMPT_FAILED", "CONTEXT_OVERFLOW", "CONSTRAINT_FAILED")
-"""What fails with any seed."""

@@ -43,6 +43,8 @@ NARROWEST = 258
 """Pixels of width below which the columns are scrolled instead."""
 WIDE = 420
 """Pixels of width from which on two figures stand in a line."""
+_SETTINGS = tr("Model, sampling and prompts of this column…")
+_NO_CHANGES = tr("As in the playground")
 _NONE = RunFigures(tokens=0, forced=0, characters=0, bytes=0)
 _ENDED = (ColumnPhase.DONE, ColumnPhase.STOPPED)
 
@@ -86,11 +88,12 @@ class _Words(QScrollArea):
 
 
 class CompareColumn(QFrame):
-    """`variantChosen` carries a Variant; `removeWanted` and `openWanted` are the user's wishes."""
+    """`variantChosen` carries a Variant; the other signals are the user's wishes."""
 
     variantChosen = Signal(object)
     removeWanted = Signal()
     openWanted = Signal()
+    settingsWanted = Signal()
 
     def __init__(self, number: int, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -105,6 +108,9 @@ class CompareColumn(QFrame):
         self.title.setMinimumHeight(26)
         self.pill = Pill(self)
         self.picker = VariantPicker(self)
+        settings = QAction(_SETTINGS, self)
+        settings.triggered.connect(self.settingsWanted)
+        self.settings_button = IconButton("more", settings, self)
         remove = QAction(tr("Remove this column"), self)
         remove.setToolTip(tr("Remove this column"))
         remove.triggered.connect(self.removeWanted)
@@ -143,7 +149,14 @@ class CompareColumn(QFrame):
     @property
     def in_tab_order(self) -> list[QWidget]:
         """What the keyboard reaches, in order."""
-        return [self.remove_button, *self.picker.boxes.values(), self.tabs, self.stream, self.open_button]
+        return [
+            self.remove_button,
+            *self.picker.boxes.values(),
+            self.settings_button,
+            self.tabs,
+            self.stream,
+            self.open_button,
+        ]
 
     def minimumSizeHint(self) -> QSize:
         return QSize(NARROWEST, super().minimumSizeHint().height())
@@ -159,6 +172,10 @@ class CompareColumn(QFrame):
         self.title.setText(f"{self._number}   {column.name[:1].upper()}{column.name[1:]}")
         self.picker.show_variant(column.variant)
         self.picker.name_for(name)
+        changes = column.variant.change_words
+        self.settings_button.setAccessibleName(tr("Model, sampling and prompts of {column}", column=name))
+        self.settings_button.setAccessibleDescription(changes)
+        self.settings_button.setToolTip(plain_tip(f"{_SETTINGS}\n{changes or _NO_CHANGES}"))
         self.open_button.setAccessibleName(tr("Open {column} in the playground", column=name))
         self.remove_button.setAccessibleName(tr("Remove {column}", column=name))
         self.stream.setAccessibleName(tr("The text of {column}", column=name))
@@ -170,6 +187,7 @@ class CompareColumn(QFrame):
     def set_editable(self, editable: bool, removable: bool) -> None:
         """While a comparison runs its columns stand still."""
         self.picker.setEnabled(editable)
+        self.settings_button.setEnabled(editable)
         self.remove_button.setVisible(removable)
         self.remove_button.setEnabled(editable)
         self._show_openable(editable)
@@ -293,7 +311,11 @@ class CompareColumn(QFrame):
         top.setContentsMargins(PAD, 0, PAD, 2)
         top.setSpacing(6)
         top.addLayout(head)
-        top.addWidget(self.picker)
+        pickers = QHBoxLayout()
+        pickers.setSpacing(6)
+        pickers.addWidget(self.picker, 1)
+        pickers.addWidget(self.settings_button, 0, Qt.AlignmentFlag.AlignTop)
+        top.addLayout(pickers)
         layout.addLayout(top)
         layout.addWidget(line)
         layout.addWidget(self.tabs)

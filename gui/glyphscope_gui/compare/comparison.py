@@ -1,20 +1,21 @@
 """A comparison: the same request in a few variants, one after the other on the one model, each with its own state.
 
 The model writes one text at a time, so the columns take turns. A column that fails says so and the next one runs: a
-model whose process died is started anew. Without a model there is nothing to go on with, and the others are not run.
+model whose process died is started again. Where a model cannot be opened, its other columns are not run.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from PySide6.QtCore import QObject, Signal
 
-from glyphscope.calling import PreparedRequest, fold
+from glyphscope.calling import PreparedRequest
+from glyphscope_gui.compare.aside_queue import AsideQueue, AsideRun
 from glyphscope_gui.compare.column_state import Column, ColumnPhase
 from glyphscope_gui.compare.variants import FEWEST, MOST, Variant, next_variant, variant_names
-from glyphscope_gui.runs.run_controller import Applied, Aside, RunController
+from glyphscope_gui.runs.run_controller import Applied, RunController
 from glyphscope_gui.shared.language import tr
 
 
@@ -43,13 +44,14 @@ class Comparison(QObject):
     ) -> None:
         super().__init__(parent)
         self._runs = runs
-        self._base: PreparedRequest | None = None
-        self._job = 0
-        self._at = 0
-        self.is_running = False
+        self._models: list[str] = []
         self.columns: list[Column] = []
+        self.queue = AsideQueue(runs, self)
+        self.queue.began.connect(self._begin)
+        self.queue.grew.connect(lambda applied: self.grew.emit(Grown(self.queue.key, applied)))
+        self.queue.ended.connect(self._end)
+        self.queue.runningChanged.connect(self.runningChanged)
         self.arrange(variants)
-        runs.aside.connect(self._take)
 
     # -- the columns -------------------------------------------------------------------------------------------
 
@@ -60,7 +62,12 @@ class Comparison(QObject):
     @property
     def running_place(self) -> int | None:
         """The column that runs now."""
-        return self._at if self.is_running else None
+        place: int | None = self.queue.key
+        return place
+
+    @property
+    def is_running(self) -> bool:
+        return self.queue.is_running
 
     def arrange(self, variants: Sequence[Variant]) -> None:
         """Other columns, without runs. Not while a comparison runs."""
@@ -93,69 +100,54 @@ class Comparison(QObject):
     # -- the run -----------------------------------------------------------------------------------------------
 
     def begin(self, base: PreparedRequest) -> bool:
-        """Run all columns on `base`. False while somebody else has the model: nobody's run is disturbed."""
-        if self._runs.is_busy and not self.is_running:
+        """Run all columns on `base`. False while somebody else has the model: nobody's run is disturbed.
+
+        Columns of the same model run one after the other, so that each model is opened once.
+        """
+        requests = [column.variant.request(base) for column in self.columns]
+        models = list(dict.fromkeys(request.request.model for request in requests))
+        order = sorted(range(len(requests)), key=lambda place: models.index(requests[place].request.model))
+        self._models = [request.request.model for request in requests]
+        if self.queue.is_running or self._runs.is_busy:
             return False
-        self._base, self._at = base, 0
         for place, column in enumerate(self.columns):
             column.clear(ColumnPhase.WAITING)
             self.changed.emit(place)
-        self._set_running(True)
-        self._start(0)
-        return True
+        return self.queue.begin([(place, requests[place]) for place in order])
 
     def stop(self) -> None:
         """Stop the current run, and do not begin the others; the results so far stay."""
-        if self.is_running:
-            self._runs.stop()
+        self.queue.stop()
 
     # -- inside ------------------------------------------------------------------------------------------------
 
-    def _start(self, place: int) -> None:
-        assert self._base is not None, "begin was called"
-        self._at = place
+    def _begin(self, place: int) -> None:
         column = self.columns[place]
-        column.phase = ColumnPhase.RUNNING
+        column.phase, column.state, column.events = ColumnPhase.RUNNING, self.queue.state, self.queue.events
         self.changed.emit(place)
-        self._job = self._runs.run_aside(column.variant.request(self._base))
 
-    def _take(self, aside: Aside) -> None:
-        if not self.is_running or aside.job != self._job:
-            return  # late news of an older comparison
-        column = self.columns[self._at]
-        if aside.events:
-            column.events.extend(aside.events)
-            for event in aside.events:
-                fold(column.state, event)
-            self.grew.emit(Grown(self._at, Applied(column.state, aside.events, "run")))
-        if aside.ended:
-            self._end(column, aside.stopped)
-
-    def _end(self, column: Column, stopped: bool) -> None:
-        place = self._at
-        cut = stopped and column.state.outcome in ("running", "cancelled")
+    def _end(self, run: AsideRun) -> None:
+        place: int = run.key
+        column = self.columns[place]
+        cut = run.stopped and run.state.outcome in ("running", "cancelled")
         column.phase = ColumnPhase.STOPPED if cut else ColumnPhase.DONE
         self.changed.emit(place)
-        if column.events:
-            self.ended.emit(tuple(column.events))
-        failed = column.state.failed
-        if stopped:
-            self._give_up(tr("Stopped before its turn."))
-        elif column.state.started is None and failed is not None:
-            self._give_up(tr("There is no model to run it: {message}", message=failed.message))
-        elif place + 1 < len(self.columns):
-            self._start(place + 1)
-        else:
-            self._set_running(False)
+        if run.events:
+            self.ended.emit(run.events)
+        failed = run.state.failed
+        if run.stopped:
+            self._give_up(tr("Stopped before its turn."), lambda _place: True)
+        elif failed is not None and run.is_without_model:
+            model = self._models[place]
+            self._give_up(
+                tr("There is no model to run it: {message}", message=failed.message),
+                lambda other: self._models[other] == model,
+            )
 
-    def _give_up(self, why: str) -> None:
-        """The columns that have not had their turn do not get one."""
-        for place in range(self._at + 1, len(self.columns)):
-            self.columns[place].phase, self.columns[place].why = ColumnPhase.NOT_RUN, why
-            self.changed.emit(place)
-        self._set_running(False)
-
-    def _set_running(self, running: bool) -> None:
-        if running != self.is_running:
-            self.is_running = running
-            self.runningChanged.emit(running)
+    def _give_up(self, why: str, which: Callable[[int], bool]) -> None:
+        """Those of the columns that have not had their turn do not get one."""
+        for place, column in enumerate(self.columns):
+            if column.phase is ColumnPhase.WAITING and which(place):
+                column.phase, column.why = ColumnPhase.NOT_RUN, why
+                self.changed.emit(place)
+        self.queue.drop(which)

@@ -17,6 +17,7 @@ from PySide6.QtWidgets import (
 )
 
 from glyphscope_gui.compare.column_view import CompareColumn
+from glyphscope_gui.compare.variant_settings import VariantSettings
 from glyphscope_gui.compare.variants import OWN, PRESETS
 from glyphscope_gui.project.prompt_document import PromptDocument
 from glyphscope_gui.runs.compare_fields import CompareFields
@@ -30,7 +31,7 @@ from glyphscope_gui.theme.sizes import GAP
 
 LOW = 640
 """Pixels of height below which every line counts."""
-_OWN_WORDS = tr("Columns of your own")
+_OWN_WORDS = tr("Custom columns")
 _NO_WORDS = tr("The fields of all columns, by name; the first one in which they differ is marked.")
 
 
@@ -44,6 +45,7 @@ class ComparePage(QWidget):
     variantChosen = Signal(object, object)
     removeWanted = Signal(object)
     openWanted = Signal(object)
+    settingsWanted = Signal(object)
 
     def __init__(self, prompt: PromptDocument, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -54,11 +56,14 @@ class ComparePage(QWidget):
         self.prompt_edit.setObjectName("comparePromptEdit")
         self.prompt_edit.setAccessibleName(tr("The prompt of all columns"))
         self.prompt_edit.setAccessibleDescription(
-            tr("The playground's prompt. Control and Enter runs all columns.")
+            tr(
+                "The playground's prompt, for each column without a prompt in its settings. Control and Enter runs all."
+            )
         )
         self.facts = ElidedLabel(self, Qt.TextElideMode.ElideRight)
         self.facts.setProperty("role", "muted")
         self._make_controls()
+        self.settings = VariantSettings(self)
         self.columns: list[CompareColumn] = []
         self.fields_model = CompareFieldsModel(self)
         self.fields = CompareFields(self.fields_model, self)
@@ -94,7 +99,7 @@ class ComparePage(QWidget):
             self.words.setText(words)
             self.words.setProperty("role", role)
             self.words.style().polish(self.words)
-            self.words.setAccessibleName(tr("What differs: {differences}", differences=words))
+            self.words.setAccessibleName(tr("Differences: {differences}", differences=words))
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
@@ -126,7 +131,7 @@ class ComparePage(QWidget):
         self.run_button = QPushButton(tr("Run all"), self)
         self.run_button.setObjectName("compareRunButton")
         self.run_button.setAccessibleName(tr("Run all columns"))
-        self.run_button.setToolTip(tr("Run the columns one after the other on the one model (Ctrl+Return)"))
+        self.run_button.setToolTip(tr("Run the columns one after the other (Ctrl+Return)"))
         self.run_button.setProperty("role", "primary")
 
     def _lay_out(self) -> None:
@@ -144,9 +149,7 @@ class ComparePage(QWidget):
         line.addWidget(self.stop_button)
         line.addWidget(self.run_button)
         column.addLayout(line)
-        self.prompt_card = Card(
-            tr("One prompt, asked in several ways"), top, hint=tr("Ctrl + Enter runs all")
-        )
+        self.prompt_card = Card(tr("One prompt, several settings"), top, hint=tr("Ctrl + Enter runs all"))
 
         inside = QWidget()
         self._row = QHBoxLayout(inside)
@@ -189,6 +192,7 @@ class ComparePage(QWidget):
         view.variantChosen.connect(lambda variant: self.variantChosen.emit(place, variant))
         view.removeWanted.connect(lambda: self.removeWanted.emit(place))
         view.openWanted.connect(lambda: self.openWanted.emit(place))
+        view.settingsWanted.connect(lambda: self.settingsWanted.emit(place))
         self._row.addWidget(view, 1)
         self.columns.append(view)
         self._order_tabs()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from PySide6.QtCore import QTimer
 
 from glyphscope.evals.align import align
@@ -10,9 +12,10 @@ from glyphscope_gui.compare.ab_page import AbPage
 from glyphscope_gui.compare.ab_presenter import AbPresenter
 from glyphscope_gui.compare.column_state import ColumnPhase, has_turn
 from glyphscope_gui.compare.comparison import Comparison, Grown
+from glyphscope_gui.compare.known_models import KnownModels
 from glyphscope_gui.compare.page import ComparePage
 from glyphscope_gui.compare.tabs import CompareTabs
-from glyphscope_gui.compare.variants import FEWEST, MOST, OWN, PRESETS, Variant, variant_of
+from glyphscope_gui.compare.variants import CHANGEABLE, FEWEST, MOST, OWN, PRESETS, Basis, Variant, variant_of
 from glyphscope_gui.context import AppContext, Page, Place, PromptsPlace
 from glyphscope_gui.runs.run_controller import Phase
 from glyphscope_gui.shared.language import tr
@@ -21,8 +24,10 @@ from glyphscope_gui.shared.page_ids import HeaderPart, PageId
 
 LOOK_MS = 250
 """Four times a second: figures and fields that change faster cannot be read."""
+MODELS = "models"
+"""The key of the question about models."""
 _TURNS = tr("Columns take turns on the one model, and share its prompt cache.")
-_WAIT = tr("The playground’s run goes on: the model writes one text at a time.")
+_WAIT = tr("Another run uses the model, which writes one text at a time.")
 _ENDED = (ColumnPhase.DONE, ColumnPhase.STOPPED)
 
 
@@ -31,7 +36,7 @@ class ComparePresenter(Page):
 
     id = PageId.COMPARE
     title = tr("Compare")
-    tip = tr("Ask the same in several ways, and see where the answers part")
+    tip = tr("Run one prompt with several settings, and see where the answers part")
     can_run = True
 
     def __init__(self, context: AppContext) -> None:
@@ -41,9 +46,12 @@ class ComparePresenter(Page):
         self.tabs = self.widget = CompareTabs(self.view, self.ab_view)
         self._runs = context.runs
         self._preset = PRESETS[0].key
+        self._open_settings: int | None = None
+        self.models = KnownModels(context, self)
+        self.models.found.connect(self._models_found)
         self._look = QTimer(self, interval=LOOK_MS)
         self._look.timeout.connect(self._show_progress)
-        self.comparison = Comparison(context.runs, PRESETS[0].variants(self._base), self)
+        self.comparison = Comparison(context.runs, PRESETS[0].of(self._basis), self)
         self.ab = AbPresenter(context, self.ab_view, self)
         self._connect_comparison()
         self._connect_view()
@@ -75,6 +83,7 @@ class ComparePresenter(Page):
 
     def close(self) -> None:
         self._look.stop()
+        self.models.close()
         self.ab.close()
 
     # -- connections -------------------------------------------------------------------------------------------
@@ -96,6 +105,9 @@ class ComparePresenter(Page):
         view.variantChosen.connect(self._change)
         view.removeWanted.connect(self._remove)
         view.openWanted.connect(self._open)
+        view.settingsWanted.connect(self._show_settings)
+        view.settings.changed.connect(self._set)
+        view.settings.resetWanted.connect(self._reset)
 
     def _connect_context(self) -> None:
         self._runs.phaseChanged.connect(self._show_turn)
@@ -112,17 +124,50 @@ class ComparePresenter(Page):
         self.view.notice.hide()
         if self.context.project.grammar.work.use:
             self.view.notice.tell(
-                tr(
-                    "The columns are held to the grammar of the tools: a grammar text of one’s own is for one notation."
-                )
+                tr("The columns use the grammar of the tools: a custom grammar is for one notation.")
             )
         self.comparison.begin(self.context.project.next_request())
 
     def _choose_preset(self, key: str) -> None:
         self._preset = key
         preset = next((preset for preset in PRESETS if preset.key == key), None)
+        if key == MODELS:
+            self.models.look()
         if preset is not None:
-            self.comparison.arrange(preset.variants(self._base))
+            self.comparison.arrange(preset.of(self._basis))
+
+    def _show_settings(self, place: int) -> None:
+        """The settings of that column that differ from the playground's, below its button."""
+        self.models.look()
+        self._open_settings = place
+        self._fill_settings()
+        self.view.settings.show_below(self.view.columns[place].settings_button)
+
+    def _fill_settings(self) -> None:
+        place = self._open_settings
+        if place is not None and place < len(self.comparison.columns):
+            column, basis = self.comparison.columns[place], self._basis
+            name = tr("Column {number}", number=place + 1)
+            self.view.settings.show_variant(name, column.variant, basis.request, basis.models)
+
+    def _set(self, name: str, value: object) -> None:
+        if self._open_settings is not None:
+            place = self._open_settings
+            self._change(place, self.comparison.columns[place].variant.changed(**{name: value}))
+            self.view.settings.reset_button.setEnabled(True)
+
+    def _reset(self) -> None:
+        if self._open_settings is not None:
+            place = self._open_settings
+            self._change(place, replace(self.comparison.columns[place].variant, changes=()))
+            self._fill_settings()
+
+    def _models_found(self) -> None:
+        """Models that were found complete the columns of the question, as long as nothing was run."""
+        if self.view.settings.isVisible():
+            self._fill_settings()
+        if self._preset == MODELS and self._is_untouched:
+            self._choose_preset(MODELS)
 
     def _change(self, place: int, variant: Variant) -> None:
         self._preset = OWN
@@ -156,6 +201,8 @@ class ComparePresenter(Page):
         self.view.show_preset(self._preset)
         self._show_editable()
         self._show_fields()
+        self._show_facts()
+        self._show_turn()
 
     def _changed(self, place: int) -> None:
         column = self.comparison.columns[place]
@@ -182,9 +229,16 @@ class ComparePresenter(Page):
         else:
             self._look.stop()
             self.context.status.set_activity("")
+            self._reopen()
         self._show_editable()
         self._show_turn()
         self._show_fields()
+
+    def _reopen(self) -> None:
+        """The playground's model again, where a column ran another one: panels count by the open model."""
+        runs, project = self._runs, self.context.project
+        if runs.model.name and runs.model.name != project.model:
+            runs.open_model(project.model, self.context.settings.value.context)
 
     def _show_progress(self) -> None:
         place = self.comparison.running_place
@@ -202,12 +256,19 @@ class ComparePresenter(Page):
     # -- settings, model and phase ------------------------------------------------------------------------------
 
     @property
-    def _base(self) -> Variant:
-        return variant_of(self.context.project.options)
+    def _basis(self) -> Basis:
+        project = self.context.project
+        request = project.next_request().request
+        return Basis(variant_of(project.options), request, self.models.names)
 
     @property
     def _is_free(self) -> bool:
         return not self.comparison.is_running
+
+    @property
+    def _is_untouched(self) -> bool:
+        """Whether no column has run."""
+        return all(column.phase is ColumnPhase.NEW for column in self.comparison.columns)
 
     @property
     def _is_removable(self) -> bool:
@@ -215,8 +276,7 @@ class ComparePresenter(Page):
 
     def _options_changed(self, _options: object) -> None:
         """The columns of a question follow the playground as long as nothing was run."""
-        untouched = all(column.phase is ColumnPhase.NEW for column in self.comparison.columns)
-        if untouched and self._preset != OWN:
+        if self._is_untouched and self._preset != OWN:
             self._choose_preset(self._preset)
         self._show_facts()
 
@@ -252,24 +312,37 @@ class ComparePresenter(Page):
                 if stopping
                 else tr("Comparing {number} of {count}", number=place + 1, count=count)
             )
+        elif self._runs.is_busy:
+            view.show_turn(_WAIT)
         else:
-            view.show_turn(_WAIT if self._runs.is_busy else _TURNS)
+            view.show_turn(self.models.cost_words(self._column_models) or _TURNS)
+
+    @property
+    def _column_models(self) -> list[str]:
+        """The models of the columns, each once."""
+        request = self._basis.request
+        return list(dict.fromkeys(variant.value("model", request) for variant in self.comparison.variants))
 
     def _show_facts(self) -> None:
-        """What is the same in every column."""
+        """The settings that are the same in every column."""
         project, status = self.context.project, self._runs.model
-        options, wanted = project.options, project.model
-        name = model_name(wanted).name
-        if status.phase == "ready" and status.name == wanted and status.info is not None:
-            name = model_name(status.info.path).name if status.info.path else status.info.name
+        request, variants = self._basis.request, self.comparison.variants
+        same = {
+            name: values.pop()
+            for name in CHANGEABLE
+            if len(values := {variant.value(name, request) for variant in variants}) == 1
+        }
         tools = len(project.tools.registry.allowed)
-        words = [
-            tr("The same in every column: {model}", model=name),
-            tr("%n tool(s) allowed", "", tools),
-            tr("seed {seed}", seed=options.sampling.seed),
-            tr("temperature {temperature:g}", temperature=options.sampling.temperature),
-            tr("at most %n token(s)", "", options.max_tokens),
+        words = [tr("%n tool(s) allowed", "", tools)]
+        if "model" in same:
+            model = same["model"]
+            name = model_name(model).name
+            if status.phase == "ready" and status.name == model and status.info is not None:
+                name = model_name(status.info.path).name if status.info.path else status.info.name
+            words.insert(0, name)
+        words += [
+            CHANGEABLE[name](same[name]) for name in ("seed", "temperature", "max_tokens") if name in same
         ]
-        if options.repair.attempts:
-            words.append(tr("%n repair(s) allowed", "", options.repair.attempts))
-        self.view.facts.setText(" · ".join(words))
+        if request.repair.attempts:
+            words.append(tr("%n repair(s) allowed", "", request.repair.attempts))
+        self.view.facts.setText(tr("The same in every column: {facts}", facts=" · ".join(words)))

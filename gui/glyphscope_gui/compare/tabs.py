@@ -21,7 +21,7 @@ class CompareTabs(QWidget):
         self.tabs.setObjectName("compareTabs")
         self.tabs.setDocumentMode(True)
         self.tabs.tabBar().setAccessibleName(tr("Compare ways of asking, or two prompts"))
-        self.tabs.addTab(ways, tr("Ways of asking"))
+        self.tabs.addTab(ways, tr("Side by side"))
         self.tabs.addTab(prompts, tr("Two prompts"))
         layout = QVBoxLayout(self)
         layout.setContentsMargins(0, 0, 0, 0)

@@ -1,15 +1,26 @@
-"""Variants: the ways of asking the same that a comparison puts beside each other, and the questions they answer."""
+"""Variants: the requests that a comparison puts beside each other, and the questions they answer."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Literal, NamedTuple, TypeAlias
+from typing import Any, Literal, NamedTuple, TypeAlias
+
+import msgspec
 
 from glyphscope.calling import PreparedRequest
-from glyphscope.events import ConstrainFrom, ConstraintKind, RunRequest, Shape, Strategy, under_constraint
+from glyphscope.events import (
+    ConstrainFrom,
+    ConstraintKind,
+    RunRequest,
+    Sampling,
+    Shape,
+    Strategy,
+    under_constraint,
+)
 from glyphscope_gui.shared.language import tr
+from glyphscope_gui.shared.model_names import model_name
 
 Notation: TypeAlias = Literal["glyph", "json", "native"]
 FEWEST, MOST = 2, 4
@@ -20,25 +31,62 @@ WORDS = {
     "direct": tr("direct"), "two-stage": tr("two-stage"), "route-execute": tr("routed"),
     "start": tr("at the first token"), "reasoning": tr("after the reasoning"), "call": tr("at the call’s marker"),
 }  # fmt: skip
+_LONGEST = 24
+"""Characters of a prompt in a column's name."""
+MOST_TEMPERATURE = 5.0
 OWN = "own"
 """The key of what is none of the presets."""
 
 
+_SAMPLING = Sampling.__struct_fields__
+CHANGEABLE: dict[str, Callable[[Any], str]] = {
+    "model": lambda value: " ".join(model_name(value)).strip(),
+    "temperature": lambda value: tr("temperature {value:g}", value=value),
+    "top_k": lambda value: tr("top-k {value}", value=value),
+    "top_p": lambda value: tr("top-p {value:g}", value=value),
+    "min_p": lambda value: tr("min-p {value:g}", value=value),
+    "repeat_penalty": lambda value: tr("repeat penalty {value:g}", value=value),
+    "seed": lambda value: tr("seed {value}", value=value),
+    "max_tokens": lambda value: tr("at most %n token(s)", "", value),
+    "system_prompt": lambda value: (
+        tr("system prompt “{text}”", text=_short(value)) if value.strip() else tr("no system prompt")
+    ),
+    "prompt": lambda value: tr("“{text}”", text=_short(value)),
+}
+"""The settings that a column can change beside the five of its pickers, and the words of a value."""
+
+
 @dataclass(frozen=True)
 class Variant:
-    """What is asked differently in one column. In the model's own notation the shape is the notation's."""
+    """The changes of one column to the playground's request. The model's own notation has its own shape."""
 
     notation: Notation = "glyph"
     shape: Shape = "flat"
     constraint: ConstraintKind = "mask"
     strategy: Strategy = "direct"
     constrain_from: ConstrainFrom = "reasoning"
+    changes: tuple[tuple[str, Any], ...] = ()
+    """Other settings than the playground's: model, prompts, sampling (`CHANGEABLE`), by name and in that order."""
+
+    def changed(self, **values: Any) -> Variant:
+        """With these settings in place of the playground's."""
+        given = {**dict(self.changes), **values}
+        return replace(self, changes=tuple((name, given[name]) for name in CHANGEABLE if name in given))
+
+    def value(self, name: str, base: RunRequest) -> Any:
+        """One of the `CHANGEABLE` settings, as it is sent."""
+        return dict(self.changes).get(name, getattr(base.sampling if name in _SAMPLING else base, name))
+
+    @property
+    def change_words(self) -> str:
+        """The changes in a line; empty where there are none."""
+        return ", ".join(CHANGEABLE[name](value) for name, value in self.changes)
 
     def request(self, base: PreparedRequest) -> PreparedRequest:
-        """The same prompt, tools, model and sampling as `base`, asked this way.
+        """The request of `base`, changed as this variant says.
 
-        What is compared is what the model writes: nothing is carried out, and a grammar of the user's own, which is
-        written for one notation, holds for none of the columns.
+        The texts that models write are compared: no tool runs, and a custom grammar, which is written for one
+        notation, is used in no column.
         """
         own: dict[str, object] = {"native": "auto"}
         if self.notation != "native":
@@ -48,7 +96,18 @@ class Variant:
             "constraint": self.constraint,
             "order": under_constraint(base.request, self.constraint).order,
         }
+        own |= {name: value for name, value in self.changes if name not in _SAMPLING}
+        drawn = {name: value for name, value in self.changes if name in _SAMPLING}
+        own["sampling"] = msgspec.structs.replace(base.request.sampling, **drawn)
         return base.changed(strategy=self.strategy, grammar=None, dispatch=False, **own)
+
+
+class Basis(NamedTuple):
+    """The playground's settings: as a variant, and as a request with its model; and the models that are known."""
+
+    variant: Variant
+    request: RunRequest
+    models: tuple[str, ...] = ()
 
 
 class Preset(NamedTuple):
@@ -56,41 +115,69 @@ class Preset(NamedTuple):
 
     key: str
     question: str
-    variants: Callable[[Variant], tuple[Variant, ...]]
+    of: Callable[[Basis], tuple[Variant, ...]]
+
+
+TEMPERATURES = (0.0, 0.7, 1.2)
+BRIEF = tr("Write one tool call. Leave out optional arguments that the user did not mention.")
+"""A system prompt to compare with, where the playground has none."""
+
+
+def _models(basis: Basis) -> tuple[Variant, ...]:
+    names = dict.fromkeys((basis.request.model, *basis.models))
+    columns = tuple(basis.variant.changed(model=name) for name in names)[:MOST]
+    return columns if len(columns) >= FEWEST else (*columns, basis.variant)
+
+
+def _prompts(basis: Basis) -> tuple[Variant, ...]:
+    mine = basis.request.system_prompt
+    texts = (mine, "") if mine.strip() else ("", BRIEF)
+    return tuple(basis.variant.changed(system_prompt=text) for text in texts)
 
 
 PRESETS: tuple[Preset, ...] = (
     Preset(
-        "mask", tr("Does the mask help?"), lambda v: tuple(replace(v, constraint=c) for c in ("off", "mask"))
+        "mask",
+        tr("Does the mask help?"),
+        lambda b: tuple(replace(b.variant, constraint=c) for c in ("off", "mask")),
     ),
     Preset(
         "notation",
         tr("GLYPH or JSON?"),
-        lambda v: tuple(replace(v, notation=n, constraint="mask") for n in ("glyph", "json")),
+        lambda b: tuple(replace(b.variant, notation=n, constraint="mask") for n in ("glyph", "json")),
     ),
     Preset(
         "stages",
         tr("One pass or two?"),
-        lambda v: tuple(replace(v, strategy=s, constraint="mask") for s in ("direct", "two-stage")),
+        lambda b: tuple(replace(b.variant, strategy=s, constraint="mask") for s in ("direct", "two-stage")),
     ),
     Preset(
         "alone",
         tr("What does the model write by itself?"),
-        lambda v: tuple(replace(v, notation=n, constraint="off") for n in ("glyph", "json", "native")),
+        lambda b: tuple(
+            replace(b.variant, notation=n, constraint="off") for n in ("glyph", "json", "native")
+        ),
     ),
     Preset(
         "begin",
         tr("When does the constraint begin?"),
-        lambda v: tuple(
-            replace(v, constraint="mask", strategy="direct", constrain_from=begin)
+        lambda b: tuple(
+            replace(b.variant, constraint="mask", strategy="direct", constrain_from=begin)
             for begin in ("start", "reasoning", "call")
         ),
     ),
     Preset(
         "engine",
         tr("Mask or llama.cpp’s own sampler?"),
-        lambda v: tuple(replace(v, constraint=c) for c in ("mask", "gbnf")),
+        lambda b: tuple(replace(b.variant, constraint=c) for c in ("mask", "gbnf")),
     ),
+    Preset("models", tr("Which model?"), _models),
+    Preset(
+        "temperatures",
+        tr("Which temperature?"),
+        lambda b: tuple(b.variant.changed(temperature=value) for value in TEMPERATURES),
+    ),
+    Preset("prompts", tr("Which system prompt?"), _prompts),
 )
 
 
@@ -104,6 +191,8 @@ def variant_of(options: RunRequest) -> Variant:
 def next_variant(variants: Sequence[Variant]) -> Variant:
     """One more: the last one as far as it is not there yet in another notation, or under another constraint."""
     last = variants[-1]
+    if (warm := dict(last.changes).get("temperature")) is not None:
+        return last.changed(temperature=round(min(warm + 0.3, MOST_TEMPERATURE), 2))
     others = [replace(last, notation=n) for n in ("glyph", "json")]
     others += [replace(last, constraint=c) for c in ("mask", "off", "gbnf")]
     return next((variant for variant in others if variant not in variants), last)
@@ -113,17 +202,12 @@ def variant_names(variants: Sequence[Variant]) -> list[str]:
     """What distinguishes each from the others, such as `GLYPH` and `JSON`; equal ones get numbers."""
     if not variants:
         return []
-    facts = [
-        (v.notation, "" if v.notation == "native" else v.shape, v.constraint, v.strategy, v.constrain_from)
-        for v in variants
-    ]
-    differs = [len({fact[place] for fact in facts}) > 1 for place in range(5)]
-    given = {fact[1] for fact in facts if fact[1]}
-    differs[1] = len(given) > 1  # the model's own shape goes without saying
-    shown = differs if any(differs) else [True, False, True, False, False]
-    names = [
-        " ".join(WORDS.get(word, word) for word, tell in zip(fact, shown) if tell and word) for fact in facts
-    ]
+    facts = [_facts(variant) for variant in variants]
+    differs = [len({fact[place] for fact in facts}) > 1 for place in range(len(facts[0]))]
+    differs[1] = len({fact[1] for fact in facts if fact[1]}) > 1  # the model's own shape goes without saying
+    shown = differs if any(differs) else [True, False, True, *(False for _ in differs[3:])]
+    names = [" ".join(word for word, show in zip(fact, shown) if show and word) for fact in facts]
+    names = [name or tr("as the playground") for name in names]
     twice = {name for name, count in Counter(names).items() if count > 1}
     seen: Counter[str] = Counter()
     numbered = []
@@ -131,3 +215,22 @@ def variant_names(variants: Sequence[Variant]) -> list[str]:
         seen[name] += 1
         numbered.append(f"{name} ({seen[name]})" if name in twice else name)
     return numbered
+
+
+# -- inside ----------------------------------------------------------------------------------------------------
+
+
+def _facts(variant: Variant) -> list[str]:
+    """The words of each setting in turn; empty where the playground's is used."""
+    changes = dict(variant.changes)
+    shape = "" if variant.notation == "native" else variant.shape
+    picked = (variant.notation, shape, variant.constraint, variant.strategy, variant.constrain_from)
+    return [
+        *(WORDS.get(word, word) for word in picked),
+        *(words(changes[name]) if name in changes else "" for name, words in CHANGEABLE.items()),
+    ]
+
+
+def _short(text: str) -> str:
+    line = " ".join(text.split())
+    return line if len(line) <= _LONGEST else line[: _LONGEST - 1] + "…"

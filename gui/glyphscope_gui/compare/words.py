@@ -68,7 +68,7 @@ def _ended(state: RunState) -> Told:
             return Told(tr("✕ invalid"), "impossible", f"{outcome_words(state)}.")
         case _:
             return Told(
-                tr("✕ failed"), "impossible", tr("A mistake of this program ended it; the others go on.")
+                tr("✕ failed"), "impossible", tr("An error of this program ended it; the others continue.")
             )
 
 

@@ -1,0 +1,116 @@
+"""Requests that run one after the other on the one model, in the background: the playground keeps the run it shows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+from PySide6.QtCore import QObject, Signal
+
+from glyphscope.calling import PreparedRequest, RunState, fold
+from glyphscope.events import AnyEvent, RunRequest
+from glyphscope_gui.runs.run_controller import Applied, Aside, RunController
+
+AsideJob: TypeAlias = tuple[Any, PreparedRequest | RunRequest]
+"""A key of the owner's, and the request."""
+
+
+@dataclass(frozen=True)
+class AsideRun:
+    """A run that ended; `stopped` where it or the whole queue was stopped."""
+
+    key: Any
+    state: RunState
+    events: tuple[AnyEvent, ...]
+    stopped: bool
+
+    @property
+    def is_without_model(self) -> bool:
+        """Whether the model could not be opened."""
+        return self.state.started is None and self.state.failed is not None
+
+
+class AsideQueue(QObject):
+    """`began` carries the key of the run that begins, `grew` an Applied, `ended` an AsideRun, `runningChanged` whether
+    anything runs. An owner that hears `ended` may `drop` runs that have not begun.
+    """
+
+    began = Signal(object)
+    grew = Signal(object)
+    ended = Signal(object)
+    runningChanged = Signal(bool)
+
+    def __init__(self, runs: RunController, parent: QObject | None = None) -> None:
+        super().__init__(parent)
+        self._runs = runs
+        self._waiting: list[AsideJob] = []
+        self.job = 0
+        self.key: Any = None
+        """That of the run that is running; None without one."""
+        self.state = RunState()
+        self.events: list[AnyEvent] = []
+        self.is_running = False
+        runs.aside.connect(self._take)
+
+    def begin(self, jobs: Sequence[AsideJob]) -> bool:
+        """False while the model is in use: nobody's run is disturbed."""
+        if self._runs.is_busy or not jobs:
+            return False
+        self._waiting = list(jobs)
+        self._set_running(True)
+        self._start()
+        return True
+
+    def drop(self, which: Callable[[Any], bool]) -> None:
+        """Forget the runs with these keys that have not begun."""
+        self._waiting = [job for job in self._waiting if not which(job[0])]
+
+    def stop(self) -> None:
+        """Stop the current run, and begin no other."""
+        if self.is_running:
+            self._runs.stop()
+
+    # -- inside ------------------------------------------------------------------------------------------------
+
+    def _start(self) -> None:
+        self.key, request = self._waiting.pop(0)
+        prepared = request if isinstance(request, PreparedRequest) else None
+        self.state, self.events = RunState(prepared=prepared), []
+        self.began.emit(self.key)
+        self.job = self._runs.run_aside(request)
+
+    def _take(self, aside: Aside) -> None:
+        if not self.is_running or aside.job != self.job:
+            return  # late news of an older queue
+        if aside.events:
+            self.events.extend(aside.events)
+            for event in aside.events:
+                fold(self.state, event)
+            self.grew.emit(Applied(self.state, aside.events, "run"))
+        if aside.ended:
+            self._end(aside.stopped)
+
+    def _end(self, stopped: bool) -> None:
+        if stopped:
+            self._waiting = []
+        self.ended.emit(AsideRun(self.key, self.state, tuple(self.events), stopped))
+        if self._waiting:
+            self._start()
+            return
+        self.key = None
+        self._set_running(False)
+
+    def _set_running(self, running: bool) -> None:
+        if running != self.is_running:
+            self.is_running = running
+            self.runningChanged.emit(running)
+
+
+def is_hopeless(run: AsideRun) -> bool:
+    """Whether the same request would fail with any other seed."""
+    failed = run.state.failed
+    return failed is not None and (run.is_without_model or failed.code in _HOPELESS)
+
+
+_HOPELESS = ("BAD_REQUEST", "PROMPT_FAILED", "CONTEXT_OVERFLOW", "CONSTRAINT_FAILED")

@@ -1,0 +1,114 @@
+"""The settings of one column that differ from the playground's: model, sampling, prompts."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from PySide6.QtCore import Signal
+from PySide6.QtWidgets import QHBoxLayout, QLabel, QPushButton, QWidget
+
+from glyphscope.events import RunRequest
+from glyphscope_gui.compare.variants import MOST_TEMPERATURE, Variant
+from glyphscope_gui.run_settings.popup import SettingsPopup
+from glyphscope_gui.shared.language import tr
+from glyphscope_gui.shared.model_names import model_name
+from glyphscope_gui.shared.settings_grid import (
+    ChoiceSetting,
+    DecimalSetting,
+    LinesSetting,
+    NumberSetting,
+    SettingsGrid,
+)
+
+_MOST = 1_000_000
+_MOST_SEED = 2**31 - 1
+
+
+class VariantSettings(SettingsPopup):
+    """A popup. `changed` carries the name and value of a setting that the user changed, `resetWanted` nothing."""
+
+    changed = Signal(str, object)
+    resetWanted = Signal()
+
+    WIDTH = 520
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__("compareSettings", tr("Settings of a column"), parent)
+        self.title = QLabel(self)
+        self.title.setProperty("role", "title")
+        self.reset_button = QPushButton(tr("Use the playground’s settings"), self)
+        self.reset_button.setObjectName("compareResetButton")
+        self.reset_button.setProperty("role", "link")
+        self.reset_button.clicked.connect(self.resetWanted)
+        self._make_fields()
+        self._lay_out()
+
+    def show_variant(self, title: str, variant: Variant, base: RunRequest, models: Sequence[str]) -> None:
+        """The settings of the column as they would be sent; no signal is emitted."""
+        self.title.setText(title)
+        self.reset_button.setEnabled(bool(variant.changes))
+        self.model.clear()
+        for name in dict.fromkeys((variant.value("model", base), base.model, *models)):
+            self.model.addItem(" ".join(model_name(name)).strip(), name)
+        for name, field in self.fields.items():
+            field.show_value(variant.value(name, base))
+
+    # -- inside ------------------------------------------------------------------------------------------------
+
+    def _make_fields(self) -> None:
+        self.model = ChoiceSetting((), self)
+        self.fields: dict[str, Any] = {
+            "model": self.model,
+            "temperature": DecimalSetting(0, MOST_TEMPERATURE),
+            "seed": NumberSetting(0, _MOST_SEED),
+            "top_k": NumberSetting(0, _MOST),
+            "top_p": DecimalSetting(0, 1, 0.05),
+            "min_p": DecimalSetting(0, 1, 0.01),
+            "repeat_penalty": DecimalSetting(0.01, 10, 0.05),
+            "max_tokens": NumberSetting(1, _MOST),
+            "system_prompt": LinesSetting(str, str, tr("none")),
+            "prompt": LinesSetting(str, str),
+        }
+        for name, field in self.fields.items():
+            field.setObjectName(f"compareSetting_{name}")
+            field.told.connect(lambda value, name=name: self.changed.emit(name, value))
+
+    def _lay_out(self) -> None:
+        fields, grid = self.fields, SettingsGrid(2)
+        grid.add(
+            tr("Model"),
+            self.model,
+            tr("One that was used or found here. A file of another folder: open it at the top first."),
+            wide=True,
+        )
+        grid.add(tr("Temperature"), fields["temperature"], tr("0 takes the likeliest token"))
+        grid.add(tr("Seed"), fields["seed"], tr("The same seed draws the same tokens"))
+        grid.add(tr("Top-k"), fields["top_k"], tr("Keeps the k likeliest tokens; 0 is off"))
+        grid.add(
+            tr("Top-p"),
+            fields["top_p"],
+            tr("Keeps the likeliest tokens up to this probability; 1 is off"),
+        )
+        grid.add(
+            tr("Min-p"),
+            fields["min_p"],
+            tr("Removes tokens below this share of the likeliest one’s probability; 0 is off"),
+        )
+        grid.add(
+            tr("Repeat penalty"), fields["repeat_penalty"], tr("Makes recent tokens less likely; 1 is off")
+        )
+        grid.add(tr("Max tokens"), fields["max_tokens"], tr("The most tokens in one answer"))
+        grid.add(
+            tr("System prompt"),
+            fields["system_prompt"],
+            tr("Plain text before the instructions for calls"),
+            wide=True,
+        )
+        grid.add(tr("Prompt"), fields["prompt"], tr("The user’s message of this column"), wide=True)
+        top = QHBoxLayout()
+        top.addWidget(self.title, 1)
+        top.addWidget(self.reset_button)
+        self.column.addLayout(top)
+        self.column.addWidget(grid)
+        self.column.addStretch(1)
