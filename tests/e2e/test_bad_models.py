@@ -14,6 +14,7 @@ import sys
 import pytest
 
 from glyphscope.errors import GlyphscopeError
+from glyphscope.events import LoadOptions
 from glyphscope.models import GenerateRequest, embedded_path, open_model
 from glyphscope.models.chat import NO_TEMPLATE
 from tiny_gguf import encoder
@@ -55,7 +56,7 @@ def flipped(data: bytes, low: int, high: int, count: int, seed: int) -> bytes:
 def told(path) -> str:
     """What opening the file and generating a little ends with; nothing, where the damage does no harm."""
     try:
-        model = open_model(str(path), context=256)
+        model = open_model(str(path), options=LoadOptions(context=256))
         try:
             list(model.generate(GenerateRequest(prompt="Once upon a time", max_tokens=4)))
         finally:

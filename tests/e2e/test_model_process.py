@@ -11,7 +11,7 @@ import time
 import pytest
 
 from glyphscope.errors import ContextOverflow, GrammarError, ModelDied, ModelError
-from glyphscope.events import Message, Sampling
+from glyphscope.events import LoadOptions, Message, Sampling
 from glyphscope.models import (
     Cancelled,
     GenerateRequest,
@@ -37,7 +37,7 @@ MESSAGES = [Message("system", "You call tools."), Message("user", "Search for AI
 @pytest.fixture(scope="module")
 def model():
     shares = []
-    opened = open_model("embedded", context=1024, progress=shares.append)
+    opened = open_model("embedded", options=LoadOptions(context=1024), progress=shares.append)
     assert shares and shares == sorted(shares) and shares[-1] == 1.0
     yield opened
     opened.close()
@@ -228,7 +228,7 @@ def test_tokens_cannot_be_counted_while_another_thread_generates(model, prompt):
 
 
 def test_a_killed_process_takes_the_program_with_it():
-    with contextlib.closing(LlamaModel(embedded_path(), context=256)) as model:
+    with contextlib.closing(LlamaModel(embedded_path(), LoadOptions(context=256))) as model:
         kill_and_go_on(model, "Once upon a time")
 
 
@@ -258,7 +258,10 @@ def test_an_answer_that_cannot_be_read_leaves_its_asker_waiting(monkeypatch):
         return answer
 
     monkeypatch.setattr(Pipe, "read", out_of_memory)
-    with contextlib.closing(LlamaModel(embedded_path(), context=256)) as model, pytest.raises(ModelDied):
+    with (
+        contextlib.closing(LlamaModel(embedded_path(), LoadOptions(context=256))) as model,
+        pytest.raises(ModelDied),
+    ):
         model.count_tokens("Once upon a time")
 
 
@@ -279,7 +282,7 @@ def test_a_model_that_is_being_opened_cannot_be_stopped(wait):
 
 def test_a_closed_model_leaves_a_process_a_thread_or_a_pipe():
     threads, files = threading.active_count(), len(os.listdir("/proc/self/fd"))
-    model = LlamaModel(embedded_path(), context=256)
+    model = LlamaModel(embedded_path(), LoadOptions(context=256))
     pid = model.pid
     started = time.perf_counter()
     model.close()
@@ -348,3 +351,14 @@ def test_weights_are_laid_out_for_amx_where_llama_cpp_crashes_on_it(monkeypatch)
     assert not native.model_parameters().use_extra_bufts
     monkeypatch.setattr(native.llama, "llama_print_system_info", lambda: b"CPU : AVX2 = 1 | ")
     assert native.model_parameters().use_extra_bufts
+
+
+def test_a_model_is_loaded_with_its_options_and_reports_those_in_use():
+    options = LoadOptions(context=300, threads=1, kv_type="q8_0")
+    with contextlib.closing(open_model("embedded", options=options)) as model:
+        load = model.info.load
+        assert (load.context, load.threads, load.kv_type, load.flash_attention) == (300, 1, "q8_0", "on")
+        assert model.info.context == 300
+    if load.gpu_layers == 0:
+        with pytest.raises(ModelError, match="without GPU support"):
+            open_model("embedded", options=LoadOptions(gpu_layers=5))

@@ -15,6 +15,7 @@ from glyphscope.calling import fold_events, run
 from glyphscope.cli.live import RunView
 from glyphscope.events import (
     AnyEvent,
+    LoadOptions,
     PromptRendered,
     RunFinished,
     RunRequest,
@@ -62,7 +63,7 @@ REQUEST = RunRequest(
 
 @pytest.fixture(scope="module")
 def model(llama_data: Path) -> Iterator[Model]:
-    opened = open_model(model_file(llama_data, PAIRS[0]), context=1024)
+    opened = open_model(model_file(llama_data, PAIRS[0]), options=LoadOptions(context=1024))
     yield opened
     opened.close()
 

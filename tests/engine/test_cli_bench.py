@@ -18,7 +18,7 @@ from glyphscope.cli.bench.figures import Row, at_least, at_most
 from glyphscope.cli.bench.peer import started
 from glyphscope.cli.bench.timing import QUICK, Plan, Stamped, interleaved, rate
 from glyphscope.errors import GlyphscopeError, ModelDied, ModelError
-from glyphscope.events import NOTATIONS, Message, Notation
+from glyphscope.events import NOTATIONS, LoadOptions, Message, Notation
 from glyphscope.models import GenerateRequest, Model, ScriptedModel, open_model
 from glyphscope.registry import default_registry
 from untrained_models import Pair, model_file
@@ -163,7 +163,7 @@ def test_a_window_that_is_not_installed_is_said(monkeypatch: pytest.MonkeyPatch)
 
 @pytest.fixture(scope="module")
 def model() -> Iterator[Model]:
-    opened = open_model("embedded", context=1024)
+    opened = open_model("embedded", options=LoadOptions(context=1024))
     yield opened
     opened.close()
 

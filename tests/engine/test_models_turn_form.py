@@ -15,6 +15,7 @@ from glyphscope.calling.native import settled
 from glyphscope.calling.request import first_prompt
 from glyphscope.errors import ModelError
 from glyphscope.events import (
+    LoadOptions,
     Message,
     PromptRendered,
     RunFailed,
@@ -116,7 +117,7 @@ def test_a_template_that_raises_has_a_form_without_calls() -> None:
 @pytest.mark.slow
 def test_a_model_of_a_file_derives_its_form_in_its_process_and_keeps_it() -> None:
     try:
-        model = open_model("embedded", context=256)
+        model = open_model("embedded", options=LoadOptions(context=256))
     except ModelError as error:
         pytest.skip(str(error))
     try:

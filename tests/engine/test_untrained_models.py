@@ -16,7 +16,7 @@ from hypothesis import settings
 
 from examples import FULL
 from glyphscope.calling import run
-from glyphscope.events import CallReady, RunFinished, RunRequest, Sampling
+from glyphscope.events import CallReady, LoadOptions, RunFinished, RunRequest, Sampling
 from glyphscope.models import Model, open_model
 from glyphscope.registry import default_registry, parse_document
 from untrained_models import PAIRS, Pair, model_file
@@ -88,7 +88,7 @@ WAYS: dict[str, dict[str, Any]] = {"template": {"native": "template"}, "json": {
 @pytest.fixture(scope="module", params=PAIRS, ids=lambda pair: f"{pair.vocabulary}, {pair.template}")
 def model(request: pytest.FixtureRequest, llama_data: Path) -> Iterator[Model]:
     pair: Pair = request.param
-    opened = open_model(model_file(llama_data, pair), context=4096)
+    opened = open_model(model_file(llama_data, pair), options=LoadOptions(context=4096))
     yield opened
     opened.close()
 

@@ -13,7 +13,7 @@ from untrained_models import PAIRS, Pair, maker, model_file
 
 llama = pytest.importorskip("llama_cpp")
 
-from glyphscope.events import Sampling  # noqa: E402
+from glyphscope.events import LoadOptions, Sampling  # noqa: E402
 from glyphscope.models import GenerateRequest, open_model  # noqa: E402
 from glyphscope.models.native import model_parameters  # noqa: E402
 from glyphscope.models.tokens import read_ends, read_pieces, read_special  # noqa: E402
@@ -78,7 +78,7 @@ def test_a_made_model_has_the_markers_that_its_vocabulary_lacks_and_logits_that_
     llama_data: Path,
 ) -> None:
     pair = Pair("llama-spm", "mistralai-Mistral-Nemo-Instruct-2407", "[INST] [TOOL_CALLS] </s>")
-    model = open_model(model_file(llama_data, pair), context=256)
+    model = open_model(model_file(llama_data, pair), options=LoadOptions(context=256))
     try:
         assert model.info.vocabulary == 32_002 and model.info.has_chat_template
         assert (

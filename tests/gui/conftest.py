@@ -55,7 +55,7 @@ def open_page(qapp, qtbot):
         page.widget.show()
         context.navigator.shown.emit(page_id)
         if ready:
-            context.runs.open_model(context.project.model, context.settings.value.context)
+            context.runs.open_model(context.project.model)
             qtbot.waitUntil(lambda: context.runs.model.phase in ("ready", "failed"))
         return page
 

@@ -69,7 +69,7 @@ class Full(ScriptedModel):
 def opener_of(model):
     """Opens files as they are, and that model, or a scripted one, in the place of any other."""
 
-    def opener(name, *, context, progress):
+    def opener(name, *, options, progress):
         return open_model(name) if name.startswith("/") else model or ScriptedModel(CALL)
 
     return opener
@@ -134,11 +134,11 @@ def test_a_model_that_is_none_ends_the_window_or_the_one_before_it(qtbot, make, 
     path = tmp_path / "bad.gguf"
     if content is not None:
         path.write_bytes(content)
-    runs.open_model(str(path), 4096)
+    runs.open_model(str(path))
     qtbot.waitUntil(lambda: runs.model.phase == "failed")
     assert notice.isVisible()
     assert words in notice.label.text() and "bad.gguf" in notice.label.text()
-    runs.open_model("embedded", 4096)
+    runs.open_model("embedded")
     qtbot.waitUntil(lambda: runs.model.phase == "ready")
     assert finish(qtbot, page).call is not None
 

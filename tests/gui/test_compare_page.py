@@ -501,7 +501,7 @@ def test_a_router_that_asks_leaves_a_column_waiting_for_ever(make, qtbot):
 def test_stop_while_the_model_is_opened_says_that_something_failed(open_page, qtbot):
     opening = threading.Event()
 
-    def opener(name, *, context, progress):
+    def opener(name, *, options, progress):
         if name == "scripted:slow":
             opening.set()
             ended = threading.Event()

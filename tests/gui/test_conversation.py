@@ -174,7 +174,7 @@ def open_panel(open_context, qtbot):
         context.window.resize(320, 800)
         context.window.show()
         context.project.set_options(constraint="off", **options)
-        context.runs.open_model(context.project.model, 4096)
+        context.runs.open_model(context.project.model)
         return dock.conversation, context.project.prompt
 
     yield build

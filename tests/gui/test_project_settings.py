@@ -165,15 +165,15 @@ def test_what_is_set_holds_at_the_next_start_only(open_context, qtbot, qapp, mon
     monkeypatch.setattr("glyphscope_gui.settings.presenter.REOPEN_MS", 20)
     opened = []
 
-    def opener(name, *, context, **_options):
-        opened.append(context)
+    def opener(name, *, options, **_more):
+        opened.append(options.context)
         return ScriptedModel(CALL)
 
     context = open_context(opener)
     presenter = SettingsPresenter(context)
     store, project, history = context.settings, context.project, context.services.history
     before = QFont(qapp.font())
-    context.runs.open_model(project.model, store.value.context)
+    context.runs.open_model(project.model)
     qtbot.waitUntil(lambda: context.runs.model.phase == "ready")
     store.update(temperature=0.5, max_tokens=64, alternatives=3)
     options = project.options

@@ -36,7 +36,7 @@ def panel(context, qtbot):
     context.window.resize(320, 800)
     context.window.show()
     context.project.set_options(constraint="off")
-    context.runs.open_model(context.project.model, 4096)
+    context.runs.open_model(context.project.model)
     dock.show_rendered()
     assert dock.tabs.currentIndex() == RENDERED
     qtbot.waitUntil(lambda: dock.costs_model.rowCount() > 0)

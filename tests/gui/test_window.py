@@ -52,7 +52,7 @@ NAMES = [
 
 
 def opener_of(model=None):
-    def opener(_name, *, context, progress):
+    def opener(_name, *, options, progress):
         progress(0.5)
         if isinstance(model, Exception):
             raise model

@@ -63,7 +63,7 @@ def make(qtbot, opened):
     made = []
 
     def build(model):
-        def opener(name, *, context, progress):
+        def opener(name, *, options, progress):
             opened.append(name)
             if isinstance(model, Exception):
                 raise model
@@ -205,7 +205,7 @@ def test_stop_is_not_at_once(qtbot, make):
 def test_stop_waits_for_a_model_that_is_being_opened(qtbot):
     ended, tries = threading.Event(), []
 
-    def opener(name, *, context, progress):
+    def opener(name, *, options, progress):
         tries.append(name)
         if len(tries) > 1:
             return ScriptedModel(GOOD)
@@ -344,7 +344,7 @@ def test_a_mailbox_that_is_closed_with_a_post_on_the_way_stays_asleep(qtbot):
 
 
 def open_model(qtbot, controller):
-    controller.open_model("s", 512)
+    controller.open_model("s")
     qtbot.waitUntil(lambda: controller.model.phase == "ready")
 
 

@@ -117,7 +117,7 @@ def fake_context(
     services = make_services(places(), window, opener)
     errors: list[BaseException] = []
     offers: list[tuple[str, str, Callable[[], None]]] = []
-    runs = RunController(services.open_model, window, services.servers.sources)
+    runs = RunController(services.open_model, window, services.servers.sources, services.settings.options_of)
     return FakeContext(
         services=services,
         runs=runs,

@@ -16,13 +16,28 @@ from glyphscope.calling.relaxation_cost import relaxation_cost
 from glyphscope.cli.ending import closing_when_ended
 from glyphscope.cli.host import TerminalHost
 from glyphscope.cli.inputs import InputError
+from glyphscope.cli.load_options import (
+    ContextOption,
+    FlashAttentionOption,
+    GpuLayersOption,
+    KvTypeOption,
+    ThreadsOption,
+    load_options_of,
+)
 from glyphscope.cli.opening import RECORDED, opened
 from glyphscope.cli.options import JsonOption
 from glyphscope.cli.relaxing import print_cost
 from glyphscope.cli.run import exit_code, show
 from glyphscope.cli.streaming import cancellable, recorded
-from glyphscope.events import AnyEvent, ConstraintKind, RunRequest, RunStarted
-from glyphscope.models.remote import is_address
+from glyphscope.events import (
+    DEFAULT_LOAD,
+    AnyEvent,
+    ConstraintKind,
+    LoadOptions,
+    ModelInfo,
+    RunRequest,
+    RunStarted,
+)
 from glyphscope.sessions import RecordWriter
 from glyphscope.sessions.bundle import read_run
 
@@ -76,14 +91,11 @@ def branch(
         str | None,
         typer.Option("--model", "-m", metavar="M", help="Default: the run's.", show_default=False),
     ] = None,
-    context: Annotated[
-        int | None,
-        typer.Option(
-            min=16,
-            help="The context to open the model with, in tokens. Default: the run's.",
-            show_default=False,
-        ),
-    ] = None,
+    context: ContextOption = None,
+    threads: ThreadsOption = None,
+    gpu_layers: GpuLayersOption = None,
+    kv_type: KvTypeOption = None,
+    flash_attention: FlashAttentionOption = None,
     record: Annotated[
         Path | None,
         typer.Option(metavar="OUT.jsonl", help="Write the branch here, to be replayed.", show_default=False),
@@ -92,7 +104,8 @@ def branch(
 ) -> None:
     """Go on from any token of a recorded run: take another alternative, type a text, or delete back.
 
-    The branch is a run of its own, with the run's settings; it carries no call out. Exit codes as of `run`.
+    The branch is a run of its own, with the run's settings, context, KV type and flash attention; it executes no call.
+    Exit codes as of `run`.
     """
     events = read_run(file).events
     request = _request(events, at, take, text, delete, constraint, relax)
@@ -106,13 +119,17 @@ def branch(
             where=name,
             hint="Name the model that wrote it with --model.",
         )
-    if model is None and context is None and started.model.kind == "llama.cpp" and not is_address(name):
-        context = max(16, started.model.context)
+    loading = {"context": context, "threads": threads, "gpu_layers": gpu_layers, "kv_type": kv_type}
+    options = load_options_of(
+        name,
+        loading | {"flash_attention": flash_attention},
+        _options_of(started.model) if model is None else None,
+    )
     request = msgspec.structs.replace(request, model=name)
     with ExitStack() as stack:
         stack.enter_context(closing_when_ended())
         writer = stack.enter_context(RecordWriter(record)) if record else None
-        source = stack.enter_context(opened(name, context=context, quiet=as_json))
+        source = stack.enter_context(opened(name, options=options, quiet=as_json))
         host = TerminalHost({})
         generation = stack.enter_context(closing(run_request(request, source, host)))
         told = stack.enter_context(closing(cancellable(generation, source, host)))
@@ -121,6 +138,15 @@ def branch(
     if relax and not as_json and state.failed is None:
         print_cost(relaxation_cost(events, kept))
     raise typer.Exit(exit_code(state))
+
+
+def _options_of(model: ModelInfo) -> LoadOptions:
+    """Those of the run that change its result; its threads and GPU may be another machine's."""
+    usual = LoadOptions(context=max(16, model.context or DEFAULT_LOAD.context))
+    if model.load is None:
+        return usual
+    kept = {name: getattr(model.load, name) for name in ("kv_type", "flash_attention")}
+    return msgspec.structs.replace(usual, **kept)
 
 
 def _request(

@@ -39,6 +39,7 @@ from glyphscope.cli.options import JsonOption
 from glyphscope.cli.output import console, print_json, short_pointer
 from glyphscope.cli.relaxing import print_cost
 from glyphscope.errors import GlyphscopeError
+from glyphscope.events import LoadOptions
 from glyphscope.models import Model
 from glyphscope.models.remote import is_address
 from glyphscope.registry import ToolRegistry
@@ -131,7 +132,9 @@ def _source(stack: ExitStack, state: RunState, name: str | None, quiet: bool) ->
     asked = state.started.request.model
     where = info.path if Path(info.path).is_file() or not asked else asked
     try:
-        source = stack.enter_context(opened(name or where, context=_LEAST_CONTEXT, quiet=quiet))
+        source = stack.enter_context(
+            opened(name or where, options=LoadOptions(context=_LEAST_CONTEXT), quiet=quiet)
+        )
     except GlyphscopeError as error:
         if name is not None:
             raise

@@ -1,6 +1,6 @@
 """`glyphscope models`: the GGUF files that are on this machine already; `models get` brings one by its name.
 
-`models inspect` shows how one writes its turns.
+`models show` has one model's facts and the memory it needs, `models inspect` how it writes its turns.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from rich.text import Text
 
 from glyphscope.cli.models_get import get
 from glyphscope.cli.models_inspect import inspect
+from glyphscope.cli.models_show import show
 from glyphscope.cli.options import JsonOption
 from glyphscope.cli.output import console, print_json
 from glyphscope.models import find_models
@@ -30,6 +31,7 @@ app = typer.Typer(
 )
 app.command()(get)
 app.command()(inspect)
+app.command()(show)
 
 
 @app.callback()

@@ -9,13 +9,12 @@ from pathlib import Path
 
 from rich.progress import BarColumn, Progress, TextColumn
 
-from glyphscope.cli.inputs import InputError
 from glyphscope.cli.output import diagnostics
 from glyphscope.errors import ModelError
+from glyphscope.events import DEFAULT_LOAD, LoadOptions
 from glyphscope.models import Model, RecordedModel, open_model
 from glyphscope.models.hub import Listing, pick, read_wanted
 from glyphscope.models.hub.files import HubFile, choices_of
-from glyphscope.models.remote import is_address
 from glyphscope.sessions import places
 from glyphscope.sessions.bundle import read_run
 
@@ -25,9 +24,9 @@ RECORDED = "recorded:"
 
 
 @contextmanager
-def opened(name: str, *, context: int | None = None, quiet: bool = False) -> Iterator[Model]:
-    """The model of that name, closed at the end; loading is told on stderr. Raises ModelError and StorageError."""
-    model = _open(name, context, quiet)
+def opened(name: str, *, options: LoadOptions = DEFAULT_LOAD, quiet: bool = False) -> Iterator[Model]:
+    """The model of that name, closed at the end; loading is shown on stderr. Raises ModelError and StorageError."""
+    model = _open(name, options, quiet)
     try:
         yield model
     finally:
@@ -61,14 +60,10 @@ def kept(name: str) -> str:
     return str(folder / choice.name)
 
 
-def _open(name: str, context: int | None, quiet: bool) -> Model:
+def _open(name: str, options: LoadOptions, quiet: bool) -> Model:
     if name.startswith(RECORDED):
         return RecordedModel(read_run(Path(name.removeprefix(RECORDED))).events)
     name = kept(name)
-    if context is not None and is_address(name):
-        raise InputError(
-            "An endpoint's context is its own.", hint="Leave --context out; set it at the server."
-        )
     out = diagnostics()
     bar = Progress(
         TextColumn("loading {task.description}", markup=False),
@@ -83,6 +78,4 @@ def _open(name: str, context: int | None, quiet: bool) -> Model:
         def progress(share: float) -> None:
             bar.update(task, completed=share)
 
-        if context is None:
-            return open_model(name, progress=progress)
-        return open_model(name, context=context, progress=progress)
+        return open_model(name, options=options, progress=progress)

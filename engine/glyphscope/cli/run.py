@@ -26,6 +26,14 @@ from glyphscope.cli.ending import INTERRUPTED, closing_when_ended
 from glyphscope.cli.host import TerminalHost
 from glyphscope.cli.inputs import InputError, read_registry, read_text
 from glyphscope.cli.live import RunView
+from glyphscope.cli.load_options import (
+    ContextOption,
+    FlashAttentionOption,
+    GpuLayersOption,
+    KvTypeOption,
+    ThreadsOption,
+    load_options_of,
+)
 from glyphscope.cli.opening import opened
 from glyphscope.cli.options import (
     AnyNotationOption,
@@ -162,10 +170,11 @@ def run(
             help="Of which tokens the model's own figures are told; fewer of them, faster decoding."
         ),
     ] = "all",
-    context: Annotated[
-        int | None,
-        typer.Option(min=16, help="The context to open the model with, in tokens.", show_default=False),
-    ] = None,
+    context: ContextOption = None,
+    threads: ThreadsOption = None,
+    gpu_layers: GpuLayersOption = None,
+    kv_type: KvTypeOption = None,
+    flash_attention: FlashAttentionOption = None,
     record: Annotated[
         Path | None,
         typer.Option(
@@ -182,6 +191,8 @@ def run(
     the distribution, and the exit code is 0 where every run ended in a valid answer. Under --strategy loop the calls
     are carried out, and the exit code is 0 where the conversation came to what it was held to.
     """
+    loading = {"context": context, "threads": threads, "gpu_layers": gpu_layers, "kv_type": kv_type}
+    options = load_options_of(model, loading | {"flash_attention": flash_attention})
     own = _own_grammar(grammar, constraint)
     before = None if continued is None else run_state(continued)
     own_tools = read_registry(registry)
@@ -241,7 +252,7 @@ def run(
         request = msgspec.structs.replace(
             request, registry=tools.registry.to_document(), sources=tools.by_tool
         )
-        source = stack.enter_context(opened(model, context=context, quiet=as_json))
+        source = stack.enter_context(opened(model, options=options, quiet=as_json))
         if profile is not None:  # what is recommended for a model goes by its own name
             sampling = sampling_of(profile, source.info.name, seed, drawn)
             request = msgspec.structs.replace(request, sampling=sampling)

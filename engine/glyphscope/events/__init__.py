@@ -11,6 +11,7 @@ shape, `/args/max_results` in the tool-args shape); `rule` is a JSON Pointer int
 
 from glyphscope.events.base import Code, ModelInfo, RunEvent, Status, TemplateForm
 from glyphscope.events.evidence import BEGUN, Alternative, Filter, Narrowed, Origin, PromptPart, TokenStep
+from glyphscope.events.load_options import DEFAULT_LOAD, FlashAttention, KvType, LoadOptions
 from glyphscope.events.request import (
     NOTATIONS,
     SAMPLING_OFF,
@@ -99,6 +100,7 @@ from glyphscope.events.tools import (
 
 __all__ = [
     "BEGUN",
+    "DEFAULT_LOAD",
     "NOTATIONS",
     "SAMPLING_OFF",
     "SHAPES",
@@ -131,7 +133,10 @@ __all__ = [
     "FieldOpened",
     "Filter",
     "FinalAnswer",
+    "FlashAttention",
+    "KvType",
     "LimitReached",
+    "LoadOptions",
     "LoopSettings",
     "Message",
     "ModelInfo",

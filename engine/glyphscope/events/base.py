@@ -6,6 +6,8 @@ from typing import Literal, TypeAlias
 
 import msgspec
 
+from glyphscope.events.load_options import LoadOptions
+
 Status: TypeAlias = Literal["open", "holds", "impossible"]
 
 Code: TypeAlias = Literal[
@@ -26,7 +28,8 @@ class ModelInfo(msgspec.Struct, frozen=True, kw_only=True):
 
     A remote model's `path` is its address without secrets, and `server` the program behind it with its version, where
     it tells; what an endpoint does not tell is 0 or empty. `reads_thinking`: its chat template reads a switch for
-    thinking; None where nobody can tell.
+    thinking; None where nobody can tell. `load`: how a GGUF file was loaded; None in older records and for
+    other models.
     """
 
     name: str
@@ -43,6 +46,7 @@ class ModelInfo(msgspec.Struct, frozen=True, kw_only=True):
     tool_calls: TemplateForm = ""
     server: str = ""
     reads_thinking: bool | None = None
+    load: LoadOptions | None = None
 
 
 class RunEvent(msgspec.Struct, frozen=True, kw_only=True, tag_field="type"):

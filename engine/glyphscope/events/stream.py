@@ -264,7 +264,7 @@ _LEFT_OUT: dict[str, dict[str, Any]] = {
         "reasoning_budget": None,
         "stop": (),
     },
-    "model": {"reads_thinking": None},
+    "model": {"reads_thinking": None, "load": None},
 }
 """Members of a run's start that early records do not have, with the values at which they are left out: a record that
 was written without them is written again byte for byte.

@@ -43,14 +43,14 @@ _FILE_TYPES = {
 }  # fmt: skip
 """llama.cpp's `llama_ftype`: how the greater part of the weights is stored."""
 
-_TENSOR_TYPES = {
+TENSOR_TYPES = {
     0: (1, 4), 1: (1, 2), 2: (32, 18), 3: (32, 20), 6: (32, 22), 7: (32, 24), 8: (32, 34), 9: (32, 36),
     10: (256, 84), 11: (256, 110), 12: (256, 144), 13: (256, 176), 14: (256, 210), 15: (256, 292), 16: (256, 66),
     17: (256, 74), 18: (256, 98), 19: (256, 50), 20: (32, 18), 21: (256, 110), 22: (256, 82), 23: (256, 136),
     24: (1, 1), 25: (1, 2), 26: (1, 4), 27: (1, 8), 28: (1, 8), 29: (256, 56), 30: (1, 2), 34: (256, 54),
     35: (256, 66), 39: (32, 17),
 }  # fmt: skip
-"""ggml's tensor types: elements in a block, and bytes of a block. Sizes of types not listed are not checked."""
+"""ggml's tensor types by number: elements in a block, and its bytes. Sizes of types not listed are not checked."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,6 +119,14 @@ def read_token_types(path: Path) -> tuple[int, ...]:
     """
     found = _read_file(path, _TOKEN_TYPES).values.get(_TOKEN_TYPES)
     return found if isinstance(found, tuple) else ()
+
+
+def read_with_heads(path: Path) -> Header:
+    """The header with the attention heads of each layer, where the layers have different numbers of them.
+
+    Raises ModelError as `read_header` does.
+    """
+    return _read_file(path, ".attention.head_count_kv")
 
 
 class SpecialTexts(NamedTuple):
@@ -206,7 +214,7 @@ class _Cursor:
 
 
 def _read(cursor: _Cursor, kept: str) -> Header:
-    """`kept` is the key of an array of numbers whose items are wanted."""
+    """`kept` is the end of an array's key: such arrays are read whole."""
     if cursor.size == 0:
         raise ModelError("The file is empty.", where=cursor.where, hint=_DAMAGED)
     if cursor.size < 4 or cursor.take(4) != b"GGUF":
@@ -220,7 +228,7 @@ def _read(cursor: _Cursor, kept: str) -> Header:
     values: dict[str, Any] = {}
     for _ in range(pairs):
         key = cursor.take(cursor.length()).decode("utf-8", errors="replace")
-        values[key] = _value(cursor, cursor.number("<I"), keep=key == kept)
+        values[key] = _value(cursor, cursor.number("<I"), keep=bool(kept) and key.endswith(kept))
     parameters, end = _tensors(cursor, tensors)
     alignment = values.get("general.alignment", 32)
     if not isinstance(alignment, int) or alignment <= 0 or alignment & (alignment - 1):
@@ -290,7 +298,7 @@ def _tensors(cursor: _Cursor, count: int) -> tuple[int, int]:
         for _ in range(dimensions):
             elements *= cursor.number("<Q")
         kind, offset = cursor.number("<I"), cursor.number("<Q")
-        per_block, width = _TENSOR_TYPES.get(kind, (1, 0))
+        per_block, width = TENSOR_TYPES.get(kind, (1, 0))
         parameters += elements
         end = max(end, offset + -(-elements // per_block) * width)
     return parameters, end

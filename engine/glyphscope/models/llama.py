@@ -12,7 +12,7 @@ import msgspec
 
 from glyphscope import errors
 from glyphscope.errors import ContextOverflow, GlyphscopeError, ModelDied, ModelError
-from glyphscope.events import Message, ModelInfo, Thinking
+from glyphscope.events import DEFAULT_LOAD, LoadOptions, Message, ModelInfo, Thinking
 from glyphscope.models import wire
 from glyphscope.models.files import FileHash, inspect_file
 from glyphscope.models.interface import (
@@ -27,8 +27,6 @@ from glyphscope.models.one_at_a_time import OneAtATime
 from glyphscope.models.process import Interrupt, ModelProcess
 from glyphscope.turns import TurnForm
 
-DEFAULT_CONTEXT = 4096
-
 _HASH_WAIT = 1.0
 """Seconds that opening a model waits for its file's hash: enough for a small one."""
 
@@ -39,9 +37,8 @@ class LlamaModel:
     def __init__(
         self,
         path: Path,
+        options: LoadOptions = DEFAULT_LOAD,
         *,
-        context: int = DEFAULT_CONTEXT,
-        threads: int = 0,
         progress: Callable[[float], None] | None = None,
         fits: bool = True,
     ) -> None:
@@ -49,11 +46,14 @@ class LlamaModel:
 
         An `Opening` as `progress` can end the loading.
 
-        `context` in tokens, at most the model's own; `threads` 0 is the number of cores. With `fits`, a model that is
-        larger than the free memory is refused.
+        With `fits`, a model that is larger than the free memory is refused.
         """
+        if options.problem:
+            raise ModelError(
+                options.problem, where=str(path), hint="Turn flash attention on, or choose the KV type f16."
+            )
         self._header = inspect_file(path, fits=fits)
-        self._path, self._context, self._threads = path, context, threads
+        self._path, self._options = path, options
         self._info = self._header
         self._process: ModelProcess | None = None
         self._starting = threading.Lock()
@@ -176,7 +176,7 @@ class LlamaModel:
     def _load(self, process: ModelProcess, progress: Callable[[float], None] | None) -> ModelInfo:
         number = process.open()
         try:
-            process.send(number, wire.Load(str(self._path), self._header, self._context, self._threads))
+            process.send(number, wire.Load(str(self._path), self._header, self._options))
             while True:
                 match _good(process.receive(number)):
                     case wire.Loaded(info=info):

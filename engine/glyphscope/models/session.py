@@ -31,9 +31,7 @@ class Session:
 
     def __init__(self, load: wire.Load, *, progress: Callable[[float], None], log: Iterable[str]) -> None:
         """Raises ModelError."""
-        self.engine = LlamaEngine(
-            load.path, context=load.context, threads=load.threads, progress=progress, log=log
-        )
+        self.engine = LlamaEngine(load.path, load.options, progress=progress, log=log)
         self.info = msgspec.structs.replace(
             load.info,
             context=self.engine.context,
@@ -42,6 +40,7 @@ class Session:
             has_chat_template=self.engine.chat_template is not None,
             tool_calls=template_form(self.engine.tool_template or ""),
             reads_thinking=self._reads_thinking,
+            load=self.engine.options,
         )
 
     @cached_property

@@ -6,7 +6,7 @@ from typing import Any, TypeAlias
 
 import msgspec
 
-from glyphscope.events import Message, ModelInfo, Thinking, TokenStep
+from glyphscope.events import LoadOptions, Message, ModelInfo, Thinking, TokenStep
 from glyphscope.models.interface import (
     GenerateRequest,
     PromptProgress,
@@ -22,12 +22,11 @@ class _Frame(msgspec.Struct, frozen=True, tag=True, array_like=True):
 
 
 class Load(_Frame, frozen=True):
-    """Load the file; `threads` 0 is the number of cores. `info` is what its header told."""
+    """Load the file. `info` is what its header told."""
 
     path: str
     info: ModelInfo
-    context: int
-    threads: int = 0
+    options: LoadOptions
 
 
 class Tokenize(_Frame, frozen=True):

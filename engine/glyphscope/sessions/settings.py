@@ -13,13 +13,16 @@ import msgspec
 from msgspec import Meta
 
 from glyphscope.errors import StorageError
-from glyphscope.events import LoopSettings, Notation, RunRequest, Sampling, default_order
+from glyphscope.events import LoadOptions, LoopSettings, Notation, RunRequest, Sampling, default_order
 from glyphscope.sessions.files import atomic_write, move_aside, read_bytes
 from glyphscope.sessions.versions import Migrations
 
 VERSION = 2
 RECENT = 12
 """How many recent models and projects are remembered."""
+
+MOST_MODELS = 50
+"""How many models' load options are remembered."""
 
 Count = Annotated[int, Meta(ge=1, le=100_000)]
 Bytes = Annotated[int, Meta(ge=1_000, le=100_000_000)]
@@ -36,7 +39,8 @@ _MOST_SHOWN = 60
 class Settings(msgspec.Struct, frozen=True, kw_only=True):
     """`geometry` and `state` are the window's, as text; `other` keeps other versions' keys.
 
-    `context` is in tokens. `font_size` is in points, 0 the system's; `code_font` is a family, empty the program's own.
+    `context` is in tokens, for models without `load_options`, which are by the model's name. `font_size` is in
+    points, 0 the system's; `code_font` is a family, empty the program's own.
     `welcomed`: where models come from was explained once.
     From `notation` to `result_bytes` stands what a new project begins with. `history_limit` counts runs.
     """
@@ -46,6 +50,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     model: str = ""
     model_folders: tuple[str, ...] = ()
     context: Annotated[int, Meta(ge=512, le=131_072)] = 4096
+    load_options: dict[str, LoadOptions] = {}
     theme: Literal["system", "light", "dark"] = "system"
     font_size: Annotated[int, Meta(ge=0, le=32)] = 0
     code_font: str = ""
@@ -63,6 +68,17 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     call_bytes: Bytes = _USUAL.loop.max_tool_args_bytes
     result_bytes: Bytes = _USUAL.loop.max_tool_output_bytes
     other: dict[str, Any] = {}
+
+    def load_options_of(self, model: str) -> LoadOptions:
+        """How the model of that name is loaded."""
+        return self.load_options.get(model) or LoadOptions(context=self.context)
+
+    def with_load_options(self, model: str, options: LoadOptions) -> Settings:
+        """Remember them for that model; forget them where they are what any model is loaded with."""
+        others = {name: value for name, value in self.load_options.items() if name != model}
+        if options != LoadOptions(context=self.context):
+            others = {**dict(list(others.items())[1 - MOST_MODELS :]), model: options}
+        return msgspec.structs.replace(self, load_options=others)
 
     def with_recent_model(self, name: str) -> Settings:
         return msgspec.structs.replace(self, recent_models=_first(name, self.recent_models))

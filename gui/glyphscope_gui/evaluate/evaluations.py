@@ -24,7 +24,7 @@ from glyphscope.models import Model, Opening
 from glyphscope_gui.evaluate.result import EvalResult
 from glyphscope_gui.evaluate.words import sample_words
 from glyphscope_gui.evaluate.worker import Before, EvalJob, EvalThread, Known
-from glyphscope_gui.runs.worker.model_keeper import Open
+from glyphscope_gui.runs.worker.model_keeper import Open, OptionsOf
 
 LOOK_MS = 120
 """How often what was told is taken over: samples are seen as they come, and the window stays free."""
@@ -90,13 +90,13 @@ class Evaluations(QObject):
     def is_busy(self) -> bool:
         return self._thread is not None
 
-    def begin(self, job: EvalJob, context: int) -> None:
-        """Start it; nothing happens while another one goes on. `context` is what models are opened with, in tokens."""
+    def begin(self, job: EvalJob, options_of: OptionsOf) -> None:
+        """Start it; nothing happens while another one runs. `options_of`: how each model is loaded."""
         if self._thread is not None:
             return
         self.progress, self.result = EvalProgress(planned=job.plan.cost.samples), None
         self._opening = opening = Opening(lambda _done: None)
-        self._thread = EvalThread(job, self._opener(context, opening))
+        self._thread = EvalThread(job, self._opener(options_of, opening))
         self._thread.finished.connect(self._finished)
         self._set_phase(EvalPhase.RUNNING)
         self.progressed.emit(self.progress)
@@ -131,9 +131,9 @@ class Evaluations(QObject):
 
     # -- inside ------------------------------------------------------------------------------------------------
 
-    def _opener(self, context: int, opening: Opening) -> Callable[[str], Model]:
+    def _opener(self, options_of: OptionsOf, opening: Opening) -> Callable[[str], Model]:
         open_model = self._open_model
-        return lambda name: open_model(name, context=context, progress=opening)
+        return lambda name: open_model(name, options=options_of(name), progress=opening)
 
     def _end_thread(self, thread: EvalThread) -> None:
         thread.control.stop()

@@ -267,7 +267,7 @@ class EvaluatePresenter(Page):
 
     def _start(self, job: EvalJob) -> None:
         self.view.notice.hide()
-        self.evaluations.begin(job, self.context.settings.value.context)
+        self.evaluations.begin(job, self.context.settings.options_of)
 
     def _pause(self, pause: bool) -> None:
         if pause:

@@ -9,6 +9,7 @@ import msgspec
 from PySide6.QtCore import QObject, QTimer, Signal
 
 from glyphscope.errors import StorageError
+from glyphscope.events import LoadOptions
 from glyphscope.sessions import Settings, load_settings, save_settings
 
 SAVE_DELAY_MS = 500
@@ -31,6 +32,10 @@ class SettingsStore(QObject):
     @property
     def value(self) -> Settings:
         return self._value
+
+    def options_of(self, model: str) -> LoadOptions:
+        """How a model is loaded. Any thread: the value is replaced, never changed."""
+        return self._value.load_options_of(model)
 
     def update(self, **changes: Any) -> None:
         """Change fields of the settings, by name."""

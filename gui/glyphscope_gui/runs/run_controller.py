@@ -39,7 +39,7 @@ from glyphscope_gui.runs.worker.jobs import (
     RunJob,
 )
 from glyphscope_gui.runs.worker.mailbox import Mailbox
-from glyphscope_gui.runs.worker.model_keeper import Open
+from glyphscope_gui.runs.worker.model_keeper import Open, OptionsOf, usual_options
 from glyphscope_gui.runs.worker.run_worker import RunWorker
 
 Kind: TypeAlias = Literal["run", "replay", "continuation"]
@@ -143,10 +143,17 @@ class RunController(QObject):
     aside = Signal(object)
     notStarted = Signal(object)
     _wanted = Signal(object)
-    _openWanted = Signal(object)
+    _openWanted = Signal(str)
+    _unloadWanted = Signal(str)
     _closeWanted = Signal()
 
-    def __init__(self, open_model: Open, parent: QObject | None = None, sources: Sources = dict) -> None:
+    def __init__(
+        self,
+        open_model: Open,
+        parent: QObject | None = None,
+        sources: Sources = dict,
+        options_of: OptionsOf = usual_options,
+    ) -> None:
         super().__init__(parent)
         self.state = RunState()
         self.events: list[AnyEvent] = []
@@ -165,10 +172,11 @@ class RunController(QObject):
         self._mailbox.batch.connect(self._take)
         self._thread = QThread()
         self._thread.setObjectName("glyphscope-run")
-        self._worker = RunWorker(open_model, self._mailbox, sources)
+        self._worker = RunWorker(open_model, self._mailbox, sources, options_of)
         self._worker.moveToThread(self._thread)
         self._wanted.connect(self._worker.run, Qt.ConnectionType.QueuedConnection)
         self._openWanted.connect(self._worker.open, Qt.ConnectionType.QueuedConnection)
+        self._unloadWanted.connect(self._worker.unload, Qt.ConnectionType.QueuedConnection)
         self._closeWanted.connect(self._worker.close, Qt.ConnectionType.QueuedConnection)
         self._worker.modelTold.connect(self._model_told, Qt.ConnectionType.QueuedConnection)
         self.queries = ModelQueries(self._worker, self)
@@ -259,10 +267,14 @@ class RunController(QObject):
             self._no_longer_asked()
             self._worker.reply(asked, reply)
 
-    def open_model(self, name: str, context: int) -> None:
-        """Open a model now, so that the first run need not wait for it."""
-        self._worker.context = context
-        self._openWanted.emit((name, context))
+    def open_model(self, name: str) -> None:
+        """Open a model now, so that the first run need not wait for it; again where its options changed."""
+        self._openWanted.emit(name)
+
+    def unload_model(self) -> None:
+        """End the open model's process, which frees its memory; the next run loads it again."""
+        if not self.is_busy:
+            self._unloadWanted.emit(self.model.name)
 
     def close(self) -> None:
         """Stop, close the model's process, and join the thread."""

@@ -11,7 +11,7 @@ from glyphscope_gui.settings.dialog import SettingsDialog
 from glyphscope_gui.settings.network_contacts import Contact, contacts
 
 REOPEN_MS = 900
-"""After the last change of the context: nobody wants a model opened anew at each step of a spin box."""
+"""After the last change of how the model is loaded, so that it is not reloaded at each step of a spin box."""
 
 
 class SettingsPresenter(QObject):
@@ -53,7 +53,8 @@ class SettingsPresenter(QObject):
         look = (settings.theme, settings.font_size, settings.code_font)
         if look != (before.theme, before.font_size, before.code_font):
             self._context.themes.choose(*look)
-        if settings.context != before.context:
+        model = self._context.project.model
+        if settings.load_options_of(model) != before.load_options_of(model):
             self._reopen.start()
         self._context.recorder.limit = settings.history_limit
         project = self._context.project
@@ -64,4 +65,4 @@ class SettingsPresenter(QObject):
     def _open_anew(self) -> None:
         runs = self._context.runs
         if runs.model.phase != "none":
-            runs.open_model(self._context.project.model, self._store.value.context)
+            runs.open_model(self._context.project.model)

@@ -70,7 +70,9 @@ class MainWindow(QMainWindow):
         self.status = StatusLine()
         self.panels = SidePanels(services, self)
         self.navigator = Navigation(self, lambda: [*self.panels.docks.values(), self.right])
-        runs = RunController(services.open_model, self, services.servers.sources)
+        runs = RunController(
+            services.open_model, self, services.servers.sources, services.settings.options_of
+        )
         self.context = AppContext(
             services=services,
             runs=runs,

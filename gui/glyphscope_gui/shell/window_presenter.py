@@ -113,7 +113,7 @@ class WindowPresenter(QObject):
         self._navigation.page.step()
 
     def _open_model(self, name: str) -> None:
-        self._runs.open_model(name, self._context.settings.value.context)
+        self._runs.open_model(name)
 
     def _new_project(self) -> None:
         self._dialogs.before_leaving(lambda: self._project.new(first_project(self._context.settings.value)))

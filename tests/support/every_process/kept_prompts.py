@@ -103,11 +103,14 @@ def keep_prompts(native: ModuleType, folder: str) -> None:
     real, chunk = native.LlamaEngine, native.CHUNK
 
     class Engine(real):  # type: ignore[misc, valid-type]
-        def __init__(self, path: str, **settings: Any) -> None:
-            super().__init__(path, **settings)
+        def __init__(self, path: str, options: Any, **more: Any) -> None:
+            super().__init__(path, options, **more)
             file = os.stat(path)
             which = (os.path.realpath(path), file.st_size, file.st_mtime_ns, file.st_ino)
-            how = (self.context, settings["threads"] or native.physical_cores())
+            used = self.options
+            how: tuple[Any, ...] = (self.context, used.threads)
+            if (used.kv_type, used.flash_attention) != ("f16", "off"):
+                how += (used.kv_type, used.flash_attention, used.gpu_layers)
             self._kept = KeptPrompts(Path(folder), repr((which, how)), chunk)
             self._batches = Batches()  # those of `tokens`
             self._ahead = Batches()  # those in llama.cpp's memory, where they begin with ours and are more

@@ -18,7 +18,7 @@ from glyphscope.cli.bench.figures import Figure, Row, at_most
 from glyphscope.cli.bench.peer import started
 from glyphscope.cli.bench.timing import Plan, interleaved
 from glyphscope.cli.opening import opened
-from glyphscope.events import Sampling, TokenStep
+from glyphscope.events import LoadOptions, Sampling, TokenStep
 from glyphscope.models import GenerateRequest, Model
 from glyphscope.registry import default_registry
 
@@ -72,7 +72,7 @@ def _opening(path: str, plan: Plan) -> Figure:
 def _token(path: str, plan: Plan) -> Figure:
     registry = default_registry()
     asked = run_request(registry, documents.STORY, "mask", CONTEXT // 2)
-    with opened(path, context=CONTEXT) as model, started(path, CONTEXT) as peer:
+    with opened(path, options=LoadOptions(context=CONTEXT)) as model, started(path, CONTEXT) as peer:
         runs: dict[tuple[str, int], Callable[[], _Run]] = {}
         for seed in range(plan.prompts):
             sampled = msgspec.structs.replace(asked, sampling=Sampling(temperature=1.0, seed=seed))

@@ -6,11 +6,18 @@ import threading
 from collections.abc import Callable
 
 from glyphscope.errors import GlyphscopeError
+from glyphscope.events import DEFAULT_LOAD, LoadOptions
 from glyphscope.models import Model, Opening
 from glyphscope_gui.runs.worker.jobs import ModelStatus
 
 Open = Callable[..., Model]
-"""`open_model(name, context=…, progress=…)`."""
+"""`open_model(name, options=…, progress=…)`."""
+OptionsOf = Callable[[str], LoadOptions]
+"""How the model of a name is loaded; called in any thread."""
+
+
+def usual_options(_name: str) -> LoadOptions:
+    return DEFAULT_LOAD
 
 
 class ModelKeeper:
@@ -20,7 +27,7 @@ class ModelKeeper:
         self._open_model = open_model
         self._tell = tell
         self._lock = threading.Lock()
-        self._key: tuple[str, int] | None = None
+        self._key: tuple[str, LoadOptions] | None = None
         self._model: Model | None = None
         self._opening: Opening | None = None
 
@@ -29,9 +36,9 @@ class ModelKeeper:
         """The open model, if one is."""
         return self._model
 
-    def get(self, name: str, context: int) -> Model:
+    def get(self, name: str, options: LoadOptions) -> Model:
         """The model of that name, opened now if it was not. Raises ModelError."""
-        if self._model is not None and self._key == (name, context):
+        if self._model is not None and self._key == (name, options):
             return self._model
         opening = Opening(lambda done: self._tell(ModelStatus("opening", name, progress=done)))
         with self._lock:
@@ -40,7 +47,7 @@ class ModelKeeper:
         self._tell(ModelStatus("opening", name))
 
         try:
-            model = self._open_model(name, context=context, progress=opening)
+            model = self._open_model(name, options=options, progress=opening)
         except GlyphscopeError as error:
             self._tell(
                 ModelStatus("none", name) if opening.cancelled else ModelStatus("failed", name, str(error))
@@ -50,7 +57,7 @@ class ModelKeeper:
             with self._lock:
                 self._opening = None
         with self._lock:
-            self._key, self._model = (name, context), model
+            self._key, self._model = (name, options), model
         self._tell(ModelStatus("ready", name, info=model.info))
         return model
 

@@ -33,10 +33,9 @@ from glyphscope_gui.runs.worker.jobs import (
     RunJob,
 )
 from glyphscope_gui.runs.worker.mailbox import Mailbox
-from glyphscope_gui.runs.worker.model_keeper import ModelKeeper, Open
+from glyphscope_gui.runs.worker.model_keeper import ModelKeeper, Open, OptionsOf, usual_options
 from glyphscope_gui.runs.worker.step_gate import Gate, GatedModel
 
-DEFAULT_CONTEXT = 4096
 _AHEAD = 0.001
 """Seconds a replay may be ahead of its time before it waits: waking up for less costs more than it is worth."""
 
@@ -52,7 +51,13 @@ class RunWorker(QObject):
     modelTold = Signal(object)
     answered = Signal(object)
 
-    def __init__(self, open_model: Open, mailbox: Mailbox, sources: Sources = dict) -> None:
+    def __init__(
+        self,
+        open_model: Open,
+        mailbox: Mailbox,
+        sources: Sources = dict,
+        options_of: OptionsOf = usual_options,
+    ) -> None:
         super().__init__()
         self._mailbox = mailbox
         self._sources = sources
@@ -61,8 +66,7 @@ class RunWorker(QObject):
         self._gate = Gate()
         self._stopped_to = self._resumed_to = 0
         self._nudge = Event()
-        self.context = DEFAULT_CONTEXT
-        """Tokens of context that a model is opened with; the window sets it from the settings."""
+        self._options_of = options_of
 
     # -- from the window's thread ------------------------------------------------------------------------------
 
@@ -112,15 +116,21 @@ class RunWorker(QObject):
         else:
             self._mailbox.post(job.id, Ended(job.id))
 
-    @Slot(object)
-    def open(self, wanted: tuple[str, int]) -> None:
+    @Slot(str)
+    def open(self, name: str) -> None:
         """Open a model before it is needed; what is wrong with it is told by its status."""
         try:
-            self._keeper.get(*wanted)
+            self._keeper.get(name, self._options_of(name))
         except GlyphscopeError:
             return
         except Exception as error:
-            self.modelTold.emit(ModelStatus("failed", wanted[0], str(error)))
+            self.modelTold.emit(ModelStatus("failed", name, str(error)))
+
+    @Slot(str)
+    def unload(self, name: str) -> None:
+        """End the model's process; the next run starts it again."""
+        self._keeper.close()
+        self.modelTold.emit(ModelStatus("none", name))
 
     @Slot(object)
     def answer(self, query: Query) -> None:
@@ -186,7 +196,8 @@ class RunWorker(QObject):
             self._host = None
 
     def _model(self, job: RunJob | ContinueJob) -> GatedModel:
-        return GatedModel(self._keeper.get(request_of(job.request).model, self.context), self._gate)
+        name = request_of(job.request).model
+        return GatedModel(self._keeper.get(name, self._options_of(name)), self._gate)
 
     def _replay(self, job: ReplayJob) -> Iterator[AnyEvent]:
         """The events again, each at its time, and never faster than the gate lets through."""

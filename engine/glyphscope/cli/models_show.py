@@ -1,0 +1,80 @@
+"""`glyphscope models show`: what a model's file says of it, and whether it fits in memory."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import msgspec
+import typer
+from rich.table import Table
+from rich.text import Text
+
+from glyphscope.cli.load_options import ContextOption, KvTypeOption, load_options_of
+from glyphscope.cli.opening import kept
+from glyphscope.cli.options import JsonOption
+from glyphscope.cli.output import console, print_json
+from glyphscope.errors import ModelError
+from glyphscope.models.hub.choosing import gigabytes
+from glyphscope.models.memory import Memory, ModelFacts, memory_needed, read_facts
+from glyphscope.models.opening import EMBEDDED, embedded_path, require_installed
+from glyphscope.visible import visible
+
+
+def show(
+    model: Annotated[
+        str, typer.Argument(metavar="FILE.gguf|OWNER/NAME|embedded", help="A model on this computer.")
+    ],
+    context: ContextOption = None,
+    kv_type: KvTypeOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Show a model's facts and the memory it needs with these options. Exit code 1 when it does not fit."""
+    options = load_options_of(model, {"context": context, "kv_type": kv_type})
+    facts = read_facts(_file(model))
+    memory = memory_needed(facts, options)
+    if as_json:
+        used = {**memory._asdict(), "total": memory.total, "fits": memory.fits}
+        print_json({**msgspec.to_builtins(facts), "memory": used})
+    else:
+        _print(facts, memory, min(options.context, facts.context or options.context), options.kv_type)
+    raise typer.Exit(1 if memory.fits is False else 0)
+
+
+def _file(model: str) -> Path:
+    if model == EMBEDDED:
+        require_installed(model)
+        if path := embedded_path():
+            return path
+    path = Path(kept(model)).expanduser()
+    if not path.is_file():
+        raise ModelError(
+            "There is no such file.", where=model, hint="`glyphscope models` lists the models found."
+        )
+    return path
+
+
+def _print(facts: ModelFacts, memory: Memory, context: int, kv_type: str) -> None:
+    cache = "unknown" if memory.cache is None else gigabytes(memory.cache)
+    free = "unknown" if memory.free is None else gigabytes(memory.free)
+    verdict = {True: "fits", False: "does not fit", None: "free memory unknown"}[memory.fits]
+    rows = (
+        ("name", facts.name),
+        ("file", facts.path),
+        ("architecture", facts.architecture),
+        ("parameters", f"{facts.parameters / 1e6:,.0f}M"),
+        ("layers", f"{facts.layers:,}"),
+        ("quantisation", facts.quantisation or "unknown"),
+        ("vocabulary", f"{facts.vocabulary:,} tokens"),
+        ("trained context", f"{facts.context:,} tokens"),
+        ("chat template", "yes" if facts.has_chat_template else "no"),
+        ("weights", gigabytes(memory.weights)),
+        ("KV cache", f"{cache} for {context:,} tokens, {kv_type}"),
+        ("memory", f"about {gigabytes(memory.total)}; {free} free: {verdict}"),
+    )
+    table = Table(box=None, show_header=False, pad_edge=False)
+    table.add_column(style="bold", no_wrap=True)
+    table.add_column(overflow="fold")
+    for row in rows:
+        table.add_row(*(Text(visible(cell)) for cell in row))
+    console().print(table)

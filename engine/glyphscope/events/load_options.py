@@ -1,0 +1,43 @@
+"""How a GGUF file is loaded: one value for the model's process, the settings, the command line and records."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal, TypeAlias
+
+import msgspec
+from msgspec import Meta
+
+KvType: TypeAlias = Literal["f32", "f16", "bf16", "q8_0", "q5_1", "q5_0", "q4_1", "q4_0", "iq4_nl"]
+"""ggml's types that llama.cpp stores a KV cache in."""
+FlashAttention: TypeAlias = Literal["auto", "on", "off"]
+
+WHOLE_KV: frozenset[KvType] = frozenset({"f32", "f16", "bf16"})
+"""Not quantised. llama.cpp attends to a quantised V cache by flash attention only."""
+MOST_CONTEXT = 1 << 20
+MOST_THREADS = 512
+MOST_LAYERS = 1000
+
+
+class LoadOptions(msgspec.Struct, frozen=True, kw_only=True):
+    """`context` in tokens, at most what the model was trained for. `threads` 0: one for each physical core.
+
+    `gpu_layers` -1: all of them, where this build of llama.cpp has a GPU. `kv_type`: of keys and values in the cache.
+    `flash_attention` auto: where llama.cpp finds it faster, and always with a quantised cache. In a record these are
+    the values in use; auto remains only where llama.cpp decides.
+    """
+
+    context: Annotated[int, Meta(ge=16, le=MOST_CONTEXT)] = 4096
+    threads: Annotated[int, Meta(ge=0, le=MOST_THREADS)] = 0
+    gpu_layers: Annotated[int, Meta(ge=-1, le=MOST_LAYERS)] = -1
+    kv_type: KvType = "f16"
+    flash_attention: FlashAttention = "auto"
+
+    @property
+    def problem(self) -> str:
+        """Why llama.cpp cannot use them together; empty where it can."""
+        if self.flash_attention == "off" and self.kv_type not in WHOLE_KV:
+            return f"A KV cache of type {self.kv_type} needs flash attention, which is off."
+        return ""
+
+
+DEFAULT_LOAD = LoadOptions()

@@ -1,0 +1,104 @@
+"""What a model's file says of the model, and the memory that loading it takes, by those facts."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import NamedTuple
+
+import msgspec
+
+from glyphscope.events import KvType, LoadOptions
+from glyphscope.models.files import available_memory
+from glyphscope.models.gguf import TENSOR_TYPES, Header, read_with_heads
+
+KV_TYPES: dict[KvType, int] = {
+    "f32": 0, "f16": 1, "bf16": 30, "q8_0": 8, "q5_1": 7, "q5_0": 6, "q4_1": 3, "q4_0": 2, "iq4_nl": 20,
+}  # fmt: skip
+"""ggml's numbers of them."""
+_CELLS = 256
+"""llama.cpp rounds the tokens of a cache up to a multiple of this."""
+
+
+class ModelFacts(msgspec.Struct, frozen=True, kw_only=True):
+    """`context` is what the model was trained for, in tokens, `bytes` the file's size. 0 or empty: not in the file.
+
+    `kv_values` is the number of values in the KV cache for one token, all layers together; None where the file does not
+    say how the model attends.
+    """
+
+    name: str
+    path: str
+    architecture: str = ""
+    quantisation: str = ""
+    parameters: int = 0
+    vocabulary: int = 0
+    context: int = 0
+    layers: int = 0
+    has_chat_template: bool = False
+    bytes: int = 0
+    kv_values: int | None = None
+
+
+class Memory(NamedTuple):
+    """Bytes. `cache` is that of the whole context, None where it is not known; `free` None where the system does not
+    report it. Models that attend to a window of the text need less for the cache.
+    """
+
+    weights: int
+    cache: int | None
+    free: int | None
+
+    @property
+    def total(self) -> int:
+        return self.weights + (self.cache or 0)
+
+    @property
+    def fits(self) -> bool | None:
+        """Whether the total is within the free memory; None where that is not known."""
+        return None if self.free is None else self.total <= self.free
+
+
+def read_facts(path: Path) -> ModelFacts:
+    """By the file's header. Raises ModelError for a file that is not a GGUF model or is damaged."""
+    header = read_with_heads(path)
+    return ModelFacts(
+        name=header.name or path.stem,
+        path=str(path),
+        architecture=header.architecture,
+        quantisation=header.quantisation,
+        parameters=header.parameters,
+        vocabulary=header.vocabulary,
+        context=max(header.context, 0),
+        layers=max(header.number(f"{header.architecture}.block_count"), 0),
+        has_chat_template=header.has_chat_template,
+        bytes=header.size,
+        kv_values=_kv_values(header),
+    )
+
+
+def memory_needed(facts: ModelFacts, options: LoadOptions, free: int | None = None) -> Memory:
+    """Of the model loaded so; `free` is the memory that is free now unless given."""
+    cache = None
+    if facts.kv_values is not None:
+        per_block, width = TENSOR_TYPES[KV_TYPES[options.kv_type]]
+        tokens = min(options.context, facts.context or options.context)
+        cells = -(-tokens // _CELLS) * _CELLS
+        cache = cells * facts.kv_values * width // per_block
+    return Memory(facts.bytes, cache, available_memory() if free is None else free)
+
+
+def _kv_values(header: Header) -> int | None:
+    """Keys and values of all layers for one token; layers without attention have no heads."""
+
+    def number(key: str) -> int:
+        return header.number(f"{header.architecture}.{key}")
+
+    layers, heads, width = number("block_count"), number("attention.head_count"), number("embedding_length")
+    per_layer = header.values.get(f"{header.architecture}.attention.head_count_kv", heads)
+    if isinstance(per_layer, tuple):
+        kv_heads = sum(count for count in per_layer if isinstance(count, int) and count > 0)
+    else:
+        kv_heads = layers * per_layer if isinstance(per_layer, int) and per_layer > 0 else 0
+    usual = width // heads if heads > 0 else 0
+    key, value = number("attention.key_length") or usual, number("attention.value_length") or usual
+    return kv_heads * (key + value) if kv_heads > 0 and key > 0 and value > 0 else None

@@ -1,0 +1,167 @@
+"""How a model's file is loaded: options, the memory they need, and what a record keeps of them."""
+
+from __future__ import annotations
+
+import json
+import struct
+
+import msgspec
+import pytest
+from typer.testing import CliRunner
+
+from glyphscope.calling import run
+from glyphscope.cli.app import app
+from glyphscope.cli.branch import _options_of
+from glyphscope.cli.inputs import InputError
+from glyphscope.cli.load_options import load_options_of
+from glyphscope.errors import ModelError
+from glyphscope.events import LoadOptions, ModelInfo, RunRequest, decode_event, encode_event
+from glyphscope.models import ScriptedModel, open_model
+from glyphscope.models.memory import memory_needed, read_facts
+from glyphscope.registry import default_registry
+from glyphscope.sessions import Settings, load_settings, save_settings
+
+SMOL = {
+    "llama.block_count": 30,
+    "llama.attention.head_count": 9,
+    "llama.attention.head_count_kv": 3,
+    "llama.embedding_length": 576,
+    "llama.context_length": 8192,
+}
+"""llama.cpp reports a cache of 90.00 MiB for 4,096 tokens of such a model."""
+
+
+@pytest.fixture
+def facts(tmp_path):
+    """What is read of a GGUF file with these metadata: numbers, lists of numbers, texts."""
+
+    def text(value):
+        return struct.pack("<Q", len(value)) + value.encode()
+
+    def value_of(value):
+        if isinstance(value, list):
+            return struct.pack(f"<IIQ{len(value)}i", 9, 5, len(value), *value)
+        return struct.pack("<I", 8) + text(value) if isinstance(value, str) else struct.pack("<Ii", 5, value)
+
+    def read(**values):
+        values = {"general.architecture": "llama", **values}
+        body = b"".join(text(key) + value_of(value) for key, value in values.items())
+        path = tmp_path / "m.gguf"
+        path.write_bytes(b"GGUF" + struct.pack("<IQQ", 3, 0, len(values)) + body)
+        return read_facts(path)
+
+    return read
+
+
+def test_the_cache_has_the_size_that_llama_cpp_reports(facts):
+    model = facts(**SMOL)
+    assert memory_needed(model, LoadOptions()).cache == 90 << 20
+    assert memory_needed(model, LoadOptions(kv_type="q8_0")).cache == (90 << 20) * 34 // 64
+    assert memory_needed(model, LoadOptions(context=4000)).cache == 90 << 20, "rounded up to 256 tokens"
+    assert memory_needed(model, LoadOptions(context=1 << 20)).cache == 180 << 20, "no more than trained"
+
+
+def test_layers_without_attention_need_no_cache_and_layers_with_fewer_heads_less(facts):
+    model = facts(**SMOL | {"llama.attention.head_count_kv": [3] * 15 + [0] * 15})
+    assert memory_needed(model, LoadOptions()).cache == 45 << 20
+    wide = facts(**SMOL | {"llama.attention.key_length": 128, "llama.attention.value_length": 128})
+    assert memory_needed(wide, LoadOptions()).cache == 180 << 20
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        {},
+        SMOL | {"llama.attention.head_count": 0},
+        SMOL | {"llama.attention.head_count_kv": -3},
+        SMOL | {"llama.attention.head_count_kv": "3"},
+        SMOL | {"llama.attention.head_count_kv": [-1] * 30},
+        SMOL | {"llama.block_count": -1, "llama.context_length": -5},
+    ],
+)
+def test_a_file_without_usable_facts_has_an_unknown_cache(facts, values):
+    memory = memory_needed(facts(**values), LoadOptions(), free=1 << 30)
+    assert memory.cache is None and memory.fits and memory.total == memory.weights
+
+
+def test_what_needs_more_than_the_free_memory_does_not_fit(facts):
+    model = facts(**SMOL)
+    assert memory_needed(model, LoadOptions(), free=1 << 20).fits is False
+    assert memory_needed(model, LoadOptions(), free=1 << 30).fits is True
+
+
+def test_models_show_has_facts_and_memory_and_fails_where_it_does_not_fit(facts, monkeypatch):
+    path = facts(**SMOL, **{"general.name": "Ti\x1b[31mny", "tokenizer.chat_template": "{{ x }}"}).path
+    shown = CliRunner().invoke(app, ["models", "show", path, "--context", "2048"])
+    assert shown.exit_code == 0, shown.output
+    assert "47 MB for 2,048 tokens, f16" in shown.output and "8,192 tokens" in shown.output
+    assert "\x1b" not in shown.output
+    monkeypatch.setattr("glyphscope.models.memory.available_memory", lambda: 1 << 20)
+    shown = CliRunner().invoke(app, ["models", "show", path, "--json"])
+    document = json.loads(shown.output)
+    assert shown.exit_code == 1 and document["memory"]["fits"] is False
+    assert document["layers"] == 30 and document["memory"]["cache"] == 90 << 20
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["--kv-type", "q4_0", "--flash-attention", "off"], "needs flash attention"),
+        (["--threads", "2", "--model", "http://127.0.0.1:1/v1"], "--threads cannot be used"),
+        (["--threads", "-1"], "greater than or equal to 0"),
+        (["--gpu-layers", "-2"], "greater than or equal to -1"),
+        (["--kv-type", "q3_k"], "is not one of"),
+    ],
+)
+def test_a_wrong_option_is_refused_before_anything_is_loaded(arguments, said):
+    result = CliRunner().invoke(app, ["run", "x", *arguments])
+    words = result.output if isinstance(result.exception, SystemExit) else str(result.exception)
+    assert result.exit_code != 0 and said in " ".join(words.split())
+
+
+def test_options_that_exclude_each_other_are_an_error_of_the_model_too(tmp_path):
+    with pytest.raises(ModelError, match="needs flash attention"):
+        open_model(str(tmp_path / "m.gguf"), options=LoadOptions(kv_type="q8_0", flash_attention="off"))
+
+
+def test_a_branch_has_the_options_of_its_run_that_change_the_result():
+    load = LoadOptions(context=2048, threads=64, gpu_layers=40, kv_type="q8_0", flash_attention="on")
+    usual = _options_of(ModelInfo(name="m", context=2048, load=load))
+    assert usual == LoadOptions(context=2048, kv_type="q8_0", flash_attention="on")
+    assert _options_of(ModelInfo(name="m", context=512)) == LoadOptions(context=512), "an older record"
+    off = msgspec.structs.replace(usual, kv_type="f16", flash_attention="off")
+    assert load_options_of("m", {"kv_type": "q8_0"}, off).flash_attention == "auto"
+    with pytest.raises(InputError):
+        load_options_of("m", {"flash_attention": "off"}, usual)
+
+
+def test_a_record_has_the_options_in_use_and_older_records_keep_their_bytes():
+    request = RunRequest(prompt="x", registry=default_registry().to_document())
+    started = next(iter(run(request, ScriptedModel('{action="search" query="a"}'))))
+    assert b'"load"' not in encode_event(started)
+    load = LoadOptions(context=512, threads=2, gpu_layers=0, flash_attention="off")
+    loaded = msgspec.structs.replace(started, model=msgspec.structs.replace(started.model, load=load))
+    line = encode_event(loaded)
+    assert b'"kv_type":"f16"' in line and decode_event(line).model.load == load
+
+
+def test_options_are_remembered_for_each_model_by_itself(tmp_path):
+    settings = Settings(context=2048)
+    quick = LoadOptions(context=1024, kv_type="q8_0")
+    settings = settings.with_load_options("/m/a.gguf", quick)
+    assert settings.load_options_of("/m/a.gguf") == quick
+    assert settings.load_options_of("/m/b.gguf") == LoadOptions(context=2048)
+    file = tmp_path / "settings.json"
+    save_settings(file, settings)
+    assert load_settings(file).settings == settings
+    assert not settings.with_load_options("/m/a.gguf", LoadOptions(context=2048)).load_options
+    for number in range(60):
+        settings = settings.with_load_options(f"/m/{number}", quick)
+    assert len(settings.load_options) == 50 and "/m/59" in settings.load_options
+
+
+def test_wrong_options_in_the_settings_are_replaced_by_their_defaults(tmp_path):
+    file = tmp_path / "settings.json"
+    file.write_text('{"glyphscope_settings": 2, "load_options": {"m": {"threads": -4}}, "context": 1024}')
+    settings, notice = load_settings(file)
+    assert settings.load_options_of("m") == LoadOptions(context=1024) and "load_options" in notice
