@@ -238,7 +238,7 @@ class ComparePresenter(Page):
         """The playground's model again, where a column ran another one: panels count by the open model."""
         runs, project = self._runs, self.context.project
         if runs.model.name and runs.model.name != project.model:
-            runs.open_model(project.model, self.context.settings.value.context)
+            runs.open_model(project.model)
 
     def _show_progress(self) -> None:
         place = self.comparison.running_place
