@@ -34,6 +34,7 @@ from glyphscope.events import (
     CallReady,
     LoopSettings,
     Message,
+    PromptRendered,
     RepairSettings,
     RunRequest,
     Sampling,
@@ -407,3 +408,28 @@ def test_a_form_that_the_run_has_not_is_told_with_its_reason(tmp_path):
     assert command("export", str(record), "--to", "nothing").exit_code == 2
     looped = written(tmp_path / "loop.jsonl", run_of("x", strategy="loop", loop=LoopSettings(max_turns=1)))
     assert "asks once" in command("export", str(looped), "--to", "curl").stderr
+
+
+# parts of a run
+
+
+def test_the_calls_the_answer_and_the_prompt_of_a_run_are_exported_by_themselves():
+    events = run_of(GOOD, constraint="mask")
+    call = json.loads(exported(events, "calls"))
+    (sent,) = json.loads(exported(events, "openai-tool-calls"))
+    ready = next(event for event in events if isinstance(event, CallReady))
+    assert call == {"name": ready.tool, "arguments": ready.arguments}
+    assert (sent["type"], sent["function"]["name"]) == ("function", ready.tool) and sent["id"]
+    assert json.loads(sent["function"]["arguments"]) == ready.arguments
+    assert exported(events, "answer") == GOOD
+    assert exported(events, "prompt") == next(e.text for e in events if isinstance(e, PromptRendered))
+
+
+def test_a_run_without_calls_or_text_says_so():
+    events = run_of(BAD)
+    for form in ("calls", "openai-tool-calls"):
+        with pytest.raises(GlyphscopeError, match="no valid call"):
+            exported(events, form)
+    for form in ("answer", "prompt"):
+        with pytest.raises(GlyphscopeError):
+            exported(events[:1], form)

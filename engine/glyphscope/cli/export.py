@@ -19,7 +19,8 @@ def export(
         ExportForm,
         typer.Option(
             help="gbnf is llama.cpp's grammar, lark llguidance's; pytest holds the verdicts of the run as tests, "
-            "curl asks a llama-server the same, openai-messages is its conversation with the answer."
+            "curl asks a llama-server the same, openai-messages is its conversation with the answer; "
+            "openai-tool-calls, calls, answer and prompt are parts of it."
         ),
     ],
     out: Annotated[

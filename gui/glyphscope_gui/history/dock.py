@@ -23,6 +23,7 @@ from glyphscope_gui.history.delegate import HistoryDelegate
 from glyphscope_gui.history.details import RunDetails
 from glyphscope_gui.history.export_dialog import ExportMenu
 from glyphscope_gui.history.model import ROW_ROLE, HistoryModel
+from glyphscope_gui.runs.copy_menu import CopyMenu
 from glyphscope_gui.shared.background import Background
 from glyphscope_gui.shared.language import tr
 
@@ -34,7 +35,8 @@ _EMPTY = tr("No runs yet.\n\nPress Run: each run is kept here and opens again wi
 
 
 class HistoryDock(QWidget):
-    """`runOpened` and `saveWanted` tell a run's id, `exportWanted` its form too; `notified` tells a sentence.
+    """`runOpened` and `saveWanted` tell a run's id, `exportWanted` and `copyWanted` its form too, `described`
+    one that the user described; `notified` tells a sentence.
 
     Reads and writes off the GUI thread.
     """
@@ -42,6 +44,7 @@ class HistoryDock(QWidget):
     runOpened = Signal(object)
     saveWanted = Signal(str)
     exportWanted = Signal(str, str)
+    copyWanted = Signal(str, str)
     suiteWanted = Signal(str)
     described = Signal(str)
     notified = Signal(object)
@@ -109,6 +112,11 @@ class HistoryDock(QWidget):
         row = self._current()
         if row is not None:
             self.exportWanted.emit(row.id, form)
+
+    def copy_current(self, form: ExportForm) -> None:
+        row = self._current()
+        if row is not None:
+            self.copyWanted.emit(row.id, form)
 
     def delete_current(self) -> None:
         """Take the run out of the list; for some seconds it can be taken back."""
@@ -273,4 +281,7 @@ class HistoryDock(QWidget):
         exports = ExportMenu(tr("Export run"), menu)
         exports.formChosen.connect(self.export_current)
         menu.insertMenu(self._actions[-1], exports)
+        copies = CopyMenu(menu)
+        copies.copyWanted.connect(self.copy_current)
+        menu.insertMenu(self._actions[-1], copies)
         menu.popup(self.list.viewport().mapToGlobal(place))

@@ -5,7 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 
 from PySide6.QtCore import Qt, Signal
-from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import (
     QDialog,
     QDialogButtonBox,
@@ -19,6 +18,7 @@ from PySide6.QtWidgets import (
 )
 
 from glyphscope_gui.runs.export_formats import FORMS, Exported
+from glyphscope_gui.shared.clipboard import copy_text
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.theme import mono_font
 
@@ -89,7 +89,7 @@ class ExportDialog(QDialog):
         self.save_button.clicked.connect(self._ask_where)
 
     def _copy(self) -> None:
-        QGuiApplication.clipboard().setText(self._exported.text)
+        copy_text(self._exported.text)
         self.copy_button.setText(tr("Copied"))
 
     def _ask_where(self) -> None:

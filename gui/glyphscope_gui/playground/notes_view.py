@@ -3,7 +3,14 @@
 from __future__ import annotations
 
 from PySide6.QtCore import QBuffer, QByteArray, QEvent, QIODevice, QSize, Qt
-from PySide6.QtGui import QFont, QImageReader, QTextBlockFormat, QTextCharFormat, QTextCursor
+from PySide6.QtGui import (
+    QContextMenuEvent,
+    QFont,
+    QImageReader,
+    QTextBlockFormat,
+    QTextCharFormat,
+    QTextCursor,
+)
 from PySide6.QtWidgets import QTextEdit, QWidget
 
 from glyphscope.visible import visible
@@ -55,6 +62,12 @@ class NotesView(QTextEdit):
         super().changeEvent(event)
         if hasattr(self, "_looks") and self._looks.changed(event):
             self._write()
+
+    def contextMenuEvent(self, event: QContextMenuEvent) -> None:
+        menu = self.createStandardContextMenu()
+        menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        menu.addActions(self.actions())
+        menu.popup(event.globalPos())
 
     def _write(self) -> None:
         text = "\n".join(

@@ -13,6 +13,7 @@ from glyphscope.calling import RunState
 from glyphscope.calling.endings import RunEnd, answered_without_call, end_of
 from glyphscope.errors import GlyphscopeError
 from glyphscope.events import RunFailed, RunStarted
+from glyphscope.sessions.exports import ExportForm
 from glyphscope_gui.context import AppContext, Page
 from glyphscope_gui.playground.branch_presenter import BranchPresenter
 from glyphscope_gui.playground.conversation_presenter import ConversationPresenter
@@ -141,6 +142,7 @@ class PlaygroundPresenter(Page):
         evidence.tokenChosen.connect(view.tokens.choose)
         view.runWanted.connect(actions.run.trigger)
         view.continueWanted.connect(actions.continue_aborted.trigger)
+        view.copyWanted.connect(self._copy)
         view.renderedWanted.connect(self.context.panels.reveal_rendered_prompt)
 
     def _connect_actions(self) -> None:
@@ -182,6 +184,9 @@ class PlaygroundPresenter(Page):
             self._runs.replay(bundled_run(FIRST_RUN))
         except GlyphscopeError as error:
             self.context.show_error(error)
+
+    def _copy(self, form: ExportForm) -> None:
+        self.context.recorder.copy(tuple(self._runs.events), form)
 
     # -- inside ------------------------------------------------------------------------------------------------
 

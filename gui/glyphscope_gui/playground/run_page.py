@@ -3,8 +3,17 @@
 from __future__ import annotations
 
 from PySide6.QtCore import Qt, Signal
-from PySide6.QtGui import QResizeEvent
-from PySide6.QtWidgets import QHBoxLayout, QPushButton, QSplitter, QStackedWidget, QVBoxLayout, QWidget
+from PySide6.QtGui import QAction, QResizeEvent
+from PySide6.QtWidgets import (
+    QHBoxLayout,
+    QMenu,
+    QPushButton,
+    QSplitter,
+    QStackedWidget,
+    QToolButton,
+    QVBoxLayout,
+    QWidget,
+)
 
 from glyphscope.calling import RunState
 from glyphscope.calling.fold import StageState
@@ -17,6 +26,7 @@ from glyphscope.events import (
     SegmentOpened,
     StageFinished,
     Token,
+    ToolResult,
 )
 from glyphscope_gui.calls.approval_card import MOST_HEIGHT, ApprovalCard
 from glyphscope_gui.playground.branches.card import BranchCard
@@ -28,6 +38,7 @@ from glyphscope_gui.playground.timeline_notes import notes_of
 from glyphscope_gui.playground.timeline_rows import TimelineRow
 from glyphscope_gui.project.prompt_document import PromptDocument
 from glyphscope_gui.runs.abort_banner import AbortBanner
+from glyphscope_gui.runs.copy_menu import CopyMenu
 from glyphscope_gui.runs.field_table import FieldTable
 from glyphscope_gui.runs.field_table_model import FieldTableModel, shape_of
 from glyphscope_gui.runs.run_controller import Applied, Saving
@@ -37,8 +48,10 @@ from glyphscope_gui.runs.token_table import TokenTable
 from glyphscope_gui.runs.token_table_model import TokenTableModel
 from glyphscope_gui.runs.user_prompt_edit import UserPromptEdit
 from glyphscope_gui.shared.card import Card
+from glyphscope_gui.shared.clipboard import copy_text
 from glyphscope_gui.shared.elided_label import ElidedLabel
 from glyphscope_gui.shared.elided_link import ElidedLink
+from glyphscope_gui.shared.icon_button import IconButton
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.notice_banner import NoticeBanner
 from glyphscope_gui.shared.verdict import VerdictLegend
@@ -61,6 +74,7 @@ class RunPage(QWidget):
     runWanted = Signal()
     continueWanted = Signal()
     renderedWanted = Signal()
+    copyWanted = Signal(str)
 
     def __init__(self, prompt: PromptDocument, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -78,6 +92,7 @@ class RunPage(QWidget):
         self.banner = AbortBanner(self)
         self.reply = ReplyBar(self)
         self.legend = VerdictLegend(self)
+        self._make_copying()
         self.fields = FieldTable(self.fields_model, self)
         self.tokens = TokenTable(self.tokens_model, self)
         self.costs = ElidedLabel(self, Qt.TextElideMode.ElideRight)
@@ -110,6 +125,7 @@ class RunPage(QWidget):
 
     def begin(self, state: RunState) -> None:
         self._state = state
+        self.copy_button.setEnabled(False)
         self.notice.hide()
         self.timeline.begin(state)
 
@@ -268,7 +284,37 @@ class RunPage(QWidget):
         index = self.tokens.currentIndex()
         return self.tokens_model.token(index.row()) if index.isValid() else None
 
+    def copy_shown(self) -> None:
+        """Put on the clipboard what is shown: the text of the stage, the results of a row, or else what it reports."""
+        row = self._row
+        if row is None:
+            text = self.stage.text
+        else:
+            results = [event.told or event.message for event in row.events if isinstance(event, ToolResult)]
+            text = "\n\n".join(results) or self.notes.toPlainText()
+        copy_text(text)
+
     # -- inside ------------------------------------------------------------------------------------------------
+
+    def _make_copying(self) -> None:
+        self.copy_menu = CopyMenu(self)
+        self.copy_menu.copyWanted.connect(self.copyWanted)
+        shown = QAction(tr("Copy what is &shown"), self)
+        shown.setObjectName("copyShown")
+        shown.triggered.connect(self.copy_shown)
+        self.stream.copying = (shown, self.copy_menu.menuAction())
+        self.notes.addActions([shown, self.copy_menu.menuAction()])
+        menu = QMenu(self)
+        menu.addAction(shown)
+        menu.addSeparator()
+        menu.addActions(self.copy_menu.actions())
+        self.copy_button = IconButton("duplicate", None, self)
+        self.copy_button.setObjectName("copyButton")
+        self.copy_button.setAccessibleName(tr("Copy the answer, a call, the prompt"))
+        self.copy_button.setToolTip(tr("Copy the answer, a call, the prompt, or a curl command"))
+        self.copy_button.setPopupMode(QToolButton.ToolButtonPopupMode.InstantPopup)
+        self.copy_button.setMenu(menu)
+        self.copy_button.setEnabled(False)
 
     def _border_moved(self, _place: int, _border: int) -> None:
         self._moved = True
@@ -330,6 +376,7 @@ class RunPage(QWidget):
 
     def _started(self, event: RunStarted) -> None:
         self.fields_model.begin(self._state.registry, shape_of(event.request))
+        self.copy_button.setEnabled(True)
         self._show_run_prompt(event)
         self.legend.show_forced(event.request.constraint != "off")
 
@@ -394,7 +441,7 @@ class RunPage(QWidget):
         column.setSpacing(0)
         column.addWidget(self.stack, 1)
         column.addWidget(self.reply)
-        self.stream_card = Card(tr("Stream"), answer, actions=(self.legend,), padded=False)
+        self.stream_card = Card(tr("Stream"), answer, actions=(self.legend, self.copy_button), padded=False)
         splitter.addWidget(self.timeline)
         splitter.addWidget(self.branches)
         splitter.addWidget(self.stream_card)

@@ -15,6 +15,7 @@ from glyphscope_gui.project.prompt_document import PromptDocument, PromptState
 from glyphscope_gui.prompt.message_editor import MessageEditor
 from glyphscope_gui.prompt.message_list import MessageList
 from glyphscope_gui.prompt.messages_model import MessagesModel
+from glyphscope_gui.shared.clipboard import copy_text
 from glyphscope_gui.shared.elided_link import ElidedLink
 from glyphscope_gui.shared.growing_edit import GrowingEdit
 from glyphscope_gui.shared.icon_button import IconButton
@@ -93,7 +94,7 @@ class ConversationEditor(QWidget):
         """Put the conversation on the clipboard, as OpenAI's list of messages."""
         state = self._document.state
         system = (Message("system", state.system_prompt),) if state.system_prompt.strip() else ()
-        QGuiApplication.clipboard().setText(to_json((*system, *state.history, Message("user", state.user))))
+        copy_text(to_json((*system, *state.history, Message("user", state.user))))
 
     def clear(self) -> None:
         """Start a new conversation: only the next message is left."""

@@ -28,7 +28,9 @@ from glyphscope_gui.prompt.places import PartPlace
 from glyphscope_gui.prompt.recorded_prompt import RecordedPrompt
 from glyphscope_gui.prompt.rendered_prompt import RenderedPrompt
 from glyphscope_gui.prompt.watch import ShownPrompt
+from glyphscope_gui.shared.clipboard import copy_text
 from glyphscope_gui.shared.code_edit import TAB_WORDS, CodeEdit
+from glyphscope_gui.shared.icon_button import IconButton
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.text_label import words_label
 
@@ -72,6 +74,12 @@ class PromptDock(QWidget):
         self.problem = words_label(role="problem", parent=self, name="promptProblem")
         self.rendered_view = RenderedPrompt(self)
         self.caption = words_label(parent=self)
+        self._sent = ""
+        self.copy_button = IconButton("duplicate", None, self)
+        self.copy_button.setObjectName("copyPromptButton")
+        self.copy_button.setAccessibleName(tr("Copy the prompt"))
+        self.copy_button.setToolTip(tr("Copy the prompt"))
+        self.copy_button.clicked.connect(lambda: copy_text(self._sent))
         self.costs_model = PromptCostsModel(self)
         self.costs = PromptCosts(self.costs_model, self)
         self.part = PartEditor(self)
@@ -103,6 +111,7 @@ class PromptDock(QWidget):
         """The prompt with its costs, and what is known of its changes and of the cache."""
         prompt = told.prompt
         self._costs_of = self._document.messages
+        self._sent = prompt.text
         self.rendered_view.show_prompt(prompt.text)
         self.caption.setText(self._caption(told))
         self.costs_model.show_rows(told.rows, counted=bool(prompt.tokens))
@@ -208,7 +217,10 @@ class PromptDock(QWidget):
         column = QVBoxLayout(rendered)
         column.setContentsMargins(14, 12, 14, 12)
         column.setSpacing(8)
-        column.addWidget(self.caption)
+        above = QHBoxLayout()
+        above.addWidget(self.caption, 1)
+        above.addWidget(self.copy_button, 0, Qt.AlignmentFlag.AlignTop)
+        column.addLayout(above)
         column.addWidget(splitter, 1)
         self.tabs.setObjectName("promptTabs")
         self.tabs.setDocumentMode(True)
@@ -244,6 +256,7 @@ class PromptDock(QWidget):
         self._show_uncounted("\n\n".join(f"[{m.role}]\n{m.content}" for m in messages.messages))
 
     def _show_uncounted(self, text: str) -> None:
+        self._sent = text
         self.rendered_view.show_prompt(text)
         self.caption.setText(tr("Before the model’s chat template. The tokens are not counted yet."))
         self.costs_model.show_rows(CostRows())

@@ -41,6 +41,30 @@ FORMS: dict[ExportForm, FormWords] = {
         tr("OpenAI messages"),
         tr("It contains the system message, the conversation and the answer; no key."),
     ),
+    "openai-tool-calls": FormWords(
+        tr("OpenAI tool &calls…"),
+        ".calls.json",
+        tr("OpenAI tool calls"),
+        tr("It contains the valid calls with their arguments; no prompt, no key."),
+    ),
+    "calls": FormWords(
+        tr("C&alls as JSON…"),
+        ".call.json",
+        tr("Calls"),
+        tr("It contains the valid calls with their arguments; no prompt, no key."),
+    ),
+    "answer": FormWords(
+        tr("Text of the a&nswer…"),
+        ".txt",
+        tr("Text"),
+        tr("It contains the answer as the model wrote it; no prompt, no key."),
+    ),
+    "prompt": FormWords(
+        tr("P&rompt…"),
+        ".prompt.txt",
+        tr("Text"),
+        tr("It contains the first prompt with the tools, as the model got it; no key."),
+    ),
     "pytest": FormWords(
         tr("&pytest file…"),
         ".py",

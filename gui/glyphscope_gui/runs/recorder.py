@@ -15,8 +15,10 @@ from glyphscope.sessions.bundle import SUFFIX, read_run, write_bundle
 from glyphscope.sessions.exports import ExportForm, RecordedRun, export
 from glyphscope.sessions.handing_on import handed_on
 from glyphscope.sessions.records import encode_record, header_of, parse_record
+from glyphscope_gui.runs.copy_menu import copied_words
 from glyphscope_gui.runs.export_formats import Exported, exported, told_of_bundle, told_of_record
 from glyphscope_gui.shared.background import Background
+from glyphscope_gui.shared.clipboard import copy_text
 from glyphscope_gui.shared.language import tr
 
 FOLDER = "runs"
@@ -97,6 +99,23 @@ class Recorder(QObject):
             return exported(run, form, export(RecordedRun(run), form))
 
         self._background.start("export", work, then, self._fail)
+
+    def copy(self, events: tuple[AnyEvent, ...], form: ExportForm) -> None:
+        """Put the run in that form on the clipboard; where it cannot be had in it, `told` says why."""
+
+        def work() -> str:
+            return export(RecordedRun(tuple(handed_on(events))), form)
+
+        def done(text: str) -> None:
+            copy_text(text.removesuffix("\n") if form != "prompt" else text)
+            self.told.emit(copied_words(form))
+
+        def failed(error: BaseException) -> None:
+            if not isinstance(error, GlyphscopeError):
+                raise error
+            self.told.emit(str(error))
+
+        self._background.start("copy", work, done, failed)
 
     def write_text(self, path: Path, text: str) -> None:
         """An export, as it was shown. A lone surrogate, which no file in UTF-8 can hold, becomes a question mark."""

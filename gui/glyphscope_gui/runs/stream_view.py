@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import groupby
 
 from PySide6.QtCore import QEvent, QPoint, QPointF, QRectF, QSize, Qt, Signal
 from PySide6.QtGui import (
+    QAction,
     QContextMenuEvent,
     QFont,
     QFontMetricsF,
@@ -77,6 +78,8 @@ class StreamView(QTextEdit):
         self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         self.setWordWrapMode(self.wordWrapMode().WrapAtWordBoundaryOrAnywhere)
         self.document().setDocumentMargin(10)
+        self.copying: Sequence[QAction] = ()
+        """What the context menu offers besides copying the selection."""
         self._selected: Token | None = None
         self._running = False
         self._said = ""
@@ -340,6 +343,7 @@ class StreamView(QTextEdit):
         token = self._token_at(place)
         menu = self.createStandardContextMenu()
         menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        menu.addActions(self.copying)
         if token is not None and self.actions():
             self.tokenChosen.emit(token.step.index)
             menu.addSeparator()

@@ -78,6 +78,7 @@ class OpenFiles(QObject):
         exports.formChosen.connect(self.export_shown)
         history.saveWanted.connect(self.save_kept)
         history.exportWanted.connect(self.export_kept)
+        history.copyWanted.connect(self.copy_kept)
         self._recorder.written.connect(self._told_of_file)
         self._recorder.told.connect(context.status.set_note)
         self._runs.phaseChanged.connect(self._show_phase)
@@ -171,6 +172,10 @@ class OpenFiles(QObject):
     def export_kept(self, run: str, form: ExportForm) -> None:
         """Export a run of the history."""
         self._recorder.open(run, lambda events: self._recorder.export(events, form, self._show_export))
+
+    def copy_kept(self, run: str, form: ExportForm) -> None:
+        """Copy a run of the history in that form."""
+        self._recorder.open(run, lambda events: self._recorder.copy(events, form))
 
     def _show_export(self, exported: Exported) -> None:
         dialog = ExportDialog(exported, self._window)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Literal, TypeAlias
 
+from glyphscope.sessions.exports.answers import answer, calls, openai_tool_calls, prompt
 from glyphscope.sessions.exports.curl_line import curl_line
 from glyphscope.sessions.exports.grammars import gbnf, json_schema, lark, openai_tools
 from glyphscope.sessions.exports.messages import openai_messages
@@ -12,7 +13,17 @@ from glyphscope.sessions.exports.pytest_file import pytest_file
 from glyphscope.sessions.exports.recorded_run import RecordedRun
 
 ExportForm: TypeAlias = Literal[
-    "gbnf", "lark", "json-schema", "openai-tools", "openai-messages", "pytest", "curl"
+    "gbnf",
+    "lark",
+    "json-schema",
+    "openai-tools",
+    "openai-messages",
+    "openai-tool-calls",
+    "calls",
+    "answer",
+    "prompt",
+    "pytest",
+    "curl",
 ]
 
 EXPORTS: dict[ExportForm, Callable[[RecordedRun], str]] = {
@@ -21,6 +32,10 @@ EXPORTS: dict[ExportForm, Callable[[RecordedRun], str]] = {
     "json-schema": json_schema,
     "openai-tools": openai_tools,
     "openai-messages": openai_messages,
+    "openai-tool-calls": openai_tool_calls,
+    "calls": calls,
+    "answer": answer,
+    "prompt": prompt,
     "pytest": pytest_file,
     "curl": curl_line,
 }

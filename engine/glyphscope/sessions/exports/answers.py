@@ -1,0 +1,64 @@
+"""What a run sent and got, by itself: its prompt, the text of its answer, and its calls."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from glyphscope.calling import fold_events
+from glyphscope.errors import GlyphscopeError
+from glyphscope.events import CallReady
+from glyphscope.sessions.exports.recorded_run import RecordedRun
+
+
+def answer(run: RecordedRun) -> str:
+    """The final answer of a conversation, or else the last text that the model wrote, as it wrote it."""
+    state = fold_events(run.events)
+    text = next((stage.text for stage in reversed(state.stages) if stage.text), "")
+    text = state.answer.text if state.answer is not None else text
+    if not text:
+        raise GlyphscopeError("The run contains no text of the model.", where="answer")
+    return text
+
+
+def calls(run: RecordedRun) -> str:
+    """The valid call as JSON, or a list of them where there are several."""
+    found = [{"name": call.tool, "arguments": call.arguments} for call in _calls(run, "calls")]
+    return _indented(found[0] if len(found) == 1 else found)
+
+
+def openai_tool_calls(run: RecordedRun) -> str:
+    """The `tool_calls` of an assistant's message; their ids are made up where the run has none."""
+    return _indented(
+        [
+            {
+                "id": call.call or f"call_{number}",
+                "type": "function",
+                "function": {
+                    "name": call.tool,
+                    "arguments": json.dumps(call.arguments, ensure_ascii=False),
+                },
+            }
+            for number, call in enumerate(_calls(run, "openai-tool-calls"), 1)
+        ]
+    )
+
+
+def prompt(run: RecordedRun) -> str:
+    """The first prompt, word for word as the model got it."""
+    if run.prompt is None:
+        raise GlyphscopeError("The run ended before its prompt was rendered.", where="prompt")
+    return run.prompt.text
+
+
+def _calls(run: RecordedRun, form: str) -> list[CallReady]:
+    found = [event for event in run.events if isinstance(event, CallReady)]
+    if not found:
+        raise GlyphscopeError(
+            "The run has no valid call.", where=form, hint="Its text is available as: answer."
+        )
+    return found
+
+
+def _indented(value: Any) -> str:
+    return json.dumps(value, indent=2, ensure_ascii=False) + "\n"

@@ -1,0 +1,37 @@
+"""The forms of a run that are worth a place on the clipboard."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import Signal
+from PySide6.QtWidgets import QMenu, QWidget
+
+from glyphscope.sessions.exports import ExportForm
+from glyphscope_gui.shared.language import tr
+
+COPIED: dict[ExportForm, str] = {
+    "answer": tr("&Answer"),
+    "calls": tr("&Call as JSON"),
+    "openai-tool-calls": tr("OpenAI &tool calls"),
+    "prompt": tr("&Prompt"),
+    "openai-messages": tr("OpenAI &messages"),
+    "curl": tr("c&url command"),
+}
+
+
+class CopyMenu(QMenu):
+    """`copyWanted` carries the form."""
+
+    copyWanted = Signal(str)
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(tr("Copy as"), parent)
+        self.setObjectName("copyMenu")
+        for form, words in COPIED.items():
+            action = self.addAction(words)
+            action.setObjectName(f"copy-{form}")
+            action.triggered.connect(lambda _checked=False, wanted=form: self.copyWanted.emit(wanted))
+
+
+def copied_words(form: str) -> str:
+    """What is on the clipboard now, for the status line."""
+    return tr("Copied: {what}", what=next(w for f, w in COPIED.items() if f == form).replace("&", ""))

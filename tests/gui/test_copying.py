@@ -1,0 +1,75 @@
+"""What is copied of a run: each form, from the stream, a result, the prompt and the history."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from PySide6.QtCore import QPoint
+from PySide6.QtGui import QAction, QGuiApplication
+from PySide6.QtWidgets import QToolButton
+
+from fake_context import CALL
+from glyphscope.events import ToolResult
+from glyphscope_gui.runs.copy_menu import COPIED
+from glyphscope_gui.runs.recorder import bundled_run
+from glyphscope_gui.shared.clipboard import copy_text
+from glyphscope_gui.shared.page_ids import PageId
+
+
+@pytest.fixture
+def page(open_page):
+    return open_page(PageId.PLAYGROUND)
+
+
+def copied(qtbot, page, form):
+    notes = page.context.status.notes
+    count = len(notes)
+    page.view.findChild(QAction, f"copy-{form}").trigger()
+    qtbot.waitUntil(lambda: len(notes) > count)
+    return QGuiApplication.clipboard().text()
+
+
+def test_a_run_is_copied_in_every_form_and_what_it_has_not_leaves_the_clipboard(qtbot, page):
+    page.context.recorder.told.connect(page.context.status.set_note)
+    button = page.view.findChild(QToolButton, "copyButton")
+    assert not button.isEnabled()
+    with qtbot.waitSignal(page.context.runs.ended):
+        page.run()
+    assert button.isEnabled()
+    assert copied(qtbot, page, "answer") == CALL
+    assert json.loads(copied(qtbot, page, "calls"))["name"] == "search"
+    assert json.loads(copied(qtbot, page, "openai-tool-calls"))[0]["function"]["name"] == "search"
+    assert copied(qtbot, page, "curl").startswith("curl -sS http://localhost:8080")
+    assert json.loads(copied(qtbot, page, "openai-messages"))[-1]["role"] == "assistant"
+    assert copied(qtbot, page, "prompt") == page.context.runs.state.stages[-1].prompt.text
+    with qtbot.waitSignal(page.context.runs.ended):
+        page.context.runs.show_record(page.context.runs.events[:2])
+    QGuiApplication.clipboard().setText("mine")
+    assert copied(qtbot, page, "calls") == "mine"
+    assert "no valid call" in page.context.status.notes[-1] and not page.context.errors
+
+
+def test_the_text_in_sight_or_a_tools_result_is_copied(qtbot, page):
+    with qtbot.waitSignal(page.context.runs.ended):
+        page.context.runs.show_record(bundled_run("verbs-loop.jsonl"))
+    view = page.view
+    menu = view.stream.menu_at(QPoint(1, 1))
+    actions = {action.objectName() or action.text(): action for action in menu.actions()}
+    actions["copyShown"].trigger()
+    assert QGuiApplication.clipboard().text() == view.stage.text
+    assert any(action.menu() is view.copy_menu for action in menu.actions())
+    menu.deleteLater()
+    model = view.timeline.model
+    rows = [model.row(place) for place in range(model.rowCount())]
+    row = next(r for r in rows if any(isinstance(event, ToolResult) for event in r.events))
+    view.show_row(row)
+    view.copy_shown()
+    (result,) = [event for event in row.events if isinstance(event, ToolResult)]
+    assert QGuiApplication.clipboard().text() == result.told
+    copy_text("a\ud800b")
+    assert QGuiApplication.clipboard().text() == "a?b"
+
+
+def test_every_form_to_copy_has_words_of_its_own():
+    assert len(set(COPIED.values())) == len(COPIED)
