@@ -214,7 +214,29 @@ def _ask(id: Any, params: dict[str, Any]) -> dict[str, Any]:
     return text("asked, and got " + json.dumps(json.loads(sys.stdin.readline()).get("error", {}).get("code")))
 
 
+def _elicit(id: Any, params: dict[str, Any]) -> dict[str, Any]:
+    """Sends a request of its own, as its arguments say, and returns what it was answered."""
+    send({"id": "mine", **params["arguments"]})
+    while (reply := json.loads(sys.stdin.readline())).get("id") != "mine":
+        pass
+    return text(json.dumps(reply.get("result") or {"error": reply["error"]["message"]}))
+
+
+def _more(id: Any, params: dict[str, Any]) -> dict[str, Any]:
+    """As since 2026-07-28: asks in place of an answer, until it has one; with `endless` again and again."""
+    wanted = params.get("arguments", {})
+    if "inputResponses" in params and not wanted.get("endless"):
+        return text(json.dumps([params["inputResponses"], params.get("requestState")]))
+    form = {
+        "message": "Which?",
+        "requestedSchema": {"type": "object", "properties": {"a": {"type": "string"}}},
+    }
+    requests = {"k": {"method": "elicitation/create", "params": form}} if wanted.get("ask") else {}
+    return {"resultType": "input_required", "inputRequests": requests, "requestState": "s"}
+
+
 CALLS = {
+    "elicit": _elicit,
     "echo": _echo,
     "rich": _rich,
     "failing": _failing,
@@ -232,7 +254,7 @@ CALLS = {
     "no-rpc": _no_rpc,
     "change": _change,
     "ask": _ask,
-    "more": lambda id, params: {"resultType": "input_required", "inputRequests": {}},
+    "more": _more,
     "structured": lambda id, params: text("9", structuredContent={"degrees": 9}),
     "wrong-structure": lambda id, params: text("99", structuredContent={"degrees": 99}),
     "unstructured": lambda id, params: text("9"),

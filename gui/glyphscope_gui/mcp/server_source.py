@@ -13,6 +13,7 @@ from typing import Any, Literal, TypeAlias
 from glyphscope.registry import Tool
 from glyphscope.tools import Outcome, Progress, ToolSource
 from glyphscope.tools.mcp.config import ServerConfig
+from glyphscope.tools.mcp.questions import Question
 from glyphscope.tools.mcp.server import McpServer
 
 Phase: TypeAlias = Literal["stopped", "starting", "ready", "failed", "ended", "stopping"]
@@ -26,7 +27,8 @@ class ServerSource:
     """A `ToolSource` over one configuration. Each start makes a new McpServer; the last one stays, with its log.
 
     `may_run` is the user's consent to this configuration; without it no process is started.
-    `changed` and `logged` are called in the server's threads, with the server's name.
+    `changed`, `logged` and `asked` are called in the server's threads, with the server's name. Without `asked` the
+    server is not offered to ask.
     """
 
     def __init__(
@@ -36,11 +38,13 @@ class ServerSource:
         may_run: bool,
         changed: Callable[[str], None],
         logged: Callable[[str], None],
+        asked: Callable[[str], None] | None = None,
     ) -> None:
         self.config = config
         self.may_run = may_run
         self._changed = changed
         self._logged = logged
+        self._asked = asked
         self._lock = threading.Lock()
         self._server: McpServer | None = None
         self._stopping = False
@@ -74,6 +78,15 @@ class ServerSource:
     def claims(self, tool: str) -> dict[str, Any]:
         return self._server.claims(tool) if self._server else {}
 
+    @property
+    def questions(self) -> tuple[Question, ...]:
+        """The requests that wait for the user."""
+        return self._server.questions if self._server is not None else ()
+
+    def _tell_asked(self, _server: McpServer) -> None:
+        if self._asked is not None:
+            self._asked(self.name)
+
     def start(self) -> bool:
         """Start it, unless it runs already, and return at once; False if it may not be started."""
         with self._lock:
@@ -82,7 +95,11 @@ class ServerSource:
             running = self._server is not None and self._server.state not in _IDLE
             if running and not self._stopping:  # a server that is stopping is replaced by a new one
                 return True
-            server = McpServer(self.config, changed=lambda _server: self._changed(self.name))
+            server = McpServer(
+                self.config,
+                changed=lambda _server: self._changed(self.name),
+                asked=self._tell_asked if self._asked is not None else None,
+            )
             server.log.added = lambda: self._logged(self.name)
             self._server, self._stopping = server, False
             server.start()

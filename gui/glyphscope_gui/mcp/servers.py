@@ -36,12 +36,14 @@ SAVE_DELAY_MS = 400
 
 class ServersController(QObject):
     """`listChanged`: another list of servers. `stateChanged` (phase, tools or settings) and `logGrew` carry the name
-    of the server, `effectsChanged` a place of the demo tools, `failed` an error, mostly a StorageError.
+    of the server, `asked` that of one with another set of open requests, `effectsChanged` a place of the demo tools,
+    `failed` an error, mostly a StorageError.
     """
 
     listChanged = Signal()
     stateChanged = Signal(str)
     logGrew = Signal(str)
+    asked = Signal(str)
     effectsChanged = Signal(str)
     failed = Signal(object)
     _marked = Signal()
@@ -185,6 +187,7 @@ class ServersController(QObject):
             may_run=may_run,
             changed=lambda server: self._mark("state", server),
             logged=lambda server: self._mark("log", server),
+            asked=lambda server: self._mark("question", server),
         )
         return KnownServer(name, entry, source)
 
@@ -229,6 +232,8 @@ class ServersController(QObject):
         for kind, name in sorted(marks):
             if kind == "effect":
                 self.effectsChanged.emit(name)
+            elif kind == "question":
+                self.asked.emit(name)
             elif name in self._known:
                 (self.stateChanged if kind == "state" else self.logGrew).emit(name)
 

@@ -14,6 +14,7 @@ from glyphscope_gui.servers.log import ServerLog
 from glyphscope_gui.servers.log_model import ServersLogModel
 from glyphscope_gui.servers.offer_list import OfferList
 from glyphscope_gui.servers.offer_model import OfferModel
+from glyphscope_gui.servers.question_card import QuestionCard
 from glyphscope_gui.servers.tool_model import ServersToolModel
 from glyphscope_gui.servers.tool_panel import PROMPT, RESOURCE, ToolPanel
 from glyphscope_gui.servers.tools import ServerTools
@@ -52,6 +53,7 @@ class ServersPage(QWidget):
         self.card = ServerCard(self)
         self.tools = ServerTools(ServersToolModel(self), self)
         self.panel = ToolPanel(parent=self)
+        self.question = QuestionCard(self)
         self.kinds = Segmented(KINDS, small=True)
         self.kinds.setAccessibleName(tr("Tools, resources or prompts"))
         self.kinds.setObjectName("offerKinds")
@@ -106,6 +108,7 @@ class ServersPage(QWidget):
         column.setSpacing(GAP)
         self.rows = splitter(Qt.Orientation.Vertical, (self.middle, self.below), (5, 2))
         column.addWidget(self.card)
+        column.addWidget(self.question)
         column.addWidget(self.rows, 1)
         self.columns = splitter(Qt.Orientation.Horizontal, (self.list_card, right), (0, 1))
         layout = QVBoxLayout(self)

@@ -19,6 +19,7 @@ from glyphscope_gui.servers.import_file import FoundServer
 from glyphscope_gui.servers.list_model import ServersListModel
 from glyphscope_gui.servers.offers_presenter import OffersPresenter
 from glyphscope_gui.servers.page import ServersPage
+from glyphscope_gui.servers.questions_presenter import QuestionsPresenter
 from glyphscope_gui.servers.tool_calls import SECONDS, Work
 from glyphscope_gui.servers.tool_import import clashes, here_words, plan_import
 from glyphscope_gui.servers.tool_model import ToolRow
@@ -53,6 +54,7 @@ class ServersPresenter(Page):
         self.widget = self.view
         self.calls = CallPresenter(context, self.view.panel, self._call_of)
         self.offers = OffersPresenter(context, self.view)
+        self.questions = QuestionsPresenter(context, self.view.question)
         self.effects = DemoEffectsPresenter(context, self.view.effects)
         self.proofs = ToolProofs(self)
         self._listed: tuple[Any, ...] = ()
@@ -71,6 +73,7 @@ class ServersPresenter(Page):
         self._printed.stop()
         self.calls.close()
         self.offers.close()
+        self.questions.close()
         self.effects.close()
         self.proofs.close()
 

@@ -1,0 +1,230 @@
+"""A server's request to the user: a form, an address to open, or an answer of a model. Only a click answers it."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from PySide6.QtCore import Qt, Signal
+from PySide6.QtWidgets import QHBoxLayout, QLabel, QPushButton, QSizePolicy, QVBoxLayout, QWidget
+
+from glyphscope.tools.mcp.questions import Answer, Question, SamplingRequest
+from glyphscope.visible import visible
+from glyphscope_gui.calls.argument_check import ArgumentCheck
+from glyphscope_gui.servers.call_form import CallForm
+from glyphscope_gui.servers.call_outcome import shown_text
+from glyphscope_gui.shared.card import Card
+from glyphscope_gui.shared.growing_edit import GrowingEdit
+from glyphscope_gui.shared.language import tr
+from glyphscope_gui.shared.link import link
+from glyphscope_gui.shared.read_box import ReadBox
+from glyphscope_gui.shared.text_label import words_label
+
+MOST_FORM = 170
+"""Pixels of a form before it scrolls."""
+LONGEST_MESSAGE = 2_000
+BY_HAND = "human"
+"""The name of the model in an answer that the user wrote."""
+
+
+class QuestionCard(Card):
+    """`answered` carries an Answer; `generateWanted` approves an answer of the open model."""
+
+    answered = Signal(object)
+    generateWanted = Signal()
+    stopWanted = Signal()
+    edited = Signal()
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        body = QWidget()
+        self.refuse_all = link(tr("Decline all"), tr("Decline this and every other request that waits"))
+        super().__init__(tr("Request of a server"), body, actions=(self.refuse_all,), parent=parent)
+        self.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Maximum)
+        self.question: Question | None = None
+        self._model = BY_HAND
+        self._reason = "endTurn"
+        self.message = words_label("", selectable=True)
+        self.problem = words_label(role="problem")
+        self.shown = ReadBox(7, tr("The request"), parent=body)
+        self.form = CallForm(body)
+        self.form.setAccessibleName(tr("Form of the server"))
+        self.answer_edit = GrowingEdit(5, body)
+        self.answer_edit.setObjectName("samplingAnswerEdit")
+        self.answer_edit.setAccessibleName(tr("Answer to the server"))
+        self.answer_edit.setPlaceholderText(tr("Write the answer, or generate it with the open model"))
+        self.send_button = QPushButton(tr("Send"), body)
+        self.send_button.setObjectName("sendAnswerButton")
+        self.send_button.setProperty("role", "primary")
+        self.generate_button = QPushButton(tr("Generate"), body)
+        self.generate_button.setObjectName("generateAnswerButton")
+        self.generate_button.setToolTip(
+            tr("Let the open model answer; nothing is sent before you press Send")
+        )
+        self.decline_button = QPushButton(tr("Decline"), body)
+        self.decline_button.setObjectName("declineButton")
+        self.cancel_button = link(
+            tr("Dismiss"), tr("Answer neither yes nor no: the request is cancelled"), body
+        )
+        self.words = QLabel(body)
+        self.words.setProperty("role", "hint")
+        self.words.setWordWrap(True)
+        self.words.setTextFormat(Qt.TextFormat.PlainText)
+        row = QHBoxLayout()
+        row.setSpacing(8)
+        for button in (self.send_button, self.generate_button, self.decline_button, self.cancel_button):
+            row.addWidget(button)
+        row.addWidget(self.words, 1)
+        column = QVBoxLayout(body)
+        column.setContentsMargins(0, 0, 0, 0)
+        column.setSpacing(6)
+        for widget in (self.message, self.problem, self.shown, self.form, self.answer_edit):
+            column.addWidget(widget)
+        column.addLayout(row)
+        self.form.changed.connect(self.edited)
+        self.form.told.connect(self.words.setText)
+        self.answer_edit.textChanged.connect(self._written)
+        self.send_button.clicked.connect(self._send)
+        self.generate_button.clicked.connect(self._generate)
+        self.decline_button.clicked.connect(lambda: self.answered.emit(Answer(action="decline")))
+        self.cancel_button.clicked.connect(lambda: self.answered.emit(Answer(action="cancel")))
+        self._generating = False
+        self.show_question(None, 0)
+
+    def show_question(self, question: Question | None, waiting: int) -> None:
+        """The request to answer now; `waiting` counts all that wait. Typed text stays with the same request."""
+        self.refuse_all.setVisible(waiting > 1)
+        self.setVisible(question is not None)
+        if question is not None:
+            more = tr(" · %n more wait(s)", "", waiting - 1) if waiting > 1 else ""
+            title = tr("Request of {server}", server=visible(question.server))
+            self.heading.set_title(f"{title}{more}", upper=title.rfind(visible(question.server)))
+        if question is self.question:
+            return
+        self.question = question
+        self._generating = False
+        self._model, self._reason = BY_HAND, "endTurn"
+        self.words.setText("")
+        self.answer_edit.setPlainText("")
+        if question is None:
+            self.form.show_tool(None)
+            return
+        kind, usable = question.kind, not question.problem
+        self.message.setText(visible(question.message[:LONGEST_MESSAGE], lines=True))
+        self.message.setVisible(bool(question.message))
+        problems = [question.problem, *question.findings]
+        self.problem.setText("\n".join(visible(words) for words in problems if words))
+        self.problem.setVisible(any(problems))
+        self.shown.setVisible(kind != "form")
+        self.shown.setPlainText(_request_words(question))
+        self.form.setVisible(kind == "form" and usable)
+        self.form.show_tool(question.form, _defaults(question))
+        self.form.setFixedHeight(min(self.form.wanted_height, MOST_FORM))
+        self.answer_edit.setVisible(kind == "sampling")
+        self.generate_button.setVisible(kind == "sampling")
+        self.cancel_button.setVisible(kind != "sampling")
+        self.send_button.setVisible(usable)
+        self.send_button.setText(tr("I opened it") if kind == "link" else tr("Send"))
+        self.send_button.setEnabled(kind == "link")
+        self.decline_button.setText(tr("Reject") if kind == "sampling" else tr("Decline"))
+        self._show_generating()
+        self.edited.emit()
+
+    def show_check(self, check: ArgumentCheck) -> None:
+        """The verdicts on the form as it is filled in."""
+        if self.question is None or self.question.kind != "form":
+            return
+        self.form.show_check(check)
+        self.form.setFixedHeight(min(self.form.wanted_height, MOST_FORM))
+        begun = not self.form.is_empty
+        needed = tr("Needed: {arguments}", arguments=", ".join(self.form.needed))
+        self.words.setText("" if check.ok else check.whole if begun else needed)
+        self.send_button.setEnabled(begun or check.ok)
+        self.send_button.setText(tr("Send anyway") if begun and not check.ok else tr("Send"))
+
+    def show_unreadable(self, words: str) -> None:
+        self.form.show_unreadable()
+        self.words.setText(words)
+        self.send_button.setEnabled(False)
+
+    def show_answer(self, answer: Answer) -> None:
+        """What the model generated, to be read and edited before it is sent."""
+        self._generating = False
+        self.answer_edit.setPlainText(answer.text)
+        self._model, self._reason = answer.model, answer.stop_reason
+        self.words.setText(tr("Generated by {model}. Read it before you send it.", model=answer.model))
+        self._show_generating()
+
+    def show_failure(self, words: str) -> None:
+        self._generating = False
+        self.words.setText(words)
+        self._show_generating()
+
+    # -- inside ------------------------------------------------------------------------------------------------
+
+    def _generate(self) -> None:
+        if self._generating:
+            self.stopWanted.emit()
+            return
+        self._generating = True
+        self.words.setText(tr("The model is answering…"))
+        self._show_generating()
+        self.generateWanted.emit()
+
+    def _show_generating(self) -> None:
+        self.generate_button.setText(tr("Stop") if self._generating else tr("Generate"))
+        self.answer_edit.setReadOnly(self._generating)
+        self._written()
+
+    def _written(self) -> None:
+        if self.question is not None and self.question.kind == "sampling":
+            text = self.answer_edit.toPlainText().strip()
+            self.send_button.setEnabled(bool(text) and not self._generating)
+
+    def _send(self) -> None:
+        question = self.question
+        if question is None:
+            return
+        if question.kind == "sampling":
+            text = self.answer_edit.toPlainText()
+            self.answered.emit(
+                Answer(action="accept", text=text, model=self._model, stop_reason=self._reason)
+            )
+        elif question.kind == "link":
+            self.answered.emit(Answer(action="accept"))
+        else:
+            try:
+                self.answered.emit(Answer(action="accept", content=self.form.arguments()))
+            except ValueError as error:
+                self.show_unreadable(str(error))
+
+
+def _defaults(question: Question) -> dict[str, Any]:
+    properties = question.form.parameters.get("properties", {}) if question.form is not None else {}
+    return {
+        name: schema["default"]
+        for name, schema in properties.items()
+        if isinstance(schema, dict) and "default" in schema
+    }
+
+
+def _request_words(question: Question) -> str:
+    if question.kind == "link":
+        return visible(question.url, spaces=True)
+    request = question.sampling
+    return shown_text(_sampling_words(request)) if request is not None else ""
+
+
+def _sampling_words(request: SamplingRequest) -> str:
+    limits = [tr("at most {count:,} tokens", count=request.max_tokens)]
+    if request.temperature is not None:
+        limits.append(tr("temperature {value:g}", value=request.temperature))
+    if request.stop:
+        limits.append(tr("stop at {texts}", texts=json.dumps(request.stop, ensure_ascii=False)))
+    lines = [" · ".join(limits)]
+    if request.system:
+        lines.append(f"system: {request.system}")
+    for message in request.messages:
+        for piece in message.content:
+            words = piece.text if piece.kind == "text" else f"[{piece.kind}, {piece.mime}]"
+            lines.append(f"{message.role}: {words}")
+    return "\n".join(lines)

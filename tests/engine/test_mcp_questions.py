@@ -1,0 +1,146 @@
+"""Requests of servers to a person: answered by nobody but who is asked, bounded, and gone with their call."""
+
+import json
+import threading
+from contextlib import contextmanager
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from examples import at_most
+from glyphscope.calling.server_sampling import answer_sampling
+from glyphscope.errors import GlyphscopeError, ModelError
+from glyphscope.models import ScriptedModel
+from glyphscope.tools.mcp import McpServer
+from glyphscope.tools.mcp.questions import MAX_BYTES, Answer, Question
+from mcp_servers import call, scripted
+
+FORM = {"type": "object", "properties": {"a": {"type": "integer", "maximum": 3}}, "required": ["a"]}
+TEMPLATE = "{% for m in messages %}{{ m.role }}: {{ m.content }}\n{% endfor %}assistant:"
+
+
+@contextmanager
+def answered(answer, *behaviour):
+    """A server whose requests get that answer as soon as they come; None leaves them open."""
+    seen = []
+
+    def asked(server):
+        for question in server.questions:
+            if question not in seen:
+                seen.append(question)
+                if answer is not None:
+                    threading.Timer(0.01, question.answer, [answer]).start()
+
+    server = McpServer(scripted(*behaviour), asked=asked, start_seconds=20)
+    try:
+        server.open()
+        yield server, seen
+    finally:
+        server.close()
+
+
+def elicit(server, schema=FORM, seconds=20.0, **params):
+    wanted = {"message": "How many?", "requestedSchema": schema, **params}
+    outcome = call(server, "elicit", {"method": "elicitation/create", "params": wanted}, seconds)
+    return json.loads(outcome.content[0].text) if outcome.ok else outcome
+
+
+def test_a_form_is_answered_by_who_is_asked():
+    with answered(Answer(action="accept", content={"a": 2})) as (server, seen):
+        assert elicit(server) == {"action": "accept", "content": {"a": 2}}
+        (question,) = seen
+        assert (question.kind, question.message, question.findings) == ("form", "How many?", ())
+        assert question.form.parameters["required"] == ["a"] and server.questions == ()
+        assert not question.is_open and not question.answer(Answer(action="decline"))
+        sent = [entry for entry in server.log.entries if entry.id == "mine"]
+        assert [entry.direction for entry in sent] == ["received", "sent"]
+
+
+def test_a_form_whose_schema_cannot_be_used_is_reported_and_declined():
+    with answered(Answer(action="decline")) as (server, seen):
+        nested = {"type": "object", "properties": {"o": {"type": "object", "properties": {}}}}
+        assert elicit(server, nested) == {"action": "decline"}
+        assert "not allow" in seen[0].findings[0] and seen[0].form is not None
+        remote = {"type": "object", "properties": {"a": {"$ref": "https://x.test/s"}}}
+        assert elicit(server, remote) == {"action": "decline"}
+        assert seen[1].form is None and seen[1].problem
+
+
+def test_a_request_that_is_no_request_or_too_large_is_refused():
+    with answered(None) as (server, seen):
+        assert "error" in elicit(server, "no schema")
+        assert f"{MAX_BYTES >> 20} MiB" in elicit(server, message="x" * MAX_BYTES)["error"]
+        assert seen == [] and call(server, "echo", {"text": "x"}).ok
+
+
+@pytest.mark.slow
+def test_a_call_does_not_time_out_while_its_request_waits_and_takes_it_along_when_stopped():
+    with answered(None) as (server, seen):
+        threading.Timer(0.6, lambda: seen[0].answer(Answer(action="cancel"))).start()
+        assert elicit(server, seconds=0.4) == {"action": "cancel"}
+        cancel = threading.Event()
+        threading.Timer(0.3, cancel.set).start()
+        arguments = {"method": "elicitation/create", "params": {"message": "?", "requestedSchema": FORM}}
+        assert server.call("elicit", arguments, seconds=20, cancel=cancel).fault == "cancelled"
+        server.close()
+        assert server.questions == () and not seen[1].is_open
+
+
+def test_a_server_of_the_newest_protocol_asks_in_place_of_an_answer():
+    with answered(Answer(action="accept", content={"a": "b"}), "modern") as (server, _seen):
+        outcome = call(server, "more", {"ask": True})
+        assert json.loads(outcome.content[0].text) == [
+            {"k": {"action": "accept", "content": {"a": "b"}}},
+            "s",
+        ]
+        endless = call(server, "more", {"endless": True})
+        assert endless.fault == "protocol" and "10 times" in endless.message
+
+
+def sampling(**params):
+    wanted = {
+        "messages": [{"role": "user", "content": {"type": "text", "text": "Hi"}}],
+        "maxTokens": 9,
+        **params,
+    }
+    return Question(number=1, server="s", kind="sampling", params=wanted, deliver=lambda _a: None).sampling
+
+
+def test_a_model_answers_a_request_for_sampling_within_its_limits():
+    model = ScriptedModel("one two STOP three", template=TEMPLATE)
+    found = answer_sampling(
+        model, sampling(stopSequences=["STOP"], systemPrompt="Be brief."), threading.Event()
+    )
+    assert (found.text, found.stop_reason, found.model) == ("one two ", "stopSequence", "scripted")
+    with pytest.raises(ModelError, match="No model"):
+        answer_sampling(None, sampling(), threading.Event())
+    image = {"role": "user", "content": {"type": "image", "data": "AAE=", "mimeType": "image/png"}}
+    with pytest.raises(GlyphscopeError, match="images"):
+        answer_sampling(model, sampling(messages=[image]), threading.Event())
+    stopped = threading.Event()
+    stopped.set()
+    with pytest.raises(ModelError, match="stopped"):
+        answer_sampling(model, sampling(), stopped)
+
+
+VALUES = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.text(max_size=5),
+    lambda inner: (
+        st.lists(inner, max_size=2)
+        | st.dictionaries(
+            st.sampled_from(["type", "properties", "enum", "items", "pattern"]), inner, max_size=3
+        )
+    ),
+    max_leaves=8,
+)
+
+
+@at_most(100)
+@given(VALUES)
+def test_any_requested_schema_is_a_form_or_a_problem(schema):
+    question = Question(
+        number=1, server="s", kind="form", params={"requestedSchema": schema}, deliver=lambda _a: None
+    )
+    assert (question.form is None) == bool(question.problem)
+    assert isinstance(question.findings, tuple)
