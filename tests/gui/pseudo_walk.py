@@ -97,7 +97,7 @@ def untranslated(text):
     """The words of a text outside of the marks, as far as they stand together."""
     before = None
     while before != text:
-        before, text = text, re.sub("⟦[^⟦⟧]*⟧", "\n", text)
+        before, text = text, re.sub("⟦[^⟦⟧]*(?:⟧|…$)", "\n", text)  # or cut off where there is no room
     text = re.sub(r"<[^>]*>|&\w+;|/\S+/\S+", "\n", text)
     text = re.sub(rf"\b({NAMES})\b|\(?\b({KEYS})([+ ]\S+)*\)?|^({QT})$", "\n", text, flags=re.M)
     for words in re.split(r"[^A-Za-z’' -]+", text):

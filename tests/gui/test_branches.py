@@ -188,7 +188,7 @@ def test_a_struck_alternative_does_not_tell_why_or_cannot_be_let_in(qtbot, open_
     assert bar.box.isVisible() and bar.take_button.isHidden()
     qtbot.waitUntil(bar.box.relax_button.isVisible)
     words = bar.box.reason.text()
-    assert "0 is struck out" in words and "max_results" in words
+    assert "0 is masked" in words and "max_results" in words
     assert "Refused by minimum: search, /properties/max_results/minimum is 1" in words
     assert "The grammar: " in words
     QTest.keyClick(page.evidence.alternatives, Qt.Key.Key_Return)
@@ -337,7 +337,7 @@ def test_a_run_that_begins_before_a_branch_is_ready_is_told_as_a_mistake_of_ours
     bar.actions_["keep"].trigger()
     runs.model = ModelStatus("ready", "o", info=msgspec.structs.replace(gone, path="o.gguf", sha256="other"))
     ready()
-    assert "which is not here" in bar.words.text() and not runs.is_busy
+    assert "which is not available" in bar.words.text() and not runs.is_busy
     runs.model = ModelStatus("ready", "m", info=gone)
     choose(page, 4)
     bar.actions_["keep"].trigger()
@@ -357,7 +357,7 @@ def test_a_run_that_cannot_be_branched_does_not_say_so_in_the_place_of_the_butto
     bar = page.evidence.branch_bar
     choose(page, 3)
     bar.actions_["delete"].trigger()
-    assert "which is not here" in bar.words.text() and not page.context.runs.is_busy
+    assert "which is not available" in bar.words.text() and not page.context.runs.is_busy
     ended(qtbot, page, lambda: page.context.runs.show_record(bundled_run("verbs-loop.jsonl")))
     qtbot.waitUntil(lambda: "strategy direct only" in bar.words.text())
     page.view.tokens.choose(2)

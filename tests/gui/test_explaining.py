@@ -77,7 +77,7 @@ def test_the_view_tells_another_field_or_another_keyword_or_leads_elsewhere(show
     assert view.table.currentIndex().row() == 3  # the worst is chosen
     assert view.fight.text().startswith('Token 8: wanted 10▸"1" (raw 70.0 %)')
     assert "maximum 100 (search:/properties/max_results/maximum)" in view.detail.text()
-    assert view.model.index(3, TAKEN).data(Qt.ItemDataRole.AccessibleTextRole) == "taken: 0.80"
+    assert view.model.index(3, TAKEN).data(Qt.ItemDataRole.AccessibleTextRole) == "masked mass: 0.80"
     assert "raw probability" in view.model.index(3, STRUCK).data(Qt.ItemDataRole.ToolTipRole)
     assert view.boundaries.text().startswith("Token boundaries are unknown: a scripted model")
     # a field leads to its token, its place to the description

@@ -289,7 +289,7 @@ def test_a_rule_of_a_custom_text_is_looked_for_in_the_tools_grammar(make, qtbot)
 def test_a_rule_that_the_shown_text_does_not_have_is_not_told_of(grammar, qtbot):
     grammar.go_to(RulePlace("pair", OWN))
     qtbot.waitUntil(grammar.view.notice.isVisible)
-    assert "whose rule pair is not in this text" in grammar.view.notice.label.text()
+    assert "its rule pair is not in this text" in grammar.view.notice.label.text()
 
 
 @pytest.mark.slow
