@@ -5,7 +5,9 @@ import re
 import shlex
 import subprocess
 import sys
+from pathlib import Path
 
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -31,6 +33,7 @@ from glyphscope.calling.constraints import call_constraint
 from glyphscope.cli.app import app
 from glyphscope.errors import GlyphscopeError
 from glyphscope.events import (
+    ApprovalRule,
     CallReady,
     LoopSettings,
     Message,
@@ -49,9 +52,10 @@ from glyphscope.grammar.match import match_text
 from glyphscope.models import ScriptedModel
 from glyphscope.registry import default_registry
 from glyphscope.sessions.bundle import encode_bundle, make_bundle, parse_bundle, write_bundle
-from glyphscope.sessions.exports import RecordedRun, export
+from glyphscope.sessions.exports import EXPORTS, RecordedRun, export
 from glyphscope.sessions.exports.curl_line import MOST_IN_A_LINE
 from glyphscope.sessions.exports.judged_texts import judged_texts
+from glyphscope.sessions.handing_on import handed_on
 from talks import SEARCH, Talker, talk
 
 TOOL_CALL = '<tool_call>\n{"name": "search", "arguments": {"query": "x"}}\n</tool_call>'
@@ -433,3 +437,16 @@ def test_a_run_without_calls_or_text_says_so():
     for form in ("answer", "prompt"):
         with pytest.raises(GlyphscopeError):
             exported(events[:1], form)
+
+
+def test_no_form_has_a_servers_command_line_an_address_or_the_home_folder(tmp_path):
+    events = run_of(GOOD, constraint="mask")
+    started = events[0]
+    secret = ApprovalRule(tool="search", action="allow", identity="server --key hunter2")
+    home = str(Path.home() / "models" / "m.gguf")
+    request = msgspec.structs.replace(started.request, approvals=(secret,), model=home)
+    model = msgspec.structs.replace(started.model, name=home, path=home)
+    events[0] = msgspec.structs.replace(started, request=request, model=model)
+    for form in EXPORTS:
+        text = exported(tuple(handed_on(events)), form)
+        assert "hunter2" not in text and str(Path.home()) not in text, form

@@ -19,6 +19,7 @@ from glyphscope_gui.prompt.dock import RENDERED, TEMPLATE, PromptDock
 from glyphscope_gui.prompt.presenter import PromptPresenter
 from glyphscope_gui.prompt.rendered_prompt import RenderedPrompt
 from glyphscope_gui.prompt.watch import PromptWatch
+from glyphscope_gui.runs.recorder import bundled_run
 from glyphscope_gui.runs.run_controller import Applied, Aside
 from glyphscope_gui.runs.user_prompt_edit import UserPromptEdit
 from glyphscope_gui.shared.page_ids import PageId
@@ -254,3 +255,19 @@ def test_marks_stand_beside_characters_that_take_two_places(qtbot):
     assert view._character(view.textCursor()) == 3
     marks = [s.cursor.selectedText() for s in view.extraSelections() if s.cursor.hasSelection()]
     assert marks == ["a"]
+
+
+def test_the_next_prompt_does_not_replace_that_of_a_record(panel, qtbot):
+    dock, context = panel.dock, panel.context
+    record = bundled_run("verbs-loop.jsonl")
+    with qtbot.waitSignal(context.runs.ended):
+        context.runs.show_record(record)
+    assert context.record.started is not None
+    last = [event for event in record if isinstance(event, PromptRendered)][-1].text
+    qtbot.waitUntil(lambda: dock.rendered_view.toPlainText().startswith(last[:40]))
+    with qtbot.waitSignal(context.project.prompt.rendered):
+        context.project.prompt.render()
+    qtbot.wait(150)
+    assert dock.rendered_view.toPlainText().startswith(last[:40])
+    context.record.leave()
+    qtbot.waitUntil(lambda: not dock.rendered_view.toPlainText().startswith(last[:40]))

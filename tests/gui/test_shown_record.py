@@ -38,11 +38,6 @@ def show(qtbot, page, events):
         page.context.runs.show_record(events)
 
 
-def run(qtbot, page):
-    with qtbot.waitSignal(page.context.runs.ended):
-        page.run()
-
-
 def test_a_record_shows_its_own_prompt_to_read_and_a_run_of_the_project_ends_that(qtbot, page, record):
     context = page.context
     context.project.prompt.set_user("Search for AI news")
@@ -51,7 +46,8 @@ def test_a_record_shows_its_own_prompt_to_read_and_a_run_of_the_project_ends_tha
     assert context.record.started is not None
     assert edit.isReadOnly() and edit.toPlainText() == record[0].request.prompt
     assert context.project.prompt.user == "Search for AI news"
-    run(qtbot, page)
+    with qtbot.waitSignal(page.context.runs.ended):
+        page.run()
     assert context.record.started is None
     assert not edit.isReadOnly() and edit.toPlainText() == "Search for AI news"
 

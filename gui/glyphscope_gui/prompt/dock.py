@@ -250,7 +250,7 @@ class PromptDock(QWidget):
 
     def _show_messages(self, messages: RenderedMessages) -> None:
         """The messages as they are now, where no model counts them; the last run's stay while they are the same."""
-        if messages == self._costs_of or self.expects_price:
+        if messages == self._costs_of or self.expects_price or self._record is not None:
             return
         self._costs_of = None
         self._show_uncounted("\n\n".join(f"[{m.role}]\n{m.content}" for m in messages.messages))

@@ -43,6 +43,7 @@ class PromptPresenter(QObject):
         project.optionsChanged.connect(lambda _options: self._ask.start())
         project.prompt.changed.connect(lambda _state: self._show_place())
         project.tools.changed.connect(lambda _registry: self._show_place())
+        context.record.changed.connect(lambda _started: self._ask.start())
         self.watch.shown.connect(self._show)
         dock.partChosen.connect(self._choose)
         dock.partEdited.connect(self._edit)
@@ -72,7 +73,9 @@ class PromptPresenter(QObject):
         """
         options = self._project.options
         self._expect()
-        if self._project.prompt.problem:
+        if (
+            self._project.prompt.problem or self._context.record.started is not None
+        ):  # a record's prompt is in sight
             return
         request = msgspec.structs.replace(options, **self._project.prompt.request_fields())
         if not self._is_direct:
