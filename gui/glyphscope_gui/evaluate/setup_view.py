@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from PySide6.QtCore import QAbstractListModel, QModelIndex, QSize, Qt, Signal
-from PySide6.QtGui import QPainter, QPaintEvent
+from PySide6.QtGui import QPainter, QPaintEvent, QResizeEvent
 from PySide6.QtWidgets import (
     QAbstractItemView,
     QDoubleSpinBox,
@@ -35,7 +35,7 @@ from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.link import link
 from glyphscope_gui.shared.text_label import words_label
 from glyphscope_gui.theme import theme
-from glyphscope_gui.theme.sizes import GAP, PAD
+from glyphscope_gui.theme.sizes import GAP, PAD, is_crowded
 
 MOST_JOBS = 64
 MOST_TRIALS = 1000
@@ -192,13 +192,19 @@ class EvalSetupView(QWidget):
             column.setSpacing(GAP)
             for card, stretch in cards:
                 column.addWidget(card, stretch)
-        row = QHBoxLayout(self)
+        self._row = row = QHBoxLayout(self)
         row.setContentsMargins(0, 0, 0, 0)
         row.setSpacing(GAP)
         row.addWidget(left, 5)
         row.addWidget(self._arms_card(), 6)
         right.setObjectName("evalRight")
         row.addWidget(_Scrolled(right, self), 5)
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        """Side by side, or one below the other where large letters leave no room."""
+        super().resizeEvent(event)
+        directions = QHBoxLayout.Direction
+        self._row.setDirection(directions.TopToBottom if is_crowded(self) else directions.LeftToRight)
 
     def _arms_card(self) -> Card:
         inside = QWidget(self)

@@ -247,6 +247,7 @@ class RunPage(QWidget):
         self.approval.set_room(MOST_HEIGHT if roomy else round(MOST_HEIGHT * 0.7))
         self.show_asking(self._asking)
         self.legend.set_short(event.size().width() < NARROW or is_crowded(self))
+        self.copy_button.setVisible(not is_crowded(self))  # the context menu copies too
         self._share_room()
 
     def _share_room(self) -> None:
