@@ -92,9 +92,12 @@ def _evaluate(qtbot, window, folder):
 
 
 def _compare(_qtbot, window, _folder):
+    page = window.page(PageId.COMPARE)
     yield ""
-    window.page(PageId.COMPARE).tabs.show_prompts()
+    page.tabs.show_prompts()
     yield ": two prompts"
+    page.tabs.show_seeds()
+    yield ": seeds"
 
 
 def _template(qtbot, window, folder):

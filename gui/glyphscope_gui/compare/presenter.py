@@ -14,8 +14,20 @@ from glyphscope_gui.compare.column_state import ColumnPhase, has_turn
 from glyphscope_gui.compare.comparison import Comparison, Grown
 from glyphscope_gui.compare.known_models import KnownModels
 from glyphscope_gui.compare.page import ComparePage
+from glyphscope_gui.compare.seeds_page import SeedsPage
+from glyphscope_gui.compare.seeds_presenter import SeedsPresenter
 from glyphscope_gui.compare.tabs import CompareTabs
-from glyphscope_gui.compare.variants import CHANGEABLE, FEWEST, MOST, OWN, PRESETS, Basis, Variant, variant_of
+from glyphscope_gui.compare.variants import (
+    CHANGEABLE,
+    FEWEST,
+    MOST,
+    OWN,
+    PRESETS,
+    Basis,
+    Variant,
+    settings_of,
+    variant_of,
+)
 from glyphscope_gui.context import AppContext, Page, Place, PromptsPlace
 from glyphscope_gui.runs.run_controller import Phase
 from glyphscope_gui.shared.language import tr
@@ -32,7 +44,7 @@ _ENDED = (ColumnPhase.DONE, ColumnPhase.STOPPED)
 
 
 class ComparePresenter(Page):
-    """`view` compares ways of asking, `ab_view` two prompts; `tabs` shows one of them."""
+    """`view` compares settings, `ab_view` two prompts, `seeds_view` several seeds; `tabs` shows one of them."""
 
     id = PageId.COMPARE
     title = tr("Compare")
@@ -43,7 +55,8 @@ class ComparePresenter(Page):
         super().__init__(context)
         self.view = ComparePage(context.project.prompt)
         self.ab_view = AbPage()
-        self.tabs = self.widget = CompareTabs(self.view, self.ab_view)
+        self.seeds_view = SeedsPage()
+        self.tabs = self.widget = CompareTabs(self.view, self.ab_view, self.seeds_view)
         self._runs = context.runs
         self._preset = PRESETS[0].key
         self._open_settings: int | None = None
@@ -53,27 +66,29 @@ class ComparePresenter(Page):
         self._look.timeout.connect(self._show_progress)
         self.comparison = Comparison(context.runs, PRESETS[0].of(self._basis), self)
         self.ab = AbPresenter(context, self.ab_view, self)
+        self.seeds = SeedsPresenter(context, self.seeds_view, self.comparison, self)
+        self.seeds.seed_runs.runningChanged.connect(lambda running: None if running else self._reopen())
         self._connect_comparison()
         self._connect_view()
         self._connect_context()
         self.tabs.tabs.currentChanged.connect(lambda _place: self.headerChanged.emit())
         self._arranged()
-        self._show_facts()
-        self._show_turn()
 
     @property
     def header(self) -> frozenset[HeaderPart]:
-        """The columns have settings of their own, the two prompts a seed and a temperature."""
-        if self.tabs.shows_prompts:
+        """The columns have their settings, the two prompts and the seeds a temperature and seeds."""
+        if self.tabs.shows_prompts or self.tabs.shows_seeds:
             return frozenset(HeaderPart) - {HeaderPart.DRAW, HeaderPart.RUN}
         return frozenset({HeaderPart.MODEL, HeaderPart.DRAW, HeaderPart.SAMPLING})
 
     def run(self) -> None:
-        """Run what is shown: all columns, or both prompts on their seeds."""
+        """Run what is shown: all columns, both prompts on their seeds, or one setting on its seeds."""
         if self._runs.phase is Phase.STEPPING:
             super().run()
         elif self.tabs.shows_prompts:
             self.ab.run()
+        elif self.tabs.shows_seeds:
+            self.seeds.run()
         else:
             self._run_columns()
 
@@ -168,6 +183,10 @@ class ComparePresenter(Page):
             self._fill_settings()
         if self._preset == MODELS and self._is_untouched:
             self._choose_preset(MODELS)
+            if len(self._column_models) < FEWEST:
+                self.view.notice.tell(
+                    tr("Only one model was found. Get another, or open a file, in the model menu at the top.")
+                )
 
     def _change(self, place: int, variant: Variant) -> None:
         self._preset = OWN
@@ -258,8 +277,7 @@ class ComparePresenter(Page):
     @property
     def _basis(self) -> Basis:
         project = self.context.project
-        request = project.next_request().request
-        return Basis(variant_of(project.options), request, self.models.names)
+        return Basis(variant_of(project.options), settings_of(project), self.models.names)
 
     @property
     def _is_free(self) -> bool:

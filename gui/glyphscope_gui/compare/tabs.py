@@ -1,4 +1,4 @@
-"""The compare page's two questions, each a view of its own: several ways of asking, and two prompts."""
+"""The compare page's questions, each a view of its own: several settings, two prompts, several seeds."""
 
 from __future__ import annotations
 
@@ -7,34 +7,45 @@ from PySide6.QtWidgets import QTabWidget, QVBoxLayout, QWidget
 
 from glyphscope_gui.compare.ab_page import AbPage
 from glyphscope_gui.compare.page import ComparePage
+from glyphscope_gui.compare.seeds_page import SeedsPage
 from glyphscope_gui.shared.language import tr
 
 
 class CompareTabs(QWidget):
     """The focus goes to the view that is in sight."""
 
-    def __init__(self, ways: ComparePage, prompts: AbPage, parent: QWidget | None = None) -> None:
+    def __init__(
+        self, columns: ComparePage, prompts: AbPage, seeds: SeedsPage, parent: QWidget | None = None
+    ) -> None:
         super().__init__(parent)
         self.setObjectName("compareViews")
-        self._prompts = prompts
+        self._prompts, self._seeds = prompts, seeds
         self.tabs = QTabWidget(self)
         self.tabs.setObjectName("compareTabs")
         self.tabs.setDocumentMode(True)
-        self.tabs.tabBar().setAccessibleName(tr("Compare ways of asking, or two prompts"))
-        self.tabs.addTab(ways, tr("Side by side"))
+        self.tabs.tabBar().setAccessibleName(tr("Compare settings, two prompts, or seeds"))
+        self.tabs.addTab(columns, tr("Side by side"))
         self.tabs.addTab(prompts, tr("Two prompts"))
+        self.tabs.addTab(seeds, tr("Seeds"))
         layout = QVBoxLayout(self)
         layout.setContentsMargins(0, 0, 0, 0)
         layout.addWidget(self.tabs)
         self.tabs.currentChanged.connect(lambda _place: self.setFocusProxy(self.tabs.currentWidget()))
-        self.setFocusProxy(ways)
+        self.setFocusProxy(columns)
 
     @property
     def shows_prompts(self) -> bool:
         return self.tabs.currentWidget() is self._prompts
 
+    @property
+    def shows_seeds(self) -> bool:
+        return self.tabs.currentWidget() is self._seeds
+
     def show_prompts(self) -> None:
         self.tabs.setCurrentWidget(self._prompts)
+
+    def show_seeds(self) -> None:
+        self.tabs.setCurrentWidget(self._seeds)
 
     def minimumSizeHint(self) -> QSize:
         inside = self.tabs.currentWidget().minimumSizeHint()

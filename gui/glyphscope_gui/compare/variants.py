@@ -19,6 +19,7 @@ from glyphscope.events import (
     Strategy,
     under_constraint,
 )
+from glyphscope_gui.project.project_controller import ProjectController
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.model_names import model_name
 
@@ -186,6 +187,14 @@ def variant_of(options: RunRequest) -> Variant:
     notation: Notation = "native" if options.native else options.notation
     strategy: Strategy = "direct" if options.strategy == "loop" else options.strategy
     return Variant(notation, options.shape, options.constraint, strategy, options.constrain_from)
+
+
+def settings_of(project: ProjectController) -> RunRequest:
+    """The playground's settings with the model that runs and the prompts, without the tools."""
+    prompt = project.prompt.state
+    return msgspec.structs.replace(
+        project.options, model=project.model, prompt=prompt.user, system_prompt=prompt.system_prompt
+    )
 
 
 def next_variant(variants: Sequence[Variant]) -> Variant:

@@ -1,0 +1,167 @@
+"""The answers of several seeds as a table, and the tokens at which they part as another."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from PySide6.QtCore import QLineF, QObject, QRectF, Qt
+from PySide6.QtGui import QPainter, QPen
+from PySide6.QtWidgets import QStyle, QStyledItemDelegate, QStyleOptionViewItem
+
+from glyphscope.evals.distribution import Distribution, Group, Option, Parting
+from glyphscope.evals.results.words import interval_words, percent, share_words
+from glyphscope.visible import visible
+from glyphscope_gui.shared.language import tr
+from glyphscope_gui.shared.plain_text import plain_data, plain_tip
+from glyphscope_gui.shared.table_model import Index, TableModel
+from glyphscope_gui.shared.token_words import UNKNOWN, token_text
+from glyphscope_gui.theme import theme
+
+NUMBER, ANSWER, RUNS, SHARE, PARTS = range(5)
+TOKEN, DRAWN, RAW, FINAL, LEADS = range(5)
+SHARE_ROLE = Qt.ItemDataRole.UserRole + 1
+_BAR_HEIGHT = 9
+
+
+class AnswersModel(TableModel):
+    """A row for each different answer, the most frequent first."""
+
+    titles = ("#", tr("Answer"), tr("Runs"), tr("Share, 95 % interval"), tr("Parts at"))
+    tips = (
+        "",
+        tr("The same tools with equal arguments, or the same error"),
+        "",
+        tr("Of the runs that ended; Wilson’s interval"),
+        tr("The last character up to which a run of it agrees with a run of answer 1"),
+    )
+    figures = frozenset({NUMBER, RUNS})
+
+    def __init__(self, parent: QObject | None = None) -> None:
+        super().__init__(parent)
+        self._result = Distribution(n=0)
+
+    def show(self, result: Distribution) -> None:
+        self.beginResetModel()
+        self._result, self._rows = result, result.groups
+        self.endResetModel()
+
+    def group(self, row: int) -> Group | None:
+        """None where there is no such row."""
+        return self._rows[row] if 0 <= row < len(self._rows) else None
+
+    @plain_data
+    def data(self, index: Index, role: int = Qt.ItemDataRole.DisplayRole) -> Any:
+        group: Group = self._rows[index.row()]
+        column = index.column()
+        if role == SHARE_ROLE:
+            return group.share
+        if role == Qt.ItemDataRole.DisplayRole:
+            return self._words(index.row(), group, column)
+        if role == Qt.ItemDataRole.TextAlignmentRole:
+            return self.alignment(column)
+        if role == Qt.ItemDataRole.ToolTipRole:
+            return plain_tip(f"{_label(group)}\n{share_words(group.share)}")
+        return None
+
+    def _words(self, row: int, group: Group, column: int) -> str:
+        match column:
+            case 0:
+                return str(row + 1)
+            case 1:
+                return _label(group)
+            case 2:
+                return tr("{drawn} of {runs}", drawn=group.share.correct, runs=group.share.n)
+            case 3:
+                return f"{percent(group.share.share)} {interval_words(group.share)}"
+            case _:
+                if group.parting is None:
+                    return UNKNOWN
+                return tr("character {char:,}", char=self._result.partings[group.parting].char)
+
+
+class ShareDelegate(QStyledItemDelegate):
+    """The share as a bar with its interval on it, and beside it as figures."""
+
+    def paint(self, painter: QPainter, option: QStyleOptionViewItem, index: Index) -> None:
+        share = index.data(SHARE_ROLE)
+        painter.save()
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        if option.state & QStyle.StateFlag.State_Selected:
+            painter.fillRect(option.rect, theme().color("selection"))
+        box = QRectF(option.rect).adjusted(8, 0, -8, 0)
+        words = index.data(Qt.ItemDataRole.DisplayRole)
+        widest = option.fontMetrics.horizontalAdvance("> 99.9 % [100, 100]")
+        bar = QRectF(box.left(), box.center().y() - _BAR_HEIGHT / 2, box.width() - widest - 12, _BAR_HEIGHT)
+        if bar.width() > 20:
+            _paint_share(painter, bar, share.share, share.low, share.high)
+        painter.setPen(theme().color("text"))
+        painter.drawText(box, Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter, words)
+        painter.restore()
+
+
+class OptionsModel(TableModel):
+    """The tokens that were drawn at a parting."""
+
+    titles = (tr("Token"), tr("Drawn"), tr("Raw"), tr("Final"), tr("Answers"))
+    tips = (
+        tr("The token with which the runs part"),
+        tr("Of the runs that wrote the same up to here"),
+        tr("The model’s own probability, before mask and sampler"),
+        tr("The probability with which the token was drawn"),
+        tr("The answers, by their number, that runs with this token end in"),
+    )
+    figures = frozenset({DRAWN, RAW, FINAL})
+
+    def __init__(self, parent: QObject | None = None) -> None:
+        super().__init__(parent)
+        self._runs = 0
+
+    def show(self, parting: Parting | None) -> None:
+        self.beginResetModel()
+        self._rows = () if parting is None else parting.options
+        self._runs = 0 if parting is None else parting.runs
+        self.endResetModel()
+
+    @plain_data
+    def data(self, index: Index, role: int = Qt.ItemDataRole.DisplayRole) -> Any:
+        option: Option = self._rows[index.row()]
+        column = index.column()
+        if role == Qt.ItemDataRole.DisplayRole:
+            return self._words(option, column)
+        if role == Qt.ItemDataRole.TextAlignmentRole:
+            return self.alignment(column)
+        return None
+
+    def _words(self, option: Option, column: int) -> str:
+        match column:
+            case 0:
+                if option.end and not option.text:
+                    return tr("⟨end⟩")
+                return token_text(option.data or option.text.encode(errors="surrogatepass"), option.text)
+            case 1:
+                return tr("{drawn} of {runs}", drawn=option.drawn, runs=self._runs)
+            case 2:
+                return UNKNOWN if option.raw is None else percent(option.raw)
+            case 3:
+                return UNKNOWN if option.final is None else percent(option.final)
+            case _:
+                return ", ".join(str(place + 1) for place in option.groups)
+
+
+def _label(group: Group) -> str:
+    return f"{'✓' if group.ok else '✕'} {visible(group.label, spaces=True)}"
+
+
+def _paint_share(painter: QPainter, bar: QRectF, share: float, low: float, high: float) -> None:
+    painter.setPen(Qt.PenStyle.NoPen)
+    painter.setBrush(theme().color("track"))
+    painter.drawRoundedRect(bar, 2.5, 2.5)
+    filled = QRectF(bar)
+    filled.setWidth(max(bar.width() * share, 1.5))
+    painter.setBrush(theme().color("accent"))
+    painter.drawRoundedRect(filled, 2.5, 2.5)
+    painter.setPen(QPen(theme().color("text"), 1.4))
+    left, right, y = bar.left() + low * bar.width(), bar.left() + high * bar.width(), bar.center().y()
+    painter.drawLine(QLineF(left, y, right, y))
+    for x in (left, right):
+        painter.drawLine(QLineF(x, y - 3, x, y + 3))

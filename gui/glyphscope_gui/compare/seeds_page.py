@@ -1,0 +1,270 @@
+"""One setting with several seeds: which answers it gets, how often, and where they part."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import pairwise
+
+from PySide6.QtCore import QSize, Qt, Signal
+from PySide6.QtGui import QResizeEvent
+from PySide6.QtWidgets import (
+    QComboBox,
+    QHBoxLayout,
+    QLabel,
+    QLineEdit,
+    QPushButton,
+    QSplitter,
+    QVBoxLayout,
+    QWidget,
+)
+
+from glyphscope.evals.distribution import Distribution, Group, Parting, parting_words
+from glyphscope_gui.compare.page import LOW
+from glyphscope_gui.compare.seeds_models import (
+    ANSWER,
+    DRAWN,
+    FINAL,
+    LEADS,
+    NUMBER,
+    PARTS,
+    RAW,
+    RUNS,
+    SHARE,
+    TOKEN,
+    AnswersModel,
+    OptionsModel,
+    ShareDelegate,
+)
+from glyphscope_gui.compare.variants import MOST_TEMPERATURE
+from glyphscope_gui.shared.card import Card
+from glyphscope_gui.shared.elided_label import ElidedLabel
+from glyphscope_gui.shared.language import tr
+from glyphscope_gui.shared.plain_table import PlainTable
+from glyphscope_gui.shared.settings_grid import DecimalSetting
+from glyphscope_gui.shared.wrapped_label import FittedLabel
+from glyphscope_gui.theme.sizes import GAP
+
+WARM = 0.7
+"""The temperature that is offered where the setting's own is 0: there all seeds draw the same."""
+FIRST_WORDS = tr(
+    "Runs one setting once with each seed, and counts the answers. No tool runs. "
+    "Choose an answer to see its runs and the token at which it parts from the most frequent one."
+)
+
+
+class SeedsPage(QWidget):
+    """`sourceChosen` carries the place of a setting, `openWanted` a seed and the Parting at which to open its run, or
+    None.
+    """
+
+    sourceChosen = Signal(int)
+    runWanted = Signal()
+    stopWanted = Signal()
+    openWanted = Signal(int, object)
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.setObjectName("seedsPage")
+        self.setAccessibleName(tr("One setting with several seeds"))
+        self._result = Distribution(n=0)
+        self._make_settings()
+        self.words = FittedLabel(self)
+        self.words.setObjectName("seedsWords")
+        self.words.setText(FIRST_WORDS)
+        self.words.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
+        self.answers_model, self.options_model = AnswersModel(self), OptionsModel(self)
+        self._make_tables()
+        self.place = ElidedLabel(self, Qt.TextElideMode.ElideRight)
+        self.place.setProperty("role", "title")
+        self.runs_label = QLabel(self)
+        self.runs_label.setObjectName("seedsRuns")
+        self.runs_label.setTextFormat(Qt.TextFormat.RichText)
+        self.runs_label.setWordWrap(True)
+        self.runs_label.setTextInteractionFlags(
+            Qt.TextInteractionFlag.LinksAccessibleByMouse | Qt.TextInteractionFlag.LinksAccessibleByKeyboard
+        )
+        self.runs_label.linkActivated.connect(self._open)
+        self._lay_out()
+        self.setFocusProxy(self.source)
+        self._show_group()
+
+    def show_sources(self, names: Sequence[str], chosen: int) -> None:
+        """The settings that can be run; no signal is emitted."""
+        self.source.clear()
+        self.source.addItems(list(names))
+        self.source.setCurrentIndex(chosen)
+
+    def show_result(self, result: Distribution, why: str = "") -> None:
+        """The answers so far; the chosen one stays chosen as long as it is there."""
+        group = self.answers_model.group(self.answers.currentIndex().row())
+        self._result = result
+        self.answers_model.show(result)
+        labels = [each.label for each in result.groups]
+        if labels:
+            self.answers.selectRow(labels.index(group.label) if group and group.label in labels else 0)
+        words = " ".join(part for part in (result.words[0], why) if part)
+        self.words.setText(words if result.n or result.failed or why else FIRST_WORDS)
+        self._show_group()
+
+    def show_running(self, *, running: bool, free: bool) -> None:
+        for widget in (self.source, self.seeds, self.temperature):
+            widget.setEnabled(not running)
+        self.run_button.setEnabled(free and not running)
+        self.stop_button.setEnabled(running)
+
+    def minimumSizeHint(self) -> QSize:
+        return super().minimumSizeHint().expandedTo(QSize(400, 360))
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        for card in (self.setting_card, self.answers_card, self.detail_card):
+            card.show_heading(event.size().height() >= LOW)
+
+    # -- inside ------------------------------------------------------------------------------------------------
+
+    def _make_settings(self) -> None:
+        self.source = QComboBox(self)
+        self.source.setObjectName("seedsSource")
+        self.source.setAccessibleName(tr("Setting"))
+        self.source.setToolTip(tr("The playground’s settings, or those of a column of “Side by side”"))
+        self.source.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon)
+        self.source.setMinimumContentsLength(22)
+        self.source.activated.connect(self.sourceChosen)
+        self.about = ElidedLabel(self, Qt.TextElideMode.ElideRight)
+        self.about.setProperty("role", "muted")
+        self.seeds = QLineEdit("1-20", self)
+        self.seeds.setObjectName("seedsEdit")
+        self.seeds.setAccessibleName(tr("Seeds"))
+        self.seeds.setToolTip(tr("1-20, or 1,3,7-9; one run each"))
+        self.seeds.setMaximumWidth(120)
+        self.seeds.returnPressed.connect(self.runWanted)
+        self.temperature = DecimalSetting(0, MOST_TEMPERATURE)
+        self.temperature.setObjectName("seedsTemperature")
+        self.temperature.setAccessibleName(tr("Temperature"))
+        self.temperature.setToolTip(tr("At 0 every seed draws the same, so one is run"))
+        self.turn = ElidedLabel(self, Qt.TextElideMode.ElideRight)
+        self.turn.setObjectName("seedsTurn")
+        self.turn.setProperty("role", "muted")
+        self.stop_button = QPushButton(tr("Stop"), self)
+        self.stop_button.setObjectName("seedsStopButton")
+        self.stop_button.setToolTip(tr("Stop and keep the runs that ended (Esc)"))
+        self.stop_button.clicked.connect(self.stopWanted)
+        self.run_button = QPushButton(tr("Run seeds"), self)
+        self.run_button.setObjectName("seedsRunButton")
+        self.run_button.setProperty("role", "primary")
+        self.run_button.setToolTip(tr("One run after the other, in the background (Ctrl+Return)"))
+        self.run_button.clicked.connect(self.runWanted)
+
+    def _make_tables(self) -> None:
+        self.answers = PlainTable(self.answers_model, ANSWER, self)
+        self.answers.setObjectName("seedsAnswers")
+        self.answers.setAccessibleName(tr("Answers, the most frequent first"))
+        self.answers.setItemDelegateForColumn(SHARE, ShareDelegate(self.answers))
+        for column, widest in ((NUMBER, "00"), (RUNS, "000 of 000"), (PARTS, tr("character 0,000"))):
+            self.answers.fit_column(column, widest)
+        self.answers.fit_column(SHARE, "> 99.9 % [100, 100]" + 12 * "0")
+        self.answers.selectionModel().currentRowChanged.connect(lambda _now, _before: self._show_group())
+        self.answers.doubleClicked.connect(lambda _index: self._open_first())
+        self.options = PlainTable(self.options_model, LEADS, self)
+        self.options.setObjectName("seedsOptions")
+        self.options.setAccessibleName(tr("Tokens at which the answers part"))
+        for column, widest in ((DRAWN, "000 of 000"), (RAW, "> 99.9 %"), (FINAL, "> 99.9 %")):
+            self.options.fit_column(column, widest)
+        self.options.setColumnWidth(TOKEN, 150)
+
+    def _lay_out(self) -> None:
+        top = QWidget(self)
+        column = QVBoxLayout(top)
+        column.setContentsMargins(0, 0, 0, 0)
+        column.setSpacing(8)
+        line = QHBoxLayout()
+        line.setSpacing(10)
+        for words, field in (
+            (tr("Setting"), self.source),
+            (tr("Seeds"), self.seeds),
+            (tr("Temperature"), self.temperature),
+        ):
+            label = QLabel(words, top)
+            label.setBuddy(field)
+            line.addWidget(label)
+            line.addWidget(field)
+        line.addWidget(self.about, 1)
+        column.addLayout(line)
+        run = QHBoxLayout()
+        run.setSpacing(10)
+        run.addWidget(self.turn, 1)
+        run.addWidget(self.stop_button)
+        run.addWidget(self.run_button)
+        column.addLayout(run)
+        detail = QWidget(self)
+        column = QVBoxLayout(detail)
+        column.setContentsMargins(0, 8, 0, 8)
+        column.setSpacing(6)
+        for part in (self.place, self.runs_label):
+            padded = QHBoxLayout()
+            padded.setContentsMargins(14, 0, 14, 0)
+            padded.addWidget(part)
+            column.addLayout(padded)
+        column.addWidget(self.options, 1)
+        above = QWidget(self)
+        column = QVBoxLayout(above)
+        column.setContentsMargins(0, 10, 0, 0)
+        column.setSpacing(8)
+        padded = QHBoxLayout()
+        padded.setContentsMargins(14, 0, 14, 0)
+        padded.addWidget(self.words)
+        column.addLayout(padded)
+        column.addWidget(self.answers, 1)
+        self.detail_card = Card(tr("Chosen answer"), detail, padded=False)
+        self.splitter = QSplitter(Qt.Orientation.Vertical, self)
+        self.splitter.setObjectName("centreSplitter")
+        self.splitter.setChildrenCollapsible(False)
+        self.splitter.setHandleWidth(GAP)
+        self.answers_card = Card(tr("Answers"), above, padded=False)
+        for card in (self.answers_card, self.detail_card):
+            self.splitter.addWidget(card)
+            self.splitter.setStretchFactor(self.splitter.count() - 1, 1)
+        layout = QVBoxLayout(self)
+        layout.setContentsMargins(GAP + 4, GAP, GAP + 4, GAP)
+        layout.setSpacing(GAP)
+        self.setting_card = Card(tr("One setting, several seeds"), top, hint=tr("Ctrl + Enter runs them"))
+        layout.addWidget(self.setting_card)
+        layout.addWidget(self.splitter, 1)
+        order = [
+            self.source, self.seeds, self.temperature, self.stop_button, self.run_button,
+            self.answers, self.runs_label, self.options,
+        ]  # fmt: skip
+        for before, after in pairwise(order):
+            QWidget.setTabOrder(before, after)
+
+    @property
+    def _group(self) -> Group | None:
+        return self.answers_model.group(self.answers.currentIndex().row())
+
+    @property
+    def _parting(self) -> Parting | None:
+        """Where the chosen answer parts; of the most frequent one, where the first other one does."""
+        group, partings = self._group, self._result.partings
+        if group is None or not partings:
+            return None
+        return partings[group.parting or 0]
+
+    def _show_group(self) -> None:
+        group, parting = self._group, self._parting
+        self.detail_card.setVisible(group is not None)
+        self.options_model.show(parting)
+        self.options.setVisible(parting is not None)
+        if parting is not None:
+            self.place.setText(tr("Parts at {place}", place=parting_words(parting)))
+        else:
+            self.place.setText(tr("All runs have this answer") if self._result.n > 1 else tr("One run"))
+        links = ", ".join(f'<a href="{seed}">{seed}</a>' for seed in (group.seeds if group else ()))
+        self.runs_label.setText(tr("Open the run of seed {seeds}", seeds=links))
+
+    def _open(self, seed: str) -> None:
+        self.openWanted.emit(int(seed), self._parting)
+
+    def _open_first(self) -> None:
+        group = self._group
+        if group is not None:
+            self.openWanted.emit(group.seeds[0], self._parting)

@@ -1,0 +1,151 @@
+"""The presenter of one setting with several seeds."""
+
+from __future__ import annotations
+
+import msgspec
+from PySide6.QtCore import QObject
+
+from glyphscope.errors import GlyphscopeError
+from glyphscope.evals.ab import seeds_of, worth
+from glyphscope.evals.distribution import Parting
+from glyphscope_gui.compare.ab_prompts import MOST_SEEDS
+from glyphscope_gui.compare.comparison import Comparison
+from glyphscope_gui.compare.seed_runs import SeedRuns
+from glyphscope_gui.compare.seeds_page import WARM, SeedsPage
+from glyphscope_gui.compare.variants import Variant, settings_of, variant_of
+from glyphscope_gui.context import AppContext
+from glyphscope_gui.runs.run_controller import Phase
+from glyphscope_gui.runs.token_place import TokenPlace
+from glyphscope_gui.shared.language import tr
+from glyphscope_gui.shared.model_names import model_name
+from glyphscope_gui.shared.page_ids import PageId
+
+
+class SeedsPresenter(QObject):
+    """A sub-presenter of the compare page; the setting is the playground's, or that of a column of `comparison`."""
+
+    def __init__(self, context: AppContext, page: SeedsPage, comparison: Comparison, parent: QObject) -> None:
+        super().__init__(parent)
+        self._context = context
+        self._page = page
+        self._comparison = comparison
+        self._runs = context.runs
+        self._chosen = 0
+        self.seed_runs = SeedRuns(context.runs, self)
+        page.sourceChosen.connect(self._choose)
+        page.runWanted.connect(self.run)
+        page.stopWanted.connect(self.seed_runs.stop)
+        page.openWanted.connect(self._open)
+        self.seed_runs.changed.connect(self._show)
+        self.seed_runs.runningChanged.connect(self._running_changed)
+        self.seed_runs.ended.connect(context.recorder.keep)
+        self._runs.phaseChanged.connect(lambda _phase: self._show_turn())
+        comparison.arranged.connect(self._show_sources)
+        context.project.optionsChanged.connect(lambda _options: self._options_changed())
+        context.project.prompt.changed.connect(lambda _state: self._show_about())
+        self._choose(0)
+        self._show_turn()
+
+    def run(self) -> None:
+        """Run the setting with each seed; an error in the fields is shown beside them."""
+        page = self._page
+        if not page.run_button.isEnabled():
+            return
+        request = self._variant.request(self._context.project.next_request())
+        sampling = msgspec.structs.replace(request.request.sampling, temperature=page.temperature.value())
+        request = request.changed(sampling=sampling)
+        try:
+            seeds = seeds_of(page.seeds.text())
+            if len(seeds) > MOST_SEEDS:
+                raise GlyphscopeError(
+                    tr("At most %n seed(s) are run here.", "", MOST_SEEDS),
+                    hint=tr("`glyphscope run --seeds` runs more."),
+                )
+        except GlyphscopeError as error:
+            page.turn.setText(f"{error.message} {error.hint or ''}".strip())
+            return
+        self.seed_runs.begin(request, worth(seeds, request.request))
+
+    # -- the setting -------------------------------------------------------------------------------------------
+
+    @property
+    def _variant(self) -> Variant:
+        if self._chosen:
+            return self._comparison.variants[self._chosen - 1]
+        return variant_of(self._context.project.options)
+
+    def _choose(self, place: int) -> None:
+        self._chosen = place
+        self._show_temperature()
+        self._show_sources()
+
+    def _options_changed(self) -> None:
+        if not self.seed_runs.is_running:
+            self._show_temperature()
+        self._show_about()
+
+    def _show_temperature(self) -> None:
+        request = settings_of(self._context.project)
+        self._page.temperature.show_value(self._variant.value("temperature", request) or WARM)
+
+    def _show_sources(self) -> None:
+        names = [tr("The playground’s")]
+        columns = self._comparison.columns
+        names += [
+            tr("Column {number}: {name}", number=place + 1, name=column.name)
+            for place, column in enumerate(columns)
+        ]
+        if self._chosen > len(columns):
+            self._chosen = 0
+        self._page.show_sources(names, self._chosen)
+        self._show_about()
+
+    def _show_about(self) -> None:
+        request, variant = settings_of(self._context.project), self._variant
+        model = model_name(variant.value("model", request)).name
+        self._page.about.setText(
+            tr("{model}, “{prompt}”", model=model, prompt=" ".join(variant.value("prompt", request).split()))
+        )
+
+    # -- the runs ----------------------------------------------------------------------------------------------
+
+    def _open(self, seed: int, parting: Parting | None) -> None:
+        """Show that run in the playground, at the token where its answer parts."""
+        events = self.seed_runs.events.get(seed)
+        if not events:
+            return
+        if self._runs.is_busy:
+            self._page.turn.setText(tr("A run is still going: stop it, or wait, to open one."))
+            return
+        at = None
+        if parting is not None and parting.token is not None:
+            at = TokenPlace(parting.stage_index, parting.token)
+        self._runs.show_record(events, at)
+        self._context.navigator.show(PageId.PLAYGROUND)
+
+    def _running_changed(self, running: bool) -> None:
+        if not running:
+            self._context.status.set_activity("")
+        self._show()
+
+    def _show(self) -> None:
+        self._page.show_result(self.seed_runs.result, self.seed_runs.why)
+        self._show_turn()
+
+    def _show_turn(self) -> None:
+        runs, free = self.seed_runs, self._runs.phase is Phase.IDLE
+        self._page.show_running(running=runs.is_running, free=free)
+        if runs.is_running and runs.seed is not None:
+            at, count = len(runs.events) + 1, len(runs.seeds)
+            self._page.turn.setText(
+                tr("Seed {seed}: run {run} of {runs}", seed=runs.seed, run=at, runs=count)
+            )
+            self._context.status.set_activity(tr("Seeds: run {run} of {runs}", run=at, runs=count))
+        elif runs.is_running or free:
+            self._page.turn.setText(
+                tr("At temperature 0 every seed draws the same: one run.")
+                if self._page.temperature.value() == 0
+                else tr("The runs share the prompt’s cache; the history keeps them.")
+            )
+        else:
+            self._page.turn.setText(tr("Another run uses the model, which writes one text at a time."))
