@@ -42,7 +42,7 @@ class RecordBar(QFrame):
                 "Undo (in the Edit menu) brings the project’s back."
             )
         )
-        self.back_button = QPushButton(tr("Show the project’s"), self)
+        self.back_button = QPushButton(tr("Show project settings"), self)
         self.back_button.setObjectName("projectSettingsButton")
         self.back_button.setToolTip(tr("Show tools, prompt and settings of the project again"))
         for button in (self.use_button, self.back_button):

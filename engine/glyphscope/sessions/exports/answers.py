@@ -55,7 +55,7 @@ def _calls(run: RecordedRun, form: str) -> list[CallReady]:
     found = [event for event in run.events if isinstance(event, CallReady)]
     if not found:
         raise GlyphscopeError(
-            "The run has no valid call.", where=form, hint="Its text is available as: answer."
+            "The run has no valid call.", where=form, hint="Export or copy the answer instead."
         )
     return found
 
