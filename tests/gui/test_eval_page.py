@@ -13,10 +13,9 @@ from PySide6.QtWidgets import QAbstractSpinBox, QApplication, QCheckBox, QComboB
 
 from evaluating import SUITE, Held, ended, good, open_it, open_it_while_busy, open_wrong_run, set_up, told
 from glyphscope.errors import ModelError
-from glyphscope.evals.results.folder import ResultFolder, ResultRow
+from glyphscope.evals.results.folder import ResultFolder
 from glyphscope.models import ScriptedModel
 from glyphscope.sessions import places
-from glyphscope_gui.evaluate.changes_view import ChangesDialog
 from glyphscope_gui.evaluate.evaluations import EvalPhase
 from glyphscope_gui.evaluate.page import RESULT, SETUP
 from glyphscope_gui.evaluate.runs_model import PORTION
@@ -347,43 +346,6 @@ def test_a_run_that_was_opened_from_a_cell_leads_back_to_it(opened, qtbot, tmp_p
     assert page.context.navigator.current is PageId.EVALUATE
     assert page.view.views.value == RESULT and result.runs.hasFocus()
     assert result.runs.currentIndex().row() == 0
-
-
-@pytest.mark.slow
-def test_a_result_is_compared_with_an_earlier_one(opened, qtbot, tmp_path):
-    page = opened()
-    before, after = (made_result(places().results / name, scenarios=4, trials=1) for name in "ab")
-    lines = [json.loads(line) for line in (after / "samples.jsonl").read_text().splitlines()]
-    right = next(line for line in lines if line.get("ok"))
-    right.update(ok=False, failures=[{"reason": "WRONG_TOOL"}])
-    (after / "samples.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
-    open_it(qtbot, page, after)
-    page.comparing.fill()
-    assert not page.view.compare_menu.actions()[0].isEnabled(), "no other result is listed"
-    page._results.show([ResultRow(before, ResultFolder.open(before).manifest)])
-    page.comparing.fill()
-    page.view.compare_menu.actions()[0].trigger()
-    qtbot.waitUntil(lambda: bool(page.context.window.findChildren(ChangesDialog)))
-    (dialog,) = page.context.window.findChildren(ChangesDialog)
-    model = dialog.table.model()
-    assert [model.index(0, column).data() for column in (0, 1)] == ["✕ regression", right["scenario"]]
-    assert "1 regression, 0 fixed" in dialog.summary.text()
-    with qtbot.waitSignal(dialog.runWanted) as wanted:
-        qtbot.keyClick(dialog.table, Qt.Key.Key_Return)
-    assert wanted.args[0].id == right["id"]
-    ended(qtbot, page)
-
-
-@pytest.mark.slow
-def test_the_samples_of_a_result_are_exported_as_a_table(opened, qtbot, tmp_path):
-    page = opened()
-    open_it(qtbot, page, made_result(tmp_path))
-    assert page.view.export_button.isEnabled()
-    page.reading.export(page.result_presenter.result, tmp_path / "samples.csv")
-    ended(qtbot, page)
-    assert "samples exported" in page.view.notice.label.text()
-    lines = (tmp_path / "samples.csv").read_text().splitlines()
-    assert len(lines) == 1 + len(page.result_presenter.result.samples)
 
 
 @pytest.mark.slow

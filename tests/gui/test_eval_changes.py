@@ -1,0 +1,58 @@
+"""A result beside an earlier one, and as a table."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from PySide6.QtCore import Qt
+
+from evaluating import ended, good, open_it
+from glyphscope.evals.results.folder import ResultFolder, ResultRow
+from glyphscope.sessions import places
+from glyphscope_gui.evaluate.changes_view import ChangesDialog
+from glyphscope_gui.shared.page_ids import PageId
+from made_results import made_result
+
+
+@pytest.fixture
+def page(open_page, qtbot):
+    """The page with everything read that is read at first."""
+    page = open_page(PageId.EVALUATE, good)
+    ended(qtbot, page)
+    return page
+
+
+@pytest.mark.slow
+def test_a_result_is_compared_with_an_earlier_one(page, qtbot, tmp_path):
+    before, after = (made_result(places().results / name, scenarios=4, trials=1) for name in "ab")
+    lines = [json.loads(line) for line in (after / "samples.jsonl").read_text().splitlines()]
+    right = next(line for line in lines if line.get("ok"))
+    right.update(ok=False, failures=[{"reason": "WRONG_TOOL"}])
+    (after / "samples.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+    open_it(qtbot, page, after)
+    page.comparing.fill()
+    assert not page.view.compare_menu.actions()[0].isEnabled(), "no other result is listed"
+    page._results.show([ResultRow(before, ResultFolder.open(before).manifest)])
+    page.comparing.fill()
+    page.view.compare_menu.actions()[0].trigger()
+    qtbot.waitUntil(lambda: bool(page.context.window.findChildren(ChangesDialog)))
+    (dialog,) = page.context.window.findChildren(ChangesDialog)
+    model = dialog.table.model()
+    assert [model.index(0, column).data() for column in (0, 1)] == ["✕ regression", right["scenario"]]
+    assert "1 regression, 0 fixed" in dialog.summary.text()
+    with qtbot.waitSignal(dialog.runWanted) as wanted:
+        qtbot.keyClick(dialog.table, Qt.Key.Key_Return)
+    assert wanted.args[0].id == right["id"]
+    ended(qtbot, page)
+
+
+@pytest.mark.slow
+def test_the_samples_of_a_result_are_exported_as_a_table(page, qtbot, tmp_path):
+    open_it(qtbot, page, made_result(tmp_path))
+    assert page.view.export_button.isEnabled()
+    page.reading.export(page.result_presenter.result, tmp_path / "samples.csv")
+    ended(qtbot, page)
+    assert "samples exported" in page.view.notice.label.text()
+    lines = (tmp_path / "samples.csv").read_text().splitlines()
+    assert len(lines) == 1 + len(page.result_presenter.result.samples)
