@@ -22,6 +22,7 @@ from glyphscope.models import FoundModel
 from glyphscope.models.hub import Unfinished
 from glyphscope_gui.model_picker.getting import ModelGetting
 from glyphscope_gui.model_picker.hub_panel import HubPanel
+from glyphscope_gui.model_picker.load_panel import LoadPanel, OpenModelLine
 from glyphscope_gui.model_picker.offers import QUANTISATION, SIZE, SOURCE, FoundModelsModel
 from glyphscope_gui.shared.card import section_label
 from glyphscope_gui.shared.language import tr
@@ -36,25 +37,29 @@ MOST_ROWS = 6
 
 
 class ModelDialog(QDialog):
-    """`chosen` carries what `open_model` takes. What is found is told by whoever looks for it (`show_found`)."""
+    """`chosen` carries what `open_model` takes. What is found is shown by whoever looks for it (`show_found`).
+
+    `modelSelected` carries the path of the model selected in the list: its facts are then shown in `loading`.
+    """
 
     chosen = Signal(str)
     fileWanted = Signal()
     endpointWanted = Signal()
     discardWanted = Signal(object)
+    modelSelected = Signal(str)
 
     def __init__(self, getting: ModelGetting, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.setObjectName("modelDialog")
-        self.setWindowTitle(tr("Get a model"))
+        self.setWindowTitle(tr("Models"))
         self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-        self.title = QLabel(tr("Where models come from"), self)
+        self.title = QLabel(tr("Models"), self)
         self.title.setProperty("role", "heading")
         self.about = words_label(
             tr(
-                "Glyphscope runs any language model in GGUF on this computer, or asks one that a server offers. "
-                "The small one that comes with it shows how everything works; one made for calling tools "
-                "(Qwen3, Llama 3, Granite …) shows how well. Nothing is asked over the network unless you ask for it."
+                "Glyphscope runs any language model in GGUF on this computer, or uses one that a server offers. "
+                "The embedded one shows how everything works; one trained to call tools (Qwen3, Llama 3, Granite …) "
+                "shows how well. Nothing is sent over the network before you search or download."
             ),
             parent=self,
         )
@@ -64,6 +69,8 @@ class ModelDialog(QDialog):
         self.table.setAccessibleName(tr("Models on this computer"))
         self.table.activated.connect(self._use_found)
         self.table.selectionModel().selectionChanged.connect(self._show_usable)
+        self.open_line = OpenModelLine(self)
+        self.loading = LoadPanel(self)
         self.use_button = QPushButton(tr("Use it"), self)
         self.use_button.setObjectName("modelUseButton")
         self.use_button.setAccessibleName(tr("Use the model that is chosen in the list"))
@@ -97,6 +104,7 @@ class ModelDialog(QDialog):
         self.table.setFixedHeight(self.table.horizontalHeader().sizeHint().height() + rows * line + ROW)
         if found:
             self.table.selectRow(0)
+            self.table.setFocus()
         self.nothing.setText(
             ""
             if found
@@ -110,6 +118,12 @@ class ModelDialog(QDialog):
         self._keep_in_sight()
         self.scroll_area.ensureWidgetVisible(self.title)
 
+    @property
+    def selected_path(self) -> str:
+        """The file of the model selected in the list, if it can be used."""
+        model = self._chosen_model()
+        return model.path if model is not None and not model.problem else ""
+
     # -- inside ------------------------------------------------------------------------------------------------
 
     def _lay_out(self) -> None:
@@ -119,16 +133,18 @@ class ModelDialog(QDialog):
         column.setSpacing(8)
         column.addWidget(self.title)
         column.addWidget(self.about)
+        column.addWidget(self.open_line)
         column.addSpacing(10)
         column.addWidget(section_label(tr("On this computer"), inner))
         column.addWidget(self.table)
         column.addWidget(self.nothing)
+        column.addWidget(self.loading)
         column.addLayout(self._row(self.use_button))
         column.addSpacing(10)
-        column.addWidget(section_label(tr("By its name at the Hugging Face Hub"), inner))
+        column.addWidget(section_label(tr("Hugging Face Hub"), inner))
         column.addWidget(self.hub)
         column.addSpacing(10)
-        column.addWidget(section_label(tr("From elsewhere"), inner))
+        column.addWidget(section_label(tr("Other sources"), inner))
         elsewhere = QHBoxLayout()
         elsewhere.setSpacing(8)
         elsewhere.addWidget(self.file_button)
@@ -193,6 +209,10 @@ class ModelDialog(QDialog):
         self.nothing.setVisible(bool(self.nothing.text()))
         self.use_button.setVisible(self.found.rowCount() > 0)
         self.use_button.setEnabled(model is not None and not model.problem)
+        if self.selected_path:
+            self.modelSelected.emit(self.selected_path)
+        else:
+            self.loading.hide()
 
     def _use_found(self) -> None:
         model = self._chosen_model()

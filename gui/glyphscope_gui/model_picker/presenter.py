@@ -7,14 +7,18 @@ from pathlib import Path
 
 from PySide6.QtCore import QObject, Signal
 
+from glyphscope.events import LoadOptions
 from glyphscope.models import FoundModel, find_models
 from glyphscope.models.hub import Unfinished, find_unfinished
 from glyphscope.models.hub.download import Got
+from glyphscope.models.memory import ModelFacts, read_facts
+from glyphscope.models.opening import model_name_of
 from glyphscope_gui.context import AppContext
 from glyphscope_gui.model_picker.dialog import ModelDialog
 from glyphscope_gui.model_picker.getting import Loaded, ModelGetting, Phase
 from glyphscope_gui.model_picker.picker import ModelPicker
 from glyphscope_gui.model_picker.words import progress_words
+from glyphscope_gui.runs.run_controller import Phase as RunPhase
 from glyphscope_gui.runs.worker.jobs import ModelStatus
 from glyphscope_gui.shared.background import Background
 from glyphscope_gui.shared.language import tr
@@ -41,6 +45,7 @@ class ModelPresenter(QObject):
         self.getting.ended.connect(self._offer)
         self.getting.failed.connect(self._show_error)
         self._welcoming = False
+        self._shown = ""  # the model whose load options are shown
         picker.own_folder = self._folder
         picker.set_model(context.project.model)
         picker.modelChosen.connect(context.project.choose_model)
@@ -49,6 +54,9 @@ class ModelPresenter(QObject):
         context.runs.modelTold.connect(self._show_status)
         context.actions.open_model.triggered.connect(picker.ask_for_file)
         context.actions.get_model.triggered.connect(self.show)
+        context.actions.unload_model.triggered.connect(context.runs.unload_model)
+        context.runs.phaseChanged.connect(self._show_loaded)
+        self._show_loaded()
         for action in (context.actions.run, context.actions.step):
             action.triggered.connect(self._welcomed)
 
@@ -71,6 +79,10 @@ class ModelPresenter(QObject):
         dialog.fileWanted.connect(self._ask_for_file)
         dialog.endpointWanted.connect(self._ask_for_endpoint)
         dialog.discardWanted.connect(self._discard)
+        dialog.modelSelected.connect(self._read_facts)
+        dialog.loading.optionsChosen.connect(self._remember)
+        dialog.open_line.unloadWanted.connect(self._context.actions.unload_model.trigger)
+        self._show_loaded()
         dialog.finished.connect(self._closed)
         dialog.show()  # not modal: what the window shows can be used meanwhile
         self._look()
@@ -94,9 +106,36 @@ class ModelPresenter(QObject):
             self._picker.set_loading(status.progress, tr("Opening…") if status.progress is None else "")
         else:
             self._picker.set_loading(None)
+        self._show_loaded()
         if status.phase == "ready" and status.info is not None:
             name = model_name(status.info.path).name if status.info.path else status.info.name
             self._picker.set_model(status.name, name, status.info.quantisation)
+
+    def _show_loaded(self) -> None:
+        """The state of the model's process, and whether it can be ended now."""
+        runs = self._context.runs
+        can_unload = runs.model.phase == "ready" and runs.phase is RunPhase.IDLE
+        self._context.actions.unload_model.setEnabled(can_unload)
+        if self._dialog is not None:
+            self._dialog.open_line.show_status(runs.model, can_unload=can_unload)
+
+    def _read_facts(self, path: str) -> None:
+        self._background.start("facts", lambda: read_facts(Path(path)), self._show_facts, self._no_facts)
+
+    def _show_facts(self, facts: ModelFacts) -> None:
+        if self._dialog is not None and self._dialog.selected_path == facts.path:
+            self._shown = model_name_of(facts.path)
+            self._dialog.loading.show_model(facts, self._context.settings.options_of(self._shown))
+
+    def _no_facts(self, _error: BaseException) -> None:
+        """The list already shows what is wrong with a file."""
+        if self._dialog is not None:
+            self._dialog.loading.hide()
+
+    def _remember(self, options: LoadOptions) -> None:
+        """A model that is open is loaded again, soon after the last edit."""
+        settings = self._context.settings
+        settings.replace(settings.value.with_load_options(self._shown, options))
 
     def _look(self) -> None:
         own = self._folder

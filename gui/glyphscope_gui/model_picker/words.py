@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from importlib.util import find_spec
 
+from glyphscope.events import LoadOptions
 from glyphscope.models import FoundModel
 from glyphscope.models.finding import EMBEDDED_SOURCE, FOLDER
 from glyphscope.models.hub.choosing import gigabytes
+from glyphscope.models.memory import Memory, ModelFacts
 from glyphscope_gui.model_picker.getting import Loaded
+from glyphscope_gui.runs.worker.jobs import ModelStatus
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.model_names import model_name
 
@@ -28,6 +31,68 @@ def source_words(model: FoundModel) -> str:
     if model.source == EMBEDDED_SOURCE:
         return tr("comes with Glyphscope")
     return tr("a folder of models") if model.source == FOLDER else model.source
+
+
+def facts_words(facts: ModelFacts) -> str:
+    """What the file says of the model, on a line."""
+    known = (
+        (facts.architecture, facts.architecture),
+        (facts.parameters, tr("{millions:,.0f} M parameters", millions=facts.parameters / 1e6)),
+        (facts.layers, tr("{layers:,} layers", layers=facts.layers)),
+        (facts.quantisation, facts.quantisation),
+        (facts.vocabulary, tr("vocabulary {tokens:,}", tokens=facts.vocabulary)),
+        (facts.context, tr("context up to {tokens:,} tokens", tokens=facts.context)),
+        (True, tr("chat template") if facts.has_chat_template else tr("no chat template")),
+    )
+    return "  ·  ".join(words for value, words in known if value)
+
+
+def memory_words(memory: Memory) -> str:
+    """What the model needs, and whether that is free."""
+    weights = gigabytes(memory.weights)
+    if memory.cache is None:
+        words = tr("Memory: {weights} for the weights; the KV cache is unknown.", weights=weights)
+    else:
+        words = tr(
+            "Memory: about {total} ({weights} weights, {cache} KV cache).",
+            total=gigabytes(memory.total),
+            weights=weights,
+            cache=gigabytes(memory.cache),
+        )
+    if memory.free is None:
+        return words
+    free = gigabytes(memory.free)
+    fits = tr("Fits: {free} free.", free=free) if memory.fits else tr("Does not fit: {free} free.", free=free)
+    return f"{words} {fits}"
+
+
+def load_words(load: LoadOptions) -> str:
+    """The options that a model is loaded with."""
+    layers = tr("all layers on the GPU") if load.gpu_layers < 0 else tr("{n} GPU layers", n=load.gpu_layers)
+    parts = (
+        tr("context {tokens:,}", tokens=load.context),
+        tr("{n} threads", n=load.threads),
+        layers,
+        tr("KV cache {kind}", kind=load.kv_type),
+        tr("flash attention {state}", state=load.flash_attention),
+    )
+    return ", ".join(parts)
+
+
+def status_words(status: ModelStatus) -> str:
+    """What the model's process is doing, and with which options."""
+    name = model_name(status.name).name if status.name else ""
+    match status.phase:
+        case "opening":
+            share = "" if status.progress is None else f" {status.progress:.0%}"
+            return tr("Loading {name}…{share}", name=name, share=share)
+        case "ready":
+            load = status.info.load if status.info is not None else None
+            return tr("Loaded: {name}", name=name) + (f" ({load_words(load)})" if load else "")
+        case "failed":
+            return tr("Not loaded: {message}", message=status.message)
+        case _:
+            return tr("No model is loaded; the next run loads it.")
 
 
 def progress_words(loaded: Loaded) -> str:

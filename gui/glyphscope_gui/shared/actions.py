@@ -40,6 +40,11 @@ _SPECS = {
         ("Ctrl+Shift+M",),
         tr("Where models come from: found here, by name, or elsewhere"),
     ),
+    "unload_model": _Spec(
+        tr("&Unload model"),
+        (),
+        tr("End the model’s process and free its memory; the next run loads it again"),
+    ),
     "open_record": _Spec(
         tr("Open &run…"), ("Ctrl+Shift+O",), tr("A bundle (.glyphrun) or a record (.jsonl)")
     ),
@@ -77,6 +82,7 @@ class Actions:
     save_as: QAction
     open_model: QAction
     get_model: QAction
+    unload_model: QAction
     open_record: QAction
     save_record: QAction
     settings: QAction

@@ -33,7 +33,7 @@ def fill_menus(
     file.addMenu(_recent_menu(file, settings, open_project))
     file.addActions([actions.save, actions.save_as])
     file.addSeparator()
-    file.addActions([actions.get_model, actions.open_model, *of_pages[MenuId.FILE]])
+    file.addActions([actions.get_model, actions.open_model, actions.unload_model, *of_pages[MenuId.FILE]])
     file.addActions([actions.open_record, actions.save_record])
     file.addMenu(exports)
     file.addSeparator()

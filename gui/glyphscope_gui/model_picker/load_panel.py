@@ -1,0 +1,129 @@
+"""How a model is loaded: the facts of its file, its load options, and the memory that it needs with them."""
+
+from __future__ import annotations
+
+from typing import Any, get_args
+
+import msgspec
+from PySide6.QtCore import Signal
+from PySide6.QtWidgets import QHBoxLayout, QProgressBar, QPushButton, QVBoxLayout, QWidget
+
+from glyphscope.events import DEFAULT_LOAD, FlashAttention, KvType, LoadOptions
+from glyphscope.events.load_options import MOST_CONTEXT, MOST_LAYERS, MOST_THREADS
+from glyphscope.models.memory import ModelFacts, memory_needed
+from glyphscope_gui.model_picker.words import facts_words, memory_words, status_words
+from glyphscope_gui.runs.worker.jobs import ModelStatus
+from glyphscope_gui.shared.language import tr
+from glyphscope_gui.shared.settings_grid import ChoiceSetting, NumberSetting, SettingsGrid
+from glyphscope_gui.shared.text_label import words_label
+
+_STEPS = 1000
+_LEAST_CONTEXT = 256
+
+
+class LoadPanel(QWidget):
+    """`optionsChosen` carries LoadOptions that llama.cpp can use together, after an edit of the user's."""
+
+    optionsChosen = Signal(object)
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.setObjectName("loadPanel")
+        self._facts: ModelFacts | None = None
+        self.options = DEFAULT_LOAD
+        self.facts = words_label(parent=self, selectable=True)
+        self.memory = words_label(parent=self, name="modelMemory")
+        self.grid = SettingsGrid(2, self)
+        self._fields: dict[str, NumberSetting | ChoiceSetting] = {}
+        context = NumberSetting(_LEAST_CONTEXT, MOST_CONTEXT, tr(" tokens"), self)
+        context.setSingleStep(1024)
+        size = tr("Most tokens of prompt and answer together; the KV cache grows with it")
+        self._add("context", tr("Context"), context, size)
+        threads = NumberSetting(0, MOST_THREADS, parent=self)
+        threads.setSpecialValueText(tr("one per core"))
+        self._add(
+            "threads", tr("Threads"), threads, tr("More threads than physical cores are usually slower")
+        )
+        layers = NumberSetting(-1, MOST_LAYERS, parent=self)
+        layers.setSpecialValueText(tr("all"))
+        gpu = tr("Layers on the GPU, where llama.cpp was built for one; otherwise all run on the processor")
+        self._add("gpu_layers", tr("GPU layers"), layers, gpu)
+        kv = ChoiceSetting([(kind, kind, "") for kind in get_args(KvType)], self)
+        self._add(
+            "kv_type", tr("KV cache type"), kv, tr("q8_0 needs half the memory of f16 and is nearly as exact")
+        )
+        attention = {"auto": tr("auto"), "on": tr("on"), "off": tr("off")}
+        flash = ChoiceSetting([(each, attention[each], "") for each in get_args(FlashAttention)], self)
+        self._add("flash_attention", tr("Flash attention"), flash, tr("A quantised KV cache needs it"))
+        column = QVBoxLayout(self)
+        column.setContentsMargins(0, 0, 0, 0)
+        column.setSpacing(8)
+        for part in (self.facts, self.grid, self.memory):
+            column.addWidget(part)
+        self.hide()
+
+    def show_model(self, facts: ModelFacts, options: LoadOptions) -> None:
+        """A model's facts, and how it is loaded."""
+        self._facts, self.options = facts, options
+        self.facts.setText(facts_words(facts))
+        for name, field in self._fields.items():
+            field.show_value(getattr(options, name))
+        self._show_memory()
+        self.show()
+
+    def _add(self, name: str, words: str, field: NumberSetting | ChoiceSetting, tip: str) -> None:
+        field.setObjectName(f"load_{name}")
+        field.told.connect(lambda value: self._edit(name, value))
+        self._fields[name] = field
+        self.grid.add(words, field, tip)
+
+    def _edit(self, name: str, value: Any) -> None:
+        self.options = msgspec.structs.replace(self.options, **{name: value})
+        self._show_memory()
+        if not self.options.problem:
+            self.optionsChosen.emit(self.options)
+
+    def _show_memory(self) -> None:
+        assert self._facts is not None, "fields are shown with a model only"
+        memory = memory_needed(self._facts, self.options)
+        self.memory.setText(self.options.problem or memory_words(memory))
+        role = "problem" if self.options.problem or memory.fits is False else "muted"
+        self.memory.setProperty("role", role)
+        self.memory.style().polish(self.memory)
+
+
+class OpenModelLine(QWidget):
+    """The model that is loaded or loading, with Unload."""
+
+    unloadWanted = Signal()
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.words = words_label(parent=self, name="openModelWords")
+        self.unload = QPushButton(tr("Unload"), self)
+        self.unload.setObjectName("modelUnloadButton")
+        self.unload.setToolTip(tr("End the model’s process and free its memory; the next run loads it again"))
+        self.unload.clicked.connect(self.unloadWanted)
+        self.bar = QProgressBar(self)
+        self.bar.setObjectName("modelLoadProgress")
+        self.bar.setAccessibleName(tr("Loading progress"))
+        self.bar.setTextVisible(False)
+        row = QHBoxLayout()
+        row.setSpacing(8)
+        row.addWidget(self.words, 1)
+        row.addWidget(self.unload)
+        column = QVBoxLayout(self)
+        column.setContentsMargins(0, 0, 0, 0)
+        column.setSpacing(4)
+        column.addLayout(row)
+        column.addWidget(self.bar)
+
+    def show_status(self, status: ModelStatus, *, can_unload: bool) -> None:
+        """What the model's process is doing."""
+        self.words.setText(status_words(status))
+        loading = status.phase == "opening"
+        self.bar.setVisible(loading)
+        self.bar.setMaximum(_STEPS if loading and status.progress is not None else 0)
+        self.bar.setValue(round((status.progress or 0.0) * _STEPS))
+        self.unload.setVisible(status.phase == "ready")
+        self.unload.setEnabled(can_unload)

@@ -1,0 +1,150 @@
+"""The dialog of models: facts, load options, memory, loading progress and Unload."""
+
+from __future__ import annotations
+
+import pytest
+
+from fake_hub import gguf
+from glyphscope.events import LoadOptions, ModelInfo
+from glyphscope.models import FoundModel, ScriptedModel
+from glyphscope.models.memory import ModelFacts
+from glyphscope_gui.model_picker import presenter as model_presenter
+from glyphscope_gui.model_picker.load_panel import LoadPanel, OpenModelLine
+from glyphscope_gui.model_picker.picker import ModelPicker
+from glyphscope_gui.model_picker.presenter import ModelPresenter
+from glyphscope_gui.runs.worker.jobs import ModelStatus
+from glyphscope_gui.settings.presenter import SettingsPresenter
+
+CALL = '{action="search" query="AI news" max_results=10}'
+FACTS = ModelFacts(
+    name="m",
+    path="/m.gguf",
+    architecture="qwen3",
+    quantisation="Q4_K_M",
+    parameters=600_000_000,
+    vocabulary=151_936,
+    context=40_960,
+    layers=28,
+    has_chat_template=True,
+    bytes=400_000_000,
+    kv_values=57_344,
+)
+
+
+@pytest.fixture
+def panel(qtbot, monkeypatch):
+    monkeypatch.setattr("glyphscope.models.memory.available_memory", lambda: 1_000_000_000)
+    panel = LoadPanel()
+    qtbot.addWidget(panel)
+    panel.show_model(FACTS, LoadOptions())
+    return panel
+
+
+def choose(panel, name, value):
+    field = panel._fields[name]
+    field.setCurrentIndex(field.findData(value))
+    field.activated.emit(field.currentIndex())
+
+
+def test_facts_and_memory_of_a_model_are_shown(panel):
+    facts = panel.facts.text()
+    for words in ("qwen3", "600 M parameters", "28 layers", "Q4_K_M", "151,936", "40,960", "chat template"):
+        assert words in facts
+    assert "870 MB (400 MB weights, 470 MB KV cache)" in panel.memory.text()
+    assert "Fits: 1.0 GB free." in panel.memory.text()
+    panel._fields["context"].setValue(8192)
+    assert "Does not fit" in panel.memory.text() and panel.memory.property("role") == "problem"
+    choose(panel, "kv_type", "q8_0")
+    assert "Fits" in panel.memory.text() and panel.memory.property("role") == "muted"
+
+
+def test_options_that_exclude_each_other_are_explained_and_not_applied(panel, qtbot):
+    chosen = []
+    panel.optionsChosen.connect(chosen.append)
+    choose(panel, "flash_attention", "off")
+    choose(panel, "kv_type", "q4_0")
+    assert chosen == [LoadOptions(flash_attention="off")]
+    assert "needs flash attention" in panel.memory.text() and panel.memory.property("role") == "problem"
+    choose(panel, "flash_attention", "auto")
+    assert chosen[-1] == LoadOptions(kv_type="q4_0")
+
+
+def test_a_loading_model_shows_its_progress_and_a_loaded_one_its_options(qtbot):
+    line = OpenModelLine()
+    qtbot.addWidget(line)
+    line.show()
+    line.show_status(ModelStatus("opening", "/m/a-Q8_0.gguf", progress=0.4), can_unload=False)
+    assert line.bar.isVisible() and line.bar.value() == 400 and "40%" in line.words.text()
+    assert not line.unload.isVisible()
+    load = LoadOptions(context=2048, threads=2, gpu_layers=0, kv_type="q8_0", flash_attention="on")
+    info = ModelInfo(name="a", load=load)
+    line.show_status(ModelStatus("ready", "/m/a-Q8_0.gguf", info=info), can_unload=True)
+    assert "context 2,048, 2 threads, 0 GPU layers, KV cache q8_0" in line.words.text()
+    assert line.unload.isEnabled() and not line.bar.isVisible()
+
+
+class Closing(ScriptedModel):
+    """Counts how often it is closed."""
+
+    closed = 0
+
+    def close(self):
+        Closing.closed += 1
+
+
+@pytest.mark.slow
+def test_options_reload_the_open_model_and_unload_frees_it_until_the_next_run(
+    open_context, qtbot, monkeypatch, tmp_path
+):
+    monkeypatch.setattr("glyphscope_gui.settings.presenter.REOPEN_MS", 20)
+    monkeypatch.setattr(Closing, "closed", 0)
+    file = tmp_path / "a.gguf"
+    file.write_bytes(gguf())
+    found = [FoundModel(name="a", path=str(file), source="folder", bytes=4096)]
+    monkeypatch.setattr(model_presenter, "find_models", lambda _folders: found)
+    opened = []
+
+    def opener(name, *, options, progress):
+        opened.append((name, options))
+        return Closing(CALL)
+
+    context = open_context(opener)
+    settings = SettingsPresenter(context)
+    presenter = ModelPresenter(context, ModelPicker(context.settings, context.window))
+    try:
+        context.project.choose_model(str(file))
+        context.runs.open_model(str(file))
+        dialog = presenter.show()
+        qtbot.waitUntil(dialog.loading.isVisible)
+        assert (
+            "llama" in dialog.loading.facts.text() and "KV cache is unknown" in dialog.loading.memory.text()
+        )
+        choose(dialog.loading, "kv_type", "q8_0")
+        qtbot.waitUntil(lambda: opened[-1] == (str(file), LoadOptions(kv_type="q8_0")))
+        assert context.settings.value.load_options == {str(file): LoadOptions(kv_type="q8_0")}
+        qtbot.waitUntil(context.actions.unload_model.isEnabled)
+        closed = Closing.closed
+        dialog.open_line.unload.click()
+        qtbot.waitUntil(lambda: context.runs.model.phase == "none")
+        assert Closing.closed == closed + 1 and "next run loads it" in dialog.open_line.words.text()
+        assert not context.actions.unload_model.isEnabled()
+        with qtbot.waitSignal(context.runs.ended):
+            context.runs.run(context.project.next_run())
+        assert context.runs.state.call is not None and context.runs.model.phase == "ready"
+        assert opened[-1] == (str(file), LoadOptions(kv_type="q8_0"))
+    finally:
+        presenter.close()
+        settings.close()
+
+
+def test_a_file_that_cannot_be_used_has_no_options(open_context, qtbot, monkeypatch):
+    found = [FoundModel(name="", path="/m/a.gguf", source="folder", problem="The file is cut off.")]
+    monkeypatch.setattr(model_presenter, "find_models", lambda _folders: found)
+    context = open_context(lambda _name, **_options: ScriptedModel(CALL))
+    presenter = ModelPresenter(context, ModelPicker(context.settings, context.window))
+    try:
+        dialog = presenter.show()
+        qtbot.waitUntil(lambda: dialog.found.rowCount() == 1)
+        assert not dialog.loading.isVisible() and dialog.selected_path == ""
+    finally:
+        presenter.close()
