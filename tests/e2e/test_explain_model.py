@@ -112,5 +112,5 @@ def test_the_window_tells_nothing_of_a_run_of_the_embedded_model(window, qtbot):
         window.runs.run(RunRequest(prompt=PROMPT, registry=small_limit(), max_tokens=60, model=EMBEDDED))
     view = page.evidence.wanted
     qtbot.waitUntil(lambda: not page.explain.is_busy)
-    assert view.words.text().startswith("Grammar and model fight in: around the fields")
+    assert view.words.text().startswith("Grammar and model conflict in: around the fields")
     assert "All 10 tokens are those that the model itself would cut" in view.boundaries.text()

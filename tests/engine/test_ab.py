@@ -83,7 +83,7 @@ def test_a_winner_without_the_test_and_a_figure_without_its_n(outcomes):
     n = len(outcomes)
     assert report.n == n == report.table.pairs
     assert report.low <= report.difference <= report.high
-    assert any("more than chance" in words for words in report.words) == (report.p < 0.05 and n > 1)
+    assert any("significantly more" in words for words in report.words) == (report.p < 0.05 and n > 1)
     assert f"of {n}" in report.words[0] and f"of {n}" in report.words[1]
     turned = ab_report(pairs(second, first), ("B", "A"))
     assert turned.p == pytest.approx(report.p) and turned.difference == pytest.approx(-report.difference)
@@ -92,9 +92,9 @@ def test_a_winner_without_the_test_and_a_figure_without_its_n(outcomes):
 
 def test_five_seeds_tell_nothing_and_say_so():
     report = ab_report(pairs([False] * 5, [True] * 5), ("A", "B"))
-    assert report.p == pytest.approx(0.0625) and "it takes 6 at least" in " ".join(report.words)
+    assert report.p == pytest.approx(0.0625) and "needs at least 6 seeds" in " ".join(report.words)
     six = ab_report(pairs([False] * 6, [True] * 6), ("A", "B"))
-    assert "B is valid more often on this question, more than chance" in " ".join(six.words)
+    assert "B is valid significantly more often for this request" in " ".join(six.words)
 
 
 def test_at_temperature_0_one_seed_is_all_there_is():
@@ -160,7 +160,7 @@ def test_projects_are_compared_with_what_they_are_expected_to_call(tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (("--seeds", "x", "--prompt", "p"), "no seed"),
+        (("--seeds", "x", "--prompt", "p"), "not a seed"),
         ((), "--prompt"),
         (("--prompt", "p", "--expect", "{"), "not JSON"),
         (("--prompt", "p", "--expect", "[]"), "JSON object"),

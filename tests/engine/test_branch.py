@@ -304,7 +304,7 @@ def test_an_endpoint_is_sent_something_else_than_what_is_written():
     ]
     assert again[-1].valid and of(CallReady, again)[0].arguments == {"query": "AI"}
     assert again[-1].tokens == 4, "two that were kept, and two that the endpoint counted"
-    assert isinstance(typed[-1], RunFailed) and "from where it begins to write" in typed[-1].message
+    assert isinstance(typed[-1], RunFailed) and "from the first token that it writes" in typed[-1].message
     told = list(run(again[0].request, RecordedModel(again)))
     assert [e.step for e in of(Token, told)] == steps(again) and told[-1].tokens == 4
 

@@ -278,5 +278,5 @@ def test_an_endpoint_goes_on_under_a_constraint_that_it_would_begin_anew():
     assert with_written(asked, LLAMA_SERVER).begun == "<x>{ab"
     with pytest.raises(GrammarError, match="Turn the constraint off"):
         with_written(GenerateRequest(prompt="p", written=written, constraint="endpoint"), LLAMA_SERVER)
-    with pytest.raises(PromptError, match=r"OpenAI.* cannot go on .* Branch with a model here"):
+    with pytest.raises(PromptError, match=r"OpenAI.* cannot continue .* Branch with a model here"):
         with_written(asked, OPENAI)

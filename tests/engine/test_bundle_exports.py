@@ -264,7 +264,7 @@ def nested(depth):
 def test_a_run_that_never_wrote_anything_is_no_test_and_says_so():
     events = run_of(GOOD, registry={"glyphscope": 1, "tools": []}, constraint="mask")
     assert events[-1].code == "CONSTRAINT_FAILED"
-    with pytest.raises(GlyphscopeError, match="Nothing of this run"):
+    with pytest.raises(GlyphscopeError, match="No text of this run"):
         pytest_text(events)
 
 
@@ -335,7 +335,7 @@ def test_a_branch_is_asked_to_go_on_from_what_is_written_and_not_under_a_constra
     events = run_of(GOOD, constraint="mask")
     body = body_of(exported(again(branch_request(events, 4, text="x", constraint="off"), ""), "curl"))
     assert body["messages"][-1]["role"] == "assistant" and body["messages"][-1]["content"].endswith("x")
-    with pytest.raises(GlyphscopeError, match="from where it begins"):
+    with pytest.raises(GlyphscopeError, match="from the first token"):
         exported(again(branch_request(events, 4), ""), "curl")
 
 

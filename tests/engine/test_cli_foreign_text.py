@@ -127,7 +127,7 @@ def test_the_bar_of_an_evaluation_takes_names_for_markup(tmp_path, monkeypatch):
 
 def test_an_endpoint_that_is_named_to_explain_a_run_is_told_of_an_option_that_there_is_not(tmp_path):
     out = command("explain", record(tmp_path, "llama.cpp"), "-m", "http://localhost:1/v1", code=2)
-    assert "--context" not in out and "no tokens of its own" in out
+    assert "--context" not in out and "tokenizer of an endpoint" in out
 
 
 def test_a_question_that_is_interrupted_ends_with_another_code_than_130(monkeypatch):

@@ -42,11 +42,11 @@ def test_what_is_missing_is_told_in_sentences() -> None:
     assert "“b.gguf” could not be opened, so its 8 arms have no samples: There is no such file." in notes
     assert "not finished: 960 of 1,920 planned samples" in notes
     assert "brought no answer of the model" in notes
-    assert "drew greedily (temperature 0)" in notes
-    assert "early aborts saved was measured on" in notes
+    assert "sample greedily (temperature 0)" in notes
+    assert "savings of early aborts were measured for" in notes
     assert "corrected after Holm" in notes
     unmeasured = _of(MadeResult(savings=0))
-    assert "none was continued (`--savings` is 0)" in " ".join(unmeasured.notes)
+    assert "were not measured (`--savings` is 0)" in " ".join(unmeasured.notes)
 
 
 def test_aborts_that_could_not_be_continued_are_told_as_ones_that_nobody_asked_for() -> None:
@@ -54,7 +54,7 @@ def test_aborts_that_could_not_be_continued_are_told_as_ones_that_nobody_asked_f
     none = [msgspec.structs.replace(sample, saved=None) for sample in made.samples()]
     notes = " ".join(summarise(made.manifest, none).notes)
     assert "`--savings` is 0" not in notes
-    assert re.search(r"was measured on 0 of \d+ of them \(100% asked for\)", notes)
+    assert re.search(r"were measured for 0 of \d+ of them \(100% requested\)", notes)
 
 
 def test_two_arms_that_failed_alike_are_told_as_one_that_failed_most() -> None:
@@ -179,7 +179,7 @@ def test_an_arm_that_nobody_knows_is_counted_and_told() -> None:
     stranger = [msgspec.structs.replace(s, id=f"x{s.id}", arm="stranger") for s in made.samples()]
     told = summarise(made.manifest, [*made.samples(), *stranger])
     assert [arm.arm for arm in told.arms] == [made.arms[0].id, "stranger"]
-    assert "does not tell of stranger" in " ".join(told.notes)
+    assert "does not contain stranger" in " ".join(told.notes)
 
 
 def test_a_trial_of_any_number_is_no_reason_to_fill_the_memory() -> None:

@@ -99,7 +99,7 @@ def test_a_file_outside_lfs_is_not_held_against_gits_hash(hub, tmp_path):
     assert download(tmp_path).run_to_end() == (tmp_path / REPO / FILE, "downloaded", True)
     hub.repos["maker/other"] = {FILE: gguf()}
     hub.tampered = {FILE: gguf()[:-1] + b"!"}
-    assert "not what the Hub has" in refused(download(tmp_path, "maker/other").run_to_end).message
+    assert "differs from the Hub's" in refused(download(tmp_path, "maker/other").run_to_end).message
 
 
 def test_what_hugging_faces_cache_has_is_loaded_again(hub, tmp_path, monkeypatch):
@@ -369,7 +369,7 @@ def test_what_is_no_gguf_is_kept(hub, tmp_path, sent, words):
 def test_a_wrong_content_or_a_damaged_model_is_kept(hub, tmp_path):
     right = hub.repos[REPO][FILE]
     hub.tampered = {FILE: right[:-1] + b"!"}
-    assert "not what the Hub has" in refused(download(tmp_path).run_to_end).message
+    assert "differs from the Hub's" in refused(download(tmp_path).run_to_end).message
     hub.tampered = {}
     hub.repos[REPO][FILE] = b"GGUF" + bytes(500)  # its hash is right
     refused(download(tmp_path).run_to_end)

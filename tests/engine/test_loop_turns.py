@@ -108,7 +108,7 @@ def test_enforced_asks_for_a_call_first_and_then_takes_words():
     assert ended(events) == ("answered", True)
     titles = [e.title for e in of(StageStarted, events) if e.kind == "turn"]
     assert titles == ["Turn 1: a call", "Turn 2: a call", "Turn 3: a call or an answer"]
-    assert "Hello." not in model.prompts[1] and "no valid call" in model.prompts[1]
+    assert "Hello." not in model.prompts[1] and "not a valid call" in model.prompts[1]
 
 
 def test_enforced_without_any_call_is_refused():
@@ -197,7 +197,7 @@ def test_a_bad_call_after_a_good_one_is_told_and_the_good_one_runs():
     model = Talker(SEARCH + BAD, BROWSE, "Done.")
     events = talk(model=model, parallel_tool_calls=True)
     assert [r.tool for r in of(ToolResult, events)] == ["search", "browse"]
-    assert "no valid call: max_results" in model.prompts[1] and "max_results=500" not in model.prompts[1]
+    assert "not a valid call: max_results" in model.prompts[1] and "max_results=500" not in model.prompts[1]
     assert "no valid call" not in model.prompts[2] and ended(events) == ("answered", True)
 
 
@@ -257,7 +257,7 @@ def test_a_bad_turn_never_poisons_what_later_turns_see():
     model = Talker(BAD, SEARCH, "Done.")
     events = talk(model=model)
     assert ended(events) == ("answered", True)
-    assert "max_results=500" not in model.prompts[1] and "no valid call" in model.prompts[1]
+    assert "max_results=500" not in model.prompts[1] and "not a valid call" in model.prompts[1]
     assert "no valid call" not in model.prompts[2] and "500" not in model.prompts[2].split("Find x.")[1]
 
 

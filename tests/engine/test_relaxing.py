@@ -177,7 +177,7 @@ def test_a_definition_that_others_share_is_relaxed_for_them_too():
     ):
         relaxed(registry, "t", "/$defs/size/maximum")
     with pytest.raises(
-        RegistryError, match=r"at /\$defs/size/maximum, .*/properties/a/\$ref/maximum takes it"
+        RegistryError, match=r"at /\$defs/size/maximum, .*/properties/a/\$ref/maximum removes it"
     ):
         relaxed(registry, "t", "/properties/a/maximum")
     for name, other in (("a", "b"), ("b", "a")):
@@ -216,13 +216,13 @@ def test_a_schema_that_is_nested_as_deep_as_a_registry_may_be_cannot_be_relaxed(
     ("tool", "pointer", "words"),
     [
         ("find", "/required", 'no tool "find".*search'),
-        ("search", "", "no JSON Pointer of a keyword"),
-        ("search", "properties", "no JSON Pointer of a keyword"),
+        ("search", "", "Not a JSON Pointer of a keyword"),
+        ("search", "properties", "Not a JSON Pointer of a keyword"),
         ("search", "/properties/max_results", "a schema, and none of its constraints.*minimum, maximum"),
         ("search", "/properties/max_results/pattern", 'no "pattern".*type, minimum, maximum'),
-        ("search", "/properties/max_results/description", "no constraint"),
-        ("search", "/properties/nothing/maximum", "no such place"),
-        ("search", "/properties", '"properties" is no constraint'),
+        ("search", "/properties/max_results/description", "not a constraint"),
+        ("search", "/properties/nothing/maximum", "no such location"),
+        ("search", "/properties", '"properties" is not a constraint'),
         ("read_file", "/properties/encoding/enum/0", "part of a constraint"),
         ("search", "/type", "an object in any case"),
         ("search", "/" + "9" * 5000, "no \""),
@@ -306,7 +306,7 @@ def test_what_an_aborted_relaxed_branch_would_have_said_is_held_to_the_whole_reg
 @pytest.mark.parametrize(
     ("changes", "words"),
     [
-        ({"constraint": "gbnf", "grammar": 'root ::= "x"'}, "a grammar of its own"),
+        ({"constraint": "gbnf", "grammar": 'root ::= "x"'}, "a custom grammar"),
         ({"strategy": "two-stage"}, "strategy direct"),
     ],
 )
@@ -393,7 +393,7 @@ def test_the_command_relaxes_something_else_or_tells_no_cost(tmp_path):
     assert "By the whole registry: CONSTRAINT_MAX" in done.output
     assert "max_results was 10 and is 500." in done.output
     assert decode_event(out.read_text().splitlines()[1]).request.relaxed == (Relaxed(*MAXIMUM),)
-    for wrong, words in (("maximum", "names no constraint"), ("search:/properties/x/enum", "no such place")):
+    for wrong, words in (("maximum", "names no constraint"), ("search:/properties/x/enum", "no such location")):
         failed = CliRunner().invoke(app, [*common, "--relax", wrong])
         assert failed.exit_code == 2 and words in failed.output, failed.output
 

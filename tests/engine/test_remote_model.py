@@ -220,7 +220,7 @@ def test_two_stages_go_on_from_a_last_message(dialect):
 def test_an_endpoint_that_cannot_go_on_from_an_answer_says_so():
     with endpoint(ANSWER) as server, remote(server, "?dialect=llama-cpp-python") as model:
         failed = list(run(request(strategy="two-stage"), model))[-1]
-        assert isinstance(failed, RunFailed) and "cannot go on" in failed.message and not server.asked
+        assert isinstance(failed, RunFailed) and "cannot continue" in failed.message and not server.asked
 
 
 def test_two_stages_of_the_endpoints_own_calls_are_refused():

@@ -141,10 +141,10 @@ def test_runs_of_one_name_get_names_of_their_own_and_share_their_tools(tmp_path)
     ("events", "words"),
     [
         (lambda: events_of("I will not."), "no valid call and no answer"),
-        (lambda: events_of(SEARCH)[:-1], "did not come to its end"),
-        (list, "did not come to its end"),
-        (lambda: events_of(SEARCH, prompt=" "), "without words"),
-        (lambda: events_of(SEARCH, history=(Message("user", "x"),)), "middle of a conversation"),
+        (lambda: events_of(SEARCH)[:-1], "is incomplete"),
+        (list, "is incomplete"),
+        (lambda: events_of(SEARCH, prompt=" "), "without a user message"),
+        (lambda: events_of(SEARCH, history=(Message("user", "x"),)), "with earlier messages"),
     ],
 )
 def test_a_run_of_which_nobody_could_say_what_is_right_is_refused(events, words):

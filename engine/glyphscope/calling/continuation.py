@@ -51,13 +51,13 @@ def continue_aborted(
     try:
         if asked.strategy != "direct":
             raise PromptError(
-                f"What it would have said is told of the strategy direct only, not of {asked.strategy}.",
-                hint="Run it again, and let nothing stop it.",
+                f"An aborted run can be continued with the strategy direct only, not with {asked.strategy}.",
+                hint="Run it again without a stop policy.",
             )
         context = Context(replace(prepare(request), request=asked), model, emitter, SilentHost())
         state = fold_events(events)
         if state.prompt is None:
-            raise PromptError("The aborted run has no prompt to go on from.", hint="Run it again.")
+            raise PromptError("The aborted run has no prompt to continue from.", hint="Run it again.")
         yield emitter.enter(CONTINUATION, "What it would have said", "continuation")
         if depends_on_text_only(asked):
             decoding = _from_text(context, state.prompt, _whole_characters(state.tokens))
@@ -138,9 +138,9 @@ def _after(known: list[Token], events: Iterator[AnyEvent]) -> Iterator[AnyEvent]
             new = index >= len(known)
             if not new and _other(event.step, known[index].step):
                 raise ModelError(
-                    f"The model did not write the same again: token {index} is {event.step.text!r}, "
-                    f"and was {known[index].step.text!r}.",
-                    hint="The rest cannot be told for this run. Was the model or its context changed?",
+                    f"The model did not repeat its answer: token {index} is {event.step.text!r}, "
+                    f"but was {known[index].step.text!r}.",
+                    hint="This run cannot be continued. Check whether the model or its context has changed.",
                 )
         if new or isinstance(event, PromptRendered | PromptEvaluated):
             yield event

@@ -40,7 +40,7 @@ _LIMITS = {
     "max_turns": "Allow more turns in the strategy's settings, or ask for less at once.",
     "max_total_tokens": "Allow more tokens in the strategy's settings, or ask for less at once.",
     "max_seconds": "Allow more time in the strategy's settings; waiting for you is not counted.",
-    "max_identical_calls": "Check whether the result tells the model what it needs, or allow the call more often.",
+    "max_identical_calls": "Check whether the result contains what the model needs, or allow more identical calls.",
     "max_invalid_turns": "Use the constraint mask, under which every call is valid, or allow more invalid turns.",
 }
 

@@ -120,16 +120,16 @@ def check_native(request: RunRequest, model: Model) -> None:
     known = native_format(request.native) is not None
     if request.strategy not in (STRATEGIES if known else (*STRATEGIES, *TEMPLATE_STRATEGIES)):
         raise GlyphscopeError(
-            f"The model's own notation is not for the strategy {request.strategy}, which has prompts of its own.",
+            f"The native notation cannot be used with the strategy {request.strategy}, which has its own prompts.",
             hint=f"Use {' or '.join(STRATEGIES)}.",
         )
     if known:
         return
     if request.native == "template" and model.info.kind == "recorded":
         raise PromptError(
-            "The request asks for calls in the form of its model's template, and the record holds no form.",
+            "The request needs the form of its model's template, which the record does not contain.",
             where="form",
-            hint="Run it with the model itself: its form is derived anew.",
+            hint="Run it with the model itself, so that its form can be derived.",
         )
     if model.info.tool_calls and request.strategy not in TEMPLATE_STRATEGIES:
         raise _in_parts(request)
@@ -176,16 +176,16 @@ def _in_parts(request: RunRequest) -> GlyphscopeError:
 def _check_endpoints_own(request: RunRequest, *, here: bool) -> None:
     if here:
         raise PromptError(
-            "The notation openai is an endpoint's own, and this model runs here.",
+            "The notation openai is for endpoints, but this model is local.",
             hint="Use glyph, json or native.",
         )
     if request.strategy != "direct":
         raise GlyphscopeError(
-            f"An endpoint tells its own calls whole, and the strategy {request.strategy} asks for them in parts.",
+            f"An endpoint returns its own calls as a whole, but the strategy {request.strategy} needs them in parts.",
             hint="Use the strategy direct, or the notation json.",
         )
     if request.grammar is not None and request.constraint != "off":
         raise GlyphscopeError(
-            "An endpoint's own calls are held by its tools' schemas, and by no grammar of one's own.",
+            "An endpoint's own calls are constrained by the tools' schemas; a custom grammar cannot be used.",
             hint="Leave the grammar out, or use the notation json.",
         )

@@ -118,12 +118,12 @@ def check_relaxed(request: RunRequest) -> None:
         return
     if request.grammar is not None:
         raise GlyphscopeError(
-            "The run is held to a grammar of its own, in which no keyword of a schema can be relaxed.",
+            "The run uses a custom grammar, in which no schema keyword can be relaxed.",
             hint="Change the grammar, or turn the constraint off for the branch.",
         )
     if request.native == "openai":
         raise GlyphscopeError(
-            "The endpoint holds the calls to the tools that it is sent: nothing can be relaxed without changing these.",
+            "The endpoint constrains calls to the tools in the request: nothing can be relaxed without changing these.",
             hint="Turn the constraint off for the branch.",
         )
 
@@ -139,9 +139,7 @@ class _Finding:
     def find(self) -> tuple[Path, str, str]:
         """The schema's path, the keyword in it (none of a schema that is `false`), and the name under a `required`."""
         if not self._pointer.startswith("/"):
-            raise self._error(
-                "This is no JSON Pointer of a keyword.", "It looks like /properties/NAME/maximum."
-            )
+            raise self._error("Not a JSON Pointer of a keyword.", "Write it as /properties/NAME/maximum.")
         path: list[str | int] = []
         value: Any = self._root
         steps = steps_of(self._pointer)
@@ -167,7 +165,7 @@ class _Finding:
         if keyword in _OPENED and (not path or "properties" in schema):
             return path, "additionalProperties", ""
         if keyword in schema:
-            raise self._error(f'"{keyword}" is no constraint.', _holds(schema, to_pointer(path)))
+            raise self._error(f'"{keyword}" is not a constraint.', _holds(schema, to_pointer(path)))
         raise self._missing(path, schema, keyword)
 
     def _missing(self, path: Path, schema: dict[str, Any], keyword: str) -> RegistryError:
@@ -176,8 +174,8 @@ class _Finding:
         if target is not None and isinstance(target[1], dict) and keyword in target[1]:
             there = to_pointer((*target[0], keyword))
             return self._error(
-                f'"{keyword}" does not stand here but at {there}, to which {reference} leads.',
-                f"{to_pointer((*path, '$ref', keyword))} takes it out of this place only.",
+                f'"{keyword}" is not here but at {there}, which {reference} refers to.',
+                f"{to_pointer((*path, '$ref', keyword))} removes it only here.",
             )
         return self._error(f'There is no "{keyword}".', _holds(schema, to_pointer(path)))
 
@@ -188,7 +186,7 @@ class _Finding:
         if (index := key_of(names, name)) is not None:
             return str(names[index])
         listed = ", ".join(names) or "none"
-        raise self._error(f'"{name}" is not required.', f"Required are: {listed}.")
+        raise self._error(f'"{name}" is not required.', f"Required: {listed}.")
 
     def _step(self, value: Any, step: str) -> tuple[Any, str | int]:
         key = key_of(value, step)
@@ -197,9 +195,9 @@ class _Finding:
         if isinstance(value, dict) and isinstance(value.get("$ref"), str):
             raise self._error(
                 f'There is no "{step}" here, where {value["$ref"]} is referred to.',
-                "Put /$ref into the pointer to go on in the definition, for this place only.",
+                "Add /$ref to the pointer to continue in the definition, for this location only.",
             )
-        raise self._error("The schema has no such place.", "")
+        raise self._error("The schema has no such location.", "")
 
     def _put_in_place(self, schema: dict[str, Any]) -> Path:
         """A copy of what is referred to takes the reference's place; the path to it from there."""

@@ -14,14 +14,14 @@ from glyphscope.registry.pointer import follow, readable, steps_of
 
 _LONGEST = 60
 _UNEXPLAINED: dict[Unexplained, str] = {
-    "": "which keyword refused it is not known",
-    "strategy": "which keyword refused it is looked for in runs of the strategy direct only",
-    "grammar": "the run's own grammar refused it: no schema held the run",
+    "": "the keyword that refused it is not known",
+    "strategy": "the keyword that refused it can be found only for the strategy direct",
+    "grammar": "the custom grammar refused it: the run is not constrained by a schema",
     "early": "no tool is known yet, so no schema refused it: the notation did, or the list of tools",
     "order": "no keyword refused it: the run enforces the schema's order of keys; the order any (--order any, or Order "
-    "of arguments in the strategy settings) lets it come here",
-    "duplicate": "no keyword refused it: the argument was given already, and a key may appear only once",
-    "limit": "which keyword refused it takes too long to find",
+    "of arguments in the strategy settings) allows it here",
+    "duplicate": "no keyword refused it: the argument is already present, and a key may appear only once",
+    "limit": "finding the keyword that refused it takes too long",
     "none": "no single keyword of a schema was found: the notation refused it, or several keywords together",
 }
 
@@ -80,17 +80,17 @@ def refused_words(refused: Refused, registry: ToolRegistry | None) -> str:
 def head(wanted: Wanted) -> str:
     """What all of it comes to."""
     if wanted.held is False:
-        return "No constraint was on: nothing was taken from the model."
+        return "No constraint: nothing was removed."
     if wanted.held is None:
-        return "The record does not tell what the constraint took from the model."
+        return "The record does not contain what the constraint removed."
     unknown = f" Of {wanted.unknown} tokens it is unknown." if wanted.unknown else ""
     fights = wanted.fights
     if not fights:
         known = " where it is known" if wanted.unknown else ""
-        return f"The model's first choice was never struck{known}.{unknown}"
+        return f"The model's first choice was never masked{known}.{unknown}"
     named = ", ".join(field_name(want) for want in fights)
-    order = " The worst first, by raw probability taken away." if len(fights) > 1 else ""
-    return f"Grammar and model fight in: {named}.{order}{unknown}"
+    order = " Sorted by removed raw probability, the largest first." if len(fights) > 1 else ""
+    return f"Grammar and model conflict in: {named}.{order}{unknown}"
 
 
 def loss_words(want: Want) -> str:
@@ -119,12 +119,12 @@ def fight_words(want: Want, registry: ToolRegistry | None) -> list[str]:
         lines.append(f"refused by {refused_words(struck.refused, registry)}")
     elif is_control(struck.wanted):
         lines.append(
-            "that is a control token of the model, such as the end of its answer: a grammar holds text alone"
+            "this is a control token of the model, such as the end of its answer: a grammar contains only text"
         )
     else:
         lines.append(_UNEXPLAINED[struck.unexplained])
     if want.struck > 1:
-        lines.append(f"its first choice was struck at {want.struck} steps")
+        lines.append(f"its first choice was masked at {want.struck} steps")
     lines += [f"could change: {place_words(place)}" for place in want.places[:2]]
     return lines
 
@@ -145,9 +145,9 @@ def place_words(place: PromptPlace) -> str:
     if place.text and place.shown is False:
         words += ", which this prompt does not show"
     if place.tells is False:
-        words += "; the prompt does not tell this constraint"
+        words += "; the prompt does not mention this constraint"
     elif place.tells:
-        words += "; the prompt does tell this constraint"
+        words += "; the prompt mentions this constraint"
     return words
 
 

@@ -50,7 +50,7 @@ def ab(
     ],
     second: Annotated[Path, typer.Argument(metavar="B", help="The same with the other prompt.")],
     seeds: Annotated[
-        str, typer.Option(metavar="LIST", help="The seeds that both draw with: 1-10, or 1,3,7-9.")
+        str, typer.Option(metavar="LIST", help="The seeds for both: 1-10, or 1,3,7-9.")
     ] = "1-10",
     prompt: Annotated[
         str | None,
@@ -69,14 +69,18 @@ def ab(
     model: Annotated[
         str | None,
         typer.Option(
-            "--model", "-m", metavar="M", help="Runs both. Default: the projects'.", show_default=False
+            "--model",
+            "-m",
+            metavar="M",
+            help="The model of both. Default: the projects'.",
+            show_default=False,
         ),
     ] = None,
     registry: RegistryOption = None,
     notation: Annotated[
         Notation | None,
         typer.Option(
-            help="How both write a call. Default: the projects', glyph for templates.", show_default=False
+            help="Notation of both. Default: the projects', glyph for templates.", show_default=False
         ),
     ] = None,
     shape: Annotated[
@@ -100,14 +104,16 @@ def ab(
     ] = None,
     records: Annotated[
         Path | None,
-        typer.Option(metavar="DIR", help="Keep each run here, as a-1.jsonl, b-1.jsonl …", show_default=False),
+        typer.Option(
+            metavar="DIR", help="Store each run here, as a-1.jsonl, b-1.jsonl …", show_default=False
+        ),
     ] = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Ask the same with two prompts, once a seed, and count what comes of it.
+    """Run the same request with two prompts, once per seed, and compare the results.
 
-    The runs of A come first, as the prompt's cache then serves them all; no cache changes what a run comes to. Each
-    share has its interval, and no prompt is called better without the test that says so.
+    The runs of A come first, so that they share the prompt cache, which does not affect results. Each share has its
+    confidence interval, and a prompt is called better only if the difference is significant.
     """
     judge, measure = (is_valid, "valid") if expect is None else (_expecting(expect), "as expected")
     base = {"prompt": read_text("-") if prompt == "-" else prompt, "constraint": constraint}

@@ -50,7 +50,9 @@ def branch(
     at: Annotated[
         int,
         typer.Option(
-            "--at", metavar="TOKEN", help="The first token, from 0, that is not kept; their number keeps all."
+            "--at",
+            metavar="TOKEN",
+            help="Index of the first token to replace, from 0; the number of tokens keeps all.",
         ),
     ],
     take: Annotated[
@@ -58,34 +60,38 @@ def branch(
         typer.Option(
             "--take",
             metavar="ID|TEXT",
-            help="An alternative of that token, by its text or its id (#10 is an id in any case).",
+            help="An alternative of that token, by text or id (#10 is always an id).",
             show_default=False,
         ),
     ] = None,
     text: Annotated[
         str | None,
-        typer.Option("--text", metavar="TEXT", help="Type this in its place.", show_default=False),
+        typer.Option("--text", metavar="TEXT", help="Replace the token with this text.", show_default=False),
     ] = None,
     delete: Annotated[
-        bool, typer.Option("--delete", help="Put nothing in its place, and let the model go on.")
+        bool, typer.Option("--delete", help="Delete the token and let the model continue.")
     ] = False,
     constraint: Annotated[
         ConstraintKind | None,
-        typer.Option(help="Holds the branch in place of the run's own; off relaxes it.", show_default=False),
+        typer.Option(help="Replaces the run's constraint; off removes it.", show_default=False),
     ] = None,
     relax: Annotated[
         str | None,
         typer.Option(
             "--relax",
             metavar="TOOL:/POINTER",
-            help="Do not hold the branch to this keyword of the tool's parameters, "
+            help="Remove this keyword of the tool's parameters from the constraint, "
             "as in search:/properties/max_results/maximum; then tell what that cost.",
             show_default=False,
         ),
     ] = None,
     max_tokens: Annotated[
         int | None,
-        typer.Option(min=1, help="The most that the model may add. Default: the run's.", show_default=False),
+        typer.Option(
+            min=1,
+            help="Maximum number of tokens that the model adds. Default: the run's.",
+            show_default=False,
+        ),
     ] = None,
     model: Annotated[
         str | None,
@@ -98,14 +104,14 @@ def branch(
     flash_attention: FlashAttentionOption = None,
     record: Annotated[
         Path | None,
-        typer.Option(metavar="OUT.jsonl", help="Write the branch here, to be replayed.", show_default=False),
+        typer.Option(metavar="OUT.jsonl", help="Record the branch in this file.", show_default=False),
     ] = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Go on from any token of a recorded run: take another alternative, type a text, or delete back.
+    """Continue a recorded run from any token: take another alternative, type a text, or delete the rest.
 
-    The branch is a run of its own, with the run's settings, context, KV type and flash attention; it executes no call.
-    Exit codes as of `run`.
+    The branch is a separate run with the run's settings, context, KV type and flash attention; it executes no call.
+    Exit codes: see `run`.
     """
     events = read_run(file).events
     request = _request(events, at, take, text, delete, constraint, relax)
@@ -161,7 +167,7 @@ def _request(
     """Raises InputError, PromptError and RegistryError."""
     if sum((take is not None, text is not None, delete)) != 1:
         raise InputError(
-            "It is to be said what stands in the token's place.",
+            "Nothing replaces the token.",
             hint="Give one of --take ID|TEXT, --text TEXT and --delete.",
         )
     if text == "":

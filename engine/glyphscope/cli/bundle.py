@@ -17,13 +17,13 @@ from glyphscope.sessions.bundle import MANIFEST, read_run, write_bundle
 def bundle(
     file: Annotated[Path, typer.Argument(metavar="RUN.jsonl", help="A record of `glyphscope run --record`.")],
     out: Annotated[
-        Path, typer.Option("--out", "-o", metavar="FILE", help="The bundle that is written (.glyphrun).")
+        Path, typer.Option("--out", "-o", metavar="FILE", help="The bundle to write (.glyphrun).")
     ],
     as_json: JsonOption = False,
 ) -> None:
     """Pack a recorded run into one file: record, registry, prompt, grammars, schema and tools.
 
-    --json prints its manifest. Parts that the run does not have are named with its reason.
+    --json prints its manifest. Missing parts are listed with the reason.
     """
     record = read_run(file)
     told_if_torn(record, file)

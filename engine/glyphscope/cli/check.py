@@ -45,7 +45,7 @@ def check(
             min=1, help="Characters in a token. Default: the whole text is one.", show_default=False
         ),
     ] = None,
-    stop: Annotated[bool, typer.Option("--stop", help="Read no further than the first violation.")] = False,
+    stop: Annotated[bool, typer.Option("--stop", help="Stop at the first violation.")] = False,
     lines: Annotated[
         str | None,
         typer.Option(
@@ -68,14 +68,14 @@ def check(
         bool,
         typer.Option(
             "--readers",
-            help="With --template: who would read this? The form strictly, servers leniently, and the notations of "
-            "other models; for one answer in FILE, or for each of --lines.",
+            help="With --template: show which readers accept the answer: the form strictly, servers leniently, and the "
+            "notations of other models; for one answer in FILE, or for each of --lines.",
         ),
     ] = False,
     thinking: ThinkingOption = "auto",
     as_json: JsonOption = False,
 ) -> None:
-    """Judge a call, as it was written by whoever wrote it. Exit code 1 when it is not valid."""
+    """Validate a tool call. Exit code 1 if it is invalid."""
     if readers and template is None:
         raise InputError("--readers needs --template: the form that the answer should have.")
     if template is not None:

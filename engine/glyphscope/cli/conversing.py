@@ -29,8 +29,8 @@ MessagesOption: TypeAlias = Annotated[
     typer.Option(
         "--messages",
         metavar="FILE.json|-",
-        help="A conversation as OpenAI's list of messages. Its system messages are the system prompt; PROMPT is the "
-        "next user message, and may be left out where the list ends with one.",
+        help="A conversation as a list of messages in OpenAI's format. Its system messages are the system "
+        "prompt; PROMPT is the next user message, optional if the list ends with one.",
         show_default=False,
     ),
 ]
@@ -67,7 +67,7 @@ def run_state(file: Path) -> RunState:
     """The state of a recorded run. Raises StorageError, RecordError, and InputError for a run without an answer."""
     state = fold_events(read_run(file).events)
     if state.started is None:
-        raise InputError("The record does not hold the beginning of a run.", where=str(file))
+        raise InputError("The record does not contain the beginning of a run.", where=str(file))
     if not answer_messages(state, state.started.request):
         raise InputError(
             "The run has no answer to continue from.",

@@ -26,7 +26,7 @@ def doctor(
     deep: Annotated[bool, typer.Option("--deep", help="Load the embedded model and make one call.")] = False,
     as_json: JsonOption = False,
 ) -> None:
-    """Look at everything Glyphscope needs. Exit code 1 when something is missing."""
+    """Check everything that Glyphscope needs. Exit code 1 if something is missing."""
     findings: list[Finding] = []
     out = console()
     for finding in _examine(deep):

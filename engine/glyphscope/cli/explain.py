@@ -61,7 +61,7 @@ def explain(
         typer.Option(
             "--of",
             metavar="RUN",
-            help="The run that this one branches off: tells what its relaxation cost.",
+            help="The run that this one branches from: prints the cost of the relaxation.",
             show_default=False,
         ),
     ] = None,
@@ -71,7 +71,7 @@ def explain(
             "--model",
             "-m",
             metavar="M",
-            help="The model that wrote it. Default: where it was.",
+            help="The model of the run. Default: its recorded path.",
             show_default=False,
         ),
     ] = None,
@@ -79,20 +79,22 @@ def explain(
         bool,
         typer.Option(
             "--tokens/--no-tokens",
-            help="Open the model that wrote it, and compare token boundaries with its own.",
+            help="Open the model of the run and compare token boundaries with its usual ones.",
         ),
     ] = True,
     as_json: JsonOption = False,
 ) -> None:
-    """Wanted X, got Y: by field, what the constraint took from the model, which keyword did, and what could change.
+    """Show the mask impact: by field, the probability removed, the keyword that removed it, and possible changes.
 
-    All probabilities are the model's own (raw). Exit codes: 0 told, 2 the record cannot be read.
+    All probabilities are the model's own (raw). Exit code 2 if the record cannot be read.
     """
     events = read_run(file).events
     state = fold_events(events)
     if state.started is None:
         raise InputError(
-            "The record does not hold the beginning of a run.", where=str(file), hint="Give the whole record."
+            "The record does not contain the beginning of a run.",
+            where=str(file),
+            hint="Give the whole record.",
         )
     cost = relaxation_cost(read_run(of).events, events) if of is not None else None
     stages = [stage for stage in state.stages if stage.tokens]
@@ -126,9 +128,11 @@ def _source(stack: ExitStack, state: RunState, name: str | None, quiet: bool) ->
     assert state.started is not None, "it was looked at"
     info = state.started.model
     if info.kind != "llama.cpp":
-        return None, f"a {info.kind} model tells no tokens of its own"
+        return None, f"a {info.kind} model has no tokenizer"
     if name is not None and is_address(name):
-        raise InputError("An endpoint tells no tokens of its own.", where=name, hint="Name the model's file.")
+        raise InputError(
+            "The tokenizer of an endpoint is not available.", where=name, hint="Use the model's file."
+        )
     asked = state.started.request.model
     where = info.path if Path(info.path).is_file() or not asked else asked
     try:

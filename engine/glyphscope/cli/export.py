@@ -18,14 +18,16 @@ def export(
     to: Annotated[
         ExportForm,
         typer.Option(
-            help="gbnf is llama.cpp's grammar, lark llguidance's; pytest holds the verdicts of the run as tests, "
-            "curl asks a llama-server the same, openai-messages is its conversation with the answer; "
+            help="gbnf is llama.cpp's grammar, lark llguidance's; pytest contains the verdicts as tests, "
+            "curl sends the same request to llama-server, openai-messages is the conversation with the answer; "
             "openai-tool-calls, calls, answer and prompt are parts of it."
         ),
     ],
     out: Annotated[
         Path | None,
-        typer.Option("--out", "-o", metavar="FILE", help="Write it there.", show_default="standard output"),
+        typer.Option(
+            "--out", "-o", metavar="FILE", help="The file to write.", show_default="standard output"
+        ),
     ] = None,
 ) -> None:
     """Print the constraint or the request of a run in the format of another program."""

@@ -23,7 +23,7 @@ def gui(
         Path | None,
         typer.Argument(
             metavar="FILE",
-            help="Opened where it belongs: a .glyphscope project, a .glyphrun or .jsonl run, a .gbnf grammar, a .gguf.",
+            help="A file to open: a .glyphscope project, a .glyphrun or .jsonl run, a .gbnf grammar, a .gguf model.",
             show_default=False,
         ),
     ] = None,
@@ -57,6 +57,6 @@ def _window() -> Callable[[list[str]], int]:
     except ImportError as error:  # a library of the system, or a package that is damaged
         raise GlyphscopeError(
             f"The window cannot be loaded: {error}.",
-            hint="What is missing, and the command that mends it, tells: glyphscope doctor",
+            hint="Run glyphscope doctor to list missing components and the commands that install them",
         ) from error
     return main

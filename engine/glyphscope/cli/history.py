@@ -17,7 +17,7 @@ from glyphscope.sessions.history_search import MOST_SCORE
 from glyphscope.sessions.records import encode_record, header_of
 from glyphscope.visible import visible
 
-Run = Annotated[str, typer.Argument(metavar="RUN", help="The id of a run, or how it begins.")]
+Run = Annotated[str, typer.Argument(metavar="RUN", help="The id of a run, or its beginning.")]
 
 app = typer.Typer(help="The runs of the window.", rich_markup_mode=None, no_args_is_help=True)
 
@@ -30,7 +30,7 @@ def list_runs(
             help="Only runs that match all of them: words, #tag, score:4, score>=3.", show_default=False
         ),
     ] = None,
-    limit: Annotated[int, typer.Option(min=1, help="The most runs to list.")] = 50,
+    limit: Annotated[int, typer.Option(min=1, help="Maximum number of runs to list.")] = 50,
     as_json: JsonOption = False,
 ) -> None:
     """List runs: pinned ones first, then the newest. Exit code 1 when none matches."""

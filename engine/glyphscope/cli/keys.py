@@ -16,14 +16,14 @@ from glyphscope.models.remote import ENVIRONMENT, key_addresses, read_address, r
 _LONGEST = 16_384
 """Characters of standard input that can be a key."""
 
-app = typer.Typer(help="API keys of endpoints, kept in the system's keyring.", no_args_is_help=True)
+app = typer.Typer(help="API keys of endpoints, stored in the system's keyring.", no_args_is_help=True)
 
-UrlArgument = Annotated[str, typer.Argument(metavar="URL", help="The endpoint's address.")]
+UrlArgument = Annotated[str, typer.Argument(metavar="URL", help="The endpoint's URL.")]
 
 
 @app.callback()
 def root() -> None:
-    """API keys of endpoints, kept in the system's keyring."""
+    """API keys of endpoints, stored in the system's keyring."""
 
 
 @app.command("set")

@@ -26,7 +26,7 @@ ThreadsOption: TypeAlias = Annotated[
     typer.Option(
         min=0,
         max=MOST_THREADS,
-        help="Threads that compute; 0 is one for each physical core. [0]",
+        help="Number of threads; 0 is one for each physical core. [0]",
         show_default=False,
     ),
 ]
@@ -35,7 +35,7 @@ GpuLayersOption: TypeAlias = Annotated[
     typer.Option(
         min=-1,
         max=MOST_LAYERS,
-        help="Layers on the GPU; -1 is all where llama.cpp was built for one. [-1]",
+        help="Layers on the GPU; -1 is all, if llama.cpp was built for one. [-1]",
         show_default=False,
     ),
 ]

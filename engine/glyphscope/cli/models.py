@@ -25,7 +25,7 @@ from glyphscope.sessions import places
 NONE = "No model was found. Try --folder, or: glyphscope models get OWNER/NAME, or: pip install 'glyphscope[demo]'"
 
 app = typer.Typer(
-    help="The models on this machine, and more by their names.",
+    help="Models on this machine, and downloads.",
     invoke_without_command=True,
     rich_markup_mode=None,
 )
@@ -39,11 +39,11 @@ def models(
     context: typer.Context,
     folder: Annotated[
         list[Path] | None,
-        typer.Option(metavar="FOLDER", help="Look here too; can be repeated.", show_default=False),
+        typer.Option(metavar="FOLDER", help="Also search this folder; repeatable.", show_default=False),
     ] = None,
     as_json: JsonOption = False,
 ) -> None:
-    """List the models that are found where programs keep them; `get` brings one. Exit code 1 when there is none."""
+    """List the models on this machine; `get` downloads one. Exit code 1 if there are none."""
     if context.invoked_subcommand is not None:
         return
     own = places().models

@@ -40,16 +40,21 @@ def get(
         str,
         typer.Argument(
             metavar="OWNER/NAME[:FILE|QUANTISATION]",
-            help="A repository at the Hugging Face Hub; of its GGUF files the one named, or one that suits.",
+            help="A repository on the Hugging Face Hub; downloads the named GGUF file, or a suitable one.",
             show_default=False,
         ),
     ],
     to: Annotated[
         Path | None,
-        typer.Option("--to", metavar="FOLDER", help="Instead of the folder of models.", show_default=False),
+        typer.Option(
+            "--to",
+            metavar="FOLDER",
+            help="Download to this folder instead of the model folder.",
+            show_default=False,
+        ),
     ] = None,
     only_list: Annotated[
-        bool, typer.Option("--list", help="List the models in it, and load nothing.")
+        bool, typer.Option("--list", help="List the models of the repository without a download.")
     ] = False,
     as_json: JsonOption = False,
 ) -> None:

@@ -27,7 +27,8 @@ def inspect(
         typer.Argument(metavar="FILE.gguf|TEMPLATE.jinja", help="A model, or a chat template in a file."),
     ],
     turns: Annotated[
-        int, typer.Option("--turns", min=1, max=100_000, help="Random turns that are rendered and read back.")
+        int,
+        typer.Option("--turns", min=1, max=100_000, help="Number of random turns to render and read back."),
     ] = 100,
     vocabulary: Annotated[
         Path | None,

@@ -18,11 +18,11 @@ RegistryOption: TypeAlias = Annotated[
         help="Tools that may be called (JSON), or default, verbs, workspace, destiny. Default: the bundled seven.",
     ),
 ]
-NotationOption: TypeAlias = Annotated[Notation, typer.Option(help="How a call is written.")]
+NotationOption: TypeAlias = Annotated[Notation, typer.Option(help="Notation of the call.")]
 AnyNotation: TypeAlias = Literal["glyph", "json", "native"]
 AnyNotationOption: TypeAlias = Annotated[
     AnyNotation,
-    typer.Option(help="How a call is written; native is the form of the model's own template."),
+    typer.Option(help="Notation of the call; native is that of the model's chat template."),
 ]
 ShapeOption: TypeAlias = Annotated[
     Shape, typer.Option(help="Arrangement of the tool's name and its arguments.")
@@ -30,7 +30,7 @@ ShapeOption: TypeAlias = Annotated[
 OrderOption: TypeAlias = Annotated[
     ArgumentOrder | None,
     typer.Option(
-        help="In which order arguments may come under the constraint. Default: any under a mask, else the schema's.",
+        help="Allowed order of arguments under the constraint. Default: any under a mask, otherwise the schema's.",
         show_default=False,
     ),
 ]
@@ -42,7 +42,7 @@ ToolChoiceOption: TypeAlias = Annotated[
     str,
     typer.Option(
         metavar="auto|required|none|NAME",
-        help="Whether the answer has to call a tool, may be text, or calls the tool of that name.",
+        help="Tool choice: required, auto, none, or the name of a tool.",
     ),
 ]
 CallsOption: TypeAlias = Annotated[
@@ -58,19 +58,17 @@ ConstrainFromOption: TypeAlias = Annotated[
 ReasoningBudgetOption: TypeAlias = Annotated[
     int | None,
     typer.Option(
-        min=0, metavar="TOKENS", help="The most tokens of reasoning under a mask.", show_default=False
+        min=0, metavar="TOKENS", help="Maximum number of reasoning tokens under a mask.", show_default=False
     ),
 ]
-JsonOption: TypeAlias = Annotated[
-    bool, typer.Option("--json", help="Print JSON on stdout, and nothing else.")
-]
+JsonOption: TypeAlias = Annotated[bool, typer.Option("--json", help="Print only JSON on stdout.")]
 ModelOption: TypeAlias = Annotated[
     str,
     typer.Option(
         "--model",
         "-m",
         metavar="M",
-        help="A GGUF file, the address of an endpoint (http://host:port/v1#name), or `embedded`, `scripted:TEXT`, "
+        help="A GGUF file, the URL of an endpoint (http://host:port/v1#name), or `embedded`, `scripted:TEXT`, "
         "`recorded:FILE`.",
     ),
 ]

@@ -36,7 +36,7 @@ _FILES = {"pyside6-essentials": "PySide6", "llama-cpp-python": "llama_cpp", "llm
 _PROGRAM = """
 import importlib, json, os, sys
 out = os.fdopen(os.dup(1), "w")
-os.dup2(2, 1)  # what a package prints of its own is no answer
+os.dup2(2, 1)  # output of the packages themselves is not an answer
 for name in sys.argv[1:]:
     try:
         importlib.import_module(name)

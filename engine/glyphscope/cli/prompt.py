@@ -41,7 +41,7 @@ from glyphscope.sessions.bundle import read_run
 from glyphscope.sessions.project import SUFFIX
 from glyphscope.visible import visible
 
-BORDERS = "A token over a border is counted where the last character stands that it completes."
+BORDERS = "A token that spans a boundary belongs to the part with the last character that it completes."
 _SEEN = 60
 
 
@@ -85,7 +85,7 @@ def prompt(
     project: Annotated[
         Path | None,
         typer.Option(
-            metavar=f"P{SUFFIX}", help="Take all that decides the prompt from a project.", show_default=False
+            metavar=f"P{SUFFIX}", help="Take the prompt and its settings from a project.", show_default=False
         ),
     ] = None,
     model: ModelOption = EMBEDDED,
@@ -104,22 +104,22 @@ def prompt(
     run: Annotated[
         Path | None,
         typer.Option(
-            metavar="RUN.jsonl", help="The prompt of a recorded run, by its events alone.", show_default=False
+            metavar="RUN.jsonl", help="The prompt of a recorded run, without a model.", show_default=False
         ),
     ] = None,
     since: Annotated[
         Path | None,
         typer.Option(
             metavar="RUN.jsonl",
-            help="Compare with that recorded run; with --run, show where its cache was lost.",
+            help="Compare with this recorded run; with --run, show where the cache ended.",
             show_default=False,
         ),
     ] = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Show the prompt as the model gets it, with the tokens of each tool, argument, description, example and rule.
+    """Show the prompt as the model receives it, with the tokens of each tool, argument, description, example and rule.
 
-    Nothing is generated. The parts' tokens add up to the prompt's; the dearest come first.
+    Nothing is generated. The parts' tokens add up to the prompt's; the largest come first.
     """
     before = None if since is None else _prompt_of(since)[0]
     if run is not None:

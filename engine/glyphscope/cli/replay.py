@@ -42,11 +42,11 @@ def replay(
         typer.Option("--verify", help="Run the recorded tokens again and compare every event but its time."),
     ] = False,
     speed: Annotated[
-        float, typer.Option(min=0.0, help="1 is as fast as it was, 2 twice as fast, 0 without waiting.")
+        float, typer.Option(min=0.0, help="Speed: 1 is the original, 2 twice as fast, 0 without waiting.")
     ] = 0.0,
     as_json: JsonOption = False,
 ) -> None:
-    """Show a recorded run again. With --verify, exit code 1 and the first difference where there is one."""
+    """Show a recorded run again. With --verify, show the first difference, if any, with exit code 1."""
     record = read_run(file)
     told_if_torn(record, file)
     if verify:

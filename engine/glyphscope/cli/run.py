@@ -119,17 +119,15 @@ def run(
     constrain_from: ConstrainFromOption = "reasoning",
     reasoning_budget: ReasoningBudgetOption = None,
     constraint: Annotated[
-        ConstraintKind, typer.Option(help="What holds the model to the registry.")
+        ConstraintKind, typer.Option(help="Method that constrains the model to the registry.")
     ] = "mask",
     grammar: Annotated[
         Path | None,
         typer.Option(
-            metavar="G.gbnf", help="GBNF that holds in place of the registry's grammar.", show_default=False
+            metavar="G.gbnf", help="GBNF file that replaces the registry's grammar.", show_default=False
         ),
     ] = None,
-    free_text: Annotated[
-        bool, typer.Option("--free-text", help="Let any text stand before the call.")
-    ] = False,
+    free_text: Annotated[bool, typer.Option("--free-text", help="Allow free text before the call.")] = False,
     order: OrderOption = None,
     strategy: StrategyOption = "direct",
     repair: RepairOption = 0,
@@ -142,7 +140,7 @@ def run(
     router: RouterOption = None,
     preset: PresetsOption = None,
     loop: SettingsOption = None,
-    stop_on: Annotated[StopOn, typer.Option(help="What stops the run before its end.")] = "error",
+    stop_on: Annotated[StopOn, typer.Option(help="When a run stops early.")] = "error",
     system: SystemOption = None,
     messages: MessagesOption = None,
     continued: ContinueOption = None,
@@ -152,7 +150,7 @@ def run(
         str | None,
         typer.Option(
             metavar="LIST",
-            help="Run with each of these seeds (1-20, or 1,3,7-9): the answers, how often each comes, where they part.",
+            help="Run with each of these seeds (1-20, or 1,3,7-9) and show how often each answer occurs.",
             show_default=False,
         ),
     ] = None,
@@ -167,7 +165,7 @@ def run(
     evidence: Annotated[
         EvidenceKind,
         typer.Option(
-            help="Of which tokens the model's own figures are told; fewer of them, faster decoding."
+            help="Tokens for which the model's own figures are recorded; fewer tokens decode faster."
         ),
     ] = "all",
     context: ContextOption = None,
@@ -179,17 +177,17 @@ def run(
         Path | None,
         typer.Option(
             metavar="RUN.jsonl",
-            help="Write the run here, to be replayed. With --seeds a folder: seed-1.jsonl …",
+            help="Record the run in this file. With --seeds, a folder: seed-1.jsonl …",
             show_default=False,
         ),
     ] = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Ask a model for a call and watch it come. Exit code 0 for a valid call, 1 for none.
+    """Run a model and show the call while it is generated. Exit code 0 for a valid call, otherwise 1.
 
     With --json each event is a line; the last is run_finished or run_failed. With --seeds no tool runs, --json prints
-    the distribution, and the exit code is 0 where every run ended in a valid answer. Under --strategy loop the calls
-    are carried out, and the exit code is 0 where the conversation came to what it was held to.
+    the distribution, and the exit code is 0 if every run ended with a valid answer. With --strategy loop the calls
+    are executed, and the exit code is 0 if the enforced conditions of the conversation were met.
     """
     loading = {"context": context, "threads": threads, "gpu_layers": gpu_layers, "kv_type": kv_type}
     options = load_options_of(model, loading | {"flash_attention": flash_attention})
@@ -274,7 +272,8 @@ def _own_grammar(file: Path | None, constraint: ConstraintKind) -> str | None:
         return None
     if constraint == "off":
         raise InputError(
-            "A grammar is no use without a constraint.", hint="Use --constraint mask or --constraint gbnf."
+            "A grammar has no effect without a constraint.",
+            hint="Use --constraint mask or --constraint gbnf.",
         )
     text = read_text(str(file))
     load_gbnf(text, where=str(file))

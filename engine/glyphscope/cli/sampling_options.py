@@ -20,9 +20,7 @@ ProfileOption: TypeAlias = Annotated[
         show_default=False,
     ),
 ]
-SeedOption: TypeAlias = Annotated[
-    int, typer.Option(help="Of the sampler; the same seed draws the same tokens.")
-]
+SeedOption: TypeAlias = Annotated[int, typer.Option(help="The same seed samples the same tokens.")]
 TemperatureOption: TypeAlias = Annotated[
     float | None,
     typer.Option(
@@ -75,7 +73,9 @@ StopOption: TypeAlias = Annotated[
         show_default=False,
     ),
 ]
-MaxTokensOption: TypeAlias = Annotated[int, typer.Option(min=1, help="The most tokens in an answer.")]
+MaxTokensOption: TypeAlias = Annotated[
+    int, typer.Option(min=1, help="Maximum number of tokens in an answer.")
+]
 
 
 def sampling_of(profile: str | None, model: str, seed: int, given: dict[str, Any]) -> Sampling:

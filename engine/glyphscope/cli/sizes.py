@@ -57,7 +57,7 @@ def sizes(
     model: Annotated[
         str | None,
         typer.Option(
-            "--model", "-m", metavar="M", help="Count the tokens of this model too.", show_default=False
+            "--model", "-m", metavar="M", help="Also count tokens with this model.", show_default=False
         ),
     ] = None,
     shape: ShapeOption = "flat",

@@ -19,21 +19,24 @@ from glyphscope.events import LoopSettings, RouterSettings, Strategy
 
 StrategyOption: TypeAlias = Annotated[Strategy, typer.Option(help="How the prompt becomes a call.")]
 RepairOption: TypeAlias = Annotated[
-    int, typer.Option("--repair", metavar="N", min=0, help="Ask again with the error, at most N times.")
+    int, typer.Option("--repair", metavar="N", min=0, help="Repair an invalid answer, at most N times.")
 ]
 ExtractOption: TypeAlias = Annotated[
-    bool, typer.Option("--extract/--no-extract", help="Take a call out of a text that is not one, visibly.")
+    bool,
+    typer.Option(
+        "--extract/--no-extract", help="Extract a call from surrounding text; the extraction is recorded."
+    ),
 ]
 DispatchOption: TypeAlias = Annotated[
-    bool, typer.Option("--dispatch", help="Carry the call out too; the loop always does.")
+    bool, typer.Option("--dispatch", help="Execute the call; the loop always does.")
 ]
 ApproveOption: TypeAlias = Annotated[
     list[str] | None,
     typer.Option(
         "--approve",
         metavar="RULE",
-        help="What may run unasked: allow, TOOL=allow, SOURCE/*=deny … The first that fits counts; without one, "
-        "nothing runs that nobody allows.",
+        help="Approval rules: allow, TOOL=allow, SOURCE/*=deny … The first matching rule applies; without one, "
+        "every call needs an approval.",
         show_default=False,
     ),
 ]
@@ -44,14 +47,14 @@ ServersOption: TypeAlias = Annotated[
     ),
 ]
 YesOption: TypeAlias = Annotated[
-    bool, typer.Option("--yes", help="Start the servers' commands without asking: you have read them.")
+    bool, typer.Option("--yes", help="Start the servers' commands without confirmation.")
 ]
 AnswersOption: TypeAlias = Annotated[
     list[str] | None,
     typer.Option(
         "--answer",
         metavar="TEXT",
-        help="To what the model asks, in order of the questions.",
+        help="Answers to the router's questions, in order.",
         show_default=False,
     ),
 ]
@@ -67,7 +70,10 @@ RouterOption: TypeAlias = Annotated[
 PresetsOption: TypeAlias = Annotated[
     list[str] | None,
     typer.Option(
-        "--preset", metavar="NAME", help="Of the loop's settings; later ones win.", show_default=False
+        "--preset",
+        metavar="NAME",
+        help="A preset of loop settings; repeatable, later ones win.",
+        show_default=False,
     ),
 ]
 SettingsOption: TypeAlias = Annotated[

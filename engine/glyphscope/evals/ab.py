@@ -85,7 +85,7 @@ def seeds_of(text: str) -> tuple[int, ...]:
         match = _SEEDS.fullmatch(piece)
         if match is None:
             raise GlyphscopeError(
-                f"“{piece.strip()}” is no seed.", where="seeds", hint="Write 1-10, or 1,3,7-9."
+                f"“{piece.strip()}” is not a seed.", where="seeds", hint="Write 1-10, or 1,3,7-9."
             )
         first, last = int(match[1]), int(match[2] or match[1])
         if last - first >= MOST_SEEDS or len(seeds) + last - first >= MOST_SEEDS:
@@ -205,25 +205,25 @@ def _words(report: AbReport) -> tuple[str, ...]:
     first, second = report.names
     n = report.n
     if not n:
-        return ("No seed in which both came to an end: nothing to compare.",)
+        return ("No seed for which both runs finished: nothing to compare.",)
     words = [
         f"{name}: {share_words(figure)} {report.measure}."
         for name, figure in zip(report.names, report.shares)
     ]
     if n == 1:
-        words.append("One pair: no difference can be told from chance.")
+        words.append("One pair: a difference cannot be significant.")
     else:
         assert report.difference is not None and report.p is not None
         assert report.low is not None and report.high is not None
         apart = report.table.only_first + report.table.only_second
         words.append(
-            f"{second} less {first}: {points(report.difference, n)} points "
+            f"{second} minus {first}: {points(report.difference, n)} points "
             f"[{points(report.low, n)}, {points(report.high, n)}], {mcnemar_words(report.p, exact=report.exact)}, "
-            f"{n} seeds, {apart} of which tell them apart."
+            f"{n} seeds, {apart} of which differ."
         )
         words.append(_conclusion(report))
     same = f"Both wrote the same call with {report.same} of {n} seed{'s' if n > 1 else ''}."
-    words.append(f"{same} In brackets: 95 % intervals.")
+    words.append(f"{same} In brackets: 95% intervals.")
     return tuple(words)
 
 
@@ -232,10 +232,8 @@ def _conclusion(report: AbReport) -> str:
     assert report.p is not None and report.difference is not None
     if report.p < 0.05:
         better = second if report.difference > 0 else first
-        return f"{better} is {report.measure} more often on this question, more than chance; others were not asked."
-    few = (
-        f" So few seeds cannot tell, whatever they come to: it takes {ENOUGH} at least."
-        if report.n < ENOUGH
-        else ""
-    )
-    return f"Not told from chance.{few}"
+        return (
+            f"{better} is {report.measure} significantly more often for this request; others were not tested."
+        )
+    few = f" A significant result needs at least {ENOUGH} seeds." if report.n < ENOUGH else ""
+    return f"Not significant.{few}"

@@ -48,7 +48,7 @@ def lexeme(node: Node) -> str:
         return " ".join(lexeme(part) for part in node.parts)
     if isinstance(node, Alt):
         return "(" + " | ".join(lexeme(option) for option in node.options) + ")"
-    assert isinstance(node, Repeat), "the only other node that can hold an intersection"
+    assert isinstance(node, Repeat), "the only other node that can contain an intersection"
     return f"({lexeme(node.body)}){_bounds(node)}"
 
 

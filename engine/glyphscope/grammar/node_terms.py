@@ -66,7 +66,7 @@ def term_of(
             done.append(terms.token(node))
         else:
             if call is None:
-                raise GrammarError("What is one lexeme refers to no rule.", where=node.name)
+                raise GrammarError("A lexeme cannot refer to a rule.", where=node.name)
             done.append(call(node.name))
     return done[0]
 

@@ -262,7 +262,7 @@ class _Reading:
                 self._at(
                     block,
                     ("vary",),
-                    f'"{wanted}" is none of {", ".join(VARY)}, and no tool/argument/keyword.',
+                    f'"{wanted}" is neither one of {", ".join(VARY)} nor tool/argument/keyword.',
                 )
             elif value_at(request.registry, wanted) is None:
                 self._at(block, ("vary",), f'There is nothing at "{wanted}" in the registry of this run.')

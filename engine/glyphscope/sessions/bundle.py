@@ -132,24 +132,24 @@ def parse_bundle(data: bytes, where: str = "") -> Bundle:
             raise _lacks(name, where)
         if told != _told(files[name]):
             raise RecordError(
-                f"{name} is not the file that the manifest tells of: it was changed, or damaged.",
+                f"{name} does not match the manifest: it was changed or damaged.",
                 where=where,
-                hint="Ask for the bundle again, or pack the run anew with: glyphscope bundle.",
+                hint="Request the bundle again, or create it again with: glyphscope bundle.",
             )
     unknown = sorted(files.keys() - manifest.files.keys() - {MANIFEST})
     if unknown:
         raise RecordError(
-            f"This zip holds {unknown[0]}, of which its manifest tells nothing.",
+            f"The zip file contains {unknown[0]}, which is not in its manifest.",
             where=where,
-            hint="Ask for the bundle again, or pack the run anew with: glyphscope bundle.",
+            hint="Request the bundle again, or create it again with: glyphscope bundle.",
         )
     if RECORD not in files:
         raise _lacks(RECORD, where)
     if files[RECORD].count(b"\n") > MOST_LINES:
         raise RecordError(
-            f"The record has more than {MOST_LINES} lines, as no run has.",
+            f"The record has more than {MOST_LINES} lines.",
             where=where,
-            hint="It is none of ours.",
+            hint="It was not created by Glyphscope.",
         )
     return Bundle(manifest, parse_record(files[RECORD], f"{where}: {RECORD}" if where else RECORD), files)
 
@@ -234,7 +234,7 @@ def _whole(events: Iterable[AnyEvent]) -> bool:
 def _prompt_note(run: RecordedRun) -> str:
     if run.request.strategy == "direct" and not run.request.repair.attempts:
         return ""
-    return "prompt.txt is the first prompt; each further stage has its own, which the record tells."
+    return "prompt.txt is the first prompt; the prompts of further stages are in the record."
 
 
 def _read_manifest(data: bytes, where: str) -> Manifest:
@@ -247,7 +247,7 @@ def _read_manifest(data: bytes, where: str) -> Manifest:
         return msgspec.convert(document, Manifest)
     except (msgspec.ValidationError, RecursionError) as error:
         raise RecordError(
-            f"The manifest is damaged: {error}.", where=where, hint="Ask for the bundle again."
+            f"The manifest is damaged: {error}.", where=where, hint="Request the bundle again."
         ) from None
 
 
@@ -259,5 +259,5 @@ def _lacks(name: str, where: str) -> RecordError:
     return RecordError(
         f"The bundle lacks {name}.",
         where=where,
-        hint="Ask for it again, or pack the run anew with: glyphscope bundle.",
+        hint="Request it again, or create it again with: glyphscope bundle.",
     )

@@ -92,7 +92,7 @@ _WANTED = (
         "one call",
         "two calls",
         "One call, and two",
-        "What comes twice belongs to each call; what comes once is around all of them.",
+        "Text that occurs twice belongs to each call; text that occurs once surrounds all of them.",
     ),
     _Wanted(
         "name",
@@ -113,14 +113,14 @@ _WANTED = (
         "one call",
         "no arguments",
         "An argument, and none",
-        "What is left is what a call without arguments has.",
+        "The rest is a call without arguments.",
     ),
     _Wanted(
         "integer",
         "one call",
         "an integer",
         "A text, and an integer",
-        "The difference is what tells a text from another value: quotation marks or nothing.",
+        "The difference marks a string: quotation marks or nothing.",
     ),
     _Wanted(
         "boolean",
@@ -152,7 +152,7 @@ _WANTED = (
         "prompt, thinking on",
         "prompt, thinking off",
         "The prompt with thinking on, and off",
-        "What follows the header is already a part of the turn.",
+        "The text after the header already belongs to the turn.",
     ),
     _Wanted(
         "undefined",

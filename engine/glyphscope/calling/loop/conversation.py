@@ -82,4 +82,4 @@ def fault_note(violation: Violation, *, may_answer: bool) -> str:
     """What the next turn is told of one that came to nothing. Nothing of its text is said again."""
     viable = f" Possible was: {violation.viable}." if violation.viable else ""
     wanted = "Write one call in the format above" + (", or answer in plain words." if may_answer else ".")
-    return f"Your last message was no valid call: {violation.message}.{viable} {wanted}"
+    return f"Your last message was not a valid call: {violation.message}.{viable} {wanted}"

@@ -26,7 +26,7 @@ MODEL_ROWS = (*reuse.ROWS, *grammars.ROWS, *decoding.ROWS)
 
 def bench(
     quick: Annotated[
-        bool, typer.Option("--quick", help="One round of everything: a look, not a measurement.")
+        bool, typer.Option("--quick", help="One repetition only, for a first impression.")
     ] = False,
     model: ModelOption = EMBEDDED,
     large_model: Annotated[
@@ -34,7 +34,7 @@ def bench(
         typer.Option(
             "--large",
             metavar="FILE.gguf",
-            help="A model with a large vocabulary, to measure what that costs; `make bench` makes one.",
+            help="A model with a large vocabulary, to measure its cost; `make bench` creates one.",
         ),
     ] = "",
     as_json: JsonOption = False,

@@ -26,11 +26,11 @@ def compare(
     before: Annotated[Path, typer.Argument(metavar="BEFORE", help="The folder of the first result.")],
     after: Annotated[Path, typer.Argument(metavar="AFTER", help="The folder of the second result.")],
     fail: Annotated[
-        bool, typer.Option("--fail-on-regression", help="Exit code 1 where a sample is wrong that was right.")
+        bool, typer.Option("--fail-on-regression", help="Exit code 1 if there is a regression.")
     ] = False,
     as_json: JsonOption = False,
 ) -> None:
-    """Compare two results of the same scenarios: what is wrong now and was right, what was fixed, what else changed."""
+    """Compare two results of the same scenarios: regressions, fixes and other changes."""
     folders = [ResultFolder.open(each) for each in (before, after)]
     one, other = ((folder.manifest, folder.samples()) for folder in folders)
     found = changes_between(one, other)

@@ -14,12 +14,12 @@ from glyphscope.evals.results.folder import ResultFolder
 
 
 def export(
-    folder: Annotated[Path, typer.Argument(metavar="DIR", help="A result's own folder.")],
+    folder: Annotated[Path, typer.Argument(metavar="DIR", help="The folder of a result.")],
     out: Annotated[
         Path,
         typer.Option("--out", "-o", metavar="FILE", help="A file that ends with .csv or .parquet."),
     ],
 ) -> None:
-    """Write all samples of a result as a table, a row each. Parquet needs the package pyarrow."""
+    """Write all samples of a result as a table, one row each. Parquet needs the package pyarrow."""
     written = export_samples(ResultFolder.open(folder), out)
     tell(f"{counted(written, 'sample')} written to {out}.")

@@ -12,7 +12,7 @@ from glyphscope.evals.matrix.profiles import profiles as all_profiles
 
 
 def profiles(as_json: JsonOption = False) -> None:
-    """List the sampling profiles, with what is recommended for which models and by whom."""
+    """List the sampling profiles and the recommended settings of models, with their sources."""
     if as_json:
         print_json([msgspec.to_builtins(profile) for profile in all_profiles()])
         return

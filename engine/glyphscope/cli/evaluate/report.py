@@ -24,10 +24,10 @@ TOLD_BELOW = 0.05
 
 
 def report(
-    folder: Annotated[Path, typer.Argument(metavar="DIR", help="A result's own folder.")],
+    folder: Annotated[Path, typer.Argument(metavar="DIR", help="The folder of a result.")],
     as_json: JsonOption = False,
 ) -> None:
-    """Count a result's samples again, and rewrite its summaries and report."""
+    """Recompute a result's summaries and report from its samples."""
     show_result(folder, publish(folder), as_json=as_json)
 
 

@@ -49,31 +49,36 @@ def run(
         list[str] | None, typer.Option("--suite", "-s", metavar="SUITE…", help="The same as an option.")
     ] = None,
     out: Annotated[
-        Path, typer.Option("--out", metavar="DIR", help="The result is a folder below it, named by the time.")
+        Path,
+        typer.Option(
+            "--out", metavar="DIR", help="The parent folder of the result, which is named by the time."
+        ),
     ] = Path("eval-results"),
     model: Annotated[
         list[str] | None,
-        typer.Option("--model", "-m", metavar="M…", help="GGUF files, `embedded`, addresses of endpoints."),
+        typer.Option("--model", "-m", metavar="M…", help="GGUF files, `embedded`, URLs of endpoints."),
     ] = None,
-    notation: Annotated[list[Notations] | None, typer.Option(help="How calls are written. [glyph]")] = None,
-    shape: Annotated[list[Shapes] | None, typer.Option(help="Where name and arguments stand. [flat]")] = None,
+    notation: Annotated[list[Notations] | None, typer.Option(help="Notation of the calls. [glyph]")] = None,
+    shape: Annotated[list[Shapes] | None, typer.Option(help="Position of name and arguments. [flat]")] = None,
     constraint: Annotated[
         list[Constraints] | None,
         typer.Option(help="How valid calls are enforced. [mask; of the starter suite alone: off mask]"),
     ] = None,
     strategy: Annotated[
-        list[Strategies] | None, typer.Option(help="How a call is asked for. [each suite's own]")
+        list[Strategies] | None, typer.Option(help="How a prompt becomes a call. [each suite's own]")
     ] = None,
     repair: Annotated[
-        list[int] | None, typer.Option(metavar="N…", help="How often a bad text is sent back. [0]")
+        list[int] | None, typer.Option(metavar="N…", help="Maximum number of repairs. [0]")
     ] = None,
     profile: Annotated[
         list[str] | None,
-        typer.Option(metavar="P…", help="How tokens are drawn: see `glyphscope eval profiles`. [default]"),
+        typer.Option(metavar="P…", help="Sampling profiles: see `glyphscope eval profiles`. [default]"),
     ] = None,
     workarounds: Annotated[
         list[Workarounds] | None,
-        typer.Option(help="With what is recommended for a model by its name, or without. [production]"),
+        typer.Option(
+            help="With or without the presets that are recommended for a model, by its name. [production]"
+        ),
     ] = None,
     thinking: Annotated[
         list[ThinkingStates] | None,
@@ -86,7 +91,7 @@ def run(
     order: Annotated[
         list[Orders] | None,
         typer.Option(
-            help="In which order arguments may come; usual is any under a mask, else the schema's. [usual]"
+            help="Allowed order of arguments; usual is any under a mask, otherwise the schema's. [usual]"
         ),
     ] = None,
     level: Annotated[
@@ -94,7 +99,7 @@ def run(
         typer.Option(help="Only scenarios of these levels."),
     ] = None,
     scenario: Annotated[
-        list[str] | None, typer.Option(metavar="ID…", help="Only these; * stands for any text.")
+        list[str] | None, typer.Option(metavar="ID…", help="Only these scenarios; * matches any text.")
     ] = None,
     search: Annotated[
         str,
@@ -105,28 +110,28 @@ def run(
     first: Annotated[
         int | None,
         typer.Option(
-            min=1, metavar="N", show_default=False, help="Of these, the first N scenarios of each suite."
+            min=1, metavar="N", show_default=False, help="Only the first N of these scenarios of each suite."
         ),
     ] = None,
-    trials: Annotated[int, typer.Option(min=1, max=1000, help="How often each scenario is asked.")] = 1,
-    seed: Annotated[int, typer.Option(help="The same seed draws the same tokens in every arm.")] = 1,
+    trials: Annotated[int, typer.Option(min=1, max=1000, help="Samples per scenario.")] = 1,
+    seed: Annotated[int, typer.Option(help="The same seed samples the same tokens in every arm.")] = 1,
     jobs: Annotated[
         int,
-        typer.Option(min=1, max=64, help="How many samples are made at once, each by a model of its own."),
+        typer.Option(min=1, max=64, help="Samples in parallel, each with a separate model."),
     ] = 1,
     savings: Annotated[
         float,
         typer.Option(
-            min=0.0, max=1.0, help="The share of aborted runs that are continued, to see what it saved."
+            min=0.0, max=1.0, help="Share of aborted runs to continue, to measure the saved tokens."
         ),
     ] = 0.0,
     resume: Annotated[
-        bool, typer.Option("--resume", help="Go on with the newest result of this matrix below DIR.")
+        bool, typer.Option("--resume", help="Resume the newest result of this matrix below DIR.")
     ] = False,
     retry: Annotated[
         bool,
         typer.Option(
-            "--retry", help="With --resume: make samples again whose model died or was not reached."
+            "--retry", help="With --resume: repeat samples whose model crashed or could not be reached."
         ),
     ] = False,
     fail_under: Annotated[
@@ -134,17 +139,17 @@ def run(
         typer.Option(
             min=0.0,
             max=1.0,
-            help="Exit code 1 where an arm's share of ok samples is lower.",
+            help="Exit code 1 if an arm's share of ok samples is lower.",
             show_default=False,
         ),
     ] = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Ask suites of prompts of models: every combination of the options is an arm, with the same seeds in each.
+    """Run suites with models: every combination of the options is an arm, with the same seeds in each.
 
-    Without a suite, `starter` is asked without a constraint and under the mask: 12 prompts, under two minutes with the
-    embedded model. Writes samples, records of every run, figures and a report. --resume continues one that was
-    interrupted.
+    Without a suite, `starter` runs without a constraint and under the mask: 12 prompts, under two minutes with the
+    embedded model. Writes samples, records of all runs, figures and a report. --resume continues an interrupted
+    evaluation.
     """
     suites = [*(suites or ()), *(more_suites or ())] or [STARTER]
     if suites == [STARTER] and not constraint:
@@ -199,7 +204,7 @@ def run(
     summary = publish(folder)
     show_result(folder, summary, as_json=as_json)
     if control.stopped.is_set():
-        tell(f"Stopped: go on with the same command and --resume. What was made is in {folder}.")
+        tell(f"Stopped. Resume with the same command and --resume. Finished samples are in {folder}.")
         raise typer.Exit(INTERRUPTED)
     raise typer.Exit(1 if missing or not _is_good(summary, fail_under) else 0)
 
@@ -227,11 +232,11 @@ def _before(out: Path, plans: Sequence[Plan]) -> tuple[Plan, Path | None]:
             return plan, found
     if list_results(out):
         raise GlyphscopeError(
-            "None of the results is of this matrix.",
+            "No result has this matrix.",
             where=str(out),
-            hint="Give the options of the one to go on with, or leave --resume out.",
+            hint="Use the options of the result to resume, or omit --resume.",
         )
-    diagnostics().print("There is no result to go on with yet: this is a new one.")
+    diagnostics().print("There is no result to resume; starting a new one.")
     return plans[0], None
 
 

@@ -41,7 +41,7 @@ def build(
     registry: RegistryOption = None,
     schema: Annotated[
         Path | None,
-        typer.Option(metavar="FILE", help="A JSON Schema in place of a registry.", show_default=False),
+        typer.Option(metavar="FILE", help="A JSON Schema instead of a registry.", show_default=False),
     ] = None,
     notation: NotationOption = "glyph",
     shape: ShapeOption = "flat",
@@ -53,25 +53,25 @@ def build(
     free_text: Annotated[bool, typer.Option("--free-text", help="Allow any text before the call.")] = False,
     white_space: Annotated[WhiteSpace, typer.Option(help="White space in JSON.")] = "none",
     comments: Annotated[
-        bool, typer.Option("--comments", help="Name the schema place of each rule in comments of the GBNF.")
+        bool, typer.Option("--comments", help="Add the schema location of each rule as a comment in GBNF.")
     ] = False,
     to: Annotated[
         Literal["lark", "gbnf", "json-schema"],
-        typer.Option(help="For which engine: gbnf is llama.cpp's language, lark is llguidance's."),
+        typer.Option(help="The format: gbnf for llama.cpp, lark for llguidance."),
     ] = "lark",
     report: Annotated[
         bool,
         typer.Option(
             "--report",
-            help="Print instead what is really enforced: examples just past each constraint, read by the engines.",
+            help="Instead, test with examples just outside each constraint which constraints the engines enforce.",
         ),
     ] = False,
     as_json: JsonOption = False,
 ) -> None:
     """Print the grammar of every call that the registry allows, or of every value of a schema.
 
-    What the grammar does not enforce is printed on standard error, with tool and place; --json prints it with the
-    grammar. Warnings on standard error name the parts of a schema that other constraints exclude.
+    Constraints that the grammar does not enforce are printed on standard error, with tool and location; --json prints
+    them with the grammar. Warnings on standard error name the parts of a schema that other constraints exclude.
     """
     # the proofs are of both engines in one order: that of the mask, which GBNF has as far as it can
     order = order or default_order("gbnf" if to == "gbnf" and not report else "mask")

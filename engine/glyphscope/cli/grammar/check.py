@@ -36,7 +36,7 @@ def check(
     ] = False,
     as_json: JsonOption = False,
 ) -> None:
-    """Check a grammar in GBNF, llama.cpp's language. Exit code 1 when llama.cpp would refuse it, crash or hang."""
+    """Check a GBNF grammar. Exit code 1 if llama.cpp would refuse it, crash or hang."""
     if laid_out and as_json:
         raise InputError("--print and --json print different things.", hint="Give one of them.")
     found = check_gbnf_bytes(read_bytes(file))

@@ -25,22 +25,24 @@ def diff(
     order: OrderOption = None,
     second_notation: Annotated[
         Notation | None,
-        typer.Option(help="The notation of B, where it is another one.", show_default=False),
+        typer.Option(help="The notation of B, if different.", show_default=False),
     ] = None,
     second_shape: Annotated[
-        Shape | None, typer.Option(help="The shape of B, where it is another one.", show_default=False)
+        Shape | None, typer.Option(help="The shape of B, if different.", show_default=False)
     ] = None,
     second_order: Annotated[
         ArgumentOrder | None,
-        typer.Option(help="The order of the arguments in B, where it is another one.", show_default=False),
+        typer.Option(help="The order of the arguments in B, if different.", show_default=False),
     ] = None,
-    characters: Annotated[int, typer.Option(min=1, help="Look at texts up to this length.")] = 4_000,
-    seconds: Annotated[float, typer.Option(min=0.01, help="Look for so long, in each direction.")] = 20.0,
+    characters: Annotated[int, typer.Option(min=1, help="Maximum length of the texts.")] = 4_000,
+    seconds: Annotated[
+        float, typer.Option(min=0.01, help="Time limit in each direction, in seconds.")
+    ] = 20.0,
     as_json: JsonOption = False,
 ) -> None:
-    """Compare two grammars by their languages, however they are written.
+    """Compare the languages of two grammars.
 
-    Exit code 0 where no difference was found (the output says whether that is a proof), 1 where they differ.
+    Exit code 0 if no difference was found (the output says whether that is a proof), 1 if they differ.
     """
     if first == second == STDIN:
         raise InputError("Standard input is only one of the grammars.")

@@ -43,9 +43,9 @@ def match(
     ] = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Match a text: accepted, or the character at which it fails, what was expected there, and by which rules.
+    """Match a text: accepted, or the character at which it fails, the expected text, and the rules being read.
 
-    Exit code 1 when the text is not accepted.
+    Exit code 1 if the text is not accepted.
     """
     given = list(words or ())
     gbnf = given.pop(0) if given and registry is None and schema is None else None

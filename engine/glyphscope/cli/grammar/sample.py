@@ -22,23 +22,26 @@ def sample(
     notation: NotationOption = "glyph",
     shape: ShapeOption = "flat",
     order: OrderOption = None,
-    n: Annotated[int, typer.Option("-n", min=0, max=1_000_000, help="How many.")] = 20,
+    n: Annotated[int, typer.Option("-n", min=0, max=1_000_000, help="Number of texts.")] = 20,
     seed: Annotated[int, typer.Option(help="The same seed gives the same texts.")] = 0,
     depth: Annotated[
-        int, typer.Option(min=0, help="Rules inside each other past which all is as short as can be.")
+        int,
+        typer.Option(
+            min=0, help="Depth of nested rules after which texts are completed as briefly as possible."
+        ),
     ] = 12,
     cover: Annotated[
         bool,
         typer.Option(
             "--cover",
-            help="Instead: the shortest text, and short ones through every rule and alternative, -n at most.",
+            help="Print the shortest text, and short texts that use every rule and alternative, -n at most.",
         ),
     ] = False,
     as_json: JsonOption = False,
 ) -> None:
-    """Print texts of the grammar; with --json one {"text": …} a line, as `match --lines` reads them.
+    """Print random texts of the grammar; with --json one {"text": …} per line, as `match --lines` reads them.
 
-    Without --json control characters are shown as signs, so each text is one line.
+    Without --json, control characters are shown as symbols, so each text is one line.
     """
     grammar = read_grammar(gbnf, registry, schema, notation, shape, order)
     texts = covering_texts(grammar, limit=n) if cover else sample_texts(grammar, n, seed=seed, depth=depth)

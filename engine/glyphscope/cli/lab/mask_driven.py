@@ -27,14 +27,14 @@ SERVER = "verbs"
 
 
 def mask_driven(
-    out: Annotated[Path, typer.Option("--out", metavar="DIR", help="Where the four files are written.")],
+    out: Annotated[Path, typer.Option("--out", metavar="DIR", help="The folder for the four files.")],
     model: ModelOption = EMBEDDED,
-    seed: Annotated[int, typer.Option(help="Of the sampler, the same for every prompt.")] = _DEFAULT.seed,
-    temperature: Annotated[float, typer.Option(min=0.0, help="0 takes the likeliest token.")] = TEMPERATURE,
+    seed: Annotated[int, typer.Option(help="Temperature for every prompt.")] = _DEFAULT.seed,
+    temperature: Annotated[float, typer.Option(min=0.0, help="0 takes the most likely token.")] = TEMPERATURE,
     runs: Annotated[
         int,
         typer.Option(
-            min=1, max=20, help="How often all prompts are run; from the second on, masks are kept."
+            min=1, max=20, help="How often all prompts run; from the second time on, masks are cached."
         ),
     ] = 2,
     as_json: JsonOption = False,

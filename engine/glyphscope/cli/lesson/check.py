@@ -15,7 +15,7 @@ from glyphscope.visible import visible
 
 
 def check(
-    file: Annotated[str, typer.Argument(metavar="FILE|NAME", help="A lesson's file, or one that is listed.")],
+    file: Annotated[str, typer.Argument(metavar="FILE|NAME", help="A lesson file, or a lesson of the list.")],
     as_json: JsonOption = False,
 ) -> None:
     """List every error of a lesson, with line and column. Exit code 1 if there is one."""

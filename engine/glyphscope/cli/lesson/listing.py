@@ -15,7 +15,7 @@ from glyphscope.visible import visible
 
 
 def list_lessons(as_json: JsonOption = False) -> None:
-    """The lessons that come with the program, and those in your own folder."""
+    """List the bundled lessons and your own."""
     progress = Progress(places().lesson_progress)
     rows: list[dict[str, Any]] = []
     table = Table(box=None, header_style="bold", pad_edge=False)

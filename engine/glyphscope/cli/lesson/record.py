@@ -19,18 +19,18 @@ from glyphscope.models import EMBEDDED, open_model
 
 def record(
     file: Annotated[
-        Path, typer.Argument(metavar="FILE", help="A lesson's file; recordings go to runs/ beside it.")
+        Path, typer.Argument(metavar="FILE", help="A lesson file; recordings are stored in runs/ next to it.")
     ],
     only: Annotated[
         list[str] | None,
-        typer.Option("--run", metavar="NAME", help="Only this run; may be given again.", show_default=False),
+        typer.Option("--run", metavar="NAME", help="Only this run; repeatable.", show_default=False),
     ] = None,
     model: ModelOption = EMBEDDED,
     as_json: JsonOption = False,
 ) -> None:
-    """Run everything that a lesson asks of a model, and keep it beside the lesson.
+    """Execute the runs of a lesson and store the recordings next to it.
 
-    The lesson says seed and temperature of each run, so the same model writes the same again.
+    The lesson sets the seed and temperature of each run, so the same model gives the same result.
     """
     if not file.is_file():
         raise InputError("There is no such file.", where=str(file), hint="Give the path of a lesson's file.")

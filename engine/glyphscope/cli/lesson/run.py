@@ -38,7 +38,7 @@ from glyphscope.visible import visible
 
 def run(
     lesson: LessonArgument,
-    step: Annotated[int, typer.Option(min=1, help="The step to begin with.")] = 1,
+    step: Annotated[int, typer.Option(min=1, help="The first step to show.")] = 1,
     notes: Annotated[bool, typer.Option("--notes", help="With the presenter's notes.")] = False,
     answers: Annotated[
         bool, typer.Option("--answers", help="Do not ask or wait; print the answers.")

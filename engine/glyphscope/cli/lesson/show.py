@@ -13,9 +13,7 @@ from glyphscope.cli.output import console, print_json
 from glyphscope.lessons import AnyPart, Experiment, Note, Prose, Question, Watch, find_lesson
 from glyphscope.visible import visible
 
-LessonArgument = Annotated[
-    str, typer.Argument(metavar="NAME|FILE", help="A lesson that is listed, or a file.")
-]
+LessonArgument = Annotated[str, typer.Argument(metavar="NAME|FILE", help="A lesson of the list, or a file.")]
 
 
 def show(
@@ -23,7 +21,7 @@ def show(
     notes: Annotated[bool, typer.Option("--notes", help="With the presenter's notes.")] = False,
     as_json: JsonOption = False,
 ) -> None:
-    """All of a lesson's text, with its runs and questions named, but no answers."""
+    """Print a lesson with its runs and questions, but without answers."""
     found = find_lesson(lesson).read()
     if as_json:
         print_json(found)

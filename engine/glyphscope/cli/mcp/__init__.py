@@ -10,12 +10,12 @@ from glyphscope.cli.mcp.list_tools import list_servers
 from glyphscope.cli.mcp.offered import prompts, resources
 from glyphscope.cli.serve_verbs import serve_verbs
 
-app = typer.Typer(help="Servers of tools that speak the Model Context Protocol.", no_args_is_help=True)
+app = typer.Typer(help="MCP servers and their tools.", no_args_is_help=True)
 
 
 @app.callback()
 def root() -> None:
-    """Servers of tools that speak the Model Context Protocol."""
+    """MCP servers and their tools."""
 
 
 app.command("list")(list_servers)

@@ -30,14 +30,14 @@ def call(
     server: ServerOption = None,
     yes: YesOption = False,
     ask: AskOption = False,
-    seconds: Annotated[float, typer.Option(min=0.1, help="How long the tool may take.")] = 60.0,
+    seconds: Annotated[float, typer.Option(min=0.1, help="Time limit for the call, in seconds.")] = 60.0,
     as_json: JsonOption = False,
 ) -> None:
-    """Call one tool and print what comes back. Exit code 1 when the tool or the server returns an error.
+    """Call one tool and print the result. Exit code 1 if the tool or the server returns an error.
 
     Arguments that violate the tool's schema are reported and sent anyway: the server decides.
 
-    With --ask the server may ask you for input (elicitation) and for an answer of a model (sampling) meanwhile.
+    With --ask the server can request your input (elicitation) and a model's answer (sampling).
     """
     given = read_arguments(arguments)
     with one_server(config, server, yes=yes, asks=ask) as source:

@@ -37,13 +37,17 @@ def import_tools(
     output: Annotated[
         str | None,
         typer.Option(
-            "--output", "-o", metavar="REGISTRY.json", help="Where to; - prints it.", show_default=False
+            "--output",
+            "-o",
+            metavar="REGISTRY.json",
+            help="The file to write; - prints it.",
+            show_default=False,
         ),
     ] = None,
     report: Annotated[
         bool,
         typer.Option(
-            "--report", help="Print for each constraint and engine whether it is enforced, by trying."
+            "--report", help="Test each constraint in each engine and print whether it is enforced."
         ),
     ] = False,
     notation: NotationOption = "glyph",
@@ -53,9 +57,9 @@ def import_tools(
     seconds: SecondsOption = START_SECONDS,
     as_json: JsonOption = False,
 ) -> None:
-    """Take the tools of servers into a registry in our form. --json is the form of the report.
+    """Import the tools of servers into a registry. --json prints the report as JSON.
 
-    Exit code 1 when a server does not get ready; the tools of the others are taken all the same.
+    Exit code 1 if a server does not start; the tools of the others are imported anyway.
     """
     if output is None and not report:
         raise InputError("Nothing is asked for.", hint="Give -o REGISTRY.json, or --report, or both.")

@@ -27,11 +27,11 @@ WordsArgument = Annotated[
     list[str],
     typer.Argument(
         metavar="CONFIG.json|COMMAND…",
-        help="A file with mcpServers, or what starts one server, or its address. Put -- before a command's options.",
+        help="A file with mcpServers, or a server's command or URL. Put -- before the options of a command.",
         show_default=False,
     ),
 ]
-SecondsOption = Annotated[float, typer.Option(min=0.1, help="How long a server may take to get ready.")]
+SecondsOption = Annotated[float, typer.Option(min=0.1, help="Time limit for starting a server, in seconds.")]
 _SHOWN = 100
 
 
@@ -42,7 +42,7 @@ def list_servers(
     seconds: SecondsOption = START_SECONDS,
     as_json: JsonOption = False,
 ) -> None:
-    """Start servers, list their tools, and end them again. Exit code 1 when one of them does not get ready."""
+    """Start servers, list their tools, and stop them. Exit code 1 if one of them does not start."""
     wanted = Wanted(words, server)
     wanted.allow(yes=yes)
     with started(wanted.servers, seconds) as servers:

@@ -28,7 +28,9 @@ from glyphscope.visible import visible
 
 _SHOWN = 100
 _NAMED = 40
-SecondsOption = Annotated[float, typer.Option(min=0.1, help="How long the server may take to answer.")]
+SecondsOption = Annotated[
+    float, typer.Option(min=0.1, help="Time limit for the server's answer, in seconds.")
+]
 
 
 def resources(

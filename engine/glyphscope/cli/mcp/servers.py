@@ -21,7 +21,7 @@ from glyphscope.tools.mcp.server import START_SECONDS
 from glyphscope.visible import visible
 
 YesOption: TypeAlias = Annotated[
-    bool, typer.Option("--yes", "-y", help="Start what the file says without asking: you have read it.")
+    bool, typer.Option("--yes", "-y", help="Start the commands of the file without confirmation.")
 ]
 ServerOption: TypeAlias = Annotated[
     str | None, typer.Option("--server", metavar="NAME", help="Only this one.", show_default=False)
@@ -30,7 +30,7 @@ ConfigArgument: TypeAlias = Annotated[
     str,
     typer.Argument(
         metavar="CONFIG.json|COMMAND",
-        help="A file with mcpServers, or in one word what starts a server, or its address.",
+        help="A file with mcpServers, or a server's command (one word) or URL.",
         show_default=False,
     ),
 ]

@@ -6,18 +6,18 @@ import typer
 
 from glyphscope.cli.suite import bfcl, check, from_runs, listing, show
 
-app = typer.Typer(help="Suites: prompts with what is right, for `glyphscope eval`.", no_args_is_help=True)
-imports = typer.Typer(help="Suites out of files of other programs.", no_args_is_help=True)
+app = typer.Typer(help="Suites: prompts with expected calls, for `glyphscope eval`.", no_args_is_help=True)
+imports = typer.Typer(help="Create suites from files of other programs.", no_args_is_help=True)
 
 
 @app.callback()
 def root() -> None:
-    """Suites: prompts with what is right, for `glyphscope eval`."""
+    """Suites: prompts with expected calls, for `glyphscope eval`."""
 
 
 @imports.callback()
 def import_root() -> None:
-    """Suites out of files of other programs."""
+    """Create suites from files of other programs."""
 
 
 app.command("list")(listing.list_suites)

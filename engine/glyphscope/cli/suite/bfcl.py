@@ -15,9 +15,7 @@ from glyphscope.evals.suites.reading import encode_suite
 from glyphscope.sessions.files import atomic_write
 from glyphscope.visible import visible
 
-OutOption = Annotated[
-    Path, typer.Option("--out", "-o", metavar="FILE", help="The suite file that is written.")
-]
+OutOption = Annotated[Path, typer.Option("--out", "-o", metavar="FILE", help="The suite file to write.")]
 
 _TOLD = 20
 
@@ -29,15 +27,15 @@ def bfcl(
         Path | None,
         typer.Argument(
             metavar="ANSWERS",
-            help="Its possible answers. Default: the file of that name in possible_answer/ beside it.",
+            help="The answers. Default: the file with the same name in possible_answer/ next to the questions.",
             show_default=False,
         ),
     ] = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Make a suite of a file of the leaderboard. Entries that cannot be read are left out and listed with the reason.
+    """Create a suite from a leaderboard file. Unsupported entries are skipped and listed with the reason.
 
-    Functions of conversations are looked for in multi_turn_func_doc/ beside the questions.
+    Functions of conversations are read from multi_turn_func_doc/ next to the questions.
     """
     found = import_bfcl(questions, answers)
     atomic_write(out, encode_suite(found.suite))

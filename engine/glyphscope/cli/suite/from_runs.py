@@ -19,14 +19,14 @@ from glyphscope.sessions.files import atomic_write
 
 
 def from_runs(
-    runs: Annotated[list[Path], typer.Argument(metavar="RUN…", help="Records of runs, or bundles of them.")],
+    runs: Annotated[list[Path], typer.Argument(metavar="RUN…", help="Records or bundles of runs.")],
     out: OutOption,
     name: Annotated[
         str | None, typer.Option(help="The suite's name. Default: the file's.", show_default=False)
     ] = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Make a suite of recorded runs: the same prompts and tools, and the calls that were made as what is right."""
+    """Create a suite from recorded runs: the same prompts and tools, with the recorded calls as the expected ones."""
     suite = suite_of_runs(runs, name or out.stem)
     if problems := check_suite(suite):
         raise SuiteError(

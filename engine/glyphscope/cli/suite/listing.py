@@ -40,7 +40,7 @@ def overview(suite: Suite) -> Overview:
 
 
 def list_suites(as_json: JsonOption = False) -> None:
-    """The suites that come with the program."""
+    """List the bundled suites."""
     found = [overview(load_suite(name)) for name in bundled_suites()]
     if as_json:
         print_json(found)

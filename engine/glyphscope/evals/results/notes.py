@@ -64,7 +64,7 @@ def _unknown_arms(manifest: Manifest, by_arm: Mapping[str, Sequence[Row]]) -> It
     known = {arm.id for arm in manifest.arms}
     strangers = [arm for arm in by_arm if arm not in known]
     if strangers:
-        yield f"The manifest does not tell of {_listed(strangers)}, so these arms are compared with no other."
+        yield f"The manifest does not contain {_listed(strangers)}, so these arms are not compared with others."
 
 
 def _unanswered(by_arm: Mapping[str, Sequence[Row]]) -> Iterator[str]:
@@ -108,13 +108,13 @@ def _trials(manifest: Manifest, by_arm: Mapping[str, Sequence[Row]]) -> Iterator
         return
     unsteady = [arm for arm in greedy if _different_answers(by_arm[arm])]
     yield (
-        f"{counted(len(greedy), 'arm')} of {len(by_arm)} drew greedily (temperature 0): further trials repeat the "
-        "first, so they are no further evidence, and pass^k says no more than pass^1."
+        f"{counted(len(greedy), 'arm')} of {len(by_arm)} sample greedily (temperature 0): further trials repeat the "
+        "first, so they add no evidence, and pass^k equals pass^1."
     )
     for arm in unsteady:
         yield (
-            f"{arm}: drawn greedily, {counted(_different_answers(by_arm[arm]), 'scenario')} still got different texts "
-            "in different trials. What computes this model is not deterministic."
+            f"{arm}: with greedy sampling, {counted(_different_answers(by_arm[arm]), 'scenario')} still got different "
+            "texts in different trials. The computation of this model is not deterministic."
         )
 
 
@@ -131,7 +131,7 @@ def _few(by_arm: Mapping[str, Sequence[Row]]) -> Iterator[str]:
     if 0 < len(scenarios) < FEW:
         yield (
             f"There are only {counted(len(scenarios), 'scenario')} that ask for tools: intervals are wide, and only "
-            "large differences can be told from chance."
+            "large differences can be significant."
         )
 
 
@@ -139,11 +139,11 @@ def _savings(manifest: Manifest, by_arm: Mapping[str, Sequence[Row]]) -> Iterato
     aborted = sum(row.aborted for rows in by_arm.values() for row in rows)
     measured = sum(row.saved is not None for rows in by_arm.values() for row in rows)
     if aborted and not measured and not manifest.savings:
-        yield f"What {counted(aborted, 'early abort')} saved was not measured: none was continued (`--savings` is 0)."
+        yield f"The savings of {counted(aborted, 'early abort')} were not measured (`--savings` is 0)."
     elif measured < aborted:
         yield (
-            f"What early aborts saved was measured on {measured:,} of {aborted:,} of them "
-            f"({manifest.savings:.0%} asked for); tokens saved are those of these alone."
+            f"The savings of early aborts were measured for {measured:,} of {aborted:,} of them "
+            f"({manifest.savings:.0%} requested); saved tokens include only these."
         )
 
 

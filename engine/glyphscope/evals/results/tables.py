@@ -170,21 +170,21 @@ def _explained(sizes: Sequence[Sized], model: str) -> tuple[str, ...]:
             sum(each.claimed["json"] for each in both), sum(each.claimed["glyph"] for each in both)
         )
         words.append(
-            f"In all, GLYPH is claimed to take {claimed} characters than JSON. Measured, quoted GLYPH takes "
+            f"In total, GLYPH is claimed to take {claimed} characters than JSON. Measured, quoted GLYPH takes "
             f"{_saved(both, 'json', 'glyph', 'characters')} characters than compact JSON, and "
-            f"{_saved(both, 'json-spaced', 'glyph', 'characters')} than spaced JSON, as models write it unless told "
-            "otherwise."
+            f"{_saved(both, 'json-spaced', 'glyph', 'characters')} than spaced JSON, which models write by "
+            "default."
         )
     counted = [each for each in sizes if all(size.tokens is not None for size in each.sizes)]
     if counted:
         words.append(
             "The cost of a model is in tokens, which are not proportional to characters. By the tokens of "
             f"{model or 'this model'}, quoted GLYPH takes {_saved(counted, 'json', 'glyph', 'tokens')} than compact "
-            f"JSON, and canonical GLYPH {_saved(counted, 'json', 'glyph-canonical', 'tokens')}. Other tokenizers count "
-            "otherwise. What the notation's instructions cost in each prompt comes on top."
+            f"JSON, and canonical GLYPH {_saved(counted, 'json', 'glyph-canonical', 'tokens')}. Other tokenizers "
+            "differ. The notation's instructions in each prompt cost additional tokens."
         )
     elif sizes:
-        words.append("Tokens were not counted: no model that counts them was open.")
+        words.append("Tokens were not counted: no model was open to count them.")
     return tuple(words)
 
 

@@ -51,7 +51,7 @@ def schema_of(schema: Any, level: int = 0) -> Any:
     made = {key: value for key, value in schema.items() if key != "required" or isinstance(value, list)}
     kind = made.pop("type", "any")
     if not isinstance(kind, str) or kind not in _TYPES:
-        raise NotReadable(f"The type {str(kind)[:40]} is none of the Python categories.")
+        raise NotReadable(f"The type {str(kind)[:40]} is not a type of the Python categories.")
     if _TYPES[kind]:
         made = {"type": _TYPES[kind], **made}
     if isinstance(made.get("properties"), dict):
@@ -96,11 +96,11 @@ def parsed_call(source: str, tools: dict[str, dict[str, Any]]) -> ExpectedCall:
     call = _call_of(source)
     name = ast.unparse(call.func)
     if name not in tools:
-        raise NotReadable(f"The answer calls {name[:60]}, which is no function of the entry.")
+        raise NotReadable(f"The answer calls {name[:60]}, which is not a function of the entry.")
     schema = tools[name]["parameters"]
     properties: dict[str, Any] = schema.get("properties", {})
     if len(call.args) > len(properties):
-        raise NotReadable(f"The answer gives {name} more arguments than it has.")
+        raise NotReadable(f"The answer gives {name} more arguments than it accepts.")
     given = dict(zip(properties, call.args))
     for keyword in call.keywords:
         if keyword.arg is None:
@@ -109,7 +109,7 @@ def parsed_call(source: str, tools: dict[str, dict[str, Any]]) -> ExpectedCall:
     try:
         arguments = {key: _plain(ast.literal_eval(value)) for key, value in given.items()}
     except (ValueError, TypeError, SyntaxError, MemoryError, RecursionError):
-        raise NotReadable(f"An argument of {name} is no literal.") from None
+        raise NotReadable(f"An argument of {name} is not a literal.") from None
     required = schema.get("required", ())
     optional = tuple(
         key
@@ -128,9 +128,9 @@ def _call_of(source: str) -> ast.Call:
     try:
         call = ast.parse(source.strip(), mode="eval").body
     except (SyntaxError, ValueError, MemoryError, RecursionError):
-        raise NotReadable(f"This is no Python call: {source[:60]}") from None
+        raise NotReadable(f"Not a Python call: {source[:60]}") from None
     if not isinstance(call, ast.Call):
-        raise NotReadable(f"This is no Python call: {source[:60]}")
+        raise NotReadable(f"Not a Python call: {source[:60]}")
     return call
 
 
@@ -141,7 +141,7 @@ def _is_default(schema: Any, value: Any) -> bool:
 def _plain(value: Any) -> Any:
     if isinstance(value, dict):
         if not all(isinstance(key, str) for key in value):
-            raise ValueError("a key that is no text")
+            raise ValueError("a key that is not a string")
         return {key: _plain(item) for key, item in value.items()}
     if isinstance(value, list | tuple):
         return [_plain(item) for item in value]

@@ -71,15 +71,15 @@ def scenario_of_run(events: Iterable[AnyEvent], id: str, where: str = "") -> Sce
     state = fold_events(told)
     if state.started is None or state.finished is None:
         raise SuiteError(
-            "The run did not come to its end, so it says nothing about what is right.",
+            "The run is incomplete, so the expected call is unknown.",
             where=where,
-            hint="Take one that finished.",
+            hint="Use a finished run.",
         )
     request = state.started.request
     if request.grammar is not None or request.history or not request.prompt.strip():
         raise SuiteError(
-            "A run with a grammar of its own, in the middle of a conversation, or without words of the user's cannot "
-            "be asked again by itself.",
+            "A run with a custom grammar, with earlier messages, or without a user message cannot become a "
+            "scenario.",
             where=where,
         )
     if request.relaxed:

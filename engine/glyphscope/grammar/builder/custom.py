@@ -26,7 +26,7 @@ def custom_node(context: ToolContext, name: str, part: Part, parts: Parts, form:
     where = f"{context.schema.tool}: {join(part.place.pointer, CUSTOM)}"
     if form in ("members", "arguments"):
         raise GrammarError(
-            "The arguments as a whole cannot have a grammar of their own where the tool's name stands among them.",
+            "The arguments as a whole cannot have a custom grammar in a shape with the tool's name among them.",
             where=where,
             hint="Use the shape tool-args or name-arguments.",
         )

@@ -55,7 +55,7 @@ def check_items(survey: Survey) -> Iterator[Diagnostic]:
         for start, end, name in notes.tokens:
             yield _token(survey, rule.start + start, rule.start + end, name)
         for start, end in facts.empties:
-            message = "Nothing is repeated here, and llama.cpp refuses that. Delete the repetition."
+            message = "The repeated item is empty, which llama.cpp refuses. Delete the repetition."
             place = (rule.start + start, rule.start + end)
             yield report(codes.EMPTY_REPETITION, message, *place, fix("Delete the repetition", (*place, "")))
         for copy in facts.copies:
@@ -71,7 +71,9 @@ def _token(survey: Survey, start: int, end: int, name: str) -> Diagnostic:
         return report(
             codes.TOKEN_NAMED_LIKE_RULE, message, start, end, fix(f"Write {name}", (start, end, name))
         )
-    message = f"A model has to have <{name}> as one token: llama.cpp refuses the grammar under any other."
+    message = (
+        f"The model must have <{name}> as one token; llama.cpp refuses the grammar with any other model."
+    )
     return report(codes.TOKEN_OF_MODEL, message, start, end)
 
 
@@ -79,9 +81,9 @@ def _too_large(rule: GbnfRule, start: int, end: int, rules: int, times: int) -> 
     what = f"{times:,} times" if rules == 1 else f"{rules:,} rules {times:,} times"
     message = f"llama.cpp repeats at most {MAX_REPETITIONS:,} rules, and this makes {what}."
     if rules == 1:
-        message += " Repeat less often, or without an upper bound."
+        message += " Repeat less often, or without an upper limit."
     else:
-        message += " Repeat less often, or make a rule of the group: it counts as one then."
+        message += " Repeat less often, or move the group to a rule, which counts as one."
     return report(codes.REPETITION_TOO_LARGE, message, rule.start + start, rule.start + end)
 
 
@@ -128,25 +130,27 @@ class _Notes:
     def repetition(self, node: Repetition) -> None:
         start, end, low, high = node.operator, node.end, node.minimum, node.maximum
         if low >= _MANY or (high or 0) >= _MANY:
-            self.note(codes.REPETITION_TOO_LARGE, "llama.cpp cannot read so large a number.", start, end)
+            self.note(codes.REPETITION_TOO_LARGE, "This number is too large for llama.cpp.", start, end)
         elif low > MAX_REPETITIONS:
-            message = f"llama.cpp repeats at most {MAX_REPETITIONS:,} times. Make a rule of a part, and repeat that."
+            message = (
+                f"llama.cpp repeats at most {MAX_REPETITIONS:,} times. Move a part to a rule and repeat that."
+            )
             self.note(codes.REPETITION_TOO_LARGE, message, start, end)
         elif high is not None and high < low:
-            message = f"At least {low:,} and at most {high:,} cannot be; llama.cpp hangs. Write the smaller one first."
-            mend = fix("Change the numbers", (start, end, f"{{{high},{low}}}"))
+            message = f"The minimum {low:,} is larger than the maximum {high:,}; llama.cpp hangs. Swap them."
+            mend = fix("Swap the numbers", (start, end, f"{{{high},{low}}}"))
             self.note(codes.REPETITION_ORDER, message, start, end, mend)
         elif high is not None and high > MAX_REPETITIONS:
             message = (
-                f"llama.cpp knows no upper bound over {MAX_REPETITIONS:,} and takes this as none at all."
+                f"llama.cpp supports no upper limit over {MAX_REPETITIONS:,} and treats this as unlimited."
             )
-            mend = fix("Write no upper bound", (start, end, f"{{{low},}}"))
+            mend = fix("Remove the upper limit", (start, end, f"{{{low},}}"))
             self.note(codes.UNBOUNDED_MAXIMUM, message, start, end, mend)
         elif high == 0:
-            message = "Zero times: what is repeated is not in the grammar. Delete it."
+            message = "Repeated zero times, so the item is not in the grammar. Delete it."
             self.note(codes.ZERO_REPETITION, message, start, end)
         elif high is None and _is_white(node.item):
-            message = "White space without bound: models fall into writing nothing else. Bound it."
+            message = "Unlimited white space: models can get stuck in it. Limit it."
             mend = fix(f"Write at most {SPACES}", (start, end, f"{{{low},{max(low, SPACES)}}}"))
             if self.text[end : end + 1] in ("*", "+", "?", "{"):
                 mend = None  # what is repeated again would grow
@@ -157,7 +161,7 @@ class _Notes:
             begin = node.start + node.negated
             self.tokens.append((begin - self.offset, node.end - self.offset, node.token))
         elif node.token >= _MANY:
-            self.note(codes.TOKEN_ID, "llama.cpp cannot read so large a number.", node.start, node.end)
+            self.note(codes.TOKEN_ID, "This number is too large for llama.cpp.", node.start, node.end)
 
     def quoted(self, node: Quoted) -> None:
         raw = self.text[node.start + 1 : node.end - 1]
@@ -171,7 +175,7 @@ class _Notes:
     def klass(self, node: Class) -> None:
         raw = self.text[node.start + 1 : node.end - 1]
         if not node.ranges:
-            message = "There is nothing in this class, and llama.cpp takes it as the empty text."
+            message = "This class is empty; llama.cpp reads it as the empty text."
             message += " Write the characters, or `.` for any."
             self.note(codes.EMPTY_CLASS, message, node.start, node.end)
             return
@@ -187,9 +191,11 @@ class _Notes:
             start, end = base + item.start, base + item.end
             if item.low > item.high:
                 low, _, high = raw[item.start : item.end].partition("-")
-                message = f"No character is from `{low}` to `{high}`: the smaller one comes first."
+                message = (
+                    f"The range from `{low}` to `{high}` is empty: the smaller character must come first."
+                )
                 if item.start + 1 < item.end and low and high:
-                    mend = fix("Change the ends", (start, end, f"{high}-{low}"))
+                    mend = fix("Swap the ends", (start, end, f"{high}-{low}"))
                     self.note(codes.RANGE_ORDER, message, start, end, mend)
                 else:
                     self.note(codes.RANGE_ORDER, message, start, end)
@@ -204,22 +210,20 @@ class _Notes:
             return
         message = (
             f"Where a token ends inside a character, llama.cpp refuses {example(refused)} here as well, and whatever "
-            "else begins with the same byte as what is excluded. Write the characters that may come."
+            "else begins with the same byte as an excluded character. List the allowed characters instead."
         )
         allowed = chars.complement(excluded)
         mend = None
         if len(allowed) <= _MOST:
-            mend = fix("Write what may come", (node.start, node.end, spell_class(allowed)))
+            mend = fix("List the allowed characters", (node.start, node.end, spell_class(allowed)))
         self.note(codes.NEGATED_NON_ASCII, message, node.start, node.end, mend)
 
     def raw(self, raw: str, start: int, end: int, what: str) -> None:
         """What is told of the way a text or class is written."""
         at = raw.find("\n") if "\n" in raw else raw.find("\r")
         if at >= 0:
-            message = (
-                f"This {what} runs over the line end, and llama.cpp takes all of it. Does one close too late?"
-            )
-            message += r" Else write `\n`."
+            message = f"This {what} contains a line break, and llama.cpp accepts all of it. Is a closing one missing?"
+            message += r" Otherwise write `\n`."
             edits = tuple(
                 (start + 1 + i, start + 2 + i, "\\n" if c == "\n" else "\\r")
                 for i, c in enumerate(raw)
@@ -235,7 +239,7 @@ class _Notes:
                     self.note(codes.NEW_ESCAPE, message, *place, fix(r"Write `\x2D`", (*place, r"\x2D")))
 
     def impossible(self, code: int, start: int, end: int) -> None:
-        self.note(codes.NO_SUCH_CHARACTER, f"No text has the code point U+{code:04X}.", start, end)
+        self.note(codes.NO_SUCH_CHARACTER, f"No text can contain the code point U+{code:04X}.", start, end)
 
     def alternatives(self, node: Alternatives) -> None:
         """Those that stand twice, and single characters that are in a class beside them: nothing else is certain."""
@@ -259,7 +263,7 @@ class _Notes:
                 isinstance(first, Quoted) and len(first.text) == 1 and _within(ord(first.text), ranges[:100])
             ):
                 message = (
-                    f"{text} is in the class beside it already: there are two ways to read it. Delete it."
+                    f"{text} is already in the class next to it, so there are two ways to read it. Delete it."
                 )
                 if before is None:
                     mend = fix("Delete it", (option.start, node.options[1].start, ""))
@@ -291,7 +295,7 @@ class _Notes:
                 codes.SLOW_OPTIONALS, f"{message} Write one repetition, `{{0,{len(row)}}}`.", start, end, mend
             )
         else:
-            message += " Nest them: `(a (b c?)?)?`, where that is meant."
+            message += " Nest them if that is the intention: `(a (b c?)?)?`."
             self.note(codes.SLOW_OPTIONALS, message, start, end)
 
 

@@ -77,10 +77,10 @@ def _circle(
     how = (
         f"{first} begins with itself"
         if len(way) == 2
-        else f"{first} begins with itself by way of others: {names(way)}"
+        else f"{first} begins with itself through other rules: {names(way)}"
     )
-    what = "llama.cpp refuses it" if seen_by else "llama.cpp does not see it and hangs"
-    message = f"{how}; {what}. Put something before it, or write a repetition:"
+    what = "llama.cpp refuses it" if seen_by else "llama.cpp does not detect it and hangs"
+    message = f"{how}; {what}. Put an item before it, or use a repetition:"
     message += " `item+` instead of `list ::= list item | item`."
     return report(
         codes.LEFT_RECURSION, message, start, end, _as_repetition(survey, rule) if len(way) == 2 else None
@@ -131,9 +131,9 @@ def _loops(survey: Survey) -> Iterator[Diagnostic]:
             if all(name in survey.directly_empty for name in loop.names):
                 refused.add(loop.start)
                 message = (
-                    "The repeated item may be empty, so it could be repeated for ever; llama.cpp refuses it."
+                    "The repeated item can be empty, so it could be repeated forever; llama.cpp refuses it."
                 )
-                message += " Make sure that each turn reads something."
+                message += " Make sure that each repetition reads something."
                 mend = _simpler(survey.document.text, rule.start + loop.start, rule.start + loop.end)
                 yield report(
                     codes.NULLABLE_LOOP, message, rule.start + loop.start, rule.start + loop.end, mend
@@ -141,9 +141,9 @@ def _loops(survey: Survey) -> Iterator[Diagnostic]:
         for loop in facts.endless:
             if loop.start not in refused and all(name in survey.empty for name in loop.names):
                 message = (
-                    "The repeated item may be empty, so each repetition may read nothing. llama.cpp takes it;"
+                    "The repeated item can be empty, so a repetition can read nothing. llama.cpp accepts it;"
                 )
-                message += " make the inside one that reads something, for others and for speed."
+                message += " make the item non-empty for other engines and for speed."
                 yield report(codes.EMPTY_LOOP, message, rule.start + loop.start, rule.start + loop.end)
 
 
@@ -162,8 +162,8 @@ def _endless(survey: Survey) -> Iterator[Diagnostic]:
         return
     for name, rule in survey.rules.items():
         if name not in survey.productive:
-            message = f"{name} can never come to an end: each alternative of it comes back to a rule without an end."
-            message += " Give it an alternative that ends."
+            message = f"{name} derives no finite text: every alternative leads back to such a rule."
+            message += " Add an alternative that ends."
             yield report(codes.ENDLESS_RULE, message, *rule.name_span)
 
 
@@ -181,17 +181,19 @@ def _ways(survey: Survey) -> Iterator[Diagnostic]:
         return
     depth = _deepest({name: tuple(b.rules) for name, b in begins.items()})
     if depth and depth[1] > MAX_CHAIN:
-        message = f"{depth[0]} begins with a chain of {depth[1]:,} rules: llama.cpp crashes. Shorten it."
+        message = f"{depth[0]} begins with a chain of {depth[1]:,} rules; llama.cpp crashes. Shorten it."
         yield report(codes.TOO_MANY_STEPS, message, *survey.rules[depth[0]].name_span)
     ways = sums({n: b.calls for n, b in survey.begins.items()}, {n: b.ways for n, b in survey.begins.items()})
     for name, rule in survey.rules.items():
         if name == ROOT and ways[name] > MAX_WAYS:
-            message = f"A text can begin in up to {ways[name]:,} ways, and llama.cpp compares them all with each other:"
-            message += " it takes minutes. Let alternatives share their beginning."
+            message = f"A text can begin in up to {ways[name]:,} ways, and llama.cpp compares all of them:"
+            message += " this takes minutes. Let alternatives share their beginning."
             yield report(codes.TOO_MANY_WAYS, message, *rule.name_span)
         elif ways[name] > SLOW_WAYS and name in survey.reachable and _branches(survey.begins[name]):
-            message = f"{name} can begin in up to {ways[name]:,} ways, and llama.cpp walks each over the vocabulary at"
-            message += ' every token. Let alternatives share their beginning: `"a" ("b" | "c")`.'
+            message = f"{name} can begin in up to {ways[name]:,} ways, and llama.cpp tests each against the"
+            message += (
+                ' vocabulary at every token. Let alternatives share their beginning: `"a" ("b" | "c")`.'
+            )
             yield report(codes.SLOW_ALTERNATIVES, message, *rule.name_span)
 
 

@@ -164,7 +164,7 @@ class _Reader:
         rule = self.rule
         assert rule is not None
         if kind == CLOSE:
-            message = "This `)` has no `(` before it. Delete it, or open the group."
+            message = "This `)` has no matching `(`. Delete it, or open the group."
             self._report(codes.UNOPENED_GROUP, message, start, end, fix("Delete it", (start, end, "")))
         elif kind == ANY:
             rule.items.append(AnyCharacter(start, end))
@@ -200,7 +200,7 @@ class _Reader:
             rule.repeat(minimum, maximum, start, end)
             return
         what = self.text[start:end]
-        message = f"Nothing stands before `{what}` that it could repeat. Delete it, or put it in quotes."
+        message = f"There is nothing to repeat before `{what}`. Delete it, or put it in quotes."
         self._report(codes.NOTHING_TO_REPEAT, message, start, end, fix("Delete it", (start, end, "")))
 
     def _other(self, start: int) -> int:
@@ -253,7 +253,7 @@ class _Reader:
         raw = self.text[start + 1 : at]
         backslashes = len(raw) - len(raw.rstrip("\\"))
         mend = None if backslashes % 2 else fix(f"Close it with `{close}`", (at, at, close))
-        message = f"This {what} is never closed: llama.cpp reads on to the end of the text. Put a `{close}` behind it."
+        message = f"This {what} is not closed, so llama.cpp reads to the end of the text. Add `{close}`."
         self._report(code, message, start, at, mend)
         if self.rule is not None:
             self.rule.items.append(read_quoted("", start, end, self.text, []))
@@ -262,7 +262,7 @@ class _Reader:
     def _give_up(self, position: int) -> None:
         self._end_rule()
         self.ends = position
-        message = f"More than {MOST} mistakes: what comes after is not read. Is this a GBNF grammar?"
+        message = f"More than {MOST} problems; the rest was not checked. Is this a GBNF grammar?"
         self._report(codes.TOO_MANY_MISTAKES, message, position, min(position + 1, len(self.text)))
 
     # --- where rules and lines begin and end --------------------------------------------------------------------
@@ -273,9 +273,13 @@ class _Reader:
             if self.fresh and not rule.depth:
                 self._missing_body(rule)
             elif not self.new_line:
-                message = f"The rule {name} begins in the line of another one. Begin a line with it."
+                message = f"The rule {name} begins on the line of another rule. Insert a line break."
                 self._report(
-                    codes.RULE_ON_OWN_LINE, message, start, end, fix("Begin a line", (start, start, "\n"))
+                    codes.RULE_ON_OWN_LINE,
+                    message,
+                    start,
+                    end,
+                    fix("Insert a line break", (start, start, "\n")),
                 )
         self._end_rule()
         self.rule = RuleBuilder(name, start, end, body)
@@ -316,7 +320,7 @@ class _Reader:
         start, end = head.span(2)
         name, sign = head[2], head[3]
         if head.re is SPLIT_HEAD:
-            message = f"`::=` stands in the same line as the rule's name, {name}."
+            message = f"`::=` must be on the same line as the rule's name, {name}."
             self._report(
                 codes.DEFINITION_SIGN,
                 message,
@@ -324,17 +328,17 @@ class _Reader:
                 fix("Join the lines", (end, head.start(3), " ")),
             )
         elif sign != "::=":
-            message = f"A rule's name and its body are joined by `::=`, not by `{sign}`."
+            message = f"`::=` separates a rule's name and its body, not `{sign}`."
             self._report(
                 codes.DEFINITION_SIGN, message, *head.span(3), fix("Write `::=`", (*head.span(3), "::="))
             )
         if head[1]:
-            message = f"A rule's name has no `<` and `>` around it in GBNF: write {name}."
+            message = f"A rule's name is written without `<` and `>` in GBNF: {name}."
             mend = fix(f"Write {name}", (head.start(), start, ""), (end, end + 1, ""))
             self._report(codes.BAD_NAME, message, head.start(), end + 1, mend)
         if " " in name or "\t" in name:
             new = "-".join(name.split())
-            message = f"A rule's name is one word: write {new}."
+            message = f"A rule's name must be one word: {new}."
             self._report(codes.BAD_NAME, message, start, end, fix(f"Write {new}", (start, end, new)))
             self._begin_rule(new, start, end, head.end())
             return head.end()
@@ -367,9 +371,7 @@ class _Reader:
         return end
 
     def _too_deep(self, rule: RuleBuilder, start: int) -> int:
-        message = (
-            f"More than {NESTING} parentheses in each other: llama.cpp crashes. Give the inner ones a rule."
-        )
+        message = f"More than {NESTING} nested parentheses: llama.cpp crashes. Move the inner ones to a rule."
         self._report(codes.NESTED_TOO_DEEP, message, start, start + 1)
         while rule.depth:
             rule.close(start, start)
@@ -380,11 +382,11 @@ class _Reader:
     def _missing_body(self, rule: RuleBuilder) -> None:
         sign = self.text[self.last - 1]
         if sign == "|":
-            message = "An alternative is missing after this `|`. Delete the sign, or write the alternative."
+            message = "An alternative is missing after this `|`. Delete the `|`, or add the alternative."
             mend = fix("Delete it", (self.last - 1, self.last, ""))
             self._report(codes.MISSING_BODY, message, self.last - 1, self.last, mend)
         else:
-            message = f'The rule {rule.name} has no body. Write what it stands for; an empty text is `""`.'
+            message = f'The rule {rule.name} has no body. Add one; the empty text is `""`.'
             mend = fix('Write `""`', (self.last, self.last, ' ""'))
             self._report(codes.MISSING_BODY, message, *rule.name_span, mend)
 
@@ -396,7 +398,7 @@ class _Reader:
             count = rule.depth
             what = "This `(` is" if count == 1 else f"{count} `(` are"
             message = (
-                f"{what} never closed. Write {'a `)`' if count == 1 else 'as many `)`'} where the group ends."
+                f"{what} not closed. Add {'a `)`' if count == 1 else 'as many `)`'} at the end of the group."
             )
             at = rule.innermost
             mend = fix("Close it at the end of the rule", (self.last, self.last, ")" * count))
@@ -404,8 +406,8 @@ class _Reader:
         built = rule.finish(self.last)
         if self.broken:
             message = (
-                f"The rule {rule.name} ended with its line: llama.cpp lets one go on only after `|` or in parentheses."
-                " Put its body in parentheses."
+                f"The rule {rule.name} ended with its line: in llama.cpp it continues only after `|` or inside"
+                " parentheses. Put its body in parentheses."
             )
             body, end = built.body.start, self.last
             gap = " " if body == rule.body_start else ""
@@ -431,5 +433,5 @@ def _untold(found: re.Match[str]) -> Diagnostic:
     if found[0] == "\0":
         message = "The character U+0000: llama.cpp reads nothing after it. Delete it."
         return report(codes.NUL_CHARACTER, message, start, end, mend)
-    message = "Half of a character (a lone surrogate): it cannot be given to llama.cpp. Delete it."
+    message = "A lone surrogate, which llama.cpp cannot read. Delete it."
     return report(codes.LONE_SURROGATE, message, start, end, mend)

@@ -70,7 +70,7 @@ class Download(Errand):
         """Raises ModelError and StorageError; Stopped after `cancel`. What was loaded is kept for the next time."""
         need_hub()
         if self._choice.missing or not all(is_safe(file.path) for file in self._choice.files):
-            raise ModelError("This is no whole model.", where=self._choice.name, hint="Choose another file.")
+            raise ModelError("Incomplete split model.", where=self._choice.name, hint="Choose another file.")
         try:
             return self.run(self._get())
         except OSError as error:
@@ -139,10 +139,10 @@ class Download(Errand):
             part.restart()
             if not begun:
                 raise ModelError(
-                    f"What was loaded is not what the Hub has: its hash is {found[:12]}…, and not "
+                    f"The downloaded file differs from the Hub's: its hash is {found[:12]}…, not "
                     f"{(part.file.sha256 or part.file.blob)[:12]}….",
                     where=part.file.path,
-                    hint="Nothing of it is kept. Try again; if it stays so, something in between changes it.",
+                    hint="The file was discarded. Try again. If it fails again, something in between changes the file.",
                 )
             begun = False
 
@@ -178,7 +178,7 @@ class Download(Errand):
             expected = part.file.bytes or total
             if part.file.bytes and total and total != part.file.bytes:
                 raise ModelError(
-                    f"The server tells two sizes of the file: {part.file.bytes:,} and {total:,} bytes.",
+                    f"The server reports two sizes of the file: {part.file.bytes:,} and {total:,} bytes.",
                     where=where,
                     hint="Try again later.",
                 )
@@ -210,7 +210,7 @@ class Download(Errand):
                 read_header(part.path)
         except ModelError as error:
             part.restart()
-            raise ModelError(error.message, where=part.file.path, hint="Nothing of it is kept.") from error
+            raise ModelError(error.message, where=part.file.path, hint="The file was discarded.") from error
 
     def _tell(self, phase: Phase, done: int, words: str = "") -> None:
         self.progress = Progress(phase, self._before + done, self._choice.bytes, words)
@@ -232,9 +232,9 @@ def _check_magic(part: Part, data: bytes, where: str) -> None:
     else:
         what = f"it begins with {begins[:8]!r}"
     raise ModelError(
-        f"What the server sends is no GGUF: {what}.",
+        f"The server does not send a GGUF file: {what}.",
         where=f"{where}: {part.file.path}",
-        hint="Nothing is kept.",
+        hint="The file was discarded.",
     )
 
 

@@ -105,8 +105,8 @@ def thinking_note(thinking: Thinking, dialect: Dialect) -> str:
     if thinking == "auto":
         return ""
     if not dialect.template_fields:
-        return f"Thinking was to be {thinking}, which {dialect.title} has no field for: it was left to the endpoint."
-    return f"Thinking {thinking} was sent in {TEMPLATE_FIELD} ({dialect.title}), which does not tell what came of it."
+        return f"{dialect.title} has no field for thinking {thinking}; the endpoint's default applies."
+    return f"Thinking {thinking} was sent in {TEMPLATE_FIELD} ({dialect.title}), which does not report its effect."
 
 
 def unsaid(request: GenerateRequest, dialect: Dialect) -> str:
@@ -121,7 +121,7 @@ def unsaid(request: GenerateRequest, dialect: Dialect) -> str:
         for name in names
         if name not in dialect.sampling and name != "top_p" and getattr(sampling, name) != SAMPLING_OFF[name]
     ]
-    notes = [f"{dialect.title} has no field for {', '.join(left)}: sampling was without."] if left else []
+    notes = [f"{dialect.title} has no field for {', '.join(left)}; sampling did not use it."] if left else []
     if len(request.stop) > len(_stops(request, dialect)):
         left_out = "left out" if request.tools else "looked for here, as its text comes"
         notes.append(f"{dialect.title} takes {_STOPS_OF_OPENAI} stop strings: the others are {left_out}.")
@@ -140,18 +140,18 @@ def with_written(request: GenerateRequest, dialect: Dialect) -> GenerateRequest:
         return request
     if request.tools:
         raise PromptError(
-            "An endpoint cannot go on from a call that it tells in its own form.",
+            "An endpoint cannot continue a call in its own format.",
             hint="Use the notation json or glyph.",
         )
     if request.constraint != "off":
         raise GrammarError(
-            "An endpoint holds its constraint from where it begins to write, and cannot go on under it from what is "
-            "written.",
+            "An endpoint applies its constraint from the first token that it writes, so it cannot continue existing "
+            "text under a constraint.",
             hint="Turn the constraint off for this run, or branch with a model here.",
         )
     if not dialect.prefill:
         raise PromptError(
-            f"This endpoint ({dialect.title}) cannot go on from an answer that is begun already.",
+            f"This endpoint ({dialect.title}) cannot continue an existing answer.",
             hint="Branch with a model here, or an endpoint of llama-server, vLLM or SGLang.",
         )
     text = b"".join(one.data for one in request.written).decode("utf-8", errors="replace")
@@ -161,7 +161,7 @@ def with_written(request: GenerateRequest, dialect: Dialect) -> GenerateRequest:
 def _begun(begun: str, messages: list[dict[str, Any]], dialect: Dialect) -> dict[str, Any]:
     if not dialect.prefill:
         raise PromptError(
-            f"This endpoint ({dialect.title}) cannot go on from an answer that is begun already.",
+            f"This endpoint ({dialect.title}) cannot continue an existing answer.",
             hint="Use the strategy direct, or an endpoint of llama-server, vLLM or SGLang.",
         )
     messages.append({"role": "assistant", "content": begun})

@@ -20,7 +20,7 @@ def openai_messages(run: RecordedRun) -> str:
     request = run.request
     if request.strategy == "route-execute":
         raise GlyphscopeError(
-            "The strategy route-execute sends several prompts: they are no one list of messages.",
+            "The strategy route-execute sends several prompts, which are not one list of messages.",
             where="openai-messages",
             hint="Each prompt is in the record, as prompt_rendered.",
         )

@@ -26,23 +26,23 @@ _OF_ANSWER = (
 )  # fmt: skip
 
 _HEAD = '''\
-"""A recorded run of Glyphscope as a test: what was written is judged today as it was then.
+"""A recorded run of Glyphscope as a test: its text must get the same verdicts as in the record.
 
-It needs `pip install glyphscope pytest`, and no model.
+It needs `pip install glyphscope pytest`, but no model.
 """
 '''
 
 _JUDGE = '''\
 def judged(judge, text, digest, *, ended=True):
-    """The violations of the text as a record tells them, after a look whether it is still the run's."""
+    """The violations of the text as in a record, after a check that the text is unchanged."""
     assert sha256(text.encode()).hexdigest() == digest, "the text was changed"
     events = [*judge.feed(text), *(judge.finish() if ended else ())]
-    told = [decode_event(encode_event(event)) for event in events]
-    return [(event.code, event.char, event.path) for event in violations_of(told)]
+    judged = [decode_event(encode_event(event)) for event in events]
+    return [(event.code, event.char, event.path) for event in violations_of(judged)]
 
 
 def recorded(tool, arguments):
-    """The call in JSON, which tells 1 from 1.0 and from true, as a record has it."""
+    """The call in JSON, which distinguishes 1, 1.0 and true, as in a record."""
     call = json.loads(encode_event(CallReady(tool=tool, arguments=arguments, text="")))
     return json.dumps([call["tool"], call["arguments"]])
 '''
@@ -55,7 +55,7 @@ def pytest_file(run: RecordedRun) -> str:
     if not found.texts:
         why = f" ({'; '.join(found.left)})" if found.left else ""
         raise GlyphscopeError(
-            f"Nothing of this run can be judged apart from it{why}.",
+            f"No text of this run can be judged separately{why}.",
             where="pytest",
             hint="Use glyphscope replay --verify, which runs the recorded tokens again.",
         )
