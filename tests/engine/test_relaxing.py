@@ -393,7 +393,10 @@ def test_the_command_relaxes_something_else_or_tells_no_cost(tmp_path):
     assert "By the whole registry: CONSTRAINT_MAX" in done.output
     assert "max_results was 10 and is 500." in done.output
     assert decode_event(out.read_text().splitlines()[1]).request.relaxed == (Relaxed(*MAXIMUM),)
-    for wrong, words in (("maximum", "names no constraint"), ("search:/properties/x/enum", "no such location")):
+    for wrong, words in (
+        ("maximum", "names no constraint"),
+        ("search:/properties/x/enum", "no such location"),
+    ):
         failed = CliRunner().invoke(app, [*common, "--relax", wrong])
         assert failed.exit_code == 2 and words in failed.output, failed.output
 
