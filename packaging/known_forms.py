@@ -34,7 +34,7 @@ HEAD = f"""# The chat templates that llama.cpp ships, and their forms
 For each template: how a call begins, the encoding of its arguments, the reasoning markers with the prompt's part in
 them (thinking on, off, undefined), and the proof: of {TURNS:,} random turns that the template rendered, how many were
 read back equal, and how many of these without any departure from the form. `python packaging/known_forms.py --table`
-writes this page. What each column means: [native forms](native-forms.md).
+writes this page. The columns are explained in [native forms](native-forms.md).
 
 | template | call | arguments | reasoning | equal | strict |
 |---|---|---|---|---|---|

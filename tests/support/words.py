@@ -37,7 +37,7 @@ REFUSED: dict[str, str] = {
 """Patterns, and what to write instead."""
 
 _PATTERNS = [(re.compile(pattern, re.IGNORECASE), instead) for pattern, instead in REFUSED.items()]
-_CODE = re.compile(r"```.*?```|`[^`]*`|^\s*\|? *<.*?>", re.DOTALL | re.MULTILINE)
+_CODE = re.compile(r"```.*?```|`[^`]*`|(?<=\])\([^)\s]*\)|^\s*\|? *<.*?>", re.DOTALL | re.MULTILINE)
 _PROSE = re.compile(r"[A-Za-z]{2,} [A-Za-z]")
 
 
