@@ -135,6 +135,8 @@ def test_the_settings_of_a_column_are_edited_in_its_popup(make, qtbot):
     assert dict(comparison.variants[1].changes) == {"temperature": 0.9, "prompt": "Find cats"}
     assert dict(comparison.variants[0].changes) == {} and view.presets.currentData() == OWN
     assert "temperature 0.9, “Find cats”" in view.columns[1].settings_button.toolTip()
+    settings.fields["stop"].setPlainText("x\\n")
+    assert dict(comparison.variants[1].changes)["stop"] == ("x\n",)
     settings.reset_button.click()
     assert comparison.variants[1].changes == () and settings.fields["temperature"].value() == 0
     assert "As in the playground" in view.columns[1].settings_button.toolTip()

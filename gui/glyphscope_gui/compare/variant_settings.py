@@ -8,9 +8,11 @@ from typing import Any
 from PySide6.QtCore import Signal
 from PySide6.QtWidgets import QHBoxLayout, QLabel, QPushButton, QWidget
 
+from glyphscope.calling.sampling import stop_lines
 from glyphscope.events import RunRequest
 from glyphscope_gui.compare.variants import MOST_TEMPERATURE, Variant
 from glyphscope_gui.run_settings.popup import SettingsPopup
+from glyphscope_gui.run_settings.sampling_settings import read_stops
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.model_names import model_name
 from glyphscope_gui.shared.settings_grid import (
@@ -66,7 +68,11 @@ class VariantSettings(SettingsPopup):
             "top_p": DecimalSetting(0, 1, 0.05),
             "min_p": DecimalSetting(0, 1, 0.01),
             "repeat_penalty": DecimalSetting(0.01, 10, 0.05),
+            "repeat_last_n": NumberSetting(-1, _MOST, tr(" tokens")),
             "max_tokens": NumberSetting(1, _MOST),
+            "stop": LinesSetting(
+                read_stops, lambda stops: "\n".join(stop_lines(stops)), tr("none; one on each line")
+            ),
             "system_prompt": LinesSetting(str, str, tr("none")),
             "prompt": LinesSetting(str, str),
         }
@@ -95,10 +101,18 @@ class VariantSettings(SettingsPopup):
             fields["min_p"],
             tr("Removes tokens below this share of the likeliest one’s probability; 0 is off"),
         )
+        grid.add(tr("Max tokens"), fields["max_tokens"], tr("The most tokens in one answer"))
         grid.add(
             tr("Repeat penalty"), fields["repeat_penalty"], tr("Makes recent tokens less likely; 1 is off")
         )
-        grid.add(tr("Max tokens"), fields["max_tokens"], tr("The most tokens in one answer"))
+        grid.add(
+            tr("Over the last"),
+            fields["repeat_last_n"],
+            tr("How many recent tokens, prompt included, the penalty looks at; -1 is all"),
+        )
+        grid.add(
+            tr("Stop strings"), fields["stop"], tr("The answer ends before the first of these"), wide=True
+        )
         grid.add(
             tr("System prompt"),
             fields["system_prompt"],

@@ -10,6 +10,7 @@ from typing import Any, Literal, NamedTuple, TypeAlias
 import msgspec
 
 from glyphscope.calling import PreparedRequest
+from glyphscope.calling.sampling import stop_lines
 from glyphscope.events import (
     ConstrainFrom,
     ConstraintKind,
@@ -47,8 +48,12 @@ CHANGEABLE: dict[str, Callable[[Any], str]] = {
     "top_p": lambda value: tr("top-p {value:g}", value=value),
     "min_p": lambda value: tr("min-p {value:g}", value=value),
     "repeat_penalty": lambda value: tr("repeat penalty {value:g}", value=value),
+    "repeat_last_n": lambda value: tr("penalty over {value} tokens", value=value),
     "seed": lambda value: tr("seed {value}", value=value),
     "max_tokens": lambda value: tr("at most %n token(s)", "", value),
+    "stop": lambda value: (
+        tr("stop at {stops}", stops=" ".join(stop_lines(value))) if value else tr("no stop string")
+    ),
     "system_prompt": lambda value: (
         tr("system prompt “{text}”", text=_short(value)) if value.strip() else tr("no system prompt")
     ),

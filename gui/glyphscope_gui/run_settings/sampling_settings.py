@@ -103,7 +103,7 @@ class SamplingSettings(SettingsPopup):
         self.max_tokens = NumberSetting(1, _MOST)
         self.max_tokens.told.connect(lambda value: self._tell(max_tokens=value))
         self.stop = LinesSetting(
-            _stops, lambda stops: "\n".join(stop_lines(stops)), tr("none; one on each line")
+            read_stops, lambda stops: "\n".join(stop_lines(stops)), tr("none; one on each line")
         )
         self.stop.told.connect(lambda value: self._tell(stop=value))
 
@@ -228,7 +228,7 @@ def _effects(effect: SamplingEffect | None) -> tuple[str, str, str, str]:
     )
 
 
-def _stops(text: str) -> tuple[str, ...]:
+def read_stops(text: str) -> tuple[str, ...]:
     stops = stop_strings(text.splitlines())
     if wrong := stop_mistake(stops):
         raise ValueError(wrong)
