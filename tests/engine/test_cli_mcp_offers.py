@@ -83,6 +83,15 @@ def test_sampling_is_answered_by_hand_or_rejected(sdk):
     assert rejected.exit_code == 1 and "rejected" in rejected.stderr
 
 
+def test_a_model_answers_sampling_only_after_two_approvals(sdk):
+    model = ("--ask", "--model", "scripted:woolly")
+    sent = command("call", sdk, "think", *model, text="y\ny\n")
+    assert sent.stdout == "scripted says woolly\n" and "Let scripted:woolly answer?" in sent.stderr
+    refused = command("call", sdk, "think", *model, text="y\nn\n")
+    assert refused.exit_code == 1 and "scripted: woolly" in refused.stderr and refused.stdout == ""
+    assert command("call", sdk, "think", *model, text="n\nby hand\n").stdout == "human says by hand\n"
+
+
 def test_an_address_is_shown_and_never_opened(sdk):
     visited = command("call", sdk, "visit", "--ask", text="y\n")
     assert visited.stdout == "accept\n" and "https://example.com/pay?token=1" in visited.stderr

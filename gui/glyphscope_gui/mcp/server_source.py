@@ -87,8 +87,11 @@ class ServerSource:
         if self._asked is not None:
             self._asked(self.name)
 
-    def start(self) -> bool:
-        """Start it, unless it runs already, and return at once; False if it may not be started."""
+    def start(self, sign_in: Callable[[str], None] | None = None) -> bool:
+        """Start it, unless it runs already, and return at once; False if it may not be started.
+
+        `sign_in` is called in the server's thread with the address at which the user signs in.
+        """
         with self._lock:
             if not self.may_run or self._closed or self.config.disabled:
                 return False
@@ -99,6 +102,7 @@ class ServerSource:
                 self.config,
                 changed=lambda _server: self._changed(self.name),
                 asked=self._tell_asked if self._asked is not None else None,
+                sign_in=sign_in,
             )
             server.log.added = lambda: self._logged(self.name)
             self._server, self._stopping = server, False

@@ -87,7 +87,7 @@ class ConsentBox(QFrame):
 
 
 class ServerCard(Card):
-    """`acted` carries start, stop, restart, remove or allow; `enabledChanged` the user's choice."""
+    """`acted` carries start, sign in, stop, restart, remove or allow; `enabledChanged` the user's choice."""
 
     acted = Signal(str)
     enabledChanged = Signal(bool)
@@ -128,6 +128,13 @@ class ServerCard(Card):
             label.setTextFormat(Qt.TextFormat.PlainText)
             label.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
         self.consent = ConsentBox(body)
+        self.sign_in_button = QPushButton(tr("Sign in…"), body)
+        self.sign_in_button.setObjectName("signInButton")
+        self.sign_in_button.setToolTip(
+            tr("Start it and sign in with OAuth; the address is shown before a browser opens")
+        )
+        self.sign_in_button.clicked.connect(lambda: self.acted.emit("sign in"))
+        self.sign_in_button.hide()
         row = QHBoxLayout()
         row.setSpacing(10)
         row.addWidget(self.pill)
@@ -139,6 +146,7 @@ class ServerCard(Card):
         column.addLayout(row)
         for widget in (self.about, self.problem, self.printed, self.consent):
             column.addWidget(widget)
+        column.addWidget(self.sign_in_button, 0, Qt.AlignmentFlag.AlignLeft)
         for button, what in (
             (self.start_button, "start"),
             (self.stop_button, "stop"),
@@ -199,6 +207,7 @@ class ServerCard(Card):
         )
         for widget in buttons:
             widget.setVisible(known is not None)
+        self.sign_in_button.hide()
         if known is None:
             return
         source = known.source
@@ -207,6 +216,8 @@ class ServerCard(Card):
         may = source is not None and known.enabled and source.may_run
         self.enabled_box.setEnabled(source is not None)
         self.enabled_box.setChecked(known.enabled)
+        server = source.server if source is not None else None
+        self.sign_in_button.setVisible(idle and may and server is not None and server.wants_sign_in)
         self.start_button.setVisible(idle)
         self.start_button.setEnabled(may)
         self.stop_button.setVisible(not idle)

@@ -67,6 +67,10 @@ class AddServerDialog(QDialog):
         self.variables_edit.setObjectName("serverVariablesEdit")
         self.variables_edit.setPlaceholderText(tr("NAME=value, one a line; ${env:NAME} takes yours"))
         self.variables_edit.setFont(mono_font(-0.5))
+        self.headers_edit = GrowingEdit(5, self)
+        self.headers_edit.setObjectName("serverHeadersEdit")
+        self.headers_edit.setPlaceholderText(tr("Authorization: Bearer ${env:TOKEN}, one a line"))
+        self.headers_edit.setFont(mono_font(-0.5))
         self.problem = words_label(role="problem", parent=self)
         self.buttons = QDialogButtonBox(QDialogButtonBox.StandardButton.Cancel, self)
         self.add_button = _primary(tr("Add"), self)
@@ -78,6 +82,8 @@ class AddServerDialog(QDialog):
         form.addRow(tr("Name"), self.name_edit)
         form.addRow(tr("Folder"), self.folder_edit)
         form.addRow(tr("Variables"), self.variables_edit)
+        form.addRow(tr("Headers"), self.headers_edit)
+        self._form = form
         column = QVBoxLayout(self)
         column.setContentsMargins(18, 16, 18, 14)
         column.setSpacing(12)
@@ -87,6 +93,7 @@ class AddServerDialog(QDialog):
         for edit in (self.command_edit, self.name_edit, self.folder_edit):
             edit.textChanged.connect(self._check)
         self.variables_edit.textChanged.connect(self._check)
+        self.headers_edit.textChanged.connect(self._check)
         self.buttons.accepted.connect(self._accept)
         self.buttons.rejected.connect(self.reject)
         self._check()
@@ -100,6 +107,8 @@ class AddServerDialog(QDialog):
         config = command_server(words, self.name_edit.text().strip())
         if config.url:
             entry: dict[str, Any] = {"url": config.url}
+            if headers := self._headers():
+                entry["headers"] = headers
         else:
             entry = {"command": config.command, "args": list(config.args)}
             if folder := self.folder_edit.text().strip():
@@ -124,8 +133,23 @@ class AddServerDialog(QDialog):
             found[name.strip()] = value
         return found
 
+    def _headers(self) -> dict[str, str]:
+        found = {}
+        for line in self.headers_edit.toPlainText().splitlines():
+            name, colon, value = line.partition(":")
+            if not line.strip():
+                continue
+            if not colon or not name.strip():
+                raise ServerError(tr("A header is written as Name: value."))
+            found[name.strip()] = value.strip()
+        return found
+
     def _check(self) -> None:
         words = ""
+        is_address = "://" in self.command_edit.text()
+        for edit in (self.folder_edit, self.variables_edit):
+            self._form.setRowVisible(edit, not is_address)
+        self._form.setRowVisible(self.headers_edit, is_address)
         try:
             name, _entry = self.entry()
             if name in self._taken:

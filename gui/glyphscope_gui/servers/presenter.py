@@ -20,6 +20,7 @@ from glyphscope_gui.servers.list_model import ServersListModel
 from glyphscope_gui.servers.offers_presenter import OffersPresenter
 from glyphscope_gui.servers.page import ServersPage
 from glyphscope_gui.servers.questions_presenter import QuestionsPresenter
+from glyphscope_gui.servers.sign_in_presenter import SignInPresenter
 from glyphscope_gui.servers.tool_calls import SECONDS, Work
 from glyphscope_gui.servers.tool_import import clashes, here_words, plan_import
 from glyphscope_gui.servers.tool_model import ToolRow
@@ -57,6 +58,7 @@ class ServersPresenter(Page):
         self.questions = QuestionsPresenter(context, self.view.question)
         self.effects = DemoEffectsPresenter(context, self.view.effects)
         self.proofs = ToolProofs(self)
+        self.sign_in = SignInPresenter(context, self.view.notice)
         self._listed: tuple[Any, ...] = ()
         self._shown = ""
         self._settle = QTimer(self, singleShot=True, interval=SETTLE_MS)
@@ -155,6 +157,8 @@ class ServersPresenter(Page):
         if what == "allow":
             self._servers.allow(name)
             self._servers.start(name)
+        elif what == "sign in":
+            self._servers.sign_in(name)
         elif what == "start":
             self._servers.start(name)
         elif what == "stop":

@@ -57,7 +57,8 @@ def contacts(models: Iterable[str], servers: Iterable[ServerConfig]) -> list[Con
             Contact(
                 tr("The MCP server {name}, {address}", name=server.name, address=_place_of(server.url)),
                 tr(
-                    "Once it is started: the arguments of each call of its tools, and the headers that are set for it."
+                    "Once it is started: the arguments of each call of its tools, and the headers that are set for it "
+                    "or your sign-in. Signing in also contacts its authorization server."
                 ),
                 True,
             ),

@@ -10,8 +10,11 @@ from typing import Annotated, Any, TypeAlias
 import typer
 from rich.text import Text
 
+from glyphscope.calling.server_sampling import answer_sampling
 from glyphscope.cli.mcp.outcome import violations
+from glyphscope.cli.opening import opened
 from glyphscope.cli.output import diagnostics
+from glyphscope.errors import GlyphscopeError
 from glyphscope.registry import Tool
 from glyphscope.tools import Outcome
 from glyphscope.tools.mcp import McpServer
@@ -24,6 +27,12 @@ AskOption: TypeAlias = Annotated[
         "--ask", help="Let the server ask you for input and for sampling; without it both are refused."
     ),
 ]
+SamplerOption: TypeAlias = Annotated[
+    str | None,
+    typer.Option(
+        "--model", "-m", metavar="M", help="The model that may answer requests for sampling, with --ask."
+    ),
+]
 _LOOK = 0.05
 _ATTEMPTS = 3
 """Times that a form may be filled in before it is cancelled."""
@@ -32,7 +41,9 @@ _BY_HAND = "human"
 """The name of the model in an answer that a person typed."""
 
 
-def answering(server: McpServer, work: Callable[[threading.Event], Outcome]) -> Outcome:
+def answering(
+    server: McpServer, work: Callable[[threading.Event], Outcome], model: str | None = None
+) -> Outcome:
     """Runs the request, and asks at the terminal whatever the server asks meanwhile. Ctrl-C stops the request."""
     cancel = threading.Event()
     found: list[Outcome] = []
@@ -41,7 +52,7 @@ def answering(server: McpServer, work: Callable[[threading.Event], Outcome]) -> 
     try:
         while thread.is_alive():
             for question in server.questions:
-                question.answer(_answer(question))
+                question.answer(_answer(question, model))
             thread.join(_LOOK)
     finally:
         cancel.set()
@@ -49,14 +60,13 @@ def answering(server: McpServer, work: Callable[[threading.Event], Outcome]) -> 
     return found[0]
 
 
-def _answer(question: Question) -> Answer:
+def _answer(question: Question, model: str | None) -> Answer:
     out = diagnostics()
-    out.print(
-        Text(f"? {visible(question.server)} asks: {visible(question.message[:_SHOWN])}", style="bold yellow")
-    )
+    words = question.message[:_SHOWN] or "for an answer of a model"
+    out.print(Text(f"? {visible(question.server)} asks: {visible(words)}", style="bold yellow"))
     try:
         if question.sampling is not None:
-            return _sample(question.sampling)
+            return _sample(question.sampling, model)
         if question.kind == "link":
             out.print(Text(f"  Open this address yourself: {visible(question.url[:_SHOWN], spaces=True)}"))
             return Answer(action="accept" if _agrees("Answer that you did?") else "decline")
@@ -115,7 +125,7 @@ def _value(typed: str) -> Any:
         return typed
 
 
-def _sample(request: SamplingRequest) -> Answer:
+def _sample(request: SamplingRequest, model: str | None) -> Answer:
     out = diagnostics()
     limits = [f"at most {request.max_tokens:,} tokens"]
     if request.temperature is not None:
@@ -129,10 +139,27 @@ def _sample(request: SamplingRequest) -> Answer:
         for piece in message.content:
             words = piece.text[:_SHOWN] if piece.kind == "text" else f"[{piece.kind}, {piece.mime}]"
             out.print(Text(f"  {visible(message.role)}: {visible(words)}"))
+    if model is not None and _agrees(f"Let {model} answer?"):
+        generated = _generated(request, model)
+        if generated is not None:
+            return generated
     typed = _line("  Your answer (empty rejects the request): ")
     if not typed:
         return Answer(action="decline")
     return Answer(action="accept", text=typed, model=_BY_HAND)
+
+
+def _generated(request: SamplingRequest, name: str) -> Answer | None:
+    """The model's answer, if it is approved; None where there is none."""
+    out = diagnostics()
+    try:
+        with opened(name) as model:
+            found = answer_sampling(model, request, threading.Event())
+    except GlyphscopeError as error:
+        out.print(Text(f"  ✗ {visible(str(error))}", style="bold red"))
+        return None
+    out.print(Text(f"  {visible(found.model)}: {visible(found.text, lines=True)}"))
+    return found if _agrees("Send this answer?") else Answer(action="decline")
 
 
 def _agrees(question: str) -> bool:

@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 from rich.text import Text
 
-from glyphscope.cli.mcp.answering import AskOption, answering
+from glyphscope.cli.mcp.answering import AskOption, SamplerOption, answering
 from glyphscope.cli.mcp.outcome import (
     ArgumentsOption,
     print_outcome,
@@ -30,6 +30,7 @@ def call(
     server: ServerOption = None,
     yes: YesOption = False,
     ask: AskOption = False,
+    model: SamplerOption = None,
     seconds: Annotated[float, typer.Option(min=0.1, help="Time limit for the call, in seconds.")] = 60.0,
     as_json: JsonOption = False,
 ) -> None:
@@ -37,7 +38,8 @@ def call(
 
     Arguments that violate the tool's schema are reported and sent anyway: the server decides.
 
-    With --ask the server can request your input (elicitation) and a model's answer (sampling).
+    With --ask the server can request your input (elicitation) and a model's answer (sampling);
+    with --model that model answers after you approve it, and you approve its answer before it is sent.
     """
     given = read_arguments(arguments)
     with one_server(config, server, yes=yes, asks=ask) as source:
@@ -49,6 +51,7 @@ def call(
             lambda cancel: source.call(
                 tool, given, seconds=seconds, cancel=cancel, progress=None if as_json else print_progress
             ),
+            model,
         )
     print_outcome(outcome, as_json=as_json)
     if outcome.fault == "unknown":

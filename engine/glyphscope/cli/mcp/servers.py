@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Annotated, TypeAlias
@@ -111,14 +111,18 @@ def one_server(config: str, name: str | None, *, yes: bool, asks: bool = False) 
 
 @contextmanager
 def started(
-    configs: Sequence[ServerConfig], seconds: float, *, asks: bool = False
+    configs: Sequence[ServerConfig],
+    seconds: float,
+    *,
+    asks: bool = False,
+    sign_in: Callable[[str], None] | None = None,
 ) -> Iterator[list[McpServer]]:
     """All of them, side by side, each ready or failed; afterwards none of their processes is left.
 
-    `asks`: somebody looks at their questions; else they are not offered to ask.
+    `asks`: somebody looks at their questions; else they are not offered to ask. `sign_in` shows an address.
     """
     asked = _heard if asks else None
-    servers = [McpServer(config, asked=asked, start_seconds=seconds) for config in configs]
+    servers = [McpServer(config, asked=asked, sign_in=sign_in, start_seconds=seconds) for config in configs]
     with closing_when_ended(), ExitStack() as stack:
         for server in servers:
             stack.callback(server.close)
@@ -147,6 +151,8 @@ def print_failure(server: McpServer) -> None:
     out.print(Text(f"✗ {visible(server.name)}: {visible(error.message)}", style="bold red"))
     if error.hint:
         out.print(Text(f"  do: {visible(error.hint)}"))
+    if server.wants_sign_in:
+        out.print(Text(f"  do: glyphscope mcp sign-in {visible(server.identity, spaces=True)}"))
     for line in error.log.splitlines()[-10:]:
         out.print(Text(f"  | {visible(line)}", style="dim"))
 

@@ -95,6 +95,20 @@ def key_addresses() -> list[str]:
     return [each for each in listed if isinstance(each, str)] if isinstance(listed, list) else []
 
 
+def keyring_text(name: str) -> str | None:
+    """The entry of that name. Raises ModelError."""
+    text: str | None = _with_keyring(lambda ring: ring.get_password(SERVICE, name))
+    return text
+
+
+def set_keyring_text(name: str, text: str | None) -> None:
+    """Keeps an entry; None removes it. Raises ModelError."""
+    if text is not None:
+        _with_keyring(lambda ring: ring.set_password(SERVICE, name, text))
+    elif keyring_text(name) is not None:
+        _with_keyring(lambda ring: ring.delete_password(SERVICE, name))
+
+
 def _with_keyring(act: Callable[[Any], T]) -> T:
     try:
         import keyring  # an extra, and slow to import

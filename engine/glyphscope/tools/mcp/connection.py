@@ -18,6 +18,7 @@ from typing import Any
 import anyio
 from mcp import ClientSession, MCPError
 from mcp.client._transport import TransportStreams
+from mcp.client.auth import OAuthFlowError
 from mcp.client.session import ClientRequestContext, IncomingMessage
 from mcp.shared.dispatcher import CallOptions
 from mcp.shared.jsonrpc_dispatcher import JSONRPCDispatcher
@@ -42,6 +43,7 @@ from glyphscope.tools.mcp.guard import LOCAL_ERROR, Guard
 from glyphscope.tools.mcp.http import Refusals, http_streams
 from glyphscope.tools.mcp.listing import Listing, ListReader
 from glyphscope.tools.mcp.log import ProtocolLog, StderrRing
+from glyphscope.tools.mcp.oauth import SIGN_IN_SECONDS, SigningIn
 from glyphscope.tools.mcp.offers import LISTS, OfferReader, Offers
 from glyphscope.tools.mcp.pages import Ask, NoList, read_pages
 from glyphscope.tools.mcp.process import ServerProcess
@@ -79,6 +81,7 @@ class Connection:
         listed: Callable[[Listing], None],
         offered: Callable[[Offers], None],
         asked: Callable[[], None] | None,
+        sign_in: Callable[[str], None] | None,
     ) -> None:
         self._config = config
         self._log = log
@@ -89,6 +92,8 @@ class Connection:
         self.asking = Asking(config.name, asked) if asked is not None else None
         self._guard = Guard(log)
         self._refusals = Refusals()
+        self._signing = SigningIn(config, log, sign_in) if config.transport == "http" else None
+        self._signs_in = sign_in is not None
         self._process: ServerProcess | None = None
         self._pipes: Pipes | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
@@ -142,6 +147,8 @@ class Connection:
         Raises ServerError for a server that does not get ready, and for one that ends by itself.
         """
         self._loop = asyncio.get_running_loop()
+        if self._signs_in:
+            seconds = max(seconds, SIGN_IN_SECONDS)
         with anyio.CancelScope() as self._life:
             if self.stopping:
                 return
@@ -157,8 +164,10 @@ class Connection:
 
     @asynccontextmanager
     async def _streams(self) -> AsyncIterator[TransportStreams]:
-        if self._config.transport == "http":
-            async with http_streams(self._config, self._guard, self._log, self._refusals) as streams:
+        if self._signing is not None:
+            async with http_streams(
+                self._config, self._guard, self._log, self._refusals, self._signing
+            ) as streams:
                 yield streams
             return
         self._process = ServerProcess(self._config)
@@ -389,17 +398,34 @@ class Connection:
             error = next((e for e in error.exceptions if isinstance(e, ServerError)), error.exceptions[0])
         if isinstance(error, ServerError):
             return error
+        if isinstance(error, OAuthFlowError):
+            return self._error(f"The sign-in failed: {error}.")
         if self._config.transport == "http":
             words = str(error) or type(error).__name__
             return self._error(f"The server cannot be reached: {words.rstrip('.')}.")
         return self._error(f"The connection broke: {type(error).__name__}: {error}.")
 
+    @property
+    def wants_sign_in(self) -> bool:
+        """Whether it refused for want of a sign-in that this program could make."""
+        has_header = any(name.lower() == "authorization" for name in self._config.headers)
+        return self._refusals.last.startswith("HTTP 401") and not has_header
+
+    @property
+    def unsaved(self) -> str:
+        """Why the sign-in is not kept; "" where it is."""
+        return self._signing.unsaved if self._signing is not None else ""
+
     def _error(self, message: str) -> ServerError:
         hint = ""
+        if self._signing is not None and self._signing.problem is not None:
+            return self._signing.problem
         if self._config.transport == "http":
             hint = "Check the address, and whether the server runs."
             if self._refusals.last.startswith(("HTTP 401", "HTTP 403")):
-                hint = "It wants to know who asks: write what it expects into `headers`, for example Authorization."
+                hint = "Sign in, or write what it expects into `headers`, for example Authorization."
+                if self._signing is not None and self._signing.is_needed:
+                    hint = "The sign-in was not accepted. Sign in again."
         elif self._guard.first_rambling:
             hint = f"It prints other text than messages on its standard output, first: {self._guard.first_rambling}"
         elif self._stderr.text:

@@ -16,6 +16,7 @@ from glyphscope.tools.mcp.config import ServerConfig
 from glyphscope.tools.mcp.guard import Guard
 from glyphscope.tools.mcp.lines import MAX_LINE
 from glyphscope.tools.mcp.log import ProtocolLog
+from glyphscope.tools.mcp.oauth import SigningIn
 
 _SECONDS = 30.0
 
@@ -29,7 +30,7 @@ class Refusals:
 
 @asynccontextmanager
 async def http_streams(
-    config: ServerConfig, guard: Guard, log: ProtocolLog, refusals: Refusals
+    config: ServerConfig, guard: Guard, log: ProtocolLog, refusals: Refusals, signing: SigningIn
 ) -> AsyncIterator[TransportStreams]:
     """Every wait for an answer is bounded by who asks; only connecting and sending are bounded here.
 
@@ -37,7 +38,7 @@ async def http_streams(
     """
 
     async def look(response: httpx2.Response) -> None:
-        if response.request.method == "POST":
+        if response.request.method == "POST" and str(response.request.url) == str(httpx2.URL(config.url)):
             status = f"HTTP {response.status_code} {response.reason_phrase}".strip()
             refusals.last = status if response.status_code >= 400 else ""
         events = response.headers.get("content-type", "").lower().startswith("text/event-stream")
@@ -45,14 +46,15 @@ async def http_streams(
         assert isinstance(response.stream, httpx2.AsyncByteStream)
         response.stream = _Counted(response.stream, log, None if events else MAX_LINE, encoded)
 
-    client = httpx2.AsyncClient(
-        # an encoded answer could be a thousand times its size on the wire
-        headers={"accept-encoding": "identity", **config.headers},
-        timeout=httpx2.Timeout(_SECONDS, read=None),
-        event_hooks={"response": [look]},
-    )
     async with (
-        client,
+        signing.auth() as auth,
+        httpx2.AsyncClient(
+            # an encoded answer could be a thousand times its size on the wire
+            headers={"accept-encoding": "identity", **config.headers},
+            timeout=httpx2.Timeout(_SECONDS, read=None),
+            event_hooks={"response": [look]},
+            auth=auth,
+        ) as client,
         streamable_http_client(config.url, http_client=client, max_sse_event_size=MAX_LINE) as (read, write),
     ):
         yield _Heard(read, guard), _Said(write, guard)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Literal, TypeAlias
 
 import msgspec
@@ -106,6 +106,11 @@ class ProtocolLog:
             told, self._told = self._told, True
         if self.added is not None and not told:
             self.added()
+
+    def hide_also(self, secrets: Iterable[str]) -> None:
+        """More secrets; shorter ones would blot out plain words."""
+        known = {*self._secrets, *(secret for secret in secrets if len(secret) >= 6)}
+        self._secrets = tuple(sorted(known, key=len, reverse=True))
 
     def cut(self, text: str | bytes) -> str:
         """The text's beginning, with the secrets blotted out before anything is cut off."""

@@ -40,6 +40,8 @@ class McpServer:
     """A `ToolSource`. `changed` is called in the server's thread, with the server, for a new state or another list.
 
     `asked` is called there for one open question more or less. Without it the server is not offered to ask.
+    `sign_in` is called there with the address at which a person signs in, and must not wait; it may raise ServerError.
+    Without it only a stored sign-in is used.
     """
 
     def __init__(
@@ -48,6 +50,7 @@ class McpServer:
         *,
         changed: Callable[[McpServer], None] | None = None,
         asked: Callable[[McpServer], None] | None = None,
+        sign_in: Callable[[str], None] | None = None,
         start_seconds: float = START_SECONDS,
     ) -> None:
         self.config = config
@@ -55,6 +58,9 @@ class McpServer:
         self._stderr = StderrRing(self.log.hide)
         self._changed = changed
         self._asked = asked
+        self._sign_in = sign_in
+        self._wants_sign_in = False
+        self._unsaved = ""
         self._start_seconds = start_seconds
         self._lock = threading.Lock()
         self._settled = threading.Event()
@@ -104,6 +110,17 @@ class McpServer:
     def list_problem(self) -> str:
         """What is wrong with the list of tools as a whole; empty for nothing."""
         return self._listing.problem
+
+    @property
+    def wants_sign_in(self) -> bool:
+        """Whether it failed for want of a sign-in with OAuth."""
+        return self._wants_sign_in
+
+    @property
+    def unsaved_sign_in(self) -> str:
+        """Why the sign-in is not kept in the keyring; "" where it is."""
+        connection = self._connection
+        return connection.unsaved if connection is not None else self._unsaved
 
     @property
     def offers(self) -> Offers:
@@ -258,7 +275,7 @@ class McpServer:
 
         connection = Connection(
             self.config, self.log, self._stderr, self._ready, self._listed, self._offered,
-            None if self._asked is None else self._tell_asked,
+            None if self._asked is None else self._tell_asked, self._sign_in,
         )  # fmt: skip
         with self._lock:
             self._connection = connection
@@ -275,6 +292,7 @@ class McpServer:
             )
         finally:
             connection.kill()
+        self._wants_sign_in, self._unsaved = connection.wants_sign_in, connection.unsaved
         self._finish(problem)
 
     def _ready(self, about: About, listing: Listing) -> None:

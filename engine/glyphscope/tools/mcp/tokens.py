@@ -1,0 +1,58 @@
+"""Sign-ins at HTTP servers (OAuth), kept in the keyring: one entry for an address, readable by its owner only."""
+
+from __future__ import annotations
+
+import json
+import time
+from typing import Any
+
+from glyphscope.errors import ModelError, ServerError
+
+_ENTRY = "mcp sign-in "
+_unsaved: dict[str, dict[str, Any]] = {}
+"""Those that no keyring took: they last as long as the program."""
+
+
+def stored(url: str) -> dict[str, Any]:
+    """`tokens`, `client`, `metadata` and `expires` (seconds since 1970) of that address; empty where there is none."""
+    if url in _unsaved:
+        return _unsaved[url]
+    from glyphscope.models.remote.keys import keyring_text
+
+    try:
+        found = json.loads(keyring_text(_ENTRY + url) or "{}")
+    except (ModelError, ValueError, RecursionError):
+        return {}
+    return found if isinstance(found, dict) else {}
+
+
+def store(url: str, sign_in: dict[str, Any]) -> None:
+    """Raises ServerError where there is no keyring; the sign-in lasts as long as the program then."""
+    from glyphscope.models.remote.keys import set_keyring_text
+
+    try:
+        set_keyring_text(_ENTRY + url, json.dumps(sign_in))
+    except ModelError as error:
+        _unsaved[url] = sign_in
+        raise ServerError(
+            error.message, where=url, hint="The sign-in lasts until the program ends."
+        ) from None
+    _unsaved.pop(url, None)
+
+
+def forget(url: str) -> bool:
+    """Whether there was one. Raises ServerError where the keyring cannot be used."""
+    from glyphscope.models.remote.keys import keyring_text, set_keyring_text
+
+    was = _unsaved.pop(url, None) is not None
+    try:
+        was = keyring_text(_ENTRY + url) is not None or was
+        set_keyring_text(_ENTRY + url, None)
+    except ModelError as error:
+        raise ServerError(error.message, where=url, hint=error.hint) from None
+    return was
+
+
+def expiry(expires_in: object) -> float | None:
+    """The time at which a token that lasts so many seconds ends."""
+    return time.time() + expires_in if isinstance(expires_in, int | float) else None

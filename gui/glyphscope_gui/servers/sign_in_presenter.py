@@ -1,0 +1,61 @@
+"""Signing in at a server with OAuth: the address is shown first, and opened in the browser by a click."""
+
+from __future__ import annotations
+
+from urllib.parse import urlsplit
+
+from PySide6.QtCore import QObject, QUrl
+from PySide6.QtGui import QDesktopServices, QGuiApplication
+
+from glyphscope.visible import visible
+from glyphscope_gui.context import AppContext
+from glyphscope_gui.shared.language import tr
+from glyphscope_gui.shared.notice_banner import NoticeBanner
+
+
+class SignInPresenter(QObject):
+    """Shows one address at a time, the last that was wanted."""
+
+    def __init__(self, context: AppContext, notice: NoticeBanner) -> None:
+        super().__init__(context.window)
+        self._servers = context.services.servers
+        self._notice = notice
+        self._wanted = ""
+        self._servers.signInWanted.connect(self._show)
+        self._servers.stateChanged.connect(self._state_changed)
+
+    def _show(self, name: str, address: str) -> None:
+        self._wanted = name
+        host = urlsplit(address).hostname or ""
+        words = tr(
+            "The server {name} wants you to sign in at {host}.", name=visible(name), host=visible(host)
+        )
+        copy = (tr("Copy address"), lambda: self._copy(name, address))
+        self._notice.tell(words, tr("Open browser"), lambda: self._open(name, address), copy)
+        self._notice.label.setToolTip(visible(address, spaces=True))
+
+    def _open(self, name: str, address: str) -> None:
+        if not QDesktopServices.openUrl(QUrl(address)):
+            shown = visible(address, spaces=True)
+            words = tr("There is no browser to open. Open this address yourself: {address}", address=shown)
+            copy = lambda: self._copy(name, address)  # noqa: E731
+            self._notice.tell(words, tr("Copy address"), copy, error=True)
+
+    def _copy(self, name: str, address: str) -> None:
+        QGuiApplication.clipboard().setText(address)
+        words = tr(
+            "The address is copied. Open it in a browser on this machine; {name} waits.", name=visible(name)
+        )
+        self._notice.tell(words, tr("Open browser"), lambda: self._open(name, address))
+
+    def _state_changed(self, name: str) -> None:
+        """The sign-in has ended, one way or the other."""
+        known = self._servers.get(name)
+        source = known.source if known is not None else None
+        if name != self._wanted or (source is not None and source.phase == "starting"):
+            return
+        self._wanted = ""
+        self._notice.hide()
+        unsaved = source.server.unsaved_sign_in if source is not None and source.server is not None else ""
+        if unsaved:
+            self._notice.tell(tr("The sign-in is not kept: {reason}", reason=unsaved))
