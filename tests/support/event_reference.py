@@ -23,12 +23,12 @@ PAGE = Path(__file__).parents[2] / "docs" / "events.md"
 _HEAD = """\
 # Events
 
-Everything that a run does is told as events. The window, the command line (`glyphscope run --json`), records and
-bundles have the same ones: a JSON object a line, its name under `type`. A reader passes over members that it does not
-know.
+A run is a sequence of events. The window, the command line (`glyphscope run --json`), records and
+bundles use the same events: one JSON object per line, with its name under `type`. Readers ignore members that
+they do not know.
 
-This page is made from the program's own structs, by `python tests/support/event_reference.py`, and a test holds it to
-them. What holds a run's events in a file stands in [formats.md](formats.md).
+`python tests/support/event_reference.py` generates this page from the program's structs, and a test compares them.
+[formats.md](formats.md) describes files with events.
 
 """
 
@@ -51,7 +51,7 @@ def page() -> str:
     lines += [", ".join(f"[`{info.tag}`](#{info.tag})" for info in infos), ""]
     for info in infos:
         lines += [f"### {info.tag}", "", _doc(info.cls), "", *_table(info, shared), ""]
-    lines += ["## Codes", "", "What can be wrong with a call, a result or a run.", ""]
+    lines += ["## Codes", "", "The errors of a call, a result or a run.", ""]
     lines += [", ".join(f"`{code}`" for code in typing.get_args(Code)), ""]
     lines += ["## What they are made of", ""]
     for kind, info in sorted(named.items(), key=lambda item: item[0].__name__):
@@ -106,7 +106,7 @@ def _doc(kind: type) -> str:
 def _table(info: types.StructType, without: set[str]) -> list[str]:
     fields = [field for field in info.fields if field.name not in without]
     if not fields:
-        return ["It has no members of its own."] if without else []
+        return ["It has no further members."] if without else []
     rows = [f"| `{field.encode_name}` | {_type(field.type)} | {_default(field)} |" for field in fields]
     return ["| member | type | if it is left out |", "|---|---|---|", *rows]
 
@@ -158,7 +158,7 @@ def _default(field: types.Field) -> str:
     if isinstance(value, msgspec.Struct):
         return "its own defaults"
     if isinstance(value, tuple) and any(isinstance(each, msgspec.Struct) for each in value):
-        return "as the program has them"
+        return "as in the program"
     return f"`{msgspec.json.encode(value).decode()}`"
 
 

@@ -18,7 +18,7 @@ LEFT = Path(__file__).with_name("words_left.txt")
 
 REFUSED: dict[str, str] = {
     r"(?-i:(?:^|[.] )What )(?!if\b)(?![^.]*\?)\w+": 'a noun: "Result", "Changes"',
-    r"(?<!there )\b(?:is|are|was|were) no(?:ne)?\b(?! longer| more| less)": '"not a …", "invalid …", "there is no …"',
+    r"(?<!there )\b(?:is|are|was|were) (?-i:(?!None))no(?:ne)?\b(?! longer| more| less)": '"not a …", "invalid …"',
     r"\b(?:tells?|told|telling)\b": "report, show, send, return, say",
     r"\bheld\b|\bholds? (?:the|a|an|it|its|them|every|each|to)\b": "enforce, constrain, contain",
     r"\b(?:go|goes|going|gone|went) on\b": "continue, resume",

@@ -24,12 +24,11 @@ TemplateForm: TypeAlias = Literal["", "hermes", "llama", "mistral", "openai", "o
 
 
 class ModelInfo(msgspec.Struct, frozen=True, kw_only=True):
-    """What is known of the model that ran: for records, and for every figure that is shown.
+    """Facts about the model of the run, for records and for every figure that is shown.
 
-    A remote model's `path` is its address without secrets, and `server` the program behind it with its version, where
-    it tells; what an endpoint does not tell is 0 or empty. `reads_thinking`: its chat template reads a switch for
-    thinking; None where nobody can tell. `load`: how a GGUF file was loaded; None in older records and for
-    other models.
+    `path` of a remote model is its URL without secrets, and `server` is the server program with its version, if
+    reported; values that an endpoint does not report are 0 or empty. `reads_thinking`: its chat template has a switch
+    for thinking; None if unknown. `load`: how a GGUF file was loaded; None in older records and for other models.
     """
 
     name: str
@@ -50,7 +49,7 @@ class ModelInfo(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class RunEvent(msgspec.Struct, frozen=True, kw_only=True, tag_field="type"):
-    """What every event carries: the run, the stage of its strategy, and seconds since the run started."""
+    """The members of every event: the run, the stage of its strategy, and seconds since the run started."""
 
     run: str = ""
     stage: str = ""

@@ -23,13 +23,13 @@ Narrowed: TypeAlias = Literal["", "tokens", "reasoning"]
 
 
 class PromptPart(msgspec.Struct, frozen=True):
-    """A part of the rendered prompt (template, system, tools, examples, user, begun) with its place and its price.
+    """A part of the rendered prompt (template, system, tools, examples, user, begun) with its position and its tokens.
 
-    `of` tells what of it: of tools and examples a JSON Pointer whose first step is the tool's name and whose others
-    lead into the tool (`/search/parameters/properties/query/description`), of a template's own words their line
-    (`line 3`), of the history its message (`message 1`), and what of that the template writes in a way of its own
-    (`message 2, call 1`, `message 2, reasoning`). Empty where it is one piece, and in records of before.
-    A token over a border is counted where the last character stands that it completes.
+    `of` identifies the part: for tools and examples a JSON Pointer that begins with the tool's name and continues in
+    the tool (`/search/parameters/properties/query/description`), for a template's own text its line
+    (`line 3`), for the history its message (`message 1`), and for parts that the template renders in its own format
+    (`message 2, call 1`, `message 2, reasoning`). It is empty for an undivided part, and in older records.
+    A token that spans a boundary belongs to the part with the last character that it completes.
     """
 
     name: str
@@ -40,10 +40,12 @@ class PromptPart(msgspec.Struct, frozen=True):
 
 
 class Alternative(msgspec.Struct, frozen=True, omit_defaults=True):
-    """A token that could have come. `raw` is the model's own probability, `final` the one after mask and sampler.
+    """A token that could have been sampled. `raw` is the model's own probability, `final` the one after mask and
+    sampler.
 
-    `removed` names the sampling filter that took an `allowed` one out; at temperature 0 no filter is used.
-    An endpoint tells neither `final` nor what its constraint `allowed`: they are None. Its `id` is -1 where untold.
+    `removed` names the sampling filter that removed an `allowed` token; at temperature 0 no filter is used.
+    An endpoint reports neither `final` nor which tokens its constraint `allowed`, so they are None. `id` is -1 if
+    unknown.
     """
 
     id: int
@@ -58,21 +60,20 @@ class Alternative(msgspec.Struct, frozen=True, omit_defaults=True):
 class TokenStep(msgspec.Struct, frozen=True, kw_only=True):
     """The evidence of one decoding step.
 
-    `data` is the token's bytes, which may be half a UTF-8 character; `text` is what of them could be shown so far:
-    the whole characters that this token completes (possibly none).
-    `logprob` (natural log) and `rank` (0 is the best) are the model's own, before mask and sampler; `probability` is
-    the final one. `allowed` counts the tokens the constraint left, `feasible` is the share of raw probability it left
-    (1.0 without a constraint); `entropy` in bits of the raw distribution. A forced token was the only one allowed:
-    its `probability` is 1.0; it is None where an endpoint drew the token. Where the model's own figures were not asked
-    for (`EvidenceKind`), `logprob`, `rank`, `feasible` and `entropy` are None and nothing is guessed. Times are
-    milliseconds; a forced batch's time is told at its first token. A `piece` is what an endpoint sent at once, which
-    may be several tokens; its `id` is -1. A token whose `origin` is not the model was not drawn here: its figures are
-    what the model gave it all the same, and what its `probability` would have been; None where nobody asked.
-    `narrowed` tells that a budget admitted only a part of what the grammar allows, of which `allowed` and `feasible`
-    are: `tokens`, after which the answer can still be complete in the tokens left, or `reasoning`, which lead out of
-    reasoning that has had its tokens.
-    `left` is how many of the allowed tokens top-k, top-p and min-p each left, in this order; empty where no token was
-    drawn (temperature 0, a forced token), at endpoints, and in earlier records.
+    `data` is the token's bytes, possibly an incomplete UTF-8 character; `text` has the characters that this token
+    completes (possibly none).
+    `logprob` (natural log) and `rank` (0 is the most likely) are the model's own, before mask and sampler;
+    `probability` is the final one. `allowed` is the number of tokens that the constraint allowed, `feasible` the
+    share of raw probability that they have (1.0 without a constraint); `entropy` is that of the raw distribution, in
+    bits. A forced token was the only one allowed, so its `probability` is 1.0; it is None if an endpoint sampled the
+    token. If the model's own figures were not requested (`EvidenceKind`), `logprob`, `rank`, `feasible` and `entropy`
+    are None. Times are in milliseconds; the time of a forced batch is at its first token. A `piece` is a chunk of an
+    endpoint's answer, possibly several tokens; its `id` is -1. A token whose `origin` is not the model was not
+    sampled here: its figures, including `probability`, are those that the model gives it, or None if they were not
+    requested. `narrowed`: a budget allowed only a part of the tokens that the grammar allows; `allowed` and
+    `feasible` refer to this part. `tokens`: those after which the answer can still be completed; `reasoning`: those
+    that end the reasoning. `left` is the number of allowed tokens after top-k, top-p and min-p, in this order; empty
+    if no token was sampled (temperature 0, a forced token), at endpoints, and in earlier records.
     """
 
     index: int

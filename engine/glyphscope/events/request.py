@@ -47,7 +47,7 @@ def default_order(constraint: ConstraintKind) -> ArgumentOrder:
 
 
 class ToolCall(msgspec.Struct, frozen=True, omit_defaults=True):
-    """A call in an assistant's message. Without an `id`, a template gets one of nine letters and digits."""
+    """A call in an assistant message. Without an `id`, the template gets one of nine letters and digits."""
 
     name: str
     arguments: dict[str, Any] = {}
@@ -57,8 +57,8 @@ class ToolCall(msgspec.Struct, frozen=True, omit_defaults=True):
 class Message(msgspec.Struct, frozen=True, omit_defaults=True):
     """One chat message; `role` is system, user, assistant or tool.
 
-    `tool_calls` and `reasoning` are an assistant's, beside its text. `tool_call_id` and `name` say whose result a
-    tool's message is; without them it is that of the next call in order.
+    `tool_calls` and `reasoning` belong to an assistant message, in addition to its text. `tool_call_id` and `name`
+    refer to the call of a tool message; without them, the message is the result of the next call in order.
     """
 
     role: str
@@ -70,7 +70,9 @@ class Message(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class Sampling(msgspec.Struct, frozen=True, kw_only=True):
-    """How a token is drawn. `temperature` 0 is greedy; `top_k` 0, `top_p` 1, `min_p` 0, `repeat_penalty` 1 are off."""
+    """How a token is sampled. `temperature` 0 is greedy; `top_k` 0, `top_p` 1, `min_p` 0, `repeat_penalty` 1 are
+    off.
+    """
 
     temperature: float = 0.0
     top_k: int = 40
@@ -88,10 +90,10 @@ SAMPLING_OFF: dict[str, float] = {"top_k": 0, "top_p": 1.0, "min_p": 0.0, "repea
 class RouterSettings(msgspec.Struct, frozen=True, kw_only=True):
     """How route-execute chooses a tool: by names only, never by schemas.
 
-    `router` and `executor` name prompt presets; a template of the request's own replaces one. `rules` are sentences
-    that the router must keep; `synonyms` are phrases by tool; `names` are known names by kind, which are looked for in
-    the prompt before it is routed. `answers` are given beforehand to the questions that the router may ask, in order.
-    `temperature` is the router's own, whatever the executor's: it classifies, and does so the same way each time.
+    `router` and `executor` name prompt presets; a template in the request replaces one. `rules` are sentences
+    for the router; `synonyms` are phrases by tool; `names` are known names by kind, which are searched for in
+    the prompt first. `answers` are prepared answers to the router's questions, in order.
+    `temperature` applies to the router only: it classifies, and should do so consistently.
     """
 
     router: str = "router"
@@ -107,9 +109,9 @@ class RouterSettings(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class RepairSettings(msgspec.Struct, frozen=True, kw_only=True):
-    """What is done about a text that is no valid call: `extract` takes out of it what can be taken, and says what it
-    changed; then the model is asked again, at most `attempts` times. `preset` names the words in which it is, and a
-    `template` of the request's own replaces them.
+    """How an invalid call is repaired: `extract` extracts a call from the text and reports the changes; then the model
+    gets the error, at most `attempts` times. `preset` names the prompt for this, and a `template` in the request
+    replaces it.
     """
 
     attempts: int = 0
@@ -119,16 +121,16 @@ class RepairSettings(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class LoopSettings(msgspec.Struct, frozen=True, kw_only=True):
-    """The guardrails of the tool loop. Sizes are bytes of UTF-8, times seconds; `presets` only tells what the settings
-    were composed of.
+    """The guardrails of the tool loop. Sizes are bytes of UTF-8, times seconds; `presets` only lists the presets that
+    the settings were composed of.
 
-    `max_tool_calls_per_turn` None means 1 where `parallel_tool_calls` is off, and no limit where it is on.
-    `max_total_tokens` counts what the model writes in all turns. `max_tool_seconds` is one call's time; the sizes, it,
-    `allow` and `deny` hold for every strategy that carries out calls. `max_identical_calls` is how often the same call
-    may be carried out in one run. `allow` None allows every tool of the registry; both hold for what is sent and for
-    what may run. `transforms` are applied in order. `max_invalid_turns` is how many turns in a row may come to nothing
-    before the run gives up; what is wrong with one is told to the model. `prompt` names the preset of the system
-    message, which the request's own replaces.
+    `max_tool_calls_per_turn` None means 1 if `parallel_tool_calls` is off, and no limit if it is on.
+    `max_total_tokens` counts the model's tokens of all turns. `max_tool_seconds` limits one call; this limit, the
+    sizes, `allow` and `deny` apply to every strategy that executes calls. `max_identical_calls` is how often the same
+    call can run. `allow` None allows every tool of the registry; `allow` and `deny` apply to the tools that are
+    offered and to those that are executed. `transforms` are applied in order. `max_invalid_turns` is the number of
+    consecutive invalid turns before the run stops; the model gets the error of each. `prompt` names the preset of the
+    system message, which a template in the request replaces.
     """
 
     presets: tuple[str, ...] = ()
@@ -153,10 +155,10 @@ class LoopSettings(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ApprovalRule(msgspec.Struct, frozen=True, kw_only=True):
-    """What becomes of a call without anybody being asked. `tool` and `source` are names, or `*` for any.
+    """A decision on calls without a person. `tool` and `source` are names, or `*` for any.
 
-    `identity` binds the rule to one command line or address of the source; empty, it holds for any. The first rule
-    that fits counts; a call that none fits is asked about.
+    `identity` binds the rule to one command line or URL of the source; if empty, it applies to any. The first matching
+    rule applies; a call without a matching rule needs a person's approval.
     """
 
     tool: str = "*"
@@ -166,10 +168,10 @@ class ApprovalRule(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Written(msgspec.Struct, frozen=True):
-    """A piece of what an answer begins with and no model draws: a token by its id, or text that somebody typed.
+    """A piece of the beginning of an answer that is not sampled: a token by its id, or typed text.
 
-    `data` is what it spells, for a token possibly half a character. `id` is -1 for text: the model cuts it into tokens.
-    `kept`: the run that this one branches off wrote it.
+    `data` is its bytes, for a token possibly an incomplete character. `id` is -1 for text, which the model tokenises.
+    `kept`: it was written by the run that this one branches from.
     """
 
     data: bytes
@@ -178,45 +180,44 @@ class Written(msgspec.Struct, frozen=True):
 
 
 class BranchPoint(msgspec.Struct, frozen=True):
-    """Where a run leaves another one: the first token, from 0, that is not that run's any more."""
+    """Where a run branches from another one: the index of the first token, from 0, that differs."""
 
     run: str
     token: int
 
 
 class Relaxed(msgspec.Struct, frozen=True):
-    """A constraint that does not hold a run: the keyword at JSON Pointer `pointer` of the `parameters` of `tool`."""
+    """A keyword that is removed from the constraint of a run: the one at JSON Pointer `pointer` of the `parameters`
+    of `tool`.
+    """
 
     tool: str
     pointer: str
 
 
 class RunRequest(msgspec.Struct, frozen=True, kw_only=True):
-    """A snapshot of everything that decides a run. Nothing outside it may change what the run does.
+    """A snapshot of everything that determines a run. Nothing outside it may change the run.
 
-    `registry` is the registry's document in our form. `history` are the messages of earlier turns, between the system
-    message and this `prompt`: every strategy continues from them. `system_prompt` is plain text that begins the system
-    message; the template, `system` or that of `preset`, writes the rest of it.
-    `model` is a file path, or the name of a scripted or recorded model. `grammar` is GBNF that holds in place of the
-    registry's own, under either constraint. With `free_text`, any text may stand before the call. Under the registry's
-    grammar the call's arguments come in that `order`.
-    With `native`, the model's own chat template asks for the call and its tools, in the form that it was trained on:
-    `auto` is the template's, another name is meant in any case. Notation and shape are then that form's.
-    `thinking` is given to the model's chat template, whatever the notation; one without a switch for it says so in a
-    note.
-    `form` is the form of the model's turns (`glyphscope.turns.TurnForm` as JSON), which a run fills in: with the native
-    notation `template` all of it counts, otherwise the reasoning only. `tool_choice` is `auto` (text or calls),
-    `required`, `none` or the name of the one tool to call. An answer has at most `most_calls` calls; None is no limit.
-    `reasoning_budget` is the number of tokens after which reasoning has to end; None is no limit of its own.
-    With `repeatable`, only what cannot change any figure is taken from the model's cache: the same request then gives
-    the same tokens whatever ran before it, at the price of up to 63 more tokens of prompt to evaluate.
-    The model's text ends before the first of the `stop` strings that it writes, under any strategy and in every stage.
-    With `dispatch`, the call of a strategy other than the loop is carried out too. `sources` names by tool who carries
-    it out: "demo", the default, or an MCP server; `approvals` are the rules for what may be.
-    With `written` the answer begins with that, and `max_tokens` counts what comes after it; that goes with the strategy
-    direct. `branch_of` only tells where it comes from.
-    What is `relaxed` is taken out of the registry for the constraint and the verdict, in this order; the prompt tells
-    the registry as it is. That goes with the strategy direct too.
+    `registry` is the registry's document in Glyphscope's format. `history` has the messages of earlier turns, between
+    the system message and this `prompt`: every strategy continues from them. `system_prompt` is plain text that
+    begins the system message; the template, `system` or that of `preset`, writes the rest of it. `model` is a file
+    path, or the name of a scripted or recorded model. `grammar` is GBNF that replaces the registry's grammar under
+    either constraint. `free_text` allows any text before the call. Under the registry's grammar, the call's arguments
+    are in that `order`. With `native`, the model's chat template renders the tools and requests the call, in the
+    format of its training: `auto` is the template's form, any other name is used as it is. Notation and shape are
+    then those of the form. `thinking` is passed to the model's chat template in every notation; a template without
+    such a switch gives a note. `form` is the form of the model's turns (`glyphscope.turns.TurnForm` as JSON), which a
+    run fills in: all of it with the native notation `template`, otherwise only the reasoning. `tool_choice` is `auto`
+    (text or calls), `required`, `none` or the name of the one tool to call. An answer has at most `most_calls` calls;
+    None: unlimited. `reasoning_budget` is the number of tokens after which reasoning must end; None: no separate
+    limit. `repeatable` uses the model's cache only where it cannot change any figure: the same request then gives the
+    same tokens whatever ran before, with up to 63 more prompt tokens to evaluate. The model's text ends before the
+    first of the `stop` strings, with any strategy and in every stage. With `dispatch`, the call of a strategy other
+    than the loop is executed too. `sources` maps each tool to its executor: "demo", the default, or an MCP server;
+    `approvals` are the rules for permissions. With `written`, the answer begins with these pieces, and `max_tokens`
+    counts the tokens after them; only with the strategy direct. `branch_of` is only the origin. `relaxed` keywords
+    are removed from the registry for the constraint and the verdict, in this order, but not for the prompt; only with
+    the strategy direct.
     """
 
     prompt: str

@@ -15,9 +15,9 @@ StageKind: TypeAlias = Literal[
 
 
 class StageStarted(RunEvent, frozen=True, kw_only=True, tag="stage_started"):
-    """A stage of the strategy begins; its text and its tokens count from 0 again. Its name is the run's only one.
+    """A stage of the strategy begins; its text and its tokens are counted from 0. Its name is unique in the run.
 
-    `turn` counts the model's turns of a conversation from 1; 0 where there are none.
+    `turn` counts the model's turns of a conversation from 1; 0 if there are none.
     """
 
     title: str = ""
@@ -26,7 +26,9 @@ class StageStarted(RunEvent, frozen=True, kw_only=True, tag="stage_started"):
 
 
 class StageFinished(RunEvent, frozen=True, kw_only=True, tag="stage_finished"):
-    """A stage's end and its price. `prompt_tokens` counts all of the prompt, `cached` what of it was not paid for."""
+    """The end of a stage and its cost. `prompt_tokens` is the whole prompt, `cached` the part that was not
+    evaluated.
+    """
 
     reason: str
     valid: bool
@@ -39,8 +41,8 @@ class StageFinished(RunEvent, frozen=True, kw_only=True, tag="stage_finished"):
 
 
 class ConstraintReady(RunEvent, frozen=True, kw_only=True, tag="constraint_ready"):
-    """The constraint of a stage is built. `key` is the digest of grammar and tokenizer under which it is kept; `hit`
-    where it was there already. `build_ms` is ours (schema to grammar), `compile_ms` the engine's.
+    """The constraint of a stage is built. `key` is the digest of grammar and tokenizer in the cache; `hit`
+    if it was cached. `build_ms` is the time from schema to grammar, `compile_ms` the engine's.
     """
 
     key: str
@@ -50,7 +52,9 @@ class ConstraintReady(RunEvent, frozen=True, kw_only=True, tag="constraint_ready
 
 
 class NameCandidate(msgspec.Struct, frozen=True):
-    """A known name that the prompt seems to mean: characters `start` to `end` (exclusive) of it; `score` 0 to 100."""
+    """A known name that the prompt seems to mention: characters `start` to `end` (exclusive) of the prompt; `score`
+    0 to 100.
+    """
 
     name: str
     kind: str
@@ -61,7 +65,7 @@ class NameCandidate(msgspec.Struct, frozen=True):
 
 
 class CandidatesFound(RunEvent, frozen=True, kw_only=True, tag="candidates_found"):
-    """What a look at the prompt found before it was routed, the best first."""
+    """The known names found in the prompt before routing, the best first."""
 
     candidates: tuple[NameCandidate, ...]
     library: str = ""
@@ -82,20 +86,20 @@ class QuestionAsked(RunEvent, frozen=True, kw_only=True, tag="question_asked"):
 
 
 class QuestionAnswered(RunEvent, frozen=True, kw_only=True, tag="question_answered"):
-    """The user's answer; None where nobody answered."""
+    """The user's answer; None if nobody answered."""
 
     answer: str | None
 
 
 class Change(msgspec.Struct, frozen=True):
-    """One thing that was changed in a text, in words, at character `char` of the text before."""
+    """One change to a text, in words, at character `char` of the text before."""
 
     what: str
     char: int
 
 
 class Extracted(RunEvent, frozen=True, kw_only=True, tag="extracted"):
-    """A call was taken out of a text that was none: what it was, what it became, and each change on the way."""
+    """A call was extracted from an invalid text: the text before and after, and each change."""
 
     before: str
     after: str
@@ -104,10 +108,11 @@ class Extracted(RunEvent, frozen=True, kw_only=True, tag="extracted"):
 
 
 class RepairTried(RunEvent, frozen=True, kw_only=True, tag="repair_tried"):
-    """The model was asked again. `message` is what it was told; `before` and `after` are the texts of both attempts.
+    """The model was asked to repair its answer. `message` is the text it got; `before` and `after` are the texts of
+    both attempts.
 
-    `char` is where the attempt before failed, `now` where this one did, None where it did not. `tokens` is what this
-    attempt cost.
+    `char` is where the previous attempt failed, `now` where this one did, None if it did not. `tokens` is the cost of
+    this attempt.
     """
 
     attempt: int
@@ -123,7 +128,7 @@ class RepairTried(RunEvent, frozen=True, kw_only=True, tag="repair_tried"):
 
 
 class TransformActed(RunEvent, frozen=True, kw_only=True, tag="transform_acted"):
-    """A transform of the request changed something; one that changed nothing is not told."""
+    """A transform of the request changed something. Transforms without a change have no event."""
 
     name: str
     surface: Literal["message", "response", "tool", "call", "result"]
@@ -131,7 +136,7 @@ class TransformActed(RunEvent, frozen=True, kw_only=True, tag="transform_acted")
 
 
 class LimitReached(RunEvent, frozen=True, kw_only=True, tag="limit_reached"):
-    """A guardrail fired: `limit` is the setting's name, `allowed` its value, `used` what there was."""
+    """A guardrail applied: `limit` is the setting's name, `allowed` its value, `used` the actual value."""
 
     limit: str
     allowed: float
@@ -140,7 +145,7 @@ class LimitReached(RunEvent, frozen=True, kw_only=True, tag="limit_reached"):
 
 
 class FinalAnswer(RunEvent, frozen=True, kw_only=True, tag="final_answer"):
-    """What the model says to the user at the end of a conversation; `recovered` where it was asked for it once more."""
+    """The model's text for the user at the end of a conversation; `recovered` if it was requested a second time."""
 
     text: str
     recovered: bool = False

@@ -29,7 +29,7 @@ from glyphscope.events.tools import ApprovalGiven, ApprovalNeeded, ToolProgresse
 
 
 class RunStarted(RunEvent, frozen=True, kw_only=True, tag="run_started"):
-    """A run begins. `time` is the wall clock in ISO 8601; `versions` names every package that decides the result."""
+    """A run begins. `time` is the wall clock in ISO 8601; `versions` lists every package that affects the result."""
 
     request: RunRequest
     model: ModelInfo
@@ -38,10 +38,10 @@ class RunStarted(RunEvent, frozen=True, kw_only=True, tag="run_started"):
 
 
 class PromptRendered(RunEvent, frozen=True, kw_only=True, tag="prompt_rendered"):
-    """The full text that goes to the model, with the chat template applied; `cached` tokens need no evaluation.
+    """The full text that the model receives, with the chat template applied; `cached` tokens need no evaluation.
 
-    `lengths` are the characters that each token completes, so 0 for half a character, and for a token that begins the
-    sequence; empty where that is not known.
+    `lengths` has the number of characters that each token completes, so 0 for an incomplete character, and for a token
+    that begins the sequence; empty if unknown.
     """
 
     text: str
@@ -53,7 +53,7 @@ class PromptRendered(RunEvent, frozen=True, kw_only=True, tag="prompt_rendered")
 
 
 class PromptEvaluated(RunEvent, frozen=True, kw_only=True, tag="prompt_evaluated"):
-    """Evaluation of the prompt: progress while it goes on, `done` equal to `total` at its end; both 0 where untold."""
+    """Evaluation of the prompt: progress, with `done` equal to `total` at its end; both 0 if unknown."""
 
     done: int
     total: int
@@ -74,7 +74,7 @@ SegmentKind: TypeAlias = Literal["reasoning", "text", "call"]
 class SegmentOpened(RunEvent, frozen=True, kw_only=True, tag="segment_opened"):
     """A part of the answer begins at character `start`: reasoning or text for the user without its markers, or a call.
 
-    `call_index` numbers the calls of the answer, from 0; fields, violations and calls that belong to one carry it too.
+    `call_index` numbers the calls of the answer, from 0; the fields, violations and calls of a call have it too.
     An answer that can only be a single call has no segments.
     """
 
@@ -101,7 +101,7 @@ class FieldOpened(RunEvent, frozen=True, kw_only=True, tag="field_opened"):
 
 
 class FieldChanged(RunEvent, frozen=True, kw_only=True, tag="field_changed"):
-    """An open field grew to `end` (exclusive), or its status changed; at most one a field and feed."""
+    """An open field grew to `end` (exclusive), or its status changed; at most one event per field and feed."""
 
     path: str
     end: int
@@ -130,9 +130,9 @@ class ToolKnown(RunEvent, frozen=True, kw_only=True, tag="tool_known"):
 
 
 class Violation(RunEvent, frozen=True, kw_only=True, tag="violation"):
-    """`char` is the first character after which no valid call can exist; `viable` says in words what still could.
+    """`char` is the first character after which no valid call can exist; `viable` describes what was still possible.
 
-    `corrects`: it replaces the DUPLICATE_ARGUMENT at the same character, as the key turned out to be another one.
+    `corrects`: it replaces the DUPLICATE_ARGUMENT at the same character, because the key turned out to be another one.
     """
 
     code: Code
@@ -169,7 +169,7 @@ def violations_of(events: Iterable[object]) -> list[Violation]:
 
 
 class Aborted(RunEvent, frozen=True, kw_only=True, tag="aborted"):
-    """The run stopped itself because of a violation. `tokens_decoded` counts what was really decoded."""
+    """The run stopped because of a violation. `tokens_decoded` is the number of decoded tokens."""
 
     code: Code
     message: str
@@ -181,7 +181,7 @@ class Aborted(RunEvent, frozen=True, kw_only=True, tag="aborted"):
 
 
 class CallReady(RunEvent, frozen=True, kw_only=True, tag="call_ready"):
-    """A complete and valid call: jsonschema had the final word. `call` names it in the events of what becomes of it."""
+    """A complete and valid call, confirmed by jsonschema. `call` identifies it in the events of its execution."""
 
     tool: str
     arguments: dict[str, Any]
@@ -209,11 +209,11 @@ EndReason: TypeAlias = Literal[
 
 
 class RunFinished(RunEvent, frozen=True, kw_only=True, tag="run_finished"):
-    """The run's end. `valid` is the strategy's own word: a valid call, or whatever else it was to come to.
+    """The end of the run. `valid` is the strategy's verdict: a valid call, or its other expected outcome.
 
-    `reason` is how the last text ended, or what ended the strategy: `answered` (a final answer in words), `no-tool`
-    (the router chose none), `unanswered` (a question nobody answered), `limit` (a guardrail) or `refused` (what the
-    run was held to did not come about). `tokens` and `forced` are those of all stages.
+    `reason` is how the last text ended, or what ended the strategy: `answered` (a final text), `no-tool`
+    (the router chose none), `unanswered` (a question without an answer), `limit` (a guardrail) or `refused` (the
+    enforced conditions were not met). `tokens` and `forced` are totals of all stages.
     """
 
     reason: EndReason
@@ -226,7 +226,7 @@ class RunFinished(RunEvent, frozen=True, kw_only=True, tag="run_finished"):
 
 
 class RunFailed(RunEvent, frozen=True, kw_only=True, tag="run_failed"):
-    """The run could not go on; `message` tells why, `hint` what to do, `detail` the evidence (a signal, stderr)."""
+    """The run failed; `message` is the error, `hint` the fix, `detail` the evidence (a signal, stderr)."""
 
     code: (
         Code

@@ -12,7 +12,9 @@ ContentKind: TypeAlias = Literal["text", "image", "audio", "resource", "link"]
 
 
 class ToolContent(msgspec.Struct, frozen=True, kw_only=True):
-    """A piece of a tool's answer. `data` is what is not text; `size` its bytes, also where `data` was left out."""
+    """A piece of a tool's result. `data` has content other than text; `size` is its bytes, also if `data` was
+    omitted.
+    """
 
     kind: ContentKind = "text"
     text: str = ""
@@ -24,8 +26,8 @@ class ToolContent(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ApprovalNeeded(RunEvent, frozen=True, kw_only=True, tag="approval_needed"):
-    """A call waits for a person. `identity` is the command line or the address that a standing permission is bound to;
-    `claims` is what the tool says of itself (read-only, destructive …): its word, nothing that was checked.
+    """A call waits for a person. `identity` is the command line or the URL that a permanent permission is bound to;
+    `claims` are the tool's annotations (read-only, destructive …), which are not verified.
     """
 
     call: str
@@ -37,10 +39,10 @@ class ApprovalNeeded(RunEvent, frozen=True, kw_only=True, tag="approval_needed")
 
 
 class ApprovalGiven(RunEvent, frozen=True, kw_only=True, tag="approval_given"):
-    """What was decided: `arguments` are those that run, `edited` where a person changed them.
+    """The decision on a call: `arguments` are those that are used, `edited` if a person changed them.
 
-    `scope` is how far the decision reaches, `by` who took it: a person, a rule of the request, or nobody (there was
-    nobody to ask, so the call is denied).
+    `scope` is the scope of the decision, `by` who made it: a person, a rule of the request, or nobody (nobody could
+    answer, so the call is denied).
     """
 
     call: str
@@ -53,7 +55,7 @@ class ApprovalGiven(RunEvent, frozen=True, kw_only=True, tag="approval_given"):
 
 
 class ToolStarted(RunEvent, frozen=True, kw_only=True, tag="tool_started"):
-    """A call is carried out."""
+    """The execution of a call begins."""
 
     call: str
     tool: str
@@ -62,7 +64,7 @@ class ToolStarted(RunEvent, frozen=True, kw_only=True, tag="tool_started"):
 
 
 class ToolProgressed(RunEvent, frozen=True, kw_only=True, tag="tool_progressed"):
-    """A tool that takes its time says how far it is; `total` None where it does not know."""
+    """Progress of a tool; `total` is None if unknown."""
 
     call: str
     done: float
@@ -71,12 +73,12 @@ class ToolProgressed(RunEvent, frozen=True, kw_only=True, tag="tool_progressed")
 
 
 class ToolResult(RunEvent, frozen=True, kw_only=True, tag="tool_result"):
-    """What came of a call, in every case: `ok` False with a `code` also where it did not run at all.
+    """The result of a call, for every call: `ok` False with a `code` also if it did not run.
 
-    `fault` tells the tool's own error (`tool`: the model is told, and may do better) from one of the protocol, a time
-    out, a stop, a refusal, and a guardrail. `told` is the text the model gets, exactly; `bytes` is the size of the
-    answer before it was cut. `schema_problems` is where `structured` breaks the tool's own output schema. `ms` is the
-    call's time; the time until a person approved it lies between `ApprovalNeeded` and `ApprovalGiven`.
+    `fault` distinguishes an error of the tool (`tool`: the model gets it, and can try again), of the protocol, a
+    timeout, a stop, a refusal, and a guardrail. `told` is exactly the text that the model gets; `bytes` is the size
+    of the result before it was cut. `schema_problems` are violations of the tool's own output schema by `structured`.
+    `ms` is the time of the call; the wait for an approval is between `ApprovalNeeded` and `ApprovalGiven`.
     """
 
     call: str
