@@ -162,7 +162,7 @@ class SeedsPage(QWidget):
         self.answers.setItemDelegateForColumn(SHARE, ShareDelegate(self.answers))
         for column, widest in ((NUMBER, "00"), (RUNS, "000 of 000"), (PARTS, tr("character 0,000"))):
             self.answers.fit_column(column, widest)
-        self.answers.fit_column(SHARE, "> 99.9 % [100, 100]" + 12 * "0")
+        self.answers.fit_column(SHARE, "> 99.9 % [100, 100]" + 8 * "0")
         self.answers.selectionModel().currentRowChanged.connect(lambda _now, _before: self._show_group())
         self.answers.doubleClicked.connect(lambda _index: self._open_first())
         self.options = PlainTable(self.options_model, LEADS, self)
