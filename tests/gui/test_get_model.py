@@ -113,7 +113,7 @@ def test_a_window_that_closes_waits_for_a_silent_server(hub, panel, qtbot, tmp_p
 
 def test_an_error_says_nothing_or_leaves_another_repositorys_models_there(hub, panel, qtbot):
     look(panel, qtbot)
-    for name in ("maker/none", "nonsense"):
+    for name in ("maker/none", "non sense/x"):
         look(panel, qtbot, name)
         assert panel.words.property("role") == "problem" and "OWNER/NAME" in panel.words.text()
         assert panel.choices.rowCount() == 0 and not panel.load_button.isVisible()
@@ -122,6 +122,42 @@ def test_an_error_says_nothing_or_leaves_another_repositorys_models_there(hub, p
     assert "2 of its models are Q4_K_M" in panel.words.text() and panel.choices.rowCount() == 2
     panel.table.selectRow(1)
     assert panel.load_button.isVisible()
+
+
+def test_words_find_repositories_and_a_selected_one_shows_its_files(hub, panel, qtbot, tmp_path, monkeypatch):
+    monkeypatch.setattr(model_getting, "available_memory", lambda: 9000)
+    hub.repos["maker/tiny-large"] = {"large-Q4_K_M.gguf": gguf(30_000)}
+    hub.downloads["maker/tiny-large"] = 12_345
+    look(panel, qtbot, "tiny")
+    shown = [[panel.hits.index(row, column).data() for column in range(5)] for row in range(2)]
+    assert shown[0][0] == "maker/tiny-large" and shown[0][3:] == ["too large", "12,345"]
+    assert shown[1][:2] == [REPO, "Q4_K_M"] and shown[1][3] == "fits"
+    assert panel._choice().name == "large-Q4_K_M.gguf" and panel.hits_table.isVisible()
+    panel.hits_table.selectRow(1)
+    assert [panel.choices.choice(row).name for row in range(2)] == [FILE, "tiny-Q8_0.gguf"]
+    again = HubPanel(panel._getting)  # of a dialog that is opened again
+    qtbot.addWidget(again)
+    assert again.hits.rowCount() == 2 and again._choice().name == FILE
+    panel.load_button.click()
+    qtbot.waitUntil(panel.use_button.isVisible)
+    assert (tmp_path / REPO / FILE).exists()
+    look(panel, qtbot, "nothing of this name")
+    assert "No repository" in panel.words.text() and not panel.hits_table.isVisible()
+    assert panel.choices.rowCount() == 0 and not panel.load_button.isVisible()
+    look(panel, qtbot, "x")
+    assert "2 to 200" in panel.words.text() and panel.words.property("role") == "problem"
+
+
+def test_a_repository_that_cannot_be_listed_says_why_when_it_is_selected(hub, panel, qtbot):
+    hub.repos["maker/tiny-gone"] = {}
+    hub.moved["maker/tiny-gone"] = "gone/away"
+    look(panel, qtbot, "tiny")
+    names = [panel.hits.hit(row).repo for row in range(2)]
+    panel.hits_table.selectRow(names.index("maker/tiny-gone"))
+    assert "no such repository" in panel.words.text() and panel.choices.rowCount() == 0
+    assert not panel.load_button.isVisible()
+    panel.hits_table.selectRow(names.index(REPO))
+    assert panel.choices.rowCount() == 2 and panel.load_button.isVisible()
 
 
 def test_the_answer_to_an_older_question_takes_the_place_of_what_is_wrong_with_the_newer(
@@ -139,7 +175,7 @@ def test_the_answer_to_an_older_question_takes_the_place_of_what_is_wrong_with_t
     panel.name_edit.setText(REPO)
     panel.look_button.click()
     assert asked.wait(60)
-    panel.name_edit.setText("nonsense")
+    panel.name_edit.setText("non sense/x")
     panel.look_button.click()
     assert "OWNER/NAME" in panel.words.text()
     answer.set()

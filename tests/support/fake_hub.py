@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
-from urllib.parse import unquote, urlsplit
+from urllib.parse import parse_qs, unquote, urlsplit
 
 COMMIT = "c0ffee" * 6 + "beef"
 REPO = "maker/tiny-GGUF"
@@ -54,6 +54,7 @@ class FakeHub(ThreadingHTTPServer):
         self.body: bytes | None = None  # sent in place of a description
         self.silent = False
         self.moved: dict[str, str] = {}
+        self.downloads: dict[str, int] = {}
         self.over = threading.Event()
 
     @property
@@ -89,10 +90,22 @@ class _Handler(BaseHTTPRequestHandler):
         if statuses:
             status, headers = statuses.pop(0)
             self._send(status, b"", headers)
+        elif path == "/api/models":
+            self._search()
         elif path.startswith("/api/models/"):
             self._describe(path.removeprefix("/api/models/"))
         else:
             self._file(path.strip("/"))
+
+    def _search(self) -> None:
+        """As the real one: every word is in the name; what `downloads` has is told."""
+        hub, query = self.server, parse_qs(urlsplit(self.path).query)
+        words = query.get("search", [""])[0].lower().split()
+        found = [repo for repo in hub.repos if all(word in repo.lower() for word in words)]
+        found.sort(key=lambda repo: -hub.downloads.get(repo, 0))
+        hits = [{"id": repo, "downloads": hub.downloads.get(repo, 0), "tags": ["gguf"]} for repo in found]
+        body = json.dumps(hits[: int(query["limit"][0])]).encode()
+        self._send(200, body if hub.body is None else hub.body)
 
     def _describe(self, name: str) -> None:
         hub = self.server

@@ -14,6 +14,7 @@ from rich.text import Text
 
 from glyphscope.cli.models_get import get
 from glyphscope.cli.models_inspect import inspect
+from glyphscope.cli.models_search import search
 from glyphscope.cli.models_show import show
 from glyphscope.cli.options import JsonOption
 from glyphscope.cli.output import console, print_json
@@ -31,6 +32,7 @@ app = typer.Typer(
 )
 app.command()(get)
 app.command()(inspect)
+app.command()(search)
 app.command()(show)
 
 

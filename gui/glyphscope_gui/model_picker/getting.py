@@ -19,10 +19,12 @@ from glyphscope.models.files import available_memory
 from glyphscope.models.hub import (
     Choice,
     Download,
+    Hit,
     Listing,
     Lookup,
     Pick,
     Progress,
+    Search,
     Stopped,
     pick,
     read_wanted,
@@ -58,11 +60,17 @@ class Loaded(NamedTuple):
     speed: float
 
 
+def is_words(text: str) -> bool:
+    """Whether it is to be searched; names of repositories and addresses have a slash."""
+    return "/" not in text
+
+
 class ModelGetting(QObject):
     """`phaseChanged` comes before any outcome. `failed` carries the error, `stopped` nothing: the user knows."""
 
     phaseChanged = Signal()
     looked = Signal(object)
+    searched = Signal(object)
     progressed = Signal(object)
     ended = Signal(object)
     stopped = Signal()
@@ -73,20 +81,27 @@ class ModelGetting(QObject):
         self.folder = folder
         self.phase = Phase.IDLE
         self.looked_at: Looked | None = None
+        self.hits: tuple[Hit, ...] = ()
         self.loading: Loaded | None = None
         self._background = Background(self)
-        self._errand: Lookup | Download | None = None
+        self._errand: Search | Lookup | Download | None = None
         self._samples: deque[tuple[float, int]] = deque()
         self._timer = QTimer(self, interval=LOOK_MS)
         self._timer.timeout.connect(self._look_how_far)
 
     def look(self, text: str) -> None:
-        """Ask what that repository has. `looked` or `failed` answers; a question that is under way is given up."""
+        """Search the Hub for words, or list the files of a repository's name.
+
+        `searched`, `looked` or `failed` answers. A request that is under way is cancelled.
+        """
         if self.phase is Phase.LOADING:
             return
         self.cancel()
-        self.looked_at = None
+        self.looked_at, self.hits = None, ()
         try:
+            if is_words(text):
+                self._search(Search(text, available_memory()))
+                return
             wanted = read_wanted(text)
         except GlyphscopeError as error:
             self._set_phase(Phase.IDLE)
@@ -103,6 +118,16 @@ class ModelGetting(QObject):
                 return Looked(listing, None, error)
 
         self._start(lookup, work, self._has_looked)
+
+    def choose(self, hit: Hit) -> None:
+        """Show what a repository has that was found. `looked` or `failed` answers at once."""
+        if self.phase is not Phase.IDLE:
+            return
+        self.looked_at = None
+        if hit.listing is not None:
+            self._has_looked(Looked(hit.listing, hit.pick, hit.problem))
+        elif hit.problem is not None:
+            self.failed.emit(hit.problem)
 
     def load(self, listing: Listing, choice: Choice) -> None:
         """Download it, or go on where an earlier download of it stopped."""
@@ -126,7 +151,9 @@ class ModelGetting(QObject):
         self._timer.stop()
         self._background.close()
 
-    def _start(self, errand: Lookup | Download, work: Callable[[], Any], done: Callable[[Any], None]) -> None:
+    def _start(
+        self, errand: Search | Lookup | Download, work: Callable[[], Any], done: Callable[[Any], None]
+    ) -> None:
         """What an errand tells that nobody waits for any more is told to nobody."""
 
         def told(tell: Callable[[Any], None]) -> Callable[[Any], None]:
@@ -141,6 +168,16 @@ class ModelGetting(QObject):
         if phase is Phase.IDLE:
             self._errand = None
         self.phaseChanged.emit()
+
+    def _search(self, search: Search) -> None:
+        self._errand = search
+        self._set_phase(Phase.LOOKING)
+        self._start(search, search.hits, self._has_searched)
+
+    def _has_searched(self, hits: list[Hit]) -> None:
+        self.hits = tuple(hits)
+        self._set_phase(Phase.IDLE)
+        self.searched.emit(self.hits)
 
     def _has_looked(self, looked: Looked) -> None:
         self.looked_at = looked

@@ -9,11 +9,11 @@ from PySide6.QtCore import QItemSelection, Signal
 from PySide6.QtWidgets import QHBoxLayout, QLineEdit, QProgressBar, QPushButton, QVBoxLayout, QWidget
 
 from glyphscope.errors import GlyphscopeError
-from glyphscope.models.hub import Choice, Unfinished
+from glyphscope.models.hub import Choice, Hit, Unfinished
 from glyphscope.models.hub.choosing import gigabytes
 from glyphscope.models.hub.download import Got
 from glyphscope_gui.model_picker.getting import Loaded, Looked, ModelGetting, Phase
-from glyphscope_gui.model_picker.offers import QUANTISATION, SIZE, ChoicesModel
+from glyphscope_gui.model_picker.offers import DOWNLOADS, FITS, QUANTISATION, SIZE, ChoicesModel, HitsModel
 from glyphscope_gui.model_picker.words import MEND_HUB, hub_is_here, progress_words
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.plain_table import PlainTable
@@ -41,12 +41,16 @@ class HubPanel(QWidget):
         self._path = ""
         self.name_edit = QLineEdit(self)
         self.name_edit.setObjectName("modelNameEdit")
-        self.name_edit.setAccessibleName(tr("Name of a repository"))
-        self.name_edit.setPlaceholderText(tr("OWNER/NAME   or   OWNER/NAME:Q4_K_M"))
+        self.name_edit.setAccessibleName(tr("Words to search, or the name of a repository"))
+        self.name_edit.setPlaceholderText(tr("Words (qwen3 0.6b), OWNER/NAME or OWNER/NAME:Q4_K_M"))
         self.name_edit.setFont(mono_font(-0.5))
-        self.look_button = QPushButton(tr("Look"), self)
+        self.look_button = QPushButton(tr("Search"), self)
         self.look_button.setObjectName("modelLookButton")
-        self.look_button.setToolTip(tr("List the models of this repository"))
+        self.look_button.setToolTip(tr("Search the Hub for words, or list the models of a repository"))
+        self.hits = HitsModel(self)
+        self.hits_table = PlainTable(self.hits, stretch=0, parent=self)
+        self.hits_table.setObjectName("modelHits")
+        self.hits_table.setAccessibleName(tr("Repositories found"))
         self.choices = ChoicesModel(self)
         self.table = PlainTable(self.choices, stretch=0, parent=self)
         self.table.setObjectName("modelChoices")
@@ -79,8 +83,12 @@ class HubPanel(QWidget):
             self._say(
                 tr("Downloading by name needs huggingface_hub. Install it with: {command}", command=MEND_HUB)
             )
-        elif getting.looked_at is not None:
-            self._show_looked(getting.looked_at)
+        else:
+            looked = getting.looked_at
+            if getting.hits:
+                self._show_hits(getting.hits, looked.listing.repo if looked else "")
+            if looked is not None:
+                self._show_looked(looked)
         if getting.phase is Phase.LOADING and getting.loading is not None:
             self._show_progress(getting.loading)
 
@@ -95,7 +103,8 @@ class HubPanel(QWidget):
             for button in row.findChildren(QPushButton):
                 self.setTabOrder(before, button)
                 before = button
-        self.setTabOrder(before, self.table)
+        self.setTabOrder(before, self.hits_table)
+        self.setTabOrder(self.hits_table, self.table)
         self._show_phase()
 
     def lowest(self) -> QWidget:
@@ -120,10 +129,18 @@ class HubPanel(QWidget):
         column.setSpacing(8)
         column.addLayout(line)
         column.addLayout(self._unfinished)
+        column.addWidget(self.hits_table)
         column.addWidget(self.table)
         column.addWidget(self.words)
         column.addWidget(self.bar)
         column.addLayout(buttons)
+        for place, words in (
+            (QUANTISATION, "UD-Q4_K_XL"),
+            (SIZE, "123.4 GB"),
+            (FITS, tr("choose a file")),
+            (DOWNLOADS, "12,345,678"),
+        ):
+            self.hits_table.fit_column(place, words)
         self.table.fit_column(QUANTISATION, "UD-Q4_K_XL")
         self.table.fit_column(SIZE, "123.4 GB")
 
@@ -137,6 +154,8 @@ class HubPanel(QWidget):
         self.use_button.clicked.connect(self._use)
         self.table.selectionModel().selectionChanged.connect(self._chosen)
         getting.phaseChanged.connect(self._show_phase)
+        self.hits_table.selectionModel().selectionChanged.connect(self._hit_chosen)
+        getting.searched.connect(self._show_hits)
         getting.looked.connect(self._show_looked)
         getting.progressed.connect(self._show_progress)
         getting.ended.connect(self._show_got)
@@ -186,6 +205,12 @@ class HubPanel(QWidget):
         rows = self.table.selectionModel().selectedRows()
         return self.choices.choice(rows[0].row()) if rows else None
 
+    def _hit_chosen(self) -> None:
+        rows = self.hits_table.selectionModel().selectedRows()
+        if rows:
+            self.choices.show(())
+            self._getting.choose(self.hits.hit(rows[0].row()))
+
     def _chosen(self, _new: QItemSelection, _old: QItemSelection) -> None:
         looked = self._getting.looked_at
         choice = self._choice()
@@ -211,6 +236,8 @@ class HubPanel(QWidget):
             phase is not Phase.LOADING and bool(self.name_edit.text().strip()) and self.name_edit.isEnabled()
         )
         self.name_edit.setReadOnly(phase is Phase.LOADING)
+        self.hits_table.setVisible(self.hits.rowCount() > 0)
+        self.hits_table.setEnabled(idle)
         self.table.setVisible(self.choices.rowCount() > 0)
         self.table.setEnabled(idle)
         self.bar.setVisible(not idle)
@@ -225,17 +252,29 @@ class HubPanel(QWidget):
         for row in self._rows:
             row.setVisible(idle)
         if phase is Phase.LOOKING:
+            self.hits.show(())
             self.choices.show(())
+            self.hits_table.hide()
             self.table.hide()
             self.load_button.hide()
-            self._say(tr("Asking…"))
+            self._say(tr("Searching…"))
         self.grew.emit()
+
+    def _show_hits(self, hits: tuple[Hit, ...], repo: str = "") -> None:
+        """The first hit is selected, or that of the name."""
+        self.hits.show(hits)
+        _fit_height(self.hits_table)
+        if hits:
+            self.hits_table.setVisible(True)
+            names = [hit.repo for hit in hits]
+            self.hits_table.selectRow(names.index(repo) if repo in names else 0)
+        else:
+            self._say(tr("No repository with models in GGUF was found. Use fewer words."))
+            self._show_phase()
 
     def _show_looked(self, looked: Looked) -> None:
         self.choices.show(looked.listing.choices)
-        rows = min(self.choices.rowCount(), MOST_ROWS)
-        line = self.table.verticalHeader().defaultSectionSize()
-        self.table.setFixedHeight(self.table.horizontalHeader().sizeHint().height() + rows * line + ROW)
+        _fit_height(self.table)
         if looked.pick is not None:
             self.table.selectRow(max(self.choices.row_of(looked.pick.choice), 0))
             self._say(looked.pick.why)
@@ -281,3 +320,10 @@ class HubPanel(QWidget):
             self.choices.show(())
             self.name_edit.setFocus()
         self._show_phase()
+
+
+def _fit_height(table: PlainTable) -> None:
+    """High enough for all rows, or for the most that are shown at once."""
+    rows = min(table.model().rowCount(), MOST_ROWS)
+    line = table.verticalHeader().defaultSectionSize()
+    table.setFixedHeight(table.horizontalHeader().sizeHint().height() + rows * line + ROW)

@@ -8,7 +8,7 @@ from typing import Any
 from PySide6.QtCore import QObject, Qt
 
 from glyphscope.models import FoundModel
-from glyphscope.models.hub import Choice
+from glyphscope.models.hub import Choice, Hit
 from glyphscope.models.hub.choosing import gigabytes
 from glyphscope_gui.model_picker.words import name_words, source_words
 from glyphscope_gui.shared.language import tr
@@ -17,6 +17,8 @@ from glyphscope_gui.shared.table_model import Index, TableModel
 from glyphscope_gui.theme import theme
 
 NAME, QUANTISATION, SIZE, SOURCE = range(4)
+FITS, DOWNLOADS = 3, 4
+"""Of the repositories that were found."""
 
 
 class FoundModelsModel(TableModel):
@@ -60,6 +62,56 @@ class FoundModelsModel(TableModel):
             return theme().color("text" if column == NAME and not model.problem else "text-muted")
         if role == Qt.ItemDataRole.ToolTipRole:
             return plain_tip(f"{model.path}\n{model.problem}".strip())
+        if role == Qt.ItemDataRole.AccessibleTextRole:
+            return f"{self.titles[column]}: {words[column]}"
+        return None
+
+
+class HitsModel(TableModel):
+    """Repositories found by words, most downloaded first, each with the file that suits the free memory."""
+
+    titles = (tr("Repository"), tr("Quantisation"), tr("Size"), tr("Memory"), tr("Downloads"))
+    tips = (
+        "",
+        tr("The suggested file: the usual quantisation that fits in the free memory"),
+        tr("Size of the suggested file"),
+        tr("Whether the suggested file fits in the free memory; the KV cache comes on top"),
+        tr("In the last month"),
+    )
+    figures = frozenset({SIZE, DOWNLOADS})
+
+    def __init__(self, parent: QObject | None = None) -> None:
+        super().__init__(parent)
+        self._rows: Sequence[Hit] = ()
+
+    def show(self, hits: Sequence[Hit]) -> None:
+        self.beginResetModel()
+        self._rows = hits
+        self.endResetModel()
+
+    def hit(self, row: int) -> Hit:
+        return self._rows[row]
+
+    @plain_data
+    def data(self, index: Index, role: int = Qt.ItemDataRole.DisplayRole) -> Any:
+        hit, column = self._rows[index.row()], index.column()
+        choice = hit.pick.choice if hit.pick is not None else None
+        fits = {True: tr("fits"), False: tr("too large"), None: tr("unknown")}[hit.fits]
+        words = (
+            hit.repo,
+            choice.quantisation if choice else "",
+            gigabytes(choice.bytes) if choice and choice.bytes else "",
+            fits if choice else tr("choose a file") if hit.listing and hit.listing.choices else "",
+            f"{hit.downloads:,}",
+        )
+        if role == Qt.ItemDataRole.DisplayRole:
+            return words[column]
+        if role == Qt.ItemDataRole.TextAlignmentRole:
+            return self.alignment(column)
+        if role == Qt.ItemDataRole.ForegroundRole:
+            return theme().color("text" if column == NAME and hit.fits is not False else "text-muted")
+        if role == Qt.ItemDataRole.ToolTipRole:
+            return plain_tip(f"{hit.repo}\n{hit.problem.message}" if hit.problem else hit.repo)
         if role == Qt.ItemDataRole.AccessibleTextRole:
             return f"{self.titles[column]}: {words[column]}"
         return None

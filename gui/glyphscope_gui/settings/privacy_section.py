@@ -101,7 +101,7 @@ def privacy_section(contacts: Sequence[Contact], clearer: HistoryClearer, logs: 
                 tr("Downloads"),
                 words_label(
                     tr(
-                        "Only when you download a model by name: {address} receives the repository, the file, and a "
+                        "Only when you search for or download a model: {address} receives the words, the repository, the file, and a "
                         "token if one is set; nothing else.",
                         address=hub,
                     )

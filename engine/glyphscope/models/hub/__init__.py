@@ -21,15 +21,18 @@ from glyphscope.models.hub.files import Choice, HubFile, Listing
 from glyphscope.models.hub.listing import Lookup
 from glyphscope.models.hub.names import Wanted, read_wanted
 from glyphscope.models.hub.part import Unfinished, find_unfinished
+from glyphscope.models.hub.search import Hit, Search
 
 __all__ = [
     "Choice",
     "Download",
+    "Hit",
     "HubFile",
     "Listing",
     "Lookup",
     "Pick",
     "Progress",
+    "Search",
     "Stopped",
     "Unfinished",
     "Wanted",

@@ -8,7 +8,8 @@ import re
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
-from urllib.parse import quote
+from typing import TypeVar
+from urllib.parse import quote, urlencode
 
 import httpx2
 import msgspec
@@ -18,9 +19,11 @@ from huggingface_hub.errors import OfflineModeIsEnabled
 from glyphscope.errors import ModelError
 from glyphscope.models.hub.failures import TOKEN_HINT, not_understood, offline, refusal, unreachable
 from glyphscope.models.hub.files import Choice, HubFile, Listing, choices_of
-from glyphscope.models.hub.names import Wanted
+from glyphscope.models.hub.names import Wanted, is_repo
 from glyphscope.models.remote.keys import fits_header
 from glyphscope.models.remote.retry import Patience
+
+T = TypeVar("T")
 
 LARGEST_ANSWER = 32 << 20
 """Bytes of a repository's description: tens of thousands of files."""
@@ -49,6 +52,11 @@ class _Info(msgspec.Struct):
     id: str = ""
     sha: str | None = None
     siblings: list[_Sibling] = []
+
+
+class _Found(msgspec.Struct):
+    id: str
+    downloads: int | None = None
 
 
 class Hub:
@@ -89,18 +97,7 @@ class Hub:
         at = "" if wanted.revision == "main" else f"/revision/{quote(wanted.revision, safe='')}"
         address = f"{self.endpoint}/api/models/{wanted.repo}{at}?blobs=true"
         where = self.where(wanted.repo)
-        body = bytearray()
-        try:
-            async with asyncio.timeout(self.patience.first), self._open(address, where, {}) as response:
-                async for data in response.aiter_bytes():
-                    body += data
-                    if len(body) > LARGEST_ANSWER:
-                        raise not_understood("The answer is far too long.", where)
-            info = msgspec.json.decode(bytes(body), type=_Info)
-        except TimeoutError as error:
-            raise unreachable(error, where) from error
-        except (msgspec.MsgspecError, UnicodeError) as error:
-            raise not_understood(f"The answer is not the Hub's: {error}.", where) from error
+        info = await self._ask(address, where, _Info)
         files = [_file(sibling) for sibling in info.siblings]
         choices = choices_of(files)
         others = len(files) - sum(len(choice.files) for choice in choices)
@@ -112,6 +109,28 @@ class Hub:
             choices,
             others,
         )
+
+    async def search(self, words: str, limit: int) -> list[tuple[str, int]]:
+        """Names of repositories with GGUF files, and their downloads, most downloaded first. As `look`."""
+        query = {"search": words, "filter": "gguf", "sort": "downloads", "limit": limit}
+        address = f"{self.endpoint}/api/models?{urlencode(query)}"
+        found = await self._ask(address, self.endpoint, list[_Found])
+        return [(each.id, max(each.downloads or 0, 0)) for each in found if is_repo(each.id)][:limit]
+
+    async def _ask(self, address: str, where: str, kind: type[T]) -> T:
+        """The decoded answer to one request. Raises Refused and ModelError."""
+        body = bytearray()
+        try:
+            async with asyncio.timeout(self.patience.first), self._open(address, where, {}) as response:
+                async for data in response.aiter_bytes():
+                    body += data
+                    if len(body) > LARGEST_ANSWER:
+                        raise not_understood("The answer is far too long.", where)
+            return msgspec.json.decode(bytes(body), type=kind)
+        except TimeoutError as error:
+            raise unreachable(error, where) from error
+        except (msgspec.MsgspecError, UnicodeError) as error:
+            raise not_understood(f"The answer is not the Hub's: {error}.", where) from error
 
     @asynccontextmanager
     async def file(self, listing: Listing, file: HubFile, offset: int) -> AsyncIterator[httpx2.Response]:

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Awaitable, Callable
 from importlib.util import find_spec
+from typing import TypeVar
 
 from glyphscope.errors import ModelError
 from glyphscope.models.hub.errand import Errand
 from glyphscope.models.hub.files import Listing
 from glyphscope.models.hub.names import Wanted
 from glyphscope.models.remote.retry import Patience, Refused, Retries
+
+T = TypeVar("T")
 
 PATIENCE = Patience(connect=10.0, first=30.0, between=15.0, attempts=3, retrying=30.0, wait=1.0, longest=15.0)
 """For a question that somebody waits for."""
@@ -22,6 +26,16 @@ def need_hub() -> None:
             "Downloading by name needs huggingface_hub, which is not installed.",
             hint="Install it: pip install 'glyphscope[hub]'.",
         )
+
+
+async def patiently(ask: Callable[[], Awaitable[T]], patience: Patience) -> T:
+    """The result of a request that is repeated as long as that may help. Raises ModelError."""
+    retries = Retries(patience)
+    while True:
+        try:
+            return await ask()
+        except Refused as refused:
+            await asyncio.sleep(retries.pause(refused))
 
 
 class Lookup(Errand):
@@ -39,10 +53,5 @@ class Lookup(Errand):
     async def _look(self) -> Listing:
         from glyphscope.models.hub.client import Hub  # an extra
 
-        retries = Retries(self._patience)
         async with Hub(self._patience) as hub:
-            while True:
-                try:
-                    return await hub.look(self._wanted)
-                except Refused as refused:
-                    await asyncio.sleep(retries.pause(refused))
+            return await patiently(lambda: hub.look(self._wanted), self._patience)

@@ -35,11 +35,16 @@ def read_wanted(text: str) -> Wanted:
     text = text.strip()
     where = _USER.sub("//", text)[:200]
     wanted = _of_address(text) if text.lower().startswith(("http://", "https://")) else _of_name(text)
-    if not _REPO.fullmatch(wanted.repo) or ".." in wanted.repo or "--" in wanted.repo:
+    if not is_repo(wanted.repo):
         raise ModelError("Invalid repository name.", where=where, hint=HINT)
     if not _REVISION.fullmatch(wanted.revision) or ".." in wanted.revision:
         raise ModelError("Invalid revision.", where=where, hint="It is a branch, a tag or a commit.")
     return wanted
+
+
+def is_repo(name: str) -> bool:
+    """Whether it is a name of a repository, which may become a folder of ours."""
+    return bool(_REPO.fullmatch(name)) and ".." not in name and "--" not in name
 
 
 def _of_name(text: str) -> Wanted:

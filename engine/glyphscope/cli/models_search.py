@@ -1,0 +1,85 @@
+"""`glyphscope models search`: repositories of the Hub with models in GGUF, and which of their files fits."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+import typer
+from rich.table import Table
+from rich.text import Text
+
+from glyphscope.cli.ending import INTERRUPTED, closing_when_ended
+from glyphscope.cli.options import JsonOption
+from glyphscope.cli.output import console, diagnostics, print_json
+from glyphscope.models.files import available_memory
+from glyphscope.models.hub import Hit, Search
+from glyphscope.models.hub.choosing import gigabytes
+from glyphscope.models.hub.search import MOST_HITS
+from glyphscope.visible import visible
+
+_FITS = {True: "fits", False: "too large", None: "unknown"}
+
+
+def search(
+    words: Annotated[
+        list[str], typer.Argument(metavar="WORDS", help="Words of a model's name, as in: qwen3 0.6b")
+    ],
+    limit: Annotated[int, typer.Option(min=1, max=MOST_HITS, help="Repositories at most.")] = 10,
+    as_json: JsonOption = False,
+) -> None:
+    """Search the Hugging Face Hub for models in GGUF. Exit code 1 when none is found.
+
+    Shows the file that suits the free memory best, which `glyphscope models get` downloads.
+    """
+    memory = available_memory()
+    try:
+        with closing_when_ended():
+            hits = Search(" ".join(words), memory, limit).hits()
+    except KeyboardInterrupt:
+        diagnostics().print("Stopped.")
+        raise typer.Exit(INTERRUPTED) from None
+    if as_json:
+        print_json({"free": memory, "repositories": [_facts(hit) for hit in hits]})
+    elif hits:
+        _print(hits, memory)
+    else:
+        console().print("No repository with models in GGUF was found. Use fewer words.")
+    raise typer.Exit(0 if hits else 1)
+
+
+def _print(hits: list[Hit], memory: int | None) -> None:
+    table = Table(box=None, header_style="bold", pad_edge=False)
+    table.add_column("repository", overflow="fold")
+    table.add_column("downloads", justify="right")
+    table.add_column("files", justify="right")
+    table.add_column("suggested")
+    table.add_column("size", justify="right")
+    table.add_column("memory", overflow="fold")
+    for hit in hits:
+        files = "" if hit.listing is None else f"{len(hit.listing.choices):,}"
+        row = [hit.repo, f"{hit.downloads:,}", files]
+        if hit.pick is None:
+            row += ["", "", hit.problem.message if hit.problem else ""]
+        else:
+            choice = hit.pick.choice
+            size = gigabytes(choice.bytes) if choice.bytes else "unknown"
+            row += [choice.quantisation or choice.name, size, _FITS[hit.fits]]
+        table.add_row(*(Text(visible(cell)) for cell in row))
+    out = console()
+    out.print(table)
+    free = "" if memory is None else f"Free memory: {gigabytes(memory)}. "
+    out.print(Text(f"{free}Download with: glyphscope models get OWNER/NAME"))
+
+
+def _facts(hit: Hit) -> dict[str, Any]:
+    choices = [] if hit.listing is None else hit.listing.choices
+    return {
+        "repository": hit.repo,
+        "downloads": hit.downloads,
+        "files": [
+            {"file": each.name, "quantisation": each.quantisation, "bytes": each.bytes} for each in choices
+        ],
+        "suggested": None if hit.pick is None else hit.pick.choice.name,
+        "fits": hit.fits,
+        "problem": "" if hit.problem is None else hit.problem.message,
+    }
