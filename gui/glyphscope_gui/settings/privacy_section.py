@@ -101,8 +101,8 @@ def privacy_section(contacts: Sequence[Contact], clearer: HistoryClearer, logs: 
                 tr("Downloads"),
                 words_label(
                     tr(
-                        "Only when you search for or download a model: {address} receives the words, the repository, the file, and a "
-                        "token if one is set; nothing else.",
+                        "Only when you search for or download a model: {address} receives the words, the "
+                        "repository, the file, and a token if one is set; nothing else.",
                         address=hub,
                     )
                 ),
