@@ -136,7 +136,8 @@ VALUES = st.recursive(
 )
 
 
-@at_most(100)
+@pytest.mark.slow
+@at_most(60)
 @given(VALUES)
 def test_any_requested_schema_is_a_form_or_a_problem(schema):
     question = Question(

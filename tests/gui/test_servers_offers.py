@@ -7,6 +7,7 @@ import pytest
 from PySide6.QtCore import Qt
 
 from glyphscope_gui.shared.page_ids import PageId
+from mcp_servers import SCRIPT
 
 SDK = Path(__file__).parent.parent / "support" / "sdk_server.py"
 
@@ -77,3 +78,18 @@ def test_a_list_that_grows_is_shown_and_another_server_has_its_own(page, qtbot):
     assert "info: the lists have grown" in shown and "1 of 2 · half" in shown
     page.view.list.choose("demo")
     assert view.resources.model.total == 0 and "offers no resources" in view.resources.empty.text()
+
+
+def test_an_address_with_unseen_characters_is_shown_with_signs_and_can_be_read(open_page, qtbot):
+    page = open_page(PageId.SERVERS, ready=False)
+    servers, view = page.context.services.servers, page.view
+    servers.add("odd", {"command": sys.executable, "args": [str(SCRIPT), "offers=bad"]}, allowed=True)
+    view.list.choose("odd")
+    servers.start("odd")
+    qtbot.waitUntil(lambda: view.resources.model.total == 3, timeout=30_000)
+    view.kinds.button("resources").click()
+    assert "resource 1: it has no uri." in view.resources.problem.text()
+    view.resources.choose("a:\u202e\x1f")
+    assert "⟨U+202E⟩" in view.resource.heading.title.text()
+    assert "read" in fetched(qtbot, page, view.resource).text
+    assert page.context.errors == []

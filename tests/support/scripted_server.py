@@ -79,7 +79,10 @@ def listed(params: dict[str, Any]) -> dict[str, Any]:
 
 
 OFFERS: dict[str, tuple[str, list[Any]]] = {
-    "resources/list": ("resources", [{"name": "no uri"}, {"uri": "note://good", "size": -1}, 3]),
+    "resources/list": (
+        "resources",
+        [{"name": "no uri"}, {"uri": "note://good", "size": -1}, 3, {"uri": "a:\u202e\x1f"}],
+    ),
     "resources/templates/list": (
         "resourceTemplates",
         [{"uriTemplate": "note://{"}, {"uriTemplate": "note://{day}"}],

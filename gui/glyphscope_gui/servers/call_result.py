@@ -6,6 +6,7 @@ from PySide6.QtCore import Qt
 from PySide6.QtGui import QPixmap
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QScrollArea, QVBoxLayout, QWidget
 
+from glyphscope.visible import visible
 from glyphscope_gui.servers.call_outcome import CallView, Piece
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.pill import Pill
@@ -77,7 +78,7 @@ class CallResult(QWidget):
 
 
 def _title(piece: Piece) -> QLabel:
-    label = QLabel(piece.title[:120])
+    label = QLabel(visible(piece.title[:120]))
     label.setProperty("role", "section")
     label.setTextFormat(Qt.TextFormat.PlainText)
     return label

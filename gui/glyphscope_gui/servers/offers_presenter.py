@@ -10,6 +10,7 @@ from PySide6.QtCore import QObject
 from glyphscope.errors import ServerError
 from glyphscope.tools import Outcome, Progress
 from glyphscope.tools.mcp.offers import Offer, Offers
+from glyphscope.visible import visible
 from glyphscope_gui.context import AppContext
 from glyphscope_gui.mcp.server_source import ServerSource
 from glyphscope_gui.servers.call_presenter import CallPresenter
@@ -71,7 +72,7 @@ class OffersPresenter(QObject):
     # -- inside ------------------------------------------------------------------------------------------------
 
     def _say(self, shown: OfferList, kind: str, offers: Offers, ready: bool, none: str) -> None:
-        found = [words for of, words in offers.problems if of == kind]
+        found = [visible(words) for of, words in offers.problems if of == kind]
         problem = "\n".join(found[:MOST_PROBLEMS])
         if (more := len(found) - MOST_PROBLEMS) > 0:
             problem += "\n" + tr("and %n more", "", more)

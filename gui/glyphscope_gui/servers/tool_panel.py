@@ -20,6 +20,7 @@ from PySide6.QtWidgets import (
 )
 
 from glyphscope.registry import Tool, example_arguments
+from glyphscope.visible import visible
 from glyphscope_gui.calls.argument_check import ArgumentCheck
 from glyphscope_gui.enforcement.model import EnforcementRow
 from glyphscope_gui.enforcement.table import EnforcementTable
@@ -138,7 +139,7 @@ class ToolPanel(Card):
             return False
         self._tool = tool
         self._stack.setVisible(tool is not None)
-        name = row.name[:60] if row else ""
+        name = visible(row.name[:60], spaces=True) if row else ""
         title = f"{self._said.noun} {name}" if row else self._said.noun
         self.heading.set_title(title, upper=title.rfind(name))
         self.about.setText(tool.description[:600] if tool else "" if row else self._said.choose)

@@ -9,6 +9,7 @@ from typing import Any, Literal, TypeAlias
 
 from glyphscope.errors import RegistryError, ServerError
 from glyphscope.registry import Tool, make_tool
+from glyphscope.visible import visible
 
 OfferKind: TypeAlias = Literal["resource", "template", "prompt"]
 
@@ -51,8 +52,8 @@ class Offer:
         required = [each.name for each in self.arguments if each.required]
         schema: dict[str, Any] = {"type": "object", "properties": properties, "additionalProperties": False}
         return make_tool(
-            self.title or self.address,
-            self.description,
+            self.kind,  # the server's words may have what no tool's name may
+            visible(self.description, lines=True),
             schema | ({"required": required} if required else {}),
         )
 
@@ -150,7 +151,7 @@ def _resource(entry: dict[str, Any]) -> _Read:
         return f"its uri has more than {_LONGEST_ADDRESS:,} characters", None
     size = entry.get("size")
     known = size if isinstance(size, int) and not isinstance(size, bool) and 0 <= size < 2**63 else 0
-    return "", Offer(kind="resource", address=uri, size=known, **_described(entry))
+    return _usable(Offer(kind="resource", address=uri, size=known, **_described(entry)))
 
 
 def _template(entry: dict[str, Any]) -> _Read:
@@ -193,7 +194,7 @@ def _usable(offer: Offer) -> _Read:
         _ = offer.form
     except RegistryError as error:
         first = error.problems[0].message if error.problems else error.message
-        return f"its arguments cannot be used: {first[:200].rstrip('.')}", None
+        return f"it cannot be used: {first[:200].rstrip('.')}", None
     return "", offer
 
 

@@ -20,7 +20,6 @@ MAX_OPEN = 8
 """Requests of one server that may wait at a time; more are refused."""
 MAX_BYTES = 1024 * 1024
 """Of one request; a larger one is refused."""
-_LONGEST_FORM_NAME = 100
 _PRIMITIVES = ("string", "number", "integer", "boolean")
 
 
@@ -105,7 +104,7 @@ class Question:
         if not isinstance(schema, dict):
             return None, "The requested schema is not an object."
         try:
-            return make_tool(f"{self.server} form"[:_LONGEST_FORM_NAME], "", schema), ""
+            return make_tool("form", "", schema), ""
         except RegistryError as error:
             first = error.problems[0] if error.problems else None
             return None, f"{first.pointer or '/'}: {first.message}" if first else error.message
