@@ -155,7 +155,7 @@ def test_bad_input_ends_with_exit_code_2_and_words(arguments, said):
 def test_going_on_with_another_matrix_is_refused(tmp_path, glyphscope):
     glyphscope(*small(tmp_path))
     done = glyphscope(*small(tmp_path, "--trials", "2", "--resume"), code=2)
-    assert "None of the results is of this matrix" in done.stderr
+    assert "No result has this matrix" in done.stderr
 
 
 @pytest.mark.slow

@@ -414,7 +414,7 @@ def test_a_tool_that_does_not_come_back_is_left_behind_after_its_time(monkeypatc
     box = Box(search=lambda query: (release.wait(60), 1)[1])
     _, result = carried(SilentHost({"demo": box}), loop=LoopSettings(max_tool_seconds=0.05))
     release.set()
-    assert result.fault == "timeout" and "left behind" in result.message
+    assert result.fault == "timeout" and "abandoned" in result.message
     assert box.seconds == [0.05]
 
 
