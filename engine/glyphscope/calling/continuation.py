@@ -58,7 +58,7 @@ def continue_aborted(
         state = fold_events(events)
         if state.prompt is None:
             raise PromptError("The aborted run has no prompt to continue from.", hint="Run it again.")
-        yield emitter.enter(CONTINUATION, "What it would have said", "continuation")
+        yield emitter.enter(CONTINUATION, "Continuation", "continuation")
         if depends_on_text_only(asked):
             decoding = _from_text(context, state.prompt, _whole_characters(state.tokens))
             yield from decoding.events()

@@ -81,7 +81,7 @@ def branch(
             "--relax",
             metavar="TOOL:/POINTER",
             help="Remove this keyword of the tool's parameters from the constraint, "
-            "as in search:/properties/max_results/maximum; then tell what that cost.",
+            "as in search:/properties/max_results/maximum; the cost is printed.",
             show_default=False,
         ),
     ] = None,
