@@ -134,7 +134,7 @@ def test_the_command_runs_both_on_each_seed_and_tells_what_it_counted(tmp_path):
     record = read_record(tmp_path / "runs" / "b-2.jsonl")
     assert record.events[0].request.sampling.seed == 2 and record.events[0].request.system.startswith("two")
     told = command("ab", a, b, "--prompt", "p", "--seeds", "1-3", "-m", f"scripted:{GOOD}")
-    assert "3 of 3, 100 % [44, 100] valid" in told.stdout and "They differ in: system." in told.stdout
+    assert "3 of 3, 100% [44, 100] valid" in told.stdout and "They differ in: system." in told.stdout
 
 
 def test_projects_are_compared_with_what_they_are_expected_to_call(tmp_path):

@@ -73,7 +73,7 @@ def test_sizes_for_people_say_which_line_is_the_baseline():
     result = command("sizes", "--model", "scripted:x", "-", text=CALLS)
     assert (
         "json (baseline)" in result.stdout
-        and "against compact JSON, over 1 calls: -11.1 % bytes" in result.stdout
+        and "against compact JSON, over 1 calls: -11.1% bytes" in result.stdout
     )
 
 

@@ -92,7 +92,7 @@ def test_all_files_are_written_and_the_answer_is_json_on_demand(tmp_path, glyphs
 def test_people_see_every_sample_on_stderr_and_the_figures_on_stdout(tmp_path, glyphscope):
     done = glyphscope(*small(tmp_path))
     assert "4 samples" in done.stderr and "✗ 2/4" in done.stderr and "WRONG_TOOL" in done.stderr
-    assert "25 % [" in done.stdout and "report.html" in done.stdout
+    assert "25% [" in done.stdout and "report.html" in done.stdout
 
 
 @pytest.mark.slow

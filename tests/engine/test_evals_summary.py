@@ -75,12 +75,12 @@ def test_an_arm_of_which_nobody_knows_how_it_drew_is_said_to_have_drawn_greedily
 @pytest.mark.parametrize(
     ("share", "words"),
     [
-        (0.0, "0 %"),
-        (1.0, "100 %"),
-        (0.83, "83 %"),
-        (1999 / 2000, "> 99.9 %"),
-        (0.996, "99.6 %"),
-        (0.0004, "< 0.1 %"),
+        (0.0, "0%"),
+        (1.0, "100%"),
+        (0.83, "83%"),
+        (1999 / 2000, "> 99.9%"),
+        (0.996, "99.6%"),
+        (0.0004, "< 0.1%"),
     ],
 )
 def test_a_share_that_is_not_all_is_told_as_all(share: float, words: str) -> None:

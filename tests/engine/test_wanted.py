@@ -83,7 +83,7 @@ def test_the_constraint_that_took_the_models_first_choice_is_another_one():
     assert (struck.wanted_raw, struck.got_raw) == (0.7, pytest.approx(0.1))
     assert struck.refused == Refused("search", "/properties/max_results/maximum", "maximum")
     lines = fight_words(want, REGISTRY)
-    assert lines[0] == 'token 8: wanted 10▸"1" (raw 70.0 %), got 10▸"}" (raw 10.0 %)'
+    assert lines[0] == 'token 8: wanted 10▸"1" (raw 70.0%), got 10▸"}" (raw 10.0%)'
     assert lines[1] == "refused by maximum 100 (search:/properties/max_results/maximum)"
     assert "max_results" in head(found)
 
@@ -257,7 +257,7 @@ def test_the_place_to_change_is_of_another_field():
 
 
 @pytest.mark.parametrize(
-    ("raw", "words"), [(None, "unknown"), (0.0, "0.0 %"), (0.0001, "<0.1 %"), (1.5, "150.0 %")]
+    ("raw", "words"), [(None, "unknown"), (0.0, "0.0%"), (0.0001, "<0.1%"), (1.5, "150.0%")]
 )
 def test_a_share_is_rounded_to_nothing(raw, words):
     assert share(raw) == words

@@ -131,7 +131,7 @@ def test_a_part_whose_end_is_known_late_is_moved_there(view):
 
 def test_the_likeliest_earlier_call_is_told_with_its_kind_of_probability(view):
     feed(view, parts_run())
-    assert "a call here: at most 12.4 % raw, token 4" in names(view)[0]
+    assert "a call here: at most 12.4% raw, token 4" in names(view)[0]
     feed(view, parts_run(early=None))
     assert "a call here" not in names(view)[0]
 

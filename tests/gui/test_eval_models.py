@@ -206,7 +206,7 @@ def test_a_cell_says_less_to_a_screen_reader_than_to_the_eye(table):
     words = table.index(0, 1).data(Qt.ItemDataRole.AccessibleTextRole)
     figure = table.result.figure(table.row(0), table.arm(1), "ok")
     assert "All scenarios, GLYPH · mask: all right" in words
-    assert f"{figure.correct} of {figure.of}" in words and "95 % interval" in words
+    assert f"{figure.correct} of {figure.of}" in words and "95% interval" in words
 
 
 def test_a_folded_group_leaves_rows_behind_or_comes_back_wrong(table):

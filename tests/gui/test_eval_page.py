@@ -121,7 +121,7 @@ def test_an_evaluation_makes_other_samples_than_it_said(opened, qtbot, suite):
     assert folder.path.parent == places().results and len(folder.samples()) == 8
     assert (folder.path / "report.html").is_file() and (folder.path / "summary.json").is_file()
     model = view.result.model
-    assert model.index(0, 0).data() == "100 %" and model.columnCount() == 2
+    assert model.index(0, 0).data() == "100%" and model.columnCount() == 2
     assert "n = 8" in view.result.provenance.text()
     assert view.progress.isHidden() and not view.go_on.isVisible()
     view.show_view(SETUP)
@@ -232,9 +232,7 @@ def test_an_evaluation_that_ends_takes_who_sets_up_the_next_one_away(opened, qtb
     gate.set()
     ended(qtbot, page)
     assert view.views.value == SETUP and view.setup.trials.hasFocus()
-    assert (
-        view.result.model.index(0, 0).data() == "100 %" and page.result_presenter.result.summary is not None
-    )
+    assert view.result.model.index(0, 0).data() == "100%" and page.result_presenter.result.summary is not None
 
 
 @pytest.mark.slow

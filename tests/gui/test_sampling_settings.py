@@ -125,7 +125,7 @@ def test_an_alternative_names_the_filter_that_removed_it(qtbot):
         Alternative(3, b"c", "c", 0.1, 0.0, False),
     )
     model.show(rows, ["", "", ""], 1)
-    assert [model.index(row, FINAL).data() for row in range(3)] == ["100.0 %", "top-p", "–"]
+    assert [model.index(row, FINAL).data() for row in range(3)] == ["100.0%", "top-p", "–"]
     assert "removed by top-p" in model.index(1, TEXT).data(Qt.ItemDataRole.ToolTipRole)
     assert "removed by top-p" in model.index(1, TEXT).data(Qt.ItemDataRole.AccessibleTextRole)
 

@@ -189,7 +189,7 @@ def test_what_was_not_measured_is_shown_as_zero(qtbot, qtmodeltester):
     model.append([Token(step=TokenStep(index=0, id=1, data=b"a", text="a"), start=0, end=1)])
     shown_words = {c.title: model.index(0, place).data() for place, c in enumerate(COLUMNS)}
     assert shown_words["raw p"] == shown_words["rank"] == shown_words["feasible"] == "–"
-    assert percent(0.0001) == "<0.1 %"
+    assert percent(0.0001) == "<0.1%"
 
 
 def test_rows_are_told_one_by_one(qtbot):

@@ -58,7 +58,7 @@ def test_an_endpoint_does_not_run_in_the_window_or_its_figures_are_shown_as_more
         assert len(step.alternatives) == 2 and step.probability is None and not step.piece
         table = window.findChild(QTableView, "tokenTable").model()
         shown = [str(table.index(1, column).data()) for column in range(table.columnCount())]
-        assert UNKNOWN in shown and "100.0 %" not in shown
+        assert UNKNOWN in shown and "100.0%" not in shown
         assert "endpoint" in state.prompt.note
         window.shut_down()
 

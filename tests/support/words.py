@@ -100,7 +100,9 @@ def files() -> list[Path]:
         ("assets/glyphscope_assets/lessons", "*.md"),
     ):  # fmt: skip
         found += sorted((ROOT / folder).rglob(pattern))
-    return [path for path in found if path.name != "style.md" and path.relative_to(ROOT).as_posix() not in DATA]
+    return [
+        path for path in found if path.name != "style.md" and path.relative_to(ROOT).as_posix() not in DATA
+    ]
 
 
 def refused(path: Path) -> list[Found]:

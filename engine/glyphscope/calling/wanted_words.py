@@ -32,12 +32,12 @@ def field_name(want: Want) -> str:
 
 
 def share(raw: float | None) -> str:
-    """`12.3 %`, of one step."""
+    """`12.3%`, of one step."""
     if raw is None:
         return "unknown"
     if 0 < raw < 0.0005:
-        return "<0.1 %"
-    return f"{raw * 100:.1f} %"
+        return "<0.1%"
+    return f"{raw * 100:.1f}%"
 
 
 def tokens_taken(lost: float) -> str:

@@ -153,7 +153,7 @@ def _summary(calls: int, totals: list[Sizes], instructions: list[Instructions]) 
 
 
 def _change(size: int, base: int) -> str:
-    return f"{(size - base) / base * 100:+.1f} %"
+    return f"{(size - base) / base * 100:+.1f}%"
 
 
 def _print_report(report: SizeReport) -> None:

@@ -309,4 +309,4 @@ def _listed(asked: Sheet, numbers: frozenset[int]) -> str:
 
 
 def _percent(share: float) -> str:
-    return f"{share * 100:.1f} %" if share >= 0.0005 or share == 0 else "less than 0.1 %"
+    return f"{share * 100:.1f}%" if share >= 0.0005 or share == 0 else "less than 0.1%"

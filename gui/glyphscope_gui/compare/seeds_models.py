@@ -26,7 +26,7 @@ _BAR_HEIGHT = 9
 class AnswersModel(TableModel):
     """A row for each different answer, the most frequent first."""
 
-    titles = ("#", tr("Answer"), tr("Runs"), tr("Share, 95 % interval"), tr("Parts at"))
+    titles = ("#", tr("Answer"), tr("Runs"), tr("Share, 95% interval"), tr("Parts at"))
     tips = (
         "",
         tr("The same tools with equal arguments, or the same error"),
@@ -90,7 +90,7 @@ class ShareDelegate(QStyledItemDelegate):
             painter.fillRect(option.rect, theme().color("selection"))
         box = QRectF(option.rect).adjusted(8, 0, -8, 0)
         words = index.data(Qt.ItemDataRole.DisplayRole)
-        widest = option.fontMetrics.horizontalAdvance("> 99.9 % [100, 100]")
+        widest = option.fontMetrics.horizontalAdvance("> 99.9% [100, 100]")
         bar = QRectF(box.left(), box.center().y() - _BAR_HEIGHT / 2, box.width() - widest - 12, _BAR_HEIGHT)
         if bar.width() > 20:
             _paint_share(painter, bar, share.share, share.low, share.high)

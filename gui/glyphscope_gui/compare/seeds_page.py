@@ -162,13 +162,13 @@ class SeedsPage(QWidget):
         self.answers.setItemDelegateForColumn(SHARE, ShareDelegate(self.answers))
         for column, widest in ((NUMBER, "00"), (RUNS, "000 of 000"), (PARTS, tr("character 0,000"))):
             self.answers.fit_column(column, widest)
-        self.answers.fit_column(SHARE, "> 99.9 % [100, 100]" + 8 * "0")
+        self.answers.fit_column(SHARE, "> 99.9% [100, 100]" + 8 * "0")
         self.answers.selectionModel().currentRowChanged.connect(lambda _now, _before: self._show_group())
         self.answers.doubleClicked.connect(lambda _index: self._open_first())
         self.options = PlainTable(self.options_model, LEADS, self)
         self.options.setObjectName("seedsOptions")
         self.options.setAccessibleName(tr("Tokens at which the answers part"))
-        for column, widest in ((DRAWN, "000 of 000"), (RAW, "> 99.9 %"), (FINAL, "> 99.9 %")):
+        for column, widest in ((DRAWN, "000 of 000"), (RAW, "> 99.9%"), (FINAL, "> 99.9%")):
             self.options.fit_column(column, widest)
         self.options.setColumnWidth(TOKEN, 150)
 

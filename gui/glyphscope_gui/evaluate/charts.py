@@ -28,10 +28,10 @@ _NAMES, _FIGURES = 0.4, 0.5
 
 
 class ShareChart(Chart):
-    """An arm a line: a dot at its share, its 95 % interval as a bar, the figure at the right."""
+    """An arm a line: a dot at its share, its 95% interval as a bar, the figure at the right."""
 
     def __init__(self, parent: QWidget | None = None) -> None:
-        super().__init__("evalShareChart", tr("Success of each arm with its 95 % interval"), 150, parent)
+        super().__init__("evalShareChart", tr("Success of each arm with its 95% interval"), 150, parent)
         self._rows: list[tuple[str, Share]] = []
         self.getViewBox().sigResized.connect(self.draw)
 
@@ -74,7 +74,7 @@ class ShareChart(Chart):
         names = [metrics.elidedText(name, Qt.TextElideMode.ElideMiddle, most) for name, _share in self._rows]
         left.setTicks([list(zip(y, names))])
         left.setWidth(max(map(metrics.horizontalAdvance, names)) + 10)
-        self.getAxis("bottom").setTicks([[(0, "0"), (0.25, ""), (0.5, "50 %"), (0.75, ""), (1, "100 %")]])
+        self.getAxis("bottom").setTicks([[(0, "0"), (0.25, ""), (0.5, "50%"), (0.75, ""), (1, "100%")]])
         self.setXRange(0, end, padding=0)
         self.setYRange(0.4, count + 0.6, padding=0)
 
@@ -146,7 +146,7 @@ class EvalCharts(QScrollArea):
         column.setContentsMargins(10, 10, 10, 10)
         column.setSpacing(6)
         for chart, title, hint in (
-            (self.success, tr("Success"), tr("all right, 95 % interval")),
+            (self.success, tr("Success"), tr("all right, 95% interval")),
             (self.sizes, tr("Size"), tr("tokens: decoded (median), instructions")),
             (self.times, tr("Time"), tr("median ms: first token, total")),
             (self.savings, tr("Saved by stopping early"), tr("tokens of measured runs")),
@@ -209,7 +209,7 @@ def _median(spread: Any) -> int | None:
 
 def _share_words(share: Share) -> str:
     return tr(
-        "{correct:,} of {samples:,}, {share}, 95 % interval {low} to {high}",
+        "{correct:,} of {samples:,}, {share}, 95% interval {low} to {high}",
         correct=share.correct,
         samples=share.n,
         share=percent(share.share),

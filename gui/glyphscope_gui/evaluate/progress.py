@@ -71,10 +71,10 @@ class EvalProgressBar(QFrame):
 
 
 def progress_words(progress: EvalProgress, phase: EvalPhase) -> str:
-    """Such as `120 of 400 samples, 78 % right, about 3 min left`."""
+    """Such as `120 of 400 samples, 78% right, about 3 min left`."""
     parts = [tr("{done:,} of {planned:,} samples", done=progress.done, planned=progress.planned)]
     if progress.done:
-        parts.append(tr("{share:.0f} % right", share=progress.ok / progress.done * 100))
+        parts.append(tr("{share:.0f}% right", share=progress.ok / progress.done * 100))
     if phase is EvalPhase.PAUSED:
         parts.append(tr("paused"))
     elif phase is EvalPhase.STOPPING:

@@ -43,7 +43,7 @@ class Row:
 
 
 class CellFigure(NamedTuple):
-    """`of` samples were measured, of `n` that there are. `value` is a share (0 to 1, with Wilson's 95 % interval `low`
+    """`of` samples were measured, of `n` that there are. `value` is a share (0 to 1, with Wilson's 95% interval `low`
     to `high`), or the median of a quantity with its least and its greatest value; None over no samples.
     """
 

@@ -27,7 +27,7 @@ from glyphscope_gui.theme.sizes import PAD
 
 WIDE = 1180
 """Pixels of width from which on the side has its full width."""
-HINT = tr("stronger is more, the bar is the 95 % interval")
+HINT = tr("stronger is more, the bar is the 95% interval")
 HINT_OF_QUANTITY = tr("median; stronger is more, the bar is from least to greatest")
 _NO_FIGURES = tr("Figures are summed up when the evaluation has ended.")
 

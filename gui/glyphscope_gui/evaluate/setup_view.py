@@ -92,7 +92,7 @@ class EvalSetupView(QWidget):
         self.savings.setObjectName("evalSavings")
         self.savings.setRange(0, 100)
         self.savings.setDecimals(0)
-        self.savings.setSuffix(" %")
+        self.savings.setSuffix("%")
         self.savings.setMinimumWidth(64)
         self.savings.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Fixed)
         self.savings.lineEdit().setTextMargins(*MARGINS)

@@ -256,7 +256,7 @@ def figure_words(figure: CellFigure, measure: MeasureSpec) -> str:
     left_out = tr("; {count:,} not measured", count=figure.n - figure.of) if figure.n != figure.of else ""
     if measure.is_share:
         return tr(
-            "{measure} {correct:,} of {all:,}, {share}, 95 % interval {low} to {high}{left_out}",
+            "{measure} {correct:,} of {all:,}, {share}, 95% interval {low} to {high}{left_out}",
             measure=_MEASURED[measure.name],
             correct=figure.correct,
             all=figure.of,

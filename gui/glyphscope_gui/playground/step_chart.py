@@ -193,7 +193,7 @@ class StepChart(Chart):
             left.setTicks([[(n, names[n]) for n in range(min(decades, 6) + 1)]])
             top = decades
         elif self._measure == "feasible":
-            left.setTicks([[(0, "0"), (0.5, "50 %"), (1, "100 %")]])
+            left.setTicks([[(0, "0"), (0.5, "50%"), (1, "100%")]])
             top = 1.0
         else:
             left.setTicks(None)

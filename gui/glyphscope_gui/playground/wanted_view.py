@@ -33,7 +33,7 @@ class WantedTable(PlainTable):
         self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         self.setVerticalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         self.setTextElideMode(Qt.TextElideMode.ElideRight)
-        self.fit_column(TAKEN, "100 %")
+        self.fit_column(TAKEN, "100%")
         self.fit_column(FIELD, "max_res")
         model.modelReset.connect(self.updateGeometry)
 

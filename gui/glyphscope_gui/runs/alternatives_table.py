@@ -151,7 +151,7 @@ class AlternativesTable(PlainTable):
 
     def fit_again(self) -> None:
         super().fit_again()
-        figures = QFontMetrics(mono_font(-1)).horizontalAdvance("100.0 %") + 8
+        figures = QFontMetrics(mono_font(-1)).horizontalAdvance("100.0%") + 8
         self.setColumnWidth(TEXT, QFontMetrics(mono_font(-0.5)).horizontalAdvance("·max_results"[:9]) + 8)
         self.setColumnWidth(RAW, figures)
         self.setColumnWidth(FINAL, figures)

@@ -79,14 +79,14 @@ COLUMNS = (
         tr("raw p"),
         tr("The model's own probability, before mask and sampler"),
         lambda s: percent(raw(s)),
-        "100.0 %",
+        "100.0%",
     ),
     _Column(
         "final p",
         tr("final p"),
         tr("The probability it was drawn with, after both"),
         lambda s: percent(s.probability),
-        "100.0 %",
+        "100.0%",
     ),
     _Column(
         "rank",
@@ -107,7 +107,7 @@ COLUMNS = (
         tr("feasible"),
         tr("The share of the model's own probability that the constraint left"),
         lambda s: percent(s.feasible),
-        "100.0 %",
+        "100.0%",
     ),
     _Column("entropy", tr("entropy"), tr("How undecided the model itself was, in bits"), _entropy, "00.00"),
     _Column(

@@ -53,12 +53,12 @@ def is_masked(alternative: Alternative) -> bool:
 
 
 def percent(share: float | None) -> str:
-    """Such as `66.2 %`; `<0.1 %` for what is not quite nothing."""
+    """Such as `66.2%`; `<0.1%` for what is not quite nothing."""
     if share is None:
         return UNKNOWN
     if 0 < share < 0.0005:
-        return "<0.1 %"
-    return f"{share * 100:.1f} %"
+        return "<0.1%"
+    return f"{share * 100:.1f}%"
 
 
 def count(number: int | None) -> str:

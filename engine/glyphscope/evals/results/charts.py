@@ -19,7 +19,7 @@ _MIDDLE = HEIGHT / 2
 
 
 def interval_row(label: str, share: Share) -> Markup:
-    """A point with its interval, from 0 to 100 %."""
+    """A point with its interval, from 0% to 100%."""
     inside = _grid([0, 0.25, 0.5, 0.75, 1])
     if share.n:
         low, at, high = _x(share.low), _x(share.share), _x(share.high)
@@ -65,7 +65,7 @@ def axis(labels: list[str]) -> Markup:
 
 
 def heat_bar(share: Share) -> Markup:
-    """The interval below a cell's figure: the frame is 0 to 100 %."""
+    """The interval below a cell's figure: the frame is 0% to 100%."""
     low, high, at = (100 * value for value in (share.low, share.high, share.share))
     return Markup(
         '<svg class="mini" viewBox="0 0 100 8" preserveAspectRatio="none" aria-hidden="true">'

@@ -109,7 +109,7 @@ def _drawn(summary: Summary, labels: dict[str, str]) -> dict[str, Any]:
     most = charts.scale_of([float(saving.would_have) for _, saving in saved])
     success = [(arm, charts.interval_row(labels[arm.arm], arm.tools.ok), _success(arm)) for arm in arms]
     return {
-        "success": {"axis": charts.axis(["0", "25", "50", "75", "100 %"]), "rows": success},
+        "success": {"axis": charts.axis(["0", "25", "50", "75", "100%"]), "rows": success},
         "tokens": _spreads([(arm, arm.tools.decoded) for arm in arms], labels, "tokens"),
         "times": _spreads([(arm, arm.tools.total_ms) for arm in arms], labels, "ms", " ms"),
         "savings": {

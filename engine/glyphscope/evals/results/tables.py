@@ -198,6 +198,6 @@ def _saved(sizes: Sequence[Sized], base: Style, style: Style, unit: str) -> str:
 
 
 def _less(was: int, now: int) -> str:
-    """`11.5 % fewer`, as a share of what it was."""
+    """`11.5% fewer`, as a share of what it was."""
     percent = abs(was - now) / was * 100 if was else 0.0
-    return f"{percent:.1f} % {'fewer' if now <= was else 'more'}"
+    return f"{percent:.1f}% {'fewer' if now <= was else 'more'}"

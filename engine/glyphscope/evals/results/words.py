@@ -196,11 +196,11 @@ def points(difference: float, n: int) -> str:
 
 
 def percent(share: float) -> str:
-    """`83 %`; `99.6 %` where rounding would make it all."""
+    """`83%`; `99.6%` where rounding would make it all."""
     whole = f"{share * 100:.0f}"
     if (whole == "100" and share < 1) or (whole == "0" and share > 0):
         whole = "> 99.9" if share >= 0.9995 else "< 0.1" if share < 0.0005 else f"{share * 100:.1f}"
-    return f"{whole} %"
+    return f"{whole}%"
 
 
 def interval_words(share: Share) -> str:
@@ -209,7 +209,7 @@ def interval_words(share: Share) -> str:
 
 
 def share_words(share: Share) -> str:
-    """`25 of 30, 83 % [65, 93]`."""
+    """`25 of 30, 83% [65, 93]`."""
     if not share.n:
         return "–"
     return f"{share.correct:,} of {share.n:,}, {percent(share.share)} {interval_words(share)}"
