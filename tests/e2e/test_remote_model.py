@@ -154,7 +154,7 @@ def test_routing_and_the_loop_run_there(there):
 
 def test_two_stages_are_refused_in_words_as_the_server_cannot_go_on_from_an_answer(there):
     failed = list(run(request(PROMPTS[0], strategy="two-stage"), there))[-1]
-    assert "cannot go on" in failed.message
+    assert "cannot continue" in failed.message
 
 
 def test_a_prompt_beyond_its_context_is_told_though_the_server_says_nothing(there):

@@ -69,7 +69,7 @@ def test_two_arms_that_failed_alike_are_told_as_one_that_failed_most() -> None:
 def test_an_arm_of_which_nobody_knows_how_it_drew_is_said_to_have_drawn_greedily() -> None:
     made = MadeResult(arms=made_arms(profiles=("deterministic",)))
     manifest = msgspec.structs.replace(made.manifest, profiles={})
-    assert "drew greedily" not in " ".join(summarise(manifest, made.samples()).notes)
+    assert "sample greedily" not in " ".join(summarise(manifest, made.samples()).notes)
 
 
 @pytest.mark.parametrize(

@@ -116,7 +116,7 @@ def test_what_is_told_of_a_run_is_of_another_token_or_stays_for_the_next_run(sho
     page.context.runs.run(made()[0].request)
     assert page.evidence.wanted_section.isHidden() or view.table.isHidden()
     qtbot.waitUntil(lambda: not page.context.runs.is_busy and not page.explain.is_busy)
-    assert "does not tell" in view.words.text()  # a scripted model has no figures
+    assert "does not contain" in view.words.text()  # a scripted model has no figures
 
 
 def test_the_boundaries_of_a_run_are_compared_by_another_model():
