@@ -2,6 +2,7 @@
 
 import json
 import threading
+import time
 from dataclasses import replace
 
 import msgspec
@@ -416,6 +417,24 @@ def test_a_tool_that_does_not_come_back_is_left_behind_after_its_time(monkeypatc
     release.set()
     assert result.fault == "timeout" and "abandoned" in result.message
     assert box.seconds == [0.05]
+
+
+@pytest.mark.slow
+def test_time_in_which_a_source_asks_a_person_is_not_the_tools_nor_the_limits(monkeypatch):
+    monkeypatch.setattr("glyphscope.calling.dispatch.working.GRACE_SECONDS", 0.05)
+    box = Box()
+
+    def asks(query):
+        box.questions = ("a form",)
+        time.sleep(0.5)
+        box.questions = ()
+        return 1
+
+    box.functions["search"] = asks
+    context = context_of(SilentHost({"demo": box}), loop=LoopSettings(max_tool_seconds=0.1))
+    events, result = carried(None, context=context)
+    assert result.ok and context.spent.waited > 0.3
+    assert of(ToolResult, events)[0].ms < 300
 
 
 def test_the_end_of_the_run_tells_the_tool_to_end():

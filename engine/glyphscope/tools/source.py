@@ -39,6 +39,11 @@ class Outcome:
         return not self.fault
 
 
+def is_asking(source: object) -> bool:
+    """Whether a source waits for a person's answer to a request of its own, as an MCP server may."""
+    return bool(getattr(source, "questions", ()))
+
+
 class ToolSource(Protocol):
     """Demo tools, or a connected MCP server. Every method may be called from any thread."""
 

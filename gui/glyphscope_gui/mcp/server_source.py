@@ -193,6 +193,11 @@ class Alias:
     def identity(self) -> str:
         return self._source.identity
 
+    @property
+    def questions(self) -> tuple[object, ...]:
+        """The requests of the source that wait for the user."""
+        return tuple(getattr(self._source, "questions", ()))
+
     def tools(self) -> tuple[Tool, ...]:
         return self._source.tools()
 

@@ -128,6 +128,7 @@ def _carried(context: Context, call: CallReady) -> Generator[AnyEvent, None, Car
     )
     work = Work(source, call.tool, given.arguments, context.request.loop.max_tool_seconds)
     outcome = yield from _at_work(context, call, work)
+    context.spent.waited += work.waited
     answered = _answered(context, outcome, edited)
     if answered.code == "TOOL_OUTPUT_TOO_LARGE":
         yield _limit(context, "max_tool_output_bytes", answered.bytes, answered.message)

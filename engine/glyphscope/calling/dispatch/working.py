@@ -11,6 +11,7 @@ from typing import Any
 from glyphscope.errors import ServerError, ToolError
 from glyphscope.events import ToolProgressed
 from glyphscope.tools import Outcome, ToolSource
+from glyphscope.tools.source import is_asking
 
 POLL_SECONDS = 0.05
 """How long a stop may wait until it is seen."""
@@ -26,6 +27,8 @@ class Work:
     def __init__(self, source: ToolSource, tool: str, arguments: dict[str, Any], seconds: float) -> None:
         self._call = (source, tool, arguments, seconds)
         self._seconds = seconds
+        self.waited = 0.0
+        """Seconds in which the source waited for a person: no limit counts them."""
         self._cancel = threading.Event()
         self._changed = threading.Condition()
         self._progress: tuple[float, float | None, str] | None = None
@@ -41,10 +44,13 @@ class Work:
         """
         self._thread.start()
         deadline = time.monotonic() + self._seconds + GRACE_SECONDS
-        told = -math.inf
+        told, now = -math.inf, time.monotonic()
         try:
             while not self._done():
-                now = time.monotonic()
+                before, now = now, time.monotonic()
+                if is_asking(self._call[0]):
+                    deadline += now - before
+                    self.waited += now - before
                 if cancelled.is_set():
                     return self._stopped("cancelled", "The call was stopped.")
                 if now >= deadline:
