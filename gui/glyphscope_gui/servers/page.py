@@ -24,7 +24,7 @@ from glyphscope_gui.shared.link import link
 from glyphscope_gui.shared.notice_banner import NoticeBanner
 from glyphscope_gui.shared.segmented import Segmented
 from glyphscope_gui.shared.splitter import splitter
-from glyphscope_gui.theme.sizes import GAP
+from glyphscope_gui.theme.sizes import GAP, is_crowded
 
 KINDS = (
     ("tools", tr("Tools"), tr("The tools that the server lists")),
@@ -119,6 +119,9 @@ class ServersPage(QWidget):
 
     def _arrange(self, wide: bool) -> None:
         """The widths that suit the window; what the user drags stays until it changes from wide to narrow."""
+        beside = Qt.Orientation.Vertical if is_crowded(self) else Qt.Orientation.Horizontal
+        if beside != self.middle.orientation():  # large letters: the tools above their panel
+            self.middle.setOrientation(beside)
         if wide == self._wide:
             return
         self._wide = wide
