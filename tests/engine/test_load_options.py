@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import struct
+from importlib import import_module
 
 import msgspec
 import pytest
@@ -165,3 +166,32 @@ def test_wrong_options_in_the_settings_are_replaced_by_their_defaults(tmp_path):
     file.write_text('{"glyphscope_settings": 2, "load_options": {"m": {"threads": -4}}, "context": 1024}')
     settings, notice = load_settings(file)
     assert settings.load_options_of("m") == LoadOptions(context=1024) and "load_options" in notice
+
+
+@pytest.mark.slow
+def test_an_evaluation_loads_its_models_with_the_options_given(tmp_path, monkeypatch):
+    loaded = []
+
+    def opener(name, *, options):
+        loaded.append((name, options))
+        return ScriptedModel('{action="search" query="a"}')
+
+    monkeypatch.setattr(import_module("glyphscope.cli.evaluate.run"), "open_model", opener)
+    model = "scripted:x"
+    command = [
+        "eval",
+        "run",
+        "--out",
+        str(tmp_path),
+        "--model",
+        model,
+        "--first",
+        "1",
+        "--constraint",
+        "mask",
+    ]
+    result = CliRunner().invoke(app, [*command, "--kv-type", "q8_0", "--context", "1024", "--json"])
+    assert result.exit_code == 0, result.output
+    assert loaded == [(model, LoadOptions(context=1024, kv_type="q8_0"))]
+    refused = CliRunner().invoke(app, [*command, "--kv-type", "q8_0", "--flash-attention", "off"])
+    assert refused.exit_code != 0

@@ -11,6 +11,7 @@ from glyphscope.evals.results.manifest import Manifest
 from glyphscope.evals.results.sample import Sample
 from glyphscope.evals.results.words import comparison_words, conclusion, sensitivity_words
 from glyphscope.evals.running import SampleBegun
+from glyphscope.events import DEFAULT_LOAD
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.model_names import model_name
 
@@ -172,13 +173,18 @@ def duration(seconds: float) -> str:
     return tr("about {hours:.1f} h", hours=hours) if hours < 10 else tr("about {hours:,.0f} h", hours=hours)
 
 
+_USUAL_CACHE = DEFAULT_LOAD.kv_type
+
+
 def provenance(manifest: Manifest, samples: int) -> str:
     """What every figure needs beside it: model, hash, quantisation, seed, n, versions."""
     models = []
     for name, info in manifest.models.items():
         digest = f" {info.sha256[:12]}" if info.sha256 else ""
         named = model_name(info.path or name).name if info.path else (info.name or name)
-        models.append(" ".join(part for part in (named, info.quantisation) if part) + digest)
+        cache = info.load.kv_type if info.load is not None else _USUAL_CACHE
+        parts = (named, info.quantisation, f"KV {cache}" if cache != _USUAL_CACHE else "")
+        models.append(" ".join(part for part in parts if part) + digest)
     size = (
         f"n = {samples:,}"
         if samples == manifest.planned

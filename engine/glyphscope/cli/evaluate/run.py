@@ -27,6 +27,14 @@ from glyphscope.cli.evaluate.choices import (
 )
 from glyphscope.cli.evaluate.report import show_result, tell
 from glyphscope.cli.evaluate.view import ProgressView
+from glyphscope.cli.load_options import (
+    ContextOption,
+    FlashAttentionOption,
+    GpuLayersOption,
+    KvTypeOption,
+    ThreadsOption,
+    load_options_of,
+)
 from glyphscope.cli.opening import kept
 from glyphscope.cli.options import JsonOption
 from glyphscope.cli.output import diagnostics
@@ -37,7 +45,7 @@ from glyphscope.evals.results.folder import MANIFEST, ResultFolder, list_results
 from glyphscope.evals.results.publish import publish
 from glyphscope.evals.running import Begun, Control, Ended, ModelMissing, evaluate
 from glyphscope.evals.suites.reading import STARTER
-from glyphscope.models import EMBEDDED, require_installed
+from glyphscope.models import EMBEDDED, open_model, require_installed
 
 
 def run(
@@ -125,6 +133,11 @@ def run(
             min=0.0, max=1.0, help="Share of aborted runs to continue, to measure the saved tokens."
         ),
     ] = 0.0,
+    context: ContextOption = None,
+    threads: ThreadsOption = None,
+    gpu_layers: GpuLayersOption = None,
+    kv_type: KvTypeOption = None,
+    flash_attention: FlashAttentionOption = None,
     resume: Annotated[
         bool, typer.Option("--resume", help="Resume the newest result of this matrix below DIR.")
     ] = False,
@@ -182,6 +195,14 @@ def run(
     )
     for name in matrix.models:
         require_installed(name)
+    loading: dict[str, Any] = {
+        "context": context,
+        "threads": threads,
+        "gpu_layers": gpu_layers,
+        "kv_type": kv_type,
+    }
+    loading |= {"flash_attention": flash_attention}
+    options = {name: load_options_of(name, loading) for name in matrix.models}
     plan = plan_of(matrix)
     before = None
     if resume:
@@ -194,7 +215,14 @@ def run(
         stack.enter_context(closing_when_ended())
         stack.enter_context(_stopping(control))
         view = stack.enter_context(ProgressView(plan, quiet=as_json))
-        progress = evaluate(plan, out, resume=before, again=retry, control=control)
+        progress = evaluate(
+            plan,
+            out,
+            opener=lambda name: open_model(name, options=options[name]),
+            resume=before,
+            again=retry,
+            control=control,
+        )
         for event in stack.enter_context(closing(progress)):
             view.show(event)
             if isinstance(event, Begun | Ended):
