@@ -137,6 +137,15 @@ def test_a_recorded_run_verifies_and_replays_as_it_was(tmp_path, model):
     assert shown.splitlines()[0] == live.splitlines()[0]
 
 
+def test_a_record_of_a_model_with_load_options_verifies(tmp_path):
+    path = recorded(tmp_path / "run.jsonl")
+    text = path.read_text()
+    assert text.count('"kind":"scripted"') == 1
+    path.write_text(text.replace('"kind":"scripted"', '"kind":"llama.cpp","load":{"context":4096}'))
+    result = command("replay", str(path), "--verify")
+    assert result.exit_code == 0, result.stdout
+
+
 def test_a_value_that_utf8_cannot_hold_is_recorded_and_verifies(tmp_path):
     path = recorded(
         tmp_path / "run.jsonl",

@@ -94,11 +94,11 @@ def _verify(record: Record, file: Path, as_json: bool) -> int:
 
 
 def _comparable(events: Iterable[AnyEvent]) -> Iterator[AnyEvent]:
-    """The events as a record holds them, without what only the model of then could tell: kind, versions, prices."""
+    """The events as a record holds them, without facts of the model of that time: kind, load options, versions, costs."""
     for event in events:
         event = decode_event(encode_event(event))
         if isinstance(event, RunStarted):
-            model = msgspec.structs.replace(event.model, kind="recorded")
+            model = msgspec.structs.replace(event.model, kind="recorded", load=None)
             event = msgspec.structs.replace(event, model=model, versions={})
         elif isinstance(event, PromptRendered):
             event = msgspec.structs.replace(event, parts=(), lengths=())
