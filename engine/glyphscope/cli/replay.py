@@ -94,7 +94,7 @@ def _verify(record: Record, file: Path, as_json: bool) -> int:
 
 
 def _comparable(events: Iterable[AnyEvent]) -> Iterator[AnyEvent]:
-    """The events as a record holds them, without facts of the model of that time: kind, load options, versions, costs."""
+    """The events as in a record, without facts of its model: kind, load options, versions, costs."""
     for event in events:
         event = decode_event(encode_event(event))
         if isinstance(event, RunStarted):
