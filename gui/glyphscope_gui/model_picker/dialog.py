@@ -18,8 +18,10 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
+from glyphscope.events import LoadOptions
 from glyphscope.models import FoundModel
 from glyphscope.models.hub import Unfinished
+from glyphscope.models.memory import ModelFacts
 from glyphscope_gui.model_picker.getting import ModelGetting
 from glyphscope_gui.model_picker.hub_panel import HubPanel
 from glyphscope_gui.model_picker.load_panel import LoadPanel, OpenModelLine
@@ -118,6 +120,13 @@ class ModelDialog(QDialog):
         self._keep_in_sight()
         self.scroll_area.ensureWidgetVisible(self.title)
 
+    def show_facts(self, facts: ModelFacts, options: LoadOptions) -> None:
+        """The facts of the selected model, and how it is loaded; the list stays in sight."""
+        self.loading.show_model(facts, options)
+        self._keep_in_sight()
+        self.scroll_area.ensureWidgetVisible(self.loading)
+        self.scroll_area.ensureWidgetVisible(self.table)
+
     @property
     def selected_path(self) -> str:
         """The file of the model selected in the list, if it can be used."""
@@ -193,6 +202,10 @@ class ModelDialog(QDialog):
         for layout in (self.hub.layout(), self._inner.layout()):
             if layout is not None:
                 layout.activate()
+        least = (
+            self._inner.minimumSizeHint().width() + self.scroll_area.verticalScrollBar().sizeHint().width()
+        )
+        self.setMinimumWidth(min(least, round(self.screen().availableSize().width() * 0.92)))
         more = self._inner.sizeHint().height() - self.scroll_area.viewport().height()
         most = round(self.screen().availableSize().height() * 0.92)
         if more > 0 and self.height() < most:

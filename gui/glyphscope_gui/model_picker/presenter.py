@@ -125,7 +125,7 @@ class ModelPresenter(QObject):
     def _show_facts(self, facts: ModelFacts) -> None:
         if self._dialog is not None and self._dialog.selected_path == facts.path:
             self._shown = model_name_of(facts.path)
-            self._dialog.loading.show_model(facts, self._context.settings.options_of(self._shown))
+            self._dialog.show_facts(facts, self._context.settings.options_of(self._shown))
 
     def _no_facts(self, _error: BaseException) -> None:
         """The list already shows what is wrong with a file."""
