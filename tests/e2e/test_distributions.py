@@ -46,6 +46,9 @@ def test_the_wheel_lacks_a_file_or_holds_what_is_not_ours(files, built):
     with zipfile.ZipFile(built[".whl"]) as wheel:
         held = {name for name in wheel.namelist() if ".dist-info/" not in name}
     wanted = {name.partition("/")[2] for name in files if name.startswith(PACKAGES)}
+    wanted |= {
+        f"glyphscope_assets/{name}" for name in files if name.startswith("docs/")
+    }  # the guide of the window
     assert wanted - held == set()
     assert held - wanted == set()
     assert any(name.endswith(".qss") for name in held) and any(name.endswith(".jsonl") for name in held)

@@ -66,7 +66,7 @@ def test_a_struck_alternative_cannot_be_let_in_or_its_reason_and_cost_are_not_to
     evidence.alternatives.selectRow(row)
     qtbot.waitUntil(bar.box.relax_button.isVisible)
     reason = bar.box.reason.text()
-    assert "0 is struck out" in reason
+    assert "0 is masked" in reason
     assert "Refused by minimum: search, /properties/max_results/minimum is 1" in reason
     assert "The grammar: max_results expects" in reason
 
@@ -137,6 +137,6 @@ def test_a_typed_text_is_cut_otherwise_than_the_field_says(qtbot, window):
     page.view.tokens.choose(half + 1)
     bar.open_field()
     bar.field.edit.setText("x")
-    qtbot.waitUntil(lambda: "ends within a character" in bar.field.pieces.text())
+    qtbot.waitUntil(lambda: "ends inside a character" in bar.field.pieces.text())
     bar.field.edit.setText("<|im_end|>")
-    qtbot.waitUntil(lambda: "no special token" in bar.field.pieces.text())
+    qtbot.waitUntil(lambda: "never a special token" in bar.field.pieces.text())

@@ -8,7 +8,7 @@ import signal
 import pytest
 
 from glyphscope_gui.compare.column_state import ColumnPhase
-from glyphscope_gui.compare.variants import PRESETS, Variant, variant_of
+from glyphscope_gui.compare.variants import PRESETS, Variant
 from glyphscope_gui.shared.page_ids import PageId
 
 pytestmark = [pytest.mark.slow, pytest.mark.model]
@@ -27,7 +27,7 @@ def compare(qtbot, window, variants):
 
 def preset(window, key):
     found = next(preset for preset in PRESETS if preset.key == key)
-    return found.variants(variant_of(window.context.project.options))
+    return found.of(window.page(PageId.COMPARE)._basis)
 
 
 def pills(window, columns):

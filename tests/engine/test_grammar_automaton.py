@@ -133,5 +133,5 @@ def test_a_body_deeper_than_the_stack_is_read():
 
 
 def test_a_reference_in_a_lexeme_is_told():
-    with pytest.raises(GrammarError, match="refers to no rule"):
+    with pytest.raises(GrammarError, match="cannot refer to a rule"):
         Automaton.of(Seq((Literal("a"), RuleRef("x"))))

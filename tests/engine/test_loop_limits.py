@@ -252,7 +252,7 @@ def test_a_call_that_is_wrong_after_its_transform_comes_to_nothing():
     text = '<tool_call>{"name": "search", "arguments": {"query": 5}}</tool_call>'
     model = Talker(text, "Done.")
     events = talk(model=model, transforms=("content-tags",))
-    assert not of(CallReady, events) and "no valid call" in model.prompts[1]
+    assert not of(CallReady, events) and "not a valid call" in model.prompts[1]
 
 
 def test_a_transform_that_changed_nothing_is_not_told():

@@ -199,7 +199,7 @@ def test_a_template_without_calls_is_told_apart_from_one_without_tools() -> None
 
 def test_a_request_for_a_form_that_nobody_holds_is_an_error() -> None:
     record = RecordedModel(list(run(request(), ScriptedModel("x"))))
-    assert "holds no form" in failure(request(native="template"), record).message
+    assert "does not contain" in failure(request(native="template"), record).message
     assert "no place for tools" in failure(request(native="template"), ScriptedModel("x")).message
 
 
