@@ -47,7 +47,7 @@ class RecordBar(QFrame):
         self.back_button.setToolTip(tr("Show tools, prompt and settings of the project again"))
         for button in (self.use_button, self.back_button):
             button.setProperty("role", "link")
-        links = QHBoxLayout()
+        self._links = links = QBoxLayout(QBoxLayout.Direction.LeftToRight)
         links.setSpacing(10)
         links.addWidget(self.use_button)
         links.addWidget(self.back_button)
@@ -63,12 +63,12 @@ class RecordBar(QFrame):
         self.hide()
 
     def minimumSizeHint(self) -> QSize:
-        """In a line of their own, the links need no more width than they have."""
-        links = self.use_button.sizeHint().width() + self.back_button.sizeHint().width()
-        return QSize(links + 10 + 2 * PAD, super().minimumSizeHint().height())
+        """As wide as the longer link: in large letters each has a separate line."""
+        widest = max(self.use_button.sizeHint().width(), self.back_button.sizeHint().width())
+        return QSize(widest + 2 * PAD, super().minimumSizeHint().height())
 
     def resizeEvent(self, event: QResizeEvent) -> None:
-        """Two lines where large letters leave no room for one."""
+        """Two or three lines where large letters leave no room for one."""
         super().resizeEvent(event)
         links = self.use_button.sizeHint().width() + self.back_button.sizeHint().width()
         needs = (
@@ -76,6 +76,8 @@ class RecordBar(QFrame):
         )
         direction = QBoxLayout.Direction
         narrow = event.size().width() < needs + 2 * PAD
+        stacked = event.size().width() < links + 10 + 2 * PAD
+        self._links.setDirection(direction.TopToBottom if stacked else direction.LeftToRight)
         self._rows.setDirection(direction.TopToBottom if narrow else direction.LeftToRight)
 
     def show_record(self, started: RunStarted | None) -> None:
