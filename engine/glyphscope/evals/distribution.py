@@ -300,7 +300,7 @@ def _words(result: Distribution) -> tuple[str, ...]:
         first = result.partings[0]
         words.append(f"Answers first part at {parting_words(first)}: {_drawn_words(first)}.")
     if result.n > 1:
-        words.append("In brackets: 95 % intervals (Wilson).")
+        words.append("In brackets: 95% intervals (Wilson).")
     return tuple(words)
 
 
