@@ -17,6 +17,7 @@ from glyphscope.evals.suites.suite import ExpectedCall, FinalText, ScriptedResul
 from glyphscope.events import RunFailed, decode_event, encode_event
 from glyphscope.models import ScriptedModel
 from glyphscope.registry import bundled_registry
+from glyphscope.visible import visible
 from judged import asked, call_of, made, reasons, requested, shares, verdict, wants
 from talks import Talker
 
@@ -443,7 +444,7 @@ def test_a_run_that_could_not_be_made_is_no_wrong_answer(error, reason):
     judged = verdict(scenario, model=Failing(error))
     assert reasons(judged) == [reason] and reason in NO_ANSWER
     assert shares(judged) == (None, False, False, False, False)
-    assert judged.failures[0].detail.isprintable() and judged.outcome == "failed"
+    assert visible(judged.failures[0].detail) == judged.failures[0].detail and judged.outcome == "failed"
 
 
 def test_what_prevented_an_answer_comes_first_also_in_a_later_turn():
@@ -467,7 +468,9 @@ def test_every_code_with_which_a_run_fails_has_a_reason():
         state = fold_events(event for event in [RunFailed(code=code, message="why\n" * 1000)])
         (failure,) = judge(ONE, [state], workspace=None).failures
         assert (
-            failure.reason == reason and len(failure.detail) <= MOST_DETAIL and failure.detail.isprintable()
+            failure.reason == reason
+            and len(failure.detail) <= MOST_DETAIL
+            and visible(failure.detail) == failure.detail
         )
     unheard = fold_events([RunFailed(code="TOOL_ERROR", message="?")])
     assert reasons(judge(ONE, [unheard], workspace=None)) == ["MODEL_FAILED"]
@@ -499,8 +502,8 @@ def test_no_verdict_can_steer_a_terminal_or_grow_without_bound():
     text = json.dumps({"action": "search", "query": hostile})
     for scenario in (ONE, NONE, asked(wants(call_of("browse", url="https://a.b")))):
         for failure in verdict(scenario, text, notation="json").failures:
-            assert failure.detail.isprintable() and len(failure.detail) <= MOST_DETAIL
-            assert failure.path.isprintable() and len(failure.path) <= MOST_DETAIL
+            assert visible(failure.detail) == failure.detail and len(failure.detail) <= MOST_DETAIL
+            assert visible(failure.path) == failure.path and len(failure.path) <= MOST_DETAIL
 
 
 def test_a_hundred_calls_too_many_are_not_told_one_by_one():
