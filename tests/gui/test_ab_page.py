@@ -52,7 +52,7 @@ def test_two_prompts_are_not_run_counted_or_opened(page, qtbot):
     context.project.prompt.set_system("Call briefly.")
     view.seeds.setText("3-")
     view.run_button.click()
-    assert "no seed" in view.turn.text()
+    assert "not a seed" in view.turn.text()
     view.seeds.setText("1-3")
     view.expect_button.click()
     assert view.expect.text() == expected_text("search", {"query": "AI news", "max_results": 10})
@@ -61,7 +61,7 @@ def test_two_prompts_are_not_run_counted_or_opened(page, qtbot):
     qtbot.waitUntil(lambda: not ab.is_running)
     words = view.words.text()
     assert "They differ in: system template" in words
-    assert "A: 3 of 3" in words and "B: 0 of 3" in words and "it takes 6 at least" in words
+    assert "A: 3 of 3" in words and "B: 0 of 3" in words and "needs at least 6 seeds" in words
     assert [view.model.index(row, 0).data() for row in range(3)] == ["1", "2", "3"]
     assert view.model.index(0, 1).data().startswith("✓ search")
     assert view.model.index(0, 2).data() == '✕ query is "AI", not "AI news"'
