@@ -43,6 +43,7 @@ NOT_RUN = {
     r"glyphscope( \[?gui.*)?": "opens the window, and waits until it is closed",
     r"glyphscope .*https?://.*": "needs an endpoint; tests/e2e/test_remote_model.py asks one",
     r"glyphscope models get .*": "fetches gigabytes from the network",
+    r"glyphscope models search .*": "asks the Hugging Face Hub",
     r"glyphscope lesson record FILE.md": "a lesson of one's own; docs/lessons.md records one",
     r"glyphscope bench.*": "measures for minutes, and says no where a target is missed: for a quiet machine",
     r"glyphscope keys .*": "writes into the keyring of whoever runs it",
