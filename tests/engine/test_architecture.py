@@ -13,6 +13,7 @@ ROOT = Path(__file__).parents[2]
 LONGEST_FILE = 600
 
 
+@pytest.mark.slow
 def test_a_floor_imports_only_what_is_below_it() -> None:
     lint = Path(sys.executable).with_name("lint-imports")
     done = subprocess.run([lint, "--no-cache"], cwd=ROOT, capture_output=True, text=True, check=False)
@@ -28,6 +29,7 @@ def test_only_the_shell_names_the_main_window() -> None:
     ] == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "module", ["glyphscope", "glyphscope.cli", "glyphscope.validation", "glyphscope.sessions"]
 )

@@ -92,6 +92,7 @@ def test_a_text_that_could_be_longer_ends_with_an_end_token(grammar, most):
         assert made.complete and made.steps[-1].end, made.text
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", SCHEMAS)
 @pytest.mark.parametrize("order", ["schema", "any"])
 @pytest.mark.parametrize("notation", ["json", "glyph"])
@@ -156,6 +157,7 @@ def test_where_there_is_room_the_mask_is_what_the_grammar_allows(schema, seed, o
             break
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("words", [False, True])
 def test_an_answer_with_special_tokens_and_half_characters_is_complete(words):
     grammar = turn(words=words)
@@ -165,6 +167,7 @@ def test_an_answer_with_special_tokens_and_half_characters_is_complete(words):
             never_cut_off(grammar, vocabulary, seed, extra)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("budget", [0, 1, 5, 30])
 @pytest.mark.parametrize("words", [False, True])
 def test_reasoning_that_has_had_its_tokens_is_closed_as_soon_as_possible(words, budget):
@@ -257,6 +260,7 @@ def test_packed_rules_are_the_rules(grammar):
     assert all(made.rules[name].body == rule.body for name, rule in grammar.rules.items())
 
 
+@pytest.mark.slow
 @at_most(300)
 @given(schemas, st.sampled_from(["schema", "any"]))
 def test_packed_rules_of_a_schema_are_its_rules(schema, order):
@@ -273,6 +277,7 @@ def test_packed_rules_of_a_schema_are_its_rules(schema, order):
     'root ::= "[" (!<[93]>){3,8} <[93]> "end"',
     'root ::= ("é" | "日本")+ <think> [^<]* </think> "!"',
 ])  # fmt: skip
+@pytest.mark.slow
 def test_an_answer_with_tokens_that_the_grammar_numbers_or_names_is_complete(grammar):
     rules = load_gbnf(grammar)
     for seed in range(8):

@@ -136,6 +136,7 @@ def test_any_run_comes_out_of_its_bundle_as_it_went_in(turns, request):
     assert again.manifest == bundle.manifest and again.files == bundle.files
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", resources.names("runs", ".jsonl"))
 def test_a_bundle_replays_and_verifies_as_its_record_does(tmp_path, name):
     record = tmp_path / "run.jsonl"

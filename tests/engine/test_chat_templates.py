@@ -81,6 +81,7 @@ def test_every_template_of_llama_cpp_renders_a_conversation_with_calls(llama_dat
             assert "first" in prompt and "second" in prompt, path.name
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "dropped", "notes"),
     [

@@ -208,6 +208,7 @@ def test_what_a_vocabulary_costs_is_measured_beside_a_bare_loop(llama_data: Path
     )
 
 
+@pytest.mark.slow
 def test_a_file_with_no_model_in_it_is_a_reason_and_not_a_crash(
     monkeypatch: pytest.MonkeyPatch, no_window: None, tmp_path: Path
 ) -> None:

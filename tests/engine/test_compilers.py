@@ -42,6 +42,7 @@ def chain(rules: int, name: str = "r") -> str:
     return f'start: {name}0\n{each}{name}{rules}: "b"\n'
 
 
+@pytest.mark.slow
 def test_a_grammar_that_crashes_llguidance_is_a_reason_and_the_next_question_is_answered() -> None:
     said = service.refusal(chain(40_000))
     assert "llguidance's process was ended by SIG" in said
@@ -54,6 +55,7 @@ def test_a_grammar_that_crashes_llguidance_is_a_reason_and_the_next_question_is_
         MaskReader(lark=chain(40_000))
 
 
+@pytest.mark.slow
 def test_a_grammar_that_takes_too_long_is_refused_in_time_and_may_be_tried_again() -> None:
     slow = "start: " + " | ".join(f'"{i}"' for i in range(12_000)) + "\n"
     assert "did not come to an end within 0.1 s" in service.refusal(slow, seconds=0.1)
@@ -63,6 +65,7 @@ def test_a_grammar_that_takes_too_long_is_refused_in_time_and_may_be_tried_again
     assert service.starts() == before, "the process of the second answer is asked again, not a kept refusal"
 
 
+@pytest.mark.slow
 def test_texts_that_crash_llguidance_are_found_among_those_that_do_not() -> None:
     def read(texts: Any) -> list[bool | str]:
         if any(len(text) > 3 for text in texts):
@@ -187,6 +190,7 @@ def test_no_command_calls_llguidance_in_its_own_process(tmp_path: Path) -> None:
         )
 
 
+@pytest.mark.slow
 def test_objects_with_the_same_members_share_their_rules() -> None:
     """As in the schema of a configuration whose 100 sections may each hold all that the whole may."""
     sections = {f"s{i}": {"type": "object", "description": str(i), "$ref": "#"} for i in range(60)}
@@ -217,6 +221,7 @@ def test_no_pattern_hangs_the_check_of_a_constant(at: str) -> None:
     assert Checker(deep).first_error(value) is not None
 
 
+@pytest.mark.slow
 def test_work_on_a_grammar_is_limited_in_time(monkeypatch: pytest.MonkeyPatch) -> None:
     properties = {f"p{i}": {"type": "object", "properties": {"x": {"minimum": i}}} for i in range(300)}
     grammar = build_value_grammar({"properties": properties}, "json")
@@ -245,6 +250,7 @@ def test_a_schema_with_too_many_schemas_in_it_is_refused() -> None:
     assert mistakes == [((), "It has more than 100,000 schemas in it.")]
 
 
+@pytest.mark.slow
 def test_no_mutated_schema_crashes_its_caller() -> None:
     schemas = [tool.parameters for name in bundled_registries() for tool in bundled_registry(name).tools]
     tally = try_mutants(schemas, range(40))

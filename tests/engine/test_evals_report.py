@@ -125,6 +125,7 @@ def test_every_run_is_one_click_away() -> None:
     assert all(link.startswith(("#", "./runs/")) for link in links)
 
 
+@pytest.mark.slow
 def test_tables_have_heads_and_drawings_have_titles() -> None:
     html, page = _page(SMALL)
     assert all("scope" in th for th in page.of("th"))
@@ -224,12 +225,14 @@ def test_what_is_not_known_of_the_machine_is_told_as_none() -> None:
     assert "0 cores" not in page.words and "0 GiB" not in page.words
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("time", [5e-324, 1e-300, 1e308])
 def test_a_time_that_nobody_can_measure_keeps_the_report_from_being_made(time: float) -> None:
     odd = [msgspec.structs.replace(s, total_ms=time, first_token_ms=time) for s in SMALL.samples()]
     assert "Time" in Page(report_html(SMALL.manifest, summarise(SMALL.manifest, odd), odd)).words
 
 
+@pytest.mark.slow
 def test_samples_that_are_too_many_for_a_sign_each_are_counted(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(report_parts, "MOST_MARKS", 10)
     _, page = _page(SMALL)

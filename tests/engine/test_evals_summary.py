@@ -49,6 +49,7 @@ def test_what_is_missing_is_told_in_sentences() -> None:
     assert "were not measured (`--savings` is 0)" in " ".join(unmeasured.notes)
 
 
+@pytest.mark.slow
 def test_aborts_that_could_not_be_continued_are_told_as_ones_that_nobody_asked_for() -> None:
     made = MadeResult(savings=1.0)
     none = [msgspec.structs.replace(sample, saved=None) for sample in made.samples()]

@@ -159,6 +159,7 @@ def test_an_evaluation_on_a_full_disk_stops_in_words_and_goes_on_when_there_is_r
     assert samples == different == 80
 
 
+@pytest.mark.slow
 def test_a_full_disk_takes_what_was_saved_or_is_not_told(tmp_path):
     told, there = on_a_small_disk(tmp_path, SCRIPT)
     assert set(told) == {

@@ -122,6 +122,7 @@ def built(string):
     return build_call_grammar(tools(string), "json", "tool-args", OPTIONS)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("make", [lambda g: g, lambda g: grammar(emit_gbnf(g).text)], ids=["tree", "gbnf"])
 def test_with_the_guides_strings_the_language_is_the_guides(make):
     ours, theirs = make(built(ANY)), grammar(BY_TOOL)

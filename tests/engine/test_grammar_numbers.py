@@ -45,6 +45,7 @@ def test_an_integer_passes_exactly_when_it_is_within(a, b, others):
     assert not accepts("-0") and not accepts("00") and not accepts("")
 
 
+@pytest.mark.slow
 @at_most(150)
 @given(
     low=st.none() | decimals,

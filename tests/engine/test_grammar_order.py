@@ -314,6 +314,7 @@ def many(count: int) -> dict[str, Any]:
     }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("notation", NOTATIONS)
 def test_64_properties_come_in_any_order(notation: Notation) -> None:
     grammar = grammar_of(many(64), notation)

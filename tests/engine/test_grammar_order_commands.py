@@ -152,6 +152,7 @@ def test_a_request_s_order_is_that_of_its_constraint_and_of_each_part() -> None:
     assert "set_bit(" not in call_constraint(schema, tools, part).text
 
 
+@pytest.mark.slow
 def test_where_no_order_is_asked_for_the_constraint_decides() -> None:
     said = CliRunner().invoke
     script = 'scripted:{action="search" query="x"}'

@@ -68,6 +68,7 @@ def test_what_the_schema_s_order_writes_is_read_in_every_other(
         assert derive(free, text) is not None, text
 
 
+@pytest.mark.slow
 @at_most(150)
 @given(schemas, st.sampled_from(NOTATIONS))
 def test_every_text_in_any_order_is_valid_but_for_what_is_told(schema: Any, notation: Notation) -> None:

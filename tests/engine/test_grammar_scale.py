@@ -53,6 +53,7 @@ def nested(levels, wrap):
     return schema
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "wrap",
     [

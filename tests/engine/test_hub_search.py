@@ -45,6 +45,7 @@ def search(words="tiny", memory=None, limit=10):
     return Search(words, memory, limit, QUICK).hits()
 
 
+@pytest.mark.slow
 def test_hits_come_with_the_file_that_fits_the_free_memory(hub):
     large, tiny, pair = search(memory=10_000)
     assert (large.repo, large.downloads, large.fits) == ("other/tiny-large-GGUF", 50, False)

@@ -91,6 +91,7 @@ def test_rules_that_are_bound_to_a_command_line_decide_as_they_did():
     replays(events)
 
 
+@pytest.mark.slow
 def test_a_stop_comes_where_it_came():
     host = Person(box(search=lambda query: host.cancelled.set()))
     between = talk(SEARCH, "Done.", host=host)

@@ -69,6 +69,7 @@ def test_a_flood_of_events_is_dammed():
         assert call(server, "echo").ok
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("tool", "words"),
     [

@@ -234,6 +234,7 @@ def test_a_web_page_for_the_list_of_models_is_told():
         open_remote(read_address(server.url), patience=SHORT)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("data", "word"),
     [

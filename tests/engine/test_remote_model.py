@@ -99,6 +99,7 @@ PROPS = {"default_generation_settings": {"n_ctx": 4096}, "build_info": "b5"}
 # -- what it is ------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("owner", "paths", "name", "server_told"),
     [

@@ -78,6 +78,7 @@ def test_the_choice_of_tools_goes_as_it_is_asked_for(choice: str) -> None:
     assert sent["tool_choice"] == choice and len(sent["tools"]) == len(TOOLS)
 
 
+@pytest.mark.slow
 def test_without_a_constraint_nothing_is_required() -> None:
     assert body("vllm", tool_choice="search")["tool_choice"] == "auto"
     assert body("vllm", tool_choice="none")["tool_choice"] == "none"

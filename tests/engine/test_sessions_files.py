@@ -98,6 +98,7 @@ def test_a_folder_is_no_file(tmp_path):
         load_project(tmp_path)
 
 
+@pytest.mark.slow
 def test_a_process_killed_while_it_writes_leaves_the_old_file_and_its_rest_is_cleared_away(tmp_path):
     path = tmp_path / "a.txt"
     path.write_text("old")

@@ -156,6 +156,7 @@ def test_a_request_over_the_pipe_of_a_models_process():
 # -- the command line ------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_the_command_line_takes_a_state(tmp_path, monkeypatch):
     class Switched(ScriptedModel):
         def __init__(self, **script):

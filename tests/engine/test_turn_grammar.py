@@ -270,6 +270,7 @@ def test_a_calls_marker_inside_reasoning_is_text_where_a_call_may_not_end_it(
     assert accepts(f"{inside}\n</think>\n\n{TAGGED.partition('</think>')[2].strip()}")
 
 
+@pytest.mark.slow
 def test_an_end_that_is_text_in_the_vocabulary_may_be_written_after_text_and_after_calls(
     llama_data: Path,
 ) -> None:

@@ -97,6 +97,7 @@ def test_a_turn_is_words_or_words_and_a_call_and_nothing_after_it(notation, shap
         assert [text for text in refused if accepts(text)] == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("notation", NOTATIONS)
 def test_as_many_calls_stand_in_a_turn_as_are_allowed(notation):
     call = call_text(notation)

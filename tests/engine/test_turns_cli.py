@@ -134,6 +134,7 @@ def test_template_and_single_calls_do_not_mix(template: str) -> None:
     assert run("check", "--template", template, "--lines", "-", "--stop").exit_code == 2
 
 
+@pytest.mark.slow
 def test_inspect_has_the_contracts_keys(template: str) -> None:
     result = run("models", "inspect", template, "--json", "--turns", "20")
     assert result.exit_code == 0
@@ -146,6 +147,7 @@ def test_inspect_has_the_contracts_keys(template: str) -> None:
     assert sum(found["proof"]["counts"].values()) == 20
 
 
+@pytest.mark.slow
 def test_inspect_shows_the_slots_and_the_pairs_to_people(template: str) -> None:
     shown = run("models", "inspect", template, "--turns", "10").stdout
     assert '<tool_call>⏎{"name": "NAME", "arguments": ARGUMENTS}⏎</tool_call>' in shown

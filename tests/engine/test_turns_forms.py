@@ -70,6 +70,7 @@ def test_random_turns_of_every_template_are_read_back_equal(llama_data: Path) ->
         assert proof.equal == proof.turns, (path.stem, proof.failures)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("template", sorted(ENCODINGS))
 def test_the_encoding_of_arguments_is_read_from_what_the_template_writes(
     llama_data: Path, template: str

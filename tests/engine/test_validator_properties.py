@@ -57,6 +57,7 @@ def value_judged(
     return fed(ValueValidator(schema, notation), text, sizes)
 
 
+@pytest.mark.slow
 @given(schemas, values, NOTATIONS)
 def test_an_argument_and_a_bare_value_are_valid_exactly_when_jsonschema_says_so(
     schema: Any, value: Any, notation: Notation
@@ -75,6 +76,7 @@ def test_an_argument_and_a_bare_value_are_valid_exactly_when_jsonschema_says_so(
         assert bare.arguments == (value if isinstance(value, dict) else None)
 
 
+@pytest.mark.slow
 @given(
     schemas,
     values,

@@ -23,6 +23,7 @@ def test_a_character_that_is_not_seen_is_shown_by_its_number(code):
     assert not is_seen(chr(code)) and character_words(chr(code)) == f"U+{code:04X}"
 
 
+@pytest.mark.slow
 def test_every_code_point_of_the_properties_is_shown():
     properties = r"[\p{Default_Ignorable_Code_Point}\p{Bidi_Control}\p{Cc}\p{Cs}\p{Co}\p{Zl}\p{Zp}\p{Cn}]"
     everything = "".join(map(chr, range(0x110000)))

@@ -9,6 +9,7 @@ from words import LEFT, REFUSED, ROOT, files, left, refused, texts_of
 GLOSSARY = (ROOT / "docs" / "glossary.md").read_text(encoding="utf-8")
 
 
+@pytest.mark.slow
 def test_no_text_has_a_refused_word_but_in_files_that_are_listed_as_left():
     found = [
         f"{one.path}:{one.line}: {one.words!r}, write {one.instead}: {one.text[:100]}"

@@ -101,6 +101,7 @@ def test_what_is_not_seen_is_allowed_unseen(qtbot, card):
     assert "⟨U+2066⟩x" in card.claims.text()
 
 
+@pytest.mark.slow
 def test_the_buttons_stay_where_they_are_while_arguments_are_edited(qtbot, card):
     ask(qtbot, card)
     card.show()

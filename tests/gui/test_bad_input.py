@@ -179,6 +179,7 @@ def test_a_model_that_dies_takes_the_tokens_before_it_or_the_next_run(qtbot, mak
     assert not page.view.notice.isVisible()
 
 
+@pytest.mark.slow
 def test_a_prompt_longer_than_the_context_is_not_told_or_not_to_be_seen(qtbot, make):
     page = make(Full(CALL))
     state = finish(qtbot, page)

@@ -345,6 +345,7 @@ def test_markup_that_a_model_writes_is_laid_out_instead_of_shown(make, qtbot):
 # -- columns -------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_a_question_does_not_bring_its_columns_or_forgets_the_playgrounds_notation(make, qtbot):
     page = make()
     view, comparison = page.view, page.comparison

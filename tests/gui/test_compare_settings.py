@@ -110,6 +110,7 @@ def test_a_model_that_cannot_be_opened_leaves_the_columns_of_the_others(make, qt
     qtbot.waitUntil(lambda: page.context.runs.model.phase == "ready")
 
 
+@pytest.mark.slow
 def test_models_that_were_used_are_columns_of_the_question(make, qtbot):
     page = make()
     settings = page.context.settings

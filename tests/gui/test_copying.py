@@ -30,6 +30,7 @@ def copied(qtbot, page, form):
     return QGuiApplication.clipboard().text()
 
 
+@pytest.mark.slow
 def test_a_run_is_copied_in_every_form_and_what_it_has_not_leaves_the_clipboard(qtbot, page):
     page.context.recorder.told.connect(page.context.status.set_note)
     button = page.view.findChild(QToolButton, "copyButton")

@@ -61,6 +61,7 @@ def test_a_served_model_cannot_be_an_arm_beside_the_open_one(opened, qtbot, suit
     assert len(arms) == 2
 
 
+@pytest.mark.slow
 def test_the_first_evaluation_is_the_starter_suite_without_a_constraint_and_under_the_mask(opened, qtbot):
     page = opened()
     setup = page.view.setup
@@ -71,6 +72,7 @@ def test_the_first_evaluation_is_the_starter_suite_without_a_constraint_and_unde
     assert "Search for AI news" in setup.scenarios.model.index(0, 0).data()
 
 
+@pytest.mark.slow
 def test_scenarios_are_filtered_by_words_and_cut_to_the_first_ones(opened, qtbot):
     page = opened()
     setup = page.view.setup
@@ -279,6 +281,7 @@ def test_files_that_are_dropped_are_not_taken(opened, qtbot, suite):
     assert not any("note.txt" in value for value in page.view.suites_model.values)
 
 
+@pytest.mark.slow
 def test_a_suite_with_mistakes_is_not_told_where(opened, qtbot, tmp_path):
     page = opened()
     path = tmp_path / "bad.json"

@@ -207,6 +207,7 @@ def schema_edit(qtbot):
     dock.shut_down()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("editor", ["grammar", "schema"])
 @pytest.mark.qt_log_ignore(
     "This plugin does not support (raise|grabbing)", extend=True

@@ -241,6 +241,7 @@ def test_a_run_becomes_a_scenario_of_a_suite_of_the_user(context, qtbot):
     presenter.close()
 
 
+@pytest.mark.slow
 def test_a_run_gets_a_name_tags_a_score_and_a_note_that_the_search_finds(dock, history, qtbot):
     assert dock.details.isHidden()
     dock.list.setCurrentIndex(dock.model.index(dock.model.row_of("run1"), 0))

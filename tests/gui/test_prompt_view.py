@@ -257,6 +257,7 @@ def test_marks_stand_beside_characters_that_take_two_places(qtbot):
     assert marks == ["a"]
 
 
+@pytest.mark.slow
 def test_the_next_prompt_does_not_replace_that_of_a_record(panel, qtbot):
     dock, context = panel.dock, panel.context
     record = bundled_run("verbs-loop.jsonl")

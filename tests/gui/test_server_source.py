@@ -68,6 +68,7 @@ def test_a_server_that_is_switched_off_is_started():
         assert "switched off" in call(made).message
 
 
+@pytest.mark.slow
 def test_a_server_cannot_be_started_again():
     with source() as made:
         assert call(made).ok

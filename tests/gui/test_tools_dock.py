@@ -333,6 +333,7 @@ def test_something_is_clipped_in_the_narrowest_dock(dock, qtbot, width):
                 assert child.mapTo(body, QPoint(child.width(), 0)).x() <= body.width()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "schema",
     [

@@ -101,6 +101,7 @@ def test_a_button_has_no_name_or_no_tip_for_a_picture(make):
         assert button.text() or button.toolTip(), button.objectName()
 
 
+@pytest.mark.slow
 def test_a_first_start_has_nothing_to_run(qtbot, make):
     window = make()
     page = window.page(PageId.PLAYGROUND)
