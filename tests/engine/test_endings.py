@@ -1,10 +1,11 @@
 """How runs end that do not come to a valid call: in which words, how they are marked, and what to do."""
 
 import pytest
+from msgspec.structs import replace
 
 from glyphscope.calling import fold_events, run
 from glyphscope.calling.endings import end_of
-from glyphscope.events import RunRequest
+from glyphscope.events import RunRequest, Token
 from glyphscope.models import ScriptedModel
 from glyphscope.registry import default_registry
 from glyphscope.sessions.history import kin_of
@@ -35,6 +36,14 @@ def test_an_end_without_a_valid_call_says_what_to_do(events, status, words, hint
     end = end_of(fold_events(events))
     assert end.status == status and words in end.words and hint in end.hint
     assert bool(end.hint) == bool(hint)
+
+
+def test_a_run_that_was_stopped_before_its_first_token_is_not_continued_from_one():
+    events = direct(SEARCH)
+    stopped = replace(events[-1], reason="cancelled", valid=False)
+    assert end_of(fold_events([stopped])).hint == "Run it again."
+    token = next(event for event in events if isinstance(event, Token))
+    assert "continue from any" in end_of(fold_events([token, stopped])).hint
 
 
 def test_an_end_that_is_a_valid_call_an_abort_or_a_failure_is_told_elsewhere():

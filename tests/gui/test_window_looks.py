@@ -59,6 +59,14 @@ def test_the_top_bar_is_as_before_when_larger_text_was_tried(open_window, qtbot)
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("size", [(1432, 820), (1280, 800), (1024, 700)])
+def test_the_top_bar_is_one_line_whatever_the_models_name(open_window, qtbot, size):
+    window = open_window(scripted, size=size)
+    window.picker.set_model("embedded", "SmolLM2-135M-Instruct-with-a-long-name", "Q4_1")
+    qtbot.waitUntil(lambda: window.header.seed.y() == window.header.notation.y())
+
+
+@pytest.mark.slow
 def test_a_window_at_its_first_start_is_inside_the_screen_with_its_frame(open_window, monkeypatch):
     window = open_window(scripted, size=None)
     assert window.size() == window._begun

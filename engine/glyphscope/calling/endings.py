@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from glyphscope.calling.fold import RunState
 from glyphscope.events import EndReason, LimitReached, RunFinished, RunRequest, Status
@@ -79,6 +79,8 @@ def may_call(request: RunRequest) -> bool:
 
 def _known(reason: EndReason, state: RunState) -> RunEnd:
     end, limit = _ENDS[reason], _last_limit(state)
+    if reason == "cancelled" and not state.tokens:
+        return replace(end, hint="Run it again.")
     if limit is None or reason not in ("limit", "refused"):
         return end
     hint = _LIMITS.get(limit.limit, end.hint)

@@ -346,10 +346,22 @@ class Header(QFrame):
         return sum(widths) + len(widths) * self._lines[0].spacing() + margins.left() + margins.right()
 
     def _fit(self, width: int) -> None:
-        """What is the least missed goes first: the name, the sign, the words of Step and Stop."""
+        """What is the least missed goes first: the name, then the sign and the words of Step and Stop.
+
+        Two lines are the last resort, and have what fits the width.
+        """
+        ways = ((True, False), (False, False), (False, True))
         whole = HeaderPart.CALL in self._parts  # otherwise there is room for all
-        self.brand.setVisible(width >= 1240 or not whole)
-        short = width < 1140 and whole
+        for brand, short in ways if whole else ways[:1]:
+            self._dress(brand=brand, short=short)
+            if self._needs() <= width:
+                self._share(two=False)
+                return
+        self._dress(brand=width >= 1240 or not whole, short=width < 1140 and whole)
+        self._share(two=self._needs() > width)
+
+    def _dress(self, *, brand: bool, short: bool) -> None:
+        self.brand.setVisible(brand)
         self.logo.setVisible(not short)
         self.picker.setMaximumWidth(max(110, 13 * self._icon_size // 2) if short else 16_777_215)
         for spin, prefix, figures in (
@@ -370,7 +382,6 @@ class Header(QFrame):
         for button in (self.step_button, self.stop_button):
             button.setText("" if short else button.accessibleName())
             button.setMaximumWidth(max(36, self._icon_size + 20) if short else 16_777_215)
-        self._share(two=self._needs() > width)
 
 
 class _Temperature(QDoubleSpinBox):

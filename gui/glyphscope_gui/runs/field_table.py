@@ -26,6 +26,8 @@ FEWEST, MOST = 4, 7
 """Rows the table asks to be high."""
 NARROW = 80
 """Below the width of so many characters the count of tokens gives way to the value."""
+NARROWER = 64
+"""Below this, the deciding character too: the stream marks it."""
 MOST_MEASURED = 40
 """Rows whose text decides how wide a column is."""
 
@@ -89,7 +91,8 @@ class FieldTable(PlainTable):
     def _fit_columns(self) -> None:
         """Names as long as they are, up to a third; value and constraint share what is left."""
         width = self.viewport().width()
-        self.setColumnHidden(TOKENS, width < NARROW * self.fontMetrics().averageCharWidth())
+        for column, least in ((TOKENS, NARROW), (DECIDED, NARROWER)):
+            self.setColumnHidden(column, width < least * self.fontMetrics().averageCharWidth())
         room = width - sum(
             self.columnWidth(column) for column in (VERDICT, DECIDED, TOKENS)
         )  # a hidden one has 0

@@ -48,7 +48,7 @@ COLUMNS = (tr("Field"), tr("Value so far"), tr("Verdict"), tr("Constraint"), tr(
 FIELD, VALUE, VERDICT, CONSTRAINT, DECIDED, TOKENS = range(6)
 LONGEST_VALUE = 120
 _VERDICTS: dict[Status, str] = {
-    "holds": tr("holds", "a verdict"),
+    "holds": tr("valid", "a verdict"),
     "open": tr("open", "a verdict"),
     "impossible": tr("impossible", "a verdict"),
 }
