@@ -89,21 +89,20 @@ class FieldTable(PlainTable):
         self._fit_columns()
 
     def _fit_columns(self) -> None:
-        """Names as long as they are, up to a third; value and constraint share what is left."""
+        """Names as long as they are, up to two fifths; value and constraint share the rest, each at least its title."""
         width = self.viewport().width()
         for column, least in ((TOKENS, NARROW), (DECIDED, NARROWER)):
             self.setColumnHidden(column, width < least * self.fontMetrics().averageCharWidth())
-        room = width - sum(
-            self.columnWidth(column) for column in (VERDICT, DECIDED, TOKENS)
-        )  # a hidden one has 0
+        room = width - sum(self.columnWidth(column) for column in (VERDICT, DECIDED, TOKENS))  # hidden: 0
         name = min(self._widest(FIELD), round(room * 0.4))
-        constraint = min(self._widest(CONSTRAINT), (room - name) // 2)
+        constraint = max(min(self._widest(CONSTRAINT), (room - name) // 2), self._widest(CONSTRAINT, 0))
         self.setColumnWidth(FIELD, name)
         self.setColumnWidth(CONSTRAINT, constraint)
         self.setColumnWidth(VALUE, max(room - name - constraint, 40))
 
-    def _widest(self, column: int) -> int:
-        rows = range(min(self.model().rowCount(), MOST_MEASURED))
+    def _widest(self, column: int, most: int = MOST_MEASURED) -> int:
+        """The width that the title and the first rows need, in pixels."""
+        rows = range(min(self.model().rowCount(), most))
         words = [self.model().index(row, column).data() or "" for row in rows]
         title = str(self.model().headerData(column, Qt.Orientation.Horizontal))
         return max(self.fontMetrics().horizontalAdvance(text) for text in (*words, title)) + CELL

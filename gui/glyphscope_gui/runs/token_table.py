@@ -26,15 +26,18 @@ _Index = QModelIndex | QPersistentModelIndex
 
 _PLACES = {column.title: place for place, column in enumerate(COLUMNS)}
 LEAST = tuple(_PLACES[title] for title in ("entropy", "rank", "feasible", "ms"))
+ALLOWED = _PLACES["allowed"]
 HIDDEN = (
     (),
     LEAST[:1],
     LEAST[:2],
     *((RULE, *LEAST[:count]) for count in range(len(LEAST) + 1)),
     (RULE, PART, *LEAST),
+    (RULE, PART, *LEAST, ALLOWED),
 )
-"""What goes where there is less and less room: all of it is told beside the table as well."""
-NARROWEST_TOKEN = 84
+"""Columns hidden as the room shrinks; the alternatives beside the table show their values too."""
+NARROWEST_TOKEN = 12
+"""Characters of a token that keep their room."""
 
 
 class TokenDelegate(QStyledItemDelegate):
@@ -153,9 +156,9 @@ class TokenTable(PlainTable):
         room = self.viewport().width()
         unused = {RULE: not self._ruled, PART: not self._parted}
         widths = {**self._widths, **{column: 0 for column in unused if unused[column]}}
-        need = NARROWEST_TOKEN + sum(widths.values())
+        need = NARROWEST_TOKEN * self.fontMetrics().averageCharWidth() + sum(widths.values())
         hidden = next((h for h in HIDDEN if need - sum(widths[c] for c in h) <= room), HIDDEN[-1])
-        for column in (RULE, PART, *LEAST):
+        for column in HIDDEN[-1]:
             self.setColumnHidden(column, column in hidden or unused.get(column, False))
 
     def _show_menu(self, place: QPoint) -> None:
