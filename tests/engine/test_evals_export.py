@@ -34,12 +34,11 @@ def test_parquet_without_pyarrow_is_refused_with_what_to_install(monkeypatch):
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
     with pytest.raises(GlyphscopeError, match="pyarrow") as refused:
         samples_parquet(Manifest(), [SAMPLE])
-    assert "pip install pyarrow" in refused.value.hint
+    assert "glyphscope[parquet]" in refused.value.hint
 
 
 @pytest.mark.parametrize("samples", [[], [SAMPLE, msgspec.structs.replace(SAMPLE, parsed=True)]])
 def test_parquet_has_the_same_rows_with_types(samples):
-    pytest.importorskip("pyarrow")
     from pyarrow import parquet
 
     table = parquet.read_table(io.BytesIO(samples_parquet(Manifest(), samples)))

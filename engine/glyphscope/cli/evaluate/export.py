@@ -20,6 +20,6 @@ def export(
         typer.Option("--out", "-o", metavar="FILE", help="A file that ends with .csv or .parquet."),
     ],
 ) -> None:
-    """Write all samples of a result as a table, one row each. Parquet needs the package pyarrow."""
+    """Write all samples of a result as a table, one row each. Parquet needs the extra `parquet`."""
     written = export_samples(ResultFolder.open(folder), out)
     tell(f"{counted(written, 'sample')} written to {out}.")

@@ -77,7 +77,7 @@ def samples_parquet(manifest: Manifest, samples: Iterable[Sample]) -> bytes:
     if importlib.util.find_spec("pyarrow") is None:
         raise GlyphscopeError(
             "Parquet needs pyarrow, which is not installed.",
-            hint="Install it (pip install pyarrow), or export CSV.",
+            hint="Install it (pip install 'glyphscope[parquet]'), or export CSV.",
         )
     import pyarrow
     import pyarrow.parquet
