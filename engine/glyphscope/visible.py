@@ -60,6 +60,9 @@ def unseen(text: str, *, lines: bool = True) -> str:
     """`U+202E, U+200B ×2`: the characters that `visible` shows by a sign; empty where there are none."""
     if text.isascii() and text.isprintable():
         return ""
+    kinds = set(text).difference("\n\t\r" if lines else "")
+    if not _FIND.search("".join(kinds)):  # a text of megabytes has few kinds of characters
+        return ""
     found: Counter[str] = Counter()
     for match in _FIND.finditer(text):
         if not _stays(match, lines=lines, single=False):

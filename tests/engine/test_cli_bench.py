@@ -171,7 +171,7 @@ def model() -> Iterator[Model]:
 @pytest.mark.slow
 @pytest.mark.model
 def test_a_peer_that_cannot_load_the_file_is_a_reason_not_a_crash(tmp_path: object) -> None:
-    with started(f"{tmp_path}/none.gguf", 512) as peer, pytest.raises(ModelError):
+    with started(f"{tmp_path}/none.gguf", LoadOptions(context=512)) as peer, pytest.raises(ModelError):
         peer.ask_bare("x", 1)
 
 
@@ -185,7 +185,7 @@ def test_the_bare_loop_decodes_the_tokens_that_we_decode(model: Model) -> None:
         if isinstance(output, tuple)
         for step in output
     ]
-    with started(model.info.path, model.info.context) as peer:
+    with started(model.info.path, LoadOptions(context=model.info.context)) as peer:
         arrived, bare = peer.ask_bare(prompt, 8)
         constrained = peer.ask(
             task="grammar", prompt=prompt, schema=convertible(default_registry()), max_tokens=8
@@ -227,7 +227,7 @@ def test_a_file_with_no_model_in_it_is_a_reason_and_not_a_crash(
 def test_a_call_that_all_the_grammars_hold_is_refused_by_one_of_them(model: Model) -> None:
     registry = default_registry()
     (text, *_) = grammars._calls(registry)
-    with started(model.info.path, 256) as peer:
+    with started(model.info.path, LoadOptions(context=256)) as peer:
         spent = {
             way: grammars._ask(peer, way, "json", registry, text).spent
             for way in ("mask", "schema", "gbnf", "converter")
@@ -246,7 +246,7 @@ def test_tools_of_another_mark_are_found_in_a_cache() -> None:
 @pytest.mark.slow
 @pytest.mark.model
 def test_a_peer_that_died_is_named(model: Model) -> None:
-    with started(model.info.path, 256) as peer:
+    with started(model.info.path, LoadOptions(context=256)) as peer:
         peer._process.kill()
         with pytest.raises(ModelDied, match="exit code -9"):
             peer.ask_bare("x", 1)

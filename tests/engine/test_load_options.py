@@ -14,7 +14,7 @@ from glyphscope.calling import run
 from glyphscope.cli.app import app
 from glyphscope.cli.branch import _options_of
 from glyphscope.cli.inputs import InputError
-from glyphscope.cli.load_options import load_options_of
+from glyphscope.cli.load_options import Loading
 from glyphscope.errors import ModelError
 from glyphscope.events import LoadOptions, ModelInfo, RunRequest, decode_event, encode_event
 from glyphscope.models import ScriptedModel, open_model
@@ -120,6 +120,48 @@ def test_a_wrong_option_is_refused_before_anything_is_loaded(arguments, said):
     assert result.exit_code != 0 and said in " ".join(words.split())
 
 
+@pytest.mark.parametrize("command", ["ab", "bench", "branch", "prompt", "run", "sizes", "eval run"])
+def test_a_command_that_loads_a_model_takes_all_load_options(command):
+    shown = CliRunner().invoke(app, [*command.split(), "--help"]).output
+    for option in ("--context", "--threads", "--gpu-layers", "--kv-type", "--flash-attention"):
+        assert option in shown
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["prompt", "x"],
+        ["sizes", "-", "--model", "embedded"],
+        ["bench"],
+        ["ab", "a.txt", "b.txt", "--prompt", "x"],
+    ],
+)
+def test_the_load_options_given_are_those_that_the_model_is_opened_with(arguments, monkeypatch, tmp_path):
+    asked = []
+
+    def opened(name, *, options, quiet=False):
+        asked.append(options)
+        raise InputError("not opened here")
+
+    monkeypatch.chdir(tmp_path)
+    for name in ("a.txt", "b.txt"):
+        (tmp_path / name).write_text("{{ tools }}")
+    for module in ("prompt", "sizes", "bench.command", "ab"):
+        monkeypatch.setattr(import_module(f"glyphscope.cli.{module}"), "opened", opened)
+    given = ["--context", "512", "--threads", "1", "--kv-type", "q8_0"]
+    CliRunner().invoke(app, [*arguments, *given], input='{"tool": "a", "arguments": {}}\n')
+    assert asked == [LoadOptions(context=512, threads=1, kv_type="q8_0")]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [(["sizes", "-"], "Without --model"), (["prompt", "--run", "none.jsonl"], "needs no model")],
+)
+def test_load_options_are_refused_where_no_model_is_loaded(arguments, said):
+    result = CliRunner().invoke(app, [*arguments, "--context", "512"], input="")
+    assert said in result.output
+
+
 def test_options_that_exclude_each_other_are_an_error_of_the_model_too(tmp_path):
     with pytest.raises(ModelError, match="needs flash attention"):
         open_model(str(tmp_path / "m.gguf"), options=LoadOptions(kv_type="q8_0", flash_attention="off"))
@@ -131,9 +173,9 @@ def test_a_branch_has_the_options_of_its_run_that_change_the_result():
     assert usual == LoadOptions(context=2048, kv_type="q8_0", flash_attention="on")
     assert _options_of(ModelInfo(name="m", context=512)) == LoadOptions(context=512), "an older record"
     off = msgspec.structs.replace(usual, kv_type="f16", flash_attention="off")
-    assert load_options_of("m", {"kv_type": "q8_0"}, off).flash_attention == "auto"
+    assert Loading(kv_type="q8_0").options("m", off).flash_attention == "auto"
     with pytest.raises(InputError):
-        load_options_of("m", {"flash_attention": "off"}, usual)
+        Loading(flash_attention="off").options("m", usual)
 
 
 def test_a_record_has_the_options_in_use_and_older_records_keep_their_bytes():

@@ -15,6 +15,7 @@ from rich.text import Text
 from glyphscope.calling import RunState
 from glyphscope.cli.ending import INTERRUPTED, closing_when_ended
 from glyphscope.cli.inputs import InputError, read_registry, read_text
+from glyphscope.cli.load_options import NOT_GIVEN, Loading, loads_models
 from glyphscope.cli.opening import opened
 from glyphscope.cli.options import JsonOption, RegistryOption
 from glyphscope.cli.output import console, diagnostics, print_json
@@ -44,6 +45,7 @@ TEMPERATURE = 0.7
 _LONGEST = 72
 
 
+@loads_models()
 def ab(
     first: Annotated[
         Path, typer.Argument(metavar="A", help=f"A project ({SUFFIX}), or a template for the system prompt.")
@@ -102,6 +104,7 @@ def ab(
             min=0.0, help=f"Of both. Default: the projects', {TEMPERATURE} for templates.", show_default=False
         ),
     ] = None,
+    loading: Loading = NOT_GIVEN,
     records: Annotated[
         Path | None,
         typer.Option(
@@ -127,13 +130,14 @@ def ab(
             "The projects name two models, and prompts are compared on one.", hint="Name it with --model."
         )
     name = model or next(iter(chosen), EMBEDDED)
+    options = loading.options(name)
     requests = [msgspec.structs.replace(request, model=name) for request in requests]
     numbers = worth(seeds_of(seeds), *requests)
     if numbers != seeds_of(seeds):
         diagnostics().print("At temperature 0 every seed draws the same: one run each.")
     with ExitStack() as stack:
         stack.enter_context(closing_when_ended())
-        source = stack.enter_context(opened(name, quiet=as_json))
+        source = stack.enter_context(opened(name, options=options, quiet=as_json))
         jobs = [
             (f"{name}-{seed}", seeded(request, seed))
             for name, request in zip("ab", requests)

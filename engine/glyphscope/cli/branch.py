@@ -16,14 +16,7 @@ from glyphscope.calling.relaxation_cost import relaxation_cost
 from glyphscope.cli.ending import closing_when_ended
 from glyphscope.cli.host import TerminalHost
 from glyphscope.cli.inputs import InputError
-from glyphscope.cli.load_options import (
-    ContextOption,
-    FlashAttentionOption,
-    GpuLayersOption,
-    KvTypeOption,
-    ThreadsOption,
-    load_options_of,
-)
+from glyphscope.cli.load_options import NOT_GIVEN, Loading, loads_models
 from glyphscope.cli.opening import RECORDED, opened
 from glyphscope.cli.options import JsonOption
 from glyphscope.cli.relaxing import print_cost
@@ -42,6 +35,7 @@ from glyphscope.sessions import RecordWriter
 from glyphscope.sessions.bundle import read_run
 
 
+@loads_models()
 def branch(
     file: Annotated[
         Path,
@@ -97,11 +91,7 @@ def branch(
         str | None,
         typer.Option("--model", "-m", metavar="M", help="Default: the run's.", show_default=False),
     ] = None,
-    context: ContextOption = None,
-    threads: ThreadsOption = None,
-    gpu_layers: GpuLayersOption = None,
-    kv_type: KvTypeOption = None,
-    flash_attention: FlashAttentionOption = None,
+    loading: Loading = NOT_GIVEN,
     record: Annotated[
         Path | None,
         typer.Option(metavar="OUT.jsonl", help="Record the branch in this file.", show_default=False),
@@ -125,12 +115,7 @@ def branch(
             where=name,
             hint="Name the model that wrote it with --model.",
         )
-    loading = {"context": context, "threads": threads, "gpu_layers": gpu_layers, "kv_type": kv_type}
-    options = load_options_of(
-        name,
-        loading | {"flash_attention": flash_attention},
-        _options_of(started.model) if model is None else None,
-    )
+    options = loading.options(name, _options_of(started.model) if model is None else None)
     request = msgspec.structs.replace(request, model=name)
     with ExitStack() as stack:
         stack.enter_context(closing_when_ended())

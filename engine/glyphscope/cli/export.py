@@ -20,7 +20,7 @@ def export(
         typer.Option(
             help="gbnf is llama.cpp's grammar, lark llguidance's; pytest contains the verdicts as tests, "
             "curl sends the same request to llama-server, openai-messages is the conversation with the answer; "
-            "openai-tool-calls, calls, answer and prompt are parts of it."
+            "openai-tool-calls, calls, results (of tools, complete), answer and prompt are parts of it."
         ),
     ],
     out: Annotated[

@@ -10,7 +10,7 @@ import typer
 from rich.table import Table
 from rich.text import Text
 
-from glyphscope.cli.load_options import ContextOption, KvTypeOption, load_options_of
+from glyphscope.cli.load_options import NOT_GIVEN, Loading, loads_models
 from glyphscope.cli.opening import kept
 from glyphscope.cli.options import JsonOption
 from glyphscope.cli.output import console, print_json
@@ -21,16 +21,16 @@ from glyphscope.models.opening import EMBEDDED, embedded_path, require_installed
 from glyphscope.visible import visible
 
 
+@loads_models("context", "kv_type")
 def show(
     model: Annotated[
         str, typer.Argument(metavar="FILE.gguf|OWNER/NAME|embedded", help="A model on this computer.")
     ],
-    context: ContextOption = None,
-    kv_type: KvTypeOption = None,
+    loading: Loading = NOT_GIVEN,
     as_json: JsonOption = False,
 ) -> None:
     """Show a model's facts and the memory it needs with these options. Exit code 1 when it does not fit."""
-    options = load_options_of(model, {"context": context, "kv_type": kv_type})
+    options = loading.options(model)
     facts = read_facts(_file(model))
     memory = memory_needed(facts, options)
     if as_json:

@@ -13,6 +13,7 @@ from rich.text import Text
 from glyphscope.calling.request import first_prompt
 from glyphscope.cli.conversing import MessagesOption, SystemOption, conversation_members
 from glyphscope.cli.inputs import InputError, read_registry
+from glyphscope.cli.load_options import NOT_GIVEN, Loading, loads_models
 from glyphscope.cli.opening import opened
 from glyphscope.cli.options import (
     AnyNotation,
@@ -75,6 +76,7 @@ class PromptReport(msgspec.Struct, frozen=True, kw_only=True):
     cache: CacheLoss | None = None
 
 
+@loads_models()
 def prompt(
     said: Annotated[
         str | None,
@@ -101,6 +103,7 @@ def prompt(
             show_default=False,
         ),
     ] = None,
+    loading: Loading = NOT_GIVEN,
     run: Annotated[
         Path | None,
         typer.Option(
@@ -123,10 +126,11 @@ def prompt(
     """
     before = None if since is None else _prompt_of(since)[0]
     if run is not None:
+        loading.refuse("A recorded prompt needs no model", "Leave them out, or leave out --run.")
         rendered, loss, name = _prompt_of(run, before)
     else:
         request = _request(said, project, registry, notation, shape, system, messages, thinking)
-        with opened(model, quiet=as_json) as source:
+        with opened(model, options=loading.options(model), quiet=as_json) as source:
             rendered, loss, name = first_prompt(request, source), None, source.info.name
     report = _report(rendered, name, before, loss)
     print_json(report) if as_json else _print(report, rendered)

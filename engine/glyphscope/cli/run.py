@@ -26,14 +26,7 @@ from glyphscope.cli.ending import INTERRUPTED, closing_when_ended
 from glyphscope.cli.host import TerminalHost
 from glyphscope.cli.inputs import InputError, read_registry, read_text
 from glyphscope.cli.live import RunView
-from glyphscope.cli.load_options import (
-    ContextOption,
-    FlashAttentionOption,
-    GpuLayersOption,
-    KvTypeOption,
-    ThreadsOption,
-    load_options_of,
-)
+from glyphscope.cli.load_options import NOT_GIVEN, Loading, loads_models
 from glyphscope.cli.opening import opened
 from glyphscope.cli.options import (
     AnyNotationOption,
@@ -102,6 +95,7 @@ from glyphscope.tools.approval import parse_approvals
 _DEFAULT = Sampling()
 
 
+@loads_models()
 def run(
     prompt: Annotated[
         str | None,
@@ -168,11 +162,7 @@ def run(
             help="Tokens for which the model's own figures are recorded; fewer tokens decode faster."
         ),
     ] = "all",
-    context: ContextOption = None,
-    threads: ThreadsOption = None,
-    gpu_layers: GpuLayersOption = None,
-    kv_type: KvTypeOption = None,
-    flash_attention: FlashAttentionOption = None,
+    loading: Loading = NOT_GIVEN,
     record: Annotated[
         Path | None,
         typer.Option(
@@ -189,8 +179,7 @@ def run(
     the distribution, and the exit code is 0 if every run ended with a valid answer. With --strategy loop the calls
     are executed, and the exit code is 0 if the enforced conditions of the conversation were met.
     """
-    loading = {"context": context, "threads": threads, "gpu_layers": gpu_layers, "kv_type": kv_type}
-    options = load_options_of(model, loading | {"flash_attention": flash_attention})
+    options = loading.options(model)
     own = _own_grammar(grammar, constraint)
     before = None if continued is None else run_state(continued)
     own_tools = read_registry(registry)

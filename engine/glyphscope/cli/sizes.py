@@ -12,6 +12,7 @@ from rich.table import Table
 from rich.text import Text
 
 from glyphscope.cli.inputs import InputError, read_json_lines, read_registry
+from glyphscope.cli.load_options import NOT_GIVEN, Loading, loads_models
 from glyphscope.cli.opening import opened
 from glyphscope.cli.options import JsonOption, RegistryOption, ShapeOption
 from glyphscope.cli.output import console, print_json
@@ -46,6 +47,7 @@ class SizeReport(msgspec.Struct, frozen=True, kw_only=True):
     calls: list[list[Sizes]]
 
 
+@loads_models()
 def sizes(
     calls: Annotated[
         str,
@@ -61,9 +63,12 @@ def sizes(
         ),
     ] = None,
     shape: ShapeOption = "flat",
+    loading: Loading = NOT_GIVEN,
     as_json: JsonOption = False,
 ) -> None:
     """Compare the sizes of calls in every style, with compact JSON as the baseline."""
+    if not model:
+        loading.refuse("Without --model none is loaded", "Name a model with --model, or leave them out.")
     tools = read_registry(registry)
     found = [call_of(line, place) for place, line in read_json_lines(calls)]
     if not found:
@@ -71,7 +76,9 @@ def sizes(
             "There is no call in it.", where=calls, hint='Write one a line: {"tool": …, "arguments": …}'
         )
     with ExitStack() as stack:
-        source = stack.enter_context(opened(model, quiet=as_json)) if model else None
+        source = None
+        if model:
+            source = stack.enter_context(opened(model, options=loading.options(model), quiet=as_json))
         report = measure(found, tools, shape, source)
     print_json(report) if as_json else _print_report(report)
 

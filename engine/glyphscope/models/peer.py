@@ -1,4 +1,6 @@
-"""What Glyphscope is measured against, in a process of its own: `python -m glyphscope.models.peer FILE CONTEXT`.
+"""What Glyphscope is measured against, in a process of its own: `python -m glyphscope.models.peer FILE OPTIONS`.
+
+OPTIONS are load options as JSON; all ways of measuring use them.
 
 A JSON object a line on stdin, its answer a line on stdout; it ends when stdin closes.
 
@@ -29,9 +31,11 @@ from functools import cached_property
 from typing import Any
 
 import llama_cpp as llama
+import msgspec
 import numpy as np
 
 from glyphscope.events import LoadOptions
+from glyphscope.models.memory import KV_TYPES
 from glyphscope.models.native import ATTENTION, CHUNK, attention_of, model_parameters, physical_cores
 from glyphscope.models.peer_grammars import GrammarTasks
 
@@ -39,8 +43,8 @@ from glyphscope.models.peer_grammars import GrammarTasks
 class Peer:
     """The model, opened from the same mapped file once for each way that it is measured in."""
 
-    def __init__(self, path: str, context: int) -> None:
-        self._path, self._context = path, context
+    def __init__(self, path: str, options: LoadOptions) -> None:
+        self._path, self._options = path, options
 
     def answer(self, request: dict[str, Any]) -> dict[str, Any]:
         """Does the task."""
@@ -68,18 +72,27 @@ class Peer:
 
     @cached_property
     def _llama(self) -> Any:
-        cores = physical_cores()
+        options = self._options
+        threads, kv_type = options.threads or physical_cores(), KV_TYPES[options.kv_type]
         return TimedLlama(
-            self._path, n_ctx=self._context, n_threads=cores, n_threads_batch=cores, verbose=False
+            self._path,
+            n_ctx=options.context,
+            n_threads=threads,
+            n_threads_batch=threads,
+            n_gpu_layers=options.gpu_layers,
+            type_k=kv_type,
+            type_v=kv_type,
+            flash_attn=attention_of(options) == "on",
+            verbose=False,
         )
 
     @cached_property
     def _grammars(self) -> GrammarTasks:
-        return GrammarTasks(self._path, self._context)
+        return GrammarTasks(self._path, self._options)
 
     @cached_property
     def _bare(self) -> BareLoop:
-        return BareLoop(self._path, self._context)
+        return BareLoop(self._path, self._options)
 
     def _prompt(self, text: str) -> list[int]:
         """The prompt's tokens; one that begins a sequence comes first only where the text does not write it."""
@@ -126,14 +139,17 @@ class TimedLlama(llama.Llama):  # type: ignore[misc]
 class BareLoop:
     """The least that decoding can be: evaluate a token, take the best one."""
 
-    def __init__(self, path: str, context: int) -> None:
+    def __init__(self, path: str, options: LoadOptions) -> None:
         llama.llama_backend_init()
-        self._model = llama.llama_model_load_from_file(os.fsencode(path), model_parameters())
+        model = model_parameters()
+        model.n_gpu_layers = options.gpu_layers
+        self._model = llama.llama_model_load_from_file(os.fsencode(path), model)
         parameters = llama.llama_context_default_params()
-        parameters.n_ctx = context
+        parameters.n_ctx = options.context
         parameters.n_batch = parameters.n_ubatch = CHUNK
-        parameters.n_threads = parameters.n_threads_batch = physical_cores()
-        parameters.flash_attn_type = ATTENTION[attention_of(LoadOptions())]
+        parameters.n_threads = parameters.n_threads_batch = options.threads or physical_cores()
+        parameters.type_k = parameters.type_v = KV_TYPES[options.kv_type]
+        parameters.flash_attn_type = ATTENTION[attention_of(options)]
         self._context = llama.llama_init_from_model(self._model, parameters)
         if not self._context:
             raise MemoryError("llama.cpp cannot load the model for the bare loop")
@@ -169,7 +185,7 @@ class BareLoop:
 
 def main() -> None:
     """Serves until stdin closes. What cannot be done is answered with its reason."""
-    peer = Peer(sys.argv[1], int(sys.argv[2]))
+    peer = Peer(sys.argv[1], msgspec.json.decode(sys.argv[2], type=LoadOptions))
     for line in sys.stdin.buffer:
         try:
             answer = peer.answer(json.loads(line))

@@ -31,8 +31,8 @@ class GrammarTasks:
     - `gbnf`: our grammar under llama.cpp's sampler; `converter`: llama-cpp-python's own conversion under it.
     """
 
-    def __init__(self, path: str, context: int) -> None:
-        self._path, self._context = path, context
+    def __init__(self, path: str, options: LoadOptions) -> None:
+        self._path, self._options = path, options
 
     def constraint(self, request: dict[str, Any]) -> dict[str, Any]:
         """`built`, the seconds until the first tokens are known; `spent`, those of each token of `text` after it.
@@ -83,7 +83,7 @@ class GrammarTasks:
 
     @cached_property
     def _session(self) -> Session:
-        load = wire.Load(self._path, ModelInfo(name=""), LoadOptions(context=self._context))
+        load = wire.Load(self._path, ModelInfo(name=""), self._options)
         session = Session(load, progress=lambda _: None, log=deque())
         # made once for each model; no grammar's time is to hold it
         TokenMask(session.mask_tokenizer, 'start: "a"').allowed()

@@ -31,13 +31,15 @@ from glyphscope.events import ApprovalNeeded, Status
 from glyphscope.registry import Tool
 from glyphscope.visible import one_line, unseen, visible
 from glyphscope_gui.calls.argument_check import ArgumentCheck, check_arguments
-from glyphscope_gui.calls.argument_field import MISSING, make_field
-from glyphscope_gui.calls.call_texts import claim_words, json_text
+from glyphscope_gui.calls.argument_field import MISSING, TextArgument, make_field
+from glyphscope_gui.calls.call_texts import argument_text, claim_words, json_text
 from glyphscope_gui.shared.background import Background
 from glyphscope_gui.shared.card import Card
 from glyphscope_gui.shared.language import tr
+from glyphscope_gui.shared.link import link
 from glyphscope_gui.shared.plain_text import plain_tip
 from glyphscope_gui.shared.text_label import words_label
+from glyphscope_gui.shared.whole_text import Whole, show_whole
 from glyphscope_gui.shared.verdict import VERDICTS, paint_pill, pill_font
 
 MOST_ARGUMENTS = 60
@@ -292,10 +294,19 @@ class ApprovalCard(Card):
         label.setMinimumHeight(field.sizeHint().height())
         grid.addWidget(label, line, 0, Qt.AlignmentFlag.AlignTop)
         grid.addWidget(field, line, 1, Qt.AlignmentFlag.AlignTop)
-        grid.addWidget(edited, line, 2, Qt.AlignmentFlag.AlignTop)
+        beside = QVBoxLayout()
+        beside.setSpacing(2)
+        beside.addWidget(edited)
+        if isinstance(field, TextArgument) and field.is_cut:
+            open_link = link(tr("Open"), tr("Show the whole argument, with search and Copy"))
+            open_link.setObjectName("openArgumentButton")
+            open_link.clicked.connect(lambda: self._open_argument(name, value))
+            beside.addWidget(open_link)
+        beside.addStretch(1)
+        grid.addLayout(beside, line, 2)
         grid.addWidget(pill, line, 3, Qt.AlignmentFlag.AlignTop | Qt.AlignmentFlag.AlignRight)
         grid.addWidget(problem, line + 1, 1, 1, 3)
-        hidden = unseen(name + (value if isinstance(value, str) else json_text(value)))
+        hidden = unseen(name + argument_text(value))
         if hidden and value is not MISSING:
             warning = words_label(
                 tr("Contains characters that cannot be seen: {characters}", characters=hidden)
@@ -308,6 +319,10 @@ class ApprovalCard(Card):
         row = _Row(name, field, edited, pill, problem)
         self._rows.append(row)
         row.field.changed.connect(self._edit)
+
+    def _open_argument(self, name: str, value: Any) -> None:
+        note = tr("The call runs with all of it.")
+        show_whole(Whole(name, lambda: argument_text(value), note, "argument.txt"), self)
 
     def _fill_menu(self, needed: ApprovalNeeded) -> None:
         self.menu.clear()

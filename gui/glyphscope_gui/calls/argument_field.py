@@ -68,7 +68,8 @@ class TextArgument(GrowingEdit):
         self.bar_when_full()
         self.setPlaceholderText(NOT_GIVEN if value is MISSING else "" if as_text else "JSON")
         text = "" if value is MISSING else value if as_text else json.dumps(value, ensure_ascii=False)
-        if len(text) > LONGEST:
+        self.is_cut = len(text) > LONGEST
+        if self.is_cut:
             self.setReadOnly(True)
             self.setToolTip(
                 tr("%n character(s): too long to be edited here. It runs as it is.", "", len(text))

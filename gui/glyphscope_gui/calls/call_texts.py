@@ -6,6 +6,7 @@ import json
 from typing import Any
 
 from glyphscope_gui.shared.language import tr
+from glyphscope_gui.shared.long_json import beginning
 
 LONGEST = 20_000
 """Characters of a text that are shown."""
@@ -40,15 +41,21 @@ def claim_words(claims: dict[str, Any]) -> list[str]:
 
 
 def json_text(value: Any) -> str:
+    """Indented JSON, or the beginning of it: a long value is not written out to its end."""
     try:
-        return cut(json.dumps(value, indent=2, ensure_ascii=False, default=str))
+        return cut(beginning(value, LONGEST))
     except (RecursionError, ValueError):
         return tr("Nested too deep to be shown.")
 
 
 def cut(text: str) -> str:
-    """The text, or as much of it as is shown, with a note on the rest: the record has all of it."""
-    if len(text) <= LONGEST:
-        return text
-    left = len(text) - LONGEST
-    return f"{text[:LONGEST]}\n… " + tr("%n more characters are in the record.", "", left)
+    """The text, or its beginning with a note that there is more: the record has all of it."""
+    return text if len(text) <= LONGEST else f"{text[:LONGEST]}\n… " + tr("The record has the whole text.")
+
+
+def argument_text(value: Any) -> str:
+    """An argument in full: a string as it is, any other value as JSON on one line."""
+    try:
+        return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
+    except (RecursionError, ValueError):
+        return json_text(value)

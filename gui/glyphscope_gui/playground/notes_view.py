@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import QBuffer, QByteArray, QEvent, QIODevice, QSize, Qt
+from PySide6.QtCore import QBuffer, QByteArray, QEvent, QIODevice, QSize, Qt, QUrl
 from PySide6.QtGui import (
     QContextMenuEvent,
     QFont,
@@ -11,11 +11,12 @@ from PySide6.QtGui import (
     QTextCharFormat,
     QTextCursor,
 )
-from PySide6.QtWidgets import QTextEdit, QWidget
+from PySide6.QtWidgets import QTextBrowser, QTextEdit, QWidget
 
 from glyphscope.visible import visible
 from glyphscope_gui.playground.timeline_notes import Block
 from glyphscope_gui.shared.language import tr
+from glyphscope_gui.shared.whole_text import show_whole
 from glyphscope_gui.shared.wrapping_edit import bear, ease
 from glyphscope_gui.theme import Looks, mono_font, theme, ui_font
 
@@ -26,17 +27,19 @@ IMAGE_MB = 64
 _SIGNS = {"gone": "impossible", "new": "holds"}
 
 
-class NotesView(QTextEdit):
-    """Read-only; plain text only ever gets in as text, whatever a tool sends."""
+class NotesView(QTextBrowser):
+    """Read-only; plain text only ever gets in as text, whatever a tool sends. Its links open only its own blocks."""
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.setObjectName("notesView")
         self.setAccessibleName(tr("Details of this row of the timeline"))
         self.setReadOnly(True)
+        self.setOpenLinks(False)
         self.setTextInteractionFlags(
-            Qt.TextInteractionFlag.TextSelectableByMouse | Qt.TextInteractionFlag.TextSelectableByKeyboard
+            Qt.TextInteractionFlag.TextBrowserInteraction | Qt.TextInteractionFlag.TextSelectableByKeyboard
         )
+        self.anchorClicked.connect(self._open)
         self.setFrameShape(QTextEdit.Shape.NoFrame)
         self.setUndoRedoEnabled(False)
         self.setAcceptRichText(False)
@@ -53,10 +56,9 @@ class NotesView(QTextEdit):
 
     def show_blocks(self, blocks: list[Block]) -> None:
         """These, from the top; the same ones again leave the view where it is."""
-        if blocks == self._blocks:
-            return
-        self._blocks = list(blocks)
-        self._write()
+        before, self._blocks = self._blocks, list(blocks)
+        if blocks != before:
+            self._write()
 
     def changeEvent(self, event: QEvent) -> None:
         super().changeEvent(event)
@@ -85,13 +87,26 @@ class NotesView(QTextEdit):
                 cursor.insertBlock(shape)
             else:
                 cursor.setBlockFormat(shape)
-            self._insert(cursor, block)
+            self._insert(cursor, number, block)
         cursor.endEditBlock()
         ease(self, text)
         self.moveCursor(QTextCursor.MoveOperation.Start)
 
-    def _insert(self, cursor: QTextCursor, block: Block) -> None:
+    def _open(self, link: QUrl) -> None:
+        number = link.path()
+        whole = (
+            self._blocks[int(number)].whole if number.isdigit() and int(number) < len(self._blocks) else None
+        )
+        if whole is not None:
+            show_whole(whole, self)
+
+    def _insert(self, cursor: QTextCursor, number: int, block: Block) -> None:
         match block.kind:
+            case "link":
+                link = self._format("link")
+                link.setAnchor(True)
+                link.setAnchorHref(f"block:{number}")
+                cursor.insertText(block.text, link)
             case "image":
                 self._insert_image(cursor, block)
             case "difference":
@@ -105,7 +120,7 @@ class NotesView(QTextEdit):
         format_.setFont(mono_font(0) if kind == "text" else ui_font(0))
         if kind == "heading":
             format_.setFontWeight(QFont.Weight.DemiBold)
-        role = {"problem": "impossible", "words": "text-muted"}.get(kind, "text")
+        role = {"problem": "impossible", "words": "text-muted", "link": "accent"}.get(kind, "text")
         format_.setForeground(theme().color(role))
         return format_
 

@@ -1,12 +1,12 @@
-"""What one row of a timeline tells, whole: as blocks of headings, words, texts and differences. Without Qt.
+"""The details of one row of a timeline, as blocks of headings, words, texts and differences.
 
-Long texts are cut with a note: the record has all of them.
+Of a long text only the beginning is a block; a block of kind `link` opens all of it.
 """
 
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
@@ -28,6 +28,7 @@ from glyphscope.events import (
     ToolStarted,
     TransformActed,
 )
+from glyphscope.visible import visible
 from glyphscope_gui.calls.call_texts import LONGEST, claim_words, cut, json_text
 from glyphscope_gui.playground.timeline_words import (
     CONTENT_WORDS,
@@ -37,14 +38,18 @@ from glyphscope_gui.playground.timeline_words import (
     repair_words,
 )
 from glyphscope_gui.shared.language import tr
+from glyphscope_gui.shared.long_json import whole_json
+from glyphscope_gui.shared.whole_text import Whole
 
-Kind: TypeAlias = Literal["heading", "words", "problem", "text", "difference", "image"]
+Kind: TypeAlias = Literal["heading", "words", "problem", "text", "difference", "image", "link"]
 Piece: TypeAlias = tuple[Literal["same", "gone", "new"], str]
 
 LONGEST_DIFFERENCE = 4_000
 """Characters a side that are compared character by character; the time grows with their product."""
 LARGEST_IMAGE = 8 * 1024 * 1024
 """Bytes of a picture that is decoded."""
+_SHORT = 120
+"""Characters of a text on one line up to which nothing more can be seen of it by opening it."""
 _SURFACES = {
     "message": tr("message"),
     "response": tr("response"),
@@ -56,12 +61,13 @@ _SURFACES = {
 
 @dataclass(frozen=True)
 class Block:
-    """`text` for words and texts, `pieces` for a difference, `data` for a picture."""
+    """`text` for words and texts, `pieces` for a difference, `data` for a picture, `whole` for a link."""
 
     kind: Kind
     text: str = ""
     pieces: tuple[Piece, ...] = ()
     data: bytes = b""
+    whole: Whole | None = None
 
 
 def notes_of(events: tuple[AnyEvent, ...]) -> list[Block]:
@@ -89,16 +95,16 @@ def _notes(event: AnyEvent) -> Iterator[Block]:
                 "heading", tr("{tool} of {source}{where}", tool=event.tool, source=event.source, where=where)
             )
             yield from _claims(event.claims)
-            yield Block("text", json_text(event.arguments))
+            yield from _json(tr("Arguments"), event.arguments, event.tool)
         case ApprovalGiven():
             words = approval_words(event)
             yield Block("words", f"{words[:1].upper()}{words[1:]}.")
             if event.edited:
                 yield Block("heading", tr("Arguments that run"))
-                yield Block("text", json_text(event.arguments))
+                yield from _json(tr("Arguments that run"), event.arguments)
         case ToolStarted():
             yield Block("heading", tr("{tool}, executed by {source}", tool=event.tool, source=event.source))
-            yield Block("text", json_text(event.arguments))
+            yield from _json(tr("Arguments"), event.arguments, event.tool)
         case ToolProgressed():
             yield Block("words", progress_words(event))
         case ToolResult():
@@ -158,7 +164,7 @@ def _told(event: AnyEvent) -> Iterator[Block]:
                 yield Block("text", event.question)
         case QuestionAsked():
             yield Block("heading", tr("The model asks"))
-            yield Block("text", cut(event.question))
+            yield from _text(tr("The model asks"), event.question)
         case QuestionAnswered():
             yield Block("heading", tr("The answer"))
             yield (
@@ -169,7 +175,7 @@ def _told(event: AnyEvent) -> Iterator[Block]:
         case FinalAnswer():
             if event.recovered:
                 yield Block("words", tr("The first answer was empty: the model was asked once more."))
-            yield Block("text", cut(event.text))
+            yield from _text(tr("Answer"), event.text)
 
 
 def _claims(claims: dict[str, Any]) -> Iterator[Block]:
@@ -204,18 +210,43 @@ def _result(event: ToolResult) -> Iterator[Block]:
     for problem in event.schema_problems:
         yield Block("problem", tr("Breaks its own output schema: {problem}", problem=problem))
     for piece in event.content:
-        yield from _content(piece)
+        yield from _content(piece, event.tool)
     if event.structured is not None:
-        yield Block("heading", tr("Structured"))
-        yield Block("text", json_text(event.structured))
+        yield Block("heading", tr("Structured content"))
+        yield from _json(tr("Structured content"), event.structured, event.tool)
     if event.told and [piece.text for piece in event.content] != [event.told]:
         yield Block("heading", tr("Message to the model"))
-        yield Block("text", cut(event.told))
+        yield from _text(tr("Message to the model"), event.told, event.tool)
 
 
-def _content(piece: ToolContent) -> Iterator[Block]:
+def _text(title: str, text: str, tool: str = "") -> Iterator[Block]:
+    """A text, and a link to all of it where the view is too small for it."""
+    yield Block("text", cut(text))
+    if len(text) > _SHORT or "\n" in text:
+        yield _link(title, text, tool)
+
+
+def _json(title: str, value: Any, tool: str = "") -> Iterator[Block]:
+    text = json_text(value)
+    yield Block("text", text)
+    if len(text) > LONGEST:
+        yield _link(title, lambda: whole_json(value), tool)
+
+
+def _link(title: str, text: str | Callable[[], str], tool: str) -> Block:
+    titled = f"{title} · {visible(tool, spaces=True)}" if tool else title
+    note = tr(
+        "The text is complete: a result that is larger than the run's limit is an error, and is not recorded."
+    )
+    words = (
+        tr("Open all of it") if isinstance(text, str) and len(text) <= LONGEST else tr("Open the whole text")
+    )
+    return Block("link", words, whole=Whole(titled, text, note))
+
+
+def _content(piece: ToolContent, tool: str) -> Iterator[Block]:
     if piece.kind == "text":
-        yield Block("text", cut(piece.text))
+        yield from _text(tr("Result"), piece.text, tool)
         return
     name = piece.name or piece.uri or piece.mime or tr("without a name")
     kind = CONTENT_WORDS.get(piece.kind, piece.kind)
@@ -223,7 +254,7 @@ def _content(piece: ToolContent) -> Iterator[Block]:
     if piece.kind == "image" and piece.data and len(piece.data) <= LARGEST_IMAGE:
         yield Block("image", name, data=piece.data)
     elif piece.text:
-        yield Block("text", cut(piece.text))
+        yield from _text(name, piece.text, tool)
 
 
 def _repair(event: RepairTried) -> Iterator[Block]:
@@ -238,7 +269,7 @@ def _repair(event: RepairTried) -> Iterator[Block]:
     )
     yield Block("problem" if event.now_code else "words", repair_words(event))
     yield Block("heading", tr("Message to the model"))
-    yield Block("text", cut(event.message))
+    yield from _text(tr("Message to the model"), event.message)
     yield Block("heading", tr("Changes"))
     yield _difference(event.before, event.after)
 

@@ -53,6 +53,12 @@ FORMS: dict[ExportForm, FormWords] = {
         tr("Calls"),
         tr("It contains the valid calls with their arguments; no prompt, no key."),
     ),
+    "results": FormWords(
+        tr("Tool &results…"),
+        ".results.json",
+        tr("Tool results"),
+        tr("It contains the complete results of the tools; no prompt, no key."),
+    ),
     "answer": FormWords(
         tr("Text of the a&nswer…"),
         ".txt",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import json
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
@@ -11,11 +11,14 @@ from PySide6.QtGui import QImage, QImageReader
 
 from glyphscope.events import ToolContent
 from glyphscope.tools import Outcome
+from glyphscope.tools.mcp.lines import MAX_LINE
 from glyphscope_gui.servers.words import size_words, time_words
 from glyphscope_gui.shared.language import tr
+from glyphscope_gui.shared.long_json import beginning, whole_json
+from glyphscope_gui.shared.whole_text import Whole, formatted
 
 MOST_TEXT = 60_000
-"""Characters of a piece that are shown; the rest is counted."""
+"""Characters of a piece that are shown in place; `Piece.whole` has all of them."""
 LONGEST_LINE = 1_000
 MOST_PIECES = 40
 IMAGE_SIDE = 640
@@ -48,10 +51,13 @@ _FAULT_TIPS = {
 
 @dataclass(frozen=True)
 class Piece:
+    """`whole` is the complete text of the server, None for our words and pictures."""
+
     kind: PieceKind
     title: str
     text: str = ""
     image: QImage | None = None
+    whole: Whole | None = None
 
 
 @dataclass(frozen=True)
@@ -88,7 +94,8 @@ def call_view(outcome: Outcome, seconds: float) -> CallView:
     if (more := len(outcome.content) - MOST_PIECES) > 0:
         pieces.append(Piece("note", tr("More"), tr("%n more pieces are not shown.", "", more)))
     if outcome.structured is not None:
-        pieces.append(Piece("json", tr("Structured content"), shown_json(outcome.structured)))
+        value, title = outcome.structured, tr("Structured content")
+        pieces.append(Piece("json", title, shown_json(value), whole=_whole(title, lambda: whole_json(value))))
     if not pieces and not outcome.fault:
         pieces.append(Piece("note", tr("Answer"), tr("The answer is empty.")))
     size = sum(_bytes(content) for content in outcome.content)
@@ -98,14 +105,13 @@ def call_view(outcome: Outcome, seconds: float) -> CallView:
 
 def shown_json(value: Any) -> str:
     try:
-        return shown_text(json.dumps(value, indent=2, ensure_ascii=False, default=str))
+        return shown_text(beginning(value, MOST_TEXT))
     except (RecursionError, ValueError):
         return tr("(nested too deep to be shown)")
 
 
 def shown_text(text: str) -> str:
-    """The beginning of a text, in lines that a view can bear; what is left out is told at its end."""
-    left = len(text) - MOST_TEXT
+    """The beginning of a text, in lines that a view can bear; a note at its end says that there is more."""
     lines = text[:MOST_TEXT].split("\n")
     broken = [
         line[start : start + LONGEST_LINE]
@@ -113,7 +119,15 @@ def shown_text(text: str) -> str:
         for start in range(0, max(len(line), 1), LONGEST_LINE)
     ]
     shown = "\n".join(broken)
-    return f"{shown}\n… " + tr("%n more character(s)", "", left) if left > 0 else shown
+    return f"{shown}\n… " + tr("Open shows the rest.") if len(text) > MOST_TEXT else shown
+
+
+def _whole(title: str, text: str | Callable[[], str]) -> Whole:
+    note = tr(
+        "The text is complete. Of one message of a server at most {limit} are read.",
+        limit=size_words(MAX_LINE),
+    )
+    return Whole(title, text, note)
 
 
 def _piece(content: ToolContent) -> Piece:
@@ -141,10 +155,12 @@ def _piece(content: ToolContent) -> Piece:
             shown_text(told),
         )
     if content.kind == "resource":
-        told = content.text or tr("%n byte(s) that are no text", "", len(content.data))
         title = " · ".join(part for part in (tr("Resource"), content.uri, about) if part)
-        return Piece("text", title, shown_text(told))
-    return Piece(_text_kind(content.text), tr("Text"), _text(content.text))
+        if not content.text:
+            return Piece("text", title, tr("%n byte(s) that are not text", "", len(content.data)))
+        return Piece("text", title, shown_text(content.text), whole=_whole(title, content.text))
+    title = tr("Text")
+    return Piece(_text_kind(content.text), title, _text(content.text), whole=_whole(title, content.text))
 
 
 def _text_kind(text: str) -> PieceKind:
@@ -153,12 +169,8 @@ def _text_kind(text: str) -> PieceKind:
 
 def _text(text: str) -> str:
     """A short text that is JSON is indented: many tools answer with it."""
-    if text[:1] in ("{", "[") and len(text) <= MOST_TEXT:
-        try:
-            return shown_json(json.loads(text))
-        except (ValueError, RecursionError):
-            pass
-    return shown_text(text)
+    indented = formatted(text) if text[:1] in ("{", "[") and len(text) <= MOST_TEXT else None
+    return shown_text(text if indented is None else indented)
 
 
 def _bytes(content: ToolContent) -> int:

@@ -9,9 +9,11 @@ from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QScrollArea, QVBoxLay
 from glyphscope.visible import visible
 from glyphscope_gui.servers.call_outcome import CallView, Piece
 from glyphscope_gui.shared.language import tr
+from glyphscope_gui.shared.link import link
 from glyphscope_gui.shared.pill import Pill
 from glyphscope_gui.shared.read_box import ReadBox
 from glyphscope_gui.shared.text_label import words_label
+from glyphscope_gui.shared.whole_text import show_whole
 
 MOST_LINES = 16
 """Of a piece's text before it scrolls by itself."""
@@ -29,7 +31,7 @@ class CallResult(QWidget):
         self.figures = QLabel(self)
         self.figures.setProperty("role", "hint")
         self._scroll = QScrollArea(self)
-        self._scroll.setAccessibleName(tr("What came back"))
+        self._scroll.setAccessibleName(tr("Result"))
         self._scroll.setWidgetResizable(True)
         self._scroll.setFrameShape(QFrame.Shape.NoFrame)
         self._scroll.viewport().setAutoFillBackground(False)
@@ -63,7 +65,7 @@ class CallResult(QWidget):
         column.setContentsMargins(0, 0, 6, 0)
         column.setSpacing(4)
         for piece in view.pieces if view else ():
-            column.addWidget(_title(piece))
+            column.addLayout(self._heading(piece))
             if piece.image is not None:
                 column.addWidget(_picture(piece))
             elif piece.text or piece.kind in ("text", "json"):
@@ -75,6 +77,17 @@ class CallResult(QWidget):
             old.deleteLater()
         self._scroll.setWidget(box)
         box.setAutoFillBackground(False)
+
+    def _heading(self, piece: Piece) -> QHBoxLayout:
+        row = QHBoxLayout()
+        row.setSpacing(12)
+        row.addWidget(_title(piece), 1)
+        if (whole := piece.whole) is not None:
+            open_link = link(tr("Open"), tr("Show the whole text, with search, Copy and Save as"))
+            open_link.setObjectName("openWholeButton")
+            open_link.clicked.connect(lambda: show_whole(whole, self))
+            row.addWidget(open_link)
+        return row
 
 
 def _title(piece: Piece) -> QLabel:

@@ -15,15 +15,18 @@ from glyphscope.cli.bench.peer import started
 from glyphscope.cli.bench.report import footnotes, report, table, this_machine
 from glyphscope.cli.bench.timing import FULL, QUICK, Plan
 from glyphscope.cli.inputs import InputError
+from glyphscope.cli.load_options import NOT_GIVEN, Loading, loads_models
 from glyphscope.cli.opening import opened
 from glyphscope.cli.options import JsonOption, ModelOption
 from glyphscope.cli.output import console, diagnostics, print_json
 from glyphscope.errors import ModelError
+from glyphscope.events import LoadOptions
 from glyphscope.models import EMBEDDED, Model
 
 MODEL_ROWS = (*reuse.ROWS, *grammars.ROWS, *decoding.ROWS)
 
 
+@loads_models()
 def bench(
     quick: Annotated[
         bool, typer.Option("--quick", help="One repetition only, for a first impression.")
@@ -37,13 +40,18 @@ def bench(
             help="A model with a large vocabulary, to measure its cost; `make bench` creates one.",
         ),
     ] = "",
+    loading: Loading = NOT_GIVEN,
     as_json: JsonOption = False,
 ) -> None:
-    """Measure the speed of validator, decoding and window. Exit code 1 when a target is missed."""
+    """Measure the speed of validator, decoding and window. Exit code 1 when a target is missed.
+
+    The load options apply to the model and to what it is compared with; the targets are for the defaults.
+    """
+    options = loading.options(model)
     plan = QUICK if quick else FULL
     machine, start = this_machine(), time.perf_counter()
     with ExitStack() as stack:
-        opened_model, reason = _open(model, stack)
+        opened_model, reason = _open(model, options, stack)
         info = opened_model.info if opened_model else None
         figures: list[Figure] = []
         with diagnostics().status("measuring …") as status:
@@ -80,7 +88,8 @@ def measure(
 
 
 def _beside_peer(model: Model, plan: Plan) -> list[Figure]:
-    with started(model.info.path, model.info.context) as peer:
+    options = model.info.load or LoadOptions(context=model.info.context)
+    with started(model.info.path, options) as peer:
         return [
             *grammars.figures(peer, plan),
             *decoding.throughput(model, peer, plan),
@@ -88,10 +97,10 @@ def _beside_peer(model: Model, plan: Plan) -> list[Figure]:
         ]
 
 
-def _open(name: str, stack: ExitStack) -> tuple[Model | None, str]:
+def _open(name: str, options: LoadOptions, stack: ExitStack) -> tuple[Model | None, str]:
     """The model, or why there is none. One that was asked for by name and cannot be had is an error."""
     try:
-        model = stack.enter_context(opened(name))
+        model = stack.enter_context(opened(name, options=options))
     except ModelError as error:
         if name != EMBEDDED:
             raise

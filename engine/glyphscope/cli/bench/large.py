@@ -61,7 +61,9 @@ def figures(path: str, plan: Plan) -> list[Figure]:
 def _opening(path: str, plan: Plan) -> Figure:
     bare, ours = [], []
     for _ in range(plan.call_rounds):
-        with started(path, CONTEXT) as peer:  # a new process each time: nothing of it is made yet
+        with started(
+            path, LoadOptions(context=CONTEXT)
+        ) as peer:  # a new process each time: nothing of it is made yet
             spent = peer.ask(task="opening", registry=default_registry().to_document()).spent
         bare.append(spent[0])
         ours.append(spent[1])
@@ -72,7 +74,10 @@ def _opening(path: str, plan: Plan) -> Figure:
 def _token(path: str, plan: Plan) -> Figure:
     registry = default_registry()
     asked = run_request(registry, documents.STORY, "mask", CONTEXT // 2)
-    with opened(path, options=LoadOptions(context=CONTEXT)) as model, started(path, CONTEXT) as peer:
+    with (
+        opened(path, options=LoadOptions(context=CONTEXT)) as model,
+        started(path, LoadOptions(context=CONTEXT)) as peer,
+    ):
         runs: dict[tuple[str, int], Callable[[], _Run]] = {}
         for seed in range(plan.prompts):
             sampled = msgspec.structs.replace(asked, sampling=Sampling(temperature=1.0, seed=seed))

@@ -14,6 +14,7 @@ import msgspec
 
 from glyphscope.cli.bench.timing import Stamped
 from glyphscope.errors import ModelDied, ModelError
+from glyphscope.events import LoadOptions
 from glyphscope.models.process import ENVIRONMENT
 from glyphscope.processes import module_command
 
@@ -91,9 +92,9 @@ class Peer:
 
 
 @contextlib.contextmanager
-def started(path: str, context: int) -> Iterator[Peer]:
-    """A peer for that model file, ended at the end. It has the environment of our own model's process."""
-    command = module_command("glyphscope.models.peer", path, str(context))
+def started(path: str, options: LoadOptions) -> Iterator[Peer]:
+    """A peer for that model file, ended at the end. It has the environment and the load options of our own model."""
+    command = module_command("glyphscope.models.peer", path, msgspec.json.encode(options).decode())
     environment = {**ENVIRONMENT, **os.environ}
     with (
         tempfile.TemporaryFile() as stderr,

@@ -27,14 +27,7 @@ from glyphscope.cli.evaluate.choices import (
 )
 from glyphscope.cli.evaluate.report import show_result, tell
 from glyphscope.cli.evaluate.view import ProgressView
-from glyphscope.cli.load_options import (
-    ContextOption,
-    FlashAttentionOption,
-    GpuLayersOption,
-    KvTypeOption,
-    ThreadsOption,
-    load_options_of,
-)
+from glyphscope.cli.load_options import NOT_GIVEN, Loading, loads_models
 from glyphscope.cli.opening import kept
 from glyphscope.cli.options import JsonOption
 from glyphscope.cli.output import diagnostics
@@ -48,6 +41,7 @@ from glyphscope.evals.suites.reading import STARTER
 from glyphscope.models import EMBEDDED, open_model, require_installed
 
 
+@loads_models()
 def run(
     suites: Annotated[
         list[str] | None,
@@ -133,11 +127,7 @@ def run(
             min=0.0, max=1.0, help="Share of aborted runs to continue, to measure the saved tokens."
         ),
     ] = 0.0,
-    context: ContextOption = None,
-    threads: ThreadsOption = None,
-    gpu_layers: GpuLayersOption = None,
-    kv_type: KvTypeOption = None,
-    flash_attention: FlashAttentionOption = None,
+    loading: Loading = NOT_GIVEN,
     resume: Annotated[
         bool, typer.Option("--resume", help="Resume the newest result of this matrix below DIR.")
     ] = False,
@@ -195,14 +185,7 @@ def run(
     )
     for name in matrix.models:
         require_installed(name)
-    loading: dict[str, Any] = {
-        "context": context,
-        "threads": threads,
-        "gpu_layers": gpu_layers,
-        "kv_type": kv_type,
-    }
-    loading |= {"flash_attention": flash_attention}
-    options = {name: load_options_of(name, loading) for name in matrix.models}
+    options = {name: loading.options(name) for name in matrix.models}
     plan = plan_of(matrix)
     before = None
     if resume:

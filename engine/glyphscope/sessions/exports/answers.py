@@ -1,14 +1,18 @@
-"""What a run sent and got, by itself: its prompt, the text of its answer, and its calls."""
+"""Parts of a run by themselves: its prompt, the text of its answer, its calls and their results."""
 
 from __future__ import annotations
 
 import json
 from typing import Any
 
+import msgspec
+
 from glyphscope.calling import fold_events
 from glyphscope.errors import GlyphscopeError
-from glyphscope.events import CallReady
+from glyphscope.events import CallReady, ToolResult
 from glyphscope.sessions.exports.recorded_run import RecordedRun
+
+_TIMING = ("type", "t", "stage")
 
 
 def answer(run: RecordedRun) -> str:
@@ -42,6 +46,21 @@ def openai_tool_calls(run: RecordedRun) -> str:
             for number, call in enumerate(_calls(run, "openai-tool-calls"), 1)
         ]
     )
+
+
+def results(run: RecordedRun) -> str:
+    """The results of all tool calls, complete, as a list: content and structured content as the tool sent them, and
+    `told`, the text that the model got.
+    """
+    found = [event for event in run.events if isinstance(event, ToolResult)]
+    if not found:
+        raise GlyphscopeError(
+            "The run has no result of a tool.",
+            where="results",
+            hint="Only runs that execute their calls have results: --strategy loop, or --dispatch.",
+        )
+    plain = [msgspec.to_builtins(event) for event in found]
+    return _indented([{key: value for key, value in each.items() if key not in _TIMING} for each in plain])
 
 
 def prompt(run: RecordedRun) -> str:

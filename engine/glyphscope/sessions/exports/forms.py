@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Literal, TypeAlias
 
-from glyphscope.sessions.exports.answers import answer, calls, openai_tool_calls, prompt
+from glyphscope.sessions.exports.answers import answer, calls, openai_tool_calls, prompt, results
 from glyphscope.sessions.exports.curl_line import curl_line
 from glyphscope.sessions.exports.grammars import gbnf, json_schema, lark, openai_tools
 from glyphscope.sessions.exports.messages import openai_messages
@@ -20,6 +20,7 @@ ExportForm: TypeAlias = Literal[
     "openai-messages",
     "openai-tool-calls",
     "calls",
+    "results",
     "answer",
     "prompt",
     "pytest",
@@ -34,6 +35,7 @@ EXPORTS: dict[ExportForm, Callable[[RecordedRun], str]] = {
     "openai-messages": openai_messages,
     "openai-tool-calls": openai_tool_calls,
     "calls": calls,
+    "results": results,
     "answer": answer,
     "prompt": prompt,
     "pytest": pytest_file,

@@ -1,0 +1,376 @@
+"""A text of any length to read: a tool's result, a message of a server, an argument.
+
+Only a part of it is laid out at a time, so that a text of many megabytes, or one of a single line, costs no more than a
+page. What takes longer (making, indenting, counting what cannot be seen) is done in the background.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import msgspec
+from PySide6.QtCore import Qt
+from PySide6.QtGui import QKeySequence, QShortcut, QTextCursor
+from PySide6.QtWidgets import (
+    QCheckBox,
+    QDialog,
+    QDialogButtonBox,
+    QFileDialog,
+    QHBoxLayout,
+    QLabel,
+    QLineEdit,
+    QPushButton,
+    QVBoxLayout,
+    QWidget,
+)
+
+from glyphscope.errors import GlyphscopeError
+from glyphscope.sessions.files import atomic_write
+from glyphscope.visible import one_line, unseen, visible
+from glyphscope_gui.shared.background import Background
+from glyphscope_gui.shared.clipboard import copy_text
+from glyphscope_gui.shared.language import tr
+from glyphscope_gui.shared.text_label import words_label
+from glyphscope_gui.shared.wrapping_edit import WrappingEdit
+from glyphscope_gui.theme import mono_font
+
+PART = 100_000
+"""Characters that are laid out at a time; a part ends with a line if one ends in its last tenth."""
+LONGEST_TITLE = 120
+LONGEST_FORMATTED = 200_000_000
+"""Characters of indented JSON; a small text that is nested deep unfolds to much."""
+_JSON = re.compile(r'"(?:[^"\\]++|\\.)*+"|[][{},]', re.DOTALL)
+
+
+@dataclass(frozen=True)
+class Whole:
+    """`text` is the text, or makes it in the background. `note` says what bounds its length, `name` is for a file."""
+
+    title: str
+    text: str | Callable[[], str] = field(compare=False)
+    note: str = ""
+    name: str = "result.txt"
+
+
+@dataclass(frozen=True)
+class _Ready:
+    """A text to show: `lower` has the same length, for the search; `hidden` names what cannot be seen."""
+
+    text: str
+    lower: str
+    hidden: str
+    parts: tuple[int, ...]
+
+
+def parts_of(text: str) -> tuple[int, ...]:
+    """Where the parts of a text begin."""
+    starts, at = [0], PART
+    while at < len(text):
+        end = text.rfind("\n", at - PART // 10, at)
+        at = end + 1 if end >= 0 else at
+        starts.append(at)
+        at += PART
+    return tuple(starts)
+
+
+def formatted(text: str) -> str | None:
+    """JSON indented by two spaces, numbers and keys unchanged; None for other texts, and where it grows too long."""
+    try:
+        msgspec.json.decode(text, type=msgspec.Raw)
+        return (
+            msgspec.json.format(text, indent=2) if _indents(text) + len(text) <= LONGEST_FORMATTED else None
+        )
+    except (ValueError, RecursionError):
+        return None
+
+
+def _indents(text: str) -> int:
+    """The spaces and line ends that indenting adds; more than the limit is not counted to its end."""
+    depth = total = 0
+    for found in _JSON.finditer(text):
+        sign = found[0]
+        if sign[0] == '"':
+            continue
+        depth += 1 if sign in "[{" else -1 if sign in "]}" else 0
+        total += 2 * depth + 1
+        if total > LONGEST_FORMATTED:
+            break
+    return total
+
+
+class WholeTextDialog(QDialog):
+    """Opened with `show()`; it deletes itself. The text is there once `is_ready`."""
+
+    def __init__(self, whole: Whole, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.setObjectName("wholeText")
+        self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        self.setWindowTitle(one_line(whole.title)[:LONGEST_TITLE])
+        self._whole = whole
+        self._sent = _ready("")
+        self._formatted: _Ready | None = None
+        self._shown = self._sent
+        self._part = 0
+        self._found = -1
+        self.is_ready = False
+        self._background = Background(self)
+        self._make_parts(whole.note)
+        self._lay_out()
+        self._connect()
+        self.resize(820, 600)
+        self._show_counts()
+        self._background.start("text", lambda: _made(whole.text), self._show_text, self._failed)
+
+    @property
+    def text(self) -> str:
+        """What Copy and Save take: the whole text, as sent or formatted."""
+        return self._shown.text
+
+    @property
+    def is_busy(self) -> bool:
+        return self._background.is_busy
+
+    def find(self, step: int = 1) -> None:
+        """Show the next place of the searched text, or the one before; the search starts over at either end."""
+        wanted, lower = self.search.text().lower(), self._shown.lower
+        if not wanted:
+            return
+        if step > 0:
+            found = lower.find(wanted, self._found + 1)
+            found = found if found >= 0 else lower.find(wanted)
+        else:
+            found = lower.rfind(wanted, 0, max(self._found, 0) + len(wanted) - 1) if self._found > 0 else -1
+            found = found if found >= 0 else lower.rfind(wanted)
+        self._found = found
+        if found >= 0:
+            self._show_place(found, len(wanted))
+        self._show_matches()
+
+    def show_part(self, part: int) -> None:
+        """Show one of the parts, from 0, from its beginning."""
+        self._part = min(max(part, 0), len(self._shown.parts) - 1)
+        start, end = self._bounds()
+        self.view.setPlainText(visible(self._shown.text[start:end], lines=True))
+        self._show_counts()
+
+    def save(self, path: str) -> None:
+        """Write the whole text there."""
+        text = self.text.encode("utf-8", "replace").decode()
+        self._background.start(
+            "save",
+            lambda: atomic_write(Path(path), text),
+            lambda _none: self._say(tr("Saved: {name}", name=Path(path).name)),
+            self._failed,
+        )
+
+    def done(self, result: int) -> None:
+        self._background.close()
+        super().done(result)
+
+    # -- inside ------------------------------------------------------------------------------------------------
+
+    def _make_parts(self, note: str) -> None:
+        self.search = QLineEdit(self)
+        self.search.setObjectName("wholeTextSearch")
+        self.search.setPlaceholderText(tr("Find"))
+        self.search.setAccessibleName(tr("Find in the whole text"))
+        self.search.setClearButtonEnabled(True)
+        self.matches = QLabel(self)
+        self.matches.setProperty("role", "hint")
+        self.before_button = QPushButton("‹", self)
+        self.before_button.setToolTip(tr("Previous match (Shift+F3)"))
+        self.before_button.setAccessibleName(tr("Previous match"))
+        self.after_button = QPushButton("›", self)
+        self.after_button.setToolTip(tr("Next match (Enter, F3)"))
+        self.after_button.setAccessibleName(tr("Next match"))
+        self.json_box = QCheckBox(tr("Format JSON"), self)
+        self.json_box.setObjectName("formatJsonBox")
+        self.json_box.setToolTip(tr("Indent the JSON; numbers, keys and their order stay as sent"))
+        self.json_box.setEnabled(False)
+        self.view = WrappingEdit(self)
+        self.view.setObjectName("wholeTextView")
+        self.view.setAccessibleName(tr("The text"))
+        self.view.setReadOnly(True)
+        self.view.setFont(mono_font(-0.5))
+        self.view.setTabChangesFocus(True)
+        self.hidden = words_label(role="problem", parent=self)
+        self.hidden.hide()
+        self.note = words_label(note, "hint", parent=self)
+        self.note.setVisible(bool(note))
+        self.counts = QLabel(self)
+        self.counts.setProperty("role", "hint")
+        self.previous_button = QPushButton(tr("Previous part"), self)
+        self.next_button = QPushButton(tr("Next part"), self)
+        self.buttons = QDialogButtonBox(QDialogButtonBox.StandardButton.Close, self)
+        self.save_button = self.buttons.addButton(tr("&Save as…"), QDialogButtonBox.ButtonRole.ActionRole)
+        self.copy_button = self.buttons.addButton(tr("&Copy"), QDialogButtonBox.ButtonRole.ActionRole)
+        self.copy_button.setToolTip(tr("Copy the whole text"))
+        for button in self.findChildren(QPushButton):
+            button.setAutoDefault(False)
+
+    def _lay_out(self) -> None:
+        top = QHBoxLayout()
+        top.setSpacing(8)
+        top.addWidget(self.search, 1)
+        for widget in (self.before_button, self.after_button, self.matches, self.json_box):
+            top.addWidget(widget)
+        foot = QHBoxLayout()
+        foot.setSpacing(8)
+        foot.addWidget(self.counts, 1)
+        foot.addWidget(self.previous_button)
+        foot.addWidget(self.next_button)
+        column = QVBoxLayout(self)
+        column.setContentsMargins(16, 14, 16, 14)
+        column.setSpacing(8)
+        column.addLayout(top)
+        column.addWidget(self.view, 1)
+        column.addWidget(self.hidden)
+        column.addLayout(foot)
+        column.addWidget(self.note)
+        column.addWidget(self.buttons)
+
+    def _connect(self) -> None:
+        self.search.textChanged.connect(self._search_changed)
+        self.search.returnPressed.connect(self.find)
+        self.after_button.clicked.connect(lambda: self.find(1))
+        self.before_button.clicked.connect(lambda: self.find(-1))
+        self.json_box.toggled.connect(self._toggle)
+        self.previous_button.clicked.connect(lambda: self.show_part(self._part - 1))
+        self.next_button.clicked.connect(lambda: self.show_part(self._part + 1))
+        self.copy_button.clicked.connect(self._copy)
+        self.save_button.clicked.connect(self._ask_where)
+        self.buttons.rejected.connect(self.reject)
+        QShortcut(QKeySequence(QKeySequence.StandardKey.Find), self, self.search.setFocus)
+        QShortcut(QKeySequence(QKeySequence.StandardKey.FindNext), self, self.find)
+        QShortcut(QKeySequence(QKeySequence.StandardKey.FindPrevious), self, lambda: self.find(-1))
+
+    def _show_text(self, ready: _Ready) -> None:
+        self.is_ready = True
+        self._sent = self._shown = ready
+        self.hidden.setText(
+            tr("Contains characters that cannot be seen: {characters}", characters=ready.hidden)
+        )
+        self.hidden.setVisible(bool(ready.hidden))
+        self.show_part(0)
+        if ready.text[:64].lstrip()[:1] in ("{", "["):
+            self._background.start("json", lambda: _formatted(ready.text), self._can_format, self._failed)
+
+    def _can_format(self, ready: _Ready | None) -> None:
+        self._formatted = ready
+        self.json_box.setEnabled(ready is not None)
+
+    def _toggle(self, on: bool) -> None:
+        self._shown = self._formatted if on and self._formatted is not None else self._sent
+        self._found = -1
+        self.show_part(0)
+        self._show_matches()
+
+    def _bounds(self) -> tuple[int, int]:
+        parts = (*self._shown.parts, len(self._shown.text))
+        return parts[self._part], parts[self._part + 1]
+
+    def _show_counts(self) -> None:
+        parts, length = len(self._shown.parts), len(self._shown.text)
+        start, end = self._bounds()
+        if not self.is_ready:
+            words = tr("Loading…")
+        elif parts == 1:
+            words = tr("%n character(s)", "", length)
+        else:
+            words = tr(
+                "Part {part:,} of {parts:,}: characters {start:,} to {end:,} of {length:,}",
+                part=self._part + 1,
+                parts=parts,
+                start=start + 1,
+                end=end,
+                length=length,
+            )
+        self.counts.setText(words)
+        for button, can in (
+            (self.previous_button, self._part > 0),
+            (self.next_button, self._part + 1 < parts),
+        ):
+            button.setVisible(parts > 1)
+            button.setEnabled(can)
+        for each in (self.copy_button, self.save_button, self.search):
+            each.setEnabled(self.is_ready)
+
+    def _search_changed(self) -> None:
+        self._found = -1
+        self.find()
+        self._show_matches()
+
+    def _show_matches(self) -> None:
+        wanted, lower = self.search.text().lower(), self._shown.lower
+        total = lower.count(wanted) if wanted else 0
+        at = lower.count(wanted, 0, self._found + len(wanted)) if self._found >= 0 else 0
+        self.matches.setText(
+            "" if not wanted else tr("{at:,} of {total:,}", at=at, total=total) if total else tr("No match")
+        )
+        for button in (self.before_button, self.after_button):
+            button.setEnabled(total > 0)
+
+    def _show_place(self, at: int, length: int) -> None:
+        part = next(n for n in reversed(range(len(self._shown.parts))) if self._shown.parts[n] <= at)
+        if part != self._part:
+            self.show_part(part)
+        start, text = self._bounds()[0], self._shown.text
+        cursor = self.view.textCursor()
+        cursor.setPosition(_units(text[start:at]))
+        cursor.setPosition(_units(text[start : at + length]), QTextCursor.MoveMode.KeepAnchor)
+        self.view.setTextCursor(cursor)
+        self.view.centerCursor()
+
+    def _copy(self) -> None:
+        copy_text(self.text)
+        self._say(tr("Copied"))
+
+    def _ask_where(self) -> None:
+        suffix = ".json" if self._formatted is not None else ".txt"
+        name = str(Path(self._whole.name).with_suffix(suffix))
+        dialog = QFileDialog(self, tr("Save the text"), name, tr("All files (*)"))
+        dialog.setObjectName("saveTextDialog")
+        dialog.setAcceptMode(QFileDialog.AcceptMode.AcceptSave)
+        dialog.fileSelected.connect(self.save)
+        dialog.finished.connect(dialog.deleteLater)
+        dialog.open()
+
+    def _say(self, words: str) -> None:
+        self.counts.setText(words)
+
+    def _failed(self, error: BaseException) -> None:
+        self.hidden.setText(error.message if isinstance(error, GlyphscopeError) else str(error))
+        self.hidden.show()
+        if not isinstance(error, GlyphscopeError):
+            raise error  # an internal error is reported as any
+
+
+def show_whole(whole: Whole, parent: QWidget) -> WholeTextDialog:
+    """Open a text in a window beside that of `parent`."""
+    dialog = WholeTextDialog(whole, parent.window())
+    dialog.show()
+    return dialog
+
+
+def _made(text: str | Callable[[], str]) -> _Ready:
+    return _ready(text if isinstance(text, str) else text())
+
+
+def _formatted(text: str) -> _Ready | None:
+    found = formatted(text)
+    return None if found is None else _ready(found)
+
+
+def _ready(text: str) -> _Ready:
+    lower = text.lower()
+    if len(lower) != len(text):  # a few letters become two
+        lower = "".join(low if len(low := char.lower()) == 1 else char for char in text)
+    return _Ready(text, lower, unseen(text), parts_of(text))
+
+
+def _units(text: str) -> int:
+    """The length of a text as Qt counts it, with the signs for what cannot be seen."""
+    return len(visible(text, lines=True).encode("utf-16-le", "surrogatepass")) // 2
