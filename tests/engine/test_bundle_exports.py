@@ -42,6 +42,8 @@ from glyphscope.events import (
     RunRequest,
     Sampling,
     StageFinished,
+    ToolContent,
+    ToolResult,
     Violation,
     decode_event,
     encode_event,
@@ -429,8 +431,26 @@ def test_the_calls_the_answer_and_the_prompt_of_a_run_are_exported_by_themselves
     assert exported(events, "prompt") == next(e.text for e in events if isinstance(e, PromptRendered))
 
 
+LONG_RESULT = ToolResult(
+    call="1",
+    tool="search",
+    source="demo",
+    ok=True,
+    content=(ToolContent(text="x" * 50_000),),
+    told="cut",
+    t=1.0,
+)
+
+
+def test_the_results_of_tools_are_exported_complete():
+    (result,) = json.loads(exported((*run_of(GOOD), LONG_RESULT), "results"))
+    assert result["content"][0]["text"] == "x" * 50_000 and result["told"] == "cut" and "t" not in result
+
+
 def test_a_run_without_calls_or_text_says_so():
     events = run_of(BAD)
+    with pytest.raises(GlyphscopeError, match="no result"):
+        exported(events, "results")
     for form in ("calls", "openai-tool-calls"):
         with pytest.raises(GlyphscopeError, match="no valid call"):
             exported(events, form)
@@ -447,6 +467,7 @@ def test_no_form_has_a_servers_command_line_an_address_or_the_home_folder(tmp_pa
     request = msgspec.structs.replace(started.request, approvals=(secret,), model=home)
     model = msgspec.structs.replace(started.model, name=home, path=home)
     events[0] = msgspec.structs.replace(started, request=request, model=model)
+    events.append(LONG_RESULT)
     for form in EXPORTS:
         text = exported(tuple(handed_on(events)), form)
         assert "hunter2" not in text and str(Path.home()) not in text, form

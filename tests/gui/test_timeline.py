@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
+
 import msgspec
 import pytest
-from PySide6.QtCore import Qt
+from PySide6.QtCore import Qt, QUrl
 
 from glyphscope.calling import RunState, fold, run
 from glyphscope.events import (
@@ -33,6 +35,7 @@ from glyphscope_gui.runs.field_table_model import FieldTableModel
 from glyphscope_gui.runs.run_controller import Applied
 from glyphscope_gui.runs.stage_choice import StageChoice, events_of
 from glyphscope_gui.shared.page_ids import PageId
+from glyphscope_gui.shared.whole_text import WholeTextDialog
 from made_runs import BAD, GOOD, NEEDED, Maker, loop_request, loop_run
 from talks import talk
 
@@ -261,8 +264,27 @@ def test_a_tool_writes_markup_or_a_bad_picture_into_the_window(qtbot):
     view.show_blocks(notes_of((result,)))
     text = view.toPlainText()
     assert "<b>bold</b>" in text
-    assert "more characters are in the record" in text
+    assert "The record has the whole text." in text
     assert "This picture cannot be read." in text
+
+
+def test_a_result_opens_whole_from_its_notes(qtbot):
+    view = NotesView()
+    qtbot.addWidget(view)
+    sent = ToolContent(text="y" * (2 * LONGEST))
+    big = {"rows": list(range(3 * LONGEST))}
+    view.show_blocks(
+        notes_of((ToolResult(call="c", tool="t", source="s", ok=True, content=(sent,), structured=big),))
+    )
+    for number, length in ((2, 2 * LONGEST), (5, len(json.dumps(big, indent=2)))):
+        assert view._blocks[number].kind == "link"
+        view.anchorClicked.emit(QUrl(f"block:{number}"))
+        dialog = view.findChildren(WholeTextDialog)[-1]
+        qtbot.waitUntil(lambda dialog=dialog: dialog.is_ready and not dialog.is_busy)
+        assert len(dialog.text) == length and "recorded" in dialog.note.text()
+        dialog.close()
+    view.anchorClicked.emit(QUrl("file:///etc/passwd"))
+    view.anchorClicked.emit(QUrl("block:99"))
 
 
 # -- which stage is in sight -----------------------------------------------------------------------------------------

@@ -39,8 +39,8 @@ from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.link import link
 from glyphscope_gui.shared.plain_text import plain_tip
 from glyphscope_gui.shared.text_label import words_label
-from glyphscope_gui.shared.whole_text import Whole, show_whole
 from glyphscope_gui.shared.verdict import VERDICTS, paint_pill, pill_font
+from glyphscope_gui.shared.whole_text import Whole, show_whole
 
 MOST_ARGUMENTS = 60
 """Arguments that are shown; the rest run as they came, which is told."""

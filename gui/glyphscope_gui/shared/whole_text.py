@@ -133,7 +133,7 @@ class WholeTextDialog(QDialog):
     def is_busy(self) -> bool:
         return self._background.is_busy
 
-    def find(self, step: int = 1) -> None:
+    def find_text(self, step: int = 1) -> None:
         """Show the next place of the searched text, or the one before; the search starts over at either end."""
         wanted, lower = self.search.text().lower(), self._shown.lower
         if not wanted:
@@ -234,9 +234,9 @@ class WholeTextDialog(QDialog):
 
     def _connect(self) -> None:
         self.search.textChanged.connect(self._search_changed)
-        self.search.returnPressed.connect(self.find)
-        self.after_button.clicked.connect(lambda: self.find(1))
-        self.before_button.clicked.connect(lambda: self.find(-1))
+        self.search.returnPressed.connect(self.find_text)
+        self.after_button.clicked.connect(lambda: self.find_text(1))
+        self.before_button.clicked.connect(lambda: self.find_text(-1))
         self.json_box.toggled.connect(self._toggle)
         self.previous_button.clicked.connect(lambda: self.show_part(self._part - 1))
         self.next_button.clicked.connect(lambda: self.show_part(self._part + 1))
@@ -244,8 +244,8 @@ class WholeTextDialog(QDialog):
         self.save_button.clicked.connect(self._ask_where)
         self.buttons.rejected.connect(self.reject)
         QShortcut(QKeySequence(QKeySequence.StandardKey.Find), self, self.search.setFocus)
-        QShortcut(QKeySequence(QKeySequence.StandardKey.FindNext), self, self.find)
-        QShortcut(QKeySequence(QKeySequence.StandardKey.FindPrevious), self, lambda: self.find(-1))
+        QShortcut(QKeySequence(QKeySequence.StandardKey.FindNext), self, self.find_text)
+        QShortcut(QKeySequence(QKeySequence.StandardKey.FindPrevious), self, lambda: self.find_text(-1))
 
     def _show_text(self, ready: _Ready) -> None:
         self.is_ready = True
@@ -300,7 +300,7 @@ class WholeTextDialog(QDialog):
 
     def _search_changed(self) -> None:
         self._found = -1
-        self.find()
+        self.find_text()
         self._show_matches()
 
     def _show_matches(self) -> None:

@@ -12,12 +12,13 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class About:
-    """What a server says of itself."""
+    """What a server says of itself. `features`: `logging`, `resources/subscribe`, and other capabilities."""
 
     name: str = ""
     version: str = ""
     protocol: str = ""
     instructions: str = ""
+    features: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

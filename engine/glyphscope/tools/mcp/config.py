@@ -23,6 +23,7 @@ from glyphscope.registry.pointer import Path, to_pointer
 
 MAX_BYTES = 4 * 1024 * 1024
 """Larger files are refused: nobody has that many servers."""
+MOST_ROOTS = 100
 
 Transport: TypeAlias = Literal["stdio", "http"]
 
@@ -36,7 +37,8 @@ _UNSEEN = re.compile(r"[\x00-\x1f\x7f]")
 class ServerConfig(msgspec.Struct, frozen=True, kw_only=True):
     """How one server is started or reached. `env` is added to the few variables that every server gets.
 
-    `disabled` is the file's own word: it is listed, and not started.
+    `disabled` is the file's own word: it is listed, and not started. `roots` are the folders that the server is
+    told of when it asks (absolute paths); they are information, and give it no right.
     """
 
     name: str
@@ -47,6 +49,7 @@ class ServerConfig(msgspec.Struct, frozen=True, kw_only=True):
     url: str = ""
     headers: dict[str, str] = {}
     disabled: bool = False
+    roots: tuple[str, ...] = ()
 
     @property
     def transport(self) -> Transport:
@@ -222,6 +225,7 @@ class _Entry:
                 self._tell((key,), f"`{key}` is true or false.")
         if "envFile" in entry:
             self._tell(("envFile",), "A file of variables is not read: write them into `env`.")
+        roots = self._folders(entry)
         if kind == "stdio":
             server = ServerConfig(
                 name=self._name,
@@ -230,6 +234,7 @@ class _Entry:
                 env=self._table(entry, "env", _env_name),
                 cwd=os.path.expanduser(self._text(entry, "cwd")),
                 disabled=disabled is True or enabled is False,
+                roots=roots,
             )
         else:
             server = ServerConfig(
@@ -237,6 +242,7 @@ class _Entry:
                 url=self._address(entry, url_key),
                 headers=self._table(entry, "headers", _header_name),
                 disabled=disabled is True or enabled is False,
+                roots=roots,
             )
         return None if self.problems else server
 
@@ -278,6 +284,17 @@ class _Entry:
             else:
                 self._tell((key, index), "An argument is a text: put it into double quotes.")
         return tuple(found)
+
+    def _folders(self, entry: dict[str, Any]) -> tuple[str, ...]:
+        found = []
+        for index, value in enumerate(self._texts(entry, "roots")):
+            folder = os.path.expanduser(value)
+            if not os.path.isabs(folder):
+                self._tell(("roots", index), "A root is the absolute path of a folder.")
+            found.append(os.path.normpath(folder))
+        if len(found) > MOST_ROOTS:
+            self._tell(("roots",), f"A server has at most {MOST_ROOTS} roots.")
+        return tuple(dict.fromkeys(found))
 
     def _plain(self, value: str, path: Path) -> str:
         """A text that is shown before it runs, so it stays as it is written."""

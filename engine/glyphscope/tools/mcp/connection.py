@@ -13,6 +13,7 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, suppress
 from dataclasses import replace
 from importlib.metadata import version
+from pathlib import Path
 from typing import Any
 
 import anyio
@@ -24,16 +25,24 @@ from mcp.shared.dispatcher import CallOptions
 from mcp.shared.jsonrpc_dispatcher import JSONRPCDispatcher
 from mcp_types import (
     CONNECTION_CLOSED,
+    LOG_LEVEL_META_KEY,
     METHOD_NOT_FOUND,
     UNSUPPORTED_PROTOCOL_VERSION,
     ErrorData,
     Implementation,
     InputRequiredResult,
+    ListRootsRequest,
+    ListRootsResult,
     PromptListChangedNotification,
     ResourceListChangedNotification,
+    ResourceUpdatedNotification,
+    Root,
+    RootsListChangedNotification,
+    ServerCapabilities,
     ToolListChangedNotification,
 )
-from pydantic import ValidationError
+from mcp_types.version import MODERN_PROTOCOL_VERSIONS
+from pydantic import FileUrl, ValidationError
 
 from glyphscope.errors import ServerError
 from glyphscope.tools.mcp.asking import Asking
@@ -67,7 +76,7 @@ for _name in (
 
 
 class Connection:
-    """`ready`, `listed`, `offered` and `asked` are called in the loop's thread.
+    """`ready`, `listed`, `offered`, `updated` (with the URI of a resource) and `asked` are called in the loop's thread.
 
     Without `asked` nobody can answer requests for sampling and elicitation: the server is not offered them.
     """
@@ -80,6 +89,7 @@ class Connection:
         ready: Callable[[About, Listing], None],
         listed: Callable[[Listing], None],
         offered: Callable[[Offers], None],
+        updated: Callable[[str], None],
         asked: Callable[[], None] | None,
         sign_in: Callable[[str], None] | None,
     ) -> None:
@@ -89,6 +99,10 @@ class Connection:
         self._ready = ready
         self._listed = listed
         self._offered = offered
+        self._updated = updated
+        self._roots = config.roots
+        self.log_level = ""
+        """Of every request to a server of 2026-07-28 and later, which has no `logging/setLevel`."""
         self.asking = Asking(config.name, asked) if asked is not None else None
         self._guard = Guard(log)
         self._refusals = Refusals()
@@ -100,8 +114,11 @@ class Connection:
         self._jobs: asyncio.Queue[Call | None] = asyncio.Queue()
         self._life: anyio.CancelScope | None = None
         self._stale = {kind: asyncio.Event() for kind in ("tools", "resources", "prompts")}
+        self._roots_changed = asyncio.Event()
         self._offers = Offers()
         self._is_ready = False
+        self.is_modern = False
+        """Whether it speaks a version of 2026-07-28 or later: without `logging/setLevel` and `resources/subscribe`."""
         self._lost = ""
         self.stopping = False
 
@@ -117,6 +134,13 @@ class Connection:
         assert self._loop is not None
         with suppress(RuntimeError):
             self._loop.call_soon_threadsafe(_abandon, call)
+
+    def set_roots(self, roots: tuple[str, ...]) -> None:
+        """Other folders to answer `roots/list` with; the server is notified."""
+        self._roots = roots
+        if self._loop is not None:
+            with suppress(RuntimeError):
+                self._loop.call_soon_threadsafe(self._roots_changed.set)
 
     def stop(self) -> None:
         """Ends everything, in less than 2 seconds."""
@@ -191,11 +215,14 @@ class Connection:
             dispatcher=dispatcher, client_info=who, message_handler=self._hear,
             sampling_callback=self.asking.sample if self.asking else None,
             elicitation_callback=self.asking.elicit if self.asking else None,
+            list_roots_callback=self._list_roots,
         ) as session:  # fmt: skip
 
             async def ask(method: str, params: dict[str, Any], options: CallOptions) -> dict[str, Any]:
                 data: dict[str, Any] = {"method": method, "params": params}
                 session._stamp(data, options)  # what the version that was agreed on wants with every request
+                if self.log_level and self.is_modern:
+                    data["params"]["_meta"].setdefault(LOG_LEVEL_META_KEY, self.log_level)
                 return await dispatcher.send_raw_request(method, data["params"] or None, options)
 
             about = await self._introduce(session, seconds)
@@ -212,6 +239,7 @@ class Connection:
             self._offer(Offers(kinds=kinds))
             async with anyio.create_task_group() as tasks:
                 tasks.start_soon(self._keep_listed, ask)
+                tasks.start_soon(self._keep_rooted, session)
                 if kinds:
                     tasks.start_soon(self._keep_offered, ask)
                 while (call := await self._jobs.get()) is not None:
@@ -242,12 +270,14 @@ class Connection:
             ) from None
         except RuntimeError as error:  # the SDK's word for a version that it does not know
             raise self._error(f"{error}.") from None
+        self.is_modern = session.protocol_version in MODERN_PROTOCOL_VERSIONS
         info = session.server_info
         return About(
             name=(info.title or info.name) if info else "",
             version=info.version if info else "",
             protocol=session.protocol_version or "",
             instructions=session.instructions or "",
+            features=_features(session.server_capabilities),
         )
 
     async def _negotiate(self, session: ClientSession) -> None:
@@ -287,6 +317,23 @@ class Connection:
                 self._stale["resources"].set()
             case PromptListChangedNotification():
                 self._stale["prompts"].set()
+            case ResourceUpdatedNotification(params=params):
+                self._updated(params.uri)
+
+    async def _list_roots(self, context: ClientRequestContext) -> ListRootsResult:
+        return ListRootsResult(
+            roots=[
+                Root(uri=FileUrl(Path(root).as_uri()), name=Path(root).name or root) for root in self._roots
+            ]
+        )
+
+    async def _keep_rooted(self, session: ClientSession) -> None:
+        while True:
+            await self._roots_changed.wait()
+            self._roots_changed.clear()
+            if not self.is_modern:  # which have no such notification
+                await session.send_notification(RootsListChangedNotification())
+            await anyio.sleep(_LISTS_APART)
 
     async def _keep_listed(self, ask: Ask) -> None:
         while True:
@@ -368,9 +415,13 @@ class Connection:
         params = call.params
         for _round in range(_MOST_ROUNDS):
             result = await ask(call.method, dict(params), {**options})
-            if result.get("resultType", "complete") != "input_required" or self.asking is None:
+            if result.get("resultType", "complete") != "input_required":
                 return result
             needed = InputRequiredResult.model_validate(result)
+            wanted = (needed.input_requests or {}).values()
+            is_roots = bool(wanted) and all(isinstance(each, ListRootsRequest) for each in wanted)
+            if self.asking is None and not is_roots:
+                return result
             responses: dict[str, Any] = {}
             for key, request in (needed.input_requests or {}).items():
                 context = ClientRequestContext(session=session, request_id=key)
@@ -433,6 +484,16 @@ class Connection:
         return ServerError(
             self._log.hide(message), where=self._config.identity, hint=hint, log=self._stderr.text
         )
+
+
+def _features(found: ServerCapabilities | None) -> tuple[str, ...]:
+    """The capabilities by name: `tools`, `logging`, `resources`, `resources/subscribe` …"""
+    plain = found.model_dump(by_alias=True, exclude_none=True) if found is not None else {}
+    names = [*plain]
+    for name, value in plain.items():
+        if name in ("tools", "resources", "prompts") and isinstance(value, dict):
+            names += [f"{name}/{key}" for key, on in value.items() if on is True]
+    return tuple(names)
 
 
 def _abandon(call: Call) -> None:

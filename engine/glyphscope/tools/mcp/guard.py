@@ -35,6 +35,7 @@ _HEARD = frozenset(
         "notifications/cancelled",
         "notifications/tools/list_changed",
         "notifications/resources/list_changed",
+        "notifications/resources/updated",
         "notifications/prompts/list_changed",
     }
 )

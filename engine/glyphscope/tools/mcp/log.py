@@ -13,8 +13,12 @@ import msgspec
 KEPT = 1_000
 TEXT_LIMIT = 8 * 1024
 """Characters of a message that are kept."""
-_RUN = 20
-"""So many messages of one kind in a row are kept, of those without an id."""
+WHOLE_LIMIT = 2 * 1024 * 1024
+"""Characters of a message of which `Entry.whole` has all."""
+WHOLE_BUDGET = 32 * 1024 * 1024
+"""Characters of all of them; beyond that the oldest are cut."""
+_RUN, _LOG_RUN = 20, 200
+"""So many messages of one kind in a row are kept, of those without an id; the second of a server's log messages."""
 STDERR_LINES = 200
 STDERR_LINE = 2_000
 HIDDEN = "•••"
@@ -26,6 +30,7 @@ Direction: TypeAlias = Literal["sent", "received", "dropped"]
 class Entry(msgspec.Struct, frozen=True, kw_only=True):
     """One message. `time` is seconds since 1970; `size` its bytes; `text` its JSON, at most TEXT_LIMIT characters.
 
+    `whole` is all of its JSON where `text` is only the beginning and the log still has it, otherwise empty.
     `method` is empty for answers; `id` is the request's, as text, and empty for notifications. `more` counts those
     of the same kind that came at once after it and are not kept: a flood does not wash the others away.
     """
@@ -39,6 +44,7 @@ class Entry(msgspec.Struct, frozen=True, kw_only=True):
     size: int = 0
     note: str = ""
     more: int = 0
+    whole: str = ""
 
 
 class ProtocolLog:
@@ -57,6 +63,7 @@ class ProtocolLog:
         self._kind: tuple[str, str, str] | None = None
         self._run = 0
         self._more = 0
+        self._whole = 0
 
     @property
     def entries(self) -> tuple[Entry, ...]:
@@ -92,20 +99,40 @@ class ProtocolLog:
             kind = None if id else (direction, method, note)
             self._run = self._run + 1 if kind is not None and kind == self._kind else 0
             self._kind = kind
-            if self._run >= _RUN:
+            if self._run >= (_LOG_RUN if method == "notifications/message" else _RUN):
                 self._more += 1
                 return
             self._settle()
+        whole = self._all_of(text) if size is None or size == len(text) else ""
         size = len(text) if size is None else size
         entry = Entry(
             number=number, time=time.time(), direction=direction, method=method[:200], id=id[:200],
-            text=self.cut(text), size=size, note=note,
+            text=self.cut(text), size=size, note=note, whole=whole,
         )  # fmt: skip
         with self._lock:
+            if len(self._entries) == KEPT:
+                self._whole -= len(self._entries[0].whole)
             self._entries.append(entry)
+            self._whole += len(whole)
+            if self._whole > WHOLE_BUDGET:
+                self._forget_whole()
             told, self._told = self._told, True
         if self.added is not None and not told:
             self.added()
+
+    def _all_of(self, text: str | bytes) -> str:
+        """A long message without secrets; "" for a short one, and for one that is too long."""
+        if not TEXT_LIMIT < len(text) <= WHOLE_LIMIT:
+            return ""
+        return self.hide(text.decode("utf-8", "replace") if isinstance(text, bytes) else text)
+
+    def _forget_whole(self) -> None:
+        for place, entry in enumerate(self._entries):
+            if entry.whole:
+                self._entries[place] = msgspec.structs.replace(entry, whole="")
+                self._whole -= len(entry.whole)
+            if self._whole <= WHOLE_BUDGET // 2:
+                return
 
     def hide_also(self, secrets: Iterable[str]) -> None:
         """More secrets; shorter ones would blot out plain words."""

@@ -8,17 +8,19 @@ import time
 from collections.abc import Callable
 from dataclasses import replace
 from importlib.util import find_spec
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
 
 import msgspec
 
 from glyphscope.errors import ServerError
 from glyphscope.registry import Tool
 from glyphscope.tools.mcp.calls import About, Answered, Call, Progressed, Refused, before_it_answered
+from glyphscope.tools.mcp.changes import ToolChanges, tool_changes
 from glyphscope.tools.mcp.config import ServerConfig
 from glyphscope.tools.mcp.content import read_prompt, read_resource, read_result
 from glyphscope.tools.mcp.listing import Listing, ToolProblem
 from glyphscope.tools.mcp.log import ProtocolLog, StderrRing
+from glyphscope.tools.mcp.notices import LogLevel
 from glyphscope.tools.mcp.offers import Offers
 from glyphscope.tools.mcp.questions import Question
 from glyphscope.tools.source import Outcome, Progress
@@ -34,6 +36,14 @@ START_SECONDS = 60.0
 _STOP_SECONDS = 2.5
 _LOOK = 0.02
 """Seconds after which a call that waits looks whether it is to go on."""
+MOST_SUBSCRIPTIONS = 1_000
+
+
+class Updates(NamedTuple):
+    """Of a resource since it was subscribed to: how many, and when the last one came (seconds since 1970; 0: none)."""
+
+    times: int = 0
+    last: float = 0.0
 
 
 class McpServer:
@@ -69,6 +79,9 @@ class McpServer:
         self._about: About | None = None
         self._listing = Listing()
         self._offers = Offers()
+        self._changes = ToolChanges()
+        self._subscriptions: dict[str, Updates] = {}
+        self._log_level = ""
         self._connection: Connection | None = None
         self._thread: threading.Thread | None = None
         self._calls: set[Call] = set()
@@ -126,6 +139,64 @@ class McpServer:
     def offers(self) -> Offers:
         """Its resources and prompts, as far as they have been listed."""
         return self._offers
+
+    @property
+    def tool_changes(self) -> ToolChanges:
+        """What the last list of tools changed in the one before; empty if there was only one."""
+        return self._changes
+
+    @property
+    def subscriptions(self) -> dict[str, Updates]:
+        """The subscribed resources by URI."""
+        return self._subscriptions.copy()
+
+    @property
+    def log_level(self) -> str:
+        """The least severe level of log messages that the server was asked to send; "" for its own choice."""
+        return self._log_level
+
+    def set_roots(self, roots: tuple[str, ...]) -> None:
+        """Other folders to tell the server of; one that runs is notified, and may ask for them."""
+        self.config = msgspec.structs.replace(self.config, roots=roots)
+        if (connection := self._connection) is not None:
+            connection.set_roots(roots)
+
+    def set_log_level(self, level: LogLevel, *, seconds: float, cancel: threading.Event) -> Outcome:
+        """Asks for log messages of that level and more severe ones, under the promises of `call`."""
+        if "logging" not in (self._about.features if self._about else ()):
+            return self._unsupported("logging")
+        connection = self._connection
+        if connection is not None and connection.is_modern:
+            self._log_level = connection.log_level = level
+            return Outcome()
+        found = self.fetch("logging/setLevel", {"level": level}, seconds=seconds, cancel=cancel)
+        if found.ok:
+            self._log_level = level
+        return found
+
+    def subscribe(self, uri: str, *, seconds: float, cancel: threading.Event, on: bool = True) -> Outcome:
+        """Subscribes to a resource, or ends that, under the promises of `call`; `subscriptions` counts its updates."""
+        connection = self._connection
+        supported = "resources/subscribe" in (self._about.features if self._about else ())
+        if not supported or (connection is not None and connection.is_modern):
+            return self._unsupported("subscriptions to single resources")
+        if on and len(self._subscriptions) >= MOST_SUBSCRIPTIONS:
+            return Outcome(
+                fault="protocol", message=f"At most {MOST_SUBSCRIPTIONS} resources can be subscribed to."
+            )
+        if on:  # an update may come before the answer
+            self._subscriptions.setdefault(uri, Updates())
+        method = f"resources/{'' if on else 'un'}subscribe"
+        found = self.fetch(method, {"uri": uri}, seconds=seconds, cancel=cancel)
+        if not on or not found.ok:
+            self._subscriptions.pop(uri, None)
+        self._tell()
+        return found
+
+    def _unsupported(self, what: str) -> Outcome:
+        if self._state != "ready":
+            return self._not_connected()
+        return Outcome(fault="protocol", message=f"The server does not declare {what}.")
 
     @property
     def questions(self) -> tuple[Question, ...]:
@@ -192,7 +263,9 @@ class McpServer:
         cancel: threading.Event,
         progress: Progress | None = None,
     ) -> Outcome:
-        """The answer to `resources/read`, `prompts/get` or `logging/setLevel`, under the promises of `call`."""
+        """The answer to any request, under the promises of `call`: read for `resources/read` and `prompts/get`, and
+        as it is in `structured` for the others.
+        """
         if cancel.is_set():
             return _cancelled()
         if refusal := self._unsendable(params):
@@ -202,7 +275,7 @@ class McpServer:
             return found
         if method == "resources/read":
             return read_resource(found, str(params.get("uri")))
-        return read_prompt(found) if method == "prompts/get" else Outcome()
+        return read_prompt(found) if method == "prompts/get" else Outcome(structured=found)
 
     def _ask(
         self,
@@ -274,7 +347,7 @@ class McpServer:
         from glyphscope.tools.mcp.connection import Connection
 
         connection = Connection(
-            self.config, self.log, self._stderr, self._ready, self._listed, self._offered,
+            self.config, self.log, self._stderr, self._ready, self._listed, self._offered, self._updated,
             None if self._asked is None else self._tell_asked, self._sign_in,
         )  # fmt: skip
         with self._lock:
@@ -306,12 +379,24 @@ class McpServer:
             listing.problem and not listing.tools
         ):  # the new list did not come: what there was is better than nothing
             listing = replace(self._listing, problem=listing.problem)
-        self._listing = listing
+        changes, self._listing = tool_changes(self._listing, listing), listing
+        self._changes = changes or self._changes
         self._tell()
 
     def _offered(self, offers: Offers) -> None:
         self._offers = offers
         if offers.listed:
+            self._tell()
+
+    def _updated(self, uri: str) -> None:
+        """Of a subscribed resource, or of one below it; others are only in the log."""
+        known = (
+            uri
+            if uri in self._subscriptions
+            else next((each for each in self._subscriptions.copy() if uri.startswith(each)), None)
+        )
+        if known is not None and (before := self._subscriptions.get(known)) is not None:
+            self._subscriptions[known] = Updates(before.times + 1, time.time())
             self._tell()
 
     def _tell_asked(self) -> None:
@@ -324,6 +409,7 @@ class McpServer:
             self._state = "stopped" if problem is None else "ended" if self._state == "ready" else "failed"
             self._connection = None
             calls, self._calls = self._calls, set()
+            self._subscriptions = {}
         why = before_it_answered(problem.message, problem.log) if problem else "The server was closed."
         for call in calls:  # those that the connection's end left without an answer
             call.replies.put(Refused(why))
