@@ -8,7 +8,7 @@ from dataclasses import replace
 import msgspec
 import pytest
 
-from glyphscope.calling import Decision, PreparedRequest, SilentHost
+from glyphscope.calling import Decision, PreparedRequest, SilentHost, fold_events
 from glyphscope.calling.context import Context
 from glyphscope.calling.dispatch.carry import carry_out
 from glyphscope.calling.emitter import Emitter
@@ -434,7 +434,9 @@ def test_time_in_which_a_source_asks_a_person_is_not_the_tools_nor_the_limits(mo
     context = context_of(SilentHost({"demo": box}), loop=LoopSettings(max_tool_seconds=0.1))
     events, result = carried(None, context=context)
     assert result.ok and context.spent.waited > 0.3
-    assert of(ToolResult, events)[0].ms < 300
+    (told,) = of(ToolResult, events)
+    assert told.ms < 300 and told.waited_ms == pytest.approx(context.spent.waited * 1000)
+    assert fold_events(events).waited == pytest.approx(context.spent.waited)
 
 
 def test_the_end_of_the_run_tells_the_tool_to_end():

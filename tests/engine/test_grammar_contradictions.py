@@ -1,5 +1,7 @@
 """Parts of a schema that other constraints exclude: named, never dropped without a word."""
 
+import json
+
 import pytest
 from typer.testing import CliRunner
 
@@ -97,3 +99,60 @@ def test_grammar_build_warns_of_a_contradiction_of_a_bare_schema(tmp_path):
     file.write_text('{"enum": ["a", "bb"], "maxLength": 1}')
     result = CliRunner().invoke(app, ["grammar", "build", "--schema", str(file), "--notation", "json"])
     assert result.exit_code == 0 and 'exclude 1 of 2 values: "bb" (maxLength 1)' in result.stderr
+
+
+DEAD_LIST = {"type": "string", "enum": ["aaa", "bbbb"], "maxLength": 2}
+DEAD_RANGE = {"type": "integer", "minimum": 5, "maximum": 3}
+
+
+@pytest.mark.parametrize(
+    ("schema", "place", "why"),
+    [
+        (
+            DEAD_LIST,
+            "/enum",
+            'other constraints exclude every one: "aaa" (maxLength 2), "bbbb" (maxLength 2)',
+        ),
+        (DEAD_RANGE, "the whole", "these constraints contradict each other: minimum 5, maximum 3"),
+        (
+            {"type": "object", "properties": {"a": DEAD_LIST, "b": DEAD_RANGE}, "required": ["a"]},
+            "/properties/a/enum",
+            "other constraints exclude every one",
+        ),
+        (
+            {"type": "object", "properties": {"a": DEAD_LIST, "b": DEAD_RANGE}, "required": ["b"]},
+            "/properties/b",
+            "minimum 5, maximum 3",
+        ),
+        (
+            {"type": "object", "properties": {"a": False, "b": DEAD_RANGE}, "required": ["a"]},
+            "/properties/a",
+            "the schema is false",
+        ),
+        ({"type": "array", "items": DEAD_LIST, "minItems": 1}, "/items/enum", "other constraints exclude"),
+    ],
+)
+@pytest.mark.parametrize("order", ["schema", "any"])
+def test_a_schema_without_any_value_is_one_error_at_the_place_that_is_the_reason(
+    tmp_path, schema, place, why, order
+):
+    """Another dead part, of an optional member, is not the reason; nothing is warned of beside the error."""
+    file = tmp_path / "schema.json"
+    file.write_text(json.dumps(schema))
+    result = CliRunner().invoke(
+        app, ["grammar", "build", "--schema", str(file), "--notation", "json", "--order", order]
+    )
+    assert result.exit_code == 2 and result.stdout == ""
+    first, where, *_ = result.stderr.splitlines()
+    assert first.startswith("error: No value can be valid: ") and why in first
+    assert where.strip() == f"in: schema: {place}"
+    assert "!" not in result.stderr
+
+
+def test_a_tool_that_cannot_be_called_is_one_error_at_the_place_that_is_the_reason(tmp_path):
+    file = tmp_path / "tools.json"
+    file.write_text(to_json(registry(DEAD_LIST, required=["a"])))
+    result = CliRunner().invoke(app, ["grammar", "build", "--registry", str(file)])
+    assert result.exit_code == 2 and "!" not in result.stderr
+    assert 'No call of this tool can be valid: other constraints exclude every one: "aaa"' in result.stderr
+    assert "in: t: /properties/a/enum" in result.stderr

@@ -7,6 +7,7 @@ import pytest
 
 from glyphscope.calling import Decision, fold, fold_events, run
 from glyphscope.errors import ContextOverflow
+from glyphscope.evals.run_figures import run_figures
 from glyphscope.events import (
     Aborted,
     ApprovalNeeded,
@@ -125,6 +126,16 @@ def test_the_time_of_a_call_is_the_tools_own_and_waiting_for_a_person_is_counted
     state = fold_events(events)
     assert [stage.waited for stage in state.stages] == [0, 61, 0] and state.waited == 61
     assert state.finished.total_ms == 61_250
+    assert state.worked_ms == run_figures(state).total_ms == 250
+
+
+def test_the_time_in_which_a_server_asked_is_part_of_no_time_that_is_compared():
+    result = ToolResult(call="1", tool="search", source="demo", ok=True, ms=5, waited_ms=4000, t=4.1)
+    finished = RunFinished(
+        reason="answered", valid=True, tokens=1, forced=0, prompt_ms=0, first_token_ms=0, total_ms=4100
+    )
+    state = fold_events([result, finished])
+    assert state.waited == 4 and state.worked_ms == run_figures(state).total_ms == pytest.approx(100)
 
 
 def test_the_wait_for_an_answer_to_a_question_is_counted_apart():

@@ -37,6 +37,7 @@ from glyphscope.events import (
     StopStringFound,
     Token,
     ToolKnown,
+    ToolResult,
     Violation,
     add_violation,
 )
@@ -267,6 +268,11 @@ class RunState:
         return sum(stage.waited for stage in self.stages)
 
     @property
+    def worked_ms(self) -> float | None:
+        """Milliseconds from the run's start to its end, without those in which it waited for a person."""
+        return None if self.finished is None else max(self.finished.total_ms - self.waited * 1000, 0.0)
+
+    @property
     def outcome(self) -> Outcome:
         """How the run ended; `invalid` where it came to its end, and not to what it was to come to."""
         if self.failed is not None:
@@ -380,6 +386,9 @@ def _fold_stage(state: RunState, stage: StageState, event: AnyEvent) -> None:
         case ApprovalGiven() | QuestionAnswered():
             stage.waited += 0.0 if stage.asked is None else max(event.t - stage.asked, 0.0)
             stage.asked = None
+            stage.outline.append(event)
+        case ToolResult():
+            stage.waited += event.waited_ms / 1000
             stage.outline.append(event)
         case _:
             stage.outline.append(event)

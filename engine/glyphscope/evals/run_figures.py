@@ -13,8 +13,9 @@ class RunFigures(msgspec.Struct, frozen=True, kw_only=True):
 
     `tokens` are all that were written, `forced` those of them that the grammar left no choice about. `characters` and
     `bytes` (of UTF-8) are those of the written text. `prompt_tokens` were read by the model, `cached` of them without
-    evaluating them again. `first_token_ms` and `total_ms` count from the run's start; `tokens_per_second` counts forced
-    tokens too, over the time from the end of each stage's prompt to its last token.
+    evaluating them again. `first_token_ms` and `total_ms` count from the run's start, `total_ms` without the wait
+    for a person; `tokens_per_second` counts forced tokens too, over the time from the end of each stage's prompt to its
+    last token.
     """
 
     tokens: int
@@ -43,7 +44,7 @@ def run_figures(state: RunState) -> RunFigures:
         prompt_tokens=sum(prompt.tokens for prompt in prompts) if prompts else None,
         cached=sum(prompt.cached for prompt in prompts) if prompts else None,
         first_token_ms=written[0].tokens[0].t * 1000 if written else None,
-        total_ms=state.finished.total_ms if state.finished is not None else None,
+        total_ms=state.worked_ms,
         tokens_per_second=timed / seconds if timed > 1 and seconds > 0 else None,
     )
 

@@ -78,7 +78,8 @@ class ToolResult(RunEvent, frozen=True, kw_only=True, tag="tool_result"):
     `fault` distinguishes an error of the tool (`tool`: the model gets it, and can try again), of the protocol, a
     timeout, a stop, a refusal, and a guardrail. `told` is exactly the text that the model gets; `bytes` is the size
     of the result before it was cut. `schema_problems` are violations of the tool's own output schema by `structured`.
-    `ms` is the time of the call; the wait for an approval is between `ApprovalNeeded` and `ApprovalGiven`.
+    `ms` is the time of the call without the time in which somebody was asked: `waited_ms`, in which its server waited
+    for an answer of the user, and the wait for an approval, which is between `ApprovalNeeded` and `ApprovalGiven`.
     """
 
     call: str
@@ -94,3 +95,4 @@ class ToolResult(RunEvent, frozen=True, kw_only=True, tag="tool_result"):
     told: str = ""
     bytes: int = 0
     ms: float = 0.0
+    waited_ms: float = 0.0

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence, Set
 
 from glyphscope.grammar.patience import check_time
 from glyphscope.grammar.tree import (
@@ -25,6 +25,7 @@ from glyphscope.grammar.tree import (
 )  # fmt: skip
 
 MAX_NAME = 60
+_MOST_TRIED = 50  # rules that may be the reason why there is no text
 
 
 class RuleBook:
@@ -106,14 +107,14 @@ class RuleBook:
         kept_loose = tuple(name for name in loose if name in rules)
         return Grammar(rules, root, unheld, lexed, kept_loose, ordered)
 
-    def productive(self) -> set[str]:
-        """The rules that derive any text."""
+    def productive(self, given: Set[str] = frozenset()) -> set[str]:
+        """The rules that derive any text, were those `given` to derive one."""
         users: dict[str, list[str]] = defaultdict(list)
         for rule in self.rules.values():
             for name in refs(rule.body):
                 users[name].append(rule.name)
-        productive: set[str] = set()
-        pending = list(self.rules)
+        productive = set(given)
+        pending = [name for name in self.rules if name not in given]
         while pending:  # by rounds: a rule with a thousand alternatives is not read for each of them
             check_time()
             again: dict[str, None] = {}
@@ -123,6 +124,49 @@ class RuleBook:
                     again |= dict.fromkeys(users[name])
             pending = [name for name in again if name not in productive]
         return productive
+
+    def dead_end(self, root: str) -> tuple[str, ...]:
+        """The rules from the one that is the reason why a root derives no text back to the root: that one derives none by
+        itself, and if it did, so would the root, where one is enough. Empty where rules need each other without end.
+        """
+        productive = self.productive()
+        users = {root: ""}
+        waiting, ends = [root], []
+        while waiting:
+            name = waiting.pop()
+            needed = list(_missing(self.rules[name].body, productive))
+            for other in reversed(needed):
+                if other not in users:
+                    users[other] = name
+                    waiting.append(other)
+            if not needed:
+                ends.append(name)
+        enough = (name for name in ends[:_MOST_TRIED] if root in self.productive({name}))
+        name = next(enough, next(iter(ends), ""))
+        way = []
+        while name:
+            way.append(name)
+            name = users[name]
+        return tuple(way)
+
+
+def _missing(node: Node, productive: set[str]) -> Iterator[str]:
+    """The rules that a node derives no text for want of; none where no rule could change that."""
+    if isinstance(node, RuleRef):
+        yield node.name
+        return
+    parts: Sequence[Node] = ()
+    if isinstance(node, Seq):
+        parts = node.parts
+    elif isinstance(node, Alt):
+        parts = node.options
+    elif isinstance(node, Repeat):
+        parts = (node.body,)
+    elif isinstance(node, Unordered):
+        parts = (*node.members, node.free)
+    for part in parts:
+        if not _derives(part, productive):
+            yield from _missing(part, productive)
 
 
 def _derives(node: Node, productive: set[str]) -> bool:

@@ -37,6 +37,11 @@ def to_fragment(path: Path) -> str:
     return "#" + quote(to_pointer(path), safe="/~!$&'()*+,;=:@?")
 
 
+def is_under(place: str, pointer: str) -> bool:
+    """Whether a pointer names the place of another one, or something in it."""
+    return place == pointer or place.startswith(f"{pointer}/")
+
+
 def key_of(value: Any, step: str) -> str | int | None:
     """The member or the index of `value` that the step means; None where it has none."""
     if isinstance(value, list):

@@ -40,7 +40,7 @@ def strip_times(event: AnyEvent) -> AnyEvent | None:
     if isinstance(event, StageFinished):
         return msgspec.structs.replace(event, cached=0, prompt_ms=0.0, ms=0.0)
     if isinstance(event, ToolResult):
-        return msgspec.structs.replace(event, ms=0.0)
+        return msgspec.structs.replace(event, ms=0.0, waited_ms=0.0)
     if isinstance(event, RunFinished):
         return msgspec.structs.replace(event, prompt_ms=0.0, first_token_ms=0.0, total_ms=0.0)
     return event

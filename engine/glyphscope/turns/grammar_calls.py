@@ -89,7 +89,7 @@ class CallRules:
         """Raises GrammarError for a tool that cannot be called at all."""
         for rule, context in self._contexts:
             if rule not in grammar.rules:
-                raise impossible(context, "No call of this tool can be valid")
+                raise impossible(context, rule, "No call of this tool can be valid")
 
     def _calls(self, call: CallForm, tools: list[Tool]) -> dict[str, Node]:
         first = call.pieces[0]

@@ -38,7 +38,7 @@ from glyphscope_gui.shared.card import Card
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.link import link
 from glyphscope_gui.shared.plain_text import plain_tip
-from glyphscope_gui.shared.text_label import words_label
+from glyphscope_gui.shared.text_label import PlainLabel, words_label
 from glyphscope_gui.shared.verdict import VERDICTS, paint_pill, pill_font
 from glyphscope_gui.shared.whole_text import Whole, show_whole
 
@@ -112,14 +112,14 @@ class ApprovalCard(Card):
         self._rows: list[_Row] = []
         self._unshown: dict[str, Any] = {}
         self._settled = False
-        self.title = QLabel(body)
+        self.title = PlainLabel(body)
         self.title.setProperty("role", "title")
         self.title.setTextFormat(Qt.TextFormat.PlainText)
-        self.identity = QLabel(body)
+        self.identity = QLabel(body)  # it has places to break a line, which are not seen
         self.identity.setProperty("role", "mono")
-        self.claims = QLabel(body)
+        self.claims = PlainLabel(body)
         self.claims.setProperty("role", "hint")
-        self.problem = QLabel(body)
+        self.problem = PlainLabel(body)
         self.problem.setProperty("role", "problem")
         for label in (self.identity, self.claims, self.problem):
             label.setWordWrap(True)
@@ -143,7 +143,9 @@ class ApprovalCard(Card):
         identity = needed.identity if needed.identity != needed.source else ""
         self.identity.setText(_breakable(visible(identity, spaces=True)[:LONGEST_IDENTITY]))
         self.identity.setAccessibleName(visible(identity, spaces=True))
-        self.identity.setToolTip(visible(identity, spaces=True) if len(identity) > LONGEST_IDENTITY else "")
+        self.identity.setToolTip(
+            plain_tip(visible(identity, spaces=True)) if len(identity) > LONGEST_IDENTITY else ""
+        )
         self.identity.setVisible(bool(identity))
         words = [visible(claim, spaces=True) for claim in claim_words(needed.claims)]
         self.claims.setText(
@@ -265,11 +267,11 @@ class ApprovalCard(Card):
                 if count == 1
                 else tr("%n more arguments, unchanged.", "", count)
             )
-            more = QLabel(words, box)
+            more = PlainLabel(words, box)
             more.setProperty("role", "hint")
             grid.addWidget(more, 3 * MOST_ARGUMENTS, 1)
         if not names:
-            grid.addWidget(QLabel(tr("It has no arguments."), box), 0, 0, 1, 4)
+            grid.addWidget(PlainLabel(tr("It has no arguments."), box), 0, 0, 1, 4)
         old = self._scroll.takeWidget()
         if old is not None:
             old.removeEventFilter(self)
@@ -279,10 +281,10 @@ class ApprovalCard(Card):
         self._fit()
 
     def _add_row(self, grid: QGridLayout, line: int, name: str, schema: Any, value: Any) -> None:
-        label = QLabel(visible(name, spaces=True)[:40])
+        label = PlainLabel(visible(name, spaces=True)[:40])
         label.setTextFormat(Qt.TextFormat.PlainText)
         label.setToolTip(plain_tip(visible(name, spaces=True)) if len(name) > 40 else "")
-        edited = QLabel(tr("edited"))
+        edited = PlainLabel(tr("edited"))
         edited.setProperty("role", "hint")
         room = edited.sizePolicy()
         room.setRetainSizeWhenHidden(True)

@@ -10,7 +10,6 @@ from PySide6.QtWidgets import (
     QDoubleSpinBox,
     QGridLayout,
     QHBoxLayout,
-    QLabel,
     QLineEdit,
     QPushButton,
     QVBoxLayout,
@@ -23,6 +22,7 @@ from glyphscope_gui.shared.card import Card
 from glyphscope_gui.shared.elided_label import ElidedLabel
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.plain_table import PlainTable
+from glyphscope_gui.shared.text_label import PlainLabel
 from glyphscope_gui.shared.wrapped_label import FittedLabel
 from glyphscope_gui.theme.sizes import GAP
 
@@ -156,7 +156,7 @@ class AbPage(QWidget):
         grid.setHorizontalSpacing(10)
         grid.setVerticalSpacing(8)
         for place, name in enumerate(NAMES):
-            label = QLabel(name, top)
+            label = PlainLabel(name, top)
             label.setProperty("role", "title")
             label.setBuddy(self.sources[place])
             grid.addWidget(label, place, 0)
@@ -171,7 +171,7 @@ class AbPage(QWidget):
             (tr("Temperature"), self.temperature),
             (tr("Right is"), self.expect),
         ):
-            label = QLabel(words, top)
+            label = PlainLabel(words, top)
             label.setBuddy(field)
             line.addWidget(label)
             line.addWidget(field, 1 if field is self.expect else 0)

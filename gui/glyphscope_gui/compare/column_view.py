@@ -36,6 +36,7 @@ from glyphscope_gui.shared.icon_button import IconButton
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.pill import Pill
 from glyphscope_gui.shared.plain_text import plain_tip
+from glyphscope_gui.shared.text_label import PlainLabel
 from glyphscope_gui.theme import mono_font
 from glyphscope_gui.theme.sizes import PAD
 
@@ -71,7 +72,7 @@ class _Words(QScrollArea):
         self.setObjectName("compareNotice")
         self.setWidgetResizable(True)
         self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
-        self.label = QLabel(self)
+        self.label = PlainLabel(self)
         self.label.setProperty("role", "muted")
         self.label.setWordWrap(True)
         self.label.setTextFormat(Qt.TextFormat.PlainText)
@@ -122,7 +123,7 @@ class CompareColumn(QFrame):
         self._told = Told("", "open")
         self.stream = ColumnStream(self)
         self.notice = _Words(self)
-        self.detail = QLabel(self)
+        self.detail = PlainLabel(self)
         self.detail.setProperty("role", "muted")
         self.detail.setWordWrap(True)
         self.detail.setTextFormat(Qt.TextFormat.PlainText)
@@ -342,7 +343,7 @@ class CompareColumn(QFrame):
         self._values: list[ElidedLabel] = []
         self._wide: bool | None = None
         for figure in figures_of(_NONE):
-            title = QLabel(figure.title, box)
+            title = PlainLabel(figure.title, box)
             title.setProperty("role", "muted")
             title.setToolTip(figure.tip)
             value = ElidedLabel(box, Qt.TextElideMode.ElideRight)

@@ -10,7 +10,6 @@ from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import (
     QComboBox,
     QHBoxLayout,
-    QLabel,
     QLineEdit,
     QPushButton,
     QSplitter,
@@ -41,6 +40,7 @@ from glyphscope_gui.shared.elided_label import ElidedLabel
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.plain_table import PlainTable
 from glyphscope_gui.shared.settings_grid import DecimalSetting
+from glyphscope_gui.shared.text_label import PlainLabel
 from glyphscope_gui.shared.wrapped_label import FittedLabel
 from glyphscope_gui.theme.sizes import GAP
 
@@ -76,7 +76,7 @@ class SeedsPage(QWidget):
         self._make_tables()
         self.place = ElidedLabel(self, Qt.TextElideMode.ElideRight)
         self.place.setProperty("role", "title")
-        self.runs_label = QLabel(self)
+        self.runs_label = PlainLabel(self)
         self.runs_label.setObjectName("seedsRuns")
         self.runs_label.setTextFormat(Qt.TextFormat.RichText)
         self.runs_label.setWordWrap(True)
@@ -184,7 +184,7 @@ class SeedsPage(QWidget):
             (tr("Seeds"), self.seeds),
             (tr("Temperature"), self.temperature),
         ):
-            label = QLabel(words, top)
+            label = PlainLabel(words, top)
             label.setBuddy(field)
             line.addWidget(label)
             line.addWidget(field)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from PySide6.QtCore import Signal
-from PySide6.QtWidgets import QHBoxLayout, QLabel, QPushButton, QWidget
+from PySide6.QtWidgets import QHBoxLayout, QPushButton, QWidget
 
 from glyphscope.calling.sampling import stop_lines
 from glyphscope.events import RunRequest
@@ -22,6 +22,7 @@ from glyphscope_gui.shared.settings_grid import (
     NumberSetting,
     SettingsGrid,
 )
+from glyphscope_gui.shared.text_label import PlainLabel
 
 _MOST = 1_000_000
 _MOST_SEED = 2**31 - 1
@@ -37,7 +38,7 @@ class VariantSettings(SettingsPopup):
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__("compareSettings", tr("Settings of a column"), parent)
-        self.title = QLabel(self)
+        self.title = PlainLabel(self)
         self.title.setProperty("role", "title")
         self.reset_button = QPushButton(tr("Use the playground’s settings"), self)
         self.reset_button.setObjectName("compareResetButton")

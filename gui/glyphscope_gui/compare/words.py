@@ -123,7 +123,11 @@ def figures_of(figures: RunFigures) -> list[Figure]:
                 "no sign of a faster notation."
             ),
         ),
-        Figure(tr("Total"), _ms(figures.total_ms), tr("From the start of the run to its end, all stages.")),
+        Figure(
+            tr("Total"),
+            _ms(figures.total_ms),
+            tr("From the start of the run to its end, all stages; without the time spent waiting for you."),
+        ),
         Figure(
             tr("Speed"),
             UNKNOWN

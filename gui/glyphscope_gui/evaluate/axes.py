@@ -6,11 +6,13 @@ from collections.abc import Sequence
 from typing import Any
 
 from PySide6.QtCore import Qt, Signal
-from PySide6.QtWidgets import QCheckBox, QGridLayout, QLabel, QWidget
+from PySide6.QtWidgets import QCheckBox, QGridLayout, QWidget
 
 from glyphscope_gui.evaluate.setup import Axis
 from glyphscope_gui.shared.flow import Flow
 from glyphscope_gui.shared.language import tr
+from glyphscope_gui.shared.plain_text import plain_tip
+from glyphscope_gui.shared.text_label import PlainLabel
 
 
 class EvalAxes(QWidget):
@@ -29,7 +31,7 @@ class EvalAxes(QWidget):
         grid.setVerticalSpacing(11)
         grid.setColumnStretch(1, 1)
         for row, axis in enumerate(axes):
-            label = QLabel(axis.title, self)
+            label = PlainLabel(axis.title, self)
             label.setProperty("role", "muted")
             label.setToolTip(axis.tip)
             flow = Flow(self, gap=16, line_gap=7)
@@ -38,7 +40,7 @@ class EvalAxes(QWidget):
                 box = QCheckBox(choice.words, flow)
                 box.setObjectName(f"{axis.name}-{choice.value}")
                 box.setAccessibleName(f"{axis.title}: {choice.words}")
-                box.setToolTip(choice.tip)
+                box.setToolTip(plain_tip(choice.tip))
                 box.setAccessibleDescription(choice.tip)
                 box.clicked.connect(lambda _on=False: self.changed.emit())
                 flow.add(box)

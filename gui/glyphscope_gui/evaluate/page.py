@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from PySide6.QtCore import QAbstractListModel, Qt, Signal
 from PySide6.QtGui import QResizeEvent
-from PySide6.QtWidgets import QHBoxLayout, QLabel, QMenu, QPushButton, QStackedWidget, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QHBoxLayout, QMenu, QPushButton, QStackedWidget, QVBoxLayout, QWidget
 
 from glyphscope_gui.evaluate.progress import EvalProgressBar
 from glyphscope_gui.evaluate.result_view import EvalResultView
@@ -17,6 +17,7 @@ from glyphscope_gui.shared.elided_label import ElidedLabel
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.notice_banner import NoticeBanner
 from glyphscope_gui.shared.segmented import Segmented
+from glyphscope_gui.shared.text_label import PlainLabel
 from glyphscope_gui.theme.sizes import GAP
 
 SETUP, RESULT = "setup", "result"
@@ -80,7 +81,7 @@ class EvalPage(QWidget):
         self.compare_button.setEnabled(False)
         self.setup = EvalSetupView(self.suites_model, self.models_model, axes, results, self)
         self.result = EvalResultView(self)
-        self.nothing = QLabel(
+        self.nothing = PlainLabel(
             tr("No result is open.\n\nSet one up and press Evaluate, or open one of before."), self
         )
         self.nothing.setProperty("role", "muted")

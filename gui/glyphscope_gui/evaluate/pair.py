@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from PySide6.QtCore import QModelIndex, QSignalBlocker, Qt, Signal
-from PySide6.QtWidgets import QComboBox, QHBoxLayout, QHeaderView, QLabel, QSplitter, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QComboBox, QHBoxLayout, QHeaderView, QSplitter, QVBoxLayout, QWidget
 
 from glyphscope.evals.align import Alignment
 from glyphscope.evals.align_words import difference_words
@@ -14,6 +14,7 @@ from glyphscope_gui.runs.compare_fields import CompareFields
 from glyphscope_gui.runs.compare_fields_model import CompareFieldsModel
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.plain_table import PlainTable
+from glyphscope_gui.shared.text_label import PlainLabel
 
 NOTHING = tr("Choose a line to see both calls by field.")
 _NAMES = (tr("first"), tr("second"))
@@ -43,7 +44,7 @@ class EvalPair(QWidget):
             box.activated.connect(self._arms_changed)
         self.first.setObjectName("evalFirstArm")
         self.second.setObjectName("evalSecondArm")
-        self.counted = QLabel(self)
+        self.counted = PlainLabel(self)
         self.counted.setProperty("role", "muted")
         self.counted.setWordWrap(True)
         self.counted.setTextFormat(Qt.TextFormat.PlainText)
@@ -53,7 +54,7 @@ class EvalPair(QWidget):
         self.table.fit_column(TRIAL, "10")
         self.table.selectionModel().currentRowChanged.connect(self._row_changed)
         self.table.doubleClicked.connect(self._double_clicked)
-        self.words = QLabel(NOTHING, self)
+        self.words = PlainLabel(NOTHING, self)
         self.words.setProperty("role", "muted")
         self.words.setWordWrap(True)
         self.words.setTextFormat(Qt.TextFormat.PlainText)
@@ -131,7 +132,7 @@ class EvalPair(QWidget):
         arms.setContentsMargins(9, 10, 9, 0)
         arms.setSpacing(8)
         arms.addWidget(self.first, 1)
-        against = QLabel(tr("against"), self)
+        against = PlainLabel(tr("against"), self)
         against.setProperty("role", "muted")
         arms.addWidget(against)
         arms.addWidget(self.second, 1)

@@ -6,8 +6,9 @@ from collections.abc import Sequence
 from html import escape
 
 from PySide6.QtCore import Qt
-from PySide6.QtWidgets import QComboBox, QFrame, QLabel, QTabWidget, QTextBrowser, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QComboBox, QFrame, QTabWidget, QTextBrowser, QVBoxLayout, QWidget
 
+from glyphscope.visible import visible
 from glyphscope_gui.evaluate.charts import EvalCharts
 from glyphscope_gui.evaluate.failures import EvalFailures
 from glyphscope_gui.evaluate.failures_model import EvalFailuresModel
@@ -23,6 +24,7 @@ from glyphscope_gui.shared.card import Card
 from glyphscope_gui.shared.elided_label import ElidedLabel
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.splitter import splitter
+from glyphscope_gui.shared.text_label import PlainLabel
 from glyphscope_gui.theme.sizes import PAD
 
 WIDE = 1180
@@ -62,7 +64,7 @@ class EvalResultView(QWidget):
         self.provenance.setObjectName("evalProvenance")
         self.provenance.setProperty("role", "muted")
         self.provenance.setContentsMargins(PAD - 5, 4, PAD - 5, 2)
-        self.population = QLabel(self)
+        self.population = PlainLabel(self)
         self.population.setObjectName("evalPopulation")
         self.population.setProperty("role", "hint")
         self.population.setToolTip(tr("Failures, words, charts and pairs are of these scenarios."))
@@ -89,7 +91,7 @@ class EvalResultView(QWidget):
         html = []
         for title, sentences in parts:
             html.append(f"<h4>{escape(title)}</h4>")
-            html.extend(f"<p>{escape(sentence)}</p>" for sentence in sentences)
+            html.extend(f"<p>{escape(visible(sentence))}</p>" for sentence in sentences)
         if not html:
             html = [f"<p>{escape(_NO_FIGURES)}</p>"]
         self.words.setHtml("".join(html))

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from PySide6.QtCore import QAbstractListModel, QModelIndex, QObject, Qt, Signal
-from PySide6.QtWidgets import QHBoxLayout, QLabel, QLineEdit, QListView, QSpinBox, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QHBoxLayout, QLineEdit, QListView, QSpinBox, QVBoxLayout, QWidget
 
 from glyphscope.evals.matrix.plan import Plan
 from glyphscope.evals.suites.suite import Scenario
@@ -14,6 +14,7 @@ from glyphscope.visible import visible
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.plain_text import plain_data, plain_tip
 from glyphscope_gui.shared.table_model import NO_INDEX, Index
+from glyphscope_gui.shared.text_label import PlainLabel
 
 MARGINS = (6, 0, 0, 0)
 """Of the text in a box with buttons: there, Qt knows no padding of style sheets."""
@@ -93,7 +94,7 @@ class ScenarioPicker(QWidget):
         self.list.setTextElideMode(Qt.TextElideMode.ElideRight)
         self.list.setUniformItemSizes(True)
         self.list.setMinimumHeight(2 * self.fontMetrics().height() + 16)
-        label = QLabel(tr("First"), self)
+        label = PlainLabel(tr("First"), self)
         label.setProperty("role", "muted")
         label.setBuddy(self.first)
         row = QHBoxLayout()

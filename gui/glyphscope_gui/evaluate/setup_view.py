@@ -13,7 +13,6 @@ from PySide6.QtWidgets import (
     QFrame,
     QGridLayout,
     QHBoxLayout,
-    QLabel,
     QListView,
     QPushButton,
     QScrollArea,
@@ -33,7 +32,8 @@ from glyphscope_gui.shared.card import Card
 from glyphscope_gui.shared.flow import Flow
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.link import link
-from glyphscope_gui.shared.text_label import words_label
+from glyphscope_gui.shared.plain_text import plain_tip
+from glyphscope_gui.shared.text_label import PlainLabel, words_label
 from glyphscope_gui.theme import theme
 from glyphscope_gui.theme.sizes import GAP, PAD, is_crowded
 
@@ -100,7 +100,7 @@ class EvalSetupView(QWidget):
         self.cost.setAlignment(Qt.AlignmentFlag.AlignTop)
         self.problem = words_label(role="problem", parent=self)
         self.problem.hide()
-        self.arms_note = QLabel(self)
+        self.arms_note = PlainLabel(self)
         self.arms_note.setObjectName("evalArmsNote")
         self.arms_note.setProperty("role", "muted")
         self.arms_note.setTextFormat(Qt.TextFormat.PlainText)
@@ -150,7 +150,7 @@ class EvalSetupView(QWidget):
     ) -> None:
         """What it costs and which arms there are, or why it cannot be evaluated."""
         self.arms_note.setText("\n".join(arms))
-        self.arms_note.setToolTip("\n".join(arms))
+        self.arms_note.setToolTip(plain_tip("\n".join(arms)))
         self.cost.setText(words)
         self.cost.setVisible(bool(words))
         self.cost.setAccessibleName(words)
@@ -213,7 +213,7 @@ class EvalSetupView(QWidget):
         column.setContentsMargins(PAD, 10, PAD, 10)
         column.setSpacing(10)
         head = QHBoxLayout()
-        label = QLabel(tr("Models"), inside)
+        label = PlainLabel(tr("Models"), inside)
         label.setProperty("role", "muted")
         head.addWidget(label)
         head.addStretch(1)
@@ -267,7 +267,7 @@ class EvalSetupView(QWidget):
                 ),
             )
         ):
-            label = QLabel(title, inside)
+            label = PlainLabel(title, inside)
             label.setProperty("role", "muted")
             label.setBuddy(field)
             for part in (label, field):

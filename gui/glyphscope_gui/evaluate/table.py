@@ -23,6 +23,7 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
+from glyphscope.visible import visible
 from glyphscope_gui.evaluate.table_model import (
     FOLDED_ROLE,
     ROW_ROLE,
@@ -178,7 +179,7 @@ class _Names(QHeaderView):
         painter.setPen(theme().color("text-muted" if row.control else "text"))
         box = QRect(left, rect.top(), rect.right() - left - SIDE, rect.height())
         name = tr("{name} (control)", name=row.name) if row.control and row.kind != "group" else row.name
-        words = painter.fontMetrics().elidedText(name, Qt.TextElideMode.ElideMiddle, box.width())
+        words = painter.fontMetrics().elidedText(visible(name), Qt.TextElideMode.ElideMiddle, box.width())
         painter.drawText(box, Qt.AlignmentFlag.AlignVCenter | Qt.AlignmentFlag.AlignLeft, words)
         painter.restore()
 

@@ -34,6 +34,7 @@ from glyphscope_gui.grammar.problems import GrammarProblem
 from glyphscope_gui.grammar.rename_field import RenameField
 from glyphscope_gui.shared.code_edit import TAB_WORDS, CodeEdit, to_utf16
 from glyphscope_gui.shared.language import tr
+from glyphscope_gui.shared.plain_text import plain_tip
 from glyphscope_gui.theme import theme
 
 MOST_UNDERLINED = 300
@@ -158,7 +159,7 @@ class GrammarEdit(CodeEdit):
         name = self._name_at_cursor()
         if name and not self.go_to_rule(name):
             where = self.mapToGlobal(self.cursorRect().bottomLeft() + QPoint(self.number_width(), 4))
-            QToolTip.showText(where, tr("The rule {name} is not defined.", name=name), self)
+            QToolTip.showText(where, plain_tip(tr("The rule {name} is not defined.", name=name)), self)
 
     def start_renaming(self) -> None:
         """Ask for the new name, in place."""
@@ -361,7 +362,7 @@ class GrammarEdit(CodeEdit):
         if word is not None and self._is_over(self.viewport().mapFrom(self, event.pos())):
             lines += [tip for tip in [self.rule_tip(word.text)] if tip]
         if lines:
-            QToolTip.showText(event.globalPos(), "\n".join(lines), self)
+            QToolTip.showText(event.globalPos(), plain_tip("\n".join(lines)), self)
         else:
             QToolTip.hideText()
 

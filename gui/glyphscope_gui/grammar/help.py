@@ -6,9 +6,10 @@ from html import escape
 
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QShowEvent
-from PySide6.QtWidgets import QDialog, QLabel, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QDialog, QVBoxLayout, QWidget
 
 from glyphscope_gui.shared.language import tr
+from glyphscope_gui.shared.text_label import PlainLabel
 from glyphscope_gui.theme import mono_font, theme
 from glyphscope_gui.theme.sizes import PAD
 
@@ -44,7 +45,7 @@ class GrammarHelp(QDialog):
         self.setObjectName("grammarHelp")
         self.setWindowTitle(tr("GBNF in short"))
         self.setModal(False)
-        self.label = QLabel(self)
+        self.label = PlainLabel(self)
         self.label.setTextFormat(Qt.TextFormat.RichText)
         self.label.setWordWrap(True)
         self.label.setMinimumWidth(36 * self.fontMetrics().averageCharWidth() * 2)

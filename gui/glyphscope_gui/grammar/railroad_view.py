@@ -25,6 +25,7 @@ from glyphscope.errors import StorageError
 from glyphscope.sessions import atomic_write
 from glyphscope_gui.grammar.railroad_drawing import RailroadBox, RailroadDrawing
 from glyphscope_gui.shared.language import tr
+from glyphscope_gui.shared.plain_text import plain_tip
 from glyphscope_gui.theme import theme
 
 SMALLEST, LARGEST, STEP = 0.2, 4.0, 1.2
@@ -63,7 +64,7 @@ class _Canvas(QWidget):
     def event(self, event: QEvent) -> bool:
         if event.type() == QEvent.Type.ToolTip and isinstance(event, QHelpEvent):
             box = self._view.box_at(QPointF(event.pos()))
-            QToolTip.showText(event.globalPos(), (box.tip or box.words) if box else "", self)
+            QToolTip.showText(event.globalPos(), plain_tip(box.tip or box.words) if box else "", self)
             return True
         return super().event(event)
 

@@ -5,13 +5,14 @@ from __future__ import annotations
 from typing import Any
 
 from PySide6.QtCore import QObject, Qt, Signal
-from PySide6.QtWidgets import QLabel, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QVBoxLayout, QWidget
 
 from glyphscope_gui.runs.token_rules import RuleCost
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.plain_table import PlainTable
 from glyphscope_gui.shared.plain_text import plain_data
 from glyphscope_gui.shared.table_model import Index, TableModel
+from glyphscope_gui.shared.text_label import PlainLabel
 from glyphscope_gui.theme import theme
 
 EMPTY = tr("Run the model to see what each rule costs.")
@@ -68,7 +69,7 @@ class RuleCosts(QWidget):
         self.table.setTextElideMode(Qt.TextElideMode.ElideMiddle)
         for column, widest in ((SUM, "00 000.00"), (MEAN, "000.00")):
             self.table.fit_column(column, widest)
-        self.words = QLabel(EMPTY, self)
+        self.words = PlainLabel(EMPTY, self)
         self.words.setWordWrap(True)
         self.words.setProperty("role", "hint")
         self.words.setContentsMargins(8, 4, 8, 4)

@@ -20,6 +20,7 @@ from PySide6.QtWidgets import (
 from glyphscope_gui.grammar.problems import TextPositions
 from glyphscope_gui.grammar.work import StepView, TokensView
 from glyphscope_gui.shared.language import tr
+from glyphscope_gui.shared.text_label import PlainLabel
 from glyphscope_gui.shared.wrapping_edit import WrappingEdit
 from glyphscope_gui.theme import mono_font, theme
 from glyphscope_gui.theme.sizes import PAD
@@ -148,7 +149,7 @@ class GrammarStep(QWidget):
         return f'<span style="color:{color}">{fails}</span> {could}'
 
     def _answer(self, name: str) -> QLabel:
-        label = QLabel(self)
+        label = PlainLabel(self)
         label.setAccessibleName(name)
         label.setTextFormat(Qt.TextFormat.RichText)
         label.setWordWrap(True)
@@ -189,7 +190,7 @@ class GrammarStep(QWidget):
                 ),
             )
         ):
-            label = QLabel(words, self)
+            label = PlainLabel(words, self)
             label.setProperty("role", "hint")
             label.setToolTip(tip)
             grid.addWidget(label, row, 0, Qt.AlignmentFlag.AlignTop)

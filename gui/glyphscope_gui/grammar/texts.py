@@ -7,12 +7,13 @@ from typing import Any
 
 from PySide6.QtCore import QAbstractTableModel, QModelIndex, QPersistentModelIndex, QSize, Qt, Signal
 from PySide6.QtGui import QContextMenuEvent, QResizeEvent
-from PySide6.QtWidgets import QHeaderView, QLabel, QMenu, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QHeaderView, QMenu, QVBoxLayout, QWidget
 
 from glyphscope_gui.shared.grammar_cells import TextDelegate, WordsDelegate
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.plain_table import PlainTable
 from glyphscope_gui.shared.plain_text import plain_data
+from glyphscope_gui.shared.text_label import PlainLabel
 from glyphscope_gui.theme import theme
 
 _Index = QModelIndex | QPersistentModelIndex
@@ -74,7 +75,7 @@ class GrammarTexts(QWidget):
         self.table.setItemDelegateForColumn(0, WordsDelegate(self.table))
         self.table.setItemDelegateForColumn(1, TextDelegate(self.table))
         self.table.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
-        self.words = QLabel(self)
+        self.words = PlainLabel(self)
         self.words.setWordWrap(True)
         self.words.setTextFormat(Qt.TextFormat.PlainText)
         self.words.setProperty("role", "hint")

@@ -18,7 +18,6 @@ from PySide6.QtGui import (
 from PySide6.QtWidgets import (
     QDialog,
     QHBoxLayout,
-    QLabel,
     QLineEdit,
     QListWidget,
     QListWidgetItem,
@@ -34,6 +33,7 @@ from glyphscope_gui.help.commands import Command
 from glyphscope_gui.help.pages import PAGES, page_text, slug_of
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.markdown import set_markdown
+from glyphscope_gui.shared.text_label import PlainLabel
 from glyphscope_gui.theme import Looks
 from glyphscope_gui.theme.sizes import GAP, letters
 
@@ -133,7 +133,7 @@ class GuideDialog(QDialog):
         self.list = QListWidget(self)
         self.list.setObjectName("guidePages")
         self.list.setAccessibleName(tr("Pages of the guide"))
-        self.found = QLabel(self)
+        self.found = PlainLabel(self)
         self.found.setProperty("role", "hint")
         self.back = QPushButton(tr("Back"), self)
         self.back.setObjectName("guideBack")

@@ -7,14 +7,14 @@ from dataclasses import dataclass
 
 from PySide6.QtCore import QEvent, QObject, QPoint, QRect, Qt
 from PySide6.QtGui import QKeySequence, QPainter, QPaintEvent, QPen, QShortcut
-from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QPushButton, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QFrame, QHBoxLayout, QPushButton, QVBoxLayout, QWidget
 
 from glyphscope.calling import RunState
 from glyphscope.errors import GlyphscopeError
 from glyphscope.events import CallReady, Shape
 from glyphscope.notation import Style, write_call
 from glyphscope_gui.shared.language import tr
-from glyphscope_gui.shared.text_label import words_label
+from glyphscope_gui.shared.text_label import PlainLabel, words_label
 from glyphscope_gui.theme import mono_font, theme
 from glyphscope_gui.theme.sizes import GAP, PAD, letters
 
@@ -111,12 +111,12 @@ class Tour(QFrame):
         self.setAccessibleName(tr("Tour"))
         self.setAutoFillBackground(True)
         self._frame = _Frame(window)
-        self.title = QLabel(self)
+        self.title = PlainLabel(self)
         self.title.setProperty("role", "title")
         self.title.setWordWrap(True)
         self.words = words_label("", "", self)
         self.example = words_label("", "", self, selectable=True)
-        self.count = QLabel(self)
+        self.count = PlainLabel(self)
         self.count.setProperty("role", "hint")
         self.end_button = QPushButton(tr("End tour"), self)
         self.end_button.setObjectName("tourEnd")

@@ -6,6 +6,7 @@ from PySide6.QtCore import QModelIndex, QPersistentModelIndex, QRect, QRectF, QS
 from PySide6.QtGui import QFont, QFontInfo, QFontMetrics, QPainter, QPen
 from PySide6.QtWidgets import QStyle, QStyledItemDelegate, QStyleOptionViewItem
 
+from glyphscope.visible import visible
 from glyphscope_gui.history.model import ROW_ROLE, facts, outcome_status, outcome_words, when
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.verdict import VERDICTS
@@ -61,7 +62,7 @@ class HistoryDelegate(QStyledItemDelegate):
 def _draw(painter: QPainter, box: QRect, text: str, font: QFont, role: str) -> None:
     painter.setFont(font)
     painter.setPen(theme().color(role))
-    shown = QFontMetrics(font).elidedText(text, Qt.TextElideMode.ElideRight, box.width())
+    shown = QFontMetrics(font).elidedText(visible(text), Qt.TextElideMode.ElideRight, box.width())
     painter.drawText(box, Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter, shown)
 
 

@@ -6,12 +6,13 @@ from collections.abc import Callable
 from typing import Any
 
 from PySide6.QtCore import Signal
-from PySide6.QtWidgets import QGridLayout, QLabel, QLineEdit, QWidget
+from PySide6.QtWidgets import QGridLayout, QLineEdit, QWidget
 
 from glyphscope.sessions import HistoryRow
 from glyphscope.sessions.history_search import MOST_SCORE, tags_of
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.segmented import Segmented
+from glyphscope_gui.shared.text_label import PlainLabel
 
 LONGEST_NAME, LONGEST_NOTE, LONGEST_TAGS = 120, 2000, 400
 """Characters."""
@@ -49,7 +50,7 @@ class RunDetails(QWidget):
             (tr("Score"), self.score), (tr("Note"), self.note_edit),
         )  # fmt: skip
         for place, (words, widget) in enumerate(rows):
-            label = QLabel(words, self)
+            label = PlainLabel(words, self)
             label.setProperty("role", "muted")
             grid.addWidget(label, place, 0)
             grid.addWidget(widget, place, 1)

@@ -8,7 +8,6 @@ from PySide6.QtCore import QModelIndex, QPoint, Qt, QTimer, Signal
 from PySide6.QtGui import QAction, QKeySequence
 from PySide6.QtWidgets import (
     QHBoxLayout,
-    QLabel,
     QLineEdit,
     QListView,
     QMenu,
@@ -26,6 +25,7 @@ from glyphscope_gui.history.model import ROW_ROLE, HistoryModel
 from glyphscope_gui.runs.copy_menu import CopyMenu
 from glyphscope_gui.shared.background import Background
 from glyphscope_gui.shared.language import tr
+from glyphscope_gui.shared.text_label import PlainLabel
 
 SEARCH_DELAY_MS = 150
 UNDO_MS = 8000
@@ -67,13 +67,13 @@ class HistoryDock(QWidget):
         self.search_edit.setPlaceholderText(tr("Find runs: words, #tag, score>=3"))
         self.search_edit.setClearButtonEnabled(True)
         self.list = self._make_list()
-        self.empty = QLabel(_EMPTY, self, wordWrap=True, alignment=Qt.AlignmentFlag.AlignHCenter)
+        self.empty = PlainLabel(_EMPTY, self, wordWrap=True, alignment=Qt.AlignmentFlag.AlignHCenter)
         self.empty.setObjectName("historyEmpty")
         self.empty.setProperty("role", "muted")
         self.empty.setContentsMargins(12, 40, 12, 12)
         self.details = RunDetails(self)
         self._undo_bar = QWidget(self)
-        self._undo_words = QLabel(self._undo_bar)
+        self._undo_words = PlainLabel(self._undo_bar)
         self.undo_button = QPushButton(tr("Undo"), self._undo_bar)
         self._undo_bar.hide()
         self._lay_out()

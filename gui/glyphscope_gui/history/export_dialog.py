@@ -9,7 +9,6 @@ from PySide6.QtWidgets import (
     QDialog,
     QDialogButtonBox,
     QFileDialog,
-    QLabel,
     QMenu,
     QPlainTextEdit,
     QPushButton,
@@ -17,9 +16,11 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
+from glyphscope.visible import visible
 from glyphscope_gui.runs.export_formats import FORMS, Exported
 from glyphscope_gui.shared.clipboard import copy_text
 from glyphscope_gui.shared.language import tr
+from glyphscope_gui.shared.text_label import PlainLabel
 from glyphscope_gui.theme import mono_font
 
 MOST_SHOWN = 20_000
@@ -52,14 +53,14 @@ class ExportDialog(QDialog):
         self.setObjectName("exportDialog")
         self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         self.setWindowTitle(tr("Export the run: {form}", form=words.menu.replace("&", "").rstrip("…")))
-        self.note = QLabel(exported.note, self, wordWrap=True, textFormat=Qt.TextFormat.PlainText)
+        self.note = PlainLabel(exported.note, self, wordWrap=True, textFormat=Qt.TextFormat.PlainText)
         self.note.setProperty("role", "muted")
-        self.view = QPlainTextEdit(exported.text[:MOST_SHOWN], self, readOnly=True)
+        self.view = QPlainTextEdit(visible(exported.text[:MOST_SHOWN], lines=True), self, readOnly=True)
         self.view.setObjectName("exportView")
         self.view.setAccessibleName(tr("What is exported"))
         self.view.setFont(mono_font(-0.5))
         self.view.setTabChangesFocus(True)
-        self.more = QLabel(self, textFormat=Qt.TextFormat.PlainText)
+        self.more = PlainLabel(self, textFormat=Qt.TextFormat.PlainText)
         self.more.setProperty("role", "muted")
         left = len(exported.text) - MOST_SHOWN
         self.more.setText(

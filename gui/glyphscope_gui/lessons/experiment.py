@@ -13,7 +13,6 @@ from PySide6.QtWidgets import (
     QFormLayout,
     QFrame,
     QHBoxLayout,
-    QLabel,
     QLineEdit,
     QPushButton,
     QSpinBox,
@@ -33,6 +32,7 @@ from glyphscope_gui.lessons.run import LessonRun
 from glyphscope_gui.runs.run_controller import Aside
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.lesson_label import LessonLabel
+from glyphscope_gui.shared.text_label import PlainLabel
 from glyphscope_gui.theme.sizes import PAD
 
 _CHOICES: dict[str, tuple[str, ...]] = {
@@ -266,7 +266,7 @@ class LessonExperiment(QFrame):
             field = self._field(name)
             field.setAccessibleName(tr("{setting} of the experiment", setting=words))
             field.setMaximumWidth(16_777_215 if name == "prompt" else 260)
-            label = QLabel(visible(words, spaces=True), self)
+            label = PlainLabel(visible(words, spaces=True), self)
             label.setTextFormat(Qt.TextFormat.PlainText)
             label.setProperty("role", "muted")
             label.setBuddy(field)

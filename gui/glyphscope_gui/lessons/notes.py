@@ -7,11 +7,12 @@ from collections.abc import Callable
 
 from PySide6.QtCore import QSize, Qt, QTimer
 from PySide6.QtGui import QKeyEvent
-from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QScrollArea, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QFrame, QHBoxLayout, QScrollArea, QVBoxLayout, QWidget
 
 from glyphscope_gui.lessons.prose import LessonProse
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.lesson_label import LessonLabel
+from glyphscope_gui.shared.text_label import PlainLabel
 
 
 class LessonNotes(QWidget):
@@ -25,9 +26,9 @@ class LessonNotes(QWidget):
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
         self._keys = keys
         self._began = time.monotonic()
-        self.place = QLabel(self, textFormat=Qt.TextFormat.PlainText)
+        self.place = PlainLabel(self, textFormat=Qt.TextFormat.PlainText)
         self.place.setProperty("role", "muted")
-        self.clock = QLabel("0:00", self)
+        self.clock = PlainLabel("0:00", self)
         self.clock.setProperty("role", "title")
         self.clock.setToolTip(tr("Since the lecture began"))
         self.title = LessonLabel("", "heading", self)

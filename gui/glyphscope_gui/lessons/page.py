@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtGui import QKeyEvent, QResizeEvent
-from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QPushButton, QStackedWidget, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QFrame, QHBoxLayout, QPushButton, QStackedWidget, QVBoxLayout, QWidget
 
 from glyphscope.errors import GlyphscopeError, problem_words
 from glyphscope.visible import visible
@@ -15,6 +15,7 @@ from glyphscope_gui.shared.card import Card
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.link import link
 from glyphscope_gui.shared.notice_banner import NoticeBanner
+from glyphscope_gui.shared.text_label import PlainLabel
 from glyphscope_gui.theme.sizes import GAP, letters
 
 LIST_WIDTH, SLIM_LIST_WIDTH = 250, 190
@@ -39,7 +40,7 @@ class LessonPage(QWidget):
         self.open_button.setAccessibleName(tr("Open a lesson"))
         self.notice = NoticeBanner(self)
         self.reader = LessonReader(self)
-        self.empty = QLabel(_EMPTY, self)
+        self.empty = PlainLabel(_EMPTY, self)
         self.empty.setProperty("role", "muted")
         self.empty.setAlignment(Qt.AlignmentFlag.AlignCenter)
         self.empty.setWordWrap(True)
@@ -52,7 +53,7 @@ class LessonPage(QWidget):
         self.after_button.setObjectName("lessonNextButton")
         self.after_button.setProperty("role", "primary")
         self.after_button.setToolTip(tr("The next step (Page Down)"))
-        self.place = QLabel(self)
+        self.place = PlainLabel(self)
         self.place.setProperty("role", "muted")
         self.again_button = link(tr("Restart"), tr("Reset the progress of this lesson"))
         self.lecture_button = QPushButton(tr("Lecture"), self)

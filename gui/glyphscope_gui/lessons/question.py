@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from PySide6.QtCore import QSize, Qt, Signal
 from PySide6.QtGui import QKeyEvent
-from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QPushButton, QSizePolicy, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QFrame, QHBoxLayout, QPushButton, QSizePolicy, QVBoxLayout, QWidget
 
 from glyphscope.lessons import Choice, Sheet, judge
 from glyphscope_gui.lessons.characters import CharacterLine
 from glyphscope_gui.lessons.prose import LessonProse
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.lesson_label import LessonLabel
+from glyphscope_gui.shared.text_label import PlainLabel
 from glyphscope_gui.shared.token_words import token_text
 from glyphscope_gui.theme import mono_font
 from glyphscope_gui.theme.sizes import PAD
@@ -28,7 +29,7 @@ class ChoiceButton(QPushButton):
         self.setToolTip(
             tr("Choose this answer ({number})", number=number) if number < 10 else tr("Choose this answer")
         )
-        self.number = QLabel(str(number), self)
+        self.number = PlainLabel(str(number), self)
         self.number.setProperty("role", "faint")
         self.label = LessonLabel(words, "", self, mono_font(2) if token else None)
         self.label.setWordWrap(not token)
@@ -123,7 +124,7 @@ class LessonQuestion(QFrame):
             ChoiceRow(number, choice, token=token, parent=self)
             for number, choice in enumerate(sheet.choices, 1)
         ]
-        self.hint = QLabel(self._how(), self)
+        self.hint = PlainLabel(self._how(), self)
         self.hint.setProperty("role", "hint")
         self.hint.setWordWrap(True)
         self.button = QPushButton(tr("Reveal"), self)

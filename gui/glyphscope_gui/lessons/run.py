@@ -8,7 +8,6 @@ from PySide6.QtWidgets import (
     QFrame,
     QGridLayout,
     QHBoxLayout,
-    QLabel,
     QPushButton,
     QSlider,
     QVBoxLayout,
@@ -44,6 +43,7 @@ from glyphscope_gui.runs.token_table_model import TokenTableModel
 from glyphscope_gui.shared.card import section_label
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.lesson_label import LessonLabel
+from glyphscope_gui.shared.text_label import PlainLabel
 from glyphscope_gui.shared.verdict import VERDICTS
 from glyphscope_gui.theme import mono_font, ui_font
 from glyphscope_gui.theme.sizes import PAD, scale
@@ -332,7 +332,7 @@ class LessonRun(QFrame):
         self.slider.setAccessibleName(tr("Tokens that are shown"))
         self.slider.setToolTip(tr("Tokens that are shown"))
         self.slider.setPageStep(5)
-        self.place = QLabel(self)
+        self.place = PlainLabel(self)
         self.place.setProperty("role", "hint")
         self.pace_slider = QSlider(Qt.Orientation.Horizontal, self)
         self.pace_slider.setAccessibleName(tr("Tokens a second"))
@@ -340,7 +340,7 @@ class LessonRun(QFrame):
         self.pace_slider.setRange(0, len(_PACES) - 1)
         self.pace_slider.setPageStep(1)
         self.pace_slider.setFixedWidth(70)
-        self.pace_label = QLabel(self)
+        self.pace_label = PlainLabel(self)
         self.pace_label.setProperty("role", "hint")
         self.set_pace(3.0)
 

@@ -11,7 +11,6 @@ from PySide6.QtWidgets import (
     QDialogButtonBox,
     QFrame,
     QHBoxLayout,
-    QLabel,
     QPushButton,
     QScrollArea,
     QVBoxLayout,
@@ -29,7 +28,7 @@ from glyphscope_gui.model_picker.offers import QUANTISATION, SIZE, SOURCE, Found
 from glyphscope_gui.shared.card import section_label
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.plain_table import PlainTable
-from glyphscope_gui.shared.text_label import words_label
+from glyphscope_gui.shared.text_label import PlainLabel, words_label
 from glyphscope_gui.theme.sizes import ROW, letters
 
 FIRST_SIZE = QSize(720, 440)
@@ -55,7 +54,7 @@ class ModelDialog(QDialog):
         self.setObjectName("modelDialog")
         self.setWindowTitle(tr("Models"))
         self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-        self.title = QLabel(tr("Models"), self)
+        self.title = PlainLabel(tr("Models"), self)
         self.title.setProperty("role", "heading")
         self.about = words_label(
             tr(

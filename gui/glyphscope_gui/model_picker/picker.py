@@ -19,6 +19,7 @@ from glyphscope_gui.project.settings_store import SettingsStore
 from glyphscope_gui.shared.background import Background
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.model_names import ModelName, model_name
+from glyphscope_gui.shared.plain_text import plain_tip
 from glyphscope_gui.theme import mono_font, theme
 
 SUFFIX = ".gguf"
@@ -146,7 +147,7 @@ class ModelPicker(QToolButton):
         for entry in entries:
             shown = self.fontMetrics().elidedText(entry.name, Qt.TextElideMode.ElideMiddle, 360)
             action = self._menu.addAction(f"{shown}\t{entry.quantisation}".replace("&", "&&"))
-            action.setToolTip(entry.tip)
+            action.setToolTip(plain_tip(entry.tip))
             action.setEnabled(entry.usable)
             action.triggered.connect(lambda _checked=False, chosen=entry.model: self.modelChosen.emit(chosen))
 
@@ -174,7 +175,7 @@ class ModelPicker(QToolButton):
             tr("Model: {name} {quantisation}", name=name, quantisation=quantisation).strip() + state
         )
         where = tr("The model of the record") if self._record else self._path
-        self.setToolTip(f"{name} {quantisation}".strip() + (f"\n{where}" if where else ""))
+        self.setToolTip(plain_tip(f"{name} {quantisation}".strip() + (f"\n{where}" if where else "")))
         self.updateGeometry()
         self.update()
 

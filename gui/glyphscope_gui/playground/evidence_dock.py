@@ -9,7 +9,6 @@ from PySide6.QtCore import QEvent, QSize, Qt, Signal
 from PySide6.QtWidgets import (
     QFrame,
     QHBoxLayout,
-    QLabel,
     QPushButton,
     QScrollArea,
     QSizePolicy,
@@ -40,7 +39,7 @@ from glyphscope_gui.shared.card import Heading
 from glyphscope_gui.shared.flow import Flow
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.segmented import Segmented
-from glyphscope_gui.shared.text_label import words_label
+from glyphscope_gui.shared.text_label import PlainLabel, words_label
 from glyphscope_gui.shared.token_words import count, percent, step_text
 from glyphscope_gui.theme import Looks, theme
 from glyphscope_gui.theme.sizes import PAD
@@ -369,8 +368,8 @@ class _Key(QWidget):
         self._role = role
         self._width = width
         self._looks = Looks()
-        self._square = QLabel()
-        label = QLabel(words)
+        self._square = PlainLabel()
+        label = PlainLabel(words)
         label.setProperty("role", "hint")
         self.setSizePolicy(QSizePolicy.Policy.Fixed, QSizePolicy.Policy.Fixed)
         row = QHBoxLayout(self)

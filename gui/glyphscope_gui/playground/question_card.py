@@ -5,7 +5,6 @@ from __future__ import annotations
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtWidgets import (
     QHBoxLayout,
-    QLabel,
     QLineEdit,
     QPushButton,
     QSizePolicy,
@@ -15,6 +14,7 @@ from PySide6.QtWidgets import (
 
 from glyphscope_gui.shared.card import Card
 from glyphscope_gui.shared.language import tr
+from glyphscope_gui.shared.text_label import PlainLabel
 
 LONGEST = 2000
 """Characters of a question that are shown, and of an answer."""
@@ -30,7 +30,7 @@ class QuestionCard(Card):
         super().__init__(tr("The model asks"), body, parent=parent)
         self.setProperty("asking", True)
         self.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Maximum)
-        self.question = QLabel(body)
+        self.question = PlainLabel(body)
         self.question.setWordWrap(True)
         self.question.setTextFormat(Qt.TextFormat.PlainText)
         self.question.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)

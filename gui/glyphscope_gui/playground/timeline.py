@@ -7,6 +7,7 @@ from PySide6.QtGui import QFont, QFontMetrics, QKeyEvent, QPainter, QResizeEvent
 from PySide6.QtWidgets import QPushButton, QStyle, QStyledItemDelegate, QStyleOptionViewItem, QWidget
 
 from glyphscope.calling import RunState
+from glyphscope.visible import visible
 from glyphscope_gui.playground.budget_gauges import BudgetGauges, paint_share
 from glyphscope_gui.playground.timeline_budgets import budgets
 from glyphscope_gui.playground.timeline_model import (
@@ -82,7 +83,7 @@ class TimelineDelegate(QStyledItemDelegate):
         painter.setFont(bold)
         painter.setPen(theme().color("text" if row.is_stage else "text-muted"))
         box = box.adjusted(18, 0, 0, 0)
-        words = QFontMetrics(bold).elidedText(row.title, Qt.TextElideMode.ElideRight, box.width())
+        words = QFontMetrics(bold).elidedText(visible(row.title), Qt.TextElideMode.ElideRight, box.width())
         painter.drawText(box, Qt.AlignmentFlag.AlignVCenter, words)
 
     def _paint_words(self, painter: QPainter, box: QRect, row: TimelineRow, index: _Index) -> None:
@@ -92,13 +93,15 @@ class TimelineDelegate(QStyledItemDelegate):
         problem = row.mark == "impossible" and not right
         painter.setPen(theme().color("impossible" if problem else "text" if row.is_stage else "text-muted"))
         align = Qt.AlignmentFlag.AlignRight if right else Qt.AlignmentFlag.AlignLeft
-        metrics, words = painter.fontMetrics(), str(index.data() or "") if right else row.words
+        metrics, words = painter.fontMetrics(), str(index.data() or "") if right else visible(row.words)
         text = metrics.elidedText(words, Qt.TextElideMode.ElideRight, box.width())
         painter.drawText(box, align | Qt.AlignmentFlag.AlignVCenter, text)
         if row.aside and not right:
             beside = box.adjusted(metrics.horizontalAdvance(text) + (12 if text else 0), 0, 0, 0)
             painter.setPen(theme().color("text-faint"))
-            aside = metrics.elidedText(row.aside, Qt.TextElideMode.ElideRight, max(beside.width(), 0))
+            aside = metrics.elidedText(
+                visible(row.aside), Qt.TextElideMode.ElideRight, max(beside.width(), 0)
+            )
             if len(aside) > 1:
                 painter.drawText(beside, align | Qt.AlignmentFlag.AlignVCenter, aside)
         if share is not None:

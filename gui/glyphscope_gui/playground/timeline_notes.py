@@ -84,6 +84,10 @@ def notes_of(events: tuple[AnyEvent, ...]) -> list[Block]:
                 Block("words", tr("The run waited {time} for it; no limit counts this.", time=waited))
             )
             asked = None
+        elif isinstance(event, ToolResult) and event.waited_ms:
+            waited = duration_words(event.waited_ms)
+            asks = tr("The server asked you: the run waited {time}; no limit counts this.", time=waited)
+            blocks.append(Block("words", asks))
     return blocks
 
 

@@ -12,7 +12,7 @@ from glyphscope.calling.segments import PartCost, PartKind, part_costs
 from glyphscope.events import Narrowed
 from glyphscope_gui.runs.part_header import seconds_words
 from glyphscope_gui.shared.language import tr
-from glyphscope_gui.shared.text_label import words_label
+from glyphscope_gui.shared.text_label import PlainLabel, words_label
 from glyphscope_gui.shared.token_words import count
 
 _KINDS: tuple[tuple[PartKind, str], ...] = (
@@ -64,7 +64,7 @@ class TurnCosts(QWidget):
                 label.setVisible(bool(cost.tokens))
 
     def _label(self, words: str, column: int, role: str = "") -> QLabel:
-        label = QLabel(words, self)
+        label = PlainLabel(words, self)
         if role:
             label.setProperty("role", role)
         side = Qt.AlignmentFlag.AlignRight if column else Qt.AlignmentFlag.AlignLeft

@@ -20,7 +20,7 @@ from glyphscope_gui.shared.elided_link import ElidedLink
 from glyphscope_gui.shared.growing_edit import GrowingEdit
 from glyphscope_gui.shared.icon_button import IconButton
 from glyphscope_gui.shared.language import tr
-from glyphscope_gui.shared.text_label import words_label
+from glyphscope_gui.shared.text_label import PlainLabel, words_label
 
 _SYSTEM_LINES = 5
 
@@ -202,7 +202,7 @@ class ConversationEditor(QWidget):
 
 
 def _title(words: str, parent: QWidget) -> QLabel:
-    label = QLabel(words, parent)
+    label = PlainLabel(words, parent)
     label.setProperty("role", "title")
     return label
 

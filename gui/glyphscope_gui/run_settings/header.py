@@ -10,7 +10,6 @@ from PySide6.QtWidgets import (
     QDoubleSpinBox,
     QFrame,
     QHBoxLayout,
-    QLabel,
     QPushButton,
     QSpinBox,
     QVBoxLayout,
@@ -27,6 +26,7 @@ from glyphscope_gui.shared.call_shapes import SHAPES
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.page_ids import HeaderPart
 from glyphscope_gui.shared.segmented import Segmented
+from glyphscope_gui.shared.text_label import PlainLabel
 from glyphscope_gui.theme import theme
 from glyphscope_gui.theme.sizes import PAD
 
@@ -45,9 +45,9 @@ class Header(QFrame):
         self._native = False
         self._is_record, self._is_editable = False, True
         self.picker = picker
-        self.logo = QLabel(self)
+        self.logo = PlainLabel(self)
         self.logo.setAccessibleName("Glyphscope")
-        self.brand = QLabel("Glyphscope", self)
+        self.brand = PlainLabel("Glyphscope", self)
         self.brand.setProperty("role", "brand")
         self._make_pickers()
         self._make_spins()

@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 from PySide6.QtCore import Signal
-from PySide6.QtWidgets import QHBoxLayout, QLabel, QMenu, QPushButton, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QHBoxLayout, QMenu, QPushButton, QVBoxLayout, QWidget
 
 from glyphscope.calling.loop.guards import calls_per_turn
 from glyphscope.calling.loop.presets import compose, loop_presets
@@ -21,6 +21,7 @@ from glyphscope_gui.shared.settings_grid import (
     SettingsGrid,
     TextSetting,
 )
+from glyphscope_gui.shared.text_label import PlainLabel
 
 _MOST = 2**31 - 1
 _NUMBERS = (
@@ -90,7 +91,7 @@ class LoopForm(QWidget):
         self._fields: dict[str, Any] = {}
         self.presets_button = self._make_menu_button(tr("Presets"), self._preset_menu())
         self.transforms_button = self._make_menu_button(tr("None"), self._transform_menu())
-        self.presets_note = QLabel(self)
+        self.presets_note = PlainLabel(self)
         self.presets_note.setProperty("role", "hint")
         line = QHBoxLayout()
         line.setSpacing(10)

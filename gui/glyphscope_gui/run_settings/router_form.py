@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 from PySide6.QtCore import Signal
-from PySide6.QtWidgets import QHBoxLayout, QLabel, QMenu, QPushButton, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QHBoxLayout, QMenu, QPushButton, QVBoxLayout, QWidget
 
 from glyphscope.calling.routing.routers import router_preset, router_presets
 from glyphscope.events import RouterSettings
@@ -14,6 +14,7 @@ from glyphscope.prompting.strategies import strategy_preset
 from glyphscope_gui.run_settings.strategy_texts import lines_of, named_lists
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.settings_grid import LinesSetting, NumberSetting, SettingsGrid
+from glyphscope_gui.shared.text_label import PlainLabel
 
 
 class RouterForm(QWidget):
@@ -34,7 +35,7 @@ class RouterForm(QWidget):
         self.presets_button.setToolTip(
             tr("Settings that come with the program, for the registry of their name")
         )
-        note = QLabel(tr("The router sees the tools’ names, never their arguments."), self)
+        note = PlainLabel(tr("The router sees the tools’ names, never their arguments."), self)
         note.setProperty("role", "hint")
         line = QHBoxLayout()
         line.setSpacing(10)

@@ -16,7 +16,7 @@ from glyphscope_gui.run_settings.popup import SettingsPopup
 from glyphscope_gui.run_settings.sampling_effect import SamplingEffect, effect_of
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.settings_grid import DecimalSetting, LinesSetting, NumberSetting, SettingsGrid
-from glyphscope_gui.shared.text_label import words_label
+from glyphscope_gui.shared.text_label import PlainLabel, words_label
 from glyphscope_gui.shared.token_words import count
 
 _ALL_TOKENS = -1
@@ -50,7 +50,7 @@ class SamplingSettings(SettingsPopup):
         self.presets_button = QPushButton(tr("Presets"), self)
         self.presets_button.setObjectName("samplingPresets")
         self.presets_button.setMenu(self._preset_menu())
-        self.preset_note = QLabel(self)
+        self.preset_note = PlainLabel(self)
         self.preset_note.setProperty("role", "hint")
         self.greedy_note = words_label(GREEDY)
         self.run_note = words_label("")
@@ -127,7 +127,7 @@ class SamplingSettings(SettingsPopup):
         for name, words, field, tip in rows:
             self._fields[field].setObjectName(name)
             grid.add(words, self._fields[field], tip)
-            self.effects[field] = grid.add_note(QLabel(self))
+            self.effects[field] = grid.add_note(PlainLabel(self))
         penalty, last = self._fields["repeat_penalty"], self._fields["repeat_last_n"]
         penalty.setObjectName("repeatPenaltySpin")
         last.setObjectName("repeatLastSpin")
@@ -137,7 +137,7 @@ class SamplingSettings(SettingsPopup):
         )
         self.max_tokens.setObjectName("maxTokensSpin")
         grid.add(tr("Max tokens"), self.max_tokens, tr("The most tokens in one answer"))
-        self.effects["max_tokens"] = grid.add_note(QLabel(self))
+        self.effects["max_tokens"] = grid.add_note(PlainLabel(self))
         self.stop.setObjectName("stopStringsEdit")
         grid.add(
             tr("Stop strings"),

@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 from PySide6.QtCore import Signal
-from PySide6.QtWidgets import QLabel, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QVBoxLayout, QWidget
 
 from glyphscope.events import ApprovalRule, ModelInfo, RunRequest, Strategy
 from glyphscope.tools.approval import ApprovalError
@@ -25,6 +25,7 @@ from glyphscope_gui.shared.settings_grid import (
     SettingsGrid,
     TextSetting,
 )
+from glyphscope_gui.shared.text_label import PlainLabel
 
 STRATEGY_WORDS: Sequence[tuple[Strategy, str, str]] = (
     ("direct", tr("Direct"), tr("One prompt, one text, one call.")),
@@ -55,7 +56,7 @@ class StrategySettings(SettingsPopup):
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__("strategySettings", tr("Strategy settings"), parent)
         self._options = RunRequest(prompt="", registry={})
-        self.about = QLabel(self)
+        self.about = PlainLabel(self)
         self.about.setProperty("role", "muted")
         self.about.setWordWrap(True)
         self.loop = LoopForm()

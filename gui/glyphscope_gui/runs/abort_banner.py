@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from PySide6.QtCore import QEvent, QRectF, QSize, Qt, Signal
 from PySide6.QtGui import QPainter, QPaintEvent, QResizeEvent
-from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QPushButton, QSizePolicy, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QFrame, QHBoxLayout, QPushButton, QSizePolicy, QVBoxLayout, QWidget
 
 from glyphscope.events import Aborted
 from glyphscope_gui.runs.run_controller import Saving
 from glyphscope_gui.shared.language import tr
+from glyphscope_gui.shared.text_label import PlainLabel
 from glyphscope_gui.theme import theme
 from glyphscope_gui.theme.sizes import is_crowded
 
@@ -41,16 +42,16 @@ class AbortBanner(QFrame):
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.setObjectName("abortBanner")
-        self.title = QLabel(self)
+        self.title = PlainLabel(self)
         self.title.setProperty("role", "verdict-impossible")
-        self.message = QLabel(self)
+        self.message = PlainLabel(self)
         for label in (self.title, self.message):
             label.setWordWrap(True)
             label.setTextFormat(Qt.TextFormat.PlainText)
             label.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
-        self.saving = QLabel(self)
+        self.saving = PlainLabel(self)
         self.saving.setProperty("role", "verdict-impossible")
-        self.measured = QLabel(self)
+        self.measured = PlainLabel(self)
         self.measured.setProperty("role", "hint")
         self.button = QPushButton(tr("What would it have said?"), self)
         self.button.setObjectName("continueButton")

@@ -14,6 +14,7 @@ from PySide6.QtWidgets import (
 )
 
 from glyphscope.events import Alternative
+from glyphscope.visible import visible
 from glyphscope_gui.runs.alternatives_model import (
     ALTERNATIVE_ROLE,
     BAR,
@@ -100,7 +101,9 @@ class AlternativeDelegate(QStyledItemDelegate):
         painter.setPen(theme().color(role))
         box = QRectF(2, top, width - 4, QFontMetrics(font).height())
         painter.setClipRect(box & QRectF(option.rect))
-        words = painter.fontMetrics().elidedText(why, Qt.TextElideMode.ElideRight, round(box.width()))
+        words = painter.fontMetrics().elidedText(
+            visible(why), Qt.TextElideMode.ElideRight, round(box.width())
+        )
         painter.drawText(box, Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter, words)
 
 

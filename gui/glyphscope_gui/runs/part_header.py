@@ -157,14 +157,14 @@ class PartHeader(QAbstractButton):
         """At the right, elided where the words are long."""
         metrics = QFontMetricsF(pill_font(self.font()))
         most = max(box.width() - 16, 0)
-        words = metrics.elidedText(self._words.pill, Qt.TextElideMode.ElideRight, most)
+        words = metrics.elidedText(visible(self._words.pill), Qt.TextElideMode.ElideRight, most)
         width = min(metrics.horizontalAdvance(words) + 17, box.width())
         paint_pill(painter, box.adjusted(box.width() - width, 1, 0, -1), words, self._words.role, self.font())
 
     def _write(self, painter: QPainter, box: QRectF, words: str, role: str, font: QFont) -> None:
         """At the left of the box, which then begins behind it."""
         metrics = QFontMetricsF(font)
-        text = metrics.elidedText(words, Qt.TextElideMode.ElideRight, max(box.width(), 0))
+        text = metrics.elidedText(visible(words), Qt.TextElideMode.ElideRight, max(box.width(), 0))
         if len(text) <= min(len(words), 1):
             return
         painter.setFont(font)

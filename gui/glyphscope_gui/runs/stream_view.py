@@ -43,6 +43,7 @@ from glyphscope.visible import visible
 from glyphscope_gui.runs.answer_parts import AnswerParts, Formats, is_header
 from glyphscope_gui.runs.token_table_model import ORIGINS, cut_words, raw
 from glyphscope_gui.shared.language import tr
+from glyphscope_gui.shared.plain_text import plain_tip
 from glyphscope_gui.shared.text_places import TextPlaces
 from glyphscope_gui.shared.token_words import percent, step_text
 from glyphscope_gui.shared.verdict import FORCED, VERDICTS, Verdict, paint_line
@@ -361,7 +362,7 @@ class StreamView(QTextEdit):
     def viewportEvent(self, event: QEvent) -> bool:
         if event.type() == QEvent.Type.ToolTip and isinstance(event, QHelpEvent):
             token = self._token_at(event.pos())
-            QToolTip.showText(event.globalPos(), self.tip(token) if token else "", self)
+            QToolTip.showText(event.globalPos(), plain_tip(self.tip(token)) if token else "", self)
             return True
         return super().viewportEvent(event)
 

@@ -21,7 +21,7 @@ from glyphscope_gui.shared.json_editor import JsonEditor
 from glyphscope_gui.shared.json_places import located, parse_object, places
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.plain_text import plain_tip
-from glyphscope_gui.shared.text_label import words_label
+from glyphscope_gui.shared.text_label import PlainLabel, words_label
 
 LABEL = 98
 """Pixels of an argument's name."""
@@ -204,7 +204,7 @@ class CallForm(QStackedWidget):
         for place, name in enumerate(names):
             self._add_row(grid, 2 * place, name, given.get(name, MISSING))
         if words:
-            label = QLabel(words, box)
+            label = PlainLabel(words, box)
             label.setProperty("role", "muted")
             grid.addWidget(label, 0, 0, 1, 3)
         grid.setRowStretch(2 * len(names) + 1, 1)

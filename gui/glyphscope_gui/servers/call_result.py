@@ -11,8 +11,9 @@ from glyphscope_gui.servers.call_outcome import CallView, Piece
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.link import link
 from glyphscope_gui.shared.pill import Pill
+from glyphscope_gui.shared.plain_text import plain_tip
 from glyphscope_gui.shared.read_box import ReadBox
-from glyphscope_gui.shared.text_label import words_label
+from glyphscope_gui.shared.text_label import PlainLabel, words_label
 from glyphscope_gui.shared.whole_text import show_whole
 
 MOST_LINES = 16
@@ -28,7 +29,7 @@ class CallResult(QWidget):
         self.setAccessibleName(tr("Result of the call"))
         self.view: CallView | None = None
         self.pill = Pill(self)
-        self.figures = QLabel(self)
+        self.figures = PlainLabel(self)
         self.figures.setProperty("role", "hint")
         self._scroll = QScrollArea(self)
         self._scroll.setAccessibleName(tr("Result"))
@@ -91,17 +92,17 @@ class CallResult(QWidget):
 
 
 def _title(piece: Piece) -> QLabel:
-    label = QLabel(visible(piece.title[:120]))
+    label = PlainLabel(visible(piece.title[:120]))
     label.setProperty("role", "section")
     label.setTextFormat(Qt.TextFormat.PlainText)
     return label
 
 
 def _picture(piece: Piece) -> QLabel:
-    label = QLabel()
+    label = PlainLabel()
     assert piece.image is not None
     label.setPixmap(QPixmap.fromImage(piece.image))
-    label.setToolTip(piece.text)
+    label.setToolTip(plain_tip(piece.text))
     label.setAccessibleName(f"{piece.title}, {piece.text}")
     return label
 

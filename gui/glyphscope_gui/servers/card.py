@@ -7,7 +7,6 @@ from PySide6.QtWidgets import (
     QCheckBox,
     QFrame,
     QHBoxLayout,
-    QLabel,
     QPushButton,
     QSizePolicy,
     QVBoxLayout,
@@ -26,6 +25,7 @@ from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.link import link
 from glyphscope_gui.shared.pill import Pill
 from glyphscope_gui.shared.read_box import ReadBox
+from glyphscope_gui.shared.text_label import PlainLabel
 from glyphscope_gui.theme import mono_font
 
 LAST_LINES = 4
@@ -44,7 +44,7 @@ class ConsentBox(QFrame):
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.setObjectName("noticeBanner")
-        words = QLabel(
+        words = PlainLabel(
             tr(
                 "This command line was not written here. Nothing of it runs before you allow it; "
                 "it runs with your rights."
@@ -53,7 +53,7 @@ class ConsentBox(QFrame):
         )
         words.setWordWrap(True)
         self.command = ReadBox(6, tr("The command line that would run"), parent=self)
-        self.more = QLabel(self)
+        self.more = PlainLabel(self)
         self.more.setProperty("role", "hint")
         self.more.setWordWrap(True)
         self.more.setTextFormat(Qt.TextFormat.PlainText)
@@ -117,10 +117,10 @@ class ServerCard(Card):
         self.identity.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
         self.about = ElidedLabel(body, Qt.TextElideMode.ElideRight)
         self.about.setProperty("role", "hint")
-        self.problem = QLabel(body)
+        self.problem = PlainLabel(body)
         self.problem.setObjectName("serverProblem")
         self.problem.setProperty("role", "problem")
-        self.printed = QLabel(body)
+        self.printed = PlainLabel(body)
         self.printed.setProperty("role", "hint")
         self.printed.setFont(mono_font(-1))
         for label in (self.problem, self.printed):

@@ -10,6 +10,7 @@ from PySide6.QtCore import QModelIndex, Qt, Signal
 from PySide6.QtWidgets import QPlainTextEdit, QSplitter, QStackedWidget, QWidget
 
 from glyphscope.tools.demo import Mail, ScratchFile
+from glyphscope.visible import visible
 from glyphscope_gui.servers.call_outcome import shown_text
 from glyphscope_gui.servers.mail_model import MailModel, ScratchModel
 from glyphscope_gui.servers.words import size_words
@@ -155,6 +156,7 @@ def _text(name: str, words: str, empty: str) -> QPlainTextEdit:
 
 
 def _put(edit: QPlainTextEdit, text: str) -> None:
+    text = visible(text, lines=True)
     if edit.toPlainText() != text:
         edit.setPlainText(text)
 

@@ -16,7 +16,6 @@ from PySide6.QtWidgets import (
     QFormLayout,
     QFrame,
     QHBoxLayout,
-    QLabel,
     QLineEdit,
     QPushButton,
     QScrollArea,
@@ -34,7 +33,7 @@ from glyphscope_gui.shared.background import Background
 from glyphscope_gui.shared.growing_edit import GrowingEdit
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.read_box import ReadBox
-from glyphscope_gui.shared.text_label import words_label
+from glyphscope_gui.shared.text_label import PlainLabel, words_label
 from glyphscope_gui.shared.wrapping_edit import WrappingEdit
 from glyphscope_gui.theme import mono_font
 
@@ -208,7 +207,7 @@ class ImportServersDialog(QDialog):
         self._scroll.setFocusPolicy(Qt.FocusPolicy.NoFocus)  # the boxes in it are stops enough
         self._scroll.viewport().setAutoFillBackground(False)
         row = QHBoxLayout()
-        hint = QLabel(
+        hint = PlainLabel(
             tr("Paste a file of MCP servers, or choose one. Nothing in it is started by that."), self
         )
         hint.setProperty("role", "muted")

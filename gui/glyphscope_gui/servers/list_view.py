@@ -13,6 +13,7 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
+from glyphscope.visible import visible
 from glyphscope_gui.servers.list_model import STATE_ROLE, ServersListModel
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.theme import theme
@@ -109,5 +110,5 @@ def _small(font: QFont) -> QFont:
 
 def _draw(painter: QPainter, font: QFont, box: QRect, words: str) -> None:
     painter.setFont(font)
-    shown = QFontMetrics(font).elidedText(words, Qt.TextElideMode.ElideRight, box.width())
+    shown = QFontMetrics(font).elidedText(visible(words), Qt.TextElideMode.ElideRight, box.width())
     painter.drawText(box, Qt.AlignmentFlag.AlignVCenter | Qt.AlignmentFlag.AlignLeft, shown)

@@ -18,6 +18,7 @@ from PySide6.QtWidgets import (
 )
 
 from glyphscope.tools.mcp.log import TEXT_LIMIT
+from glyphscope.visible import visible
 from glyphscope_gui.servers.call_outcome import shown_text
 from glyphscope_gui.servers.log_model import ID, METHOD, SIZE, TEXT, TIME, WAY, ServersLogModel
 from glyphscope_gui.shared.card import Card
@@ -111,6 +112,7 @@ class ServerLog(Card):
             self.table.scrollToBottom()
 
     def show_printed(self, text: str) -> None:
+        text = visible(text, lines=True)
         if text == self.printed.toPlainText():
             return
         bar = self.printed.verticalScrollBar()

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from PySide6.QtCore import QModelIndex, Qt, Signal
 from PySide6.QtGui import QResizeEvent
-from PySide6.QtWidgets import QLabel, QLineEdit, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QLineEdit, QVBoxLayout, QWidget
 
 from glyphscope.tools.mcp.offers import Offer
 from glyphscope_gui.servers.offer_model import ADDRESS, NAME, TYPE, OfferModel
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.plain_table import PlainTable
-from glyphscope_gui.shared.text_label import words_label
+from glyphscope_gui.shared.text_label import PlainLabel, words_label
 from glyphscope_gui.theme.sizes import PAD
 
 FILTER_FROM = 13
@@ -35,7 +35,7 @@ class OfferList(QWidget):
         self.table.setObjectName("offerTable")
         self.table.setAccessibleName(name)
         self.table.fit_rows(11)
-        self.empty = QLabel(self)
+        self.empty = PlainLabel(self)
         self.empty.setProperty("role", "muted")
         self.empty.setAlignment(Qt.AlignmentFlag.AlignCenter)
         self.empty.setWordWrap(True)

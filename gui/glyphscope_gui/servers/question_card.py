@@ -6,7 +6,7 @@ import json
 from typing import Any
 
 from PySide6.QtCore import Qt, Signal
-from PySide6.QtWidgets import QHBoxLayout, QLabel, QPushButton, QSizePolicy, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QHBoxLayout, QPushButton, QSizePolicy, QVBoxLayout, QWidget
 
 from glyphscope.tools.mcp.questions import Answer, Question, SamplingRequest
 from glyphscope.visible import visible
@@ -18,7 +18,7 @@ from glyphscope_gui.shared.growing_edit import GrowingEdit
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.link import link
 from glyphscope_gui.shared.read_box import ReadBox
-from glyphscope_gui.shared.text_label import words_label
+from glyphscope_gui.shared.text_label import PlainLabel, words_label
 
 MOST_FORM = 170
 """Pixels of a form before it scrolls."""
@@ -65,7 +65,7 @@ class QuestionCard(Card):
         self.cancel_button = link(
             tr("Dismiss"), tr("Answer neither yes nor no: the request is cancelled"), body
         )
-        self.words = QLabel(body)
+        self.words = PlainLabel(body)
         self.words.setProperty("role", "hint")
         self.words.setWordWrap(True)
         self.words.setTextFormat(Qt.TextFormat.PlainText)

@@ -11,6 +11,7 @@ from glyphscope.visible import visible
 from glyphscope_gui.context import AppContext
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.notice_banner import NoticeBanner
+from glyphscope_gui.shared.plain_text import plain_tip
 
 
 class SignInPresenter(QObject):
@@ -32,7 +33,7 @@ class SignInPresenter(QObject):
         )
         copy = (tr("Copy address"), lambda: self._copy(name, address))
         self._notice.tell(words, tr("Open browser"), lambda: self._open(name, address), copy)
-        self._notice.label.setToolTip(visible(address, spaces=True))
+        self._notice.label.setToolTip(plain_tip(visible(address, spaces=True)))
 
     def _open(self, name: str, address: str) -> None:
         if not QDesktopServices.openUrl(QUrl(address)):

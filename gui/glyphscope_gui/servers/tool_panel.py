@@ -10,7 +10,6 @@ from PySide6.QtCore import QSize, Qt, Signal
 from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import (
     QHBoxLayout,
-    QLabel,
     QProgressBar,
     QPushButton,
     QSplitter,
@@ -35,8 +34,9 @@ from glyphscope_gui.shared.elided_label import ElidedLabel
 from glyphscope_gui.shared.json_editor import JsonEditor
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.link import link
+from glyphscope_gui.shared.plain_text import plain_tip
 from glyphscope_gui.shared.segmented import Segmented
-from glyphscope_gui.shared.text_label import words_label
+from glyphscope_gui.shared.text_label import PlainLabel, words_label
 from glyphscope_gui.shared.wrapped_label import WrappedLabel
 
 VIEWS = (
@@ -95,7 +95,7 @@ class ToolPanel(Card):
         self._busy = False
         self._server_ready = False
         self._wanted = 0
-        self.about = QLabel(body)
+        self.about = PlainLabel(body)
         self.about.setWordWrap(True)
         self.about.setTextFormat(Qt.TextFormat.PlainText)
         self.says = ElidedLabel(body, Qt.TextElideMode.ElideRight)
@@ -105,7 +105,7 @@ class ToolPanel(Card):
         self.result = CallResult(body)
         self.checks = EnforcementTable(body)
         self.checks.setObjectName("serverEnforcementTable")
-        self.untried = QLabel(body)
+        self.untried = PlainLabel(body)
         self.untried.setProperty("role", "muted")
         self.untried.setAlignment(Qt.AlignmentFlag.AlignCenter)
         self.schema = JsonEditor(body)
@@ -245,7 +245,7 @@ class ToolPanel(Card):
         self.call_button = QPushButton(self._said.verb, body)
         self.call_button.setObjectName(self._said.button)
         self.call_button.setProperty("role", "primary")
-        self.call_button.setToolTip(self._said.tip)
+        self.call_button.setToolTip(plain_tip(self._said.tip))
         self.cancel_button = QPushButton(tr("Cancel"), body)
         self.cancel_button.setObjectName("cancelCallButton")
         self.cancel_button.setToolTip(tr("Wait no longer, and tell the server"))

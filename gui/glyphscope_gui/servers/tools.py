@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from PySide6.QtCore import QModelIndex, Qt, Signal
 from PySide6.QtGui import QResizeEvent
-from PySide6.QtWidgets import QHBoxLayout, QLabel, QLineEdit, QPushButton, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QHBoxLayout, QLineEdit, QPushButton, QVBoxLayout, QWidget
 
 from glyphscope_gui.servers.tool_model import HERE, KEPT, NAME, SAYS, ServersToolModel, ToolRow
 from glyphscope_gui.shared.elided_label import ElidedLabel
 from glyphscope_gui.shared.grammar_cells import PillDelegate
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.plain_table import PlainTable
+from glyphscope_gui.shared.text_label import PlainLabel
 from glyphscope_gui.theme.sizes import PAD
 
 WIDE = 470
@@ -39,7 +40,7 @@ class ServerTools(QWidget):
         self.table.setAccessibleName(tr("Tools of the server"))
         self.table.setItemDelegateForColumn(KEPT, PillDelegate(self.table))
         self.table.fit_rows(11)
-        self.empty = QLabel(self)
+        self.empty = PlainLabel(self)
         self.empty.setProperty("role", "muted")
         self.empty.setAlignment(Qt.AlignmentFlag.AlignCenter)
         self.empty.setWordWrap(True)

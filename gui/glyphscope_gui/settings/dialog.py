@@ -10,7 +10,6 @@ from PySide6.QtWidgets import (
     QDialog,
     QDialogButtonBox,
     QHBoxLayout,
-    QLabel,
     QLineEdit,
     QListWidget,
     QScrollArea,
@@ -26,7 +25,7 @@ from glyphscope_gui.settings.privacy_section import HistoryClearer, privacy_sect
 from glyphscope_gui.settings.sections import appearance, limits, new_projects
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.tab_order import focus_next
-from glyphscope_gui.shared.text_label import words_label
+from glyphscope_gui.shared.text_label import PlainLabel, words_label
 from glyphscope_gui.theme.sizes import GAP, is_crowded, letters
 
 SIZE = QSize(780, 560)
@@ -92,7 +91,7 @@ class SettingsDialog(QDialog):
         self.list.setAccessibleName(tr("Sections of the settings"))
         self.list.addItems([section.title for section in self.sections])
         self.list.setCurrentRow(0)
-        self.none = QLabel(tr("No setting has this word."), self, alignment=Qt.AlignmentFlag.AlignCenter)
+        self.none = PlainLabel(tr("No setting has this word."), self, alignment=Qt.AlignmentFlag.AlignCenter)
         self.none.setProperty("role", "muted")
         self.none.hide()
         body = QWidget(self)

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from PySide6.QtCore import Qt
-from PySide6.QtWidgets import QBoxLayout, QFrame, QHBoxLayout, QLabel, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QBoxLayout, QFrame, QHBoxLayout, QVBoxLayout, QWidget
 
 from glyphscope.sessions import Settings
 from glyphscope_gui.shared.card import Card
-from glyphscope_gui.shared.text_label import words_label
+from glyphscope_gui.shared.text_label import PlainLabel, words_label
 from glyphscope_gui.theme.sizes import PAD, is_crowded
 
 FIELD_WIDTH = 15
@@ -38,7 +38,7 @@ class SettingRow(QWidget):
         self.follow: Callable[[Settings], None] = lambda _settings: None
         self._text = f"{words} {about}".casefold()
         self._wide = wide
-        title = QLabel(words, self, textFormat=Qt.TextFormat.PlainText, wordWrap=True)
+        title = PlainLabel(words, self, textFormat=Qt.TextFormat.PlainText, wordWrap=True)
         title.setBuddy(field)
         if not field.accessibleName():
             field.setAccessibleName(words)

@@ -6,12 +6,13 @@ from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QVBoxLayout, QWidget
 
 from glyphscope_gui.shared.elided_label import ElidedLabel
+from glyphscope_gui.shared.text_label import PlainLabel
 from glyphscope_gui.theme.sizes import PAD
 
 
 def section_label(title: str, parent: QWidget | None = None) -> QLabel:
     """A heading in small capitals; screen readers get the words as they are."""
-    label = QLabel(title.upper(), parent)
+    label = PlainLabel(title.upper(), parent)
     label.setProperty("role", "section")
     label.setTextFormat(Qt.TextFormat.PlainText)
     label.setAccessibleName(title)

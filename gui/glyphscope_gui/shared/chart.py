@@ -18,6 +18,7 @@ from glyphscope.errors import GlyphscopeError
 from glyphscope.sessions import atomic_write
 from glyphscope_gui.shared.errors import show_error
 from glyphscope_gui.shared.language import tr
+from glyphscope_gui.shared.plain_text import plain_tip
 from glyphscope_gui.theme import Looks, theme, ui_font
 
 
@@ -81,7 +82,7 @@ class Chart(pg.PlotWidget):  # type: ignore[misc]  # pyqtgraph has no types
     def mouseMoveEvent(self, event: QMouseEvent) -> None:
         super().mouseMoveEvent(event)
         place = self.getViewBox().mapSceneToView(self.mapToScene(event.position().toPoint()))
-        QToolTip.showText(event.globalPosition().toPoint(), self.describe(place), self)
+        QToolTip.showText(event.globalPosition().toPoint(), plain_tip(self.describe(place)), self)
 
     def wheelEvent(self, event: Any) -> None:
         """The column it stands in scrolls."""

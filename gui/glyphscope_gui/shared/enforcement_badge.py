@@ -10,6 +10,7 @@ from PySide6.QtGui import QFontMetrics, QPainter, QPaintEvent
 from PySide6.QtWidgets import QSizePolicy, QWidget
 
 from glyphscope_gui.shared.language import tr
+from glyphscope_gui.shared.plain_text import plain_tip
 from glyphscope_gui.shared.verdict import paint_pill, pill_font
 
 Enforcement: TypeAlias = Literal["enforced", "checked", "unsupported", "contradiction"]
@@ -52,7 +53,7 @@ class EnforcementBadge(QWidget):
         self.setVisible(kind is not None)
         if kind is not None:
             words, _, explanation = _WORDS[kind]
-            self.setToolTip(explanation)
+            self.setToolTip(plain_tip(explanation))
             self.setAccessibleName(f"{words}: {explanation}")
         self.updateGeometry()
         self.update()

@@ -14,7 +14,9 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
+from glyphscope.visible import visible
 from glyphscope_gui.shared.language import tr
+from glyphscope_gui.shared.text_label import PlainLabel
 
 
 class ErrorDialog(QDialog):
@@ -35,7 +37,7 @@ class ErrorDialog(QDialog):
         for text, role in ((title, "heading"), (message, ""), (where, "mono"), (hint, "muted")):
             if text:
                 layout.addWidget(self._label(text, role))
-        self.details = QPlainTextEdit(details, self, readOnly=True)
+        self.details = QPlainTextEdit(visible(details, lines=True), self, readOnly=True)
         self.details.setAccessibleName(tr("Details"))
         self.details.setProperty("role", "mono")
         self.details.setLineWrapMode(QPlainTextEdit.LineWrapMode.NoWrap)
@@ -44,10 +46,10 @@ class ErrorDialog(QDialog):
         layout.addWidget(self.details, 1)
         layout.addSpacing(6)
         layout.addWidget(self._buttons(bool(details)))
-        self.setAccessibleName(f"{title}: {message}")
+        self.setAccessibleName(visible(f"{title}: {message}", lines=True))
 
     def _label(self, text: str, role: str) -> QLabel:
-        label = QLabel(text, self, wordWrap=True, textFormat=Qt.TextFormat.PlainText)
+        label = PlainLabel(text, self, wordWrap=True, textFormat=Qt.TextFormat.PlainText)
         label.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
         label.setProperty("role", role)
         return label

@@ -10,11 +10,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
+from pathlib import PurePath
 
 from PySide6.QtCore import QCoreApplication, QLibraryInfo, QLocale, QTranslator
 
 from glyphscope.resources import read_bytes
 from glyphscope.sessions import places
+from glyphscope.visible import visible
 
 VARIABLE = "GLYPHSCOPE_LANGUAGE"
 """Names a language, as `de` or `pt_BR`; without it the system's are taken in their order."""
@@ -39,7 +41,8 @@ def tr(text: str, comment: str = "", n: int = -1, /, **parts: object) -> str:
 
     `text` and `comment` are literals, or pyside6-lupdate does not find them; `comment` helps a translator. With `n`
     a translation has a form for each number, for which `%n` stands: `tr("%n tool(s)", "", 3)`; English has the `(s)`.
-    A translation whose parts are other than those of the English text is not used.
+    A translation whose parts are other than those of the English text is not used. Characters of a part that are not
+    seen get their signs (`visible`).
     """
     told = _CATALOGUE.text(text, comment, n) if _CATALOGUE else ""
     try:
@@ -55,7 +58,12 @@ def _english(text: str, n: int) -> str:
 def _filled(text: str, n: int, parts: dict[str, object]) -> str:
     if n >= 0:
         text = text.replace("%n", f"{n:,}")
-    return text.format_map(parts) if parts else text
+    return text.format_map({name: _seen(part) for name, part in parts.items()}) if parts else text
+
+
+def _seen(part: object) -> object:
+    """A part as it is shown: of a foreign text nothing is hidden."""
+    return visible(str(part), lines=True) if isinstance(part, str | PurePath | Exception) else part
 
 
 def translate_qt(app: QCoreApplication) -> None:

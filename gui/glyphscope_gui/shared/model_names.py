@@ -7,6 +7,7 @@ from pathlib import PurePath
 from typing import NamedTuple
 from urllib.parse import unquote, urlsplit
 
+from glyphscope.visible import visible
 from glyphscope_gui.shared.language import tr
 
 _QUANTISATION = re.compile(r"[-._]((?:UD-)?I?Q\d(?:_[A-Z0-9]+)*|MXFP4|BF16|F16|F32)$", re.IGNORECASE)
@@ -25,6 +26,10 @@ class ModelName(NamedTuple):
 
 def model_name(model: str) -> ModelName:
     """The name of a model as `open_model` takes it: a file, an address, `embedded`, `scripted:…` or `recorded:…`."""
+    return ModelName(*map(visible, _named(model)))
+
+
+def _named(model: str) -> ModelName:
     kind, _, rest = model.partition(":")
     if kind.lower() in ("http", "https"):
         return ModelName(*_of_address(model))

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from PySide6.QtCore import Qt
-from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QPushButton, QWidget
+from PySide6.QtWidgets import QFrame, QHBoxLayout, QPushButton, QWidget
 
 from glyphscope_gui.shared.language import tr
+from glyphscope_gui.shared.text_label import PlainLabel
 
 
 class NoticeBanner(QFrame):
@@ -16,10 +17,10 @@ class NoticeBanner(QFrame):
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.setObjectName("noticeBanner")
-        self.label = QLabel(self)
+        self.label = PlainLabel(self)
         self.label.setWordWrap(True)
         self.label.setTextFormat(Qt.TextFormat.PlainText)
-        self.sign = QLabel("✕", self)
+        self.sign = PlainLabel("✕", self)
         self.sign.setProperty("role", "verdict-impossible")
         self.sign.setAccessibleName(tr("Error"))
         self.label.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)

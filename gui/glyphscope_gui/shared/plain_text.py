@@ -33,7 +33,8 @@ def plain_data(data: _Data) -> _Data:
 
 
 def plain_tip(text: str) -> str:
-    """A tip that Qt shows as it is written: by itself it takes what looks like HTML for HTML."""
+    """A tip that shows a text as it is written: Qt takes what looks like HTML for HTML, and hides what is not seen."""
+    text = visible(text, lines=True)
     if "<" not in text:
         return text
     return f'<p style="white-space: pre-wrap">{html.escape(text)}</p>'

@@ -19,6 +19,8 @@ from PySide6.QtWidgets import (
 )
 
 from glyphscope_gui.shared.growing_edit import GrowingEdit
+from glyphscope_gui.shared.plain_text import plain_tip
+from glyphscope_gui.shared.text_label import PlainLabel
 
 
 class SettingsGrid(QWidget):
@@ -42,7 +44,7 @@ class SettingsGrid(QWidget):
         if wide and self._cells % self._columns:
             self._cells += self._columns - self._cells % self._columns
         line, column = divmod(self._cells, self._columns)
-        label = QLabel(words, self)
+        label = PlainLabel(words, self)
         label.setProperty("role", "muted")
         label.setBuddy(field)
         field.setAccessibleName(words)
@@ -248,4 +250,4 @@ def mark_refused(field: QWidget, reason: str) -> None:
         field.setProperty("refused", bool(reason))
         field.style().unpolish(field)
         field.style().polish(field)
-    field.setToolTip(reason or field.accessibleDescription())
+    field.setToolTip(plain_tip(reason or field.accessibleDescription()))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QLabel, QWidget
 
@@ -9,10 +11,16 @@ from glyphscope.visible import visible
 
 
 class PlainLabel(QLabel):
-    """Shows its text as it is written: no HTML, and a sign for each character that is not seen."""
+    """Shows its text as it is written: no HTML, and a sign for each character that is not seen.
 
-    def __init__(self, text: str = "", parent: QWidget | None = None) -> None:
-        super().__init__(visible(text, lines=True), parent)
+    Every label of the window is one: what it shows may be of a file, a model or a server. `options` are Qt's.
+    """
+
+    def __init__(
+        self, text: str | QWidget | None = "", parent: QWidget | None = None, **options: Any
+    ) -> None:
+        words, parent = (text, parent) if isinstance(text, str) else ("", text)
+        super().__init__(visible(words, lines=True), parent, **options)
         self.setTextFormat(Qt.TextFormat.PlainText)
 
     def setText(self, text: str) -> None:

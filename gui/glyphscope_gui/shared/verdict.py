@@ -9,6 +9,7 @@ from PySide6.QtGui import QColor, QFont, QFontMetricsF, QPainter, QPaintEvent, Q
 from PySide6.QtWidgets import QHBoxLayout, QLabel, QSizePolicy, QWidget
 
 from glyphscope_gui.shared.language import tr
+from glyphscope_gui.shared.text_label import PlainLabel
 from glyphscope_gui.theme import theme, ui_font
 
 
@@ -133,7 +134,7 @@ class VerdictLegend(QWidget):
         self._labels: dict[Verdict, QLabel] = {}
         for verdict in (*VERDICTS.values(), FORCED):
             swatch = Swatch(verdict, self)
-            label = QLabel(f"{verdict.sign} {verdict.words}".strip(), self)
+            label = PlainLabel(f"{verdict.sign} {verdict.words}".strip(), self)
             label.setProperty("role", "hint")
             for widget in (swatch, label):
                 widget.setToolTip(verdict.tip)

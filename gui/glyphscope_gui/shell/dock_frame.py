@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from PySide6.QtCore import QSize, Qt, QTimer
-from PySide6.QtWidgets import QDockWidget, QLabel, QMainWindow, QWidget
+from PySide6.QtWidgets import QDockWidget, QMainWindow, QWidget
+
+from glyphscope_gui.shared.text_label import PlainLabel
 
 
 class _NoTitle(QWidget):
@@ -25,7 +27,7 @@ class DockFrame(QDockWidget):
         self.setObjectName(name)
         self.setAllowedAreas(Qt.DockWidgetArea.LeftDockWidgetArea | Qt.DockWidgetArea.RightDockWidgetArea)
         self._titled = titled
-        self._bar = QLabel(title, self)
+        self._bar = PlainLabel(title, self)
         self._bar.setProperty("role", "title")
         self._bar.setContentsMargins(14, 8, 14, 8)
         self._bar.hide()

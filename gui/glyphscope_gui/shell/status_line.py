@@ -6,10 +6,11 @@ from collections.abc import Sequence
 
 from PySide6.QtCore import QRectF, QSize, Qt
 from PySide6.QtGui import QPainter, QPaintEvent
-from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QSizePolicy, QWidget
+from PySide6.QtWidgets import QFrame, QHBoxLayout, QSizePolicy, QWidget
 
 from glyphscope_gui.shared.elided_label import ElidedLabel
 from glyphscope_gui.shared.language import tr
+from glyphscope_gui.shared.text_label import PlainLabel
 from glyphscope_gui.theme import theme
 from glyphscope_gui.theme.sizes import PAD
 
@@ -54,12 +55,12 @@ class StatusLine(QFrame):
         self.setObjectName("statusLine")
         self._state, self._words, self._activity = "none", "", ""
         self.dot = Dot(self)
-        self.message = QLabel(self)
+        self.message = PlainLabel(self)
         self.message.setObjectName("statusMessage")
         self.message.setAccessibleName(tr("Status"))
         self.figures = ElidedLabel(self, Qt.TextElideMode.ElideRight)
         self.figures.setAccessibleName(tr("Figures of the run"))
-        self.note = QLabel(self)
+        self.note = PlainLabel(self)
         for label in (self.message, self.figures, self.note):
             label.setProperty("role", "muted")
             label.setTextFormat(Qt.TextFormat.PlainText)

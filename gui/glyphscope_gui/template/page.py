@@ -6,7 +6,7 @@ from pathlib import Path
 
 from PySide6.QtCore import QModelIndex, Qt, Signal
 from PySide6.QtGui import QDragEnterEvent, QDropEvent, QResizeEvent
-from PySide6.QtWidgets import QHBoxLayout, QLabel, QPushButton, QStackedWidget, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QHBoxLayout, QPushButton, QStackedWidget, QVBoxLayout, QWidget
 
 from glyphscope.errors import GlyphscopeError
 from glyphscope.visible import visible
@@ -16,6 +16,7 @@ from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.link import link
 from glyphscope_gui.shared.pill import Pill
 from glyphscope_gui.shared.splitter import splitter
+from glyphscope_gui.shared.text_label import PlainLabel
 from glyphscope_gui.template.details import Details
 from glyphscope_gui.template.pair_view import PairView
 from glyphscope_gui.template.tables import MarkersModel, RowsTable, SlotsModel
@@ -59,12 +60,12 @@ class TemplatePage(QWidget):
         self.pair = PairView(self)
         self.markers = RowsTable(MarkersModel(), tr("Markers as tokens"), (3, 3, 3), mono=frozenset({0, 2}))
         self.markers.setObjectName("templateMarkers")
-        self.ends = QLabel(self)
+        self.ends = PlainLabel(self)
         self.ends.setProperty("role", "hint")
         self.ends.setWordWrap(True)
         self.ends.setTextFormat(Qt.TextFormat.PlainText)
         self.details = Details(self)
-        self.empty = QLabel(self)
+        self.empty = PlainLabel(self)
         self.empty.setObjectName("templateEmpty")
         self.empty.setProperty("role", "muted")
         self.empty.setAlignment(Qt.AlignmentFlag.AlignCenter)

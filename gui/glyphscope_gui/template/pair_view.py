@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from PySide6.QtCore import Qt, Signal
-from PySide6.QtWidgets import QLabel, QSplitter, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QSplitter, QVBoxLayout, QWidget
 
 from glyphscope.turns.pairs import Pair
 from glyphscope_gui.shared.card import Card
 from glyphscope_gui.shared.elided_label import ElidedLabel
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.link import link
+from glyphscope_gui.shared.text_label import PlainLabel
 from glyphscope_gui.template.marked_text import MarkedText
 from glyphscope_gui.theme.sizes import PAD
 
@@ -25,7 +26,7 @@ class PairView(Card):
         body = QWidget()
         self.before_link = link("‹", tr("The pair before"))
         self.before_link.setAccessibleName(tr("Previous pair"))
-        self.place = QLabel()
+        self.place = PlainLabel()
         self.place.setProperty("role", "hint")
         self.after_link = link("›", tr("The next pair"))
         self.after_link.setAccessibleName(tr("Next pair"))
@@ -38,7 +39,7 @@ class PairView(Card):
         )
         self.shows = ElidedLabel(body, Qt.TextElideMode.ElideRight)
         self.shows.setProperty("role", "hint")
-        self.names = (QLabel(body), QLabel(body))
+        self.names = (PlainLabel(body), PlainLabel(body))
         self.texts = (MarkedText(tr("First rendering"), body), MarkedText(tr("Second rendering"), body))
         self.sides = QSplitter(Qt.Orientation.Horizontal, body)
         self.sides.setChildrenCollapsible(False)

@@ -9,7 +9,6 @@ from PySide6.QtWidgets import (
     QDialog,
     QDialogButtonBox,
     QHBoxLayout,
-    QLabel,
     QVBoxLayout,
     QWidget,
 )
@@ -21,6 +20,7 @@ from glyphscope.visible import visible
 from glyphscope_gui.shared.background import Background
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.segmented import Segmented
+from glyphscope_gui.shared.text_label import PlainLabel
 from glyphscope_gui.shared.token_words import percent, token_text
 from glyphscope_gui.shared.wrapping_edit import WrappingEdit
 from glyphscope_gui.template.answers import Answer
@@ -80,7 +80,7 @@ class ReadersDialog(QDialog):
         )
         self.table.setObjectName("readersTable")
         self.text = MarkedText(tr("Where the text leaves the form of the chosen reader"), self)
-        self.about = QLabel(self, wordWrap=True, textFormat=Qt.TextFormat.PlainText)
+        self.about = PlainLabel(self, wordWrap=True, textFormat=Qt.TextFormat.PlainText)
         self.about.setObjectName("readersAbout")
         self.about.setProperty("role", "muted")
         self._lay_out()
@@ -98,7 +98,7 @@ class ReadersDialog(QDialog):
     # -- inside ------------------------------------------------------------------------------------------------
 
     def _lay_out(self) -> None:
-        thinking = QLabel(tr("Thinking in the prompt:"), self)
+        thinking = PlainLabel(tr("Thinking in the prompt:"), self)
         thinking.setProperty("role", "muted")
         line = QHBoxLayout()
         line.addWidget(thinking)

@@ -15,6 +15,7 @@ from PySide6.QtCore import (
 from PySide6.QtGui import QFont, QFontMetrics, QMouseEvent, QPainter, QPainterPath, QPen
 from PySide6.QtWidgets import QAbstractItemView, QStyle, QStyledItemDelegate, QStyleOptionViewItem
 
+from glyphscope.visible import visible
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.theme import mono_font, theme
 from glyphscope_gui.tools.registry_tree_model import DETAIL_ROLE, PROBLEM_ROLE
@@ -84,7 +85,7 @@ class ToolDelegate(QStyledItemDelegate):
         if wrong:
             detail = tr("see Schema")
         metrics = QFontMetrics(small)
-        detail = metrics.elidedText(detail, Qt.TextElideMode.ElideRight, box.width() // 2)
+        detail = metrics.elidedText(visible(detail), Qt.TextElideMode.ElideRight, box.width() // 2)
         width = metrics.horizontalAdvance(detail)
         painter.setFont(small)
         painter.setPen(colors.color("impossible" if wrong else "text-faint"))

@@ -9,6 +9,8 @@ from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QGridLayout, QLabel, QWidget
 
 from glyphscope_gui.shared.enforcement_badge import EnforcementBadge
+from glyphscope_gui.shared.plain_text import plain_tip
+from glyphscope_gui.shared.text_label import PlainLabel
 
 FieldT = TypeVar("FieldT", bound=QWidget)
 
@@ -42,12 +44,12 @@ class FormGrid(QWidget):
 
     def add_row(self, text: str, field: FieldT, hint: str = "", *, wide: bool = False) -> FormRow[FieldT]:
         """A row; a `wide` field has the badge's room too, for texts that no grammar keeps."""
-        label = QLabel(text, self)
+        label = PlainLabel(text, self)
         label.setProperty("role", "muted")
         label.setBuddy(field)
         label.setContentsMargins(0, 0, 8, 0)
-        label.setToolTip(hint)
-        field.setToolTip(hint)
+        label.setToolTip(plain_tip(hint))
+        field.setToolTip(plain_tip(hint))
         field.setAccessibleName(text)
         field.setAccessibleDescription(hint)
         field.setMinimumWidth(64)

@@ -10,6 +10,7 @@ from glyphscope_gui.project.registry_document import RegistryDocument
 from glyphscope_gui.shared.code_edit import TAB_WORDS
 from glyphscope_gui.shared.json_editor import JsonEditor
 from glyphscope_gui.shared.language import tr
+from glyphscope_gui.shared.plain_text import plain_tip
 from glyphscope_gui.shared.text_label import words_label
 from glyphscope_gui.tools.form import NOT_IN_FORCE
 
@@ -70,7 +71,7 @@ class SchemaPanel(QWidget):
         for problem in found:
             place = f"{problem.pointer}\n" if problem.pointer else ""
             entry = QListWidgetItem(f"{problem.line}:{problem.column}  {problem.message}", self.list)
-            entry.setToolTip(f"{place}{problem.message}")
+            entry.setToolTip(plain_tip(f"{place}{problem.message}"))
             entry.setData(Qt.ItemDataRole.UserRole, problem)
         self._fit_list()
         self.list.setVisible(bool(found))

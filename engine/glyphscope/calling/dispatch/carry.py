@@ -7,7 +7,7 @@ the model. Only a mistake of ours ends the run.
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal, TypeAlias
 
 import msgspec
@@ -53,7 +53,10 @@ _CODES: dict[str, Code] = {
 
 @dataclass(frozen=True, kw_only=True)
 class Carried:
-    """What came of a call, before it is told. `edited` are the arguments that ran, where a person changed them."""
+    """What came of a call, before it is told. `edited` are the arguments that ran, where a person changed them.
+
+    `waited`: the seconds in which the tool's server asked the user.
+    """
 
     fault: Fault = ""
     code: Code | None = None
@@ -63,6 +66,7 @@ class Carried:
     schema_problems: tuple[str, ...] = ()
     edited: dict[str, Any] | None = None
     bytes: int = 0
+    waited: float = 0.0
 
 
 def carry_out(
@@ -129,7 +133,7 @@ def _carried(context: Context, call: CallReady) -> Generator[AnyEvent, None, Car
     work = Work(source, call.tool, given.arguments, context.request.loop.max_tool_seconds)
     outcome = yield from _at_work(context, call, work)
     context.spent.waited += work.waited
-    answered = _answered(context, outcome, edited)
+    answered = replace(_answered(context, outcome, edited), waited=work.waited)
     if answered.code == "TOOL_OUTPUT_TOO_LARGE":
         yield _limit(context, "max_tool_output_bytes", answered.bytes, answered.message)
     return answered
@@ -274,5 +278,6 @@ def _told(call: CallReady, source: str, carried: Carried, ms: float) -> ToolResu
         schema_problems=carried.schema_problems,
         bytes=carried.bytes,
         ms=ms,
+        waited_ms=carried.waited * 1000,
     )
     return msgspec.structs.replace(result, told=envelope(result, carried.edited))

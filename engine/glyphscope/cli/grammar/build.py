@@ -83,23 +83,18 @@ def build(
                 hint="It has no tools: leave out --registry, --part, --tool and --free-text.",
             )
         document = read_json(str(schema))
-        normal = normalise(document) if not check_schema(document) else None
-        if isinstance(normal, dict):
-            print_contradictions(contradictions(Tool(SCHEMA, "", normal), closed=False))
         if report:
             grammar = build_value_grammar(document, notation, options)
             emitted = emit_gbnf(grammar)
             print_unheld((*grammar.unheld, *emitted.unheld), emitted.ordered, as_json=as_json)
-            return
-        _print(
-            document if to == "json-schema" else build_value_grammar(document, notation, options),
-            to,
-            comments,
-            as_json,
-        )
+        else:
+            made = document if to == "json-schema" else build_value_grammar(document, notation, options)
+            _print(made, to, comments, as_json)
+        normal = normalise(document) if not check_schema(document) else None
+        if isinstance(normal, dict):
+            print_contradictions(contradictions(Tool(SCHEMA, "", normal), closed=False))
         return
     tools = read_registry(registry)
-    print_contradictions(registry_contradictions(tools))
     if report:
         print_proofs(tools, notation, shape, order, as_json=as_json)
     elif to == "json-schema":
@@ -107,6 +102,7 @@ def build(
     else:
         made = build_call_grammar(tools, notation, shape, options)
         _print(made, to, comments, as_json, constraint_notes(tools))
+    print_contradictions(registry_contradictions(tools))
 
 
 def _print(

@@ -156,7 +156,7 @@ def _sample(planned: Planned, verdict: Verdict, states: Sequence[RunState]) -> S
         stopped_at=verdict.stopped_at,
         stopped_code=verdict.stopped_code,
         first_token_ms=finished[0].first_token_ms if finished else 0.0,
-        total_ms=sum(each.total_ms for each in finished),
+        total_ms=sum(state.worked_ms or 0.0 for state in states),
         model_turns=sum(bool(stage.tokens) for stage in stages),
     )
 

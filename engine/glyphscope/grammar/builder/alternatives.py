@@ -12,6 +12,7 @@ from collections import defaultdict
 from glyphscope.grammar.builder.context import Choice, Left, ToolContext
 from glyphscope.grammar.builder.schema import Part
 from glyphscope.grammar.tree import refs
+from glyphscope.registry.pointer import is_under
 
 MAX_FOLLOWED = 8  # constraints that are followed up from one rule: one of them is enough to tell
 
@@ -61,18 +62,14 @@ def _reached(context: ToolContext, left: list[Left]) -> dict[str, dict[Left, Non
 
 def _is_beside(choice: Choice, number: int, place: str) -> bool:
     """Whether the place belongs to what holds beside the choice: then no alternative brings it along."""
-    if _is_below(place, choice.part.at(choice.keyword, number).pointer):
+    if is_under(place, choice.part.at(choice.keyword, number).pointer):
         return False
     return any(_belongs(place, part, choice) for part in choice.parts)
 
 
 def _belongs(place: str, part: Part, choice: Choice) -> bool:
     pointer = part.place.pointer
-    if not _is_below(place, pointer):
+    if not is_under(place, pointer):
         return False
     step = place[len(pointer) + 1 :].partition("/")[0]
     return step not in _DEFINITIONS and not (part is choice.part and step == choice.keyword)
-
-
-def _is_below(place: str, pointer: str) -> bool:
-    return place == pointer or place.startswith(f"{pointer}/")

@@ -10,6 +10,7 @@ from typing import Literal as TypingLiteral
 from glyphscope.errors import GrammarError
 from glyphscope.events import ArgumentOrder, Notation, Shape
 from glyphscope.grammar.builder.context import ToolContext
+from glyphscope.grammar.builder.contradictions import cause
 from glyphscope.grammar.builder.free_text import call_opening, up_to
 from glyphscope.grammar.builder.schema import Place, join
 from glyphscope.grammar.builder.turn import next_call, words_only, words_to_call
@@ -119,7 +120,7 @@ def _value_grammar(schema: Any, notation: Notation, options: GrammarOptions) -> 
     unheld, ordered = tuple(context.unheld), tuple(context.ordered)
     grammar = book.grammar(root, unheld, lexed=context.lexed, loose=loose, ordered=ordered)
     if root not in grammar.rules:
-        raise impossible(context, "No value can be valid")
+        raise impossible(context, root, "No value can be valid")
     return grammar
 
 
@@ -159,7 +160,7 @@ def _build(key: _ByDigest, notation: Notation, shape: Shape, options: GrammarOpt
     grammar = book.grammar(root, tuple(unheld), lexed=lexed, loose=loose, ordered=ordered)
     for rule, context in made:
         if rule not in grammar.rules:
-            raise impossible(context, "No call of this tool can be valid")
+            raise impossible(context, rule, "No call of this tool can be valid")
     return grammar
 
 
@@ -258,10 +259,9 @@ def _common_start(names: list[tuple[str, Node]]) -> str:
     return first[:size]
 
 
-def impossible(context: ToolContext, what: str) -> GrammarError:
-    """The error for a tool or schema of which no text can be written, with the first reason that was found."""
-    endless = ("", "a value would have to contain itself without end")
-    pointer, why = context.impossible[0] if context.impossible else endless
+def impossible(context: ToolContext, root: str, what: str) -> GrammarError:
+    """The error for a tool or schema of which no text can be written, with the place that is the reason."""
+    pointer, why = cause(context, root)
     of_tool = context.schema.tool != SCHEMA
     return GrammarError(
         f"{what}: {why}.",

@@ -134,7 +134,7 @@ def _text_keywords(parts: Parts, pointer: str) -> tuple[str, ...]:
 
 
 class ToolContext:
-    """One tool: `unheld` collects what no rule holds, `impossible` (pointer, why) where no value can exist.
+    """One tool: `unheld` collects what no rule holds, `impossible` (rule, pointer, why) where no value can exist.
 
     `offered`: what excludes each listed value and type, None for those that are possible, by the place of the rule, the
     pointer of the list, and the value in words.
@@ -167,7 +167,7 @@ class ToolContext:
         self.ordered: dict[Ordered, None] = {}
         self.left: list[Left] = []
         self.choices: list[Choice] = []
-        self.impossible: list[tuple[str, str]] = []
+        self.impossible: list[tuple[str, str, str]] = []
         self.offered: dict[tuple[str, str, str], str | None] = {}
         self.wanted: list[Wanted] = []
         self.origins: dict[str, Origin] = {}
@@ -177,7 +177,7 @@ class ToolContext:
         """The rule of a conjunction. It is made later, so that no depth of a schema is a depth of calls."""
         parts = self.schema.expand(places)
         if isinstance(parts, str):
-            self.impossible.append((parts, "the schema is false"))
+            self.impossible.append((self.rule, parts, "the schema is false"))
             return NEVER
         key = (tuple(part.place for part in parts), form)
         name = self._names.get(key)

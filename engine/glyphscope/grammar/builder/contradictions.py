@@ -12,15 +12,17 @@ from typing import Any, NamedTuple
 
 from glyphscope.errors import GrammarError
 from glyphscope.grammar.builder.context import ToolContext
-from glyphscope.grammar.builder.schema import Place
+from glyphscope.grammar.builder.schema import Place, join
 from glyphscope.grammar.builder.values import build_values
 from glyphscope.grammar.rules import RuleBook
 from glyphscope.grammar.surface import surface
 from glyphscope.grammar.tree import refs
 from glyphscope.registry import Tool, ToolRegistry
+from glyphscope.registry.pointer import is_under
 
 _LISTED = 4
 _LONGEST = 40
+_LISTS = ("enum", "const", "type")
 _CONTRADICT = "its constraints contradict each other"
 _NAMED = frozenset(
     {
@@ -63,15 +65,39 @@ def contradictions(tool: Tool, *, closed: bool = True) -> tuple[Contradiction, .
         build_values(context)
     except GrammarError:
         return ()
+    told = (
+        Contradiction(tool.name, pointer, f"No {kind} is possible, as {why}." if kind else why)
+        for pointer, (kind, why) in _found(context).items()
+    )
+    return tuple(told)
+
+
+def cause(context: ToolContext, root: str) -> tuple[str, str]:
+    """Where, by JSON Pointer, and why a root for which all rules are made derives no text."""
+    way = context.book.dead_end(root)
+    if not way:
+        return "", "a value would have to contain itself without end"
+    dead = next((name for name in way if name in context.origins), "")
+    at = context.origins[dead].pointer if dead else ""
+    for pointer, (kind, why) in _found(context).items():
+        if kind and why != _CONTRADICT and pointer in (at, *(join(at, keyword) for keyword in _LISTS)):
+            return pointer, why
+    return next(
+        ((pointer, why) for rule, pointer, why in context.impossible if rule == dead), (at, _CONTRADICT)
+    )
+
+
+def _found(context: ToolContext) -> dict[str, tuple[str, str]]:
+    """By JSON Pointer, the kind of what is not possible at all, or "" where some is, and why."""
     found = dict(_dropped(context))
-    for pointer, message in _dead(context):
-        if not any(other == pointer or other.startswith(f"{pointer}/") for other in found):
-            found[pointer] = message
-    return tuple(Contradiction(tool.name, pointer, message) for pointer, message in found.items())
+    for pointer, why in _dead(context):
+        if not any(is_under(other, pointer) for other in found):
+            found[pointer] = "value", why
+    return found
 
 
-def _dropped(context: ToolContext) -> list[tuple[str, str]]:
-    """Values and types that are listed and never possible."""
+def _dropped(context: ToolContext) -> list[tuple[str, tuple[str, str]]]:
+    """Values and types that are listed and never possible, as `_found` tells them."""
     lists: dict[tuple[str, str], list[tuple[str, str | None]]] = {}
     for (place, pointer, label), why in context.offered.items():
         lists.setdefault((place, pointer), []).append((label, why))
@@ -84,11 +110,11 @@ def _dropped(context: ToolContext) -> list[tuple[str, str]]:
         named += f" and {len(lost) - _LISTED} more" if len(lost) > _LISTED else ""
         kind = "type" if pointer.endswith("/type") else "value"
         if len(lost) == len(listed):
-            message = f"No {kind} is possible, as other constraints exclude every one: {named}."
+            told = kind, f"other constraints exclude every one: {named}"
         else:
-            message = f"Other constraints exclude {len(lost)} of {len(listed)} {kind}s: {named}."
+            told = "", f"Other constraints exclude {len(lost)} of {len(listed)} {kind}s: {named}."
         here = pointer.startswith(f"{place}/")  # else it is a definition's, which may be possible elsewhere
-        found.append((pointer if here else place, message))
+        found.append((pointer if here else place, told))
     return found
 
 
@@ -101,8 +127,12 @@ def _dead(context: ToolContext) -> list[tuple[str, str]]:
         by_itself = productive.issuperset(refs(context.book.rules[name].body))
         if origin.pointer not in alive and name not in productive and by_itself:
             words = _constraints(context.schema.at(origin.pointer))
-            what = f"these constraints contradict each other: {words}" if words else _CONTRADICT
-            found.append((origin.pointer, f"No value is possible: {what}."))
+            found.append(
+                (
+                    origin.pointer,
+                    f"these constraints contradict each other: {words}" if words else _CONTRADICT,
+                )
+            )
     return found
 
 

@@ -101,7 +101,7 @@ def _node(context: ToolContext, name: str, parts: Parts, form: Form) -> Node:
     else:
         node = _typed(context, name, types, parts)
     if node == NEVER and len(context.impossible) == known:  # no part of it has told a reason already
-        context.impossible.append((parts[0].place.pointer, "its constraints contradict each other"))
+        context.impossible.append((name, parts[0].place.pointer, "its constraints contradict each other"))
     return node
 
 
@@ -116,7 +116,8 @@ def _listed(context: ToolContext, part: Part, parts: Parts, form: Written | None
         if why is None:
             kept.append(_plain(value))
     if not kept:
-        context.impossible.append((part.place.pointer, "no listed value satisfies the other constraints"))
+        why = "no listed value satisfies the other constraints"
+        context.impossible.append((context.rule, part.place.pointer, why))
     if form is not None:
         kept = [value for value in kept if type_of(value) in form.types]
     return listed_values(context, part, kept, form.style if form else None) if kept else NEVER

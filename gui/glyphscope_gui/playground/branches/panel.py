@@ -10,7 +10,7 @@ from PySide6.QtWidgets import QGridLayout, QLabel, QLineEdit, QVBoxLayout, QWidg
 
 from glyphscope_gui.playground.branches.tree_model import LONGEST_NAME
 from glyphscope_gui.shared.language import tr
-from glyphscope_gui.shared.text_label import words_label
+from glyphscope_gui.shared.text_label import PlainLabel, words_label
 
 LONGEST_NOTE = 2000
 """Characters."""
@@ -48,7 +48,7 @@ class BranchPanel(QWidget):
         grid.setHorizontalSpacing(8)
         grid.setVerticalSpacing(6)
         for row, (words, edit) in enumerate(((tr("Name"), self.name_edit), (tr("Note"), self.note_edit))):
-            label = QLabel(words)
+            label = PlainLabel(words)
             label.setProperty("role", "muted")
             grid.addWidget(label, row, 0)
             grid.addWidget(edit, row, 1)
