@@ -126,8 +126,8 @@ class RuleBook:
         return productive
 
     def dead_end(self, root: str) -> tuple[str, ...]:
-        """The rules from the one that is the reason why a root derives no text back to the root: that one derives none by
-        itself, and if it did, so would the root, where one is enough. Empty where rules need each other without end.
+        """The rules from the one that is the reason why a root derives no text back to the root: that one derives none
+        by itself, and if it did, so would the root, where one is enough. Empty where rules need each other without end.
         """
         productive = self.productive()
         users = {root: ""}
