@@ -3,6 +3,8 @@
 import importlib
 import inspect
 import pkgutil
+import re
+from pathlib import Path
 
 import pytest
 from PySide6.QtCore import QAbstractItemModel, QAbstractProxyModel
@@ -14,6 +16,7 @@ from glyphscope.visible import unseen
 from glyphscope_gui.calls.approval_card import ApprovalCard
 from glyphscope_gui.shared.character_names import char_words, text_words
 from glyphscope_gui.shared.elided_label import ElidedLabel
+from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.read_box import ReadBox
 from glyphscope_gui.shared.text_label import words_label
 from glyphscope_gui.shared.token_words import token_text
@@ -81,3 +84,18 @@ def test_the_approval_card_shows_everything_that_is_not_seen(qtbot):
     assert not unseen("".join(said))
     assert any("U+D800" in text for text in said if "cannot be seen" in text and "U+2061" not in text)
     card.shut_down()
+
+
+def test_every_label_of_the_window_shows_what_is_not_seen():
+    """Qt's own label is made where signs would be in the way: places to break a line, words of the program."""
+    made = {}
+    for path in Path(glyphscope_gui.__file__).parent.rglob("*.py"):
+        count = len(re.findall(r"(?<![\w.])QLabel\(", path.read_text("utf-8")))
+        if count:
+            made[path.name] = count
+    assert made == {"approval_card.py": 1}
+
+
+def test_parts_of_the_windows_sentences_show_what_is_not_seen():
+    assert tr("{count:,} of {name}", count=4000, name="a\u202eb\nc") == "4,000 of a⟨U+202E⟩b\nc"
+    assert tr("{path}", path=Path("a\u2061")) == tr("{path}", path=ValueError("a\u2061")) == "a⟨U+2061⟩"

@@ -20,7 +20,6 @@ from PySide6.QtWidgets import (
     QDialogButtonBox,
     QFileDialog,
     QHBoxLayout,
-    QLabel,
     QLineEdit,
     QPushButton,
     QVBoxLayout,
@@ -33,7 +32,7 @@ from glyphscope.visible import one_line, unseen, visible
 from glyphscope_gui.shared.background import Background
 from glyphscope_gui.shared.clipboard import copy_text
 from glyphscope_gui.shared.language import tr
-from glyphscope_gui.shared.text_label import words_label
+from glyphscope_gui.shared.text_label import PlainLabel, words_label
 from glyphscope_gui.shared.wrapping_edit import WrappingEdit
 from glyphscope_gui.theme import mono_font
 
@@ -178,7 +177,7 @@ class WholeTextDialog(QDialog):
         self.search.setPlaceholderText(tr("Find"))
         self.search.setAccessibleName(tr("Find in the whole text"))
         self.search.setClearButtonEnabled(True)
-        self.matches = QLabel(self)
+        self.matches = PlainLabel(self)
         self.matches.setProperty("role", "hint")
         self.before_button = QPushButton("‹", self)
         self.before_button.setToolTip(tr("Previous match (Shift+F3)"))
@@ -200,7 +199,7 @@ class WholeTextDialog(QDialog):
         self.hidden.hide()
         self.note = words_label(note, "hint", parent=self)
         self.note.setVisible(bool(note))
-        self.counts = QLabel(self)
+        self.counts = PlainLabel(self)
         self.counts.setProperty("role", "hint")
         self.previous_button = QPushButton(tr("Previous part"), self)
         self.next_button = QPushButton(tr("Next part"), self)
