@@ -58,6 +58,12 @@ def tools() -> list[Any]:
             {"name": "task", "inputSchema": ANYTHING, "execution": {"taskSupport": "required"}},
             {"name": "odd-output", "inputSchema": ANYTHING, "outputSchema": {"$ref": "https://x.test/s"}},
         ]
+    if SHIFTED:
+        found = [
+            {**tool, "description": "Says it twice."} if tool["name"] == "echo" else tool for tool in found
+        ]
+        found = [tool for tool in found if tool["name"] != "wait"]
+        found.append({"name": "new", "inputSchema": ANYTHING})
     if "tools" in WORDS:
         found = [{"name": f"tool-{n}", "inputSchema": ECHO} for n in range(int(WORDS["tools"]))]
     return found
@@ -93,7 +99,7 @@ OFFERS: dict[str, tuple[str, list[Any]]] = {
 
 def offered(method: str) -> dict[str, Any]:
     key, entries = OFFERS[method]
-    return {key: entries, **({"nextCursor": "again"} if WORDS["offers"] == "endless" else {})}
+    return {key: entries, **({"nextCursor": "again"} if WORDS.get("offers") == "endless" else {})}
 
 
 GROWN = [0]
@@ -238,8 +244,56 @@ def _more(id: Any, params: dict[str, Any]) -> dict[str, Any]:
     return {"resultType": "input_required", "inputRequests": requests, "requestState": "s"}
 
 
+def _roots(id: Any, params: dict[str, Any]) -> dict[str, Any]:
+    """Asks for the roots as often as `times` says, and returns the last answer."""
+    times = params.get("arguments", {}).get("times", 1)
+    for number in range(times):
+        send({"id": f"roots-{number}", "method": "roots/list"})
+    while (reply := json.loads(sys.stdin.readline())).get("id") != f"roots-{times - 1}":
+        pass
+    return text(json.dumps(reply.get("result") or reply.get("error")))
+
+
+def _touch(id: Any, params: dict[str, Any]) -> dict[str, Any]:
+    """Reports a resource as updated, `times` times."""
+    wanted = params.get("arguments", {})
+    for _ in range(wanted.get("times", 1)):
+        READS[0] += 1
+        send(
+            {"method": "notifications/resources/updated", "params": {"uri": wanted.get("uri", "note://good")}}
+        )
+    return text("touched")
+
+
+LEVELS = ["debug", "info", "notice", "warning", "error", "critical", "alert", "emergency"]
+LEVEL = ["warning"]
+READS = [0]
+
+
+def _logs(id: Any, params: dict[str, Any]) -> dict[str, Any]:
+    """Logs once at each level that was asked for, and once at none that MCP knows."""
+    for level in [*LEVELS[LEVELS.index(LEVEL[0]) :], "loud"]:
+        data = {"level": level, "logger": "db", "data": f"a {level} message"}
+        send({"method": "notifications/message", "params": data})
+    return text("logged")
+
+
+def _shift(id: Any, params: dict[str, Any]) -> dict[str, Any]:
+    """Adds a tool, removes one, and changes the description of another."""
+    SHIFTED.append("shifted")
+    send({"method": "notifications/tools/list_changed"})
+    return text("shifted")
+
+
+SHIFTED: list[str] = []
+
+
 CALLS = {
     "elicit": _elicit,
+    "roots": _roots,
+    "touch": _touch,
+    "logs": _logs,
+    "shift": _shift,
     "echo": _echo,
     "rich": _rich,
     "failing": _failing,
@@ -263,6 +317,24 @@ CALLS = {
     "unstructured": lambda id, params: text("9"),
     "environment": lambda id, params: text(json.dumps(dict(os.environ))),
 }
+
+
+def read_resource(id: Any, uri: str) -> None:
+    """The resource with the number of its updates; `large` has 100 MB, `bytes` is not UTF-8."""
+    if uri == "note://large":
+        OUT.write(b'{"jsonrpc":"2.0","id":%d,"result":{"contents":[{"uri":"note://large","text":"' % id)
+        for _ in range(100):
+            OUT.write(b"x" * 1_000_000)
+        OUT.write(b'"}]}}\n')
+        OUT.flush()
+    elif uri == "note://bytes":
+        OUT.write(
+            b'{"jsonrpc":"2.0","id":%d,"result":{"contents":[{"uri":"note://bytes","text":"\xff"}]}}\n' % id
+        )
+        OUT.flush()
+    else:
+        words = f"read, {READS[0]} updates" if READS[0] else "read"
+        send({"id": id, "result": {"contents": [{"uri": uri, "text": words}]}})
 
 
 def main() -> None:
@@ -301,6 +373,7 @@ def main() -> None:
                 "capabilities": {} if "no-tools" in WORDS else {
                     "tools": {"listChanged": True},
                     **({"resources": {}, "prompts": {}} if "offers" in WORDS else {}),
+                    **({"resources": {"subscribe": True}, "logging": {}} if "live" in WORDS else {}),
                 },
                 "serverInfo": {"name": "scripted", "version": "1"},
             }})  # fmt: skip
@@ -317,9 +390,21 @@ def main() -> None:
             else:
                 send({"id": id, "result": listed(params)})
         elif method == "resources/read":
-            send({"id": id, "result": {"contents": [{"uri": params["uri"], "text": "read"}]}})
+            read_resource(id, params["uri"])
+        elif method in ("resources/subscribe", "resources/unsubscribe"):
+            if params["uri"] == "note://refused":
+                send({"id": id, "error": {"code": -32002, "message": "no such resource"}})
+            else:
+                send({"id": id, "result": {}})
+                if WORDS.get("live"):
+                    _touch(None, {"arguments": {"uri": params["uri"], "times": int(WORDS["live"])}})
+        elif method == "logging/setLevel":
+            LEVEL[0] = params["level"]
+            send({"id": id, "result": {}})
+        elif method == "notifications/roots/list_changed":
+            say("roots changed")
         elif method in OFFERS:
-            if WORDS["offers"] != "silent":
+            if WORDS.get("offers") != "silent":
                 send({"id": id, "result": offered(method)})
         elif method == "tools/call":
             result = CALLS[params["name"]](id, params)

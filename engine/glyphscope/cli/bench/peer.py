@@ -93,7 +93,7 @@ class Peer:
 
 @contextlib.contextmanager
 def started(path: str, options: LoadOptions) -> Iterator[Peer]:
-    """A peer for that model file, ended at the end. It has the environment and the load options of our own model."""
+    """A peer for that model file, ended at the end. It has the environment and the options of the model's process."""
     command = module_command("glyphscope.models.peer", path, msgspec.json.encode(options).decode())
     environment = {**ENVIRONMENT, **os.environ}
     with (

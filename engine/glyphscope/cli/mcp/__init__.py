@@ -8,6 +8,7 @@ from glyphscope.cli.mcp.call import call
 from glyphscope.cli.mcp.import_tools import import_tools
 from glyphscope.cli.mcp.list_tools import list_servers
 from glyphscope.cli.mcp.offered import prompts, resources
+from glyphscope.cli.mcp.request import request
 from glyphscope.cli.mcp.sign_in import sign_in, sign_out
 from glyphscope.cli.serve_verbs import serve_verbs
 
@@ -23,6 +24,7 @@ app.command("list")(list_servers)
 app.command("call")(call)
 app.command("resources")(resources)
 app.command("prompts")(prompts)
+app.command("request")(request)
 app.command("sign-in")(sign_in)
 app.command("sign-out")(sign_out)
 app.command("import")(import_tools)

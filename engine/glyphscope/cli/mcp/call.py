@@ -15,7 +15,14 @@ from glyphscope.cli.mcp.outcome import (
     print_violations,
     read_arguments,
 )
-from glyphscope.cli.mcp.servers import ConfigArgument, ServerOption, YesOption, one_server
+from glyphscope.cli.mcp.servers import (
+    ConfigArgument,
+    LogLevelOption,
+    RootOption,
+    ServerOption,
+    YesOption,
+    one_server,
+)
 from glyphscope.cli.options import JsonOption
 from glyphscope.cli.output import diagnostics
 from glyphscope.visible import visible
@@ -30,6 +37,8 @@ def call(
     server: ServerOption = None,
     yes: YesOption = False,
     ask: AskOption = False,
+    root: RootOption = None,
+    log_level: LogLevelOption = None,
     model: SamplerOption = None,
     seconds: Annotated[float, typer.Option(min=0.1, help="Time limit for the call, in seconds.")] = 60.0,
     as_json: JsonOption = False,
@@ -42,7 +51,7 @@ def call(
     with --model that model answers after you approve it, and you approve its answer before it is sent.
     """
     given = read_arguments(arguments)
-    with one_server(config, server, yes=yes, asks=ask) as source:
+    with one_server(config, server, yes=yes, asks=ask, roots=root, log_level=log_level) as source:
         known = next((each for each in source.tools() if each.name == tool), None)
         if known is not None:
             print_violations(known, given)

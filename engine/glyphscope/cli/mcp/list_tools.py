@@ -9,6 +9,7 @@ from rich.table import Table
 from rich.text import Text
 
 from glyphscope.cli.mcp.servers import (
+    RootOption,
     ServerOption,
     Wanted,
     YesOption,
@@ -16,6 +17,7 @@ from glyphscope.cli.mcp.servers import (
     print_file_problems,
     print_tool_problems,
     started,
+    with_roots,
 )
 from glyphscope.cli.options import JsonOption
 from glyphscope.cli.output import console, diagnostics, print_json
@@ -39,13 +41,14 @@ def list_servers(
     words: WordsArgument,
     server: ServerOption = None,
     yes: YesOption = False,
+    root: RootOption = None,
     seconds: SecondsOption = START_SECONDS,
     as_json: JsonOption = False,
 ) -> None:
     """Start servers, list their tools, and stop them. Exit code 1 if one of them does not start."""
     wanted = Wanted(words, server)
     wanted.allow(yes=yes)
-    with started(wanted.servers, seconds) as servers:
+    with started([with_roots(each, root) for each in wanted.servers], seconds) as servers:
         if as_json:
             off = [_entry_off(config) for config in wanted.disabled]
             print_json(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Annotated, Any
 
 import typer
@@ -19,13 +19,23 @@ from glyphscope.cli.mcp.outcome import (
     print_violations,
     read_arguments,
 )
-from glyphscope.cli.mcp.servers import ConfigArgument, ServerOption, YesOption, one_server
+from glyphscope.cli.mcp.servers import (
+    ConfigArgument,
+    LogLevelOption,
+    RootOption,
+    ServerOption,
+    YesOption,
+    one_server,
+    print_failure,
+)
 from glyphscope.cli.options import JsonOption
 from glyphscope.cli.output import console, diagnostics, print_json
 from glyphscope.tools.mcp import McpServer
 from glyphscope.tools.mcp.offers import Offer
+from glyphscope.tools.mcp.server import Updates
 from glyphscope.visible import visible
 
+_LOOK = 0.05
 _SHOWN = 100
 _NAMED = 40
 SecondsOption = Annotated[
@@ -43,6 +53,18 @@ def resources(
     server: ServerOption = None,
     yes: YesOption = False,
     ask: AskOption = False,
+    root: RootOption = None,
+    log_level: LogLevelOption = None,
+    watch: Annotated[
+        int | None,
+        typer.Option(
+            "--watch",
+            min=0,
+            metavar="N",
+            help="Subscribe to the resource, and print it again after each of the next N updates; 0: until Ctrl-C.",
+            show_default=False,
+        ),
+    ] = None,
     seconds: SecondsOption = 60.0,
     as_json: JsonOption = False,
 ) -> None:
@@ -51,7 +73,9 @@ def resources(
     A template is filled in with --arguments. A link in a resource is printed as text and never opened.
     """
     given = _texts(read_arguments(arguments))
-    with one_server(config, server, yes=yes, asks=ask) as source:
+    if uri is None and watch is not None:
+        raise InputError("--watch needs the URI of a resource.", hint="List them without --watch.")
+    with one_server(config, server, yes=yes, asks=ask, roots=root, log_level=log_level) as source:
         _wait(source, seconds)
         known = (*source.offers.resources, *source.offers.templates)
         if uri is None:
@@ -60,7 +84,12 @@ def resources(
         offer = _find(known, uri)
         if offer is None:  # a server may have more than it lists
             offer = Offer(kind="template" if "{" in uri else "resource", address=uri)
+        if watch is not None:
+            _subscribe(source, offer.request(given)[1]["uri"], seconds)
         _fetch(source, offer, given, seconds=seconds, as_json=as_json)
+        if watch is not None:
+            for _update in _updates(source, offer.request(given)[1]["uri"], watch):
+                _fetch(source, offer, given, seconds=seconds, as_json=as_json)
 
 
 def prompts(
@@ -72,12 +101,14 @@ def prompts(
     server: ServerOption = None,
     yes: YesOption = False,
     ask: AskOption = False,
+    root: RootOption = None,
+    log_level: LogLevelOption = None,
     seconds: SecondsOption = 60.0,
     as_json: JsonOption = False,
 ) -> None:
     """List the prompts of a server, or get one with --arguments: its messages."""
     given = _texts(read_arguments(arguments))
-    with one_server(config, server, yes=yes, asks=ask) as source:
+    with one_server(config, server, yes=yes, asks=ask, roots=root, log_level=log_level) as source:
         _wait(source, seconds)
         known = source.offers.prompts
         if name is None:
@@ -148,6 +179,27 @@ def _fetch(server: McpServer, offer: Offer, given: dict[str, str], *, seconds: f
     )
     print_outcome(outcome, as_json=as_json)
     if not outcome.ok:
+        raise typer.Exit(1)
+
+
+def _subscribe(server: McpServer, uri: str, seconds: float) -> None:
+    found = answering(server, lambda cancel: server.subscribe(uri, seconds=seconds, cancel=cancel))
+    if not found.ok:
+        print_outcome(found, as_json=False)
+        raise typer.Exit(1)
+
+
+def _updates(server: McpServer, uri: str, most: int) -> Iterator[int]:
+    """Counts the updates of a subscribed resource as they come; several at once are one."""
+    seen = told = 0
+    while server.state == "ready" and (not most or told < most):
+        times = server.subscriptions.get(uri, Updates()).times
+        if times > seen:
+            seen, told = times, told + 1
+            yield told
+        time.sleep(_LOOK)
+    if server.state != "ready":
+        print_failure(server)
         raise typer.Exit(1)
 
 

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import shlex
+import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Annotated, TypeAlias
 
+import msgspec
 import typer
 from rich.text import Text
 
@@ -17,6 +19,7 @@ from glyphscope.cli.output import diagnostics
 from glyphscope.cli.sources import consent
 from glyphscope.errors import Problem
 from glyphscope.tools.mcp import McpServer, ServerConfig, ToolProblem, command_server, read_servers
+from glyphscope.tools.mcp.notices import LogLevel, log_message
 from glyphscope.tools.mcp.server import START_SECONDS
 from glyphscope.visible import visible
 
@@ -34,7 +37,25 @@ ConfigArgument: TypeAlias = Annotated[
         show_default=False,
     ),
 ]
+RootOption: TypeAlias = Annotated[
+    list[Path] | None,
+    typer.Option(
+        "--root",
+        metavar="FOLDER",
+        help="A folder to return when the server lists the roots; repeatable. Added to those of the file.",
+        show_default=False,
+    ),
+]
+LogLevelOption: TypeAlias = Annotated[
+    LogLevel | None,
+    typer.Option(
+        "--log-level",
+        help="Ask the server for log messages of this level and more severe ones, and print them on stderr.",
+        show_default=False,
+    ),
+]
 _FILES = (".json", ".jsonc")
+_SET_LEVEL_SECONDS = 10.0
 
 
 class Wanted:
@@ -93,7 +114,15 @@ def _is_file(word: str) -> bool:
 
 
 @contextmanager
-def one_server(config: str, name: str | None, *, yes: bool, asks: bool = False) -> Iterator[McpServer]:
+def one_server(
+    config: str,
+    name: str | None,
+    *,
+    yes: bool,
+    asks: bool = False,
+    roots: Sequence[Path] | None = None,
+    log_level: LogLevel | None = None,
+) -> Iterator[McpServer]:
     """The one server that is meant, ready. Raises InputError; exits with 2 where it does not get ready."""
     wanted = Wanted([config], name)
     if not wanted.servers:
@@ -102,11 +131,42 @@ def one_server(config: str, name: str | None, *, yes: bool, asks: bool = False) 
         names = ", ".join(each.name for each in wanted.servers)
         raise InputError("The file has several servers.", where=config, hint=f"Choose one: --server {names}.")
     wanted.allow(yes=yes)
-    with started(wanted.servers, START_SECONDS, asks=asks) as (source,):
+    with started([with_roots(wanted.servers[0], roots)], START_SECONDS, asks=asks) as (source,):
         if source.state != "ready":
             print_failure(source)
             raise typer.Exit(2)
+        if log_level is not None:
+            _print_log(source, log_level)
         yield source
+
+
+def with_roots(config: ServerConfig, roots: Sequence[Path] | None) -> ServerConfig:
+    """The server with these folders beside its own. Raises InputError for what is not a folder."""
+    for root in roots or ():
+        if not root.expanduser().is_dir():
+            raise InputError("A root is a folder that exists.", where=str(root))
+    added = (str(root.expanduser().resolve()) for root in roots or ())
+    return msgspec.structs.replace(config, roots=tuple(dict.fromkeys((*config.roots, *added))))
+
+
+def _print_log(server: McpServer, level: LogLevel) -> None:
+    """Prints the server's log messages as they come, on stderr."""
+    printed = 0
+
+    def print_new() -> None:
+        nonlocal printed
+        for entry in server.log.entries:
+            said = log_message(entry) if entry.number > printed else None
+            printed = max(printed, entry.number)
+            if said is not None and said.reaches(level):
+                words = " ".join(part for part in (said.level, said.logger) if part)
+                diagnostics().print(Text(f"[{visible(words)}] {visible(said.text)}", style="dim"))
+
+    server.log.added = print_new
+    print_new()  # reading the log makes it report again
+    found = server.set_log_level(level, seconds=_SET_LEVEL_SECONDS, cancel=threading.Event())
+    if not found.ok:
+        diagnostics().print(Text(f"! log level: {visible(found.message)}", style="yellow"))
 
 
 @contextmanager

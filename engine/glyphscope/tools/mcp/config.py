@@ -37,8 +37,8 @@ _UNSEEN = re.compile(r"[\x00-\x1f\x7f]")
 class ServerConfig(msgspec.Struct, frozen=True, kw_only=True):
     """How one server is started or reached. `env` is added to the few variables that every server gets.
 
-    `disabled` is the file's own word: it is listed, and not started. `roots` are the folders that the server is
-    told of when it asks (absolute paths); they are information, and give it no right.
+    `disabled` is the file's own word: it is listed, and not started. `roots` are the folders (absolute paths)
+    that are returned when the server lists its roots; they are information, and give it no right.
     """
 
     name: str

@@ -169,7 +169,7 @@ class McpServer:
         if connection is not None and connection.is_modern:
             self._log_level = connection.log_level = level
             return Outcome()
-        found = self.fetch("logging/setLevel", {"level": level}, seconds=seconds, cancel=cancel)
+        found = self.request("logging/setLevel", {"level": level}, seconds=seconds, cancel=cancel)
         if found.ok:
             self._log_level = level
         return found
@@ -187,7 +187,7 @@ class McpServer:
         if on:  # an update may come before the answer
             self._subscriptions.setdefault(uri, Updates())
         method = f"resources/{'' if on else 'un'}subscribe"
-        found = self.fetch(method, {"uri": uri}, seconds=seconds, cancel=cancel)
+        found = self.request(method, {"uri": uri}, seconds=seconds, cancel=cancel)
         if not on or not found.ok:
             self._subscriptions.pop(uri, None)
         self._tell()
@@ -263,19 +263,30 @@ class McpServer:
         cancel: threading.Event,
         progress: Progress | None = None,
     ) -> Outcome:
-        """The answer to any request, under the promises of `call`: read for `resources/read` and `prompts/get`, and
-        as it is in `structured` for the others.
-        """
+        """The answer to `resources/read` or `prompts/get`, under the promises of `call`."""
+        found = self.request(method, params, seconds=seconds, cancel=cancel, progress=progress)
+        if not found.ok:
+            return found
+        if method == "resources/read":
+            return read_resource(found.structured, str(params.get("uri")))
+        return read_prompt(found.structured)
+
+    def request(
+        self,
+        method: str,
+        params: dict[str, Any],
+        *,
+        seconds: float,
+        cancel: threading.Event,
+        progress: Progress | None = None,
+    ) -> Outcome:
+        """The result of any request, as the server sends it, in `structured`, under the promises of `call`."""
         if cancel.is_set():
             return _cancelled()
         if refusal := self._unsendable(params):
             return refusal
         found = self._ask(method, params, "server", seconds=seconds, cancel=cancel, progress=progress)
-        if isinstance(found, Outcome):
-            return found
-        if method == "resources/read":
-            return read_resource(found, str(params.get("uri")))
-        return read_prompt(found) if method == "prompts/get" else Outcome(structured=found)
+        return found if isinstance(found, Outcome) else Outcome(structured=found)
 
     def _ask(
         self,
