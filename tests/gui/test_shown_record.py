@@ -33,6 +33,11 @@ def page(open_page):
     return open_page(PageId.PLAYGROUND)
 
 
+def page_of(window):
+    """The playground with what it is scrolled in."""
+    return window.page(PageId.PLAYGROUND).view.parentWidget()
+
+
 def show(qtbot, page, events):
     with qtbot.waitSignal(page.context.runs.ended):
         page.context.runs.show_record(events)
@@ -152,6 +157,9 @@ def test_the_top_bar_and_the_panels_show_a_record_only_beside_its_run(qtbot, ope
     window.record_bar.findChild(QPushButton, "useSettingsButton").click()
     assert project.request.strategy == "loop" and not window.record_bar.isVisible()
     notice = window.page(PageId.PLAYGROUND).view.notice
-    assert notice.isVisible()
+    assert notice.isVisible() and "Its model, SmolLM2-135M-Instruct, is not opened" in notice.label.text()
+    assert page_of(window).height() == page_of(window).parentWidget().height(), (
+        "a notice does not make it scroll"
+    )
     notice.action.click()
     assert project.request.strategy == "direct"

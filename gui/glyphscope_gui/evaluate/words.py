@@ -13,7 +13,7 @@ from glyphscope.evals.results.words import comparison_words, conclusion, sensiti
 from glyphscope.evals.running import SampleBegun
 from glyphscope.events import DEFAULT_LOAD
 from glyphscope_gui.shared.language import tr
-from glyphscope_gui.shared.model_names import model_name
+from glyphscope_gui.shared.model_names import model_name, opened_name
 
 MeasureName: TypeAlias = Literal[
     "ok", "parsed", "valid", "right_tool", "right_arguments", "decoded", "first_token_ms", "total_ms", "saved"
@@ -181,7 +181,7 @@ def provenance(manifest: Manifest, samples: int) -> str:
     models = []
     for name, info in manifest.models.items():
         digest = f" {info.sha256[:12]}" if info.sha256 else ""
-        named = model_name(info.path or name).name if info.path else (info.name or name)
+        named = opened_name(info).name or name
         cache = info.load.kv_type if info.load is not None else _USUAL_CACHE
         parts = (named, info.quantisation, f"KV {cache}" if cache != _USUAL_CACHE else "")
         models.append(" ".join(part for part in parts if part) + digest)

@@ -7,6 +7,7 @@ from pathlib import PurePath
 from typing import NamedTuple
 from urllib.parse import unquote, urlsplit
 
+from glyphscope.events import ModelInfo
 from glyphscope.visible import visible
 from glyphscope_gui.shared.language import tr
 
@@ -27,6 +28,11 @@ class ModelName(NamedTuple):
 def model_name(model: str) -> ModelName:
     """The name of a model as `open_model` takes it: a file, an address, `embedded`, `scripted:…` or `recorded:…`."""
     return ModelName(*map(visible, _named(model)))
+
+
+def opened_name(info: ModelInfo) -> ModelName:
+    """The name of a model that was opened: of its file, as the picker shows it, or else the one it gives itself."""
+    return model_name(info.path) if info.path else ModelName(visible(info.name), visible(info.quantisation))
 
 
 def _named(model: str) -> ModelName:

@@ -5,7 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from PySide6.QtCore import QByteArray, QObject, QSize, Qt, Signal
-from PySide6.QtWidgets import QDockWidget, QFrame, QMainWindow, QScrollArea, QStackedWidget, QWidget
+from PySide6.QtWidgets import (
+    QDockWidget,
+    QFrame,
+    QMainWindow,
+    QScrollArea,
+    QStackedWidget,
+    QVBoxLayout,
+    QWidget,
+)
 from shiboken6 import isValid
 
 from glyphscope_gui.context import Page, Place
@@ -16,6 +24,19 @@ from glyphscope_gui.theme.sizes import is_crowded
 
 ENOUGH, ENOUGH_IF_CROWDED = 0.6, 0.4
 """Of the window's width, and of its height, what a page may insist on; what needs more is scrolled."""
+
+
+class _Body(QWidget):
+    """Where a text of a page wraps, QScrollArea asks for the preferred height; this answers with the least."""
+
+    def __init__(self, page: QWidget) -> None:
+        super().__init__()
+        self._rows = QVBoxLayout(self)
+        self._rows.setContentsMargins(0, 0, 0, 0)
+        self._rows.addWidget(page)
+
+    def heightForWidth(self, width: int) -> int:
+        return self._rows.totalMinimumHeightForWidth(width)
 
 
 class _Scrolled(QScrollArea):
@@ -29,7 +50,7 @@ class _Scrolled(QScrollArea):
         self.setFocusPolicy(Qt.FocusPolicy.NoFocus)
         self.setCornerWidget(QWidget(self))  # without one, Fusion draws a box between the scroll bars
         self._page = page
-        self.setWidget(page)
+        self.setWidget(_Body(page))
 
     def minimumSizeHint(self) -> QSize:
         window = self.window()

@@ -15,7 +15,7 @@ from glyphscope_gui.model_picker.picker import ModelPicker
 from glyphscope_gui.run_settings.header import Header
 from glyphscope_gui.shared.elided_label import ElidedLabel
 from glyphscope_gui.shared.language import tr
-from glyphscope_gui.shared.model_names import model_name
+from glyphscope_gui.shared.model_names import opened_name
 from glyphscope_gui.shared.page_ids import PageId
 from glyphscope_gui.shared.pill import Pill
 from glyphscope_gui.shell.side_panels import SidePanels
@@ -84,8 +84,8 @@ class RecordBar(QFrame):
         self.setVisible(started is not None)
         if started is not None:
             words = tr(
-                "Settings of this run ({time}, {model}). Run uses the project’s.",
-                model=model_name(started.model.name).name,
+                "{time}, {model}. Run uses the project’s settings.",
+                model=opened_name(started.model).name,
                 time=when(started.time),
             )
             self.words.setText(words)
@@ -124,7 +124,7 @@ class RecordPresenter(QObject):
         self._header.show_record(request)
         if request is None:
             self._header.show_options(project.options)
-        self._picker.show_record("" if started is None else started.model.name)
+        self._picker.show_record("" if started is None else opened_name(started.model).name)
         self._panels.show_record(request, registry)
 
     def _registry(self, started: RunStarted) -> ToolRegistry:
@@ -137,6 +137,7 @@ class RecordPresenter(QObject):
 
     def _use(self) -> None:
         context = self._context
+        started = context.record.started
         try:
             context.record.use()
         except GlyphscopeError as error:
@@ -149,4 +150,16 @@ class RecordPresenter(QObject):
             if stack.index() == place:
                 stack.undo()
 
-        context.offer(tr("The settings of the record are now the project’s."), tr("Undo"), undo)
+        words = tr("The settings of the record are now the project’s.")
+        open_one = context.runs.model.info
+        if (
+            started is not None
+            and open_one is not None
+            and opened_name(open_one) != opened_name(started.model)
+        ):
+            words = tr(
+                "The settings of the record are now the project’s. Its model, {model}, is not opened: choose it at "
+                "the top left if it is on this computer.",
+                model=opened_name(started.model).name,
+            )
+        context.offer(words, tr("Undo"), undo)
