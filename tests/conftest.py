@@ -150,7 +150,7 @@ def nothing_left_behind(request: pytest.FixtureRequest) -> Iterator[None]:
     """Fail a test that leaves a thread, a child process, or a running Qt timer or thread behind.
 
     A fixture of wider scope may keep a model's process and threads: they were there before the test. Those of the
-    compilers stay until the program ends. Qt's are looked for among all objects, so after the tests that use it only.
+    compilers and of JSONPath stay until the program ends. Qt's are looked for among all objects, so after the tests that use it only.
     """
     threads, children = _threads(), _children()
     yield
@@ -181,8 +181,10 @@ def _children() -> set[int]:
             found.update(int(pid) for pid in task.read_text().split())
         except OSError:  # a thread that just ended
             continue
-    compilers = sys.modules.get("glyphscope.compilers.service")
-    return found - compilers.pids() if compilers else found
+    for name in ("glyphscope.compilers.service", "glyphscope.evals.checking.service"):
+        if (service := sys.modules.get(name)) is not None:
+            found -= service.pids()
+    return found
 
 
 def _command(pid: int) -> str:

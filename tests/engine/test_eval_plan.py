@@ -58,7 +58,7 @@ def test_thinking_and_the_beginning_of_the_constraint_are_axes():
 def test_axes_that_are_not_varied_leave_the_digest_as_it_was_without_them():
     """A result from before there were such axes can be resumed."""
     members = msgspec.to_builtins(replaced(suites=(), jobs=1, savings=0.0))
-    for name in ("thinking", "constrain_from", "orders", "search", "first"):
+    for name in ("thinking", "constrain_from", "orders", "search", "first", "judge"):
         del members[name]
     plan = plan_of(MATRIX)
     digest = hashlib.sha256(msgspec.json.encode(members))

@@ -58,6 +58,8 @@ def end_of(state: RunState) -> RunEnd | None:
         )
     if finished.reason in _ENDS:
         return _known(finished.reason, state)
+    if finished.valid and state.stages and state.stages[-1].kind == "judge":
+        return RunEnd("the judge gave its verdict", status="holds")
     if finished.valid and state.call is None:
         return RunEnd("the answer was cut off at the token limit", _longer(state), "open")
     return _no_call(finished, state) if state.call is None or not finished.valid else None

@@ -9,9 +9,19 @@ import msgspec
 from glyphscope.events.base import Code, RunEvent
 
 StageKind: TypeAlias = Literal[
-    "call", "name", "arguments", "router", "executor", "turn", "final", "repair", "tool", "continuation"
+    "call",
+    "name",
+    "arguments",
+    "router",
+    "executor",
+    "turn",
+    "final",
+    "repair",
+    "tool",
+    "continuation",
+    "judge",
 ]
-"""`tool` is a stage without a text: approval, the call and its result."""
+"""`tool` is a stage without a text: approval, the call and its result. `judge` is a judge's verdict on another run."""
 
 
 class StageStarted(RunEvent, frozen=True, kw_only=True, tag="stage_started"):

@@ -81,6 +81,12 @@ class AskedProcess(Generic[A]):
                 self._drop()
                 raise
 
+    def kill(self) -> None:
+        """Ends the process in the middle of a question, which raises ProcessDied. From any thread."""
+        process = self._process
+        if process is not None:
+            process.kill()
+
     def close(self) -> None:
         """Ends the process. A later question would start it again."""
         with self._lock:
@@ -139,6 +145,9 @@ class _Process(Generic[A]):
         except (OSError, ValueError) as error:
             raise self._death() from error
         return self._read(seconds)
+
+    def kill(self) -> None:
+        self._child.kill()
 
     def close(self) -> None:
         """It is always safe to end it by force: it keeps nothing."""

@@ -6,10 +6,12 @@ import json
 from typing import Any
 
 from glyphscope.errors import GlyphscopeError
+from glyphscope.evals.suites.assertion_form import PathTest
 from glyphscope.evals.suites.call_form import CheckKind
 from glyphscope_gui.shared.language import tr
 
 _BETWEEN = "|"
+_WANTED = {list: tr("a JSON array"), dict: tr("a JSON object"), int: tr("a whole number")}
 
 
 def field_text(kind: CheckKind, value: Any, *, is_text: bool) -> str:
@@ -42,6 +44,49 @@ def field_value(kind: CheckKind, text: str, *, is_text: bool) -> Any:
     return _value(text, is_text=is_text)
 
 
+def loose_text(test: PathTest, value: Any) -> str:
+    """What the field of a JSONPath's value shows: text as it is where nothing else could be meant, else JSON."""
+    if test == "exists":
+        return ""
+    if test == "matches":
+        return str(value)
+    if test != "one_of":
+        return _loose(value)
+    parts = [_loose(each) for each in value]
+    plain = not any(_BETWEEN in part or part != part.strip() or part.startswith("[") for part in parts)
+    return f" {_BETWEEN} ".join(parts) if plain else json.dumps(value, ensure_ascii=False)
+
+
+def loose_value(test: PathTest, text: str) -> Any:
+    """The value that it says. Raises GlyphscopeError."""
+    if test == "exists":
+        return None
+    if test == "matches":
+        return text
+    if test == "schema":
+        return _json(text, dict)
+    if test == "count":
+        return _json(text, int)
+    if test == "one_of":
+        if text.lstrip().startswith("["):
+            return _json(text, list)
+        return [_tight(each.strip()) for each in text.split(_BETWEEN)]
+    return _tight(text)
+
+
+def _loose(value: Any) -> str:
+    return (
+        value if isinstance(value, str) and _tight(value) == value else json.dumps(value, ensure_ascii=False)
+    )
+
+
+def _tight(text: str) -> Any:
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        return text
+
+
 def _as_json(values: list[Any]) -> bool:
     return any(
         isinstance(each, str) and (each.strip() != each or each.startswith("[")) for each in values[:1]
@@ -63,7 +108,7 @@ def _json(text: str, kind: type) -> Any:
         value = json.loads(text)
     except (ValueError, RecursionError):
         value = ...
-    if value is ... or not isinstance(value, kind):
-        wanted = tr("a JSON array") if kind is list else tr("a JSON object") if kind is dict else tr("JSON")
+    if value is ... or not isinstance(value, kind) or (kind is int and isinstance(value, bool)):
+        wanted = _WANTED.get(kind) or tr("JSON")
         raise GlyphscopeError(tr("{text} is not {wanted}.", text=text.strip()[:60] or "“”", wanted=wanted))
     return value

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 from PySide6.QtCore import QTimer, QUrl
 from PySide6.QtGui import QDesktopServices
 from PySide6.QtWidgets import QFileDialog
 
+from glyphscope.errors import GlyphscopeError
+from glyphscope.evals.matrix.needs import PythonFile, needs_of
 from glyphscope.evals.matrix.plan import Matrix
 from glyphscope.evals.results.folder import ResultRow
 from glyphscope.evals.suites.reading import STARTER
 from glyphscope_gui.context import AppContext, Page
+from glyphscope_gui.evaluate.consent import PythonConsent
 from glyphscope_gui.evaluate.evaluations import EvalPhase, EvalProgress, Evaluations
 from glyphscope_gui.evaluate.page import RESULT, EvalPage
 from glyphscope_gui.evaluate.reading import EvalReading, Opened, OpenedRun, Priced
@@ -59,6 +63,7 @@ class EvaluatePresenter(Page):
         self._priced: Priced | None = None
         self._begun = False
         self._run_shown: OpenedRun | None = None
+        self._allowed: set[PythonFile] = set()
         self.evaluations = Evaluations(context.services.open_model, self)
         self.reading = EvalReading(self)
         self._price_timer = QTimer(self, singleShot=True, interval=PRICE_MS)
@@ -141,6 +146,7 @@ class EvaluatePresenter(Page):
         reading.exported.connect(self._show_export)
         reading.failed.connect(self._failed)
         self.result_presenter.runWanted.connect(reading.open_run)
+        self.result_presenter.judgeWanted.connect(reading.open_judge)
         self.context.runs.ended.connect(self._offer_way_back)
 
     # -- setting up --------------------------------------------------------------------------------------------
@@ -243,6 +249,7 @@ class EvaluatePresenter(Page):
         if priced.matrix != setup.matrix():
             return  # changed since: its own price is on the way
         self._priced = priced
+        setup.judge.show_models(self.view.models_model.values, needed=priced.rubrics)
         setup.scenarios.model.show(priced.plan)
         if priced.price is None:
             setup.show_cost("", priced.problem)
@@ -266,7 +273,27 @@ class EvaluatePresenter(Page):
             self.reading.plan_again(result, self._start)
 
     def _start(self, job: EvalJob) -> None:
+        """Begin, after a question about Python functions that were not allowed yet while the window is open."""
         self.view.notice.hide()
+        try:
+            files = needs_of(job.plan).python
+        except GlyphscopeError as error:
+            self._failed(error)
+            return
+        job = replace(job, allow_python=True)
+        asked = [file for file in files if file not in self._allowed]
+        if not asked:
+            self.evaluations.begin(job, self.context.settings.options_of)
+            return
+        dialog = PythonConsent(asked, self.context.window)
+        dialog.accepted.connect(lambda: self._allow(asked, job))
+        dialog.rejected.connect(
+            lambda: self.view.notice.tell(tr("Nothing was evaluated: Python functions were not allowed."))
+        )
+        dialog.open()
+
+    def _allow(self, files: list[PythonFile], job: EvalJob) -> None:
+        self._allowed.update(files)
         self.evaluations.begin(job, self.context.settings.options_of)
 
     def _pause(self, pause: bool) -> None:

@@ -14,6 +14,7 @@ from glyphscope.calling import fold_events
 from glyphscope.errors import GlyphscopeError, RecordError
 from glyphscope.evals.align import Alignment, align
 from glyphscope.evals.matrix.arms import Arm
+from glyphscope.evals.matrix.needs import needs_of, rubrics_of
 from glyphscope.evals.matrix.plan import Matrix, Plan, plan_of
 from glyphscope.evals.results.changes import Changes, changes_between
 from glyphscope.evals.results.export import export_samples
@@ -69,12 +70,13 @@ class Compared:
 
 @dataclass(frozen=True)
 class Priced:
-    """A plan and its price, or why there is none."""
+    """A plan and its price, or why there is none. `rubrics`: whether a judge is needed."""
 
     matrix: Matrix
     plan: Plan | None = None
     price: Price | None = None
     problem: str = ""
+    rubrics: bool = False
 
 
 class EvalReading(QObject):
@@ -130,6 +132,11 @@ class EvalReading(QObject):
         """The run of the turn that went wrong first."""
         folder = ResultFolder(result.path, result.manifest)
         self._start("run", lambda: _run(folder, sample), self.runOpened.emit)
+
+    def open_judge(self, result: EvalResult, sample: Sample, number: int) -> None:
+        """The run of the judge in a sample's verdict of that number, from 0."""
+        folder = ResultFolder(result.path, result.manifest)
+        self._start("run", lambda: _judge_run(folder, sample, number), self.runOpened.emit)
 
     def align(self, result: EvalResult, pair: Pair) -> None:
         """Both runs of a pair beside each other, by field."""
@@ -248,7 +255,17 @@ def _priced(matrix: Matrix) -> Priced:
         plan = plan_of(matrix)
     except GlyphscopeError as error:
         return Priced(matrix, problem=str(error))
-    return Priced(matrix, plan, price(plan))
+    rubrics = rubrics_of(plan) > 0
+    try:
+        needs_of(plan)
+    except GlyphscopeError as error:
+        return Priced(matrix, problem=judge_words(error), rubrics=rubrics)
+    return Priced(matrix, plan, price(plan), rubrics=rubrics)
+
+
+def judge_words(error: GlyphscopeError) -> str:
+    """Why there is no judge, with what to do in the window."""
+    return f"{error.where}: {error.message} {tr('Choose one under Judge.')}"
 
 
 def _compared(before: Path, result: EvalResult, samples: tuple[Sample, ...]) -> Compared:
@@ -274,6 +291,10 @@ def _run(folder: ResultFolder, sample: Sample) -> OpenedRun:
     turn = bad_turn(sample)
     events = _events(folder, sample, turn)
     return OpenedRun(sample, events, bad_token(events, sample, turn))
+
+
+def _judge_run(folder: ResultFolder, sample: Sample, number: int) -> OpenedRun:
+    return OpenedRun(sample, read_record(folder.inside(sample.judged[number].run)).events, None)
 
 
 def _aligned(folder: ResultFolder, pair: Pair) -> Alignment:

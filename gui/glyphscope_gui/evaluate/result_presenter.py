@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from PySide6.QtCore import QObject, QTimer, Signal
+from PySide6.QtCore import QModelIndex, QObject, QTimer, Signal
 
 from glyphscope.evals.align import Alignment
 from glyphscope.evals.results.sample import Sample
@@ -21,9 +21,12 @@ GROWN_MS = 1000
 
 
 class EvalResultPresenter(QObject):
-    """`runWanted` carries the EvalResult and the Sample whose run the user wants to see."""
+    """`runWanted` carries the EvalResult and the Sample whose run the user wants to see, `judgeWanted` also the number
+    of the verdict whose run is wanted.
+    """
 
     runWanted = Signal(object, object)
+    judgeWanted = Signal(object, object, int)
 
     def __init__(self, page: EvalPage, reading: EvalReading, parent: QObject | None = None) -> None:
         super().__init__(parent)
@@ -42,6 +45,8 @@ class EvalResultPresenter(QObject):
         view.table.armsChosen.connect(self._columns_chosen)
         view.failures.chosen.connect(self._show_runs)
         view.runs.opened.connect(self._run_opened)
+        view.runs.selectionModel().currentRowChanged.connect(self._run_selected)
+        view.judge.opened.connect(self._judge_opened)
         view.pair.armsChosen.connect(self._arms_chosen)
         view.pair.pairChosen.connect(self._pair_chosen)
         view.pair.opened.connect(self._run_opened)
@@ -112,6 +117,7 @@ class EvalResultPresenter(QObject):
     def _show_runs(self, words: str, samples: Sequence[Sample]) -> None:
         self._view.runs_model.show(samples, self._view.model.labels)
         self._view.show_runs_of(words, len(samples))
+        self._view.judge.show_sample(next((sample for sample in samples if sample.judged), None))
 
     def _to_runs(self) -> None:
         self._show_cell()
@@ -122,6 +128,14 @@ class EvalResultPresenter(QObject):
     def _run_opened(self, sample: Sample) -> None:
         if self.result is not None:
             self.runWanted.emit(self.result, sample)
+
+    def _run_selected(self, current: QModelIndex, _previous: QModelIndex) -> None:
+        sample = self._view.runs_model.sample(current.row()) if current.isValid() else None
+        self._view.judge.show_sample(sample)
+
+    def _judge_opened(self, sample: Sample, number: int) -> None:
+        if self.result is not None:
+            self.judgeWanted.emit(self.result, sample, number)
 
     def _columns_chosen(self, first: int, second: int) -> None:
         view = self._view
@@ -183,6 +197,7 @@ class EvalResultPresenter(QObject):
 
     def _show_failures(self) -> None:
         if self.result is not None:
+            self._view.show_judge(any(sample.judged for sample in self.result.samples))
             self._view.failures_model.show(self.result.counted, self._view.model.labels)
             self._view.population.setText(population_words(self.result.scenarios, self.result.controls))
 

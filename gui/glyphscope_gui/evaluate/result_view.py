@@ -12,6 +12,7 @@ from glyphscope.visible import visible
 from glyphscope_gui.evaluate.charts import EvalCharts
 from glyphscope_gui.evaluate.failures import EvalFailures
 from glyphscope_gui.evaluate.failures_model import EvalFailuresModel
+from glyphscope_gui.evaluate.judge_view import EvalJudge
 from glyphscope_gui.evaluate.pair import EvalPair
 from glyphscope_gui.evaluate.pairs_model import EvalPairsModel
 from glyphscope_gui.evaluate.runs import EvalRuns
@@ -48,6 +49,7 @@ class EvalResultView(QWidget):
         self.failures = EvalFailures(self.failures_model, self)
         self.pair = EvalPair(self.pairs_model, CompareFieldsModel(self), self)
         self.charts = EvalCharts(self)
+        self.judge = EvalJudge(self)
         self.words = QTextBrowser(self)
         self.words.setObjectName("evalWords")
         self.words.setAccessibleName(tr("The result in words"))
@@ -85,6 +87,10 @@ class EvalResultView(QWidget):
         self.runs_card.heading.hint.setText(
             tr("{count:,} of {chosen}", count=count, chosen=words) if words else ""
         )
+
+    def show_judge(self, judged: bool) -> None:
+        """Whether a judge decided anything in this result."""
+        self.tabs.setTabVisible(self.tabs.indexOf(self.judge), judged)
 
     def show_words(self, parts: Sequence[tuple[str, Sequence[str]]]) -> None:
         """Headings with their paragraphs."""
@@ -130,8 +136,10 @@ class EvalResultView(QWidget):
             (self.words, tr("In words")),
             (self.charts, tr("Charts")),
             (self.pair, tr("Two arms")),
+            (self.judge, tr("Judge")),
         ):
             self.tabs.addTab(part, title)
+        self.show_judge(False)
         side = QFrame(self)
         side.setObjectName("card")
         column = QVBoxLayout(side)

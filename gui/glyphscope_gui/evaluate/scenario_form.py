@@ -18,9 +18,11 @@ from PySide6.QtWidgets import (
 )
 
 from glyphscope.errors import GlyphscopeError
+from glyphscope.evals.suites.assertion_form import assertion_lines, with_assertions
 from glyphscope.evals.suites.call_form import CallForm, call_of, form_of
 from glyphscope.evals.suites.suite import ExpectedCall, Scenario
 from glyphscope.registry import Tool, ToolRegistry
+from glyphscope_gui.evaluate.assertions_form import AssertionsForm
 from glyphscope_gui.evaluate.checks_form import ChecksForm
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.segmented import Segmented
@@ -28,7 +30,8 @@ from glyphscope_gui.shared.text_label import words_label
 from glyphscope_gui.theme import mono_font
 
 FORM, JSON = "form", "json"
-NO_CALL = ""
+NO_CALL, ANY_CALLS = "", "*"
+"""In place of a tool's name, which has at least one letter: no call may be made, or any, which assertions judge."""
 
 
 class ScenarioForm(QWidget):
@@ -64,7 +67,10 @@ class ScenarioForm(QWidget):
         self.others_box = QCheckBox(tr("Other arguments are allowed"), self)
         self.folded_box = QCheckBox(tr("Ignore case and white space"), self)
         self.complex_label = words_label(role="muted", parent=self)
-        self.complex_label.setText(tr("The expected result is too complex for a form: edit it as JSON."))
+        self.complex_label.setText(tr("The expected call is too complex for a form: edit it as JSON."))
+        self.assertions = AssertionsForm(self)
+        self.complex_assertions = words_label(role="muted", parent=self)
+        self.complex_assertions.setText(tr("The assertions are too complex for a form: edit them as JSON."))
         self.json_edit = QPlainTextEdit(self)
         self.json_edit.setObjectName("scenarioJson")
         self.json_edit.setAccessibleName(tr("The scenario as JSON"))
@@ -89,9 +95,16 @@ class ScenarioForm(QWidget):
         simple = not calls or (form is not None and form.tool in self._tools)
         self.tool_box.clear()
         self.tool_box.addItem(tr("No call"), NO_CALL)
+        self.tool_box.addItem(tr("Any calls, or none"), ANY_CALLS)
         for name in self._tools:
             self.tool_box.addItem(name, name)
-        self._show_call(form or CallForm(NO_CALL, others=True))
+        any_calls = scenario.expect.extra_calls and not calls
+        self._show_call(form or CallForm(ANY_CALLS if any_calls else NO_CALL, others=True))
+        lines = assertion_lines(scenario.expect)
+        self._plain = lines is not None
+        self.assertions.show_lines(lines or ())
+        self.assertions.setVisible(self._plain)
+        self.complex_assertions.setVisible(not self._plain)
         for part in (self.tool_box, self.checks, self.others_box, self.folded_box):
             part.setVisible(simple)
         self.complex_label.setVisible(not simple)
@@ -105,7 +118,9 @@ class ScenarioForm(QWidget):
             return _of_json(self.json_edit.toPlainText())
         expect = self._scenario.expect
         if self._simple:
-            expect = msgspec.structs.replace(expect, calls=self._calls())
+            expect = msgspec.structs.replace(expect, calls=self._calls(), extra_calls=self._extra_calls())
+        if self._plain:
+            expect = with_assertions(expect, self.assertions.lines())
         return msgspec.structs.replace(
             self._scenario,
             id=self.id_edit.text().strip(),
@@ -118,13 +133,19 @@ class ScenarioForm(QWidget):
 
     def _calls(self) -> tuple[ExpectedCall, ...]:
         tool = self.tool_box.currentData()
-        if tool == NO_CALL:
+        if tool in (NO_CALL, ANY_CALLS):
             return ()
         others, folded = self.others_box.isChecked(), self.folded_box.isChecked()
         form = CallForm(tool, self.checks.checks(), others, folded)
         assert self._scenario is not None
         before = self._scenario.expect.calls
         return before if before and form == form_of(before[0]) else (call_of(form),)
+
+    def _extra_calls(self) -> bool:
+        """Of a call that is expected, whether others may be made too stays as it is in the suite."""
+        assert self._scenario is not None
+        tool, before = self.tool_box.currentData(), self._scenario.expect
+        return tool == ANY_CALLS or (tool != NO_CALL and bool(before.calls) and before.extra_calls)
 
     def _show_call(self, form: CallForm) -> None:
         self.tool_box.setCurrentIndex(max(self.tool_box.findData(form.tool), 0))
@@ -142,7 +163,7 @@ class ScenarioForm(QWidget):
         }
 
     def _enable_call(self) -> None:
-        wanted = self.tool_box.currentData() != NO_CALL
+        wanted = self.tool_box.currentData() not in (NO_CALL, ANY_CALLS)
         for part in (self.checks, self.others_box, self.folded_box):
             part.setEnabled(wanted)
 
@@ -179,6 +200,7 @@ class ScenarioForm(QWidget):
             box.toggled.connect(lambda _on: self._tell())
         self.tool_box.activated.connect(self._tool_chosen)
         self.checks.changed.connect(self._tell)
+        self.assertions.changed.connect(self._tell)
         self.views.chosen.connect(self._show_view)
 
     def _lay_out(self) -> None:
@@ -195,6 +217,8 @@ class ScenarioForm(QWidget):
         form.addRow("", self.others_box)
         form.addRow("", self.folded_box)
         form.addRow("", self.complex_label)
+        form.addRow(tr("Assertions"), self.assertions)
+        form.addRow("", self.complex_assertions)
         top = QWidget(self)
         rows = QVBoxLayout(top)
         rows.setContentsMargins(0, 0, 0, 0)

@@ -10,7 +10,9 @@ from typing import Any, NamedTuple
 import msgspec
 
 from glyphscope.errors import GlyphscopeError
+from glyphscope.evals.judging.model_judge import MAX_TOKENS as JUDGE_TOKENS
 from glyphscope.evals.matrix.arms import Arm
+from glyphscope.evals.matrix.needs import rubrics_of
 from glyphscope.evals.matrix.plan import Plan
 from glyphscope.evals.matrix.profiles import profiles
 from glyphscope.evals.results.folder import ResultRow
@@ -244,6 +246,7 @@ def price(plan: Plan) -> Price:
     """Goes through arms and scenarios, not through samples."""
     scenarios = [(loaded.suite, scenario) for loaded in plan.suites for scenario in loaded.suite.scenarios]
     tokens = sum(_tokens_at_most(arm, suite, scenario) for arm in plan.arms for suite, scenario in scenarios)
+    tokens += rubrics_of(plan) * len(plan.arms) * JUDGE_TOKENS
     trials = plan.matrix.trials
     return Price(len(plan.arms), len(scenarios), trials, plan.cost.samples, tokens * trials)
 

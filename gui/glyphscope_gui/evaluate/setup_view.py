@@ -24,6 +24,7 @@ from PySide6.QtWidgets import (
 
 from glyphscope.evals.matrix.plan import Matrix
 from glyphscope_gui.evaluate.axes import EvalAxes
+from glyphscope_gui.evaluate.judge_choice import JudgeChoice
 from glyphscope_gui.evaluate.scenarios import MARGINS, ScenarioPicker
 from glyphscope_gui.evaluate.setup import PRESETS, Axis
 from glyphscope_gui.evaluate.ticks import TickList
@@ -85,6 +86,7 @@ class EvalSetupView(QWidget):
         self.edit_suite = link(tr("Edit…"), tr("Edit this suite; of a bundled one, a copy"))
         self.add_model = link(tr("Add file…"), tr("A GGUF file, which can also be dropped here"))
         self.add_endpoint = link(tr("Endpoint…"), tr("A served model, by the address of its endpoint"))
+        self.judge = JudgeChoice(self)
         self.trials = _spin(1, MOST_TRIALS, "evalTrials")
         self.seed = _spin(0, 2_147_483_647, "evalSeed")
         self.jobs = _spin(1, MOST_JOBS, "evalJobs")
@@ -127,6 +129,7 @@ class EvalSetupView(QWidget):
             seed=self.seed.value(),
             jobs=self.jobs.value(),
             savings=self.savings.value() / 100,
+            judge=self.judge.value,
         )
 
     def show_matrix(self, changes: dict[str, Any]) -> None:
@@ -165,6 +168,7 @@ class EvalSetupView(QWidget):
             model.changed.connect(self.changed)
         self.axes.changed.connect(self.changed)
         self.scenarios.changed.connect(self.changed)
+        self.judge.changed.connect(self.changed)
         for box in (self.trials, self.seed, self.jobs, self.savings):
             box.valueChanged.connect(lambda _value: self.changed.emit())
         self.add_suite.clicked.connect(self.suiteFilesWanted)
@@ -221,6 +225,7 @@ class EvalSetupView(QWidget):
         head.addWidget(self.add_endpoint)
         column.addLayout(head)
         column.addWidget(self.models)
+        column.addWidget(self.judge)
         column.addWidget(self.axes, 1)
         return Card(
             tr("Arms"), _Scrolled(inside, self), hint=tr("all combinations of what is ticked"), padded=False

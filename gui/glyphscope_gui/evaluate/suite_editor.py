@@ -52,6 +52,15 @@ class SuiteEditor(QDialog):
         self.name_edit.setObjectName("suiteName")
         self.name_edit.setAccessibleName(tr("Name of the suite"))
         self.name_edit.setEnabled(path is None)
+        self.judge_edit = QLineEdit(suite.judge, self)
+        self.judge_edit.setObjectName("suiteJudge")
+        self.judge_edit.setAccessibleName(tr("Judge model"))
+        self.judge_edit.setPlaceholderText(tr("Judge model (for rubrics)"))
+        self.judge_edit.setToolTip(
+            tr(
+                "The model that decides rubrics: a GGUF file, or “embedded”. An evaluation can name another one."
+            )
+        )
         self.list = QListWidget(self)
         self.list.setObjectName("suiteScenarios")
         self.list.setAccessibleName(tr("Scenarios"))
@@ -90,7 +99,9 @@ class SuiteEditor(QDialog):
     # -- inside ------------------------------------------------------------------------------------------------
 
     def _is_changed(self) -> bool:
-        return not self._take() or tuple(self._scenarios) != self._suite.scenarios
+        judge = self.judge_edit.text().strip()
+        edited = (tuple(self._scenarios), judge) != (self._suite.scenarios, self._suite.judge)
+        return not self._take() or edited
 
     def _choose(self, row: int) -> None:
         """Show another scenario. One that cannot be read stays in front until it can."""
@@ -171,7 +182,8 @@ class SuiteEditor(QDialog):
         if self._path is None and path.exists():
             self._show_problem(tr("There is a suite of this name. Choose another name."))
             return
-        suite = msgspec.structs.replace(self._suite, name=name, scenarios=tuple(self._scenarios))
+        judge = self.judge_edit.text().strip()
+        suite = msgspec.structs.replace(self._suite, name=name, scenarios=tuple(self._scenarios), judge=judge)
         self.save_button.setEnabled(False)
         self._background.start(
             "save", lambda: keep_suite(path, suite), lambda _: self._saved(path), self._not_saved
@@ -206,6 +218,7 @@ class SuiteEditor(QDialog):
         left = QVBoxLayout()
         left.setSpacing(8)
         left.addWidget(self.name_edit)
+        left.addWidget(self.judge_edit)
         left.addWidget(self.list, 1)
         row = QHBoxLayout()
         for part in (self.add, self.copy, self.remove):

@@ -185,6 +185,7 @@ def provenance(manifest: Manifest, samples: int) -> str:
         cache = info.load.kv_type if info.load is not None else _USUAL_CACHE
         parts = (named, info.quantisation, f"KV {cache}" if cache != _USUAL_CACHE else "")
         models.append(" ".join(part for part in parts if part) + digest)
+    judges = ", ".join(model_name(name).name for name in manifest.judges)
     size = (
         f"n = {samples:,}"
         if samples == manifest.planned
@@ -193,6 +194,7 @@ def provenance(manifest: Manifest, samples: int) -> str:
     versions = ", ".join(f"{name} {version}" for name, version in list(manifest.versions.items())[:4])
     words = [
         "; ".join(models) or tr("no model was opened"),
+        tr("judge {name}", name=judges) if judges else "",
         tr("seed {seed}", seed=manifest.seed),
         size,
         tr("%n trial(s)", "", manifest.trials),

@@ -25,11 +25,14 @@ from glyphscope.models import Model
 
 @dataclass(frozen=True)
 class EvalJob:
-    """`resume` is the folder that is gone on with; else a new one is made below `out`."""
+    """`resume` is the folder that is gone on with; else a new one is made below `out`. `allow_python`: the user has
+    allowed the suites' Python functions.
+    """
 
     plan: Plan
     out: Path
     resume: Path | None = None
+    allow_python: bool = False
 
 
 @dataclass(frozen=True)
@@ -74,7 +77,12 @@ class EvalThread(QThread):
         try:
             job = self._job
             for event in evaluate(
-                job.plan, job.out, resume=job.resume, opener=self._opener, control=self.control
+                job.plan,
+                job.out,
+                resume=job.resume,
+                opener=self._opener,
+                control=self.control,
+                allow_python=job.allow_python,
             ):
                 more: Before | Known | None = None
                 if isinstance(event, Begun):

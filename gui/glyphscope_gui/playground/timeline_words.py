@@ -30,6 +30,7 @@ _TITLES: dict[StageKind, str] = {
     "repair": tr("Repair"),
     "tool": tr("Tool"),
     "continuation": tr("Continuation"),
+    "judge": tr("Judge"),
 }
 _REASONS = {
     "complete": tr("complete"),

@@ -32,6 +32,7 @@ from glyphscope.cli.opening import kept
 from glyphscope.cli.options import JsonOption
 from glyphscope.cli.output import diagnostics
 from glyphscope.errors import GlyphscopeError
+from glyphscope.evals.matrix.needs import needs_of
 from glyphscope.evals.matrix.plan import Matrix, Plan, plan_of
 from glyphscope.evals.results.figures import Summary
 from glyphscope.evals.results.folder import MANIFEST, ResultFolder, list_results, newest_of
@@ -39,6 +40,7 @@ from glyphscope.evals.results.publish import publish
 from glyphscope.evals.running import Begun, Control, Ended, ModelMissing, evaluate
 from glyphscope.evals.suites.reading import STARTER
 from glyphscope.models import EMBEDDED, open_model, require_installed
+from glyphscope.models.remote import is_address
 
 
 @loads_models()
@@ -127,6 +129,22 @@ def run(
             min=0.0, max=1.0, help="Share of aborted runs to continue, to measure the saved tokens."
         ),
     ] = 0.0,
+    judge: Annotated[
+        str,
+        typer.Option(
+            metavar="MODEL",
+            help="The model that decides the suites' rubrics: a GGUF file, `embedded`, the URL of an endpoint. "
+            "[each suite's own]",
+            show_default=False,
+        ),
+    ] = "",
+    allow_python: Annotated[
+        bool,
+        typer.Option(
+            "--allow-python",
+            help="Run the Python functions that the suites name. They may do anything that you may: read them first.",
+        ),
+    ] = False,
     loading: Loading = NOT_GIVEN,
     resume: Annotated[
         bool, typer.Option("--resume", help="Resume the newest result of this matrix below DIR.")
@@ -179,6 +197,7 @@ def run(
         "seed": seed,
         "jobs": jobs,
         "savings": savings,
+        "judge": kept(judge) if judge else "",
     }
     matrix = msgspec.convert(
         {"suites": suites, "models": [kept(name) for name in model or [EMBEDDED]], **given, **fixed}, Matrix
@@ -187,6 +206,9 @@ def run(
         require_installed(name)
     options = {name: loading.options(name) for name in matrix.models}
     plan = plan_of(matrix)
+    for name in dict.fromkeys(needs_of(plan).judges.values()):
+        require_installed(name)
+        options.setdefault(name, (NOT_GIVEN if is_address(name) else loading).options(name))
     before = None
     if resume:
         # a result of before the order of arguments was an axis has the schema's everywhere
@@ -201,10 +223,11 @@ def run(
         progress = evaluate(
             plan,
             out,
-            opener=lambda name: open_model(name, options=options[name]),
+            opener=lambda name: open_model(kept(name), options=options[name]),
             resume=before,
             again=retry,
             control=control,
+            allow_python=allow_python,
         )
         for event in stack.enter_context(closing(progress)):
             view.show(event)

@@ -13,11 +13,14 @@ from functools import cache
 from typing import Any, Literal
 
 from glyphscope.calling import RunState
+from glyphscope.evals.checking.service import CheckFailed
 from glyphscope.evals.judging.matching import Matcher, pair_up, schema_fault
+from glyphscope.evals.judging.paths import path_fault
 from glyphscope.evals.judging.reading import MadeCall, RunReading
+from glyphscope.evals.judging.subject import subject
 from glyphscope.evals.judging.values import cut, shown
 from glyphscope.evals.results.sample import NO_ANSWER, Failure, Made, Reason
-from glyphscope.evals.suites.suite import Expectation, FinalText, Scenario
+from glyphscope.evals.suites.suite import Expectation, FinalText, Scenario, expectations
 from glyphscope.events import Code
 from glyphscope.grammar import pattern
 from glyphscope.visible import visible
@@ -52,15 +55,18 @@ def judge(scenario: Scenario, turns: Sequence[RunState], *, workspace: dict[str,
     Fewer of them are a conversation that was broken off. `workspace` is the demo tools' at the end, None where there
     was none. Raises ValueError for no run at all, and for more than there are prompts.
     """
-    expected = [scenario.expect, *(turn.expect for turn in scenario.turns)]
+    expected = expectations(scenario)
     if not 0 < len(turns) <= len(expected):
         raise ValueError(f"{len(turns)} runs for {len(expected)} prompts")
     matcher = Matcher()
+    prompts = [scenario.prompt, *(turn.prompt for turn in scenario.turns)]
     judged = [
-        _TurnJudge(expect, RunReading(state), number, matcher, workspace)
-        for number, (expect, state) in enumerate(zip(expected, turns), 1)
+        _TurnJudge(expect, RunReading(state), number, matcher, subject(prompt, RunReading(state), workspace))
+        for number, (expect, prompt, state) in enumerate(zip(expected, prompts, turns), 1)
     ]
     failures = [failure for turn in judged for failure in turn.failures]
+    # an assertion that could not be evaluated decides only where nothing else does
+    failures = [failure for failure in failures if failure.reason != "CHECK_FAILED"] or failures
     failures.sort(key=lambda failure: failure.reason not in NO_ANSWER)
     if len(turns) < len(expected) and not failures:
         never = f"turn {len(turns) + 1} of the conversation was not asked"
@@ -103,10 +109,11 @@ class _TurnJudge:
         reading: RunReading,
         number: int,
         matcher: Matcher,
-        workspace: dict[str, Any] | None,
+        result: dict[str, Any],
     ) -> None:
         self.expect, self.reading = expect, reading
-        self._number, self._matcher, self._workspace = number, matcher, workspace
+        self._number, self._matcher, self._result = number, matcher, result
+        self._workspace: dict[str, Any] | None = result["workspace"]
         self._calls = reading.calls
         self._hidden = () if expect.calls or expect.extra_calls else reading.in_words
         self._words_will_do = not expect.calls and reading.only_words
@@ -163,6 +170,7 @@ class _TurnJudge:
         yield from self._of_final()
         yield from self._of_workspace()
         yield from self._of_codes()
+        yield from self._of_paths()
 
     @property
     def _fault(self) -> tuple[Reason, str, Code, str] | None:
@@ -270,6 +278,16 @@ class _TurnJudge:
         for code in self.expect.seen:
             if code not in self.reading.codes:
                 yield self._failure("NOT_SEEN", f"{code} did not come up", code=code)
+
+    def _of_paths(self) -> Iterator[Failure]:
+        for check in self.expect.paths:
+            try:
+                found = path_fault(check, self._result)
+            except CheckFailed as failed:
+                yield self._failure("CHECK_FAILED", f"{check.path}: {failed.message}", path=check.path)
+            else:
+                if found is not None:
+                    yield self._failure("PATH", found.words, path=found.pointer)
 
     # calls against calls
 

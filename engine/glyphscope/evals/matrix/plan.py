@@ -36,6 +36,7 @@ class Matrix(msgspec.Struct, frozen=True, kw_only=True):
     `jobs` samples are made at once, each by a model of its own. `savings` is the share of aborted runs that are
     continued, to measure what stopping saved. `scenarios` are patterns of ids (`*` for any), `levels` those asked,
     `search` is looked for in ids, groups and prompts; of what is left, `first` scenarios of each suite (0: all).
+    `judge` is the model that decides rubrics, empty for each suite's own.
     """
 
     suites: tuple[str, ...]
@@ -59,10 +60,12 @@ class Matrix(msgspec.Struct, frozen=True, kw_only=True):
     seed: int = 1
     jobs: int = 1
     savings: float = 0.0
+    judge: str = ""
 
 
 _LATER = {
     "thinking": ("auto",), "constrain_from": ("reasoning",), "orders": ("schema",), "search": "", "first": 0,
+    "judge": "",
 }  # fmt: skip
 """Members that early results do not have, with what they were then."""
 

@@ -88,6 +88,9 @@ def _suite_notes(before: Manifest, after: Manifest) -> Iterator[str]:
     for suite in after.suites:
         if digests.get(suite.name, suite.digest) != suite.digest:
             yield f'The suite "{suite.name}" differs: scenarios of the same id are compared.'
+    if set(before.judges) != set(after.judges):
+        names = [", ".join(manifest.judges) or "none" for manifest in (before, after)]
+        yield f"The judges differ ({names[0]}; {names[1]}): some changes may be theirs."
     if before.seed != after.seed:
         yield f"The seeds differ ({before.seed}, {after.seed}): some changes are chance."
 

@@ -30,10 +30,12 @@ _KINDS: dict[str, str] = {
     "right_arguments": "bool", "reason": "string", "code": "string", "path": "string", "detail": "string",
     "calls": "string", "text": "string", "outcome": "string", "prompt_tokens": "int64", "instructions": "int64",
     "decoded": "int64", "forced": "int64", "stopped_at": "int64", "saved": "int64", "first_token_ms": "double",
-    "total_ms": "double", "run": "string", "time": "string",
+    "total_ms": "double", "judge_model": "string", "judge_pass": "bool", "judge_reason": "string",
+    "judge_prompt": "string", "judged": "string", "run": "string", "time": "string",
 }  # fmt: skip
 """Columns with Arrow's names of their types. `reason`, `code`, `path` and `detail` are those of the first failure;
-`calls` is JSON; `run` is the first record's path in the result's folder."""
+`calls` is JSON; the columns of the judge are those of its deciding verdict, and `judged` has all of them as JSON; `run`
+is the first record's path in the result's folder."""
 COLUMNS = tuple(_KINDS)
 
 
@@ -101,12 +103,18 @@ def _rows(manifest: Manifest, samples: Iterable[Sample]) -> Iterator[list[Any]]:
 
 def _row(sample: Sample, arm: Arm | None) -> list[Any]:
     failure = sample.failures[0] if sample.failures else None
+    judged = sample.judged[-1] if sample.judged else None  # a verdict that does not pass is the last one
     special: dict[str, Any] = {
         **({name: getattr(arm, name) for name in _AXES} if arm is not None else dict.fromkeys(_AXES)),
         "reason": failure.reason if failure else "",
         "code": failure.code if failure else "",
         "path": failure.path if failure else "",
         "detail": failure.detail if failure else "",
+        "judge_model": judged.model if judged else "",
+        "judge_pass": judged.passed if judged else None,
+        "judge_reason": (judged.reason or judged.error) if judged else "",
+        "judge_prompt": judged.prompt if judged else "",
+        "judged": encode_json(sample.judged).decode("utf-8", "replace") if judged else "",
         "calls": encode_json(sample.calls).decode("utf-8", "replace"),
         "run": sample.runs[0] if sample.runs else "",
     }

@@ -122,7 +122,10 @@ class ResultFolder:
 
     def record_path(self, sample: Sample, turn: int = 1) -> Path:
         """Where the run of a user's turn (from 1) is recorded. Raises RecordError for a place outside of the folder."""
-        name = sample.runs[turn - 1]
+        return self.inside(sample.runs[turn - 1])
+
+    def inside(self, name: str) -> Path:
+        """The place of a record by its path in the folder. Raises RecordError for one outside of it."""
         if not is_inside(name):
             raise RecordError(
                 "A record of this sample is said to be outside of the result's folder.", where=name
@@ -161,13 +164,19 @@ class SampleWriter:
         self._end = file.seek(0, os.SEEK_END)
 
     def add(self, sample: Sample, runs: Sequence[Sequence[AnyEvent]]) -> Sample:
-        """The sample, with the paths of its records, which are in place when this returns. Raises StorageError."""
-        names = []
-        for turn, events in enumerate(runs, 1):
-            name = run_name(sample, turn)
+        """The sample, with the paths of its records, which are in place when this returns. `runs` are the turns', then
+        the judge's. Raises StorageError.
+        """
+        turns = len(runs) - len(sample.judged)
+        names = [run_name(sample, turn) for turn in range(1, turns + 1)]
+        of_judge = [run_name(sample, number, "judge") for number in range(1, len(sample.judged) + 1)]
+        for name, events in zip((*names, *of_judge), runs, strict=True):
             atomic_write(self._path / name, encode_record(events))
-            names.append(name)
-        sample = msgspec.structs.replace(sample, runs=tuple(names))
+        judged = tuple(
+            msgspec.structs.replace(each, run=name)
+            for each, name in zip(sample.judged, of_judge, strict=True)
+        )
+        sample = msgspec.structs.replace(sample, runs=tuple(names), judged=judged)
         line = encode_json(sample) + b"\n"
         try:
             view = memoryview(line)
@@ -195,9 +204,9 @@ def _portions(data: bytes) -> Iterator[bytes]:
         start = end
 
 
-def run_name(sample: Sample, turn: int = 1) -> str:
+def run_name(sample: Sample, number: int = 1, kind: str = "turn") -> str:
     """The record's path in the folder, with forward slashes; of characters that every file system takes."""
-    again = "" if turn == 1 else f".turn{turn}"
+    again = "" if (kind, number) == ("turn", 1) else f".{kind}{number}"
     place = f"{RUNS}/{safe_name(sample.arm)}/{safe_name(sample.suite)}"
     return f"{place}/{safe_name(sample.scenario)}-{sample.trial}{again}.jsonl"
 

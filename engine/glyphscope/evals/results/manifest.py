@@ -27,7 +27,8 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True):
     `models` are those that could be opened, by the name that the arms give them; `missing` tells of the others why
     not. `planned` counts the samples of the whole matrix. `finished` is empty until all of them are there or can
     never be. `profiles` are the sampling profiles of the arms, as they were applied, by arm. `savings` is the share of
-    aborted runs that are continued to measure what the abort saved.
+    aborted runs that are continued to measure what the abort saved. `judge` is the judge model that the evaluation
+    named, `judges` are all that were opened, by name.
     """
 
     glyphscope_eval: int = VERSION
@@ -44,5 +45,7 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True):
     planned: int = 0
     models: dict[str, ModelInfo] = {}
     missing: dict[str, str] = {}
+    judge: str = ""
+    judges: dict[str, ModelInfo] = {}
     versions: dict[str, str] = {}
     machine: Machine = Machine()

@@ -27,6 +27,7 @@ from glyphscope.evals.results.report_parts import (
     blocks,
     compared,
     failures_of,
+    judged_of,
     matrix,
     measure_cells,
     sampling_words,
@@ -60,6 +61,7 @@ def report_html(
     names = [arm.arm for arm in summary.arms]
     labels = {**{name: name for name in names}, **arm_labels(manifest.arms)}
     columns, cells = matrix(manifest, names, rows_of(asked))
+    judged, judged_more = judged_of(asked)
     style, script = resources.read_text(f"{_FOLDER}/report.css"), resources.read_text(f"{_FOLDER}/report.js")
     return _template().render(
         manifest=manifest,
@@ -77,6 +79,8 @@ def report_html(
         marked=len(asked) <= MOST_MARKS,
         shades=SHADES,
         failures=failures_of(names, asked),
+        judged=judged,
+        judged_more=judged_more,
         comparisons=compared(manifest, summary, labels),
         sensitivity=[sensitivity_words(each, labels) for each in summary.sensitivity],
         drawn=_drawn(summary, labels),

@@ -13,7 +13,7 @@ from glyphscope.evals.results.figures import MEASURES, Figures, Summary
 from glyphscope.evals.results.folder import is_inside
 from glyphscope.evals.results.manifest import Manifest
 from glyphscope.evals.results.rows import Row, figures
-from glyphscope.evals.results.sample import NO_ANSWER, Reason, Sample
+from glyphscope.evals.results.sample import NO_ANSWER, Judged, Reason, Sample
 from glyphscope.evals.results.words import (
     REASON_WORDS,
     comparison_words,
@@ -24,6 +24,7 @@ from glyphscope.evals.results.words import (
 from glyphscope.evals.statistics import Share
 
 MOST_OF_A_REASON = 40
+MOST_JUDGED = 200
 MOST_MARKS = 30_000
 """Samples that have a mark of their own; of more, the scenarios have only counts."""
 SHADES = 6
@@ -91,6 +92,18 @@ class Failed:
     detail: str
     code: str
     links: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What a judge said of a sample; `link` is the record of the judge's run, empty where there is none."""
+
+    arm: str
+    suite: str
+    scenario: str
+    trial: int
+    judged: Judged
+    link: str
 
 
 @dataclass(frozen=True)
@@ -199,12 +212,15 @@ def _why(sample: Sample) -> str:
 
 def links_of(sample: Sample) -> tuple[str, ...]:
     """Its records as links from the folder; a path that leads elsewhere is none."""
-    links = []
-    for path in sample.runs:
-        if is_inside(path):
-            parts = PurePosixPath(path).parts
-            links.append("./" + "/".join(quote(part.encode("utf-8", "replace"), safe="") for part in parts))
-    return tuple(links)
+    return tuple(link for path in sample.runs if (link := link_of(path)))
+
+
+def link_of(path: str) -> str:
+    """A record's path as a link from the folder; empty for one that leads elsewhere."""
+    if not is_inside(path):
+        return ""
+    parts = PurePosixPath(path).parts
+    return "./" + "/".join(quote(part.encode("utf-8", "replace"), safe="") for part in parts)
 
 
 def failures_of(arms: Sequence[str], samples: Sequence[Sample]) -> list[ReasonGroup]:
@@ -241,6 +257,17 @@ def _failed(sample: Sample) -> Failed:
         first.code,
         links_of(sample),
     )
+
+
+def judged_of(samples: Sequence[Sample]) -> tuple[list[Verdict], int]:
+    """The judge's verdicts, those that did not pass first, and how many more there are."""
+    found = [
+        Verdict(sample.arm, sample.suite, sample.scenario, sample.trial, each, link_of(each.run))
+        for sample in samples
+        for each in sample.judged
+    ]
+    found.sort(key=lambda verdict: verdict.judged.passed is True)
+    return found[:MOST_JUDGED], max(0, len(found) - MOST_JUDGED)
 
 
 def compared(manifest: Manifest, summary: Summary, labels: Mapping[str, str]) -> list[Compared]:

@@ -10,8 +10,9 @@ from glyphscope.events import Code
 
 Reason: TypeAlias = Literal[
     "PARSE", "SCHEMA", "LENGTH", "WRONG_TOOL", "WRONG_ARGUMENTS", "MISSING_CALL", "EXTRA_CALL", "UNWANTED_CALL",
-    "FORBIDDEN_TOOL", "WRONG_CHOICE", "FINAL_TEXT", "WORKSPACE", "NOT_SEEN", "LIMIT", "TOOL_FAILED", "TIMEOUT",
-    "CONSTRAINT_IGNORED", "CONSTRAINT_FAILED", "CONTEXT_OVERFLOW", "BAD_REQUEST", "MODEL_FAILED",
+    "FORBIDDEN_TOOL", "WRONG_CHOICE", "FINAL_TEXT", "WORKSPACE", "NOT_SEEN", "PATH", "PYTHON", "JUDGE", "LIMIT",
+    "TOOL_FAILED", "TIMEOUT", "CONSTRAINT_IGNORED", "CONSTRAINT_FAILED", "CONTEXT_OVERFLOW", "BAD_REQUEST",
+    "MODEL_FAILED", "CHECK_FAILED", "JUDGE_FAILED",
 ]  # fmt: skip
 """Why a sample is not ok. The first one of a sample is what it is counted under.
 
@@ -40,6 +41,24 @@ class Made(msgspec.Struct, frozen=True, kw_only=True):
     ok: bool | None = None
 
 
+class Judged(msgspec.Struct, frozen=True, kw_only=True):
+    """A judge model's verdict on a turn: `passed` None where there is none, and `error` says why.
+
+    `prompt` is the user's message that the judge got, `reason` its own words, `run` the path of its record in the
+    result's folder.
+    """
+
+    turn: int = 1
+    model: str = ""
+    rubric: str = ""
+    prompt: str = ""
+    passed: bool | None = None
+    reason: str = ""
+    error: str = ""
+    tokens: int = 0
+    run: str = ""
+
+
 class Sample(msgspec.Struct, frozen=True, kw_only=True):
     """What came of it. Of several turns, the verdicts hold for all of them together, and prices are added up.
 
@@ -51,7 +70,8 @@ class Sample(msgspec.Struct, frozen=True, kw_only=True):
     one everything but the user's words and the chat template costs: rules, tools, examples. `decoded` counts generated
     tokens, `forced` those without a choice; `bytes` and `characters` are the text's. `stopped_at` is the deciding
     character of an early abort, `saved` what continuing it showed to be saved in tokens, None where that was not
-    measured. `runs` are the records' paths in the folder, one a turn. Times are milliseconds.
+    measured. `runs` are the records' paths in the folder, one a turn. `judged` are the judge's verdicts; what the judge
+    costs is not part of the other figures. Times are milliseconds.
     """
 
     id: str
@@ -87,6 +107,7 @@ class Sample(msgspec.Struct, frozen=True, kw_only=True):
     total_ms: float = 0.0
     model_turns: int = 1
     runs: tuple[str, ...] = ()
+    judged: tuple[Judged, ...] = ()
     time: str = ""
 
     @property
@@ -96,5 +117,8 @@ class Sample(msgspec.Struct, frozen=True, kw_only=True):
 
 
 NO_ANSWER: frozenset[Reason] = frozenset(
-    {"MODEL_FAILED", "CONSTRAINT_IGNORED", "CONSTRAINT_FAILED", "TIMEOUT", "CONTEXT_OVERFLOW", "BAD_REQUEST"}
-)
+    {
+        "MODEL_FAILED", "CONSTRAINT_IGNORED", "CONSTRAINT_FAILED", "TIMEOUT", "CONTEXT_OVERFLOW", "BAD_REQUEST",
+        "CHECK_FAILED", "JUDGE_FAILED",
+    }
+)  # fmt: skip

@@ -32,6 +32,9 @@ REASON_WORDS: dict[Reason, str] = {
     "FINAL_TEXT": "The answer in words is not as asked",
     "WORKSPACE": "The workspace is not as it should be at the end",
     "NOT_SEEN": "A code that had to come up did not",
+    "PATH": "A JSONPath assertion is not met",
+    "PYTHON": "A Python function rejected the result",
+    "JUDGE": "The judge rejected the result",
     "LIMIT": "A limit ended the run",
     "TOOL_FAILED": "A tool failed",
     "TIMEOUT": "The time ran out",
@@ -40,6 +43,8 @@ REASON_WORDS: dict[Reason, str] = {
     "CONTEXT_OVERFLOW": "The prompt did not fit the context",
     "BAD_REQUEST": "The request was refused",
     "MODEL_FAILED": "The model's process or endpoint failed",
+    "CHECK_FAILED": "An assertion could not be evaluated",
+    "JUDGE_FAILED": "The judge gave no verdict",
 }
 """Why a sample is not right."""
 _VALUES: dict[tuple[str, object], str] = {

@@ -18,8 +18,11 @@ from typing import TypeAlias
 import msgspec
 
 from glyphscope.calling.emitter import versions
-from glyphscope.errors import GlyphscopeError, RecordError
+from glyphscope.errors import GlyphscopeError, ModelError, RecordError
+from glyphscope.evals.judging.assertions import Assertors
+from glyphscope.evals.judging.model_judge import ModelJudge
 from glyphscope.evals.machine import this_machine
+from glyphscope.evals.matrix.needs import Needs, needs_of, require_consent
 from glyphscope.evals.matrix.plan import Plan, Planned
 from glyphscope.evals.matrix.profiles import profile
 from glyphscope.evals.results.folder import ResultFolder, SampleWriter
@@ -58,23 +61,35 @@ def evaluate(
     again: bool = False,
     opener: Opener = open_model,
     control: Control | None = None,
+    allow_python: bool = False,
 ) -> Generator[Progress, None, None]:
     """Makes the samples and puts each into the folder, a new one below `out`, or `resume`, which it goes on with.
 
     With `again`, samples of which nothing can be said of the model (it died, it was not reached) are made once more.
-    Closing the iterator stops, as `control.stop()` does from any thread. Raises StorageError where nothing can be
-    written, RecordError where `resume` is another plan's; what was made until then is in the folder.
+    Closing the iterator stops, as `control.stop()` does from any thread. `allow_python` is the user's consent to run
+    the suites' Python functions. Raises StorageError where nothing can be written, RecordError where `resume` is
+    another plan's; what was made until then is in the folder. Raises GlyphscopeError, before anything is written,
+    without that consent, and for a judge that is not named or cannot be opened.
     """
     control = control or Control()
-    folder = _folder(plan, out, resume)
-    with folder.writing() as writer:
+    needs = needs_of(plan)
+    if not allow_python:
+        require_consent(needs)
+    with ExitStack() as stack:
+        judges = _judges(needs, opener, stack)
+        folder = _folder(plan, out, resume)
+        writer = stack.enter_context(folder.writing())
         if resume is not None:  # read again, now that nobody else writes to it
             manifest = ResultFolder.open(resume).manifest
             folder.keep(msgspec.structs.replace(manifest, finished="", jobs=plan.matrix.jobs))
+        opened = {judge.name: judge.info for judge in judges.values()}
+        if opened:
+            folder.keep(msgspec.structs.replace(folder.manifest, judges=opened))
         there = {sample.id for sample in folder.samples() if sample.answered or not again}
         missing = [planned for planned in plan.samples() if planned.id not in there]
         yield Begun(folder.path, folder.manifest, len(there))
-        work = _Work(plan, folder, writer, control, opener, Forecast(missing), done=len(there))
+        assertors = Assertors(allow_python, judges)
+        work = _Work(plan, folder, writer, control, opener, assertors, Forecast(missing), done=len(there))
         for name in plan.matrix.models:
             todo = [planned for planned in missing if planned.arm.model == name]
             if todo and not control.stopped.is_set():
@@ -83,6 +98,21 @@ def evaluate(
         if complete:
             folder.keep(msgspec.structs.replace(folder.manifest, finished=now()))
     yield Ended(folder.path, complete)
+
+
+def _judges(needs: Needs, opener: Opener, stack: ExitStack) -> dict[str, ModelJudge]:
+    """The judge of each suite that has rubrics; one that several name is opened once. Raises ModelError."""
+    judges: dict[str, ModelJudge] = {}
+    for name in dict.fromkeys(needs.judges.values()):
+        try:
+            judges[name] = ModelJudge(name, opener(name))
+        except GlyphscopeError as error:
+            hint = error.hint or "Name another model with --judge."
+            raise ModelError(
+                f"The judge cannot be opened: {error.message}", where=error.where or name, hint=hint
+            ) from None
+        stack.callback(judges[name].close)
+    return {suite: judges[name] for suite, name in needs.judges.items()}
 
 
 def _folder(plan: Plan, out: Path, resume: Path | None) -> ResultFolder:
@@ -105,6 +135,7 @@ def _folder(plan: Plan, out: Path, resume: Path | None) -> ResultFolder:
         seed=matrix.seed,
         jobs=matrix.jobs,
         savings=matrix.savings,
+        judge=matrix.judge,
         planned=plan.cost.samples,
         versions=versions(),
         machine=this_machine(),
@@ -121,6 +152,7 @@ class _Work:
     writer: SampleWriter
     control: Control
     opener: Opener
+    assertors: Assertors
     forecast: Forecast
     done: int
 
@@ -137,7 +169,8 @@ class _Work:
                 return
             self._opened(name, models[0])
             yield ModelOpened(name)
-            crew = _Crew(models, todo, self.control, self.folder.manifest.savings)
+            savings = self.folder.manifest.savings
+            crew = _Crew(models, todo, self.control, savings, self.assertors)
             stack.callback(crew.stop)  # before the models are closed
             crew.start()
             yield from self._gathered(name, crew)
@@ -207,8 +240,15 @@ _Made: TypeAlias = tuple[Sample, list[list[AnyEvent]], float]
 class _Crew:
     """Threads that make samples, each with a model of its own, until none are left or they are stopped."""
 
-    def __init__(self, models: list[Model], todo: list[Planned], control: Control, savings: float) -> None:
-        self._models, self._savings = models, savings
+    def __init__(
+        self,
+        models: list[Model],
+        todo: list[Planned],
+        control: Control,
+        savings: float,
+        assertors: Assertors,
+    ) -> None:
+        self._models, self._savings, self._assertors = models, savings, assertors
         self._todo = iter(todo)
         self._control = control
         self._taking = threading.Lock()
@@ -232,6 +272,8 @@ class _Crew:
         while any(thread.is_alive() for thread in self._threads):
             for model in self._models:
                 model.cancel()  # again and again: it may be between two generations
+            for judge in self._assertors.judges.values():
+                judge.cancel()
             for thread in self._threads:
                 thread.join(0.02)
 
@@ -263,7 +305,9 @@ class _Crew:
                 suite, scenario = planned.suite.suite.name, planned.scenario.id
                 self._told.put(SampleBegun(planned.id, planned.arm.id, suite, scenario, planned.trial))
                 began = time.monotonic()
-                made = make_sample(planned, model, self._ended, self._savings, self._told.put)
+                made = make_sample(
+                    planned, model, self._ended, self._savings, self._told.put, self._assertors
+                )
                 if made is not None:
                     self._told.put((*made, time.monotonic() - began))
         except BaseException as error:  # a mistake of ours: it ends the evaluation, in its own thread

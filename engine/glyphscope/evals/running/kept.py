@@ -34,6 +34,7 @@ def kept_plan(folder: ResultFolder) -> KeptPlan:
         seed=manifest.seed,
         jobs=manifest.jobs,
         savings=manifest.savings,
+        judge=manifest.judge,
     )
     return KeptPlan(matrix, suites, manifest.arms, manifest.digest)
 

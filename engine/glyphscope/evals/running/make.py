@@ -21,6 +21,7 @@ from glyphscope.calling import (
 )
 from glyphscope.calling.prepared import PreparedRequest, prepare
 from glyphscope.errors import GlyphscopeError
+from glyphscope.evals.judging.assertions import NOBODY, Assertors, assert_all
 from glyphscope.evals.judging.judge import Verdict, judge
 from glyphscope.evals.matrix.catalogue import recommended_presets
 from glyphscope.evals.matrix.plan import Planned
@@ -85,8 +86,10 @@ def make_sample(
     cancelled: threading.Event,
     savings: float = 0.0,
     grew: Callable[[SampleGrew], object] | None = None,
+    assertors: Assertors = NOBODY,
 ) -> tuple[Sample, list[list[AnyEvent]]] | None:
-    """The sample and its runs' events; None where it was cancelled in the middle: nothing is kept of it then.
+    """The sample, and the events of its runs, then of its judge's; None where it was cancelled in the middle: nothing
+    is kept of it then.
 
     Whatever is wrong with the request is the sample's failure. `savings` is the share of aborted runs that are
     continued, where that can be done; which ones, the sample's id decides. `grew` hears of the text as it is written.
@@ -107,10 +110,14 @@ def make_sample(
             return None
         workspace = None if demo is None else demo.workspace
         verdict = judge(planned.scenario, runs.states, workspace=workspace)
-        sample = _sample(planned, verdict, runs.states)
+        asserted = assert_all(
+            planned.suite.suite, planned.scenario, runs.states, verdict, workspace, assertors, cancelled
+        )
+        sample = _sample(planned, asserted.verdict, runs.states)
+        sample = msgspec.structs.replace(sample, judged=asserted.judged)
         if _chosen(planned.id, savings) and _can_go_on(request.request, runs.states):
             sample = msgspec.structs.replace(sample, saved=_saved(request, runs.events[0], model))
-        return None if cancelled.is_set() else (sample, runs.events)
+        return None if cancelled.is_set() else (sample, [*runs.events, *asserted.runs])
     except GlyphscopeError as error:
         return _refused(planned, error), runs.events
     finally:

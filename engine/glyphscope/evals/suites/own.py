@@ -9,6 +9,7 @@ import msgspec
 
 from glyphscope.errors import SuiteError
 from glyphscope.evals.suites.reading import bundled_suites, encode_suite, load_suite, parse_suite
+from glyphscope.evals.suites.sources import unread_sources
 from glyphscope.evals.suites.suite import VERSION, Scenario, Suite
 from glyphscope.sessions.files import atomic_write
 
@@ -35,6 +36,7 @@ def suite_path(folder: Path, name: str) -> Path:
 
 def keep_suite(path: Path, suite: Suite) -> None:
     """Writes a suite. Raises SuiteError with every mistake (nothing is written then), and StorageError."""
+    suite = msgspec.structs.replace(suite, sources=unread_sources(suite, path.parent))
     data = encode_suite(suite)
     parse_suite(data, where=suite.name, folder=path.parent)
     atomic_write(path, data)

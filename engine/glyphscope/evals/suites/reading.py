@@ -25,8 +25,9 @@ from glyphscope.evals.suites.registries import (
     registry_document,
     why,
 )
+from glyphscope.evals.suites.sources import function_mistake, with_sources
 from glyphscope.evals.suites.structure import Found, mistakes
-from glyphscope.evals.suites.suite import VERSION, CheckRow, Scenario, SizeRow, Suite
+from glyphscope.evals.suites.suite import VERSION, CheckRow, Scenario, SizeRow, Suite, expectations
 from glyphscope.registry import ToolRegistry
 from glyphscope.registry.document import parse_text, plain
 from glyphscope.registry.places import find_places
@@ -112,6 +113,8 @@ class _Reading:
     folder: FilePath | None
     _opened: dict[str, tuple[KnownTools | None, list[tuple[str, str]]]] = field(default_factory=dict)
     _documents: dict[str, str | dict[str, Any]] = field(default_factory=dict)
+    _functions: dict[str, str] = field(default_factory=dict)
+    _sources: dict[str, str] = field(default_factory=dict)
 
     def mistakes(self, document: Any) -> Iterator[Found]:
         if not isinstance(document, dict):
@@ -125,6 +128,8 @@ class _Reading:
         for path, message in mistakes(Suite, document):
             broken.add(path[:2] if path[:1] and path[0] in _PARTS else path[:1])
             yield path, message
+        if ("sources",) not in broken:
+            self._sources = document.get("sources", {})
         if not broken & {(name,) for name in ("name", "request", "registry", *_PARTS)}:
             yield from self._of_whole(document)
         yield from self._of_parts(document, broken)
@@ -145,7 +150,12 @@ class _Reading:
             else each
             for each in suite.scenarios
         )
-        return msgspec.structs.replace(suite, registry=self._kept(suite.registry), scenarios=scenarios)
+        return msgspec.structs.replace(
+            suite,
+            registry=self._kept(suite.registry),
+            scenarios=scenarios,
+            sources=with_sources(suite, self.folder),
+        )
 
     def _kept(self, source: str | dict[str, Any]) -> str | dict[str, Any]:
         if isinstance(source, dict):
@@ -201,6 +211,18 @@ class _Reading:
             if own is not None and struct.tools is not None:
                 own = own.only(struct.tools)
             yield from rules.scenario_mistakes(struct, own, at)
+            yield from self._of_functions(struct, at)
+
+    def _of_functions(self, scenario: Scenario, at: Path) -> Iterator[Found]:
+        """Python functions that cannot be found."""
+        for turn, expect in enumerate(expectations(scenario)):
+            place = (*at, "turns", turn - 1, "expect") if turn else (*at, "expect")
+            for index, check in enumerate(expect.python):
+                if check.function not in self._functions:
+                    mistake = function_mistake(check.function, self.folder, self._sources)
+                    self._functions[check.function] = mistake
+                if self._functions[check.function]:
+                    yield (*place, "python", index, "function"), self._functions[check.function]
 
     def _tools(self, source: str | dict[str, Any], at: Path, found: list[Found]) -> KnownTools | None:
         """The tools of a registry; None where it cannot be read, and why is added to `found`."""

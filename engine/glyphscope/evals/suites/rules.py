@@ -10,9 +10,12 @@ import unicodedata
 from collections.abc import Iterator
 from typing import Any
 
+import msgspec
+
 from glyphscope.calling.loop.presets import loop_presets
 from glyphscope.calling.sampling import stop_mistake
 from glyphscope.calling.transforms import TRANSFORMS
+from glyphscope.evals.checking.service import bad_path
 from glyphscope.evals.suites.registries import KnownTools
 from glyphscope.evals.suites.structure import Found, member_mistakes, member_names, no_such
 from glyphscope.evals.suites.suite import (
@@ -20,6 +23,7 @@ from glyphscope.evals.suites.suite import (
     Expectation,
     ExpectedCall,
     FinalText,
+    PathCheck,
     Scenario,
     ScriptedResult,
     SizeRow,
@@ -40,6 +44,8 @@ MAX_NAME = 200
 """Characters of an id or a name: they stand in tables and in the names of files."""
 
 MAX_TURNS = 64
+MAX_RUBRIC = 20_000
+"""Characters of a rubric: it is part of the judge's prompt."""
 
 _OWN_PLACE = {"prompt": '"prompt"', "registry": '"registry"', "history": '"turns"'}
 _NOBODY = ("sources", "approvals")
@@ -235,6 +241,28 @@ def _expected(
         if not scenario.demo:
             yield (*path, "workspace"), 'There is no workspace without the demo tools: "demo" is true.'
         yield from _schema(expect.workspace, (*path, "workspace"))
+    for index, check in enumerate(expect.paths):
+        yield from _path(check, (*path, "paths", index))
+    for index, judged in enumerate(expect.judge):
+        if not judged.rubric.strip():
+            yield (*path, "judge", index, "rubric"), "The rubric is empty."
+        elif len(judged.rubric) > MAX_RUBRIC:
+            long = f"The rubric has {len(judged.rubric):,} characters; at most {MAX_RUBRIC:,} are allowed."
+            yield (*path, "judge", index, "rubric"), long
+
+
+def _path(check: PathCheck, path: Path) -> Iterator[Found]:
+    if reason := bad_path(check.path):
+        yield (*path, "path"), reason
+    if check.pattern is not None and (reason := bad_pattern(check.pattern)):
+        yield (*path, "pattern"), reason
+    if check.schema is not None:
+        yield from _schema(check.schema, (*path, "schema"))
+    if check.count is not None and check.count < 0:
+        yield (*path, "count"), "At least 0."
+    compared = check.equals is not msgspec.UNSET or check.any_of or check.pattern or check.schema
+    if check.count == 0 and compared:
+        yield (*path, "count"), "With a count of 0 nothing is selected, so there is nothing to compare."
 
 
 def _call(call: ExpectedCall, tools: KnownTools | None, path: Path) -> Iterator[Found]:

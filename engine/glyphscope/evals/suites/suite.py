@@ -51,13 +51,43 @@ class FinalText(_Part, frozen=True, kw_only=True):
     least_characters: int = 0
 
 
+class PathCheck(_Part, frozen=True, kw_only=True):
+    """The values that a JSONPath (RFC 9535) selects from the result: at least one, and each meets all that is given.
+
+    `count` is their exact number; with 0, nothing may be selected. `equals` is a value, `any_of` lists values of which
+    any one is right, `pattern` is found in a text, `schema` is a JSON Schema. Numbers are compared by value.
+    """
+
+    path: str
+    equals: Any = msgspec.UNSET
+    any_of: tuple[Any, ...] = ()
+    pattern: str | None = None
+    schema: dict[str, Any] | None = None
+    count: int | None = None
+
+
+class PythonCheck(_Part, frozen=True, kw_only=True):
+    """`function` is `FILE.py:NAME`, the file by its path from the suite's folder. It is called with the result, and
+    returns True, False, or `{"pass": bool, "reason": str}`; a failed `assert` is False.
+    """
+
+    function: str
+
+
+class JudgeCheck(_Part, frozen=True, kw_only=True):
+    """`rubric`: what the result must be, in words, for a judge model to decide."""
+
+    rubric: str
+
+
 class Expectation(_Part, frozen=True, kw_only=True):
     """What is right for one prompt. `calls` empty: no call may be made (unless `choice` or another rule says more).
 
     `calls` are matched one to one with the calls that were made, in any order unless `ordered`. With `extra_calls`,
     others may be made too; calls that failed count only where `extra_calls` is off. `forbidden` tools may not be
     called at all. `choice` is the router's. `workspace` is a JSON Schema for the demo workspace at the end. `seen` are
-    codes that must have come up on the way.
+    codes that must have come up on the way. `paths`, `python` and `judge` are assertions on the result as a document
+    (`checking.subject`); Python functions, then the judge, are asked only where everything else is right.
     """
 
     calls: tuple[ExpectedCall, ...] = ()
@@ -68,6 +98,9 @@ class Expectation(_Part, frozen=True, kw_only=True):
     final: FinalText | None = None
     workspace: dict[str, Any] | None = None
     seen: tuple[Code, ...] = ()
+    paths: tuple[PathCheck, ...] = ()
+    python: tuple[PythonCheck, ...] = ()
+    judge: tuple[JudgeCheck, ...] = ()
 
 
 class ScriptedResult(_Part, frozen=True, kw_only=True):
@@ -144,7 +177,9 @@ class Suite(_Part, frozen=True, kw_only=True):
     """A suite. `registry` is a bundled registry's name, a path beside the file, or a document.
 
     `strategy` is what its scenarios are made for; an arm's own strategy replaces it. `request` holds members of the
-    request for all scenarios, as theirs do for one.
+    request for all scenarios, as theirs do for one. `judge` names the model that decides rubrics, unless the evaluation
+    names another. `sources` are the texts of the Python files that the scenarios name, filled in when a suite is read
+    from a file.
     """
 
     glyphscope_suite: int
@@ -157,6 +192,13 @@ class Suite(_Part, frozen=True, kw_only=True):
     checks: tuple[CheckRow, ...] = ()
     sizes: tuple[SizeRow, ...] = ()
     notes: tuple[str, ...] = ()
+    judge: str = ""
+    sources: dict[str, str] = {}
+
+
+def expectations(scenario: Scenario) -> tuple[Expectation, ...]:
+    """Those of all its prompts, in order."""
+    return (scenario.expect, *(turn.expect for turn in scenario.turns))
 
 
 class SuiteUsed(msgspec.Struct, frozen=True, kw_only=True):

@@ -99,6 +99,9 @@ def judged_texts(request: RunRequest, events: Iterable[AnyEvent]) -> JudgedTexts
         if stage.kind == "router":
             left.append(f"{stage.name}: a router's choice is not a call")
             continue
+        if stage.kind == "judge":
+            left.append(f"{stage.name}: a judge's verdict is not a call")
+            continue
         if stage.kind in ("turn", "final") and request.native == "template":
             left.append(
                 f"{stage.name}: what a turn in the model's own form may be depends on the conversation"

@@ -1,0 +1,169 @@
+"""The process of assertions: `python -P -m glyphscope.evals.checking.child`. Frames in, an answer to each out.
+
+A JSONPath may select a document many times over, or search it with a regular expression that backtracks; a Python
+function may do anything. The parent limits the time, this process its own memory and the size of the files it writes.
+"""
+
+from __future__ import annotations
+
+import ast
+import json
+import linecache
+import signal
+import sys
+import traceback
+from collections.abc import Mapping
+from functools import lru_cache
+from itertools import islice
+from types import ModuleType
+from typing import Any
+
+from glyphscope.evals.checking import wire
+from glyphscope.processes.asked import limit_memory
+from glyphscope.processes.pipe import Pipe, take_stdio
+
+MOST_NODES, MOST_COUNTED = 1_000, 1_000_000
+"""Selected values that are compared, and that are counted."""
+MOST_WORDS = 600
+_MEMORY = 1 << 30  # bytes of addresses
+_FILES = 64 << 20  # bytes of a file, what is printed among them
+_MOST_SECONDS = 60
+"""Of one question, if the parent, which waits less, is no longer there to end it."""
+_MODULE = "glyphscope_check"
+
+
+def answer(question: wire.Question) -> wire.Answer:
+    """Does what is asked; whatever goes wrong is an answer too."""
+    try:
+        match question:
+            case wire.ReadPath(path=path):
+                return _read_path(path)
+            case wire.Select(path=path, document=document):
+                return _selected(path, document)
+            case wire.ReadFunctions(source=source):
+                return wire.Answer(functions=_functions(source))
+            case wire.CallFunction():
+                return _called(question)
+    except BaseException as error:  # also sys.exit() in a function
+        return wire.Answer(error=_cut(f"{type(error).__name__}: {error}"))
+
+
+# -- JSONPath --------------------------------------------------------------------------------------------------
+
+
+@lru_cache(maxsize=1)
+def _environment() -> Any:
+    from jsonpath import (
+        JSONPathEnvironment,
+    )  # takes a tenth of a second, which a Python function does not need
+
+    return JSONPathEnvironment(strict=True)
+
+
+def _read_path(path: str) -> wire.Answer:
+    from jsonpath import JSONPathError
+
+    if not path.startswith("$"):
+        return wire.Answer(error="a JSONPath begins with $", at=0)
+    try:
+        _environment().compile(path)
+    except JSONPathError as error:
+        token = error.token
+        at = len(path) if token is None or token.index < 0 else token.index
+        return wire.Answer(error=_path_words(str(error.args[0] if error.args else "syntax error")), at=at)
+    except RecursionError:
+        return wire.Answer(error="nested too deeply")
+    return wire.Answer()
+
+
+def _path_words(message: str) -> str:
+    """The library's message; the names of its tokens say nothing to the author of a path."""
+    return "unexpected character or name" if "TOKEN_" in message else _cut(message.rstrip("."))
+
+
+def _selected(path: str, document: bytes) -> wire.Answer:
+    refused = _read_path(path)
+    if refused.error:
+        return refused
+    found = _environment().finditer(path, json.loads(document))
+    nodes = [[match.path, match.obj] for match in islice(found, MOST_NODES)]
+    more = sum(1 for _ in islice(found, MOST_COUNTED - len(nodes)))
+    return wire.Answer(nodes=json.dumps(nodes).encode(), count=len(nodes) + more)
+
+
+# -- Python ----------------------------------------------------------------------------------------------------
+
+
+def _functions(source: str) -> tuple[str, ...]:
+    try:
+        tree = ast.parse(source)
+    except SyntaxError as error:
+        raise ValueError(f"line {error.lineno}: {error.msg}") from None
+    return tuple(node.name for node in tree.body if isinstance(node, ast.FunctionDef))
+
+
+def _called(question: wire.CallFunction) -> wire.Answer:
+    module = ModuleType(_MODULE)
+    module.__file__ = question.file
+    sys.modules[_MODULE] = module  # dataclasses look their module up
+    lines = question.source.splitlines(keepends=True)
+    linecache.cache[question.file] = (len(question.source), None, lines, question.file)
+    try:
+        exec(compile(question.source, question.file, "exec"), module.__dict__)
+        function = getattr(module, question.name, None)
+        if not callable(function):
+            return wire.Answer(error=f"{question.file} has no function {question.name}")
+        return _verdict(function(json.loads(question.document)))
+    except AssertionError as error:
+        return wire.Answer(reason=_cut(str(error)) or f"assertion failed{_line(error, question.file)}")
+    except BaseException as error:  # SystemExit and KeyboardInterrupt are a function's errors too
+        return wire.Answer(
+            error=_cut(f"{type(error).__name__}: {error}".rstrip(": ") + _line(error, question.file))
+        )
+
+
+def _verdict(value: Any) -> wire.Answer:
+    """True and False, or an object such as the judge's: {"pass": false, "reason": "…"}."""
+    if isinstance(value, bool):
+        return wire.Answer(passed=value)
+    if isinstance(value, Mapping) and isinstance(value.get("pass"), bool):
+        return wire.Answer(passed=value["pass"], reason=_cut(str(value.get("reason", ""))))
+    shown = _cut(repr(value))[:80]
+    return wire.Answer(error=f'returned {shown}, not True, False or {{"pass": …, "reason": …}}')
+
+
+def _line(error: BaseException, file: str) -> str:
+    """`, line 3`: the last line of the file itself that the error came through."""
+    lines = [frame.lineno for frame in traceback.extract_tb(error.__traceback__) if frame.filename == file]
+    return f", line {lines[-1]}" if lines else ""
+
+
+def _cut(text: str) -> str:
+    text = text.encode("utf-8", "replace").decode()
+    return text if len(text) <= MOST_WORDS else f"{text[: MOST_WORDS - 1]}…"
+
+
+def _limit_files() -> None:
+    try:
+        import resource
+    except ImportError:  # a system that has no such limits
+        return
+    resource.setrlimit(resource.RLIMIT_FSIZE, (_FILES, _FILES))
+
+
+def main() -> None:
+    """Serves until stdin closes."""
+    pipe = Pipe(*take_stdio(), wire.Envelope)
+    # Ctrl+C goes to every process of the terminal; the parent decides what it means
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    limit_memory(_MEMORY)
+    _limit_files()
+    pipe.write(wire.Answer())
+    while (envelope := pipe.read()) is not None:
+        signal.alarm(_MOST_SECONDS)
+        pipe.write(answer(envelope.body))
+        signal.alarm(0)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,65 @@
+"""What goes over the pipes of the process that evaluates JSONPath and Python functions: one question, one answer.
+
+Documents are JSON. Sources of Python files are text.
+"""
+
+from __future__ import annotations
+
+from typing import TypeAlias
+
+import msgspec
+
+
+class _Question(msgspec.Struct, frozen=True, tag=True, array_like=True):
+    pass
+
+
+class ReadPath(_Question, frozen=True):
+    """Is it a JSONPath of RFC 9535?"""
+
+    path: str
+
+
+class Select(_Question, frozen=True):
+    """Which values of the document does the path select?"""
+
+    path: str
+    document: bytes
+
+
+class ReadFunctions(_Question, frozen=True):
+    """Which functions does the source define at its top level? Nothing of it is run."""
+
+    source: str
+
+
+class CallFunction(_Question, frozen=True):
+    """Run the source, and call its function of that name with the document. `file` is for messages."""
+
+    source: str
+    file: str
+    name: str
+    document: bytes
+
+
+Question: TypeAlias = ReadPath | Select | ReadFunctions | CallFunction
+
+
+class Envelope(msgspec.Struct, frozen=True, array_like=True):
+    body: Question
+
+
+class Answer(msgspec.Struct, frozen=True):
+    """`error`: why there is no answer; `at` the character of the path, -1 where no place is known.
+
+    `nodes` are the selected values with their normalised paths, as JSON (`[[path, value], …]`), at most so many as are
+    reported; `count` is how many there are. `functions` are names. `passed` and `reason` are a function's verdict.
+    """
+
+    error: str = ""
+    at: int = -1
+    nodes: bytes = b"[]"
+    count: int = 0
+    functions: tuple[str, ...] = ()
+    passed: bool = False
+    reason: str = ""

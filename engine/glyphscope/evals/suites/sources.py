@@ -1,0 +1,79 @@
+"""The Python files of a suite: read when the suite is, so that what is kept of it can be run again wherever it is."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+from glyphscope.errors import GlyphscopeError, SuiteError
+from glyphscope.evals.checking.service import CheckFailed, functions_of
+from glyphscope.evals.suites.suite import Scenario, Suite, expectations
+from glyphscope.sessions.files import read_bytes
+
+MAX_BYTES = 1_000_000
+SUFFIX = ".py"
+
+
+def split_function(function: str) -> tuple[str, str]:
+    """File and name. Raises SuiteError for what is not `FILE.py:NAME`."""
+    file, _, name = function.rpartition(":")
+    if not file.endswith(SUFFIX) or not name.isidentifier():
+        raise SuiteError(
+            "Not a Python function.", hint="Write FILE.py:NAME, for example checks.py:is_polite."
+        )
+    return file, name
+
+
+def files_of(scenarios: Iterable[Scenario]) -> Iterator[str]:
+    """The Python files that scenarios name, each once."""
+    named = (
+        check.function.rpartition(":")[0]
+        for scenario in scenarios
+        for expect in expectations(scenario)
+        for check in expect.python
+    )
+    yield from dict.fromkeys(named)
+
+
+def read_source(file: str, folder: Path | None, kept: dict[str, str]) -> str:
+    """The file's text: of the file below the suite's folder if there is one, else the one that the suite has kept.
+
+    Raises SuiteError and StorageError.
+    """
+    path = None if folder is None else folder / file
+    if path is None or not path.is_file():
+        if file in kept:
+            return kept[file]
+        place = "beside the suite" if path is None else str(path.parent)
+        raise SuiteError(f"There is no file {file}.", hint=f"Its path is from the suite's folder: {place}.")
+    if path.stat().st_size > MAX_BYTES:
+        raise SuiteError(f"{file} has more than {MAX_BYTES / 1e6:g} MB.")
+    try:
+        return read_bytes(path).decode("utf-8")
+    except UnicodeDecodeError:
+        raise SuiteError(f"{file} is not UTF-8 text.") from None
+
+
+def function_mistake(function: str, folder: Path | None, kept: dict[str, str]) -> str:
+    """Why a suite cannot name this function; empty where it can. The file is parsed, not run."""
+    try:
+        file, name = split_function(function)
+        known = functions_of(read_source(file, folder, kept))
+    except GlyphscopeError as error:
+        return f"{error.message} {error.hint}".strip()
+    except CheckFailed as failed:
+        return f"{file} cannot be read as Python: {failed.message}."
+    if name not in known:
+        there = f"It has {', '.join(known[:20])}." if known else "It has no functions."
+        return f"{file} has no function {name}. {there}"
+    return ""
+
+
+def with_sources(suite: Suite, folder: Path | None) -> dict[str, str]:
+    """The texts of all files that the suite's scenarios name. Raises SuiteError and StorageError."""
+    return {file: read_source(file, folder, suite.sources) for file in files_of(suite.scenarios)}
+
+
+def unread_sources(suite: Suite, folder: Path) -> dict[str, str]:
+    """The kept texts whose files are not there: a file of its own is read each time, and needs no copy in the suite."""
+    return {file: text for file, text in suite.sources.items() if not (folder / file).is_file()}

@@ -1,0 +1,56 @@
+"""The question before Python functions of a suite are run: which, from which file, and the whole source to read."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from PySide6.QtWidgets import QDialog, QDialogButtonBox, QPushButton, QTabWidget, QVBoxLayout, QWidget
+
+from glyphscope.evals.matrix.needs import PythonFile
+from glyphscope_gui.shared.language import tr
+from glyphscope_gui.shared.read_box import ReadBox
+from glyphscope_gui.shared.text_label import words_label
+
+MOST_LINES = 22
+
+
+class PythonConsent(QDialog):
+    """`accepted` where the user allows them. Cancel has the focus. Opened with `open()`; it deletes itself."""
+
+    def __init__(self, files: Sequence[PythonFile], parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.setObjectName("pythonConsent")
+        self.setWindowTitle(tr("Run Python functions?"))
+        self.words = words_label(role="", parent=self)
+        self.words.setText(
+            tr(
+                "The scenarios are checked by Python functions. They run in a separate process with limits of time and "
+                "memory, but with your rights: they can read and change your files, and use the network. Allow them "
+                "only if you trust this code."
+            )
+        )
+        self.tabs = QTabWidget(self)
+        self.tabs.setObjectName("pythonSources")
+        for file in files:
+            box = ReadBox(MOST_LINES, tr("Source of {file}", file=file.file), file.source, self)
+            name = file.file.replace("\\", "/").rpartition("/")[2]
+            place = self.tabs.addTab(box, f"{name}: {', '.join(file.functions)}"[:80])
+            self.tabs.setTabToolTip(place, file.file)
+        buttons = QDialogButtonBox(self)
+        self.allow = QPushButton(tr("Run these functions"), self)
+        self.allow.setObjectName("allowPython")
+        self.allow.setAutoDefault(False)
+        buttons.addButton(self.allow, QDialogButtonBox.ButtonRole.AcceptRole)
+        self.cancel = buttons.addButton(QDialogButtonBox.StandardButton.Cancel)
+        self.cancel.setDefault(True)
+        self.cancel.setFocus()
+        buttons.accepted.connect(self.accept)
+        buttons.rejected.connect(self.reject)
+        column = QVBoxLayout(self)
+        column.setContentsMargins(18, 16, 18, 14)
+        column.setSpacing(12)
+        column.addWidget(self.words)
+        column.addWidget(self.tabs, 1)
+        column.addWidget(buttons)
+        self.resize(760, 540)
+        self.finished.connect(self.deleteLater)

@@ -1,0 +1,66 @@
+"""Which model decides the suites' rubrics: each suite's own, one of the listed models, or one by its name."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from PySide6.QtCore import Signal
+from PySide6.QtWidgets import QComboBox, QHBoxLayout, QLabel, QWidget
+
+from glyphscope_gui.shared.language import tr
+from glyphscope_gui.shared.model_names import model_name
+
+_OWN = tr("Suite’s own")
+
+
+class JudgeChoice(QWidget):
+    """Shown where a chosen suite has rubrics. `changed` when the user chooses another model."""
+
+    changed = Signal()
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        label = QLabel(tr("Judge"), self)
+        label.setProperty("role", "muted")
+        self.box = QComboBox(self)
+        self.box.setObjectName("evalJudgeModel")
+        self.box.setEditable(True)
+        self.box.setInsertPolicy(QComboBox.InsertPolicy.NoInsert)
+        self.box.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon)
+        self.box.setAccessibleName(tr("Judge"))
+        tip = tr("The model that decides rubrics: a listed one, a GGUF file, or the URL of an endpoint")
+        self.box.setToolTip(tip)
+        self.box.setAccessibleDescription(tip)
+        self.box.addItem(_OWN, "")
+        label.setBuddy(self.box)
+        row = QHBoxLayout(self)
+        row.setContentsMargins(0, 0, 0, 0)
+        row.setSpacing(10)
+        row.addWidget(label)
+        row.addWidget(self.box, 1)
+        self.box.editTextChanged.connect(lambda _text: self.changed.emit())
+        self.hide()
+
+    @property
+    def value(self) -> str:
+        """The model's name; empty for each suite's own, and where no judge is needed."""
+        if self.isHidden():
+            return ""
+        text = self.box.currentText().strip()
+        place = self.box.findText(text)
+        return str(self.box.itemData(place)) if place >= 0 else text
+
+    def show_models(self, models: Sequence[str], *, needed: bool) -> None:
+        """The models to choose from, without a signal; what is chosen stays."""
+        self.setVisible(needed)
+        known = [self.box.itemData(place) for place in range(1, self.box.count())]
+        if known == list(models):
+            return
+        text = self.box.currentText()
+        self.box.blockSignals(True)
+        self.box.clear()
+        self.box.addItem(_OWN, "")
+        for model in models:
+            self.box.addItem(model_name(model).name, model)
+        self.box.setCurrentText(text)
+        self.box.blockSignals(False)

@@ -1,0 +1,69 @@
+"""The judge's verdicts on the selected run: model, reason, rubric and prompt, with a link to the judge's own run."""
+
+from __future__ import annotations
+
+from html import escape
+
+from PySide6.QtCore import QUrl, Signal
+from PySide6.QtWidgets import QFrame, QTextBrowser, QWidget
+
+from glyphscope.evals.results.sample import Judged, Sample
+from glyphscope.visible import visible
+from glyphscope_gui.shared.language import tr
+from glyphscope_gui.theme import theme
+from glyphscope_gui.theme.sizes import PAD
+
+_NOTHING = tr("Select a run that a judge has decided.")
+
+
+class EvalJudge(QTextBrowser):
+    """`opened` carries the Sample and the number of the verdict whose run is wanted."""
+
+    opened = Signal(object, int)
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.setObjectName("evalJudge")
+        self.setAccessibleName(tr("Verdicts of the judge"))
+        self.setOpenLinks(False)
+        self.setFrameShape(QFrame.Shape.NoFrame)
+        self.document().setDocumentMargin(PAD)
+        self._sample: Sample | None = None
+        self.anchorClicked.connect(self._open)
+        self.show_sample(None)
+
+    def show_sample(self, sample: Sample | None) -> None:
+        """The verdicts on a sample; None for none."""
+        self._sample = sample if sample is not None and sample.judged else None
+        if self._sample is None:
+            self.setHtml(f"<p>{escape(_NOTHING)}</p>")
+            return
+        self.setHtml("".join(_html(number, each) for number, each in enumerate(self._sample.judged)))
+
+    def _open(self, link: QUrl) -> None:
+        if self._sample is not None and link.toString().isdigit():
+            self.opened.emit(self._sample, int(link.toString()))
+
+
+def _html(number: int, judged: Judged) -> str:
+    if judged.passed is None:
+        role, words = "text-muted", tr("– no verdict")
+    else:
+        role = "holds" if judged.passed else "impossible"
+        words = tr("✓ pass") if judged.passed else tr("✕ fail")
+    color = theme().color(role).name()
+    link = (
+        f'<p><a href="{number}" style="color: {theme().color("accent").name()}">'
+        f"{escape(tr('Open the judge’s run'))}</a></p>"
+    )
+    turn = tr(" · turn {turn}", turn=judged.turn) if judged.turn > 1 else ""
+    return (
+        f'<h4><span style="color: {color}">{escape(words)}</span> · {_plain(judged.model)}{escape(turn)}</h4>'
+        f"<p>{_plain(judged.reason or judged.error)}</p>{link if judged.run else ''}"
+        f"<h4>{escape(tr('Rubric'))}</h4><p>{_plain(judged.rubric)}</p>"
+        f"<h4>{escape(tr('Prompt'))}</h4><p>{_plain(judged.prompt)}</p>"
+    )
+
+
+def _plain(text: str) -> str:
+    return escape(visible(text, lines=True)).replace("\n", "<br>")
