@@ -150,8 +150,8 @@ def nothing_left_behind(request: pytest.FixtureRequest) -> Iterator[None]:
     """Fail a test that leaves a thread, a child process, or a running Qt timer or thread behind.
 
     A fixture of wider scope may keep a model's process and threads: they were there before the test. Those of the
-    compilers and of JSONPath stay until the program ends. Qt's are looked for among all objects, so after the tests that
-    use it only.
+    compilers and of JSONPath stay until the program ends. Qt's are looked for among all objects, so after the tests
+    that use it only.
     """
     threads, children = _threads(), _children()
     yield

@@ -10,6 +10,7 @@ from PySide6.QtWidgets import (
     QComboBox,
     QFileDialog,
     QGridLayout,
+    QHBoxLayout,
     QLineEdit,
     QPushButton,
     QSizePolicy,
@@ -74,11 +75,14 @@ class _Line(QWidget):
         grid.setVerticalSpacing(6)
         top = Qt.AlignmentFlag.AlignTop
         grid.addWidget(self.kind, 0, 0, top)
-        grid.addWidget(self.target, 0, 1, 1, 2, top)
-        grid.addWidget(self.browse, 0, 3, top)
-        grid.addWidget(self.remove, 0, 4, top)
+        row = QHBoxLayout()
+        row.setSpacing(8)
+        row.addWidget(self.target, 1, top)
+        row.addWidget(self.browse, 0, top)
+        grid.addLayout(row, 0, 1, 1, 2)
+        grid.addWidget(self.remove, 0, 3, top)
         grid.addWidget(self.test, 1, 1, top)
-        grid.addWidget(self.value, 1, 2, 1, 2, top)
+        grid.addWidget(self.value, 1, 2, top)
         grid.setColumnStretch(2, 1)
         for box in (self.kind, self.test):
             box.currentIndexChanged.connect(self._choice_changed)

@@ -4,14 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from PySide6.QtWidgets import QDialog, QDialogButtonBox, QPushButton, QTabWidget, QVBoxLayout, QWidget
+from PySide6.QtWidgets import (
+    QDialog,
+    QDialogButtonBox,
+    QPlainTextEdit,
+    QPushButton,
+    QTabWidget,
+    QVBoxLayout,
+    QWidget,
+)
 
 from glyphscope.evals.matrix.needs import PythonFile
+from glyphscope.visible import visible
 from glyphscope_gui.shared.language import tr
-from glyphscope_gui.shared.read_box import ReadBox
 from glyphscope_gui.shared.text_label import words_label
-
-MOST_LINES = 22
+from glyphscope_gui.theme import mono_font
 
 
 class PythonConsent(QDialog):
@@ -32,7 +39,11 @@ class PythonConsent(QDialog):
         self.tabs = QTabWidget(self)
         self.tabs.setObjectName("pythonSources")
         for file in files:
-            box = ReadBox(MOST_LINES, tr("Source of {file}", file=file.file), file.source, self)
+            box = QPlainTextEdit(visible(file.source, lines=True), self)
+            box.setReadOnly(True)
+            box.setFont(mono_font(-0.5))
+            box.setLineWrapMode(QPlainTextEdit.LineWrapMode.NoWrap)
+            box.setAccessibleName(tr("Source of {file}", file=file.file))
             name = file.file.replace("\\", "/").rpartition("/")[2]
             place = self.tabs.addTab(box, f"{name}: {', '.join(file.functions)}"[:80])
             self.tabs.setTabToolTip(place, file.file)

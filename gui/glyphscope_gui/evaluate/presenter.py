@@ -250,6 +250,9 @@ class EvaluatePresenter(Page):
             return  # changed since: its own price is on the way
         self._priced = priced
         setup.judge.show_models(self.view.models_model.values, needed=priced.rubrics)
+        if priced.matrix != setup.matrix():  # the judge that was chosen before is needed again, or no longer
+            self._setup_changed()
+            return
         setup.scenarios.model.show(priced.plan)
         if priced.price is None:
             setup.show_cost("", priced.problem)

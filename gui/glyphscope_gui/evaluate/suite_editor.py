@@ -87,6 +87,8 @@ class SuiteEditor(QDialog):
         if not ids:
             self._add()
         self.list.setCurrentRow(ids.index(chosen) if chosen in ids else 0)
+        if ids and path is not None:
+            self.list.setFocus()
 
     def reject(self) -> None:
         """Changes are discarded when this is asked for twice."""
