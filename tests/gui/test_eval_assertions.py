@@ -168,6 +168,7 @@ def test_a_judge_is_chosen_and_its_evidence_is_shown_with_its_run(opened, qtbot,
     page._add_suites([path])
     qtbot.waitUntil(lambda: "no judge model is named. Choose one under Judge." in view.setup.problem.text())
     assert not view.setup.judge.isHidden() and not view.setup.go.isEnabled()
+    assert view.setup.scenarios.current() is not None  # it can be edited
     view.setup.judge.box.setEditText(str(tmp_path / "judge"))
     set_up(qtbot, page, path, trials=1)
     view.setup.go.click()

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from html import escape
 
-from PySide6.QtCore import QUrl, Signal
+from PySide6.QtCore import QEvent, QUrl, Signal
 from PySide6.QtWidgets import QFrame, QTextBrowser, QWidget
 
 from glyphscope.evals.results.sample import Judged, Sample
 from glyphscope.visible import visible
 from glyphscope_gui.shared.language import tr
+from glyphscope_gui.shared.model_names import model_name
 from glyphscope_gui.theme import theme
 from glyphscope_gui.theme.sizes import PAD
 
@@ -20,6 +21,7 @@ class EvalJudge(QTextBrowser):
     """`opened` carries the Sample and the number of the verdict whose run is wanted."""
 
     opened = Signal(object, int)
+    _sample: Sample | None = None
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -28,7 +30,6 @@ class EvalJudge(QTextBrowser):
         self.setOpenLinks(False)
         self.setFrameShape(QFrame.Shape.NoFrame)
         self.document().setDocumentMargin(PAD)
-        self._sample: Sample | None = None
         self.anchorClicked.connect(self._open)
         self.show_sample(None)
 
@@ -39,6 +40,11 @@ class EvalJudge(QTextBrowser):
             self.setHtml(f"<p>{escape(_NOTHING)}</p>")
             return
         self.setHtml("".join(_html(number, each) for number, each in enumerate(self._sample.judged)))
+
+    def changeEvent(self, event: QEvent) -> None:
+        super().changeEvent(event)
+        if event.type() == QEvent.Type.PaletteChange:  # another theme: the colours are in the text
+            self.show_sample(self._sample)
 
     def _open(self, link: QUrl) -> None:
         if self._sample is not None and link.toString().isdigit():
@@ -57,8 +63,9 @@ def _html(number: int, judged: Judged) -> str:
         f"{escape(tr('Open the judge’s run'))}</a></p>"
     )
     turn = tr(" · turn {turn}", turn=judged.turn) if judged.turn > 1 else ""
+    who = f"{_plain(model_name(judged.model).name)}{escape(turn)}"
     return (
-        f'<h4><span style="color: {color}">{escape(words)}</span> · {_plain(judged.model)}{escape(turn)}</h4>'
+        f'<h4><span style="color: {color}">{escape(words)}</span> · {who}</h4>'
         f"<p>{_plain(judged.reason or judged.error)}</p>{link if judged.run else ''}"
         f"<h4>{escape(tr('Rubric'))}</h4><p>{_plain(judged.rubric)}</p>"
         f"<h4>{escape(tr('Prompt'))}</h4><p>{_plain(judged.prompt)}</p>"

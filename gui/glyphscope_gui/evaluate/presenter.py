@@ -266,7 +266,7 @@ class EvaluatePresenter(Page):
 
     def begin(self) -> None:
         """Evaluate what is set up."""
-        if self._priced is not None and self._priced.plan is not None:
+        if self._priced is not None and self._priced.plan is not None and self._priced.price is not None:
             self._start(EvalJob(self._priced.plan, self.context.services.results))
 
     def go_on(self) -> None:
@@ -315,7 +315,7 @@ class EvaluatePresenter(Page):
         page.progress.show_phase(phase)
         page.progress.show_progress(self.evaluations.progress)
         idle = phase is EvalPhase.IDLE
-        page.setup.go.setEnabled(idle and self._priced is not None and self._priced.plan is not None)
+        page.setup.go.setEnabled(idle and self._priced is not None and self._priced.price is not None)
         page.go_on.setEnabled(idle)
 
     def _show_progress(self, progress: EvalProgress) -> None:

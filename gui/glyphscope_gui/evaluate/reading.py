@@ -70,7 +70,7 @@ class Compared:
 
 @dataclass(frozen=True)
 class Priced:
-    """A plan and its price, or why there is none. `rubrics`: whether a judge is needed."""
+    """A plan and its price, or why it cannot be evaluated: `price` is None. `rubrics`: whether a judge is needed."""
 
     matrix: Matrix
     plan: Plan | None = None
@@ -259,7 +259,7 @@ def _priced(matrix: Matrix) -> Priced:
     try:
         needs_of(plan)
     except GlyphscopeError as error:
-        return Priced(matrix, problem=judge_words(error), rubrics=rubrics)
+        return Priced(matrix, plan, problem=judge_words(error), rubrics=rubrics)
     return Priced(matrix, plan, price(plan), rubrics=rubrics)
 
 
