@@ -14,6 +14,7 @@ from glyphscope_gui.shared.model_names import model_name
 from glyphscope_gui.theme import theme
 from glyphscope_gui.theme.sizes import PAD
 
+_OPEN, _RUBRIC, _PROMPT = tr("Open the judge’s run"), tr("Rubric"), tr("Prompt")
 _NOTHING = tr("Select a run that a judge has decided.")
 
 
@@ -58,17 +59,14 @@ def _html(number: int, judged: Judged) -> str:
         role = "holds" if judged.passed else "impossible"
         words = tr("✓ pass") if judged.passed else tr("✕ fail")
     color = theme().color(role).name()
-    link = (
-        f'<p><a href="{number}" style="color: {theme().color("accent").name()}">'
-        f"{escape(tr('Open the judge’s run'))}</a></p>"
-    )
+    link = f'<p><a href="{number}" style="color: {theme().color("accent").name()}">{escape(_OPEN)}</a></p>'
     turn = tr(" · turn {turn}", turn=judged.turn) if judged.turn > 1 else ""
     who = f"{_plain(model_name(judged.model).name)}{escape(turn)}"
     return (
         f'<h4><span style="color: {color}">{escape(words)}</span> · {who}</h4>'
         f"<p>{_plain(judged.reason or judged.error)}</p>{link if judged.run else ''}"
-        f"<h4>{escape(tr('Rubric'))}</h4><p>{_plain(judged.rubric)}</p>"
-        f"<h4>{escape(tr('Prompt'))}</h4><p>{_plain(judged.prompt)}</p>"
+        f"<h4>{escape(_RUBRIC)}</h4><p>{_plain(judged.rubric)}</p>"
+        f"<h4>{escape(_PROMPT)}</h4><p>{_plain(judged.prompt)}</p>"
     )
 
 

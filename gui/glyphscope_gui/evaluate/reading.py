@@ -265,7 +265,7 @@ def _priced(matrix: Matrix) -> Priced:
 
 def judge_words(error: GlyphscopeError) -> str:
     """Why there is no judge, with what to do in the window."""
-    return f"{error.where}: {error.message} {tr('Choose one under Judge.')}"
+    return tr("{suite}: {why} Choose one under Judge.", suite=error.where, why=error.message)
 
 
 def _compared(before: Path, result: EvalResult, samples: tuple[Sample, ...]) -> Compared:
