@@ -295,3 +295,16 @@ def test_an_export_that_cannot_be_written_is_no_clear_error(show, tmp_path):
     (tmp_path / "file").write_text("not a folder")
     with pytest.raises(StorageError):
         chart.export(tmp_path / "file" / "chart.csv")
+
+
+@pytest.mark.parametrize("width", [200, 300, 900])
+def test_the_figures_of_a_chart_of_bars_do_not_overlap(show, width):
+    chart = show(BarChart("bars", "Bars", 150))
+    chart.resize(width, 150)
+    groups = ("characters", "bytes", "tokens")
+    chart.show_series(groups, [Series(f"s{n}", "chart-main", (193, 127, 1036)) for n in range(5)])
+    labels = [item for item in chart.plotItem.items if isinstance(item, pg.TextItem)]
+    boxes = [label.mapRectToScene(label.boundingRect()) for label in labels]
+    assert len(boxes) == 15
+    for place, box in enumerate(boxes):
+        assert not any(box.adjusted(1, 1, -1, -1).intersects(other) for other in boxes[place + 1 :]), place

@@ -75,6 +75,14 @@ def test_a_model_that_is_found_cannot_be_chosen(picker, qtbot):
     assert "2.5 GB" in entries["Qwen3 4B Q4_K_M"].toolTip()
 
 
+def test_models_that_are_found_late_move_no_action_under_the_pointer(picker, qtbot):
+    before = list(actions(picker))
+    qtbot.waitUntil(lambda: picker._found is not None)
+    after = list(actions(picker))
+    fixed = before.index("Look again") + 1
+    assert after[:fixed] == before[:fixed] and len(after) > fixed
+
+
 def test_a_file_that_is_no_model_can_be_chosen_or_is_hidden(picker, qtbot):
     picker.search()
     qtbot.waitUntil(lambda: picker._found is not None)

@@ -125,20 +125,21 @@ class ModelPicker(QToolButton):
     # -- the menu ----------------------------------------------------------------------------------------------
 
     def _fill(self) -> None:
+        """Models are found while the menu is open: they come last, so that nothing moves under the pointer."""
         self._menu.clear()
         recent = [model for model in self._settings.value.recent_models if model != self._path][:MAX_RECENT]
         self._add_group(tr("Recent"), [_Entry(model, *model_name(model), tip=model) for model in recent])
+        self._menu.addSeparator()
+        self._menu.addAction(tr("Get a model…")).triggered.connect(self.getWanted)
+        self._menu.addAction(tr("Open a GGUF…")).triggered.connect(self.ask_for_file)
+        self._menu.addAction(tr("Endpoint…")).triggered.connect(self.ask_for_endpoint)
+        self._menu.addAction(tr("Look again")).triggered.connect(self.look_again)
         known = {self._path, *recent}
         found = [entry for entry in map(_entry, self._found or ()) if entry.model not in known]
         self._add_group(tr("Found on this computer"), found)
         if self._found is None:
             self._add_title(tr("Looking for models…"))
             self.search()
-        self._menu.addSeparator()
-        self._menu.addAction(tr("Get a model…")).triggered.connect(self.getWanted)
-        self._menu.addAction(tr("Open a GGUF…")).triggered.connect(self.ask_for_file)
-        self._menu.addAction(tr("Endpoint…")).triggered.connect(self.ask_for_endpoint)
-        self._menu.addAction(tr("Look again")).triggered.connect(self.look_again)
 
     def _add_group(self, title: str, entries: Sequence[_Entry]) -> None:
         if not entries:

@@ -323,7 +323,7 @@ def _constraint_words(token: Token, started: RunStarted, *, masked: bool) -> str
             else tr("No constraint was on.")
         )
     return tr(
-        "The mask left {share} of what the model wanted: {allowed} tokens allowed, {token} was taken.",
+        "The mask left {share} of what the model wanted: {allowed} tokens allowed, “{token}” chosen.",
         share=percent(step.feasible),
         allowed=count(step.allowed),
         token=step_text(step),

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pyqtgraph as pg
 from PySide6.QtCore import QPointF
+from PySide6.QtGui import QFontMetrics, QResizeEvent
 from PySide6.QtWidgets import QWidget
 
 from glyphscope_gui.shared.chart import Chart
@@ -38,9 +39,10 @@ class BarChart(Chart):
     """Bars from zero, their figures above them, no axis but the names of the groups."""
 
     def __init__(self, name: str, words: str, height: int, parent: QWidget | None = None) -> None:
-        super().__init__(name, words, height, parent)
-        self._groups: Sequence[str] = ()
+        self._groups: Sequence[str] = ()  # pyqtgraph resizes it while it is made
         self._series: Sequence[Series] = ()
+        self._upright = False
+        super().__init__(name, words, height, parent)
         self.hideAxis("left")
 
     def show_series(self, groups: Sequence[str], series: Sequence[Series]) -> None:
@@ -52,6 +54,7 @@ class BarChart(Chart):
         self.clear()
         if not self._groups:
             return
+        self._upright = not self._fits()
         width = _GROUP / len(self._series)
         top = max((v for s in self._series for v in s.values if v is not None), default=1) or 1
         for place, series in enumerate(self._series):
@@ -64,13 +67,29 @@ class BarChart(Chart):
             )
             self.addItem(pg.BarGraphItem(x=x, height=heights, width=width * 0.86, brush=brush, pen=pen))
             for at, value in zip(x, heights):
-                label = pg.TextItem(f"{value:,.0f}", color=theme().color("text-muted"), anchor=(0.5, 0.9))
+                label = pg.TextItem(
+                    f"{value:,.0f}",
+                    color=theme().color("text-muted"),
+                    anchor=(-0.05, 0.5) if self._upright else (0.5, 0.9),
+                    angle=90 if self._upright else 0,
+                )
                 label.setFont(ui_font(-2))
                 label.setPos(at, value)
                 self.addItem(label, ignoreBounds=True)
         self.getAxis("bottom").setTicks([list(enumerate(self._groups))])
         self.setXRange(-0.5, len(self._groups) - 0.5, padding=0)
-        self.setYRange(0, top * 1.16, padding=0)
+        self.setYRange(0, top * (1.3 if self._upright else 1.16), padding=0)
+
+    def resizeEvent(self, event: QResizeEvent | None) -> None:
+        super().resizeEvent(event)
+        if self._groups and self._upright == self._fits():
+            self.draw()
+
+    def _fits(self) -> bool:
+        """Whether each figure is narrower than its bar's room; otherwise the figures stand upright."""
+        figures = [f"{v:,}" for s in self._series for v in s.values if v is not None]
+        widest = max(map(QFontMetrics(ui_font(-2)).horizontalAdvance, figures), default=0)
+        return widest + 2 <= _GROUP * self.width() / (len(self._groups) * len(self._series))
 
     def table(self) -> list[Sequence[Any]]:
         return [
