@@ -14,7 +14,7 @@ from glyphscope.errors import GlyphscopeError, ModelError, SuiteError
 from glyphscope.evals.checking import service
 from glyphscope.evals.checking.service import CheckFailed, bad_path, call_function, select
 from glyphscope.evals.judging import paths
-from glyphscope.evals.judging.model_judge import judge_prompt
+from glyphscope.evals.judging.model_judge import ModelJudge, judge_prompt
 from glyphscope.evals.matrix.plan import Matrix, plan_of
 from glyphscope.evals.results.changes import changes_between
 from glyphscope.evals.results.export import COLUMNS, samples_csv
@@ -29,6 +29,7 @@ from glyphscope.evals.suites.suite import PathCheck
 from glyphscope.models import ScriptedModel
 from glyphscope.sessions import read_record
 from judged import asked, reasons, verdict, wants
+from scripted_endpoint import endpoint, remote, said
 
 RESULT = {
     "calls": [{"tool": "search", "arguments": {"query": "green tea", "max_results": 3}}],
@@ -297,20 +298,10 @@ def test_a_judge_decides_and_its_evidence_is_kept(tmp_path):
         ("I think it passes!", "not a verdict"),
     ],
 )
-def test_a_judge_without_a_verdict_is_an_error_of_the_sample(tmp_path, said, why, monkeypatch):
-    if "cut off" in why:
-        monkeypatch.setattr("glyphscope.evals.judging.model_judge.VERDICT", LONG)
+def test_a_judge_without_a_verdict_is_an_error_of_the_sample(tmp_path, said, why):
     _, (sample,) = evaluated(suite_of(tmp_path, RUBRIC), tmp_path / "out", said)
     assert [failure.reason for failure in sample.failures] == ["JUDGE_FAILED"] and not sample.answered
     assert why in sample.failures[0].detail and sample.judged[0].passed is None
-
-
-LONG = {
-    "type": "object",
-    "properties": {"reason": {"type": "string"}, "pass": {"type": "boolean"}},
-    "required": ["reason", "pass"],
-    "additionalProperties": False,
-}
 
 
 def test_a_judge_is_asked_only_where_everything_else_is_right(tmp_path):
@@ -355,6 +346,20 @@ def test_a_comparison_says_that_the_judges_differ(tmp_path):
 class Says(AnsweringModel):
     def generate(self, request: Any) -> Any:
         return ScriptedModel(FAIL if "Rubric" in request.prompt else SEARCH).generate(request)
+
+
+@pytest.mark.parametrize("owner", ["llamacpp", "vllm", "somebody"])
+def test_an_endpoint_is_given_the_verdict_as_its_constraint_and_checked(owner):
+    with endpoint(said(FAIL), said("It passes."), owner=owner) as server, remote(server) as model:
+        judge = ModelJudge("served", model)
+        asked_for = [
+            judge.judged("It is about tea.", RESULT, turn=1, cancelled=threading.Event()) for _ in "ab"
+        ]
+    (good, _), (bad, _) = asked_for
+    assert (good.passed, good.error) == (False, "") and good.reason == "It is not about tea."
+    assert bad.passed is None and bad.error
+    body = server.asked[0].body
+    assert body["temperature"] == 0 and "pass" in json.dumps(body)
 
 
 def test_what_is_judged_is_quoted_as_data():

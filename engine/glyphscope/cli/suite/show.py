@@ -59,6 +59,9 @@ def _expected(expect: Expectation) -> str:
         parts.append(f'says "{expect.final.equals}"')
     if expect.workspace is not None:
         parts.append("the workspace at the end")
+    parts += [check.path for check in expect.paths]
+    parts += [check.function for check in expect.python]
+    parts += [f'judge: "{check.rubric}"' for check in expect.judge]
     return ", ".join(parts)
 
 

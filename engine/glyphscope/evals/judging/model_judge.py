@@ -39,15 +39,19 @@ MOST_PROMPT = 8_000
 """Characters of a judge's prompt in `samples.jsonl`; the record has all of it."""
 STAGE = "judge"
 
-VERDICT: dict[str, Any] = {
-    "type": "object",
-    "properties": {
-        "reason": {"type": "string", "minLength": 1, "maxLength": LONGEST_REASON},
-        "pass": {"type": "boolean"},
-    },
-    "required": ["reason", "pass"],
-    "additionalProperties": False,
-}
+
+def _verdict_schema(**reason: Any) -> dict[str, Any]:
+    return {
+        "type": "object",
+        "properties": {"reason": {"type": "string", **reason}, "pass": {"type": "boolean"}},
+        "required": ["reason", "pass"],
+        "additionalProperties": False,
+    }
+
+
+VERDICT = _verdict_schema(minLength=1, maxLength=LONGEST_REASON)
+ANY_LENGTH = _verdict_schema()
+"""For endpoints that take a JSON Schema, as some refuse bounds of lengths; and for the check of what they wrote."""
 _TOOLS = {
     "glyphscope": 1,
     "tools": [{"name": "verdict", "description": "The verdict of a judge.", "parameters": VERDICT}],
@@ -160,10 +164,10 @@ def _task(request: RunRequest) -> Task:
     return Task(
         messages=messages,
         generation=lambda prompt: generate_under(
-            request, prompt, lambda: build_value_grammar(VERDICT, "json"), VERDICT
+            request, prompt, lambda: build_value_grammar(VERDICT, "json"), ANY_LENGTH
         ),
-        validator=lambda: ValueValidator(VERDICT),
-        bare_validator=lambda: ValueValidator(VERDICT),
+        validator=lambda: ValueValidator(ANY_LENGTH),
+        bare_validator=lambda: ValueValidator(ANY_LENGTH),
         notation="json",
         key="reason",
         deterministic=True,

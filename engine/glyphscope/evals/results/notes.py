@@ -24,6 +24,7 @@ def notes_of(
         *_unfinished(manifest, samples),
         *_unknown_arms(manifest, by_arm),
         *_unanswered(by_arm),
+        *_judges(manifest),
         *_own_strategy(manifest),
         *_trials(manifest, by_arm),
         *_few(by_arm),
@@ -82,6 +83,16 @@ def _unanswered(by_arm: Mapping[str, Sequence[Row]]) -> Iterator[str]:
         f"({told}); shares are over the others. No arm has more of them than {worst}: {silent[worst]:,} of its "
         f"{len(rows):,}. Counted as wrong, {right:,} of these {len(rows):,} would be right."
     )
+
+
+def _judges(manifest: Manifest) -> Iterator[str]:
+    evaluated = {arm.model for arm in manifest.arms}
+    for judge in manifest.judges:
+        if judge in evaluated:
+            yield (
+                f"The judge “{judge}” is also one of the models that are evaluated, and models often prefer their "
+                "own answers."
+            )
 
 
 def _own_strategy(manifest: Manifest) -> Iterator[str]:
