@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import json
+import threading
 
 import pytest
 from PySide6.QtCore import QUrl
 from PySide6.QtWidgets import QWidget
 
 from evaluating import ended, set_up
+from glyphscope.calling import fold_events
+from glyphscope.calling.endings import end_of
+from glyphscope.evals.judging.model_judge import ModelJudge
 from glyphscope.evals.suites.reading import load_suite
 from glyphscope.evals.suites.suite import JudgeCheck, PathCheck, PythonCheck
 from glyphscope.models import ScriptedModel
@@ -16,6 +20,7 @@ from glyphscope_gui.evaluate.check_values import loose_text, loose_value
 from glyphscope_gui.evaluate.consent import PythonConsent
 from glyphscope_gui.evaluate.page import SETUP
 from glyphscope_gui.evaluate.suite_editor import SuiteEditor
+from glyphscope_gui.runs.outcome_text import outcome_words
 from glyphscope_gui.shared.page_ids import PageId
 from made_results import GOOD
 
@@ -183,3 +188,11 @@ def test_a_judge_is_chosen_and_its_evidence_is_shown_with_its_run(opened, qtbot,
     with qtbot.waitSignal(page.reading.runOpened) as shown:
         result.judge.anchorClicked.emit(QUrl("0"))
     assert shown.args[0].events[1].kind == "judge"
+
+
+def test_the_run_of_a_judge_ends_with_a_verdict_and_no_call():
+    judge = ModelJudge("scripted", ScriptedModel(FAIL))
+    _, events = judge.judged("It is about tea.", {"answer": "Tea."}, turn=1, cancelled=threading.Event())
+    state = fold_events(events)
+    assert outcome_words(state) == "A verdict" and state.call is None
+    assert end_of(state).status == "holds"

@@ -61,6 +61,8 @@ def outcome_words(state: RunState) -> str:
     match state.outcome:
         case "valid":
             relaxed = state.started is not None and bool(state.started.request.relaxed)
+            if state.present.kind == "judge":
+                return tr("A verdict")
             calls = len(state.present.calls)
             if calls > 1 and state.segments:
                 words = tr("%n valid call(s)", "", calls)

@@ -41,11 +41,13 @@ def read_source(file: str, folder: Path | None, kept: dict[str, str]) -> str:
     Raises SuiteError and StorageError.
     """
     path = None if folder is None else folder / file
-    if path is None or not path.is_file():
+    if path is None or not _is_file(path):
         if file in kept:
             return kept[file]
-        place = "beside the suite" if path is None else str(path.parent)
-        raise SuiteError(f"There is no file {file}.", hint=f"Its path is from the suite's folder: {place}.")
+        where = "" if folder is None else f" ({folder})"
+        raise SuiteError(
+            f"There is no file {file}.", hint=f"Its path is relative to the suite's folder{where}."
+        )
     if path.stat().st_size > MAX_BYTES:
         raise SuiteError(f"{file} has more than {MAX_BYTES / 1e6:g} MB.")
     try:
@@ -76,4 +78,11 @@ def with_sources(suite: Suite, folder: Path | None) -> dict[str, str]:
 
 def unread_sources(suite: Suite, folder: Path) -> dict[str, str]:
     """The kept texts whose files are not there: a file of its own is read each time, and needs no copy in the suite."""
-    return {file: text for file, text in suite.sources.items() if not (folder / file).is_file()}
+    return {file: text for file, text in suite.sources.items() if not _is_file(folder / file)}
+
+
+def _is_file(path: Path) -> bool:
+    try:
+        return path.is_file()
+    except OSError:  # a name that is too long, a folder that may not be entered
+        return False
