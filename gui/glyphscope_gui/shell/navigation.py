@@ -56,7 +56,8 @@ class _Scrolled(QScrollArea):
         window = self.window()
         share = ENOUGH_IF_CROWDED if is_crowded(self) else ENOUGH
         most = QSize(round(window.width() * share), round(window.height() * ENOUGH))
-        bar = QSize(self.verticalScrollBar().sizeHint().width(), 0)  # scrolled up and down, it is not sideways as well
+        # scrolled up and down, it is not sideways as well
+        bar = QSize(self.verticalScrollBar().sizeHint().width(), 0)
         return (self._page.minimumSizeHint() + bar).boundedTo(most)
 
 
