@@ -9,6 +9,7 @@ within an emoji (UTS 51), and after a letter that joins or a virama (RFC 5892, a
 
 from __future__ import annotations
 
+import json
 import unicodedata
 from collections import Counter
 
@@ -49,6 +50,17 @@ def visible(text: str, *, lines: bool = False, spaces: bool = False, single: boo
         return found[0] if _stays(found, lines=lines, single=single) else _sign(found[0], single=single)
 
     return str((_FIND_SPACES if spaces else _FIND).sub(sign, text))
+
+
+def escaped(text: str) -> str:
+    """JSON, or a text with the same escapes, of the same values: what is not seen is written as `\\u202e`."""
+    if text.isascii():
+        return text.replace("\x7f", "\\u007f")
+
+    def escape(found: regex.Match[str]) -> str:
+        return found[0] if _stays(found, lines=True, single=False) else json.dumps(found[0])[1:-1]
+
+    return str(_FIND.sub(escape, text))
 
 
 def one_line(text: str) -> str:

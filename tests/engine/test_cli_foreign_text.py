@@ -42,6 +42,7 @@ from glyphscope.visible import unseen
 
 CALL = '{action="search" query="x"}'
 ODD = "[/x] :smile: \x1b[2J\u2061\u180e\u034f\u115f\u3164\U000e0041"
+HIDDEN = "\u202e\u2061\x9b"
 SEEN = "[/x] :smile: ␛[2J⟨U+2061⟩⟨U+180E⟩⟨U+034F⟩⟨U+115F⟩⟨U+3164⟩⟨U+E0041⟩"
 
 
@@ -179,3 +180,25 @@ def test_a_call_that_waits_in_a_terminal_shows_who_would_run_what(capsys):
     for code in ("2061", "202E", "00A0", "200B", "3164", "D800", "E0041", "180E", "2066"):
         assert f"⟨U+{code}⟩" in said
     assert "cannot be seen: U+3164, U+D800" in said and "cannot be seen: U+E0041" in said
+
+
+@pytest.mark.parametrize("to", ["lark", "gbnf", "json-schema"])
+def test_a_printed_grammar_hides_nothing_of_its_schema(tmp_path, to):
+    """A name with a line break ends no comment either."""
+    name = f"{ODD}\nroot ::= x\u202e"
+    schema = {"properties": {name: {"enum": [ODD], "type": "string"}}, "required": [name], "type": "object"}
+    (tmp_path / "s.json").write_text(json.dumps(schema))
+    options = ("--notation", "json", "--comments", "--to", to)
+    out = command("grammar", "build", "--schema", tmp_path / "s.json", *options)
+    if to == "json-schema":
+        assert json.loads(out) == schema
+    elif to == "gbnf":
+        assert [line for line in out.splitlines() if line.startswith("root")] == ["root ::= schema"]
+
+
+def test_events_printed_as_json_hide_nothing_and_are_the_same():
+    model = f'scripted:{{action="search" query="{HIDDEN}"}}'
+    out = command("run", "--json", "-m", model, "--constraint", "off", f"p{HIDDEN}")
+    started, *rest = map(json.loads, out.splitlines())
+    assert started["request"]["prompt"] == f"p{HIDDEN}"
+    assert HIDDEN in "".join(each["step"]["text"] for each in rest if each["type"] == "token")

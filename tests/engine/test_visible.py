@@ -1,11 +1,12 @@
 """Characters that nobody sees are shown, by their properties and not by a list."""
 
+import json
 import unicodedata
 
 import pytest
 import regex
 
-from glyphscope.visible import character_words, is_seen, one_line, unseen, visible
+from glyphscope.visible import character_words, escaped, is_seen, one_line, unseen, visible
 
 TRIED = [
     *range(0x2061, 0x2065), 0x180E, 0x034F, 0x115F, 0x3164, 0xFFA0, 0xE0001, *range(0xE0020, 0xE0080), 0x2800,
@@ -71,3 +72,13 @@ def test_what_was_made_visible_stays_as_it_is():
     assert visible(visible(text), spaces=True) == visible(text, spaces=True)
     assert all(unicodedata.category(char) not in ("Cc", "Cf", "Cs", "Co") or char in "\u0600" for char in visible(text)
                if not "\u0600" <= char <= "\u0605" and char not in "\u06dd\u070f\u08e2")  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "text", ["\u202e\u2061", "\U000e0041", "\ud800", "\x7f\x9b", 'a"\\\u180e', "é 👩🏽‍💻", "plain"]
+)
+def test_json_with_escapes_has_the_same_values_and_hides_nothing(text):
+    written = escaped(json.dumps({text: [text]}, ensure_ascii=False, indent=2))
+    assert json.loads(written) == {text: [text]}
+    assert not unseen(written)
+    assert visible(text) != text or text in written

@@ -5,19 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from PySide6.QtCore import QAbstractListModel, QModelIndex, Qt
-from PySide6.QtGui import QAction
-from PySide6.QtWidgets import (
-    QAbstractButton,
-    QAbstractItemView,
-    QComboBox,
-    QGroupBox,
-    QLabel,
-    QTabBar,
-    QWidget,
-)
-
-from every_page import ABORTED, dialogs, in_turn
+from every_page import ABORTED, dialogs, in_turn, texts
 from glyphscope.models import ScriptedModel
 from glyphscope_gui.lessons.prose import LessonProse
 from glyphscope_gui.runs.recorder import bundled_run
@@ -51,46 +39,10 @@ def elsewhere():
     return re.sub(r'["\']\s*\n?\s*f?["\']', "", whole)  # a text may go on in the next line
 
 
-def texts(top):
-    """What the parts of a window say, and where."""
-    for action in top.findChildren(QAction):
-        yield "action", action.text()
-        yield "action's tip", action.toolTip()
-    for widget in (top, *top.findChildren(QWidget)):
-        if (
-            isinstance(widget, LessonProse)
-            or {widget.objectName(), widget.parent() and widget.parent().objectName()} & ENGINES
-        ):
-            continue
-        where = f"{type(widget).__name__} {widget.objectName()}"
-        yield f"{where}: tip", widget.toolTip()
-        yield f"{where}: name", widget.accessibleName()
-        yield f"{where}: description", widget.accessibleDescription()
-        yield f"{where}: title", widget.windowTitle()
-        if isinstance(widget, QLabel | QAbstractButton):
-            yield f"{where}: text", widget.text()
-        if isinstance(widget, QGroupBox):
-            yield f"{where}: title", widget.title()
-        if hasattr(widget, "placeholderText"):
-            yield f"{where}: placeholder", widget.placeholderText()
-        if isinstance(widget, QTabBar):
-            for place in range(widget.count()):
-                yield f"{where}: tab", widget.tabText(place)
-                yield f"{where}: tab's tip", widget.tabToolTip(place)
-        if isinstance(widget, QComboBox):
-            for place in range(widget.count()):
-                yield f"{where}: choice", widget.itemText(place)
-        if isinstance(widget, QAbstractItemView) and widget.model() is not None:
-            for text in headings(widget.model()):
-                yield f"{where}: heading", text
-
-
-def headings(model):
-    """Those of a table, with their tips; its cells are data for the most part."""
-    columns = 1 if isinstance(model, QAbstractListModel) else model.columnCount(QModelIndex())
-    for column in range(columns):
-        for role in (Qt.ItemDataRole.DisplayRole, Qt.ItemDataRole.ToolTipRole):
-            yield str(model.headerData(column, Qt.Orientation.Horizontal, role) or "")
+def is_others(widget):
+    """Whether what it shows is not the window's own."""
+    names = {widget.objectName(), widget.parent() and widget.parent().objectName()}
+    return isinstance(widget, LessonProse) or bool(names & ENGINES)
 
 
 def untranslated(text):
@@ -113,7 +65,7 @@ def test_a_page_or_dialog_says_something_in_english(open_window, qtbot, tmp_path
     found = {}
 
     def look(top, page):
-        for where, text in texts(top):
+        for where, text in texts(top, is_others):
             for words in untranslated(text):
                 if words not in said:
                     found.setdefault((where, words), (page, text[:100]))

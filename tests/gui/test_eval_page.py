@@ -22,7 +22,7 @@ from glyphscope_gui.evaluate.runs_model import PORTION
 from glyphscope_gui.model_picker.endpoint_dialog import EndpointDialog
 from glyphscope_gui.runs.token_place import TokenPlace
 from glyphscope_gui.shared.page_ids import PageId
-from made_results import GOOD, TOO_MANY, made_result, recorded_result
+from made_results import GOOD, TOO_MANY, made_result, recorded_result, result_with_controls
 
 
 @pytest.fixture
@@ -84,6 +84,32 @@ def test_scenarios_are_filtered_by_words_and_cut_to_the_first_ones(opened, qtbot
     setup.scenarios.search.setText("no such words")
     qtbot.waitUntil(lambda: "No scenario matches" in setup.problem.text())
     assert not setup.scenarios.model.rowCount() and not setup.go.isEnabled()
+
+
+@pytest.mark.slow
+def test_all_tables_and_charts_of_a_result_with_controls_are_of_the_same_samples(opened, qtbot, tmp_path):
+    """The population is named above them."""
+    page = opened()
+    page.open_result(result_with_controls(tmp_path))
+    ended(qtbot, page)
+    page.view.show_view(RESULT)
+    view, result = page.view.result, page.result_presenter.result
+    for place in range(view.tabs.count()):
+        view.tabs.setCurrentIndex(place)
+        qtbot.wait(1)
+    assert view.population.text() == "12 scenarios, without 3 controls"
+    top = result.rows()[0]
+    cells = [result.figure(top, arm, "ok") for arm in result.arms]
+    assert {cell.of for cell in cells} == {12}
+    wrong = sum(cell.of - cell.correct for cell in cells)
+    failures = view.failures_model
+    counts = [int(failures.index(row, 1).data()) for row in range(failures.rowCount())]
+    assert sum(counts) == wrong and f"{wrong} of 48 failed" in failures.headerData(
+        0, Qt.Orientation.Horizontal
+    )
+    _head, *shares = view.charts.success.table()
+    assert [(row[1], row[2]) for row in shares] == [(cell.correct, cell.of) for cell in cells]
+    assert view.pair.counted.text().startswith("12 pairs ")
 
 
 @pytest.mark.slow

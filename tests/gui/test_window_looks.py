@@ -51,11 +51,11 @@ def test_the_top_bar_is_as_before_when_larger_text_was_tried(open_window, qtbot)
         parts = (header, header.notation, header.run_button, header.settings_button, header.seed)
         return [part.size().toTuple() for part in parts]
 
-    before = sizes()
+    before, icon = sizes(), header.run_button.iconSize()
     themes.choose("light", 15)
-    assert sizes()[0][1] > before[0][1]
+    assert sizes()[0][1] > before[0][1] and header.run_button.iconSize().width() > icon.width()
     themes.choose("light", 0)
-    qtbot.waitUntil(lambda: sizes() == before)
+    qtbot.waitUntil(lambda: (sizes(), header.run_button.iconSize()) == (before, icon))
 
 
 @pytest.mark.slow

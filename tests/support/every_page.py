@@ -2,7 +2,18 @@
 
 from __future__ import annotations
 
-from PySide6.QtWidgets import QDockWidget, QTabBar, QWidget
+from PySide6.QtCore import QAbstractListModel, QModelIndex, Qt
+from PySide6.QtGui import QAction
+from PySide6.QtWidgets import (
+    QAbstractButton,
+    QAbstractItemView,
+    QComboBox,
+    QDockWidget,
+    QGroupBox,
+    QLabel,
+    QTabBar,
+    QWidget,
+)
 
 from glyphscope import resources
 from glyphscope.lessons import Prose, find_lesson
@@ -195,3 +206,42 @@ def in_sight(top):
 def _is_left_over(widget):
     """Whether it is a tab bar of docks, which Qt keeps, that has no tabs now."""
     return isinstance(widget, QTabBar) and widget.parentWidget() is widget.window() and not widget.count()
+
+
+def texts(top, skipped=lambda _widget: False):
+    """What the parts of a window say, and where, but for widgets that are `skipped`."""
+    for action in top.findChildren(QAction):
+        yield "action", action.text()
+        yield "action's tip", action.toolTip()
+    for widget in (top, *top.findChildren(QWidget)):
+        if skipped(widget):
+            continue
+        where = f"{type(widget).__name__} {widget.objectName()}"
+        yield f"{where}: tip", widget.toolTip()
+        yield f"{where}: name", widget.accessibleName()
+        yield f"{where}: description", widget.accessibleDescription()
+        yield f"{where}: title", widget.windowTitle()
+        if isinstance(widget, QLabel | QAbstractButton):
+            yield f"{where}: text", widget.text()
+        if isinstance(widget, QGroupBox):
+            yield f"{where}: title", widget.title()
+        if hasattr(widget, "placeholderText"):
+            yield f"{where}: placeholder", widget.placeholderText()
+        if isinstance(widget, QTabBar):
+            for place in range(widget.count()):
+                yield f"{where}: tab", widget.tabText(place)
+                yield f"{where}: tab's tip", widget.tabToolTip(place)
+        if isinstance(widget, QComboBox):
+            for place in range(widget.count()):
+                yield f"{where}: choice", widget.itemText(place)
+        if isinstance(widget, QAbstractItemView) and widget.model() is not None:
+            for text in headings(widget.model()):
+                yield f"{where}: heading", text
+
+
+def headings(model):
+    """Those of a table, with their tips; its cells are data for the most part."""
+    columns = 1 if isinstance(model, QAbstractListModel) else model.columnCount(QModelIndex())
+    for column in range(columns):
+        for role in (Qt.ItemDataRole.DisplayRole, Qt.ItemDataRole.ToolTipRole):
+            yield str(model.headerData(column, Qt.Orientation.Horizontal, role) or "")

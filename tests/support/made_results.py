@@ -132,6 +132,18 @@ def made_result(
     return folder.path
 
 
+def result_with_controls(parent: Path, *, scenarios: int = 12, controls: int = 3) -> Path:
+    """A result as of a suite whose last scenarios are controls, which every arm fails. Returns its folder."""
+    arms = four_arms()
+    samples = [*many_samples(arms, scenarios, 1)]
+    left = range(scenarios, scenarios + controls)
+    samples += [made_sample(arm, n, ok=False, control=True) for arm in arms for n in left]
+    folder = ResultFolder.create(parent, made_manifest(arms, scenarios + controls, 1), {})
+    lines = b"".join(msgspec.json.encode(sample) + b"\n" for sample in samples)
+    (folder.path / "samples.jsonl").write_bytes(lines)
+    return folder.path
+
+
 def recorded_result(parent: Path) -> Path:
     """Two arms, one scenario: right in the first, in the second an argument too large; both with their records."""
     first, second, *_ = four_arms()

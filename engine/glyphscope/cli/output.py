@@ -14,7 +14,7 @@ from rich.text import Text
 
 from glyphscope.errors import DocumentError, GlyphscopeError, PlacedProblem, problem_words
 from glyphscope.events import Status
-from glyphscope.visible import visible
+from glyphscope.visible import escaped, visible
 
 STATUS_MARKS: dict[Status, tuple[str, str]] = {
     "open": ("…", "yellow"),
@@ -78,11 +78,16 @@ def print_line(line: bytes) -> None:
 
 
 def to_json(value: Any) -> bytes:
-    """The JSON of a struct or of plain data, without a line end."""
+    """The JSON of a struct or of plain data, without a line end; what is not seen is escaped."""
     try:
-        return msgspec.json.encode(value)
+        return seen_json(msgspec.json.encode(value))
     except UnicodeEncodeError:  # a lone surrogate, which JSON can escape and UTF-8 cannot hold
         return json.dumps(msgspec.to_builtins(value)).encode("ascii")
+
+
+def seen_json(line: bytes) -> bytes:
+    """JSON of the same values in which what is not seen is escaped: it may be printed on a terminal."""
+    return line if line.isascii() else escaped(line.decode()).encode()
 
 
 def print_error(error: GlyphscopeError) -> None:

@@ -42,7 +42,7 @@ from glyphscope.cli.options import (
     ToolChoiceOption,
     notation_members,
 )
-from glyphscope.cli.output import console, print_line
+from glyphscope.cli.output import console, print_line, seen_json
 from glyphscope.cli.sampling_options import (
     MaxTokensOption,
     MinPOption,
@@ -274,7 +274,7 @@ def show(events: Iterable[AnyEvent], *, as_json: bool) -> RunState:
     state = RunState()
     if as_json:
         for event in events:
-            print_line(encode_event(event))
+            print_line(seen_json(encode_event(event)))
             fold(state, event)
         return state
     out, view = console(), RunView(state)

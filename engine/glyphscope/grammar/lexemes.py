@@ -25,15 +25,14 @@ from glyphscope.grammar.tree import (
     repeat,
     seq,
 )
+from glyphscope.visible import escaped
 
 _SPECIAL = frozenset("\\.+*?()|[]{}^$#&-~/\"'")
 
 
 def quoted(text: str) -> str:
     """A literal, as Lark quotes it."""
-    return json.dumps(text, ensure_ascii=False).replace(
-        "\x7f", "\\u007f"
-    )  # which Lark does not take as it is
+    return escaped(json.dumps(text, ensure_ascii=False))  # Lark does not take U+007F as it is
 
 
 def lexeme(node: Node) -> str:

@@ -14,6 +14,7 @@ from glyphscope.models import FoundModel, find_models
 from glyphscope.models.finding import EMBEDDED_SOURCE, FOLDER
 from glyphscope.models.opening import model_name_of
 from glyphscope.models.remote import is_address
+from glyphscope.visible import visible
 from glyphscope_gui.model_picker.endpoint_dialog import EndpointDialog
 from glyphscope_gui.project.settings_store import SettingsStore
 from glyphscope_gui.shared.background import Background
@@ -74,7 +75,7 @@ class ModelPicker(QToolButton):
         """The model in use; name and quantisation as the file itself says, where they are known."""
         self._path = model
         guess = model_name(model) if model else ModelName(tr("Choose a model"))
-        self._shown = ModelName(name or guess.name, quantisation or guess.quantisation)
+        self._shown = ModelName(*map(visible, (name or guess.name, quantisation or guess.quantisation)))
         self._tell()
 
     def show_record(self, name: str) -> None:

@@ -16,6 +16,7 @@ from PySide6.QtGui import QUndoCommand, QUndoStack
 
 from glyphscope.errors import RegistryError
 from glyphscope.registry import Tool, ToolRegistry, check_tool, make_tool, normalise
+from glyphscope.visible import escaped
 from glyphscope_gui.project.argument_schema import free_name
 from glyphscope_gui.shared.json_places import TextProblem, located, parse_object, places
 from glyphscope_gui.shared.language import tr
@@ -98,7 +99,7 @@ class RegistryDocument(QObject):
         if typed is not None:
             return typed
         tool = self.registry.get(name)
-        return "" if tool is None else json.dumps(tool.parameters, indent=2, ensure_ascii=False)
+        return "" if tool is None else escaped(json.dumps(tool.parameters, indent=2, ensure_ascii=False))
 
     def shown_parameters(self, name: str) -> dict[str, Any]:
         """The schema that a form shows: what was typed as long as it is JSON, otherwise what is in force."""

@@ -6,6 +6,7 @@ from PySide6.QtCore import Qt, Signal
 from PySide6.QtGui import QKeyEvent
 from PySide6.QtWidgets import QFrame, QWidget
 
+from glyphscope.visible import visible
 from glyphscope_gui.project.prompt_document import PromptDocument, PromptState
 from glyphscope_gui.shared.growing_edit import GrowingEdit
 from glyphscope_gui.shared.language import tr
@@ -52,6 +53,6 @@ class UserPromptEdit(GrowingEdit):
         self._prompt.set_user(self.toPlainText())
 
     def _show(self, state: PromptState) -> None:
-        text = state.user if self._record is None else self._record
+        text = state.user if self._record is None else visible(self._record, lines=True)
         if text != self.toPlainText():
             self.setPlainText(text)

@@ -19,7 +19,7 @@ from PySide6.QtWidgets import (
 )
 
 from glyphscope.registry import Tool, example_arguments
-from glyphscope.visible import visible
+from glyphscope.visible import escaped, visible
 from glyphscope_gui.calls.argument_check import ArgumentCheck
 from glyphscope_gui.enforcement.model import EnforcementRow
 from glyphscope_gui.enforcement.table import EnforcementTable
@@ -151,7 +151,7 @@ class ToolPanel(Card):
         self.problem.setVisible(bool(row and row.problem))
         self.form.show_tool(tool, arguments)
         self.result.show_view(None)
-        text = json.dumps(tool.parameters, indent=2, ensure_ascii=False) if tool else ""
+        text = escaped(json.dumps(tool.parameters, indent=2, ensure_ascii=False)) if tool else ""
         self.schema.show_text(text[:LONGEST_SCHEMA])
         self.show_checks(None)
         self._show_json_button()

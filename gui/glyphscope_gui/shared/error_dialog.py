@@ -28,7 +28,7 @@ class ErrorDialog(QDialog):
         super().__init__(parent)
         self.setObjectName("errorDialog")
         self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-        self.setWindowTitle(title)
+        self.setWindowTitle(visible(title))
         self.setMinimumWidth(420)
         self._text = "\n".join(part for part in (message, where, hint, details) if part)
         layout = QVBoxLayout(self)

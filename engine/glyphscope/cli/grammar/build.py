@@ -35,6 +35,7 @@ from glyphscope.grammar.builder.notes import constraint_notes
 from glyphscope.grammar.surface import WhiteSpace
 from glyphscope.registry import Tool, normalise
 from glyphscope.registry.check import check_schema
+from glyphscope.visible import escaped
 
 
 def build(
@@ -112,7 +113,7 @@ def _print(
     unheld: tuple[Unheld, ...] = ()
     ordered: tuple[Ordered, ...] = ()
     if not isinstance(made, Grammar):
-        text = json.dumps(made, indent=2, ensure_ascii=False) + "\n"
+        text = escaped(json.dumps(made, indent=2, ensure_ascii=False)) + "\n"
     elif to == "gbnf":
         emitted = emit_gbnf(made, comments=comments, notes=notes)
         text, unheld, ordered = emitted.text, (*made.unheld, *emitted.unheld), emitted.ordered

@@ -45,6 +45,7 @@ from glyphscope.grammar.tree import (
     repeat,
     seq,
 )  # fmt: skip
+from glyphscope.visible import visible
 
 ROOT = "root"
 MAX_BESIDE = 8  # alternatives that begin alike and still stand side by side
@@ -303,7 +304,7 @@ def _comment(origin: Origin, notes: Callable[[Origin], str]) -> str:
     place = f"{origin.tool} {origin.pointer}".rstrip()
     words = notes(origin)
     line = f"# {place}: {words}" if words else f"# {place}"
-    return " ".join(line.splitlines())
+    return visible(" ".join(line.splitlines()))
 
 
 _QUOTE = Literal('"')

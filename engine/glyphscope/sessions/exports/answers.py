@@ -11,6 +11,7 @@ from glyphscope.calling import fold_events
 from glyphscope.errors import GlyphscopeError
 from glyphscope.events import CallReady, ToolResult
 from glyphscope.sessions.exports.recorded_run import RecordedRun
+from glyphscope.visible import escaped
 
 _TIMING = ("type", "t", "stage")
 
@@ -80,4 +81,4 @@ def _calls(run: RecordedRun, form: str) -> list[CallReady]:
 
 
 def _indented(value: Any) -> str:
-    return json.dumps(value, indent=2, ensure_ascii=False) + "\n"
+    return escaped(json.dumps(value, indent=2, ensure_ascii=False)) + "\n"

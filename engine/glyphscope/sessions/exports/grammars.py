@@ -20,6 +20,7 @@ from glyphscope.grammar.builder.json_schema import call_schema
 from glyphscope.notation.native import ENDPOINTS_OWN
 from glyphscope.registry import to_openai
 from glyphscope.sessions.exports.recorded_run import RecordedRun
+from glyphscope.visible import escaped
 
 
 def gbnf(run: RecordedRun) -> str:
@@ -80,4 +81,4 @@ def _options(run: RecordedRun) -> GrammarOptions | None:
 
 
 def _indented(value: Any) -> str:
-    return json.dumps(value, indent=2, ensure_ascii=False) + "\n"
+    return escaped(json.dumps(value, indent=2, ensure_ascii=False)) + "\n"
