@@ -9,7 +9,6 @@ from PySide6.QtCore import Qt, Signal
 from PySide6.QtWidgets import (
     QComboBox,
     QFileDialog,
-    QGridLayout,
     QHBoxLayout,
     QLineEdit,
     QPushButton,
@@ -69,22 +68,19 @@ class _Line(QWidget):
         self.remove.setProperty("role", "link")
         self.remove.setAccessibleName(tr("Remove this assertion"))
         self.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Fixed)
-        grid = QGridLayout(self)
-        grid.setContentsMargins(0, 0, 0, 0)
-        grid.setHorizontalSpacing(8)
-        grid.setVerticalSpacing(6)
-        top = Qt.AlignmentFlag.AlignTop
-        grid.addWidget(self.kind, 0, 0, top)
-        row = QHBoxLayout()
-        row.setSpacing(8)
-        row.addWidget(self.target, 1, top)
-        row.addWidget(self.browse, 0, top)
-        grid.addLayout(row, 0, 1, 1, 2)
-        grid.addWidget(self.remove, 0, 3, top)
-        grid.addWidget(self.test, 1, 1, top)
-        grid.addWidget(self.value, 1, 2, top)
-        grid.setColumnStretch(2, 1)
+        column = QVBoxLayout(self)
+        column.setContentsMargins(0, 0, 0, 0)
+        column.setSpacing(6)
+        for parts in ((self.kind, self.test, self.remove), (self.target, self.browse), (self.value,)):
+            row = QHBoxLayout()
+            row.setSpacing(8)
+            for part in parts:
+                row.addWidget(part, part in (self.target, self.value), Qt.AlignmentFlag.AlignTop)
+            if self.remove in parts:
+                row.insertStretch(2, 1)
+            column.addLayout(row)
         for box in (self.kind, self.test):
+            box.setMinimumWidth(80)  # large letters are cut before the form scrolls sideways
             box.currentIndexChanged.connect(self._choice_changed)
         self.target.textChanged.connect(self.changed)
         self.value.textChanged.connect(lambda _text: self.changed.emit())

@@ -47,6 +47,8 @@ class _Line(QWidget):
         self.kind.setAccessibleName(tr("Check"))
         for kind, words, _tip in KINDS:
             self.kind.addItem(words, kind)
+        for box in (self.name, self.kind):
+            box.setMinimumWidth(80)  # large letters are cut before the form scrolls sideways
         self.kind.setCurrentIndex(self.kind.findData(check.kind))
         self.value = QLineEdit(field_text(check.kind, check.value, is_text=self._is_text), self)
         self.value.setAccessibleName(tr("Value"))

@@ -209,6 +209,7 @@ class ScenarioForm(QWidget):
         form.setContentsMargins(0, 0, 0, 0)
         form.setHorizontalSpacing(14)
         form.setVerticalSpacing(9)
+        form.setRowWrapPolicy(QFormLayout.RowWrapPolicy.WrapLongRows)
         form.addRow(tr("Name"), self.id_edit)
         form.addRow(tr("Group"), self.group_edit)
         form.addRow(tr("Prompt"), self.prompt_edit)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import msgspec
-from PySide6.QtCore import Signal
+from PySide6.QtCore import QSize, Signal
 from PySide6.QtWidgets import (
     QDialog,
     QDialogButtonBox,
@@ -244,7 +244,8 @@ class SuiteEditor(QDialog):
         column.addLayout(parts, 1)
         column.addWidget(self.problem)
         column.addWidget(buttons)
-        self.resize(880, 560)
+        line = self.fontMetrics().lineSpacing()
+        self.resize(QSize(55 * line, 38 * line).boundedTo(self.screen().availableSize()))
 
 
 def editable(suite: Suite, source: str) -> tuple[Suite, Path | None]:
