@@ -10,9 +10,12 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Literal, TypeAlias
 
+import msgspec
+
 from glyphscope.registry import Tool
 from glyphscope.tools import Outcome, Progress, ToolSource
 from glyphscope.tools.mcp.config import ServerConfig
+from glyphscope.tools.mcp.notices import LogLevel
 from glyphscope.tools.mcp.questions import Question
 from glyphscope.tools.mcp.server import McpServer
 
@@ -49,6 +52,8 @@ class ServerSource:
         self._server: McpServer | None = None
         self._stopping = False
         self._closed = False
+        self.log_level: LogLevel | None = None
+        """The level that the user chose; a server that is started again gets it too."""
 
     @property
     def name(self) -> str:
@@ -152,6 +157,44 @@ class ServerSource:
         if isinstance(found, Outcome):
             return found
         return found.fetch(method, params, seconds=left, cancel=cancel, progress=progress)
+
+    def request(
+        self,
+        method: str,
+        params: dict[str, Any],
+        *,
+        seconds: float,
+        cancel: threading.Event,
+        progress: Progress | None = None,
+    ) -> Outcome:
+        """Send any request, as `McpServer.request`; a server that does not run is not started."""
+        server = self._server
+        if server is None:
+            return Outcome(fault="protocol", message=f"The server {self.name} does not run.")
+        return server.request(method, params, seconds=seconds, cancel=cancel, progress=progress)
+
+    def set_roots(self, roots: tuple[str, ...]) -> None:
+        """Other roots, also for a server that runs."""
+        self.config = msgspec.structs.replace(self.config, roots=roots)
+        if self._server is not None:
+            self._server.set_roots(roots)
+
+    def set_log_level(self, level: LogLevel, *, seconds: float, cancel: threading.Event) -> Outcome:
+        """Ask the server that runs for log messages of that level and more severe ones."""
+        server = self._server
+        if server is None:
+            return Outcome(fault="protocol", message=f"The server {self.name} does not run.")
+        found = server.set_log_level(level, seconds=seconds, cancel=cancel)
+        if found.ok:
+            self.log_level = level
+        return found
+
+    def subscribe(self, uri: str, *, on: bool, seconds: float, cancel: threading.Event) -> Outcome:
+        """Subscribe to a resource of the server that runs, or end that, as `McpServer.subscribe`."""
+        server = self._server
+        if server is None:
+            return Outcome(fault="protocol", message=f"The server {self.name} does not run.")
+        return server.subscribe(uri, seconds=seconds, cancel=cancel, on=on)
 
     def _started(self, seconds: float, cancel: threading.Event) -> tuple[McpServer | Outcome, float]:
         """The server once it is ready or has failed, and the seconds that are left; or why there is none."""

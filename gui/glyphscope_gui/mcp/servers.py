@@ -121,6 +121,18 @@ class ServersController(QObject):
         self._save_later.start()
         self.stateChanged.emit(name)
 
+    def set_roots(self, name: str, roots: tuple[str, ...]) -> None:
+        """The folders that a server gets when it lists its roots; one that runs is notified."""
+        known = self._known.get(name)
+        if known is None or known.source is None or known.source.config.roots == roots:
+            return
+        known.source.set_roots(roots)
+        known.entry = {key: value for key, value in known.entry.items() if key != "roots"}
+        if roots:
+            known.entry["roots"] = list(roots)
+        self._save_later.start()
+        self.stateChanged.emit(name)
+
     def allow(self, name: str) -> None:
         """Record the user's consent to the command line, which lasts until the configuration changes."""
         known = self._known.get(name)

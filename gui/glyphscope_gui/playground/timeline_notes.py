@@ -217,7 +217,7 @@ def _result(event: ToolResult) -> Iterator[Block]:
         yield from _content(piece, event.tool)
     if event.structured is not None:
         yield Block("heading", tr("Structured content"))
-        yield from _json(tr("Structured content"), event.structured, event.tool)
+        yield from _json(tr("Structured content"), event.structured, event.tool, _SHORT)
     if event.told and [piece.text for piece in event.content] != [event.told]:
         yield Block("heading", tr("Message to the model"))
         yield from _text(tr("Message to the model"), event.told, event.tool)
@@ -230,10 +230,11 @@ def _text(title: str, text: str, tool: str = "") -> Iterator[Block]:
         yield _link(title, text, tool)
 
 
-def _json(title: str, value: Any, tool: str = "") -> Iterator[Block]:
+def _json(title: str, value: Any, tool: str = "", shortest: int = LONGEST) -> Iterator[Block]:
+    """A value, and a link to all of it if its JSON is longer than `shortest`."""
     text = json_text(value)
     yield Block("text", text)
-    if len(text) > LONGEST:
+    if len(text) > shortest:
         yield _link(title, lambda: whole_json(value), tool)
 
 
@@ -242,10 +243,7 @@ def _link(title: str, text: str | Callable[[], str], tool: str) -> Block:
     note = tr(
         "The text is complete: a result that is larger than the run's limit is an error, and is not recorded."
     )
-    words = (
-        tr("Open all of it") if isinstance(text, str) and len(text) <= LONGEST else tr("Open the whole text")
-    )
-    return Block("link", words, whole=Whole(titled, text, note))
+    return Block("link", tr("Open"), whole=Whole(titled, text, note))
 
 
 def _content(piece: ToolContent, tool: str) -> Iterator[Block]:

@@ -103,6 +103,17 @@ def call_view(outcome: Outcome, seconds: float) -> CallView:
     return CallView(words, role, _FAULT_TIPS[outcome.fault], figures, tuple(pieces))
 
 
+def raw_view(outcome: Outcome, seconds: float) -> CallView:
+    """The result of any request as the server sends it."""
+    words, role = _FAULTS[outcome.fault]
+    if not outcome.ok:
+        pieces = (Piece("problem", tr("Error"), outcome.message),)
+    else:
+        value, title = outcome.structured, tr("Result")
+        pieces = (Piece("json", title, shown_json(value), whole=_whole(title, lambda: whole_json(value))),)
+    return CallView(words, role, _FAULT_TIPS[outcome.fault], time_words(seconds), pieces)
+
+
 def shown_json(value: Any) -> str:
     try:
         return shown_text(beginning(value, MOST_TEXT))

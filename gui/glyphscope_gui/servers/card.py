@@ -24,6 +24,7 @@ from glyphscope_gui.shared.elided_label import ElidedLabel
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.link import link
 from glyphscope_gui.shared.pill import Pill
+from glyphscope_gui.shared.plain_text import plain_tip
 from glyphscope_gui.shared.read_box import ReadBox
 from glyphscope_gui.shared.text_label import PlainLabel
 from glyphscope_gui.theme import mono_font
@@ -87,7 +88,9 @@ class ConsentBox(QFrame):
 
 
 class ServerCard(Card):
-    """`acted` carries start, sign in, stop, restart, remove or allow; `enabledChanged` the user's choice."""
+    """`acted` carries start, sign in, stop, restart, remove, allow, ping, request or roots; `enabledChanged` the
+    user's choice.
+    """
 
     acted = Signal(str)
     enabledChanged = Signal(bool)
@@ -140,6 +143,16 @@ class ServerCard(Card):
         row.addWidget(self.pill)
         row.addWidget(self.identity, 1)
         row.addStretch(0)
+        self.ping_button = link(tr("Ping"), tr("Send ping, and show how long the answer takes"), body)
+        self.ping_button.setObjectName("pingServerButton")
+        self.request_button = link(tr("Request…"), tr("Send any request, and show the result as it is"), body)
+        self.request_button.setObjectName("requestButton")
+        self.roots_button = link(
+            tr("Roots…"), tr("The folders that the server gets when it lists the roots"), body
+        )
+        self.roots_button.setObjectName("rootsButton")
+        for button in (self.ping_button, self.request_button, self.roots_button):
+            row.addWidget(button)
         column = QVBoxLayout(body)
         column.setContentsMargins(0, 0, 0, 0)
         column.setSpacing(6)
@@ -152,6 +165,9 @@ class ServerCard(Card):
             (self.stop_button, "stop"),
             (self.restart_button, "restart"),
             (self.remove_button, "remove"),
+            (self.ping_button, "ping"),
+            (self.request_button, "request"),
+            (self.roots_button, "roots"),
         ):
             button.clicked.connect(lambda _on=False, what=what: self.acted.emit(what))
         self.consent.allowed.connect(lambda: self.acted.emit("allow"))
@@ -194,6 +210,18 @@ class ServerCard(Card):
         failed = server is not None and source.phase in ("failed", "ended")
         self._tell(server.problem if failed and server else None, server.stderr if failed and server else "")
         self.consent.ask(asked)
+
+    def show_debugging(self, ready: bool, roots: int | None) -> None:
+        """`roots`: how many are configured; None for the demo tools."""
+        for button in (self.ping_button, self.request_button):
+            button.setVisible(ready)
+        self.roots_button.setVisible(roots is not None)
+        self.roots_button.setText(tr("Roots: {count}…", count=roots) if roots else tr("Roots…"))
+
+    def show_ping(self, words: str, tip: str = "") -> None:
+        """The result of the last ping; "" is none yet."""
+        self.ping_button.setText(words or tr("Ping"))
+        self.ping_button.setToolTip(plain_tip(tip) or tr("Send ping, and show how long the answer takes"))
 
     # -- inside ------------------------------------------------------------------------------------------------
 

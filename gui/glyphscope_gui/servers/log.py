@@ -3,29 +3,38 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from contextlib import suppress
 
-from PySide6.QtCore import QModelIndex, Qt
-from PySide6.QtGui import QGuiApplication, QKeySequence, QShortcut
+from PySide6.QtCore import QModelIndex, Qt, Signal
+from PySide6.QtGui import QActionGroup, QGuiApplication, QKeySequence, QShortcut
 from PySide6.QtWidgets import (
+    QHBoxLayout,
     QHeaderView,
     QLineEdit,
+    QMenu,
     QPlainTextEdit,
     QPushButton,
     QSplitter,
     QStackedWidget,
+    QVBoxLayout,
     QWidget,
 )
 
-from glyphscope.tools.mcp.log import TEXT_LIMIT
+from glyphscope.tools.mcp.log import TEXT_LIMIT, Entry
+from glyphscope.tools.mcp.notices import LEVELS
 from glyphscope.visible import visible
 from glyphscope_gui.servers.call_outcome import shown_text
 from glyphscope_gui.servers.log_model import ID, METHOD, SIZE, TEXT, TIME, WAY, ServersLogModel
+from glyphscope_gui.servers.request_dialog import is_resendable
 from glyphscope_gui.shared.card import Card
+from glyphscope_gui.shared.clipboard import copy_text
 from glyphscope_gui.shared.json_editor import JsonEditor
 from glyphscope_gui.shared.language import tr
+from glyphscope_gui.shared.link import link
 from glyphscope_gui.shared.plain_table import PlainTable
 from glyphscope_gui.shared.segmented import Segmented
+from glyphscope_gui.shared.whole_text import Whole, show_whole
 from glyphscope_gui.shared.wrapping_edit import WrappingEdit
 from glyphscope_gui.theme import mono_font
 
@@ -40,8 +49,17 @@ VIEWS = (
 )
 
 
+ANY = ""
+
+
 class ServerLog(Card):
-    """Shows what the wiring hands it; `views.value` says which of the two is in sight."""
+    """Shows what the wiring hands it; `views.value` says which of the three is in sight.
+
+    `resendWanted` carries an Entry, `levelChosen` the level of log messages that the server is to send.
+    """
+
+    resendWanted = Signal(object)
+    levelChosen = Signal(str)
 
     def __init__(self, model: ServersLogModel, parent: QWidget | None = None) -> None:
         self.views = Segmented(VIEWS, small=True)
@@ -56,7 +74,11 @@ class ServerLog(Card):
         self.copy_button.setProperty("role", "link")
         self.copy_button.setToolTip(tr("Copy all that is in sight here"))
         stack = QStackedWidget()
-        actions = (self.filter_edit, self.copy_button, self.views)
+        self.levels_button = link(
+            "", tr("Levels of the log messages that the server sends, and of those shown")
+        )
+        self.levels_button.setObjectName("logLevelsButton")
+        actions = (self.filter_edit, self.levels_button, self.copy_button, self.views)
         super().__init__(tr("Log"), stack, actions=actions, padded=False, parent=parent)
         self.model = model
         self._stack = stack
@@ -74,7 +96,7 @@ class ServerLog(Card):
         split = QSplitter(Qt.Orientation.Horizontal)
         split.setChildrenCollapsible(False)
         split.addWidget(self.table)
-        split.addWidget(self.detail)
+        split.addWidget(self._make_beside())
         split.setStretchFactor(0, 3)
         split.setStretchFactor(1, 2)
         self._split = split
@@ -88,6 +110,7 @@ class ServerLog(Card):
         self.printed.setPlaceholderText(tr("It has printed nothing."))
         stack.addWidget(split)
         stack.addWidget(self.printed)
+        self._make_levels()
         self._fit()
         self.views.chosen.connect(self._show_view)
         self.filter_edit.textChanged.connect(self._filter)
@@ -99,6 +122,13 @@ class ServerLog(Card):
         copy = QShortcut(QKeySequence.StandardKey.Copy, self.table)
         copy.setContext(Qt.ShortcutContext.WidgetShortcut)
         copy.activated.connect(self._copy_one)
+
+    def show_level(self, level: str, settable: bool) -> None:
+        """The level that was set, and whether the server that runs has one to set."""
+        for action in self.sent_menu.actions():
+            if action.data() == level:
+                action.setChecked(True)
+        self.sent_menu.setEnabled(settable)
 
     def show_entries(self, entries: object) -> None:
         """The log as it is now; a reader at its end stays at its end, and the chosen message stays chosen."""
@@ -129,6 +159,50 @@ class ServerLog(Card):
 
     # -- inside ------------------------------------------------------------------------------------------------
 
+    def _make_beside(self) -> QWidget:
+        """The chosen message, and what can be done with it."""
+        self._beside = QWidget()
+        self.open_link = link(tr("Open"), tr("Show the whole message, with search, Copy and Save as"))
+        self.open_link.setObjectName("openMessageButton")
+        self.copy_link = link(tr("Copy message"), tr("Copy the whole message as it was sent"))
+        self.resend_link = link(tr("Send again…"), tr("Edit this request and send it again"))
+        self.resend_link.setObjectName("resendButton")
+        row = QHBoxLayout()
+        row.setContentsMargins(8, 2, 8, 2)
+        row.setSpacing(12)
+        for each in (self.open_link, self.copy_link, self.resend_link):
+            row.addWidget(each)
+        row.addStretch(1)
+        column = QVBoxLayout(self._beside)
+        column.setContentsMargins(0, 0, 0, 0)
+        column.setSpacing(0)
+        column.addLayout(row)
+        column.addWidget(self.detail, 1)
+        self._beside.hide()
+        self.open_link.clicked.connect(self._open)
+        self.copy_link.clicked.connect(self._copy_one)
+        self.resend_link.clicked.connect(lambda: self.resendWanted.emit(self._current))
+        return self._beside
+
+    def _make_levels(self) -> None:
+        """The levels of log messages: what the server is to send, and what is shown of it."""
+        menu = QMenu(self.levels_button)
+        self.sent_menu = menu.addMenu(tr("Server &sends from"))
+        self.shown_menu = menu.addMenu(tr("&Show from"))
+        _add_levels(self.sent_menu, (), self.levelChosen.emit)
+        _add_levels(self.shown_menu, ((ANY, tr("All")),), self._show_from)
+        self.levels_button.setMenu(menu)
+        self.levels_button.hide()
+        self._show_from(ANY)
+
+    def _show_from(self, level: str) -> None:
+        self.model.set_least(level)
+        self.levels_button.setText(tr("Level: {level}", level=level or tr("all")))
+
+    @property
+    def _current(self) -> Entry | None:
+        return self.model.entry(self.table.currentIndex().row())
+
     def _fit(self) -> None:
         table = self.table
         table.fit_column(TIME, "00:00:00.000")
@@ -148,6 +222,7 @@ class ServerLog(Card):
     def _show_view(self, name: str) -> None:
         self._stack.setCurrentIndex(1 if name == "printed" else 0)
         self.filter_edit.setVisible(name != "printed")
+        self.levels_button.setVisible(name == "notifications")
         if name != "printed":
             self._hide_detail()
             self.model.set_notifications_only(name == "notifications")
@@ -167,12 +242,14 @@ class ServerLog(Card):
             with suppress(ValueError, RecursionError):
                 text = json.dumps(json.loads(text), indent=2, ensure_ascii=False)
         self._show_detail()
+        self.resend_link.setVisible(is_resendable(entry))
         self.detail.show_text(shown_text(f"{entry.note}\n\n{text}" if entry.note else text))
 
     def _show_detail(self) -> None:
         """The message beside the table has the room of its row's beginning."""
         if self.detail.isHidden():
             self.detail.show()
+            self._beside.show()
             self.table.setColumnHidden(TEXT, True)
             self.table.horizontalHeader().setSectionResizeMode(METHOD, QHeaderView.ResizeMode.Stretch)
             width = self._split.width()
@@ -180,6 +257,7 @@ class ServerLog(Card):
 
     def _hide_detail(self) -> None:
         self.detail.hide()
+        self._beside.hide()
         self.table.setColumnHidden(TEXT, False)
         self.table.horizontalHeader().setSectionResizeMode(METHOD, QHeaderView.ResizeMode.Interactive)
         self._fit()
@@ -189,6 +267,30 @@ class ServerLog(Card):
         QGuiApplication.clipboard().setText(self.model.text() if messages else self.printed.toPlainText())
 
     def _copy_one(self) -> None:
-        entry = self.model.entry(self.table.currentIndex().row())
+        entry = self._current
         if entry is not None:
-            QGuiApplication.clipboard().setText(entry.text)
+            copy_text(entry.whole or entry.text)
+
+    def _open(self) -> None:
+        entry = self._current
+        if entry is None:
+            return
+        missing = (
+            "" if entry.whole or len(entry.text) <= TEXT_LIMIT else tr("Only the beginning is in the log.")
+        )
+        title = entry.method or tr("Answer to {id}", id=entry.id)
+        note = " ".join(part for part in (entry.note, missing) if part)
+        show_whole(Whole(title, entry.whole or entry.text, note, "message.json"), self)
+
+
+def _add_levels(menu: QMenu, first: tuple[tuple[str, str], ...], choose: Callable[[str], object]) -> None:
+    """One of several actions; the first ones are other than MCP's levels."""
+    group = QActionGroup(menu)
+    for value, words in (*first, *((level, level) for level in LEVELS)):
+        action = menu.addAction(words)
+        action.setCheckable(True)
+        action.setData(value)
+        group.addAction(action)
+        action.triggered.connect(lambda _on=False, value=value: choose(value))
+    if first:
+        menu.actions()[0].setChecked(True)

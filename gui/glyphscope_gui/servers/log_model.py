@@ -10,6 +10,7 @@ from typing import Any
 from PySide6.QtCore import QModelIndex, QObject, Qt
 
 from glyphscope.tools.mcp.log import Entry
+from glyphscope.tools.mcp.notices import log_message
 from glyphscope_gui.servers.words import size_words
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.plain_text import plain_data, plain_tip
@@ -40,6 +41,7 @@ class ServersLogModel(TableModel):
         self._entries: tuple[Entry, ...] = ()
         self._filter = ""
         self._notifications_only = False
+        self._least = ""
         self._rows: list[Entry] = []
 
     def show(self, entries: Sequence[Entry]) -> None:
@@ -73,6 +75,12 @@ class ServersLogModel(TableModel):
             self._notifications_only = only
             self._reset()
 
+    def set_least(self, level: str) -> None:
+        """The least severe log messages that are in sight among the notifications; "" for all."""
+        if level != self._least:
+            self._least = level
+            self._reset()
+
     def entry(self, row: int) -> Entry | None:
         return self._rows[row] if 0 <= row < len(self._rows) else None
 
@@ -102,8 +110,10 @@ class ServersLogModel(TableModel):
         return None
 
     def _fits(self, entry: Entry) -> bool:
-        if self._notifications_only and not is_notification(entry):
-            return False
+        if self._notifications_only:
+            said = log_message(entry) if self._least else None
+            if not is_notification(entry) or (said is not None and not said.reaches(self._least)):
+                return False
         wanted = self._filter
         return not wanted or any(
             wanted in text.lower()
@@ -124,13 +134,11 @@ def is_notification(entry: Entry) -> bool:
 def notification_words(entry: Entry) -> str:
     """`info · db: connected`, `3 of 10 · copying`; "" where the message has no such form."""
     try:
+        if (message := log_message(entry)) is not None:
+            about = " · ".join(part for part in (message.level, message.logger) if part)
+            return f"{about}: {message.text}"[:SHOWN] + (f" ×{entry.more + 1}" if entry.more else "")
         params = json.loads(entry.text).get("params") or {}
-        if entry.method == "notifications/message":
-            data = params["data"]
-            said = data if isinstance(data, str) else json.dumps(data, ensure_ascii=False)
-            words = " · ".join(str(part) for part in (params["level"], params.get("logger")) if part)
-            words = f"{words}: {said}"
-        elif entry.method == "notifications/progress":
+        if entry.method == "notifications/progress":
             total, message = params.get("total"), params.get("message")
             done = (
                 tr("{done} of {total}", done=params["progress"], total=total) if total else params["progress"]

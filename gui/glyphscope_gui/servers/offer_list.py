@@ -55,6 +55,12 @@ class OfferList(QWidget):
         model.modelReset.connect(self._keep)
         self.show_words("", "")
 
+    @property
+    def current(self) -> Offer | None:
+        """The entry that is shown beside."""
+        index = self.table.currentIndex()
+        return self.model.offer(index.row()) if index.isValid() else None
+
     def choose(self, address: str) -> None:
         row = self.model.row_of(address)
         if row >= 0:

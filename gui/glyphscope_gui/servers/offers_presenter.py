@@ -5,11 +5,12 @@ from __future__ import annotations
 import threading
 from typing import Any
 
-from PySide6.QtCore import QObject
+from PySide6.QtCore import QObject, QTimer
 
 from glyphscope.errors import ServerError
 from glyphscope.tools import Outcome, Progress
 from glyphscope.tools.mcp.offers import Offer, Offers
+from glyphscope.tools.mcp.server import Updates
 from glyphscope.visible import visible
 from glyphscope_gui.context import AppContext
 from glyphscope_gui.mcp.server_source import ServerSource
@@ -18,8 +19,11 @@ from glyphscope_gui.servers.offer_list import OfferList
 from glyphscope_gui.servers.page import ServersPage
 from glyphscope_gui.servers.tool_calls import SECONDS, Work
 from glyphscope_gui.servers.tool_model import ToolRow
+from glyphscope_gui.shared.background import Background
 from glyphscope_gui.shared.language import tr
 
+AGAIN_MS = 300
+"""After an update of a subscribed resource until it is read again: a server may report many."""
 MOST_PROBLEMS = 3
 """Of a list that are shown above it."""
 
@@ -36,14 +40,26 @@ class OffersPresenter(QObject):
         self._known: dict[str, Offer] = {}
         self.resources = CallPresenter(context, view.resource, self._work)
         self.prompts = CallPresenter(context, view.prompt, self._work)
+        self._background = Background(self)
+        self._cancel = threading.Event()
+        self._error = context.show_error
+        self._read: tuple[str, Updates] = ("", Updates())
+        self._again = QTimer(self, singleShot=True, interval=AGAIN_MS)
+        self._again.timeout.connect(self._read_again)
+        self.resources.jobs.ended.connect(lambda _view: self._show_subscription())
+        view.resource.subscribeWanted.connect(self._subscribe)
+        view.resource.edited.connect(self._show_subscription)
         view.resources.chosen.connect(lambda offer: self._chosen(self.resources, offer))
         view.prompts.chosen.connect(lambda offer: self._chosen(self.prompts, offer))
 
     @property
     def is_busy(self) -> bool:
-        return self.resources.is_busy or self.prompts.is_busy
+        return self.resources.is_busy or self.prompts.is_busy or self._background.is_busy
 
     def close(self) -> None:
+        self._cancel.set()
+        self._again.stop()
+        self._background.close()
         self.resources.close()
         self.prompts.close()
 
@@ -59,6 +75,7 @@ class OffersPresenter(QObject):
             view.prompts.forget()
         view.resource.set_ready(ready)
         view.prompt.set_ready(ready)
+        self._show_subscription()
         if self._listed == (name, offers):
             return
         self._listed = (name, offers)
@@ -84,6 +101,52 @@ class OffersPresenter(QObject):
 
     def _chosen(self, calls: CallPresenter, offer: Offer | None) -> None:
         calls.show(self._shown, ToolRow(offer.address, offer.form) if offer is not None else None, {})
+        self._show_subscription()
+
+    def _uri(self) -> str:
+        """The resource that is shown; "" without one, and for a template that is not filled in."""
+        panel, offer = self._view.resource, self._view.resources.current
+        try:
+            return str(offer.request(panel.form.arguments())[1]["uri"]) if offer is not None else ""
+        except (ServerError, ValueError):
+            return ""
+
+    def _show_subscription(self) -> None:
+        """The subscription to the shown resource; one that was updated is read again, unless it is being read."""
+        source, panel, uri = self._source(self._shown), self._view.resource, self._uri()
+        server = source.server if source is not None and source.phase == "ready" else None
+        about = server.about if server is not None else None
+        can = about is not None and "resources/subscribe" in about.features and bool(uri)
+        updates = server.subscriptions.get(uri) if server is not None and uri else None
+        panel.show_subscription(updates, can=can)
+        if updates is not None and updates.times and self._read != (uri, updates):
+            self._again.start()
+
+    def _read_again(self) -> None:
+        """Read the shown resource after an update; while it is being read, later."""
+        uri, source = self._uri(), self._source(self._shown)
+        server = source.server if source is not None else None
+        updates = server.subscriptions.get(uri) if server is not None else None
+        if updates is not None and not self.resources.is_busy:
+            self._read = (uri, updates)
+            self._view.resource.call_button.click()
+
+    def _subscribe(self, on: bool) -> None:
+        source, uri = self._source(self._shown), self._uri()
+        if source is None or not uri:
+            return
+
+        def done(outcome: Outcome) -> None:
+            if not outcome.ok:
+                self._view.notice.tell(tr("Not subscribed: {reason}", reason=outcome.message))
+            self._show_subscription()
+
+        self._background.start(
+            f"subscribe {uri}",
+            lambda: source.subscribe(uri, on=on, seconds=SECONDS, cancel=self._cancel),
+            done,
+            self._error,
+        )
 
     def _source(self, name: str) -> ServerSource | None:
         known = self._servers.get(name)

@@ -12,6 +12,7 @@ from glyphscope_gui.context import AppContext, Page
 from glyphscope_gui.mcp.known_server import KnownServer
 from glyphscope_gui.mcp.servers import DEMO
 from glyphscope_gui.servers.call_presenter import CallPresenter
+from glyphscope_gui.servers.debug_presenter import DebugPresenter
 from glyphscope_gui.servers.demo_effects_presenter import DemoEffectsPresenter
 from glyphscope_gui.servers.dialogs import AddServerDialog, ImportServersDialog
 from glyphscope_gui.servers.enforcement_summary import kept_words
@@ -56,6 +57,7 @@ class ServersPresenter(Page):
         self.calls = CallPresenter(context, self.view.panel, self._call_of)
         self.offers = OffersPresenter(context, self.view)
         self.questions = QuestionsPresenter(context, self.view.question)
+        self.debug = DebugPresenter(context, self.view, lambda: self._shown)
         self.effects = DemoEffectsPresenter(context, self.view.effects)
         self.proofs = ToolProofs(self)
         self.sign_in = SignInPresenter(context, self.view.notice)
@@ -76,6 +78,7 @@ class ServersPresenter(Page):
         self.calls.close()
         self.offers.close()
         self.questions.close()
+        self.debug.close()
         self.effects.close()
         self.proofs.close()
 
@@ -87,7 +90,13 @@ class ServersPresenter(Page):
     @property
     def is_busy(self) -> bool:
         """Whether a proof or a call is running, or about to."""
-        return self._settle.isActive() or self.proofs.is_busy or self.calls.is_busy or self.offers.is_busy
+        return (
+            self._settle.isActive()
+            or self.proofs.is_busy
+            or self.calls.is_busy
+            or self.offers.is_busy
+            or self.debug.is_busy
+        )
 
     # -- connections -------------------------------------------------------------------------------------------
 
@@ -215,6 +224,7 @@ class ServersPresenter(Page):
             self.view.card.show_demo(len(self._servers.demo.tools()))
         else:
             self.view.card.show_server(known)
+        self.debug.show()
 
     def _show_tools(self) -> None:
         """Replace the list only by a different one: a server may report a change at any moment."""

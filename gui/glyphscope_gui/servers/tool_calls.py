@@ -45,8 +45,11 @@ class ToolCalls(QObject):
     ended = Signal(object)
     crashed = Signal(object)
 
-    def __init__(self, parent: QObject | None = None) -> None:
+    def __init__(
+        self, parent: QObject | None = None, view: Callable[[Outcome, float], CallView] = call_view
+    ) -> None:
         super().__init__(parent)
+        self._view = view
         self._background = Background(self)
         self._cancel: threading.Event | None = None
         self._told: tuple[float, float | None, str] | None = None
@@ -78,7 +81,9 @@ class ToolCalls(QObject):
         cancel = self._cancel = threading.Event()
         self._told, self._since = None, time.monotonic()
         self._look.start()
-        self._background.start("call", _carried_out(work, cancel, self._tell), self._done, self._failed)
+        self._background.start(
+            "call", _carried_out(work, cancel, self._tell, self._view), self._done, self._failed
+        )
         self.began.emit()
         self._show_progress()
 
@@ -127,9 +132,11 @@ class ToolCalls(QObject):
         self._look.stop()
 
 
-def _carried_out(work: Work, cancel: threading.Event, tell: Progress) -> Callable[[], CallView]:
+def _carried_out(
+    work: Work, cancel: threading.Event, tell: Progress, view: Callable[[Outcome, float], CallView]
+) -> Callable[[], CallView]:
     def timed() -> CallView:
         since = time.monotonic()
-        return call_view(work(cancel, tell), time.monotonic() - since)
+        return view(work(cancel, tell), time.monotonic() - since)
 
     return timed

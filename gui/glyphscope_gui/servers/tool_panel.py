@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 from PySide6.QtCore import QSize, Qt, Signal
 from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import (
+    QCheckBox,
     QHBoxLayout,
     QProgressBar,
     QPushButton,
@@ -19,6 +20,7 @@ from PySide6.QtWidgets import (
 )
 
 from glyphscope.registry import Tool, example_arguments
+from glyphscope.tools.mcp.server import Updates
 from glyphscope.visible import escaped, visible
 from glyphscope_gui.calls.argument_check import ArgumentCheck
 from glyphscope_gui.enforcement.model import EnforcementRow
@@ -28,7 +30,7 @@ from glyphscope_gui.servers.call_outcome import CallView
 from glyphscope_gui.servers.call_result import CallResult
 from glyphscope_gui.servers.tool_calls import Progressed
 from glyphscope_gui.servers.tool_model import ToolRow
-from glyphscope_gui.servers.words import claim_words, time_words
+from glyphscope_gui.servers.words import claim_words, time_words, updates_words
 from glyphscope_gui.shared.card import Card
 from glyphscope_gui.shared.elided_label import ElidedLabel
 from glyphscope_gui.shared.json_editor import JsonEditor
@@ -78,10 +80,11 @@ PROMPT = PanelWords(
 
 
 class ToolPanel(Card):
-    """`callWanted` carries the arguments; `edited` is told when they may have changed."""
+    """`callWanted` carries the arguments; `edited`: they may have changed. `subscribeWanted`: of a resource."""
 
     callWanted = Signal(object)
     cancelWanted = Signal()
+    subscribeWanted = Signal(bool)
     edited = Signal()
 
     def __init__(self, words: PanelWords = TOOL, parent: QWidget | None = None) -> None:
@@ -232,6 +235,13 @@ class ToolPanel(Card):
         self._show_state()
         self._fit()
 
+    def show_subscription(self, updates: Updates | None, *, can: bool) -> None:
+        """Whether the server has subscriptions, and what came of that to the shown resource."""
+        self.subscribe_box.setVisible(can)
+        self.subscribe_box.setChecked(updates is not None)
+        self.updates.setVisible(can)
+        self.updates.setText(updates_words(updates))
+
     def minimumSizeHint(self) -> QSize:
         return super().minimumSizeHint().expandedTo(QSize(LEAST_WIDTH, 0))
 
@@ -260,6 +270,15 @@ class ToolPanel(Card):
         self.progress.setProperty("role", "hint")
         self.call_button.clicked.connect(self._call)
         self.cancel_button.clicked.connect(self.cancelWanted)
+        self.subscribe_box = QCheckBox(tr("Subscribe"), body)
+        self.subscribe_box.setObjectName("subscribeBox")
+        self.subscribe_box.setToolTip(
+            tr("Let the server report updates, and read the resource again after each")
+        )
+        self.subscribe_box.clicked.connect(self.subscribeWanted)
+        self.updates = ElidedLabel(body, Qt.TextElideMode.ElideRight)
+        self.updates.setProperty("role", "hint")
+        self.show_subscription(None, can=False)
         self.example_button.clicked.connect(self._fill_in)
         self.json_button.clicked.connect(self._toggle)
 
@@ -277,6 +296,11 @@ class ToolPanel(Card):
         low.setContentsMargins(0, 6, 0, 0)
         low.setSpacing(6)
         low.addLayout(row)
+        subscription = QHBoxLayout()
+        subscription.setSpacing(8)
+        subscription.addWidget(self.subscribe_box)
+        subscription.addWidget(self.updates, 1)
+        low.addLayout(subscription)
         low.addWidget(self.bar)
         low.addWidget(self.result, 1)
         self._split = QSplitter(Qt.Orientation.Vertical, body)

@@ -6,10 +6,13 @@ from PySide6.QtCore import QModelIndex, Qt, Signal
 from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QHBoxLayout, QLineEdit, QPushButton, QVBoxLayout, QWidget
 
+from glyphscope.tools.mcp.changes import ToolChanges
 from glyphscope_gui.servers.tool_model import HERE, KEPT, NAME, SAYS, ServersToolModel, ToolRow
+from glyphscope_gui.servers.words import changes_words
 from glyphscope_gui.shared.elided_label import ElidedLabel
 from glyphscope_gui.shared.grammar_cells import PillDelegate
 from glyphscope_gui.shared.language import tr
+from glyphscope_gui.shared.link import link
 from glyphscope_gui.shared.plain_table import PlainTable
 from glyphscope_gui.shared.text_label import PlainLabel
 from glyphscope_gui.theme.sizes import PAD
@@ -21,10 +24,13 @@ FILTER_FROM = 13
 
 
 class ServerTools(QWidget):
-    """`chosen` carries the ToolRow that is shown beside, or None; `importWanted` is for the ticked ones."""
+    """`chosen` carries the ToolRow that is shown beside, or None; `importWanted` is for the ticked ones,
+    `changesWanted` for the differences of the last two lists.
+    """
 
     chosen = Signal(object)
     importWanted = Signal()
+    changesWanted = Signal()
 
     def __init__(self, model: ServersToolModel, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -46,6 +52,11 @@ class ServerTools(QWidget):
         self.empty.setWordWrap(True)
         self.problem = ElidedLabel(self, Qt.TextElideMode.ElideRight)
         self.problem.setProperty("role", "problem")
+        self.changes = ElidedLabel(self, Qt.TextElideMode.ElideRight)
+        self.changes.setObjectName("toolChanges")
+        self.changes_link = link(tr("Differences"), tr("Show what the new list changed, as text"), self)
+        self.changes_link.setObjectName("toolChangesLink")
+        self.changes_link.clicked.connect(self.changesWanted)
         self.count = ElidedLabel(self, Qt.TextElideMode.ElideRight)
         self.count.setProperty("role", "hint")
         self.all_button = QPushButton(tr("Tick all"), self)
@@ -84,6 +95,12 @@ class ServerTools(QWidget):
         self.problem.setVisible(bool(problem))
         self.filter_edit.setVisible(self.model.rowCount() >= FILTER_FROM or bool(self.filter_edit.text()))
 
+    def show_changes(self, changes: ToolChanges | None) -> None:
+        """What the server's last list of tools changed in the one before."""
+        self.changes.setText(changes_words(changes) if changes else "")
+        for widget in (self.changes, self.changes_link):
+            widget.setVisible(bool(changes))
+
     def forget(self) -> None:
         """Another server: nothing of the old one is chosen or searched."""
         self._name = ""
@@ -114,7 +131,13 @@ class ServerTools(QWidget):
         inside = QHBoxLayout()
         inside.setContentsMargins(PAD - 5, 4, PAD - 5, 0)
         inside.addWidget(self.problem)
+        changed = QHBoxLayout()
+        changed.setContentsMargins(PAD - 5, 4, PAD - 8, 0)
+        changed.addWidget(self.changes, 1)
+        changed.addWidget(self.changes_link)
+        self.show_changes(None)
         column.addLayout(inside)
+        column.addLayout(changed)
         column.addLayout(foot)
         self._fit()
 

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from datetime import datetime
 from typing import Any, NamedTuple
 
+from glyphscope.tools.mcp.changes import ToolChanges
 from glyphscope.tools.mcp.config import ServerConfig
+from glyphscope.tools.mcp.server import Updates
 from glyphscope.visible import visible
 from glyphscope_gui.mcp.known_server import KnownServer
 from glyphscope_gui.shared.language import tr
@@ -27,12 +30,35 @@ _PHASES = {
     "ended": StateWords(tr("ended by itself"), "impossible", "✕"),
     "stopping": StateWords(tr("stopping…"), "open", "◌"),
 }
+MOST_NAMED = 3
 _CLAIMS = {
     "readOnlyHint": (tr("reads only"), tr("may change things")),
     "destructiveHint": (tr("may destroy"), tr("destroys nothing")),
     "idempotentHint": (tr("twice is once"), ""),
     "openWorldHint": (tr("reaches outside"), tr("stays inside")),
 }
+
+
+def changes_words(changes: ToolChanges) -> str:
+    """`12:03:04: 1 added (new), 2 changed (a, b)`."""
+    named = ((tr("added"), changes.added), (tr("changed"), changes.changed), (tr("removed"), changes.removed))
+    parts = []
+    for words, names in named:
+        if names:
+            some = ", ".join(names[:MOST_NAMED]) + (" …" if len(names) > MOST_NAMED else "")
+            parts.append(tr("{count:,} {changed} ({names})", count=len(names), changed=words, names=some))
+    at = datetime.fromtimestamp(changes.at).strftime("%H:%M:%S")
+    return tr("{time}: {changes}", time=at, changes=", ".join(parts))
+
+
+def updates_words(updates: Updates | None) -> str:
+    """What happened to a subscribed resource; "" for one without a subscription."""
+    if updates is None:
+        return ""
+    if not updates.times:
+        return tr("No update yet")
+    at = datetime.fromtimestamp(updates.last).strftime("%H:%M:%S")
+    return tr("%n update(s), last at {time}", "", updates.times, time=at)
 
 
 def state_words(known: KnownServer) -> StateWords:

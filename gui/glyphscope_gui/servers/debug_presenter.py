@@ -1,0 +1,160 @@
+"""Debugging a server, beside calls by hand: ping, roots, log level, changed tools, and any request."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+from typing import Any
+
+from PySide6.QtCore import QObject
+
+from glyphscope.tools import Outcome, Progress
+from glyphscope.tools.mcp.log import Entry
+from glyphscope.tools.mcp.notices import LogLevel
+from glyphscope_gui.context import AppContext
+from glyphscope_gui.mcp.server_source import ServerSource
+from glyphscope_gui.servers.page import ServersPage
+from glyphscope_gui.servers.request_dialog import RequestDialog
+from glyphscope_gui.servers.roots_dialog import RootsDialog
+from glyphscope_gui.servers.tool_calls import SECONDS, Work
+from glyphscope_gui.servers.words import time_words
+from glyphscope_gui.shared.background import Background
+from glyphscope_gui.shared.language import tr
+from glyphscope_gui.shared.whole_text import Whole, show_whole
+
+PING_SECONDS = 10.0
+
+
+class DebugPresenter(QObject):
+    """Acts on the server that is shown, which `current` names."""
+
+    def __init__(self, context: AppContext, view: ServersPage, current: Callable[[], str]) -> None:
+        super().__init__(context.window)
+        self._context = context
+        self._servers = context.services.servers
+        self._view = view
+        self._current = current
+        self._background = Background(self)
+        self._cancel = threading.Event()
+        self._shown = ""
+        self._leveled: object = None
+        view.card.acted.connect(self._act)
+        view.log.resendWanted.connect(self.ask_to_send)
+        view.log.levelChosen.connect(self._set_level)
+        view.tools.changesWanted.connect(self._show_changes)
+
+    @property
+    def is_busy(self) -> bool:
+        return self._background.is_busy
+
+    def close(self) -> None:
+        self._cancel.set()
+        self._background.close()
+
+    def show(self) -> None:
+        """The server as it is now."""
+        source, card, log = self._source, self._view.card, self._view.log
+        if self._current() != self._shown:
+            self._shown = self._current()
+            card.show_ping("")
+        server = source.server if source is not None else None
+        about = server.about if server is not None else None
+        ready = source is not None and source.phase == "ready"
+        card.show_debugging(ready, len(source.config.roots) if source is not None else None)
+        log.show_level(
+            (source.log_level or "") if source is not None else "",
+            ready and about is not None and "logging" in about.features,
+        )
+        self._view.tools.show_changes(server.tool_changes if server is not None else None)
+        if ready and source is not None and source.log_level and server is not self._leveled:
+            self._leveled = server  # it was started again, and does not know the level
+            if server is not None and not server.log_level:
+                self._set_level(source.log_level)
+
+    def ask_to_send(self, entry: Entry | None = None) -> RequestDialog:
+        """A dialog for any request; of an entry of the log it has the method and the params."""
+        name = self._current()
+        dialog = RequestDialog(
+            name, lambda method, params: self._work(name, method, params), self._context.window, entry
+        )
+        dialog.jobs.crashed.connect(self._context.show_error)
+        dialog.show()
+        return dialog
+
+    # -- inside ------------------------------------------------------------------------------------------------
+
+    @property
+    def _source(self) -> ServerSource | None:
+        known = self._servers.get(self._current())
+        return known.source if known is not None else None
+
+    def _work(self, name: str, method: str, params: dict[str, Any]) -> Work | None:
+        known = self._servers.get(name)
+        source = known.source if known is not None else None
+        if source is None:
+            return None
+
+        def work(cancel: threading.Event, tell: Progress) -> Outcome:
+            return source.request(method, params, seconds=SECONDS, cancel=cancel, progress=tell)
+
+        return work
+
+    def _act(self, what: str) -> None:
+        if what == "request":
+            self.ask_to_send()
+        elif what == "roots":
+            self._ask_for_roots()
+        elif what == "ping":
+            self._ping()
+
+    def _ask_for_roots(self) -> None:
+        name, source = self._current(), self._source
+        if source is None:
+            return
+        dialog = RootsDialog(name, source.config.roots, self._context.window)
+        dialog.chosen.connect(lambda roots: self._servers.set_roots(name, roots))
+        dialog.open()
+
+    def _ping(self) -> None:
+        name, source = self._current(), self._source
+        if source is None:
+            return
+
+        def ping() -> tuple[Outcome, float]:
+            since = time.monotonic()
+            outcome = source.request("ping", {}, seconds=PING_SECONDS, cancel=self._cancel)
+            return outcome, time.monotonic() - since
+
+        def show(found: tuple[Outcome, float]) -> None:
+            outcome, seconds = found
+            if name == self._current():
+                words = tr("Ping: {time}", time=time_words(seconds)) if outcome.ok else tr("Ping failed")
+                self._view.card.show_ping(words, outcome.message)
+
+        self._view.card.show_ping(tr("Ping: …"))
+        self._background.start("ping", ping, show, self._context.show_error)
+
+    def _set_level(self, level: LogLevel) -> None:
+        source = self._source
+        if source is None:
+            return
+
+        def done(outcome: Outcome) -> None:
+            if not outcome.ok:
+                self._view.notice.tell(tr("The log level was not set: {reason}", reason=outcome.message))
+            self.show()
+
+        self._background.start(
+            "level",
+            lambda: source.set_log_level(level, seconds=PING_SECONDS, cancel=self._cancel),
+            done,
+            self._context.show_error,
+        )
+
+    def _show_changes(self) -> None:
+        source = self._source
+        server = source.server if source is not None else None
+        if server is not None and server.tool_changes:
+            title = tr("Changed tools of {server}", server=self._current())
+            show_whole(Whole(title, server.tool_changes.difference, name="tools.diff"), self._context.window)

@@ -1,0 +1,115 @@
+"""The roots of one server: the folders that it gets when it lists them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from PySide6.QtCore import QSize, Qt, Signal
+from PySide6.QtWidgets import (
+    QDialog,
+    QDialogButtonBox,
+    QFileDialog,
+    QHBoxLayout,
+    QListWidget,
+    QPushButton,
+    QVBoxLayout,
+    QWidget,
+)
+
+from glyphscope.tools.mcp.config import MOST_ROOTS
+from glyphscope.visible import visible
+from glyphscope_gui.shared.language import tr
+from glyphscope_gui.shared.text_label import words_label
+
+
+class RootsDialog(QDialog):
+    """`chosen` carries the folders as a tuple of absolute paths."""
+
+    chosen = Signal(object)
+
+    def __init__(self, server: str, roots: Sequence[str], parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.setObjectName("rootsDialog")
+        self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        self.setWindowTitle(tr("Roots of {server}", server=server))
+        self._roots = list(roots)
+        note = words_label(
+            tr(
+                "The server gets the paths of these folders when it lists the roots, and is notified of a change. "
+                "They do not restrict what its process can read."
+            ),
+            parent=self,
+        )
+        self.list = QListWidget(self)
+        self.list.setObjectName("rootsList")
+        self.list.setAccessibleName(tr("Roots"))
+        self.problem = words_label(role="problem", parent=self)
+        self.add_button = QPushButton(tr("Add a folder…"), self)
+        self.remove_button = QPushButton(tr("Remove"), self)
+        self.remove_button.setObjectName("removeRootButton")
+        buttons = QDialogButtonBox(
+            QDialogButtonBox.StandardButton.Ok | QDialogButtonBox.StandardButton.Cancel, self
+        )
+        row = QHBoxLayout()
+        row.addWidget(self.add_button)
+        row.addWidget(self.remove_button)
+        row.addStretch(1)
+        column = QVBoxLayout(self)
+        column.setContentsMargins(18, 16, 18, 14)
+        column.setSpacing(10)
+        column.addWidget(note)
+        column.addWidget(self.list, 1)
+        column.addLayout(row)
+        column.addWidget(self.problem)
+        column.addWidget(buttons)
+        self.add_button.clicked.connect(self._ask)
+        self.remove_button.clicked.connect(self._remove)
+        self.list.currentRowChanged.connect(lambda row: self.remove_button.setEnabled(row >= 0))
+        buttons.accepted.connect(self.accept)
+        buttons.rejected.connect(self.reject)
+        self._show()
+
+    def sizeHint(self) -> QSize:
+        return QSize(520, 340)
+
+    def add(self, folder: str) -> None:
+        """Add a folder, once."""
+        path = Path(folder)
+        if not path.is_dir():
+            self._tell(tr("Not a folder: {path}", path=folder))
+        elif len(self._roots) >= MOST_ROOTS:
+            self._tell(tr("A server has at most {count} roots.", count=MOST_ROOTS))
+        elif str(path.absolute()) not in self._roots:
+            self._roots.append(str(path.absolute()))
+            self._show()
+
+    def accept(self) -> None:
+        self.chosen.emit(tuple(self._roots))
+        super().accept()
+
+    # -- inside ------------------------------------------------------------------------------------------------
+
+    def _show(self) -> None:
+        self.list.clear()
+        self.list.addItems([visible(root, spaces=True) for root in self._roots])
+        self.remove_button.setEnabled(False)
+        self._tell("")
+
+    def _tell(self, words: str) -> None:
+        self.problem.setText(words)
+        self.problem.setVisible(bool(words))
+
+    def _remove(self) -> None:
+        row = self.list.currentRow()
+        if row >= 0:
+            del self._roots[row]
+            self._show()
+
+    def _ask(self) -> None:
+        dialog = QFileDialog(self, tr("Add a root"))
+        dialog.setFileMode(QFileDialog.FileMode.Directory)
+        dialog.setOption(QFileDialog.Option.ShowDirsOnly)
+        dialog.fileSelected.connect(self.add)
+        dialog.finished.connect(dialog.deleteLater)
+        dialog.open()

@@ -1,0 +1,150 @@
+"""Debugging a server on the servers' page: ping, requests, roots, log level, updates and changed tools."""
+
+from __future__ import annotations
+
+import json
+import sys
+import threading
+
+import pytest
+from PySide6.QtGui import QGuiApplication
+
+from glyphscope.sessions import load_servers, places
+from glyphscope.tools.mcp.log import HIDDEN, Entry
+from glyphscope_gui.servers.request_dialog import is_resendable
+from glyphscope_gui.servers.roots_dialog import RootsDialog
+from glyphscope_gui.shared.page_ids import PageId
+from glyphscope_gui.shared.whole_text import WholeTextDialog
+from mcp_servers import SCRIPT
+
+pytestmark = pytest.mark.slow
+
+
+@pytest.fixture
+def page(open_page, qtbot, monkeypatch):
+    """The page with a server that has resources and log messages, ready; enforcement is not measured."""
+    monkeypatch.setattr("glyphscope_gui.servers.presenter.FEW", 0)
+    monkeypatch.setattr("glyphscope_gui.servers.presenter.ServersPresenter._prove", lambda _self: None)
+    made = open_page(PageId.SERVERS, ready=False)
+    servers = made.context.services.servers
+    entry = {"command": sys.executable, "args": [str(SCRIPT), "offers=good", "live"]}
+    servers.add("mine", entry, allowed=True)
+    made.view.list.choose("mine")
+    servers.start("mine")
+    qtbot.waitUntil(lambda: made.view.tools.model.rowCount() > 0)
+    yield made
+    assert made.context.errors == []
+
+
+def source(page):
+    return page.context.services.servers.get("mine").source
+
+
+def call(page, tool, arguments=None):
+    return source(page).call(tool, arguments or {}, seconds=20, cancel=threading.Event())
+
+
+def test_ping_shows_the_time_of_the_answer(page, qtbot):
+    page.view.card.ping_button.click()
+    qtbot.waitUntil(lambda: "ms" in page.view.card.ping_button.text())
+
+
+def test_roots_are_edited_stored_and_returned_to_the_server(page, qtbot, tmp_path):
+    card, servers = page.view.card, page.context.services.servers
+    assert card.roots_button.text() == "Roots…"
+    card.roots_button.click()
+    dialog = page.context.window.findChild(RootsDialog)
+    dialog.add(str(tmp_path / "none"))
+    assert "Not a folder" in dialog.problem.text()
+    dialog.add(str(tmp_path))
+    dialog.add(str(tmp_path))
+    dialog.accept()
+    assert card.roots_button.text() == "Roots: 1…"
+    assert tmp_path.as_uri() in call(page, "roots").content[0].text
+    qtbot.waitUntil(lambda: "roots changed" in source(page).server.stderr)
+    servers.set_roots("mine", ())
+    assert json.loads(call(page, "roots").content[0].text) == {"roots": []}
+    servers.set_roots("mine", (str(tmp_path),))
+    servers.close()
+    assert load_servers(places().servers).known.entries["mine"]["roots"] == [str(tmp_path)]
+
+
+def test_a_request_of_the_log_is_edited_and_sent_again(page, qtbot):
+    log = page.view.log
+    call(page, "echo", {"text": "first"})
+    qtbot.waitUntil(lambda: any(entry.method == "tools/call" for entry in log.model._rows))
+    row = next(at for at, entry in enumerate(log.model._rows) if entry.method == "tools/call")
+    log.table.setCurrentIndex(log.model.index(row, 0))
+    assert not log.resend_link.isHidden()
+    log.copy_link.click()
+    assert json.loads(QGuiApplication.clipboard().text())["params"]["arguments"] == {"text": "first"}
+    dialog = page.debug.ask_to_send(log.model.entry(row))
+    assert "_meta" not in dialog.params_edit.toPlainText()
+    dialog.params_edit.setPlainText("{")
+    assert not dialog.send_button.isEnabled() and "JSON object" in dialog.problem.text()
+    dialog.params_edit.setPlainText('{"name": "echo", "arguments": {"text": "•••"}}'.replace("•••", HIDDEN))
+    assert "secrets" in dialog.problem.text()
+    dialog.params_edit.setPlainText('{"name": "echo", "arguments": {"text": "second"}}')
+    dialog.send_button.click()
+    qtbot.waitUntil(lambda: dialog.response.view is not None)
+    assert json.loads(dialog.response.view.pieces[0].text)["content"][0]["text"] == '{"text": "second"}'
+    dialog.method_box.setEditText("tools/call")
+    dialog.params_edit.setPlainText('{"name": "refused"}')
+    dialog.send_button.click()
+    qtbot.waitUntil(lambda: dialog.response.view is not None and "-32602" in dialog.response.text)
+    dialog.close()
+
+
+def test_only_whole_requests_that_were_sent_can_be_sent_again():
+    sent = Entry(number=1, time=0, direction="sent", method="ping", id="1", text='{"method":"ping"}')
+    assert is_resendable(sent) and not is_resendable(None)
+    for change in ({"direction": "received"}, {"id": ""}, {"method": "initialize"}, {"text": '{"params":{'}):
+        fields = {name: getattr(sent, name) for name in sent.__struct_fields__} | change
+        assert not is_resendable(Entry(**fields)), change
+
+
+def test_the_log_level_is_set_and_less_severe_messages_are_hidden(page, qtbot):
+    log = page.view.log
+    log.views.button("notifications").click()
+    assert log.sent_menu.isEnabled() and not log.levels_button.isHidden()
+    next(action for action in log.sent_menu.actions() if action.data() == "debug").trigger()
+    qtbot.waitUntil(lambda: source(page).log_level == "debug")
+    call(page, "logs")
+    qtbot.waitUntil(lambda: log.model.rowCount() == 9)
+    next(action for action in log.shown_menu.actions() if action.data() == "critical").trigger()
+    assert log.model.rowCount() == 4 and log.levels_button.text() == "Level: critical"
+    page.context.services.servers.restart("mine")
+    qtbot.waitUntil(lambda: source(page).phase == "ready" and source(page).server.log_level == "debug")
+
+
+def test_a_subscribed_resource_is_read_again_after_an_update(page, qtbot):
+    view = page.view
+    view.show_kind("resources")
+    qtbot.waitUntil(lambda: view.resources.model.rowCount() > 0)
+    view.resources.choose("note://good")
+    qtbot.waitUntil(lambda: not view.resource.subscribe_box.isHidden())
+    view.resource.subscribe_box.click()
+    qtbot.waitUntil(lambda: view.resource.updates.text() == "No update yet")
+    call(page, "touch", {"times": 2})
+    qtbot.waitUntil(lambda: "2 updates" in view.resource.updates.text())
+    qtbot.waitUntil(lambda: "read, 2 updates" in view.resource.result.text)
+    view.resource.subscribe_box.click()
+    qtbot.waitUntil(lambda: not view.resource.updates.text() and not page.is_busy)
+    assert source(page).server.subscriptions == {}
+
+
+def test_a_changed_list_of_tools_shows_its_differences_and_ticks_stay(page, qtbot):
+    tools = page.view.tools
+    tools.model.tick_all(True)
+    ticked = len(tools.model.ticked)
+    call(page, "shift")
+    qtbot.waitUntil(lambda: not tools.changes.isHidden())
+    assert tools.changes.text().endswith("1 added (new), 1 changed (echo), 1 removed (wait)")
+    qtbot.waitUntil(lambda: len(tools.model.ticked) == ticked - 1)
+    tools.changes_link.click()
+    dialog = page.context.window.findChild(WholeTextDialog)
+    qtbot.waitUntil(lambda: dialog.is_ready and not dialog.is_busy)
+    assert '+  "description": "Says it twice.",' in dialog.text
+    dialog.close()
+    page.view.list.choose("demo")
+    assert tools.changes.isHidden()
