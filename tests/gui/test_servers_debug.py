@@ -112,7 +112,7 @@ def test_the_log_level_is_set_and_less_severe_messages_are_hidden(page, qtbot):
     call(page, "logs")
     qtbot.waitUntil(lambda: log.model.rowCount() == 9)
     next(action for action in log.shown_menu.actions() if action.data() == "critical").trigger()
-    assert log.model.rowCount() == 4 and log.levels_button.text() == "Level: critical"
+    assert log.model.rowCount() == 4 and log.levels_button.text() == "Level: critical ▾"
     page.context.services.servers.restart("mine")
     qtbot.waitUntil(lambda: source(page).phase == "ready" and source(page).server.log_level == "debug")
 

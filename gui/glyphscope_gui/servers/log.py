@@ -192,12 +192,13 @@ class ServerLog(Card):
         _add_levels(self.sent_menu, (), self.levelChosen.emit)
         _add_levels(self.shown_menu, ((ANY, tr("All")),), self._show_from)
         self.levels_button.setMenu(menu)
+        self.levels_button.setStyleSheet("QPushButton::menu-indicator { image: none; width: 0; }")
         self.levels_button.hide()
         self._show_from(ANY)
 
     def _show_from(self, level: str) -> None:
         self.model.set_least(level)
-        self.levels_button.setText(tr("Level: {level}", level=level or tr("all")))
+        self.levels_button.setText(tr("Level: {level} ▾", level=level or tr("all")))
 
     @property
     def _current(self) -> Entry | None:
