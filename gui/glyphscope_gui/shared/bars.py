@@ -89,7 +89,8 @@ class BarChart(Chart):
         """Whether each figure is narrower than its bar's room; otherwise the figures stand upright."""
         figures = [f"{v:,}" for s in self._series for v in s.values if v is not None]
         widest = max(map(QFontMetrics(ui_font(-2)).horizontalAdvance, figures), default=0)
-        return widest + 2 <= _GROUP * self.width() / (len(self._groups) * len(self._series))
+        room: float = _GROUP * self.width() / (len(self._groups) * len(self._series))
+        return widest + 2 <= room
 
     def table(self) -> list[Sequence[Any]]:
         return [
