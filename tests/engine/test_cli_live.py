@@ -136,5 +136,5 @@ def test_the_time_spent_waiting_for_a_person_is_told_apart_from_the_tools_time()
         ToolResult(call="1", tool="search", source="demo", ok=True, bytes=5, ms=3, t=62.1),
         ended("answered", True),
     )
-    assert "5 bytes in 3 ms" in text and "waited 61.0 s for you" in text
-    assert "(61000 ms of it waiting for you)" in text
+    assert "5 bytes in 3 ms" in text and "waited 61 s for you" in text
+    assert "(61 s of it waiting for you)" in text

@@ -170,7 +170,7 @@ def test_doctor_finds_a_full_disk_or_a_place_that_is_a_file_well(monkeypatch, tm
     usage = namedtuple("usage", "total used free")
     monkeypatch.setattr(shutil, "disk_usage", lambda path: usage(10**9, 10**9 - 10**7, 10**7))
     disk = probes.disk(tmp_path / "new")
-    assert not disk.ok and "0.0 GB free" in disk.detail and "GLYPHSCOPE_HOME" in disk.mend
+    assert not disk.ok and "10 MB free" in disk.detail and "GLYPHSCOPE_HOME" in disk.mend
     (tmp_path / "file").write_text("")
     finding = probes.writable("history", tmp_path / "file")
     assert not finding.ok and "GLYPHSCOPE_HOME" in finding.mend

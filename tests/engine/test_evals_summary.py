@@ -18,7 +18,6 @@ from glyphscope.evals.results.figures import Summary
 from glyphscope.evals.results.manifest import Manifest
 from glyphscope.evals.results.sample import Failure
 from glyphscope.evals.results.summary import COLUMNS, by_scenario, csv_text, summarise
-from glyphscope.evals.results.words import percent
 from made_samples import MadeResult, made_arms
 
 FORMULAS = ('=HYPERLINK("http://x")', "+1", "-1", "@SUM(A1)", "\t=1", " =1", 'a,"b"\nc', "\ud800")
@@ -71,21 +70,6 @@ def test_an_arm_of_which_nobody_knows_how_it_drew_is_said_to_have_drawn_greedily
     made = MadeResult(arms=made_arms(profiles=("deterministic",)))
     manifest = msgspec.structs.replace(made.manifest, profiles={})
     assert "sample greedily" not in " ".join(summarise(manifest, made.samples()).notes)
-
-
-@pytest.mark.parametrize(
-    ("share", "words"),
-    [
-        (0.0, "0%"),
-        (1.0, "100%"),
-        (0.83, "83%"),
-        (1999 / 2000, "> 99.9%"),
-        (0.996, "99.6%"),
-        (0.0004, "< 0.1%"),
-    ],
-)
-def test_a_share_that_is_not_all_is_told_as_all(share: float, words: str) -> None:
-    assert percent(share) == words
 
 
 def test_one_trial_and_one_comparison_need_no_words_about_many() -> None:

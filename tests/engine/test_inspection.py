@@ -107,11 +107,11 @@ def test_a_template_that_loops_or_raises_or_ignores_everything_is_inspected(sour
 @pytest.mark.parametrize(
     ("name", "data", "words"),
     [
-        ("none.jinja", None, "cannot be read"),
+        ("none.jinja", None, "There is no such file"),
         ("empty.jinja", b" \n", "empty"),
         ("latin.jinja", b"\xe9", "UTF-8"),
         ("damaged.jinja", b"{% for", "damaged"),
-        ("large.jinja", b"x" * ((1 << 22) + 1), "too large"),
+        ("large.jinja", b"x" * ((1 << 22) + 1), "at most 4 MB"),
     ],
 )
 def test_a_file_that_is_no_template_is_an_error_with_its_place(

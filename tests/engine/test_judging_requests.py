@@ -60,7 +60,7 @@ def test_faults_are_those_of_a_tool_a_server_and_time_which_does_not_pass():
         ScriptedResult(tool="search"),
     )
     late = tools.call("search", {}, seconds=3600, cancel=NEVER)
-    assert (late.fault, late.message) == ("timeout", "The tool did not answer within 3600 seconds.")
+    assert (late.fault, late.message) == ("timeout", "The tool did not answer within 60 min.")
     assert (call(tools, "search").fault, call(tools, "search").fault) == ("protocol", "tool")
     empty = call(tools, "search")
     assert empty.ok and empty.content[0].text == ""

@@ -95,7 +95,7 @@ def test_models_show_has_facts_and_memory_and_fails_where_it_does_not_fit(facts,
     path = facts(**SMOL, **{"general.name": "Ti\x1b[31mny", "tokenizer.chat_template": "{{ x }}"}).path
     shown = CliRunner().invoke(app, ["models", "show", path, "--context", "2048"])
     assert shown.exit_code == 0, shown.output
-    assert "47 MB for 2,048 tokens, f16" in shown.output and "8,192 tokens" in shown.output
+    assert "47.2 MB for 2,048 tokens, f16" in shown.output and "8,192 tokens" in shown.output
     assert "\x1b" not in shown.output
     monkeypatch.setattr("glyphscope.models.memory.available_memory", lambda: 1 << 20)
     shown = CliRunner().invoke(app, ["models", "show", path, "--json"])

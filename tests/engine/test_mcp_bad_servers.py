@@ -67,7 +67,7 @@ def test_a_server_that_exits_at_once_is_told_with_its_last_words():
 def test_a_server_that_never_answers_is_given_up():
     start = time.monotonic()
     error = failure(scripted("deaf"), seconds=0.5)
-    assert error.message == "The server did not answer within 0.5 seconds after it was started."
+    assert error.message == "The server did not answer within 500 ms after it was started."
     assert time.monotonic() - start < 20
 
 
@@ -189,7 +189,7 @@ def test_an_answer_of_50_mb_is_told_and_not_taken(last):
     with opened() as server:
         outcome = call(server, "large", {"last": last})
         assert outcome.fault == "protocol"
-        assert outcome.message == "The server sent 50 MB in one message; at most 32 MiB are read."
+        assert outcome.message == "The server sent 50.0 MB in one message; at most 32 MB are read."
         assert call(server, "echo").ok
         assert max(len(entry.text) for entry in server.log.entries) < 10_000
 

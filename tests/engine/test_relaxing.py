@@ -406,7 +406,7 @@ def test_the_command_relaxes_something_else_or_tells_no_cost(tmp_path):
     [
         (Freedom(), Freedom(), "is not recorded"),
         (Freedom(1, 0.0), Freedom(1234, None), "1 token before and 1,234 tokens after"),
-        (Freedom(None, 0.00001), Freedom(2, 0.5), "less than 0.1% and 50.0%"),
+        (Freedom(None, 0.00001), Freedom(2, 0.5), "<0.1% and 50.0%"),
     ],
 )
 def test_what_is_unknown_of_the_cost_is_told_as_a_figure(before, after, words):

@@ -7,7 +7,7 @@ import time
 import msgspec
 import pytest
 
-from glyphscope.errors import StorageError, SuiteError
+from glyphscope.errors import SuiteError
 from glyphscope.evals.suites import reading
 from glyphscope.evals.suites.reading import (
     check_suite,
@@ -18,7 +18,8 @@ from glyphscope.evals.suites.reading import (
 )
 from glyphscope.evals.suites.suite import Expectation, ExpectedCall, Scenario, Suite
 from glyphscope.registry import default_registry
-from glyphscope.registry.places import find_places, line_and_column
+from glyphscope.registry.places import find_places
+from glyphscope.text.lines import line_and_column
 
 
 def document(*scenarios, **more):
@@ -253,7 +254,7 @@ def test_a_registry_that_cannot_be_read_is_a_mistake_at_its_name(tmp_path, sourc
 
 
 def test_a_name_that_no_file_can_have_ends_in_anything_but_a_message(tmp_path):
-    with pytest.raises(StorageError, match="too long"):
+    with pytest.raises(SuiteError, match="too long"):
         load_suite("a" * 300)
     for name in ("a" * 300, "a\0b"):
         (words,) = problems(registry=name, scenarios=[scenario()], folder=tmp_path).values()
@@ -263,7 +264,7 @@ def test_a_name_that_no_file_can_have_ends_in_anything_but_a_message(tmp_path):
 def test_a_pipe_is_not_waited_for_as_a_suite_or_as_a_registry(tmp_path):
     os.mkfifo(tmp_path / "pipe.json")
     assert "not a file" in problems(scenario(), folder=tmp_path, registry="pipe.json")["/registry"]
-    with pytest.raises(StorageError, match="not a file"):
+    with pytest.raises(SuiteError, match="not a file"):
         load_suite(tmp_path / "pipe.json")
 
 
@@ -288,7 +289,7 @@ def test_a_file_that_is_too_large_is_refused_before_it_is_read(tmp_path):
     path = tmp_path / "large.json"
     with path.open("wb") as file:
         file.truncate(reading.MAX_BYTES + 1)  # a file of holes
-    with pytest.raises(SuiteError, match="at most 67 MB"):
+    with pytest.raises(SuiteError, match="at most 64 MB"):
         load_suite(path)
 
 

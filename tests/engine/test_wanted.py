@@ -13,7 +13,7 @@ from glyphscope.calling.constraints import answer_grammar
 from glyphscope.calling.prompt_places import prompt_places
 from glyphscope.calling.refusing import Refusals, Refused
 from glyphscope.calling.wanted import AROUND, Want, wanted_of
-from glyphscope.calling.wanted_words import field_name, fight_words, head, loss_words, refused_words, share
+from glyphscope.calling.wanted_words import field_name, fight_words, head, loss_words, refused_words
 from glyphscope.cli.app import app
 from glyphscope.events import Alternative, RunRequest, Token
 from glyphscope.grammar.match import MatchLimit, compile_grammar
@@ -254,13 +254,6 @@ def test_the_place_to_change_is_of_another_field():
     struck = Refused("search", "/additionalProperties", "additionalProperties")
     assert [place.kind for place in places(AROUND, struck)] == ["tool", "example"]
     assert places("/query", MAXIMUM)[0].of.endswith("/max_results/description")
-
-
-@pytest.mark.parametrize(
-    ("raw", "words"), [(None, "unknown"), (0.0, "0.0%"), (0.0001, "<0.1%"), (1.5, "150.0%")]
-)
-def test_a_share_is_rounded_to_nothing(raw, words):
-    assert share(raw) == words
 
 
 def test_a_keyword_without_a_value_cannot_be_told():

@@ -42,7 +42,6 @@ from glyphscope_gui.evaluate.ticks_model import Tickable, TicksModel
 from glyphscope_gui.evaluate.words import (
     MEASURES,
     arm_labels,
-    duration,
     population_words,
     provenance,
     summary_words,
@@ -439,14 +438,6 @@ def test_figures_stand_without_what_they_were_made_with(result):
         for sentence in sentences
     )
     assert "McNemar" in told and "points [" in told and "p " in told
-
-
-@pytest.mark.parametrize(
-    ("seconds", "words"),
-    [(0.2, "about a second"), (42, "about 42 s"), (600, "about 10 min"), (9000, "about 2.5 h")],
-)
-def test_a_time_is_told_as_nobody_says_it(seconds, words):
-    assert duration(seconds) == words
 
 
 def test_a_price_is_not_that_of_the_plan():

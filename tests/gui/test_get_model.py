@@ -66,7 +66,7 @@ def test_what_a_repository_has_is_not_shown_or_nothing_is_picked(hub, panel, qtb
     look(panel, qtbot)
     assert panel.choices.rowCount() == 2
     assert panel._choice().name == FILE and "Q4_K_M" in panel.words.text()
-    assert panel.load_button.isVisible() and "4.1 kB" not in panel.load_button.text()
+    assert panel.load_button.isVisible() and "(4.1 kB)" in panel.load_button.text()
     panel.table.selectRow(1)
     assert panel._choice().name == "tiny-Q8_0.gguf" and not panel.words.isVisible()
 
@@ -237,11 +237,11 @@ def test_a_double_click_opens_a_model_twice(qtbot, tmp_path):
         (
             Progress("downloading", 400_000_000, 1_000_000_000),
             10e6,
-            "400 MB of 1.0 GB, 10 MB a second, 60 s left",
+            "400 MB of 1 GB, 10 MB/s, 60 s left",
         ),
-        (Progress("downloading", 0, 8_000_000_000), 1e6, "0 MB of 8.0 GB, 1.0 MB a second, 2 h 13 min left"),
-        (Progress("downloading", 5_000_000, 0), 0.0, "5.0 MB"),
-        (Progress("checking", 5_000_000, 9_000_000), 0.0, "Reading what is here already: 5.0 MB of 9.0 MB"),
+        (Progress("downloading", 0, 8_000_000_000), 1e6, "0 B of 8 GB, 1 MB/s, 2 h 13 min left"),
+        (Progress("downloading", 5_000_000, 0), 0.0, "5 MB"),
+        (Progress("checking", 5_000_000, 9_000_000), 0.0, "Reading what is here already: 5 MB of 9 MB"),
         (
             Progress("waiting", 5, 9, "It is cut. Trying again in 2 s."),
             0.0,
@@ -251,7 +251,7 @@ def test_a_double_click_opens_a_model_twice(qtbot, tmp_path):
 )
 def test_how_far_a_download_is_is_made_up(progress, speed, words):
     choice = Choice((HubFile("x.gguf", 1),))
-    assert progress_words(Loaded(choice, progress, speed)).replace("0.0 MB of", "0 MB of") == words
+    assert progress_words(Loaded(choice, progress, speed)) == words
 
 
 # -- the presenter -------------------------------------------------------------------------------------------------

@@ -48,10 +48,10 @@ def choose(panel, name, value):
 
 def test_facts_and_memory_of_a_model_are_shown(panel):
     facts = panel.facts.text()
-    for words in ("qwen3", "600 M parameters", "28 layers", "Q4_K_M", "151,936", "40,960", "chat template"):
+    for words in ("qwen3", "600M parameters", "28 layers", "Q4_K_M", "151,936", "40,960", "chat template"):
         assert words in facts
     assert "870 MB (400 MB weights, 470 MB KV cache)" in panel.memory.text()
-    assert "Fits: 1.0 GB free." in panel.memory.text()
+    assert "Fits: 1 GB free." in panel.memory.text()
     panel._fields["context"].setValue(8192)
     assert "Does not fit" in panel.memory.text() and panel.memory.property("role") == "problem"
     choose(panel, "kv_type", "q8_0")

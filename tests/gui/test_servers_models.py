@@ -24,7 +24,7 @@ from glyphscope_gui.servers.log import ServerLog
 from glyphscope_gui.servers.log_model import ServersLogModel
 from glyphscope_gui.servers.tool_import import clashes, here_words, imported_name, plan_import
 from glyphscope_gui.servers.tool_model import Kept, ServersToolModel, ToolRow
-from glyphscope_gui.servers.words import claim_words, size_words, time_words
+from glyphscope_gui.servers.words import claim_words
 from glyphscope_gui.shared.grammar_roles import PILL_ROLE
 from glyphscope_gui.shared.plain_text import plain_tip
 
@@ -167,11 +167,9 @@ def test_what_is_kept_is_told_wrongly():
     assert model.index(0, columns.KEPT).data(PILL_ROLE) == ("2 enforced", "holds")
 
 
-def test_words_for_claims_sizes_and_times():
+def test_claims_are_in_words():
     assert claim_words({"readOnlyHint": False, "destructiveHint": True}) == "may change things, may destroy"
     assert claim_words({"readOnlyHint": "yes", "title": "X"}) == ""
-    assert [size_words(n) for n in (12, 3400, 51_000, 12_000_000)] == ["12 B", "3.4 kB", "51 kB", "12 MB"]
-    assert (time_words(0.0123), time_words(12)) == ("12 ms", "12.0 s")
 
 
 def test_words_of_others_are_laid_out_or_hide_what_they_are(qapp):

@@ -202,7 +202,7 @@ def test_the_limit_that_fired_is_a_gauge_like_any(qapp):
     found = {b.name: b for b in budgets(state, 12.0, model.limits)}
     assert (found["max_turns"].words, found["max_turns"].fired) == ("Turns 3 of 3", True)
     assert found["max_total_tokens"].words == "Tokens 43 of 200"
-    assert found["max_seconds"].words == "Time 12 of 20 s"
+    assert found["max_seconds"].words == "Time 12 s of 20 s"
     assert found["attempts"].words == "Repairs 1 of 2"
     assert not found["attempts"].fired
 

@@ -9,8 +9,8 @@ from PySide6.QtWidgets import QTableView
 
 from glyphscope.models import ScriptedModel, open_model
 from glyphscope.models.remote import is_address
+from glyphscope.text.figures import UNKNOWN
 from glyphscope_gui.shared.page_ids import PageId
-from glyphscope_gui.shared.token_words import UNKNOWN
 from scripted_endpoint import DONE, Answer, Hang, chunk, endpoint, said
 
 

@@ -214,7 +214,7 @@ BREAKAGES = (
     ),
     Breakage(
         "a full disk while saving: in words",
-        _SAVED,
+        "engine/glyphscope/inputs.py",
         "if error.errno in (errno.ENOSPC, errno.EDQUOT):",
         "if False:",
         (

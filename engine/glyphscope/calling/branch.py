@@ -11,7 +11,6 @@ from dataclasses import dataclass, field
 
 import msgspec
 
-from glyphscope.calling.counted import counted
 from glyphscope.calling.fold import CONTINUATION, RunState, fold_events
 from glyphscope.calling.relaxing import by_name, check_relaxed, enforced_registry
 from glyphscope.errors import GlyphscopeError, PromptError
@@ -29,6 +28,8 @@ from glyphscope.events import (
     Written,
 )
 from glyphscope.registry import parse_document
+from glyphscope.text.figures import counted
+from glyphscope.text.shorten import shorten
 
 _MOST_ID = 2**31 - 1
 """llama.cpp's ids are 32 bits."""
@@ -129,7 +130,8 @@ def check_written(request: RunRequest) -> None:
         )
     if (most := max((one.id for one in request.written), default=0)) > _MOST_ID:
         raise GlyphscopeError(
-            f"No model has a token of so large an id ({str(most)[:12]}…).", hint="The record may be damaged."
+            f"No model has a token of so large an id ({shorten(str(most), 12)}).",
+            hint="The record may be damaged.",
         )
 
 

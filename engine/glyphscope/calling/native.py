@@ -18,6 +18,7 @@ from glyphscope.models import Model
 from glyphscope.models.chat_tools import NO_PLACE, NO_PLACE_HINT, THINKING
 from glyphscope.notation.native import ENDPOINTS_OWN, NATIVE, native_format
 from glyphscope.registry import ToolRegistry
+from glyphscope.text.shorten import listed
 from glyphscope.turns import TurnForm
 from glyphscope.turns.endpoint import ENDPOINT_FORM
 from glyphscope.turns.form import state_of
@@ -147,7 +148,7 @@ def check_tool_choice(request: RunRequest, registry: ToolRegistry) -> None:
     allowed = [tool.name for tool in registry.allowed]
     if request.tool_choice in TOOL_CHOICES or request.tool_choice in allowed:
         return
-    shown = ", ".join(allowed[:_SHOWN]) + (", …" if len(allowed) > _SHOWN else "")
+    shown = listed(allowed, _SHOWN)
     raise PromptError(
         f"The tool that is to be called, {request.tool_choice!r}, is not one of the registry's.",
         where="tool_choice",

@@ -26,6 +26,7 @@ from glyphscope.events import ArgumentOrder, RunRequest, Violation, violations_o
 from glyphscope.grammar.match import Compiled, Limits, MatchCancelled, MatchLimit, State, compile_grammar
 from glyphscope.registry import ToolRegistry
 from glyphscope.registry.pointer import follow, follow_reference, to_pointer
+from glyphscope.text.figures import duration
 
 SECONDS = 3.0
 """For one text. A grammar of one tool takes some milliseconds."""
@@ -89,7 +90,7 @@ class Refusals:
         for place, pointer in enumerate(candidates):
             if time.monotonic() > until:
                 raise MatchLimit(
-                    f"Which constraint refuses the text was not found in {SECONDS:g} s.",
+                    f"Which constraint refuses the text was not found in {duration(SECONDS)}.",
                     hint="Look at the argument's constraints one by one.",
                 )
             if self._lets_through(tool, pointer, before, text, cancel):

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
-from typing import Any
 
-from glyphscope.calling.counted import counted
 from glyphscope.calling.relaxation_cost import ArgumentChange, Freedom, RelaxationCost, Spent
 from glyphscope.registry.pointer import readable
+from glyphscope.text.figures import counted, percent
+from glyphscope.text.shorten import json_excerpt
 
 _LONGEST = 60
 _CHANGES = 8
@@ -76,15 +75,12 @@ def _arguments(cost: RelaxationCost) -> Iterator[str]:
 def _change(change: ArgumentChange) -> str:
     name = readable(change.pointer) or "arguments"
     if not change.has:
-        return f"{name} is gone; it was {_value(change.before)}."
+        return f"{name} is gone; it was {json_excerpt(change.before, _LONGEST)}."
     if not change.was:
-        return f"{name} is new: {_value(change.after)}."
-    return f"{name} was {_value(change.before)} and is {_value(change.after)}."
-
-
-def _value(value: Any) -> str:
-    text = json.dumps(value, ensure_ascii=False)
-    return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}…"
+        return f"{name} is new: {json_excerpt(change.after, _LONGEST)}."
+    return (
+        f"{name} was {json_excerpt(change.before, _LONGEST)} and is {json_excerpt(change.after, _LONGEST)}."
+    )
 
 
 def _count(allowed: int | None) -> str:
@@ -92,6 +88,4 @@ def _count(allowed: int | None) -> str:
 
 
 def _share(feasible: float | None) -> str:
-    if feasible is None:
-        return "an unknown share"
-    return f"{feasible:.1%}" if feasible >= 0.001 or feasible == 0 else "less than 0.1%"
+    return "an unknown share" if feasible is None else percent(feasible)

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 
-from glyphscope.calling.counted import counted
 from glyphscope.calling.prompt_places import PromptPlace
 from glyphscope.calling.refusing import Refused, is_control
 from glyphscope.calling.relaxing import parts_of
 from glyphscope.calling.wanted import AROUND, Struck, Unexplained, Want, Wanted
 from glyphscope.registry import ToolRegistry
 from glyphscope.registry.pointer import follow, readable, steps_of
+from glyphscope.text.figures import counted, percent
+from glyphscope.text.shorten import shorten
 
 _LONGEST = 60
 _UNEXPLAINED: dict[Unexplained, str] = {
@@ -29,15 +30,6 @@ _UNEXPLAINED: dict[Unexplained, str] = {
 def field_name(want: Want) -> str:
     """`max_results`, or what the text around the fields is called."""
     return "around the fields" if want.path == AROUND else readable(want.path)
-
-
-def share(raw: float | None) -> str:
-    """`12.3%`, of one step."""
-    if raw is None:
-        return "unknown"
-    if 0 < raw < 0.0005:
-        return "<0.1%"
-    return f"{raw * 100:.1f}%"
 
 
 def tokens_taken(lost: float) -> str:
@@ -71,9 +63,9 @@ def refused_words(refused: Refused, registry: ToolRegistry | None) -> str:
         found = follow(tool.parameters, refused.pointer)
         name = parts_of(refused.pointer).name
         if found is not None:
-            value = f" {_short(json.dumps(found[1], ensure_ascii=False))}"
+            value = f" {shorten(json.dumps(found[1], ensure_ascii=False), _LONGEST)}"
         elif name:
-            value = f" {_short(quoted(name))}"
+            value = f" {shorten(quoted(name), _LONGEST)}"
     return f"{refused.keyword}{value} ({refused.tool}:{refused.pointer})"
 
 
@@ -100,7 +92,7 @@ def loss_words(want: Want) -> str:
         return f"unknown, over {counted(want.tokens, 'token')}"
     words = f"{tokens_taken(want.lost)} of {counted(known, 'token')} taken, by raw probability"
     if want.most_token is not None:
-        words += f", most at token {want.most_token}: {share(want.most)}"
+        words += f", most at token {want.most_token}: {percent(want.most)}"
     if want.other_tokens >= 0.0005:
         words += f"; {tokens_taken(want.other_tokens)} more were for the same text in other tokens"
     if want.unknown:
@@ -113,8 +105,8 @@ def fight_words(want: Want, registry: ToolRegistry | None) -> list[str]:
     struck = want.fight
     if struck is None:
         return []
-    got = f", got {got_words(struck)} (raw {share(struck.got_raw)})"
-    lines = [f"token {struck.token}: wanted {wanted_words(struck)} (raw {share(struck.wanted_raw)}){got}"]
+    got = f", got {got_words(struck)} (raw {percent(struck.got_raw)})"
+    lines = [f"token {struck.token}: wanted {wanted_words(struck)} (raw {percent(struck.wanted_raw)}){got}"]
     if struck.refused is not None:
         lines.append(f"refused by {refused_words(struck.refused, registry)}")
     elif is_control(struck.wanted):
@@ -141,7 +133,9 @@ def place_words(place: PromptPlace) -> str:
     steps = steps_of(place.of)
     of = steps[3] if place.kind == "description" else steps[0]
     words = f"{names[place.kind]} {of}"
-    words += f", “{_short(' '.join(place.text.split()))}”" if place.text else ", which it does not have"
+    words += (
+        f", “{shorten(' '.join(place.text.split()), _LONGEST)}”" if place.text else ", which it does not have"
+    )
     if place.text and place.shown is False:
         words += ", which this prompt does not show"
     if place.tells is False:
@@ -152,8 +146,4 @@ def place_words(place: PromptPlace) -> str:
 
 
 def _tail(text: str) -> str:
-    return "" if not text else f"{text if len(text) <= 24 else '…' + text[-23:]}▸"
-
-
-def _short(text: str) -> str:
-    return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…"
+    return "" if not text else f"{shorten(text, 24, keep='end')}▸"

@@ -38,6 +38,7 @@ from glyphscope.events import ConstraintKind, Notation, RunRequest, Shape
 from glyphscope.models import EMBEDDED
 from glyphscope.sessions import load_project
 from glyphscope.sessions.project import SUFFIX
+from glyphscope.text.shorten import shorten
 from glyphscope.visible import visible
 
 TEMPERATURE = 0.7
@@ -246,4 +247,4 @@ def _trial_words(pair: Pair, place: int) -> str:
     trial = (pair.first, pair.second)[place]
     mark = "·" if trial.ok is None else "✓" if trial.ok else "✗"
     words = visible(trial.call if trial.ok or not trial.why else trial.why)
-    return f"{mark} {words if len(words) <= _LONGEST else words[: _LONGEST - 1] + '…'}"
+    return f"{mark} {shorten(words, _LONGEST)}"

@@ -93,7 +93,7 @@ class _Commands(TyperGroup):
         try:
             return super().main(*args, **more)
         except OSError as error:  # a full disk behind stdout, for example; typer has dealt with a closed pipe
-            from glyphscope.sessions.files import storage_error  # brings the registry and more: see _COMMANDS
+            from glyphscope.inputs import storage_error
 
             _discard_output()
             print_error(storage_error(error, Path(error.filename or "the output"), "written"))

@@ -12,6 +12,7 @@ from glyphscope.cli.options import JsonOption
 from glyphscope.cli.output import console, diagnostics, print_json
 from glyphscope.cli.replay import told_if_torn
 from glyphscope.sessions.bundle import MANIFEST, read_run, write_bundle
+from glyphscope.text.figures import byte_size
 
 
 def bundle(
@@ -33,7 +34,7 @@ def bundle(
         return
     size = out.stat().st_size
     names = ", ".join(sorted({*manifest.files, MANIFEST}))
-    console().print(Text(f"{out}: {size / 1024:.1f} KiB, {manifest.events} events; {names}"))
+    console().print(Text(f"{out}: {byte_size(size)}, {manifest.events} events; {names}"))
     for name, reason in manifest.missing.items():
         diagnostics().print(Text(f"  without {name}: {reason}"))
     for note in manifest.notes:

@@ -20,6 +20,7 @@ from glyphscope.models import EMBEDDED, embedded_path, find_models
 from glyphscope.models.files import inspect_file
 from glyphscope.registry import default_registry
 from glyphscope.sessions import places
+from glyphscope.text.figures import duration_ms
 
 
 def doctor(
@@ -89,7 +90,7 @@ def _call() -> Finding:
     except GlyphscopeError as error:
         return Finding("call", False, error.message, error.hint)
     if state.call is not None and state.finished is not None:
-        return Finding("call", True, f"{state.call.text} in {state.finished.total_ms:.0f} ms")
+        return Finding("call", True, f"{state.call.text} in {duration_ms(state.finished.total_ms)}")
     if state.failed is not None:
         return Finding("call", False, state.failed.message, state.failed.hint)
     return Finding(

@@ -28,7 +28,6 @@ from glyphscope.calling.wanted_words import (
     got_words,
     head,
     loss_words,
-    share,
     tokens_taken,
     wanted_words,
 )
@@ -44,6 +43,7 @@ from glyphscope.models import Model
 from glyphscope.models.remote import is_address
 from glyphscope.registry import ToolRegistry
 from glyphscope.sessions.bundle import read_run
+from glyphscope.text.figures import percent
 from glyphscope.visible import visible
 
 _LEAST_CONTEXT = 16
@@ -185,7 +185,7 @@ def _row(want: Want) -> Iterator[str]:
     struck = want.fight
     yield short_pointer(field_name(want))
     yield tokens_taken(want.lost) if known else "unknown"
-    yield f"{share(want.most)} at {want.most_token}" if want.most_token is not None else ""
+    yield f"{percent(want.most)} at {want.most_token}" if want.most_token is not None else ""
     yield wanted_words(struck) if struck is not None else ""
     yield got_words(struck) if struck is not None else ""
     yield struck.refused.keyword if struck is not None and struck.refused is not None else ""

@@ -10,6 +10,7 @@ from typing import Any
 import msgspec
 
 from glyphscope.errors import GlyphscopeError
+from glyphscope.inputs import read_file, utf8_text
 from glyphscope.registry import (
     ToolRegistry,
     bundled_registries,
@@ -19,7 +20,6 @@ from glyphscope.registry import (
 )
 
 STDIN = "-"
-BYTE_ORDER_MARK = "\ufeff"
 
 
 class InputError(GlyphscopeError):
@@ -32,20 +32,12 @@ def read_text(source: str) -> str:
     A byte order mark at its very beginning is the editor's that wrote the file, and no character of the text.
     """
     where = "standard input" if source == STDIN else source
-    data = read_bytes(source)
-    try:
-        return data.decode("utf-8").removeprefix(BYTE_ORDER_MARK)
-    except UnicodeDecodeError as error:
-        raise InputError(
-            f"This is not UTF-8 text: byte 0x{data[error.start]:02x} at {error.start}.",
-            where=where,
-            hint="Give a text file in UTF-8.",
-        ) from None
+    return utf8_text(read_bytes(source), where, hint="Give a text file in UTF-8.", error=InputError)
 
 
 def read_bytes(source: str) -> bytes:
     """The bytes of a file, or of standard input for `-`, whatever they are."""
-    return _read_stdin() if source == STDIN else _read_file(Path(source))
+    return _read_stdin() if source == STDIN else read_file(Path(source), pipes=True, error=InputError)
 
 
 def _read_stdin() -> bytes:
@@ -54,17 +46,6 @@ def _read_stdin() -> bytes:
             "Standard input is closed.", where="standard input", hint="Give a file, or pipe something in."
         )
     return sys.stdin.buffer.read()
-
-
-def _read_file(path: Path) -> bytes:
-    try:
-        return path.read_bytes()
-    except FileNotFoundError:
-        raise InputError("There is no such file.", where=str(path), hint="Check the path.") from None
-    except IsADirectoryError:
-        raise InputError("This is a folder, not a file.", where=str(path)) from None
-    except (OSError, ValueError) as error:
-        raise InputError(f"The file cannot be read: {error}.", where=str(path)) from None
 
 
 def read_json(source: str) -> Any:

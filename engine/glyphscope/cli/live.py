@@ -17,6 +17,7 @@ from glyphscope.cli.outline import lines
 from glyphscope.cli.output import STATUS_MARKS, short_pointer, status_text
 from glyphscope.events import ConstraintReady, Narrowed, Status
 from glyphscope.notation import write_call
+from glyphscope.text.figures import duration, duration_ms
 from glyphscope.visible import visible
 
 SHORTEST_WAIT = 0.1
@@ -77,12 +78,12 @@ def _stage(stage: StageState, *, titled: bool, told_later: bool) -> list[Rendera
         if event.t > first:
             parts += lines(event)
     if stage.waited >= SHORTEST_WAIT:
-        parts.append(Text(f"waited {stage.waited:.1f} s for you, which no limit counts", style="dim"))
+        parts.append(Text(f"waited {duration(stage.waited)} for you, which no limit counts", style="dim"))
     if titled and (finished := stage.finished) is not None and finished.tokens:
         parts.append(
             Text(
                 f"{finished.tokens} tokens ({finished.forced} forced), prompt {finished.prompt_tokens} tokens "
-                f"({finished.cached} cached), {finished.ms:.0f} ms{_made(stage.constraint)}",
+                f"({finished.cached} cached), {duration_ms(finished.ms)}{_made(stage.constraint)}",
                 style="dim",
             )
         )
@@ -112,7 +113,7 @@ def _made(ready: ConstraintReady | None) -> str:
     return (
         ", constraint kept"
         if ready.hit
-        else f", constraint made in {ready.build_ms + ready.compile_ms:.1f} ms"
+        else f", constraint made in {duration_ms(ready.build_ms + ready.compile_ms)}"
     )
 
 
@@ -235,8 +236,9 @@ def _ending(state: RunState) -> list[RenderableType]:
     of_these = f"{_reasoned(state)}{finished.forced} forced{_begun(state)}"
     told.append(
         Text(
-            f"{finished.tokens} tokens ({of_these}), prompt {finished.prompt_ms:.0f} ms, "
-            f"first token after {finished.first_token_ms:.0f} ms, all {finished.total_ms:.0f} ms{_waited(state)}",
+            f"{finished.tokens} tokens ({of_these}), prompt {duration_ms(finished.prompt_ms)}, "
+            f"first token after {duration_ms(finished.first_token_ms)}, "
+            f"all {duration_ms(finished.total_ms)}{_waited(state)}",
             style="dim",
         )
     )
@@ -251,7 +253,7 @@ def _reasoned(state: RunState) -> str:
 
 def _waited(state: RunState) -> str:
     """How much of all the time was spent waiting for a person."""
-    return f" ({state.waited * 1000:.0f} ms of it waiting for you)" if state.waited >= SHORTEST_WAIT else ""
+    return f" ({duration(state.waited)} of it waiting for you)" if state.waited >= SHORTEST_WAIT else ""
 
 
 def _begun(state: RunState) -> str:

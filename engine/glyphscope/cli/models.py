@@ -20,8 +20,8 @@ from glyphscope.cli.options import JsonOption
 from glyphscope.cli.output import console, print_json
 from glyphscope.models import find_models
 from glyphscope.models.hub import find_unfinished
-from glyphscope.models.hub.choosing import gigabytes
 from glyphscope.sessions import places
+from glyphscope.text.figures import byte_size, parameter_count
 
 NONE = "No model was found. Try --folder, or: glyphscope models get OWNER/NAME, or: pip install 'glyphscope[demo]'"
 
@@ -58,7 +58,7 @@ def models(
         table = Table(box=None, header_style="bold", pad_edge=False)
         for title in ("name", "from", "quantisation"):
             table.add_column(title)
-        for title in ("parameters", "MB", "context"):
+        for title in ("parameters", "size", "context"):
             table.add_column(title, justify="right")
         table.add_column("file", overflow="fold")
         for each in found:
@@ -66,17 +66,13 @@ def models(
             if each.problem:
                 place.append(f" ✗ {each.problem}", style="red")
             table.add_row(
-                each.name, each.source, each.quantisation, _number(each.parameters / 1e6, "M"),
-                f"{each.bytes / 1e6:.0f}", _number(each.context), place,
+                each.name, each.source, each.quantisation, parameter_count(each.parameters) if each.parameters else "",
+                byte_size(each.bytes), f"{each.context:,}" if each.context else "", place,
             )  # fmt: skip
         out.print(table)
     else:
         out.print(NONE)
     for part in find_unfinished(own):
-        line = f"unfinished ({gigabytes(part.bytes)}); resume with: glyphscope models get {part.repo}:{part.file}"
+        line = f"unfinished ({byte_size(part.bytes)}); resume with: glyphscope models get {part.repo}:{part.file}"
         out.print(line)
     raise typer.Exit(0 if found else 1)
-
-
-def _number(value: float, unit: str = "") -> str:
-    return f"{value:,.0f}{unit}" if value else ""

@@ -24,9 +24,9 @@ from glyphscope.cli.options import JsonOption
 from glyphscope.cli.output import console, diagnostics, print_json
 from glyphscope.models.files import available_memory
 from glyphscope.models.hub import Choice, Download, Listing, Lookup, Pick, Progress, pick, read_wanted
-from glyphscope.models.hub.choosing import gigabytes
 from glyphscope.models.hub.download import Got
 from glyphscope.sessions import places
+from glyphscope.text.figures import byte_size
 
 _HOW = {
     "downloaded": "Kept at",
@@ -135,7 +135,7 @@ def _print_listing(listing: Listing, chosen: Choice | None, out: Console) -> Non
             "→" if choice is chosen else " ",
             Text(f"{choice.name}{parts}{lacking}"),
             choice.quantisation,
-            gigabytes(choice.bytes) if choice.bytes else "unknown",
+            byte_size(choice.bytes) if choice.bytes else "unknown",
         )
     out.print(table if listing.choices else Text("There is no model in GGUF in it."))
 

@@ -13,8 +13,8 @@ from glyphscope.cli.options import JsonOption
 from glyphscope.cli.output import console, diagnostics, print_json
 from glyphscope.models.files import available_memory
 from glyphscope.models.hub import Hit, Search
-from glyphscope.models.hub.choosing import gigabytes
 from glyphscope.models.hub.search import MOST_HITS
+from glyphscope.text.figures import byte_size
 from glyphscope.visible import visible
 
 _FITS = {True: "fits", False: "too large", None: "unknown"}
@@ -62,12 +62,12 @@ def _print(hits: list[Hit], memory: int | None) -> None:
             row += ["", "", hit.problem.message if hit.problem else ""]
         else:
             choice = hit.pick.choice
-            size = gigabytes(choice.bytes) if choice.bytes else "unknown"
+            size = byte_size(choice.bytes) if choice.bytes else "unknown"
             row += [choice.quantisation or choice.name, size, _FITS[hit.fits]]
         table.add_row(*(Text(visible(cell)) for cell in row))
     out = console()
     out.print(table)
-    free = "" if memory is None else f"Free memory: {gigabytes(memory)}. "
+    free = "" if memory is None else f"Free memory: {byte_size(memory)}. "
     out.print(Text(f"{free}Download with: glyphscope models get OWNER/NAME"))
 
 

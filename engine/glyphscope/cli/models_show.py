@@ -15,9 +15,9 @@ from glyphscope.cli.opening import kept
 from glyphscope.cli.options import JsonOption
 from glyphscope.cli.output import console, print_json
 from glyphscope.errors import ModelError
-from glyphscope.models.hub.choosing import gigabytes
 from glyphscope.models.memory import Memory, ModelFacts, memory_needed, read_facts
 from glyphscope.models.opening import EMBEDDED, embedded_path, require_installed
+from glyphscope.text.figures import byte_size, parameter_count
 from glyphscope.visible import visible
 
 
@@ -55,22 +55,22 @@ def _file(model: str) -> Path:
 
 
 def _print(facts: ModelFacts, memory: Memory, context: int, kv_type: str) -> None:
-    cache = "unknown" if memory.cache is None else gigabytes(memory.cache)
-    free = "unknown" if memory.free is None else gigabytes(memory.free)
+    cache = "unknown" if memory.cache is None else byte_size(memory.cache)
+    free = "unknown" if memory.free is None else byte_size(memory.free)
     verdict = {True: "fits", False: "does not fit", None: "free memory unknown"}[memory.fits]
     rows = (
         ("name", facts.name),
         ("file", facts.path),
         ("architecture", facts.architecture),
-        ("parameters", f"{facts.parameters / 1e6:,.0f}M"),
+        ("parameters", parameter_count(facts.parameters)),
         ("layers", f"{facts.layers:,}"),
         ("quantisation", facts.quantisation or "unknown"),
         ("vocabulary", f"{facts.vocabulary:,} tokens"),
         ("trained context", f"{facts.context:,} tokens"),
         ("chat template", "yes" if facts.has_chat_template else "no"),
-        ("weights", gigabytes(memory.weights)),
+        ("weights", byte_size(memory.weights)),
         ("KV cache", f"{cache} for {context:,} tokens, {kv_type}"),
-        ("memory", f"about {gigabytes(memory.total)}; {free} free: {verdict}"),
+        ("memory", f"about {byte_size(memory.total)}; {free} free: {verdict}"),
     )
     table = Table(box=None, show_header=False, pad_edge=False)
     table.add_column(style="bold", no_wrap=True)

@@ -25,6 +25,8 @@ from glyphscope.events import (
     ToolStarted,
     TransformActed,
 )
+from glyphscope.text.figures import duration_ms
+from glyphscope.text.shorten import shorten
 from glyphscope.visible import visible
 
 _LONGEST = 400
@@ -60,7 +62,7 @@ def lines(event: AnyEvent) -> Iterator[Text]:
 
 
 def _extracted(event: Extracted) -> Iterator[Text]:
-    yield _line(f"· taken out of the text: {_cut(event.after)}", style="yellow")
+    yield _line(f"· taken out of the text: {shorten(event.after, _LONGEST, length=True)}", style="yellow")
     for change in event.changes:
         yield _line(f"    character {change.char}: {change.what}", style="dim")
 
@@ -101,12 +103,15 @@ def _called(event: ApprovalNeeded | ApprovalGiven | ToolStarted | ToolResult) ->
 
 def _result(event: ToolResult) -> Iterator[Text]:
     if not event.ok:
-        yield _line(f"✗ {event.code or event.fault}: {_cut(event.message)}", style="bold red")
+        yield _line(
+            f"✗ {event.code or event.fault}: {shorten(event.message, _LONGEST, length=True)}",
+            style="bold red",
+        )
         return
     parts = [part.text if part.kind == "text" else f"[{part.kind} {part.mime}]" for part in event.content]
     said = "\n".join(parts) or _json(event.structured)
-    yield _line(f"✓ {_cut(said)}", style="green")
-    yield _line(f"  {event.bytes:,} bytes in {event.ms:.0f} ms", style="dim")
+    yield _line(f"✓ {shorten(said, _LONGEST, length=True)}", style="green")
+    yield _line(f"  {event.bytes:,} bytes in {duration_ms(event.ms)}", style="dim")
     for problem in event.schema_problems:
         yield _line(f"  ! not what its output schema says: {problem}", style="yellow")
 
@@ -117,8 +122,4 @@ def _line(text: str, style: str = "") -> Text:
 
 
 def _json(value: Any) -> str:
-    return _cut(json.dumps(value, ensure_ascii=False))
-
-
-def _cut(text: str) -> str:
-    return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}… ({len(text):,} characters)"
+    return shorten(json.dumps(value, ensure_ascii=False), _LONGEST, length=True)

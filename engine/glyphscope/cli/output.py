@@ -14,6 +14,7 @@ from rich.text import Text
 
 from glyphscope.errors import DocumentError, GlyphscopeError, PlacedProblem, problem_words
 from glyphscope.events import Status
+from glyphscope.text.shorten import shorten
 from glyphscope.visible import escaped, visible
 
 STATUS_MARKS: dict[Status, tuple[str, str]] = {
@@ -128,4 +129,4 @@ def short_pointer(path: str) -> str:
     """A JSON Pointer, with the middle of a very long one left out."""
     if len(path) <= _LONGEST_POINTER:
         return path
-    return f"{path[: _LONGEST_POINTER // 2]}…{path[-_LONGEST_POINTER // 2 :]} ({path.count('/')} levels)"
+    return f"{shorten(path, _LONGEST_POINTER, keep='ends')} ({path.count('/')} levels)"

@@ -16,6 +16,7 @@ from pathlib import Path
 import msgspec
 
 from glyphscope.processes import module_command
+from glyphscope.text.figures import byte_size
 
 PYTHONS = ((3, 11), (3, 14))
 """The first version that is supported, and the first that is not."""
@@ -182,4 +183,4 @@ def disk(folder: Path) -> Finding:
     except OSError as error:
         return Finding("disk", False, f"{folder}: {error.strerror}", "Set GLYPHSCOPE_HOME to another folder.")
     mend = "Make room, or set GLYPHSCOPE_HOME to a folder on another disk."
-    return Finding("disk", free >= LITTLE_ROOM, f"{free / 1e9:,.1f} GB free at {folder}", mend)
+    return Finding("disk", free >= LITTLE_ROOM, f"{byte_size(free)} free at {folder}", mend)

@@ -40,6 +40,8 @@ from glyphscope.prompting.costs import Cost, prompt_costs
 from glyphscope.sessions import load_project
 from glyphscope.sessions.bundle import read_run
 from glyphscope.sessions.project import SUFFIX
+from glyphscope.text.figures import percent
+from glyphscope.text.shorten import shorten
 from glyphscope.visible import visible
 
 BORDERS = "A token that spans a boundary belongs to the part with the last character that it completes."
@@ -222,7 +224,7 @@ def _print(report: PromptReport, rendered: PromptRendered) -> None:
     for cost in prompt_costs(rendered):
         for depth, row in cost.rows():
             tokens = f"{row.tokens:,}" if report.tokens else ""
-            part = f"{row.tokens / report.tokens:.0%}" if report.tokens and not depth else ""
+            part = percent(row.tokens / report.tokens, 0) if report.tokens and not depth else ""
             table.add_row(
                 tokens, part, Text("  " * depth + visible(row.title), style="" if depth else "bold")
             )
@@ -257,7 +259,7 @@ def _print_changes(changes: Changes) -> None:
         if piece.kind != "same":
             mark, style = ("−", "red") if piece.kind == "removed" else ("+", "green")
             count = "" if piece.tokens is None else f"  ({piece.tokens:,} tokens)"
-            shown = piece.text if len(piece.text) <= 4 * _SEEN else f"{piece.text[: 4 * _SEEN]}…"
+            shown = shorten(piece.text, 4 * _SEEN)
             out.print(Text(f"{mark} {visible(shown)}{count}", style=style))
     counts = {kind: changes.tokens(kind) for kind in ("added", "removed", "same")}
     if None not in counts.values():

@@ -20,9 +20,11 @@ from glyphscope.evals.distribution import (
     option_words,
     parting_words,
 )
-from glyphscope.evals.results.words import interval_words, percent
+from glyphscope.evals.results.words import interval_words
 from glyphscope.events import RunRequest
 from glyphscope.models import Model
+from glyphscope.text.figures import percent
+from glyphscope.text.shorten import listed, shorten
 from glyphscope.visible import visible
 
 _BAR = 20
@@ -70,15 +72,13 @@ def _print(result: Distribution) -> None:
         bar = "█" * max(round(group.share.share * _BAR), 1)
         table.add_row(
             str(group.share.correct),
-            f"{percent(group.share.share)} {interval_words(group.share)}",
+            f"{percent(group.share.share, 0)} {interval_words(group.share)}",
             Text(bar),
-            Text(f"{mark} {label if len(label) <= _LONGEST else label[: _LONGEST - 1] + '…'}"),
+            Text(f"{mark} {shorten(label, _LONGEST)}"),
             "" if parting is None else f"character {parting.char:,}",
         )
-        listed = ", ".join(map(str, group.seeds[:_MOST_SEEDS])) + (
-            " …" if len(group.seeds) > _MOST_SEEDS else ""
-        )
-        table.add_row("", "", "", Text(f"  seed {listed}", style="dim"), "")
+        seeds = listed([*map(str, group.seeds)], _MOST_SEEDS)
+        table.add_row("", "", "", Text(f"  seed {seeds}", style="dim"), "")
     out.print(table)
     for parting in result.partings[:_MOST_PARTINGS]:
         out.print(Text(f"At {parting_words(parting)}:"))
@@ -104,4 +104,4 @@ def _options(parting: Parting) -> Table:
 
 
 def _share(value: float | None) -> str:
-    return "–" if value is None else percent(value)
+    return percent(value)

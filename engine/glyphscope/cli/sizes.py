@@ -21,6 +21,7 @@ from glyphscope.models import Model
 from glyphscope.notation import STYLES, Sizes, Style, call_sizes, shape_keys
 from glyphscope.prompting import render_messages
 from glyphscope.registry import ToolRegistry
+from glyphscope.text.figures import percent_change
 
 BASELINE: Style = "json"
 """What every other style is compared with: compact JSON, not the spaced form that flatters all others."""
@@ -145,9 +146,9 @@ def _summary(calls: int, totals: list[Sizes], instructions: list[Instructions]) 
     lines = []
     for style in ("glyph", "glyph-canonical"):
         size = by_style[style]
-        parts = [f"{_change(size.bytes, base.bytes)} bytes"]
+        parts = [f"{percent_change(size.bytes, base.bytes)} bytes"]
         if size.tokens is not None and base.tokens is not None:
-            parts.append(f"{_change(size.tokens, base.tokens)} tokens")
+            parts.append(f"{percent_change(size.tokens, base.tokens)} tokens")
         lines.append(f"{style} against compact JSON, over {calls} calls: {', '.join(parts)}.")
     if instructions:
         cost = {each.notation: each.tokens for each in instructions}
@@ -159,10 +160,6 @@ def _summary(calls: int, totals: list[Sizes], instructions: list[Instructions]) 
     return lines
 
 
-def _change(size: int, base: int) -> str:
-    return f"{(size - base) / base * 100:+.1f}%"
-
-
 def _print_report(report: SizeReport) -> None:
     base = next(size for size in report.totals if size.style == report.baseline)
     table = Table(box=None, header_style="bold", pad_edge=False)
@@ -172,10 +169,15 @@ def _print_report(report: SizeReport) -> None:
     for size in report.totals:
         tokens, change = ("", "")
         if size.tokens is not None and base.tokens:
-            tokens, change = f"{size.tokens:,}", _change(size.tokens, base.tokens)
+            tokens, change = f"{size.tokens:,}", percent_change(size.tokens, base.tokens)
         name = f"{size.style} (baseline)" if size.style == report.baseline else size.style
         table.add_row(
-            name, f"{size.characters:,}", f"{size.bytes:,}", _change(size.bytes, base.bytes), tokens, change
+            name,
+            f"{size.characters:,}",
+            f"{size.bytes:,}",
+            percent_change(size.bytes, base.bytes),
+            tokens,
+            change,
         )
     out = console()
     out.print(table)

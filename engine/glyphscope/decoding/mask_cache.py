@@ -17,7 +17,7 @@ from llguidance import LLMatcher, LLTokenizer
 from glyphscope.compilers.masks import LIMITS
 
 MOST_GRAMMARS = 64
-MOST_BYTES = 16 << 20
+MOST_BYTES = 16_000_000
 """Of all the texts together; the last one is kept however large it is."""
 
 

@@ -9,7 +9,6 @@ says nothing about fields: it is left out of every comparison.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Final, Literal, TypeAlias
@@ -19,6 +18,7 @@ from glyphscope.calling.fold import StageState
 from glyphscope.events import Status
 from glyphscope.notation import shape_keys
 from glyphscope.registry.pointer import steps_of, to_pointer
+from glyphscope.text.shorten import json_excerpt
 
 TOOL: Final = None
 """In place of an argument's name, for the tool's: an argument may be called anything, `""` and `tool` included."""
@@ -121,8 +121,7 @@ def call_fields(state: RunState) -> dict[str | None, Cell]:
 
 def as_text(value: Any) -> str:
     """A value as compact JSON, cut at `LONGEST` characters."""
-    text = json.dumps(value, ensure_ascii=False)
-    return text if len(text) <= LONGEST else text[: LONGEST - 1] + "…"
+    return json_excerpt(value, LONGEST)
 
 
 def first_difference(one: Any, other: Any, place: str = "") -> tuple[str, int | None] | None:

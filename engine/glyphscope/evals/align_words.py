@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from glyphscope.evals.align import TOOL, Alignment, Cell, Row, first_difference
+from glyphscope.text.shorten import listed, shorten
 
 LONGEST_WORD = 48
 """Characters of a value in a sentence."""
@@ -69,7 +70,7 @@ def _group_words(row: Row, cell: Cell | None, who: str, *, lead: bool) -> str:
     if cell is None:
         return f"{who} {'named no tool' if tool else 'left it out'}"
     text = str(cell.value) if tool and cell.closed else cell.text
-    text = text if len(text) <= LONGEST_WORD else text[: LONGEST_WORD - 1] + "…"
+    text = shorten(text, LONGEST_WORD)
     text = text or "nothing"
     broken = "" if cell.closed else " (broken off)"
     verb = ("called " if tool else f"wrote {field_words(row)} ") if lead else ""
@@ -88,7 +89,7 @@ def _rest_words(alignment: Alignment, first: Row) -> str:
     others = [field_words(row) for row in alignment.rows if row.standing == "differs" and row is not first]
     if not others:
         return ""
-    named = ", ".join(others[:_MOST_NAMED]) + (" …" if len(others) > _MOST_NAMED else "")
+    named = listed(others, _MOST_NAMED)
     return f" {len(others)} more {'field differs' if len(others) == 1 else 'fields differ'}: {named}."
 
 

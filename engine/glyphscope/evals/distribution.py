@@ -17,11 +17,12 @@ from typing import Any, TypeAlias
 import msgspec
 
 from glyphscope.calling import RunState
-from glyphscope.calling.counted import counted
 from glyphscope.evals.align import as_text
-from glyphscope.evals.results.words import percent, share_words
+from glyphscope.evals.results.words import share_words
 from glyphscope.evals.statistics import Share, share
 from glyphscope.events import Token
+from glyphscope.text.figures import counted, percent
+from glyphscope.text.shorten import listed, shorten
 from glyphscope.visible import visible
 
 BEFORE = 32
@@ -291,7 +292,7 @@ def _words(result: Distribution) -> tuple[str, ...]:
         return (f"No run ended yet.{failed}",)
     top = result.groups[0]
     runs, answers = counted(result.n, "run"), counted(len(result.groups), "different answer")
-    label = top.label if len(top.label) <= _LONGEST else top.label[: _LONGEST - 1] + "…"
+    label = shorten(top.label, _LONGEST)
     words = [
         f"{runs}, {answers}.{failed}" if result.n > 1 else f"One run.{failed}",
         f"Most frequent: {visible(label)}, {share_words(top.share)}.",
@@ -305,8 +306,9 @@ def _words(result: Distribution) -> tuple[str, ...]:
 
 
 def _drawn_words(parting: Parting) -> str:
-    return ", ".join(
+    options = [
         f"{option_words(option)} {option.drawn} of {parting.runs}"
         + ("" if option.final is None else f" (final probability {percent(option.final)})")
-        for option in parting.options[:3]
-    ) + (" …" if len(parting.options) > 3 else "")
+        for option in parting.options
+    ]
+    return listed(options, 3)

@@ -33,6 +33,7 @@ from glyphscope.grammar.tree import (
     alt,
     replace_refs,
 )
+from glyphscope.text.figures import duration
 
 _LIKED = "a0A_- .,;:xbz19"
 """Characters that stand for a set of them where it has one, in this order."""
@@ -170,7 +171,7 @@ class _Search:
         if length > bound.characters:
             return f"the bound is {bound.characters:,} characters"
         if time.monotonic() > until:
-            return f"the bound is {bound.seconds:g} seconds"
+            return f"the bound is {duration(bound.seconds)}"
         return ""
 
 

@@ -15,6 +15,7 @@ from weakref import ReferenceType, ref
 
 from glyphscope.errors import GrammarError
 from glyphscope.grammar.tree import Grammar
+from glyphscope.text.figures import duration
 
 SECONDS = 8.0
 """What is begun then may take a second or two more."""
@@ -58,7 +59,7 @@ def check_time() -> None:
     """Raises GrammarError where the work has used up its time."""
     if thread_time() > _WORK.end:
         raise GrammarError(
-            f"Building the grammar takes more than {SECONDS:g} s.",
+            f"Building the grammar takes more than {duration(SECONDS)}.",
             where="grammar",
             hint="Make the schema smaller: fewer alternatives in each other, smaller bounds of lengths.",
         )

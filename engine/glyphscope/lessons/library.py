@@ -11,14 +11,14 @@ from pathlib import Path
 from glyphscope import resources
 from glyphscope.errors import LessonError, RecordError, StorageError
 from glyphscope.events import AnyEvent, RunStarted, Token
+from glyphscope.inputs import read_file
 from glyphscope.lessons.lesson import Lesson
 from glyphscope.lessons.reading import MAX_BYTES, RUN_NAME, parse_lesson
 from glyphscope.sessions import places
-from glyphscope.sessions.files import read_bytes, refuse_special, storage_error
 from glyphscope.sessions.records import parse_record
 
 FOLDER, RUNS, SUFFIX = "lessons", "runs", ".md"
-MAX_RECORD_BYTES = 16 * 1024 * 1024
+MAX_RECORD_BYTES = 16_000_000
 """A recorded run of 512 tokens with all its evidence has about 1 MB."""
 MOST_TOKENS = 8_000
 """Of a recording: a run of several stages has more of them than one answer."""
@@ -53,7 +53,7 @@ class LessonPlace:
         if self.path is None:
             data = resources.read_bytes(f"{FOLDER}/{self.file}")
         else:
-            data = _bounded(self.path, MAX_BYTES, "a lesson")
+            data = read_file(self.path, MAX_BYTES, "a lesson")
         where = self.file if self.path is None else str(self.path)
         return parse_lesson(data, name=self.file.removesuffix(SUFFIX), where=where, folder=self.folder)
 
@@ -66,7 +66,7 @@ class LessonPlace:
         path = self.path.parent / RUNS / f"{run}.jsonl"
         if not path.exists():
             raise _no_recording(run, str(path))
-        return _events(_bounded(path, MAX_RECORD_BYTES, "a lesson's recording"), str(path))
+        return _events(read_file(path, MAX_RECORD_BYTES, "a lesson's recording"), str(path))
 
 
 def bundled_lessons() -> tuple[LessonPlace, ...]:
@@ -139,17 +139,3 @@ def _no_recording(run: str, where: str) -> RecordError:
     return RecordError(
         f'The run "{run}" is not recorded.', where=where, hint="Make it: glyphscope lesson record FILE."
     )
-
-
-def _bounded(path: Path, most: int, what: str) -> bytes:
-    try:
-        refuse_special(path)
-        if (size := path.stat().st_size) > most:
-            raise StorageError(
-                f"The file has {size / 1e6:.1f} MB; {what} has at most {most / 1e6:.0f} MB.", where=str(path)
-            )
-    except OSError as error:
-        raise storage_error(error, path, "read") from error
-    except ValueError as error:  # a name that no file can have
-        raise StorageError(f"The file cannot be read: {error}.", where=str(path)) from None
-    return read_bytes(path)

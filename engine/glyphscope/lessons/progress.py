@@ -7,11 +7,12 @@ from pathlib import Path
 import msgspec
 
 from glyphscope.errors import StorageError
+from glyphscope.inputs import read_file
 from glyphscope.sessions.files import atomic_write
 
 MOST = 1_000
 """Lessons whose progress is kept; the longest untouched are forgotten."""
-MAX_BYTES = 4 * 1024 * 1024
+MAX_BYTES = 4_000_000
 
 
 class LessonProgress(msgspec.Struct, frozen=True, kw_only=True):
@@ -47,9 +48,8 @@ class Progress:
         self._path = path
         self._lessons: dict[str, LessonProgress] = {}
         try:
-            if path.stat().st_size <= MAX_BYTES:
-                self._lessons = msgspec.json.decode(path.read_bytes(), type=dict[str, LessonProgress])
-        except (OSError, ValueError, RecursionError):  # also text that is no UTF-8
+            self._lessons = msgspec.json.decode(read_file(path, MAX_BYTES), type=dict[str, LessonProgress])
+        except (StorageError, ValueError, RecursionError):  # also text that is no UTF-8
             self._lessons = {}
 
     def of(self, key: str) -> LessonProgress:

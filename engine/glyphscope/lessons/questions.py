@@ -21,6 +21,7 @@ from glyphscope.grammar.match import Limits, State, compile_grammar
 from glyphscope.lessons.lesson import CharacterQuestion, ChoiceQuestion, NextQuestion, Question
 from glyphscope.lessons.reading import LONGEST_TEXT
 from glyphscope.registry import ToolRegistry, load_registry
+from glyphscope.text.figures import percent
 
 Kind: TypeAlias = Literal["next", "character", "choice"]
 Recorded: TypeAlias = Callable[[str], Sequence[AnyEvent]]
@@ -236,13 +237,11 @@ def _by_evidence(
     """
     if told.allowed:
         final = (
-            f"{_percent(told.final)} after mask and sampler"
-            if told.final
-            else "the sampler left it no chance"
+            f"{percent(told.final)} after mask and sampler" if told.final else "the sampler left it no chance"
         )
         more = "" if told.final is None else f", {final}"
         return Choice(
-            text, True, f"The mask left it: {_percent(told.raw)} by the model itself{more}.", told.raw
+            text, True, f"The mask left it: {percent(told.raw)} by the model itself{more}.", told.raw
         )
     if place is not None and place.feed(text).alive:
         return None
@@ -306,7 +305,3 @@ def _listed(asked: Sheet, numbers: frozenset[int]) -> str:
     return ", ".join(
         f"“{asked.choices[number].text}”" for number in sorted(numbers) if number < len(asked.choices)
     )
-
-
-def _percent(share: float) -> str:
-    return f"{share * 100:.1f}%" if share >= 0.0005 or share == 0 else "less than 0.1%"

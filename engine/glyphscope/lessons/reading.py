@@ -16,6 +16,7 @@ import msgspec
 from glyphscope.errors import LessonError, PlacedProblem
 from glyphscope.evals.suites.structure import Found, mistakes
 from glyphscope.events import RunRequest
+from glyphscope.inputs import utf8_text
 from glyphscope.lessons.asking import NAMES, bound_mistakes, merged, request_of, value_at
 from glyphscope.lessons.blocks import Block, Section, cut
 from glyphscope.lessons.lesson import (
@@ -33,8 +34,9 @@ from glyphscope.lessons.lesson import (
 )
 from glyphscope.lessons.tables import QUESTIONS, LessonExperiment, LessonHead, LessonRun
 from glyphscope.lessons.toml import place, read_toml
+from glyphscope.text.figures import byte_size
 
-MAX_BYTES = 1024 * 1024
+MAX_BYTES = 1_000_000
 MAX_STEPS = 200
 MAX_BLOCKS = 500
 MAX_RUNS = 64
@@ -98,18 +100,11 @@ def varied(
 def _text(data: str | bytes, where: str) -> str:
     if len(data) > MAX_BYTES:
         raise LessonError(
-            f"The file has {len(data) / 1e6:.1f} MB; a lesson has at most {MAX_BYTES / 1e6:.0f} MB.",
+            f"The file has {byte_size(len(data))}; a lesson has at most {byte_size(MAX_BYTES)}.",
             where=where,
         )
     if isinstance(data, bytes):
-        try:
-            data = data.decode("utf-8")
-        except UnicodeDecodeError as error:
-            raise LessonError(
-                f"This is not UTF-8 text: byte 0x{data[error.start]:02x} at {error.start}.",
-                where=where,
-                hint="A lesson is a Markdown file in UTF-8.",
-            ) from None
+        return utf8_text(data, where, hint="A lesson is a Markdown file in UTF-8.", error=LessonError)
     return data.removeprefix("\ufeff")
 
 

@@ -11,6 +11,7 @@ from pathlib import Path
 from glyphscope.errors import ModelError
 from glyphscope.events import ModelInfo
 from glyphscope.models.gguf import Header, read_header
+from glyphscope.text.figures import byte_size
 
 _LANGUAGE = "Choose a language model; files named mmproj are the image part of one."
 
@@ -39,7 +40,7 @@ def inspect_file(path: Path, *, fits: bool = True) -> ModelInfo:
     available = available_memory()
     if fits and available is not None and header.size > available:
         raise ModelError(
-            f"The model needs {_gib(header.size)} of memory, and {_gib(available)} are free.",
+            f"The model needs {byte_size(header.size)} of memory, and {byte_size(available)} are free.",
             where=where,
             hint="Close other programs, or choose a smaller model or a stronger quantisation.",
         )
@@ -73,10 +74,6 @@ def available_memory() -> int | None:
     with contextlib.suppress(OSError, ValueError, AttributeError):
         return os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
     return None
-
-
-def _gib(count: int) -> str:
-    return f"{count / 2**30:.1f} GiB"
 
 
 _hashes: dict[tuple[str, int, int], str] = {}

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
 
 from glyphscope.errors import ModelError
+from glyphscope.text.figures import byte_size
 
 _DAMAGED = "Download it again: it is damaged, or not complete."
 _BLOCK = 1 << 20
@@ -190,7 +191,7 @@ class _Cursor:
         if count > left:
             raise self.damaged(f"its header extends beyond the file's end ({self.size} bytes)")
         if self.position + count > _HEADER_LIMIT:
-            raise self.damaged(f"its header is larger than {_HEADER_LIMIT >> 20} MiB")
+            raise self.damaged(f"its header is larger than {byte_size(_HEADER_LIMIT)}")
         if self._at + count > len(self._buffer):
             self._before += self._at
             rest = self._buffer[self._at :]

@@ -27,6 +27,8 @@ from jinja2.sandbox import SandboxedEnvironment
 from jinja2.utils import Namespace
 from jinja2.visitor import NodeTransformer
 
+from glyphscope.text.figures import duration
+
 SECONDS = 10.0
 """Of the processor, in the thread that renders: a busy machine refuses no template that another one takes."""
 LONGEST = 1 << 22
@@ -68,7 +70,7 @@ class Meter:
         if self._left < 0:
             raise LimitReached("it computes without end, or more than any prompt needs")
         if time.thread_time() > self._deadline:
-            raise LimitReached(f"it takes longer than {SECONDS:g} s")
+            raise LimitReached(f"it takes longer than {duration(SECONDS)}")
 
     def count(self, value: Any) -> None:
         """Count a value that was made."""

@@ -7,11 +7,12 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from glyphscope.errors import ModelError, PromptError
+from glyphscope.inputs import read_file, utf8_text
 from glyphscope.models.gguf import read_header, read_special_texts
 from glyphscope.models.turn_forms import TemplateRenderer
 
 _TEMPLATE_KEYS = ("tokenizer.chat_template.tool_use", "tokenizer.chat_template")
-_LARGEST = 1 << 22
+_LARGEST = 4_000_000
 """Bytes of a template in a file of its own; the largest that are known have a hundred thousand."""
 
 
@@ -59,21 +60,6 @@ def _placed(where: str) -> Iterator[None]:
 
 
 def _text(path: Path) -> str:
-    try:
-        if path.stat().st_size > _LARGEST:
-            raise PromptError(
-                "This is too large for a chat template.",
-                where=str(path),
-                hint="Choose a .jinja file or a GGUF.",
-            )
-        return path.read_bytes().decode("utf-8")
-    except OSError as error:
-        raise PromptError(
-            f"The file cannot be read: {error.strerror or error}.", where=str(path), hint="Check the path."
-        ) from None
-    except UnicodeDecodeError as error:
-        raise PromptError(
-            f"This is not UTF-8 text: byte 0x{error.object[error.start]:02x} at {error.start}.",
-            where=str(path),
-            hint="Choose a .jinja file or a GGUF.",
-        ) from None
+    hint = "Choose a .jinja file or a GGUF."
+    data = read_file(path, _LARGEST, "a chat template", hint=hint, pipes=True, error=PromptError)
+    return utf8_text(data, str(path), hint=hint, error=PromptError)

@@ -11,6 +11,7 @@ from typing import Any
 from glyphscope.errors import PromptError
 from glyphscope.models.chat import ChatTemplate
 from glyphscope.models.template_environment import SECONDS, LimitReached
+from glyphscope.text.figures import duration
 from glyphscope.turns import TurnForm, form_of
 
 ASSUMED_END = "</s>"
@@ -73,7 +74,7 @@ class TemplateRenderer:
         finally:
             self._spent += time.thread_time() - start
             if self._spent > SECONDS and self._stopped is None:
-                self._stopped = LimitReached(f"its renderings take longer than {SECONDS:g} s")
+                self._stopped = LimitReached(f"its renderings take longer than {duration(SECONDS)}")
 
 
 @lru_cache(maxsize=64)

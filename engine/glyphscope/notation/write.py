@@ -15,6 +15,7 @@ from glyphscope.events import Shape
 from glyphscope.notation.scalars import is_bare
 from glyphscope.notation.shapes import call_document
 from glyphscope.registry.pointer import to_pointer
+from glyphscope.text.shorten import shorten
 
 Style: TypeAlias = Literal["json", "json-spaced", "openai", "glyph", "glyph-canonical"]
 STYLES: tuple[Style, ...] = ("json", "json-spaced", "openai", "glyph", "glyph-canonical")
@@ -118,7 +119,7 @@ def _check(root: Any) -> None:
         value, pointer, depth = open_values.pop()
         if depth > MAX_DEPTH:
             raise NotationError(
-                f"The value is nested more than {MAX_DEPTH} levels deep.", where=pointer[:80] + "…"
+                f"The value is nested more than {MAX_DEPTH} levels deep.", where=shorten(pointer, 80)
             )
         if isinstance(value, Mapping):
             for key, item in value.items():

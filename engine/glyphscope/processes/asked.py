@@ -20,6 +20,8 @@ from weakref import WeakSet
 import msgspec
 
 from glyphscope.processes.pipe import Pipe
+from glyphscope.text.figures import duration
+from glyphscope.text.shorten import shorten
 
 TIMEOUT = "timeout"
 _START_SECONDS = 60.0
@@ -171,7 +173,9 @@ class _Process(Generic[A]):
         poll = select.poll()
         poll.register(self._child.stdout, select.POLLIN)
         if not poll.poll(seconds * 1000):
-            raise ProcessDied(f"{self._name} did not come to an end within {seconds:g} s.", signal=TIMEOUT)
+            raise ProcessDied(
+                f"{self._name} did not come to an end within {duration(seconds)}.", signal=TIMEOUT
+            )
         try:
             answer = self._pipe.read()
         except (OSError, msgspec.DecodeError):
@@ -188,17 +192,13 @@ class _Process(Generic[A]):
         how = f"was ended by {name}" if name else f"ended with exit code {code}"
         self._stderr.seek(0)
         words = self._stderr.read(4096).decode("utf-8", errors="replace").strip()
+        first = shorten(words.partition("\n")[0].rstrip("."), 200)
         # a process that ended by itself is a crash too: it never does so while it is asked
         return ProcessDied(
-            f"{self._name}'s process {how}{f': {_shortened(words)}' if words else ''}.",
+            f"{self._name}'s process {how}{f': {first}' if first else ''}.",
             signal=name or f"exit {code}",
             stderr=words,
         )
-
-
-def _shortened(words: str) -> str:
-    line = words.partition("\n")[0].rstrip(".")
-    return line if len(line) <= 200 else f"{line[:200]}…"
 
 
 def limit_memory(limit: int) -> None:

@@ -36,7 +36,7 @@ class Pipe(Generic[F]):
         return None if body is None else self._decoder.decode(body)
 
     def write(self, frame: msgspec.Struct) -> None:
-        """Raises OSError where the other end is closed, ValueError for a frame of 1 GiB or more."""
+        """Raises OSError where the other end is closed, ValueError for a frame of 2^30 bytes or more."""
         try:
             body = self._encoder.encode(frame)
         except UnicodeEncodeError:  # half of a character, which a prompt can hold and no process can be sent
@@ -45,7 +45,7 @@ class Pipe(Generic[F]):
 
             body = self._encoder.encode(msgspec.json.decode(encode_json(frame), type=type(frame)))
         if len(body) >= _LIMIT:
-            raise ValueError("a frame of 1 GiB or more")
+            raise ValueError("a frame of 1.1 GB or more")
         data = memoryview(_LENGTH.pack(len(body)) + body)
         with self._writing:
             while data:

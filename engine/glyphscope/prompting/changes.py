@@ -15,6 +15,7 @@ from typing import Literal, TypeAlias
 
 from glyphscope.events import BEGUN, PromptEvaluated, PromptPart, PromptRendered
 from glyphscope.prompting.costs import part_words
+from glyphscope.text.figures import duration_ms
 
 Kind: TypeAlias = Literal["same", "removed", "added"]
 Why: TypeAlias = Literal["first", "kept", "changed", "less", "more", "unknown"]
@@ -183,7 +184,7 @@ _WHY: dict[Why, str] = {
 
 
 def _ms(loss: CacheLoss) -> str:
-    return "" if loss.ms is None else f" in {loss.ms:,.0f} ms"
+    return "" if loss.ms is None else f" in {duration_ms(loss.ms)}"
 
 
 def _why(prompt: PromptRendered, common: int | None, *, first: bool) -> Why:

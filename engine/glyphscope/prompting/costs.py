@@ -14,6 +14,7 @@ from glyphscope.prompting.history import MESSAGE
 from glyphscope.prompting.messages import SYSTEM_PROMPT
 from glyphscope.prompting.template import LINE
 from glyphscope.registry.pointer import steps_of
+from glyphscope.text.shorten import shorten
 
 KINDS = {
     "system": "system message",
@@ -113,7 +114,7 @@ def _steps(part: PromptPart, text: str) -> list[tuple[str, str]]:
     place = tool_place(part.of)
     if place is None:
         written = " ".join(text[part.start : min(part.end, part.start + 4 * _LONGEST)].split())
-        short = written if len(written) <= _LONGEST else written[: _LONGEST - 1] + "…"
+        short = shorten(written, _LONGEST)
         numbered = next(
             (part.of.removeprefix(what) for what in (LINE, MESSAGE) if part.of.startswith(what)), ""
         )

@@ -11,6 +11,7 @@ import msgspec
 from glyphscope.errors import PromptError
 from glyphscope.events import Message, ToolCall
 from glyphscope.models.chat_messages import REASONING_KEYS, CallStyle, link_results, template_message
+from glyphscope.text.shorten import shorten
 
 ROLES = ("system", "user", "assistant", "tool")
 _SYSTEM = ("system", "developer")
@@ -71,7 +72,7 @@ def result_problem(messages: Sequence[Message], place: int) -> str:
         return "A tool result without a call: it must follow the assistant message that calls the tool."
     calls, position = before.tool_calls, place - start
     if result.tool_call_id and result.tool_call_id not in [call.id for call in calls if call.id]:
-        named = _short(result.tool_call_id)
+        named = shorten(result.tool_call_id, _MOST_SHOWN)
         return f'A tool result without a call: the assistant message before it has no call "{named}".'
     if calls and position > len(calls):
         return f"A tool result without a call: the assistant message has only {len(calls)}."
@@ -116,11 +117,17 @@ def _decoded(text: str, where: str = "") -> Any:
 
 def _message(item: Any, where: str) -> Message:
     if not isinstance(item, dict):
-        raise PromptError(f"Not a message: {_short(json.dumps(item))}.", where=where, hint=_EXPECTED)
+        raise PromptError(
+            f"Not a message: {shorten(json.dumps(item), _MOST_SHOWN)}.", where=where, hint=_EXPECTED
+        )
     role = item.get("role")
     role = "system" if role in _SYSTEM else role
     if role not in ROLES:
-        given = "has no role" if role is None else f"has the unknown role {_short(json.dumps(role))}"
+        given = (
+            "has no role"
+            if role is None
+            else f"has the unknown role {shorten(json.dumps(role), _MOST_SHOWN)}"
+        )
         raise PromptError(f"The message {given}.", where=where, hint=f"Use one of {', '.join(ROLES)}.")
     calls = item.get("tool_calls")
     if calls and role != "assistant":
@@ -170,7 +177,9 @@ def _call(item: Any, where: str) -> ToolCall:
     if isinstance(arguments, str):
         arguments = _decoded(arguments or "{}", where)
     if not isinstance(arguments, dict):
-        raise PromptError(f"The arguments of {_short(name)} must be a JSON object.", where=where)
+        raise PromptError(
+            f"The arguments of {shorten(name, _MOST_SHOWN)} must be a JSON object.", where=where
+        )
     return ToolCall(name, arguments, _text(item, "id", where))
 
 
@@ -179,7 +188,3 @@ def _text(item: dict[str, Any], key: str, where: str) -> str:
     if value is not None and not isinstance(value, str):
         raise PromptError(f"{key} must be text.", where=f"{where}/{key}")
     return value or ""
-
-
-def _short(text: str) -> str:
-    return text if len(text) <= _MOST_SHOWN else f"{text[: _MOST_SHOWN - 1]}…"

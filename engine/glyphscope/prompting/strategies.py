@@ -29,6 +29,7 @@ from glyphscope.prompting.presets import PromptPreset
 from glyphscope.prompting.template import Part, PartText, render
 from glyphscope.registry import ToolRegistry
 from glyphscope.registry.pointer import to_pointer
+from glyphscope.text.shorten import shorten
 
 _FOLDER, _SUFFIX = "prompts/strategies", ".jinja"
 
@@ -148,7 +149,7 @@ def render_repair(
     }
     words = render(_template(settings.preset, settings.template), values, rest=REPAIR)
     if text or not asked.messages:
-        shown = asked.begun + (text if len(text) <= MOST_SHOWN else text[:MOST_SHOWN] + "…")
+        shown = asked.begun + shorten(text, MOST_SHOWN + 1)
         more = compose(("assistant", [Part(ATTEMPT, shown)]), ("user", words))
         return replace(asked, messages=(*asked.messages, *more.messages), parts=(*asked.parts, *more.parts))
     *before, last = asked.messages

@@ -21,6 +21,7 @@ from glyphscope.proof.places import FALSE, MAX_CONSTRAINTS, Constraint, constrai
 from glyphscope.registry import Tool, example_arguments
 from glyphscope.registry.example import example_value
 from glyphscope.registry.pointer import Path, to_pointer
+from glyphscope.text.figures import duration
 from glyphscope.validation.checker import Checker
 
 _EXAMPLES = 8
@@ -141,7 +142,7 @@ class _Finder:
             if any(example.only for example in one.examples):
                 continue
             if time.monotonic() > until:
-                one.why = one.why or f"the {_SECONDS:g} s for one tool were over"
+                one.why = one.why or f"the {duration(_SECONDS)} for one tool were over"
                 continue
             examples, why = self._break(constraint)
             if not one.examples or any(example.only for example in examples):

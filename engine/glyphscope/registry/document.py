@@ -14,9 +14,10 @@ from pathlib import Path as FilePath
 from typing import Any
 
 from glyphscope.errors import Problem, RegistryError
+from glyphscope.inputs import read_file, utf8_text
 from glyphscope.registry.pointer import Path, to_pointer
 
-MAX_BYTES = 64 * 1024 * 1024
+MAX_BYTES = 64_000_000
 """Larger registry files are refused: 2,000 tools with long descriptions have about 4 MB."""
 
 MAX_NESTING = 600
@@ -36,42 +37,16 @@ def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return result
 
 
-def read_file(path: FilePath) -> bytes:
+def read_registry_file(path: FilePath) -> bytes:
     """The bytes of a registry file. Raises RegistryError when it is missing, unreadable, a folder or too large."""
-    where = str(path)
-    try:
-        if path.is_dir():
-            raise RegistryError(
-                "This is a folder, not a file.", where=where, hint="Choose the JSON file in it."
-            )
-        size = path.stat().st_size
-        if size > MAX_BYTES:
-            raise RegistryError(
-                f"The file has {size / 1e6:.0f} MB; a registry has at most {MAX_BYTES / 1e6:.0f} MB.",
-                where=where,
-                hint="Is it really a registry of tools?",
-            )
-        return path.read_bytes()
-    except FileNotFoundError:
-        raise RegistryError("There is no such file.", where=where, hint="Check the path.") from None
-    except (OSError, ValueError) as error:
-        reason = getattr(error, "strerror", None) or str(error)
-        raise RegistryError(
-            f"The file cannot be read: {reason}.", where=where, hint="Check its permissions."
-        ) from error
+    hint = "Is it really a registry of tools?"
+    return read_file(path, MAX_BYTES, "a registry", hint=hint, pipes=True, error=RegistryError)
 
 
 def parse_text(text: str | bytes, where: str = "") -> Any:
     """The JSON document of a text. Raises RegistryError with line and column, counted from 1."""
     if isinstance(text, bytes):
-        try:
-            text = text.decode("utf-8")
-        except UnicodeDecodeError as error:
-            raise RegistryError(
-                f"The text is not UTF-8: byte {error.start} is 0x{text[error.start]:02X}.",
-                where=where,
-                hint="Save it as UTF-8.",
-            ) from None
+        text = utf8_text(text, where, hint="Save it as UTF-8.", error=RegistryError)
     text = text.removeprefix("\ufeff")
     try:
         return json.loads(text, object_pairs_hook=_object)

@@ -10,7 +10,7 @@ from typing import Any
 from glyphscope import resources
 from glyphscope.errors import Problem, RegistryError
 from glyphscope.registry.check import check_schema
-from glyphscope.registry.document import parse_text, plain, read_file
+from glyphscope.registry.document import parse_text, plain, read_registry_file
 from glyphscope.registry.forms import RawTool, read_forms
 from glyphscope.registry.normalise import normalise
 from glyphscope.registry.pointer import Path, to_pointer
@@ -24,7 +24,7 @@ def load_registry(source: FilePath | str | bytes | dict[str, Any] | list[Any]) -
     """
     if isinstance(source, FilePath):
         where = str(source)
-        return parse_document(parse_text(read_file(source), where), where)
+        return parse_document(parse_text(read_registry_file(source), where), where)
     if isinstance(source, str | bytes):
         return parse_document(parse_text(source))
     return parse_document(source)

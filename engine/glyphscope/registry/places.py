@@ -97,12 +97,6 @@ def find_places(text: str, pointers: Sequence[str]) -> list[Place]:
     return places
 
 
-def line_and_column(text: str, position: int) -> tuple[int, int]:
-    """Line and column, from 1, of a character position."""
-    line = text.count("\n", 0, position) + 1
-    return line, position - (text.rfind("\n", 0, position) + 1) + 1
-
-
 def _tree(pointers: Iterable[str]) -> _Wanted:
     root: _Wanted = {}
     for pointer in pointers:

@@ -15,12 +15,13 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from glyphscope.errors import RecordError, StorageError
-from glyphscope.sessions.files import refuse_special, storage_error
+from glyphscope.inputs import read_file
+from glyphscope.text.figures import byte_size
 
 MAGIC = b"PK"
-MOST_PACKED = 64 << 20
+MOST_PACKED = 70_000_000
 """Bytes of the zip itself."""
-MOST_BYTES = 128 << 20
+MOST_BYTES = 140_000_000
 """Bytes of all its files, unpacked."""
 MOST_FILES = 64
 
@@ -39,7 +40,7 @@ def pack(files: Mapping[str, bytes], where: str = "") -> bytes:
     """The zip of those files, byte for byte the same each time. Raises StorageError for more than is read back."""
     if sum(map(len, files.values())) > MOST_BYTES or len(files) > MOST_FILES:
         raise StorageError(
-            f"This run is too large for a bundle, which holds at most {MOST_BYTES >> 20} MiB.",
+            f"This run is too large for a bundle, which holds at most {byte_size(MOST_BYTES)}.",
             where=where,
             hint="Hand on the record itself, or record with less evidence (run --evidence chosen).",
         )
@@ -52,7 +53,7 @@ def pack(files: Mapping[str, bytes], where: str = "") -> bytes:
     packed = out.getvalue()
     if len(packed) > MOST_PACKED:
         raise StorageError(
-            f"This run is too large for a bundle, which takes at most {MOST_PACKED >> 20} MiB packed.",
+            f"This run is too large for a bundle, which takes at most {byte_size(MOST_PACKED)} packed.",
             where=where,
             hint="Hand on the record itself.",
         )
@@ -60,20 +61,9 @@ def pack(files: Mapping[str, bytes], where: str = "") -> bytes:
 
 
 def read_packed(path: Path) -> bytes:
-    """The zip's bytes, not yet looked at. Raises StorageError, and RecordError for more than there may be."""
-    refuse_special(path)
-    try:
-        with open(path, "rb") as file:
-            data = file.read(MOST_PACKED + 1)
-    except OSError as error:
-        raise storage_error(error, path, "read") from error
-    if len(data) > MOST_PACKED:
-        raise RecordError(
-            f"This file is larger than a bundle may be ({MOST_PACKED >> 20} MiB).",
-            where=str(path),
-            hint="Check that it is a .glyphrun file.",
-        )
-    return data
+    """The zip's bytes, not yet looked at. Raises RecordError."""
+    hint = "Check that it is a .glyphrun file."
+    return read_file(path, MOST_PACKED, "a bundle", hint=hint, error=RecordError)
 
 
 def unpack(data: bytes, where: str = "") -> dict[str, bytes]:
@@ -130,7 +120,7 @@ def _check_entries(entries: Sequence[zipfile.ZipInfo], where: str) -> None:
     total = sum(entry.file_size for entry in entries)
     if total > MOST_BYTES:
         raise RecordError(
-            f"Unpacked, this is {total >> 20} MiB; a bundle holds at most {MOST_BYTES >> 20}.",
+            f"Unpacked, this is {byte_size(total)}; a bundle holds at most {byte_size(MOST_BYTES)}.",
             where=where,
             hint="Do not unpack it: Glyphscope did not create it.",
         )

@@ -18,11 +18,12 @@ from glyphscope.calling.emitter import versions
 from glyphscope.errors import GlyphscopeError, RecordError
 from glyphscope.events import AnyEvent, ModelInfo, RunFailed, RunFinished, encode_event
 from glyphscope.events.encoding import whole_text
+from glyphscope.inputs import refuse_special, storage_error
 from glyphscope.registry import to_json
 from glyphscope.sessions.archive import MAGIC, pack, read_packed, unpack
 from glyphscope.sessions.exports import ExportForm, RecordedRun, export
 from glyphscope.sessions.exports.grammars import constraint_note
-from glyphscope.sessions.files import atomic_write, digest_of, refuse_special, storage_error
+from glyphscope.sessions.files import atomic_write, digest_of
 from glyphscope.sessions.handing_on import handed_on
 from glyphscope.sessions.records import Record, encode_record, parse_record, read_record
 from glyphscope.sessions.versions import Migrations, migrate

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import errno
 import fcntl
 import hashlib
 import os
@@ -13,6 +12,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from glyphscope.errors import StorageError
+from glyphscope.inputs import refuse_special, storage_error
 
 
 class ChangedOnDisk(StorageError):
@@ -49,55 +49,6 @@ def atomic_write(path: Path, data: bytes | str) -> None:
             with suppress(OSError):
                 os.unlink(temporary)
         raise storage_error(error, path, "written") from error
-
-
-def refuse_special(path: Path) -> None:
-    """Raises StorageError for a folder, device or pipe: putting a file in its place would destroy it.
-
-    Also for a place that cannot be looked at: a name that is too long, a folder that may not be entered.
-    """
-    try:
-        special = path.exists() and not path.is_file()
-    except OSError as error:
-        raise storage_error(error, path, "read") from error
-    if special:
-        raise StorageError("This place is not a file.", where=str(path), hint="Choose a file.")
-
-
-def read_bytes(path: Path) -> bytes:
-    """The whole file. Raises StorageError."""
-    try:
-        return path.read_bytes()
-    except OSError as error:
-        raise storage_error(error, path, "read") from error
-
-
-def storage_error(error: OSError, path: Path, doing: str) -> StorageError:
-    """What an error of the system means to the user; `doing` is read or written."""
-    where = str(path)
-    if error.errno in (errno.ENOSPC, errno.EDQUOT):
-        return StorageError(
-            "The disk is full.",
-            where=where,
-            hint="Make room and save again; what was saved before is still there.",
-        )
-    if error.errno in (errno.EACCES, errno.EPERM, errno.EROFS):
-        return StorageError(
-            f"The file may not be {doing}.",
-            where=where,
-            hint="Check the permissions, or choose another place.",
-        )
-    if error.errno == errno.ENOENT:
-        return StorageError("There is no such file.", where=where, hint="Check the path.")
-    if error.errno == errno.EISDIR:
-        return StorageError("This place is not a file.", where=where, hint="Choose a file.")
-    if error.errno in (errno.ENOTDIR, errno.EEXIST):
-        hint = "Choose another place: a part of this path is a file, not a folder."
-        return StorageError("There can be no file in this place.", where=where, hint=hint)
-    if error.errno == errno.ENAMETOOLONG:
-        return StorageError("The file's name is too long.", where=where, hint="Choose a shorter one.")
-    hint = "Try again, or choose another place."
-    return StorageError(f"The file cannot be {doing}: {error.strerror or error}.", where=where, hint=hint)
 
 
 def move_aside(path: Path) -> Path | None:

@@ -26,8 +26,9 @@ from glyphscope.events import (
     decode_event,
 )
 from glyphscope.events.encoding import whole_text
+from glyphscope.inputs import storage_error
 from glyphscope.notation.native import native_format
-from glyphscope.sessions.files import folder_lock, move_aside, now, storage_error
+from glyphscope.sessions.files import folder_lock, move_aside, now
 from glyphscope.sessions.history_search import MOST_SCORE, conditions, kept_tags
 from glyphscope.sessions.records import encode_record, parse_record
 

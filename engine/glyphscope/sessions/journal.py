@@ -17,7 +17,8 @@ from typing import NamedTuple
 import msgspec
 
 from glyphscope.errors import GlyphscopeError, StorageError
-from glyphscope.sessions.files import atomic_write, digest_of, move_aside, now, read_bytes, storage_error
+from glyphscope.inputs import read_file, storage_error
+from glyphscope.sessions.files import atomic_write, digest_of, move_aside, now
 from glyphscope.sessions.project import Project
 from glyphscope.sessions.versions import migrate
 
@@ -39,7 +40,7 @@ class Unsaved(msgspec.Struct, frozen=True, kw_only=True):
         if not self.path or not self.digest:
             return False
         try:
-            return digest_of(read_bytes(Path(self.path))) != self.digest
+            return digest_of(read_file(Path(self.path))) != self.digest
         except StorageError:
             return True
 
@@ -109,7 +110,7 @@ class Journal:
 
 def _read(file: Path) -> Unsaved:
     try:
-        document = migrate(json.loads(read_bytes(file)), _KEY, VERSION, {}, str(file))
+        document = migrate(json.loads(read_file(file)), _KEY, VERSION, {}, str(file))
         return msgspec.convert(document, Unsaved)
     except (ValueError, RecursionError) as error:  # also msgspec's
         raise StorageError(f"This journal is damaged: {error}.", where=str(file)) from None

@@ -10,8 +10,9 @@ import msgspec
 
 from glyphscope.errors import RecordError
 from glyphscope.events import RunRequest
+from glyphscope.inputs import read_file
 from glyphscope.registry import parse_document
-from glyphscope.sessions.files import ChangedOnDisk, atomic_write, digest_of, folder_lock, read_bytes
+from glyphscope.sessions.files import ChangedOnDisk, atomic_write, digest_of, folder_lock
 from glyphscope.sessions.versions import Migrations, migrate
 
 VERSION = 2
@@ -64,7 +65,7 @@ class StoredProject(NamedTuple):
 
 def load_project(path: Path) -> StoredProject:
     """Raises StorageError (no such file, no permission), RecordError (damaged, newer), RegistryError (its tools)."""
-    data = read_bytes(path)
+    data = read_file(path)
     return StoredProject(_decode(data, str(path)), digest_of(data))
 
 
@@ -77,7 +78,7 @@ def save_project(path: Path, project: Project, expected: str | None = None) -> s
     data = _encode(project)
     with folder_lock(path.parent):
         if expected is not None and path.exists():
-            there = digest_of(read_bytes(path))
+            there = digest_of(read_file(path))
             if there not in (expected, digest_of(data)):
                 raise ChangedOnDisk(
                     "Another window or program has changed this project since it was opened.",

@@ -15,7 +15,8 @@ import msgspec
 from glyphscope.errors import RecordError, StorageError
 from glyphscope.events import AnyEvent, RunEvent, RunStarted, decode_event, encode_event
 from glyphscope.events.encoding import encode_json
-from glyphscope.sessions.files import digest_of, now, read_bytes, refuse_special, storage_error
+from glyphscope.inputs import read_file, refuse_special, storage_error
+from glyphscope.sessions.files import digest_of, now
 from glyphscope.sessions.versions import Migrations, migrate
 
 VERSION = 1
@@ -129,7 +130,7 @@ class RecordWriter:
 
 def read_record(path: Path) -> Record:
     """Raises StorageError, or RecordError with the line (from 1) when the record is damaged or newer."""
-    return parse_record(read_bytes(path), str(path))
+    return parse_record(read_file(path), str(path))
 
 
 def parse_record(data: bytes, where: str = "") -> Record:

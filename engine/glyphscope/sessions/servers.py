@@ -15,7 +15,8 @@ from typing import Any, NamedTuple
 import msgspec
 
 from glyphscope.errors import StorageError
-from glyphscope.sessions.files import atomic_write, move_aside, read_bytes
+from glyphscope.inputs import read_file
+from glyphscope.sessions.files import atomic_write, move_aside
 
 VERSION = 1
 MAX_CONSENTS = 500
@@ -41,7 +42,7 @@ def load_servers(path: Path) -> LoadedServers:
     try:
         if not path.exists():
             return LoadedServers(KnownServers(), "")
-        document = json.loads(read_bytes(path))
+        document = json.loads(read_file(path))
         found = document["mcpServers"]
         entries = {str(name): entry for name, entry in found.items() if isinstance(entry, dict)}
         consents = tuple(digest for digest in document.get("consents", ()) if isinstance(digest, str))

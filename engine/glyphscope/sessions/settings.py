@@ -14,8 +14,10 @@ from msgspec import Meta
 
 from glyphscope.errors import StorageError
 from glyphscope.events import LoadOptions, LoopSettings, Notation, RunRequest, Sampling, default_order
-from glyphscope.sessions.files import atomic_write, move_aside, read_bytes
+from glyphscope.inputs import read_file
+from glyphscope.sessions.files import atomic_write, move_aside
 from glyphscope.sessions.versions import Migrations
+from glyphscope.text.shorten import json_excerpt
 
 VERSION = 2
 RECENT = 12
@@ -123,7 +125,7 @@ def load_settings(path: Path) -> LoadedSettings:
     try:
         if not path.exists():
             return LoadedSettings(Settings(), "")
-        document = json.loads(read_bytes(path))
+        document = json.loads(read_file(path))
         if not isinstance(document, dict):
             raise ValueError("not an object")
     except (OSError, StorageError) as error:
@@ -178,18 +180,15 @@ def _converted(document: dict[str, Any]) -> LoadedSettings:
         try:
             values[field.name] = msgspec.convert(value, field.type)
         except msgspec.ValidationError as error:
-            wrong.append(f"{field.name} was {_shown(value)} ({_wanted(field.type) or error})")
+            wrong.append(
+                f"{field.name} was {json_excerpt(value, _MOST_SHOWN)} ({_wanted(field.type) or error})"
+            )
     if document.get(_KEY) == VERSION:
         del document[_KEY]
     notice = ""
     if wrong:
         notice = f"These settings were wrong and have their defaults again: {'; '.join(wrong)}."
     return LoadedSettings(Settings(**values, other=document), notice)
-
-
-def _shown(value: Any) -> str:
-    text = json.dumps(value, ensure_ascii=False)
-    return text if len(text) <= _MOST_SHOWN else text[:_MOST_SHOWN] + "…"
 
 
 def _wanted(kind: Any) -> str:

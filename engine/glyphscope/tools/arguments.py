@@ -5,7 +5,6 @@ What is wrong is told in words for a model; verdicts by character are `validatio
 
 from __future__ import annotations
 
-import json
 from itertools import islice
 from typing import Any
 
@@ -13,6 +12,7 @@ from jsonschema import Draft202012Validator
 from jsonschema.exceptions import ValidationError
 
 from glyphscope.registry import Tool
+from glyphscope.text.shorten import json_excerpt, shorten
 
 MAX_TOLD = 3
 _KINDS = {"object": "an object", "array": "a list", "string": "a text", "integer": "a whole number"}
@@ -25,7 +25,7 @@ def mistakes(tool: Tool, arguments: Any) -> str:
         return "The arguments are not an object."
     named = tool.parameters.get("properties", {})
     told = [
-        f"{_cut(str(name))} is not an argument of {tool.name}; the arguments are {', '.join(named)}."
+        f"{shorten(str(name), 60)} is not an argument of {tool.name}; the arguments are {', '.join(named)}."
         for name in islice((name for name in arguments if name not in named), MAX_TOLD)
     ]
     try:
@@ -67,7 +67,7 @@ def _broken(error: ValidationError) -> str:
         return f"{where} is {shown}: too long, it has at most {limit} characters."
     if keyword == "pattern":
         return f"{where} is {shown}, and does not fit {limit}{_example(error.schema)}."
-    return f"{where or 'The call'}: {_cut(error.message, 200)}."
+    return f"{where or 'The call'}: {shorten(error.message, 200)}."
 
 
 def _missing(name: str, schema: Any) -> str:
@@ -81,10 +81,6 @@ def _example(schema: Any) -> str:
 
 def _shown(value: Any) -> str:
     try:
-        return _cut(json.dumps(value, ensure_ascii=False, default=str))
+        return json_excerpt(value, 60)
     except (RecursionError, ValueError):
         return "a value too large to be shown"
-
-
-def _cut(text: str, most: int = 60) -> str:
-    return text if len(text) <= most else f"{text[: most - 1]}…"

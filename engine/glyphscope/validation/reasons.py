@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable
 from fractions import Fraction
 from typing import Any, NamedTuple
@@ -12,6 +11,7 @@ from msgspec import structs
 from glyphscope.events import Code, RunEvent, Violation
 from glyphscope.notation.scalars import DECIMAL, INTEGER, KIND_WORDS
 from glyphscope.registry.pointer import steps_of
+from glyphscope.text.shorten import json_excerpt
 from glyphscope.validation.numbers import Range
 
 _LISTED = 12
@@ -79,11 +79,7 @@ def one_of(words: Iterable[str]) -> str:
 
 
 def values_in_words(values: Iterable[Any]) -> str:
-    return one_of(_shortened(json.dumps(value, ensure_ascii=False)) for value in values)
-
-
-def _shortened(text: str) -> str:
-    return text if len(text) <= 60 else text[:57] + "…"
+    return one_of(json_excerpt(value, 60) for value in values)
 
 
 def number_in_words(value: Fraction) -> str:

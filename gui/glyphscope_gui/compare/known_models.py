@@ -8,8 +8,8 @@ from pathlib import Path
 from PySide6.QtCore import QObject, Signal
 
 from glyphscope.models import FoundModel, find_models
-from glyphscope.models.hub.choosing import gigabytes
 from glyphscope.models.opening import model_name_of
+from glyphscope.text.figures import byte_size
 from glyphscope_gui.context import AppContext
 from glyphscope_gui.shared.background import Background
 from glyphscope_gui.shared.language import tr
@@ -46,7 +46,7 @@ class KnownModels(QObject):
         if len(models) < 2:
             return ""
         sizes = [self._bytes(model) for model in models]
-        size = tr(", {size} in all", size=gigabytes(sum(sizes))) if all(sizes) else ""
+        size = tr(", {size} in all", size=byte_size(sum(sizes))) if all(sizes) else ""
         return tr(
             "%n model(s){size}, opened one after the other: each is loaded once, only one is in memory.",
             "",

@@ -9,12 +9,13 @@ from PySide6.QtGui import QPainter, QPen
 from PySide6.QtWidgets import QStyle, QStyledItemDelegate, QStyleOptionViewItem
 
 from glyphscope.evals.distribution import Distribution, Group, Option, Parting
-from glyphscope.evals.results.words import interval_words, percent, share_words
+from glyphscope.evals.results.words import interval_words, share_words
+from glyphscope.text.figures import UNKNOWN, percent
 from glyphscope.visible import visible
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.plain_text import plain_data, plain_tip
 from glyphscope_gui.shared.table_model import Index, TableModel
-from glyphscope_gui.shared.token_words import UNKNOWN, token_text
+from glyphscope_gui.shared.token_words import token_text
 from glyphscope_gui.theme import theme
 
 NUMBER, ANSWER, RUNS, SHARE, PARTS = range(5)
@@ -72,7 +73,7 @@ class AnswersModel(TableModel):
             case 2:
                 return tr("{drawn} of {runs}", drawn=group.share.correct, runs=group.share.n)
             case 3:
-                return f"{percent(group.share.share)} {interval_words(group.share)}"
+                return f"{percent(group.share.share, 0)} {interval_words(group.share)}"
             case _:
                 if group.parting is None:
                     return UNKNOWN
@@ -141,9 +142,9 @@ class OptionsModel(TableModel):
             case 1:
                 return tr("{drawn} of {runs}", drawn=option.drawn, runs=self._runs)
             case 2:
-                return UNKNOWN if option.raw is None else percent(option.raw)
+                return percent(option.raw)
             case 3:
-                return UNKNOWN if option.final is None else percent(option.final)
+                return percent(option.final)
             case _:
                 return ", ".join(str(place + 1) for place in option.groups)
 

@@ -20,6 +20,7 @@ from glyphscope.events import (
     Strategy,
     under_constraint,
 )
+from glyphscope.text.shorten import excerpt
 from glyphscope_gui.project.project_controller import ProjectController
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.model_names import model_name
@@ -55,9 +56,11 @@ CHANGEABLE: dict[str, Callable[[Any], str]] = {
         tr("stop at {stops}", stops=" ".join(stop_lines(value))) if value else tr("no stop string")
     ),
     "system_prompt": lambda value: (
-        tr("system prompt “{text}”", text=_short(value)) if value.strip() else tr("no system prompt")
+        tr("system prompt “{text}”", text=excerpt(value, _LONGEST))
+        if value.strip()
+        else tr("no system prompt")
     ),
-    "prompt": lambda value: tr("“{text}”", text=_short(value)),
+    "prompt": lambda value: tr("“{text}”", text=excerpt(value, _LONGEST)),
 }
 """The settings that a column can change beside the five of its pickers, and the words of a value."""
 
@@ -243,8 +246,3 @@ def _facts(variant: Variant) -> list[str]:
         *(WORDS.get(word, word) for word in picked),
         *(words(changes[name]) if name in changes else "" for name, words in CHANGEABLE.items()),
     ]
-
-
-def _short(text: str) -> str:
-    line = " ".join(text.split())
-    return line if len(line) <= _LONGEST else line[: _LONGEST - 1] + "…"

@@ -8,10 +8,10 @@ from typing import NamedTuple
 from glyphscope.calling import RunState
 from glyphscope.evals.run_figures import RunFigures
 from glyphscope.events import Aborted, Violation
+from glyphscope.text.figures import UNKNOWN, count, duration_ms
 from glyphscope_gui.compare.column_state import Column, ColumnPhase
 from glyphscope_gui.runs.outcome_text import outcome_words
 from glyphscope_gui.shared.language import tr
-from glyphscope_gui.shared.token_words import UNKNOWN, count
 
 FIRST_WORDS = tr("Run all writes the call here, token by token.")
 WAITS_WORDS = tr("Waits for its turn: the model writes one text at a time.")
@@ -117,7 +117,7 @@ def figures_of(figures: RunFigures) -> list[Figure]:
         ),
         Figure(
             tr("First token"),
-            _ms(figures.first_token_ms),
+            duration_ms(figures.first_token_ms),
             tr(
                 "From the start of the run to its first token. A column whose prompt is in the cache has it sooner: "
                 "no sign of a faster notation."
@@ -125,7 +125,7 @@ def figures_of(figures: RunFigures) -> list[Figure]:
         ),
         Figure(
             tr("Total"),
-            _ms(figures.total_ms),
+            duration_ms(figures.total_ms),
             tr("From the start of the run to its end, all stages; without the time spent waiting for you."),
         ),
         Figure(
@@ -156,9 +156,3 @@ def _prompt(figures: RunFigures) -> str:
     if figures.cached:
         return tr("{tokens} tokens, {cached} cached", tokens=tokens, cached=count(figures.cached))
     return tr("{tokens} tokens", tokens=tokens)
-
-
-def _ms(value: float | None) -> str:
-    if value is None:
-        return UNKNOWN
-    return tr("{ms:.0f} ms", ms=value) if value < 10_000 else tr("{seconds:.1f} s", seconds=value / 1000)

@@ -12,6 +12,7 @@ from glyphscope.notation.read import parse_value
 from glyphscope.proof import Proof
 from glyphscope.registry import ToolRegistry
 from glyphscope.registry.pointer import follow, steps_of
+from glyphscope.text.shorten import shorten
 from glyphscope_gui.enforcement.model import Cell, EnforcementRow
 from glyphscope_gui.shared.enforcement_badge import Enforcement
 from glyphscope_gui.shared.language import tr
@@ -101,4 +102,4 @@ def constraint_row_words(registry: ToolRegistry, tool: str, pointer: str, keywor
 
 def _value(value: Any) -> str:
     text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
-    return text if len(text) <= 2 * LONGEST_VALUE else text[: 2 * LONGEST_VALUE - 1] + "…"
+    return shorten(text, 2 * LONGEST_VALUE)

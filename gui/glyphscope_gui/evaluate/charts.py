@@ -12,8 +12,9 @@ from PySide6.QtGui import QFontMetrics, QShowEvent
 from PySide6.QtWidgets import QFrame, QScrollArea, QVBoxLayout, QWidget
 
 from glyphscope.evals.results.figures import ArmFigures, Summary
-from glyphscope.evals.results.words import percent
 from glyphscope.evals.statistics import Share
+from glyphscope.text.figures import percent
+from glyphscope.text.shorten import shorten
 from glyphscope_gui.shared.bars import BarChart, Series
 from glyphscope_gui.shared.card import Heading
 from glyphscope_gui.shared.chart import Chart
@@ -82,7 +83,7 @@ class ShareChart(Chart):
         """The words at the right of each row, shorter where there is little room, and the axis' end behind them."""
         metrics, room = QFontMetrics(ui_font(-1.5)), max(self.getViewBox().width(), 1)
         for form in ("{share}  n {n:,}", "{share}"):
-            words = [form.format(share=percent(share.share), n=share.n) for _name, share in self._rows]
+            words = [form.format(share=percent(share.share, 0), n=share.n) for _name, share in self._rows]
             need = max(map(metrics.horizontalAdvance, words)) + 12
             if need <= room * _FIGURES:
                 break
@@ -212,12 +213,12 @@ def _share_words(share: Share) -> str:
         "{correct:,} of {samples:,}, {share}, 95% interval {low} to {high}",
         correct=share.correct,
         samples=share.n,
-        share=percent(share.share),
-        low=percent(share.low),
-        high=percent(share.high),
+        share=percent(share.share, 0),
+        low=percent(share.low, 0),
+        high=percent(share.high, 0),
     )
 
 
 def _lines(name: str) -> str:
     """Parts of an arm's name below each other."""
-    return "\n".join(part if len(part) <= 14 else part[:13] + "…" for part in name.split(" · "))
+    return "\n".join(shorten(part, 14) for part in name.split(" · "))

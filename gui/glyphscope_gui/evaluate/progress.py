@@ -5,9 +5,9 @@ from __future__ import annotations
 from PySide6.QtCore import Signal
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QProgressBar, QPushButton, QVBoxLayout, QWidget
 
+from glyphscope.text.figures import estimate, percent
 from glyphscope.visible import visible
 from glyphscope_gui.evaluate.evaluations import EvalPhase, EvalProgress
-from glyphscope_gui.evaluate.words import duration
 from glyphscope_gui.shared.elided_label import ElidedLabel
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.theme.sizes import PAD
@@ -74,13 +74,13 @@ def progress_words(progress: EvalProgress, phase: EvalPhase) -> str:
     """Such as `120 of 400 samples, 78% right, about 3 min left`."""
     parts = [tr("{done:,} of {planned:,} samples", done=progress.done, planned=progress.planned)]
     if progress.done:
-        parts.append(tr("{share:.0f}% right", share=progress.ok / progress.done * 100))
+        parts.append(tr("{share} right", share=percent(progress.ok / progress.done, 0)))
     if phase is EvalPhase.PAUSED:
         parts.append(tr("paused"))
     elif phase is EvalPhase.STOPPING:
         parts.append(tr("stopping…"))
     elif progress.left is not None and progress.done < progress.planned:
-        parts.append(tr("{time} left", time=duration(progress.left)))
+        parts.append(tr("about {time} left", time=estimate(progress.left)))
     elif not progress.model:
         parts.append(tr("opening the model…"))
     return ", ".join(parts)

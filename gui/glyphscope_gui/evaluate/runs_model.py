@@ -9,6 +9,7 @@ from PySide6.QtCore import QObject, Qt
 
 from glyphscope.evals.results.sample import Sample
 from glyphscope.evals.results.words import REASON_WORDS
+from glyphscope.text.shorten import shorten
 from glyphscope_gui.evaluate.words import verdict_words, why_words
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.plain_text import plain_data, plain_tip
@@ -119,7 +120,7 @@ class EvalRunsModel(TableModel):
 
     def _tip(self, sample: Sample, column: int) -> str | None:
         if column == TEXT:
-            return plain_tip(sample.text[:TIP] + ("…" if len(sample.text) > TIP else "")) or None
+            return plain_tip(shorten(sample.text, TIP)) or None
         if column == REASON and sample.failures:
             lines = [f"{REASON_WORDS[each.reason]}. {each.detail}".strip()[:TIP] for each in sample.failures]
             return plain_tip("\n".join(lines))

@@ -20,7 +20,7 @@ from glyphscope.evals.suites.own import own_suites
 from glyphscope.evals.suites.reading import STARTER, bundled_suites, load_suite
 from glyphscope.evals.suites.suite import Scenario, Suite
 from glyphscope.events import LoopSettings, RunRequest
-from glyphscope_gui.evaluate.words import duration
+from glyphscope.text.figures import estimate
 from glyphscope_gui.shared.language import tr
 
 
@@ -301,6 +301,6 @@ def price_words(made: Price, seconds: float | None, jobs: int) -> str:
     if seconds is None:
         time = tr("How long is unknown until the first ones are done.")
     else:
-        length = duration(seconds * made.samples / jobs)
-        time = tr("{duration}, at the speed of the last result.", duration=length[:1].upper() + length[1:])
+        length = estimate(seconds * made.samples / jobs)
+        time = tr("About {duration}, at the speed of the last result.", duration=length)
     return f"{product}\n" + tr("At most {tokens:,} tokens decoded. {time}", tokens=made.tokens, time=time)

@@ -6,8 +6,8 @@ from typing import Any, NamedTuple, TypeAlias
 
 from PySide6.QtCore import QAbstractTableModel, QObject, Qt
 
-from glyphscope.evals.results.words import percent
 from glyphscope.evals.statistics import percentile
+from glyphscope.text.figures import percent
 from glyphscope_gui.evaluate.result import CellFigure, EvalResult, Row
 from glyphscope_gui.evaluate.words import (
     BY_NAME,
@@ -232,7 +232,9 @@ class EvalTableModel(QAbstractTableModel):
             return CellShown("–", tr("not measured") if figure.n else "")
         note = f"n {figure.of:,}"
         if self.measure.is_share:
-            return CellShown(percent(figure.value), note, figure.value, figure.low, figure.value, figure.high)
+            return CellShown(
+                percent(figure.value, 0), note, figure.value, figure.low, figure.value, figure.high
+            )
         top = self._greatest()
         at = [max(min(value / top, 1.0), 0.0) for value in (figure.low, figure.value, figure.high)]
         return CellShown(quantity(figure.value, self.measure.unit), note, at[1], *at)
@@ -260,9 +262,9 @@ def figure_words(figure: CellFigure, measure: MeasureSpec) -> str:
             measure=_MEASURED[measure.name],
             correct=figure.correct,
             all=figure.of,
-            share=percent(figure.value),
-            low=percent(figure.low),
-            high=percent(figure.high),
+            share=percent(figure.value, 0),
+            low=percent(figure.low, 0),
+            high=percent(figure.high, 0),
             left_out=left_out,
         )
     low, median, high = (quantity(v, measure.unit) for v in (figure.low, figure.value, figure.high))

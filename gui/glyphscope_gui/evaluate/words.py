@@ -12,6 +12,7 @@ from glyphscope.evals.results.sample import Sample
 from glyphscope.evals.results.words import comparison_words, conclusion, sensitivity_words
 from glyphscope.evals.running import SampleBegun
 from glyphscope.events import DEFAULT_LOAD
+from glyphscope.text.figures import duration_ms, plain_number
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.model_names import model_name, opened_name
 
@@ -153,24 +154,8 @@ def pair_labels(first: Arm, second: Arm) -> tuple[str, str]:
 
 
 def quantity(value: float, unit: str) -> str:
-    """Such as `31` tokens, or `1.2 s` for milliseconds that are many."""
-    if unit == "ms":
-        if value >= 10_000:
-            return tr("{seconds:,.1f} s", seconds=value / 1000)
-        return tr("{ms:,.0f} ms", ms=value)
-    return f"{value:,.0f}" if value == round(value) else f"{value:,.1f}"
-
-
-def duration(seconds: float) -> str:
-    """A length of time as people say it."""
-    if seconds < 1.5:
-        return tr("about a second")
-    if seconds < 90:
-        return tr("about {seconds:.0f} s", seconds=seconds)
-    if seconds < 5400:
-        return tr("about {minutes:.0f} min", minutes=seconds / 60)
-    hours = seconds / 3600
-    return tr("about {hours:.1f} h", hours=hours) if hours < 10 else tr("about {hours:,.0f} h", hours=hours)
+    """Such as `31` tokens, or `1.2 s` of milliseconds."""
+    return duration_ms(value) if unit == "ms" else plain_number(value)
 
 
 _USUAL_CACHE = DEFAULT_LOAD.kv_type

@@ -8,6 +8,7 @@ from PySide6.QtCore import QObject, Signal
 from PySide6.QtWidgets import QFileDialog, QWidget
 
 from glyphscope.errors import StorageError
+from glyphscope.inputs import read_file
 from glyphscope.sessions import atomic_write
 from glyphscope_gui.grammar.line_lexer import break_long_lines
 from glyphscope_gui.project.grammar_document import GrammarDocument
@@ -75,19 +76,7 @@ class GrammarFiles(QObject):
 
 def read_grammar(path: Path) -> tuple[str, str]:
     """A file's text, and what was wrong with its bytes. Raises StorageError."""
-    try:
-        with path.open("rb") as file:
-            data = file.read(MOST_BYTES + 1)
-    except OSError as error:
-        raise StorageError(
-            tr("The grammar cannot be read: {why}.", why=error.strerror or error), where=str(path)
-        ) from error
-    if len(data) > MOST_BYTES:
-        raise StorageError(
-            tr("The file is larger than {megabytes} MB.", megabytes=MOST_BYTES // 1_000_000),
-            where=str(path),
-            hint=tr("Open a grammar."),
-        )
+    data = read_file(path, MOST_BYTES, "a grammar", hint="Open a grammar.", pipes=True)
     try:
         text, trouble = data.decode("utf-8-sig"), ""
     except UnicodeDecodeError as error:

@@ -12,6 +12,7 @@ from glyphscope.events import RunRequest
 from glyphscope.proof import Proof
 from glyphscope.registry.pointer import steps_of
 from glyphscope.sessions import GrammarExample, GrammarWork
+from glyphscope.text.figures import duration
 from glyphscope_gui.context import AppContext, FilePlace, Page, Place, RulePlace
 from glyphscope_gui.enforcement.model import ENGINES, OWN_ENGINE, EnforcementRow
 from glyphscope_gui.enforcement.rows import badges, enforcement_rows
@@ -414,9 +415,6 @@ def summary_words(found: Checked) -> str:
         tr("%n warning(s)", "", warnings) if warnings else "",
         tr("%n hint(s)", "", hints) if hints else "",
     ]
-    took = (
-        tr("{milliseconds:.0f} ms", milliseconds=found.seconds * 1000)
-        if found.seconds < 1
-        else tr("{seconds:.1f} s", seconds=found.seconds)
+    return tr(
+        "{counts}, checked in {time}", counts=", ".join(filter(None, words)), time=duration(found.seconds)
     )
-    return tr("{counts}, checked in {time}", counts=", ".join(filter(None, words)), time=took)

@@ -21,6 +21,7 @@ from glyphscope.grammar.gbnf.syntax import (
     Syntax,
     Token,
 )
+from glyphscope.text.shorten import shorten
 from glyphscope_gui.shared.character_names import class_words, text_words
 from glyphscope_gui.shared.language import tr
 
@@ -44,7 +45,7 @@ class Piece(railroad.Terminal):  # type: ignore[misc]
     """A rounded box: what is written. `tip` is all of it, where the words are short."""
 
     def __init__(self, words: str, tip: str = "", kind: str = "text") -> None:
-        super().__init__(_short(words))
+        super().__init__(shorten(words, LONGEST_WORDS))
         self.tip = tip or (words if len(words) > LONGEST_WORDS else "")
         self.kind = kind
 
@@ -53,7 +54,7 @@ class Link(railroad.NonTerminal):  # type: ignore[misc]
     """A square box: another rule."""
 
     def __init__(self, rule: str) -> None:
-        super().__init__(_short(rule))
+        super().__init__(shorten(rule, LONGEST_WORDS))
         self.rule = rule
         self.tip = tr("Rule {rule}: a click goes there", rule=rule)
         self.kind = "rule"
@@ -188,7 +189,3 @@ def _size(nodes: tuple[Syntax, ...]) -> int:
         else:
             count += 1
     return count
-
-
-def _short(words: str) -> str:
-    return words if len(words) <= LONGEST_WORDS else words[: LONGEST_WORDS - 1] + "…"

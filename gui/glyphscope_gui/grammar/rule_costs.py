@@ -7,6 +7,7 @@ from typing import Any
 from PySide6.QtCore import QObject, Qt, Signal
 from PySide6.QtWidgets import QVBoxLayout, QWidget
 
+from glyphscope.text.figures import duration_ms, plain_ms
 from glyphscope_gui.runs.token_rules import RuleCost
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.plain_table import PlainTable
@@ -43,14 +44,16 @@ class _Costs(TableModel):
     def data(self, index: Index, role: int = Qt.ItemDataRole.DisplayRole) -> Any:
         cost = self._rows[index.row()]
         if role == Qt.ItemDataRole.DisplayRole:
-            return (cost.rule, f"{cost.ms:.2f}", f"{cost.ms / cost.masks:.2f}")[index.column()]
+            return (cost.rule, plain_ms(cost.ms), plain_ms(cost.ms / cost.masks))[index.column()]
         if role == Qt.ItemDataRole.TextAlignmentRole:
             return self.alignment(index.column())
         if role == Qt.ItemDataRole.ForegroundRole and index.column() != RULE:
             return theme().color("text-muted")
         if role == Qt.ItemDataRole.ToolTipRole:
             masks = tr("%n mask(s)", "", cost.masks)
-            return tr("{rule}: {masks}, {ms:.2f} ms together", rule=cost.rule, masks=masks, ms=cost.ms)
+            return tr(
+                "{rule}: {masks}, {time} together", rule=cost.rule, masks=masks, time=duration_ms(cost.ms)
+            )
         return None
 
 

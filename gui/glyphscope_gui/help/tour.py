@@ -13,6 +13,8 @@ from glyphscope.calling import RunState
 from glyphscope.errors import GlyphscopeError
 from glyphscope.events import CallReady, Shape
 from glyphscope.notation import Style, write_call
+from glyphscope.text.figures import percent
+from glyphscope.text.shorten import shorten
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.text_label import PlainLabel, words_label
 from glyphscope_gui.theme import mono_font, theme
@@ -85,7 +87,7 @@ def _written(call: CallReady | None, style: Style, shape: Shape = "flat") -> str
         text = write_call(tool, arguments, style=style, shape=shape)
     except GlyphscopeError:
         return ""
-    return text if len(text) <= LONGEST else f"{text[:LONGEST]}…"
+    return shorten(text, LONGEST)
 
 
 def _share_left(state: RunState) -> str:
@@ -95,8 +97,8 @@ def _share_left(state: RunState) -> str:
         return ""
     least = min(steps, key=lambda step: step.feasible or 0.0)
     return tr(
-        "In this run, the mask left {share:.0%} of the probability at its strictest token.",
-        share=least.feasible or 0.0,
+        "In this run, the mask left {share} of the probability at its strictest token.",
+        share=percent(least.feasible or 0.0),
     )
 
 

@@ -26,6 +26,7 @@ from glyphscope.evals.align_words import difference_words
 from glyphscope.events import NOTATIONS, SHAPES, AnyEvent, RunRequest
 from glyphscope.lessons import Experiment
 from glyphscope.lessons.asking import MOST_TOKENS, value_at
+from glyphscope.text.shorten import shorten
 from glyphscope.visible import visible
 from glyphscope_gui.lessons.prose import LessonProse
 from glyphscope_gui.lessons.run import LessonRun
@@ -302,7 +303,7 @@ def _change_words(part: Experiment) -> list[str]:
             words += [tr("without {place}", place=place) for place in value]
         else:
             words.append(f"{name} = {json.dumps(value, ensure_ascii=False)}")
-    return [each if len(each) <= 120 else f"{each[:119]}…" for each in words]
+    return [shorten(each, 120) for each in words]
 
 
 def _value_of(widget: QWidget) -> Any:

@@ -27,6 +27,7 @@ from glyphscope.events import (
     Token,
 )
 from glyphscope.lessons.lesson import View
+from glyphscope.text.figures import rate
 from glyphscope_gui.lessons.player import FASTEST, SLOWEST, LessonPlayer
 from glyphscope_gui.lessons.words import info_of, place_words, source_words, token_title, token_words
 from glyphscope_gui.runs.abort_banner import AbortBanner
@@ -310,7 +311,7 @@ class LessonRun(QFrame):
 
     def _change_pace(self, place: int) -> None:
         self.player.set_pace(_PACES[place])
-        self.pace_label.setText(tr("{pace:g} tokens/s", pace=_PACES[place]))
+        self.pace_label.setText(rate(_PACES[place]))
 
     def set_pace(self, pace: float) -> None:
         nearest = min(range(len(_PACES)), key=lambda n: abs(_PACES[n] - min(max(pace, SLOWEST), FASTEST)))

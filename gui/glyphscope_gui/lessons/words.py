@@ -7,8 +7,9 @@ import math
 from glyphscope.calling import RunState
 from glyphscope.events import ModelInfo, RunRequest, Token
 from glyphscope.lessons import Lesson, LessonProgress, Sheet
+from glyphscope.text.figures import UNKNOWN, count, percent
 from glyphscope_gui.shared.language import tr
-from glyphscope_gui.shared.token_words import UNKNOWN, count, percent, step_text
+from glyphscope_gui.shared.token_words import step_text
 
 
 def token_words(token: Token, request: RunRequest) -> str:

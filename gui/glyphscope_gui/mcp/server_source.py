@@ -13,6 +13,7 @@ from typing import Any, Literal, TypeAlias
 import msgspec
 
 from glyphscope.registry import Tool
+from glyphscope.text.figures import duration
 from glyphscope.tools import Outcome, Progress, ToolSource
 from glyphscope.tools.mcp.config import ServerConfig
 from glyphscope.tools.mcp.notices import LogLevel
@@ -210,7 +211,7 @@ class ServerSource:
             if cancel.is_set():
                 return Outcome(fault="cancelled", message="The call was stopped."), 0
             if time.monotonic() > until:
-                message = f"The server {self.name} did not get ready within {seconds:g} seconds."
+                message = f"The server {self.name} did not get ready within {duration(seconds)}."
                 return Outcome(fault="timeout", message=message), 0
         return server, max(until - time.monotonic(), _LOOK)
 

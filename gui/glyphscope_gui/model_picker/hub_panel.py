@@ -10,8 +10,8 @@ from PySide6.QtWidgets import QHBoxLayout, QLineEdit, QProgressBar, QPushButton,
 
 from glyphscope.errors import GlyphscopeError
 from glyphscope.models.hub import Choice, Hit, Unfinished
-from glyphscope.models.hub.choosing import gigabytes
 from glyphscope.models.hub.download import Got
+from glyphscope.text.figures import byte_size
 from glyphscope_gui.model_picker.getting import Loaded, Looked, ModelGetting, Phase
 from glyphscope_gui.model_picker.offers import DOWNLOADS, FITS, QUANTISATION, SIZE, ChoicesModel, HitsModel
 from glyphscope_gui.model_picker.words import MEND_HUB, hub_is_here, progress_words
@@ -167,7 +167,7 @@ class HubPanel(QWidget):
         line = QHBoxLayout(row)
         line.setContentsMargins(0, 0, 0, 0)
         name = part.file.rpartition("/")[2]
-        words = tr("Not finished: {name}, {size} are here", name=name, size=gigabytes(part.bytes))
+        words = tr("Not finished: {name}, {size} are here", name=name, size=byte_size(part.bytes))
         line.addWidget(words_label(words, parent=row), 1)
         acts: tuple[tuple[str, Callable[[], None]], ...] = (
             (tr("Go on"), partial(self._go_on, part)),
@@ -246,7 +246,7 @@ class HubPanel(QWidget):
         self.use_button.setVisible(idle and bool(self._path))
         self.load_button.setVisible(idle and choice is not None and not self._path)
         if choice is not None:
-            size = f" ({gigabytes(choice.bytes)})" if choice.bytes else ""
+            size = f" ({byte_size(choice.bytes)})" if choice.bytes else ""
             self.load_button.setText(tr("Download") + size)
             self.load_button.setEnabled(not choice.missing)
         for row in self._rows:
@@ -305,7 +305,7 @@ class HubPanel(QWidget):
     def _show_stopped(self) -> None:
         loading = self._getting.loading
         if loading is not None and loading.progress.done and self._choice() is loading.choice:
-            kept = gigabytes(loading.progress.done)
+            kept = byte_size(loading.progress.done)
             self._say(tr("Stopped. {size} are kept; Download goes on from there.", size=kept))
         else:
             self._say(tr("Stopped."))

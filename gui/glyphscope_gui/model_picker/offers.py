@@ -9,7 +9,7 @@ from PySide6.QtCore import QObject, Qt
 
 from glyphscope.models import FoundModel
 from glyphscope.models.hub import Choice, Hit
-from glyphscope.models.hub.choosing import gigabytes
+from glyphscope.text.figures import byte_size
 from glyphscope_gui.model_picker.words import name_words, source_words
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.plain_text import plain_data, plain_tip
@@ -51,7 +51,7 @@ class FoundModelsModel(TableModel):
         words = (
             f"{name_words(model)}  ✗ {model.problem}" if model.problem else name_words(model),
             model.quantisation,
-            gigabytes(model.bytes),
+            byte_size(model.bytes),
             source_words(model),
         )
         if role == Qt.ItemDataRole.DisplayRole:
@@ -100,7 +100,7 @@ class HitsModel(TableModel):
         words = (
             hit.repo,
             choice.quantisation if choice else "",
-            gigabytes(choice.bytes) if choice and choice.bytes else "",
+            byte_size(choice.bytes) if choice and choice.bytes else "",
             fits if choice else tr("choose a file") if hit.listing and hit.listing.choices else "",
             f"{hit.downloads:,}",
         )
@@ -156,7 +156,7 @@ class ChoicesModel(TableModel):
                 if choice.missing
                 else tr("{name} ({parts} parts)", name=name, parts=parts)
             )
-        words = (name, choice.quantisation, gigabytes(choice.bytes) if choice.bytes else tr("unknown"))
+        words = (name, choice.quantisation, byte_size(choice.bytes) if choice.bytes else tr("unknown"))
         if role == Qt.ItemDataRole.DisplayRole:
             return words[column]
         if role == Qt.ItemDataRole.TextAlignmentRole:

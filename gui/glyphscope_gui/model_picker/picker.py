@@ -14,6 +14,7 @@ from glyphscope.models import FoundModel, find_models
 from glyphscope.models.finding import EMBEDDED_SOURCE, FOLDER
 from glyphscope.models.opening import model_name_of
 from glyphscope.models.remote import is_address
+from glyphscope.text.figures import byte_size, percent
 from glyphscope.visible import visible
 from glyphscope_gui.model_picker.endpoint_dialog import EndpointDialog
 from glyphscope_gui.project.settings_store import SettingsStore
@@ -186,8 +187,8 @@ class ModelPicker(QToolButton):
             return model_name(self._record)
         if not self._loading:
             return self._shown
-        percent = "" if self._fraction is None else f"{self._fraction:.0%}"
-        return self._progress_text or tr("Loading {name}", name=self._shown.name), percent
+        done = "" if self._fraction is None else percent(self._fraction, 0)
+        return self._progress_text or tr("Loading {name}", name=self._shown.name), done
 
     def sizeHint(self) -> QSize:
         name, more = self._words()
@@ -247,12 +248,8 @@ class ModelPicker(QToolButton):
 
 def _entry(model: FoundModel) -> _Entry:
     guess = model_name(model.path)
-    tip = f"{model.path}\n{_SOURCES.get(model.source, model.source)}, {_size(model.bytes)}"
+    tip = f"{model.path}\n{_SOURCES.get(model.source, model.source)}, {byte_size(model.bytes)}"
     if model.problem:
         tip += f"\n{model.problem}"
     name, quantisation = model.name or guess.name, model.quantisation or guess.quantisation
     return _Entry(model_name_of(model.path), name, quantisation, tip, not model.problem)
-
-
-def _size(count: int) -> str:
-    return tr("{size:.1f} GB", size=count / 1e9) if count >= 1e9 else tr("{size:.0f} MB", size=count / 1e6)

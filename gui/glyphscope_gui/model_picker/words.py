@@ -7,8 +7,8 @@ from importlib.util import find_spec
 from glyphscope.events import LoadOptions
 from glyphscope.models import FoundModel
 from glyphscope.models.finding import EMBEDDED_SOURCE, FOLDER
-from glyphscope.models.hub.choosing import gigabytes
 from glyphscope.models.memory import Memory, ModelFacts
+from glyphscope.text.figures import byte_size, estimate, parameter_count, percent
 from glyphscope_gui.model_picker.getting import Loaded
 from glyphscope_gui.runs.worker.jobs import ModelStatus
 from glyphscope_gui.shared.language import tr
@@ -37,7 +37,7 @@ def facts_words(facts: ModelFacts) -> str:
     """What the file says of the model, on a line."""
     known = (
         (facts.architecture, facts.architecture),
-        (facts.parameters, tr("{millions:,.0f} M parameters", millions=facts.parameters / 1e6)),
+        (facts.parameters, tr("{number} parameters", number=parameter_count(facts.parameters))),
         (facts.layers, tr("{layers:,} layers", layers=facts.layers)),
         (facts.quantisation, facts.quantisation),
         (facts.vocabulary, tr("vocabulary {tokens:,}", tokens=facts.vocabulary)),
@@ -49,19 +49,19 @@ def facts_words(facts: ModelFacts) -> str:
 
 def memory_words(memory: Memory) -> str:
     """What the model needs, and whether that is free."""
-    weights = gigabytes(memory.weights)
+    weights = byte_size(memory.weights)
     if memory.cache is None:
         words = tr("Memory: {weights} for the weights; the KV cache is unknown.", weights=weights)
     else:
         words = tr(
             "Memory: about {total} ({weights} weights, {cache} KV cache).",
-            total=gigabytes(memory.total),
+            total=byte_size(memory.total),
             weights=weights,
-            cache=gigabytes(memory.cache),
+            cache=byte_size(memory.cache),
         )
     if memory.free is None:
         return words
-    free = gigabytes(memory.free)
+    free = byte_size(memory.free)
     fits = tr("Fits: {free} free.", free=free) if memory.fits else tr("Does not fit: {free} free.", free=free)
     return f"{words} {fits}"
 
@@ -84,7 +84,7 @@ def status_words(status: ModelStatus) -> str:
     name = model_name(status.name).name if status.name else ""
     match status.phase:
         case "opening":
-            share = "" if status.progress is None else f" {status.progress:.0%}"
+            share = "" if status.progress is None else f" {percent(status.progress, 0)}"
             return tr("Loading {name}…{share}", name=name, share=share)
         case "ready":
             load = status.info.load if status.info is not None else None
@@ -101,29 +101,17 @@ def progress_words(loaded: Loaded) -> str:
     if progress.phase == "waiting":
         return progress.words
     of = (
-        tr("{done} of {total}", done=gigabytes(progress.done), total=gigabytes(progress.total))
+        tr("{done} of {total}", done=byte_size(progress.done), total=byte_size(progress.total))
         if progress.total
-        else gigabytes(progress.done)
+        else byte_size(progress.done)
     )
     if progress.phase == "checking":
         return tr("Reading what is here already: {progress}", progress=of)
     if progress.phase == "naming":
-        return tr("Whole, and its hash is right: {done}", done=gigabytes(progress.done))
+        return tr("Whole, and its hash is right: {done}", done=byte_size(progress.done))
     words = of
     if loaded.speed > 0:
-        words = tr("{progress}, {speed} a second", progress=of, speed=gigabytes(round(loaded.speed)))
+        words = tr("{progress}, {speed}/s", progress=of, speed=byte_size(round(loaded.speed)))
         if left := max(progress.total - progress.done, 0):
-            words = tr("{progress}, {duration} left", progress=words, duration=_duration(left / loaded.speed))
+            words = tr("{progress}, {duration} left", progress=words, duration=estimate(left / loaded.speed))
     return words
-
-
-def _duration(seconds: float) -> str:
-    """Rounded up, as nobody is sorry to wait less."""
-    if seconds < 90:
-        return tr("{seconds} s", seconds=max(round(seconds), 1))
-    minutes = round(seconds / 60)
-    return (
-        tr("{minutes} min", minutes=minutes)
-        if minutes < 90
-        else tr("{hours} h {minutes} min", hours=minutes // 60, minutes=minutes % 60)
-    )

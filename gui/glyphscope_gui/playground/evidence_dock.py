@@ -21,6 +21,7 @@ from glyphscope.calling.fold import StageState
 from glyphscope.calling.segments import reasoning_tokens
 from glyphscope.events import AnyEvent, RunStarted, SegmentClosed, StageFinished, Token
 from glyphscope.registry import ToolRegistry
+from glyphscope.text.figures import count, percent
 from glyphscope_gui.playground.branches.bar import BranchBar
 from glyphscope_gui.playground.branches.panel import BranchPanel
 from glyphscope_gui.playground.rule_line import RuleLine
@@ -40,7 +41,7 @@ from glyphscope_gui.shared.flow import Flow
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.segmented import Segmented
 from glyphscope_gui.shared.text_label import PlainLabel, words_label
-from glyphscope_gui.shared.token_words import count, percent, step_text
+from glyphscope_gui.shared.token_words import step_text
 from glyphscope_gui.theme import Looks, theme
 from glyphscope_gui.theme.sizes import PAD
 

@@ -13,9 +13,10 @@ from PySide6.QtGui import QMouseEvent
 from PySide6.QtWidgets import QWidget
 
 from glyphscope.events import Token
+from glyphscope.text.figures import count, duration_ms, percent
 from glyphscope_gui.shared.chart import Chart
 from glyphscope_gui.shared.language import tr
-from glyphscope_gui.shared.token_words import NOT_ASKED, count, milliseconds, percent, step_text
+from glyphscope_gui.shared.token_words import NOT_ASKED, step_text
 from glyphscope_gui.theme import theme
 
 Measure = Literal["allowed", "feasible", "ms"]
@@ -153,10 +154,10 @@ class StepChart(Chart):
                 "the constraint left {feasible} of what the model wanted", feasible=percent(step.feasible)
             ),
             "ms": tr(
-                "mask {mask}, sampling {sampling}, decoding {decoding} ms",
-                mask=milliseconds(step.mask_ms),
-                sampling=milliseconds(step.sample_ms),
-                decoding=milliseconds(step.decode_ms),
+                "mask {mask}, sampling {sampling}, decoding {decoding}",
+                mask=duration_ms(step.mask_ms),
+                sampling=duration_ms(step.sample_ms),
+                decoding=duration_ms(step.decode_ms),
             ),
         }[self._measure]
         words = tr("Token {index}  {text}\n{about}", index=index, text=step_text(step), about=figure)

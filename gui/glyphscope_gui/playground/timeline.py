@@ -50,7 +50,7 @@ NARROW = 560
 """Pixels of width below which the bytes go."""
 NARROWEST = 460
 """Pixels of width below which the times go too."""
-_WIDEST = {PROMPT: tr("0,000 of 0,000"), TOKENS: "00 000", BYTES: "000 000", TIME: tr("0000 ms")}
+_WIDEST = {PROMPT: tr("0,000 of 0,000"), TOKENS: "00,000", BYTES: "000,000", TIME: "00 min 00 s"}
 
 
 class TimelineDelegate(QStyledItemDelegate):

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from glyphscope.calling import RunState
 from glyphscope.events import LimitReached, QuestionAsked, RepairTried
+from glyphscope.text.figures import count, duration, estimate
 from glyphscope_gui.shared.language import tr
 
 _TITLES = {
@@ -34,8 +35,10 @@ class Budget:
     def words(self) -> str:
         """`Turns 3 of 8`."""
         if self.name == "max_seconds":
-            return tr("{title} {used:.0f} of {most:g} s", title=self.title, used=self.used, most=self.most)
-        return tr("{title} {used:,.0f} of {most:,.0f}", title=self.title, used=self.used, most=self.most)
+            used, most = estimate(self.used) if self.used >= 0.5 else "0 s", duration(self.most)
+        else:
+            used, most = count(round(self.used)), count(round(self.most))
+        return tr("{title} {used} of {most}", title=self.title, used=used, most=most)
 
 
 def budgets(

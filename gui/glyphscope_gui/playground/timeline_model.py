@@ -9,12 +9,11 @@ from PySide6.QtCore import QObject, Qt
 from glyphscope.calling import RunState
 from glyphscope.calling.endings import answered_without_call
 from glyphscope.events import LimitReached, RunRequest
+from glyphscope.text.figures import count, duration_ms
 from glyphscope_gui.playground.timeline_rows import Spent, StageRows, TimelineRow
-from glyphscope_gui.playground.timeline_words import duration_words
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.plain_text import plain_data, plain_tip
 from glyphscope_gui.shared.table_model import NO_INDEX, Index, TableModel
-from glyphscope_gui.shared.token_words import count
 from glyphscope_gui.theme import theme
 
 ROW_ROLE = Qt.ItemDataRole.UserRole
@@ -165,5 +164,5 @@ def spent_words(used: float | None, column: int) -> str:
     if used is None:
         return ""
     if column == TIME:
-        return duration_words(used)
+        return duration_ms(used)
     return count(round(used))

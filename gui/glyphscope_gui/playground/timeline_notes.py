@@ -28,12 +28,12 @@ from glyphscope.events import (
     ToolStarted,
     TransformActed,
 )
+from glyphscope.text.figures import duration, duration_ms, plain_number
 from glyphscope.visible import visible
 from glyphscope_gui.calls.call_texts import LONGEST, claim_words, cut, json_text
 from glyphscope_gui.playground.timeline_words import (
     CONTENT_WORDS,
     approval_words,
-    duration_words,
     progress_words,
     repair_words,
 )
@@ -46,7 +46,7 @@ Piece: TypeAlias = tuple[Literal["same", "gone", "new"], str]
 
 LONGEST_DIFFERENCE = 4_000
 """Characters a side that are compared character by character; the time grows with their product."""
-LARGEST_IMAGE = 8 * 1024 * 1024
+LARGEST_IMAGE = 8_000_000
 """Bytes of a picture that is decoded."""
 _SHORT = 120
 """Characters of a text on one line up to which nothing more can be seen of it by opening it."""
@@ -79,13 +79,13 @@ def notes_of(events: tuple[AnyEvent, ...]) -> list[Block]:
         if isinstance(event, ApprovalNeeded | QuestionAsked):
             asked = event.t
         elif isinstance(event, ApprovalGiven | QuestionAnswered) and asked is not None:
-            waited = duration_words((event.t - asked) * 1000)
+            waited = duration(event.t - asked)
             blocks.append(
                 Block("words", tr("The run waited {time} for it; no limit counts this.", time=waited))
             )
             asked = None
         elif isinstance(event, ToolResult) and event.waited_ms:
-            waited = duration_words(event.waited_ms)
+            waited = duration_ms(event.waited_ms)
             asks = tr("The server asked you: the run waited {time}; no limit counts this.", time=waited)
             blocks.append(Block("words", asks))
     return blocks
@@ -134,10 +134,10 @@ def _told(event: AnyEvent) -> Iterator[Block]:
             yield Block(
                 "words",
                 tr(
-                    "{limit} allows {allowed:,g}; the run used {used:,g}.",
+                    "{limit} allows {allowed}; the run used {used}.",
                     limit=event.limit,
-                    allowed=event.allowed,
-                    used=event.used,
+                    allowed=plain_number(event.allowed),
+                    used=plain_number(event.used),
                 ),
             )
         case TransformActed():
@@ -210,7 +210,9 @@ def _result(event: ToolResult) -> Iterator[Block]:
         if event.fault in kinds and event.message:
             yield Block("words", kinds[event.fault])
     else:
-        yield Block("heading", tr("Result: {bytes:,} bytes in {ms:,.0f} ms", bytes=event.bytes, ms=event.ms))
+        yield Block(
+            "heading", tr("Result: {bytes:,} bytes in {time}", bytes=event.bytes, time=duration_ms(event.ms))
+        )
     for problem in event.schema_problems:
         yield Block("problem", tr("Breaks its own output schema: {problem}", problem=problem))
     for piece in event.content:

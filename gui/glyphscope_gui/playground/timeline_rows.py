@@ -31,17 +31,17 @@ from glyphscope.events import (
     ToolStarted,
     TransformActed,
 )
+from glyphscope.text.figures import duration_ms
+from glyphscope.text.shorten import excerpt
 from glyphscope_gui.playground.timeline_words import (
     allowed_words,
     answer_words,
     approval_words,
     candidate_words,
     count_words,
-    duration_words,
     extracted_words,
     limit_words,
     mask_words,
-    one_line,
     part_title,
     part_words,
     progress_words,
@@ -131,7 +131,7 @@ class StageRows:
         self._seen = len(stage.outline)
         self._fill_stage(stage, now, over)
         if failed and stage.finished is None:
-            self.rows[0].words, self.rows[0].mark = one_line(failed), "impossible"
+            self.rows[0].words, self.rows[0].mark = excerpt(failed), "impossible"
         return before
 
     # -- the stage itself --------------------------------------------------------------------------------------
@@ -261,7 +261,7 @@ class StageRows:
     def _answer(self, row: TimelineRow, event: ApprovalGiven | QuestionAnswered) -> None:
         """A person's answer in the row of what was asked, which shows how long the run waited for it."""
         waited = max(event.t - row.events[0].t, 0.0) * 1000
-        row.ms, row.aside = Spent(waited), tr("waited {time}", time=duration_words(waited))
+        row.ms, row.aside = Spent(waited), tr("waited {time}", time=duration_ms(waited))
         row.events, row.tip = (
             (*row.events, event),
             tr("The time is spent waiting for you: no limit counts it."),

@@ -16,7 +16,8 @@ from glyphscope.events import (
     ToolResult,
     ToolStarted,
 )
-from glyphscope.visible import visible
+from glyphscope.text.figures import duration_ms, plain_number
+from glyphscope.text.shorten import excerpt
 from glyphscope_gui.shared.language import tr
 
 _TITLES: dict[StageKind, str] = {
@@ -69,13 +70,11 @@ CONTENT_WORDS = {
     "link": tr("link"),
 }
 """The kinds of what a tool answers with."""
-LONGEST = 200
-"""Characters of a model's or a tool's text in a row; all of it is in the notes."""
 
 
 def stage_title(stage: StageState) -> str:
     """`Router`, `Turn 2`; the strategy's own words where it has some."""
-    return one_line(stage.title or _TITLES.get(stage.kind, stage.kind))
+    return excerpt(stage.title or _TITLES.get(stage.kind, stage.kind))
 
 
 def stage_words(stage: StageState, over: bool) -> str:
@@ -94,9 +93,9 @@ def stage_words(stage: StageState, over: bool) -> str:
     elif stage.kind == "tool":
         words = _tool_words(stage)
     elif stage.finished is not None:
-        words = one_line(stage.text) or _REASONS.get(stage.finished.reason, stage.finished.reason)
+        words = excerpt(stage.text) or _REASONS.get(stage.finished.reason, stage.finished.reason)
     elif stage.tokens:
-        words = one_line(stage.text) if over else tr("is being written")
+        words = excerpt(stage.text) if over else tr("is being written")
     elif over:
         words = tr("not begun")
     else:
@@ -115,10 +114,10 @@ def part_words(stage: StageState, part: Segment) -> str:
     """The beginning of a text; of a call its tool, and what broke it."""
     if part.kind != "call":
         end = len(stage.text) if part.end is None else part.end
-        return one_line(stage.text[part.start : min(end, part.start + 2 * LONGEST)])
+        return excerpt(stage.text[part.start : end])
     call = stage.call_at(part.call_index)
-    tool = one_line(call.tool.name) if call.tool is not None else ""
-    fault = one_line(call.violations[0].message) if call.violations else ""
+    tool = excerpt(call.tool.name) if call.tool is not None else ""
+    fault = excerpt(call.violations[0].message) if call.violations else ""
     return ": ".join(words for words in (tool, fault) if words)
 
 
@@ -169,7 +168,7 @@ def mask_words(stage: StageState) -> str:
     return (
         tr("mask from the cache")
         if ready.hit
-        else tr("mask built in {ms:.1f} ms", ms=ready.build_ms + ready.compile_ms)
+        else tr("mask built in {time}", time=duration_ms(ready.build_ms + ready.compile_ms))
     )
 
 
@@ -178,13 +177,8 @@ def approval_words(event: ApprovalGiven) -> str:
     allowed, denied = _APPROVED[event.by]
     done = allowed if event.action == "allow" else denied
     edited = tr(", with edited arguments") if event.edited else ""
-    reason = f": {one_line(event.reason)}" if event.reason and event.by != "nobody" else ""
+    reason = f": {excerpt(event.reason)}" if event.reason and event.by != "nobody" else ""
     return f"{done}{_SCOPES[event.scope]}{edited}{reason}"
-
-
-def duration_words(ms: float) -> str:
-    """`840 ms`, `12.4 s`."""
-    return tr("{ms:.0f} ms", ms=ms) if ms < 1000 else tr("{seconds:.1f} s", seconds=ms / 1000)
 
 
 def allowed_words(event: ToolStarted) -> str:
@@ -195,24 +189,28 @@ def progress_words(event: ToolProgressed) -> str:
     done = f"{event.done:g}"
     if event.total is not None:
         done = tr("{done:g} of {total:g}", done=event.done, total=event.total)
-    return done + (f", {one_line(event.message)}" if event.message else "")
+    return done + (f", {excerpt(event.message)}" if event.message else "")
 
 
 def result_words(event: ToolResult) -> str:
     """The answer's beginning, or what was wrong."""
     if not event.ok:
         code = f"{event.code}: " if event.code else ""
-        return f"{code}{one_line(event.message) or _FAULTS.get(event.fault, event.fault)}"
+        return f"{code}{excerpt(event.message) or _FAULTS.get(event.fault, event.fault)}"
     text = " ".join(
-        one_line(piece.text) or f"({CONTENT_WORDS.get(piece.kind, piece.kind)})"
-        for piece in event.content[:4]
+        excerpt(piece.text) or f"({CONTENT_WORDS.get(piece.kind, piece.kind)})" for piece in event.content[:4]
     )
     problems = tr(" · breaks its own output schema") if event.schema_problems else ""
     return (text or tr("an empty answer")) + problems
 
 
 def limit_words(event: LimitReached) -> str:
-    return tr("{limit}: {used:,g} of {allowed:,g}", limit=event.limit, used=event.used, allowed=event.allowed)
+    return tr(
+        "{limit}: {used} of {allowed}",
+        limit=event.limit,
+        used=plain_number(event.used),
+        allowed=plain_number(event.allowed),
+    )
 
 
 def repair_words(event: RepairTried) -> str:
@@ -230,13 +228,13 @@ def repair_words(event: RepairTried) -> str:
 
 
 def extracted_words(event: Extracted) -> str:
-    return "; ".join(one_line(change.what) for change in event.changes[:6]) or tr("nothing had to be changed")
+    return "; ".join(excerpt(change.what) for change in event.changes[:6]) or tr("nothing had to be changed")
 
 
 def candidate_words(event: CandidatesFound) -> str:
     if not event.candidates:
         return tr("none of the known names is in the prompt")
-    return ", ".join(f"{one_line(c.name)} ({c.kind}, {c.score:.0f})" for c in event.candidates[:6])
+    return ", ".join(f"{excerpt(c.name)} ({c.kind}, {c.score:.0f})" for c in event.candidates[:6])
 
 
 def routed_words(event: Routed) -> str:
@@ -244,17 +242,11 @@ def routed_words(event: Routed) -> str:
         case "call_tool":
             return tr("call {tool}", tool=event.tool)
         case "clarify":
-            return tr("ask: “{question}”", question=one_line(event.question))
+            return tr("ask: “{question}”", question=excerpt(event.question))
         case _:
             return tr("no tool")
 
 
 def answer_words(event: FinalAnswer) -> str:
-    answer = one_line(event.text) or tr("empty")
+    answer = excerpt(event.text) or tr("empty")
     return tr("{answer} (asked for once more)", answer=answer) if event.recovered else answer
-
-
-def one_line(text: str, most: int = LONGEST) -> str:
-    """Its beginning, white space as single blanks, and what is not seen as signs."""
-    head = visible(" ".join(text[: most * 2].split()))
-    return f"{head[:most]}…" if len(head) > most or len(text) > most * 2 else head

@@ -10,10 +10,9 @@ from PySide6.QtWidgets import QGridLayout, QLabel, QWidget
 from glyphscope.calling import StageState
 from glyphscope.calling.segments import PartCost, PartKind, part_costs
 from glyphscope.events import Narrowed
-from glyphscope_gui.runs.part_header import seconds_words
+from glyphscope.text.figures import count, duration
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.text_label import PlainLabel, words_label
-from glyphscope_gui.shared.token_words import count
 
 _KINDS: tuple[tuple[PartKind, str], ...] = (
     ("reasoning", tr("reasoning")),
@@ -57,7 +56,7 @@ class TurnCosts(QWidget):
             label.setVisible(bool(costs))
         for kind, words in _KINDS:
             cost = costs.get(kind, PartCost())
-            figures = (count(cost.tokens), count(cost.forced), seconds_words(cost.seconds))
+            figures = (count(cost.tokens), count(cost.forced), duration(cost.seconds))
             for label, text, title in zip(self._lines[kind], (words, *figures), _TITLES, strict=True):
                 label.setText(text)
                 label.setAccessibleName(f"{words}, {title}: {text}")

@@ -8,10 +8,11 @@ from PySide6.QtCore import QObject, Qt
 
 from glyphscope.calling.wanted import AROUND, Want
 from glyphscope.calling.wanted_words import field_name, loss_words, tokens_taken
+from glyphscope.text.figures import UNKNOWN
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.plain_text import plain_data, plain_tip
 from glyphscope_gui.shared.table_model import Index, TableModel
-from glyphscope_gui.shared.token_words import UNKNOWN, token_text
+from glyphscope_gui.shared.token_words import token_text
 from glyphscope_gui.theme import theme
 
 FIELD, TAKEN, STRUCK = range(3)

@@ -9,7 +9,7 @@ from PySide6.QtCore import QAbstractListModel, QModelIndex, QObject, QPersistent
 
 from glyphscope.events import Message
 from glyphscope.prompting.message_list import result_problem
-from glyphscope.visible import visible
+from glyphscope.text.shorten import excerpt
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.plain_text import plain_data, plain_tip
 
@@ -101,6 +101,4 @@ class MessagesModel(QAbstractListModel):
 def line_of(message: Message) -> str:
     """The message on one line: its text, then the tools that it calls."""
     calls = [tr("calls {name}", name=call.name) for call in message.tool_calls]
-    text = " ".join(message.content[: 2 * MOST_SHOWN].split())
-    words = visible(" · ".join(filter(None, (text, *calls))))
-    return words if len(words) <= MOST_SHOWN else words[: MOST_SHOWN - 1] + "…"
+    return excerpt(" · ".join(filter(None, (excerpt(message.content, MOST_SHOWN), *calls))), MOST_SHOWN)

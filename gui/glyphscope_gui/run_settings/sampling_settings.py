@@ -12,12 +12,12 @@ from glyphscope.calling import RunState
 from glyphscope.calling.sampling import sampling_words, stop_lines, stop_mistake, stop_strings
 from glyphscope.evals.matrix.profiles import Profile, profiles
 from glyphscope.events import ModelInfo, RunRequest, Sampling
+from glyphscope.text.figures import count
 from glyphscope_gui.run_settings.popup import SettingsPopup
 from glyphscope_gui.run_settings.sampling_effect import SamplingEffect, effect_of
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.settings_grid import DecimalSetting, LinesSetting, NumberSetting, SettingsGrid
 from glyphscope_gui.shared.text_label import PlainLabel, words_label
-from glyphscope_gui.shared.token_words import count
 
 _ALL_TOKENS = -1
 _MOST = 1_000_000

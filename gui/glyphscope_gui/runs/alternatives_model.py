@@ -11,10 +11,11 @@ from glyphscope.calling.turns import answer_validator
 from glyphscope.errors import GlyphscopeError
 from glyphscope.events import Alternative, RunRequest, Violation
 from glyphscope.registry import ToolRegistry
+from glyphscope.text.figures import UNKNOWN, percent
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.plain_text import plain_data
 from glyphscope_gui.shared.table_model import Index, TableModel
-from glyphscope_gui.shared.token_words import UNKNOWN, is_masked, numbered, percent, token_text
+from glyphscope_gui.shared.token_words import is_masked, numbered, token_text
 from glyphscope_gui.theme import theme
 
 ALTERNATIVE_ROLE, REASON_ROLE, CHOSEN_ROLE, REFUSED_ROLE = (Qt.ItemDataRole.UserRole + n for n in range(4))

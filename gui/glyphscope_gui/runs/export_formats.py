@@ -15,6 +15,7 @@ from glyphscope.sessions.bundle import SUFFIX, Manifest
 from glyphscope.sessions.exports import ExportForm, RecordedRun
 from glyphscope.sessions.exports.grammars import constraint_note
 from glyphscope.sessions.handing_on import handed_on
+from glyphscope.text.figures import byte_size
 from glyphscope_gui.shared.language import tr
 
 RECORD_SUFFIX = ".jsonl"
@@ -114,10 +115,10 @@ def file_name(events: Sequence[AnyEvent]) -> str:
 def told_of_bundle(path: Path, manifest: Manifest, size: int) -> str:
     """What is in a bundle that was just written, and what is not. `size` is in bytes."""
     words = tr(
-        "{name}, {size:.0f} KiB. In it: the prompt, the answers and what tools answered. "
+        "{name}, {size}. In it: the prompt, the answers and what tools answered. "
         "Not in it: API keys, servers’ command lines and addresses, the path of your home folder.",
         name=path.name,
-        size=size / 1024,
+        size=byte_size(size),
     )
     without = "".join(
         tr(" Without {name}: {reason}", name=name, reason=reason) for name, reason in manifest.missing.items()

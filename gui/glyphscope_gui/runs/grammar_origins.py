@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from glyphscope.grammar import Origin
 from glyphscope.registry import ToolRegistry
 from glyphscope.registry.pointer import follow, steps_of
+from glyphscope.text.shorten import json_excerpt
 
 LONGEST_VALUE = 40
 _SAID = (
@@ -46,7 +46,9 @@ def constraint_words(schema: Any) -> str:
     """The constraints of one place of a schema: `minimum 1, maximum 100`; its type, where there are none."""
     if not isinstance(schema, dict):
         return ""
-    said = [f"{keyword} {_value(schema[keyword])}" for keyword in _SAID if keyword in schema]
+    said = [
+        f"{keyword} {json_excerpt(schema[keyword], LONGEST_VALUE)}" for keyword in _SAID if keyword in schema
+    ]
     kind = schema.get("type")
     return ", ".join(said) or (kind if isinstance(kind, str) else "")
 
@@ -62,8 +64,3 @@ def rules_by_argument(origins: Mapping[str, Origin]) -> dict[tuple[str, str | No
         if key not in found or len(parts) < best[key]:
             found[key], best[key] = rule, len(parts)
     return found
-
-
-def _value(value: Any) -> str:
-    text = json.dumps(value, ensure_ascii=False)
-    return text if len(text) <= LONGEST_VALUE else text[: LONGEST_VALUE - 1] + "…"

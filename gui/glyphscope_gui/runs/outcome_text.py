@@ -5,9 +5,9 @@ from __future__ import annotations
 from glyphscope.calling import RunState
 from glyphscope.calling.endings import answered_without_call
 from glyphscope.events import LimitReached
+from glyphscope.text.figures import duration, duration_ms, percent, rate
 from glyphscope_gui.runs.worker.jobs import ModelStatus
 from glyphscope_gui.shared.language import tr
-from glyphscope_gui.shared.token_words import milliseconds
 
 _ENDS = {
     "answered": tr("Answered"),
@@ -31,16 +31,12 @@ def figures(state: RunState) -> list[str]:
         begin = state.evaluated.t
     seconds = tokens[-1].t - begin
     if len(tokens) > 1 and seconds > 0:
-        words.append(tr("{rate:.0f} tokens/s", rate=len(tokens) / seconds))
+        words.append(rate(len(tokens) / seconds))
     first = next(stage.tokens[0].t for stage in state.stages if stage.tokens)
-    words.append(
-        tr("first token {milliseconds:.0f} ms", milliseconds=first * 1000)
-        if first < 1
-        else tr("first token {seconds:.1f} s", seconds=first)
-    )
+    words.append(tr("first token {time}", time=duration(first)))
     sampled = len(tokens) - state.forced
     if sampled and state.started is not None and state.started.request.constraint != "off":
-        words.append(tr("mask {milliseconds} ms", milliseconds=milliseconds(state.present.mask_ms / sampled)))
+        words.append(tr("mask {time}", time=duration_ms(state.present.mask_ms / sampled)))
     if state.forced:
         words.append(tr("{forced} of {tokens} tokens forced", forced=state.forced, tokens=len(tokens)))
     texts = [stage for stage in state.stages if stage.tokens]
@@ -105,7 +101,7 @@ def model_words(status: ModelStatus) -> str:
         case "opening":
             if status.progress is None:
                 return tr("Opening the model…")
-            return tr("Opening the model: {progress:.0%}", progress=status.progress)
+            return tr("Opening the model: {progress}", progress=percent(status.progress, 0))
         case "ready":
             return tr("Model process ready")
         case "failed":

@@ -10,10 +10,10 @@ from PySide6.QtWidgets import QAbstractButton, QWidget
 
 from glyphscope.calling import CallState, Segment, StageState
 from glyphscope.calling.segments import EarlierCall, seconds_of
+from glyphscope.text.figures import duration, percent
 from glyphscope.visible import visible
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.plain_text import plain_tip
-from glyphscope_gui.shared.token_words import percent
 from glyphscope_gui.shared.verdict import VERDICTS, paint_pill, pill_font
 from glyphscope_gui.theme import theme, ui_font
 
@@ -33,10 +33,6 @@ class PartWords(NamedTuple):
     folded: bool | None = None
     preview: str = ""
     tip: str = ""
-
-
-def seconds_words(seconds: float) -> str:
-    return tr("{seconds:.1f} s", seconds=seconds)
 
 
 def reasoning_words(
@@ -64,7 +60,7 @@ def reasoning_words(
     ]
     return PartWords(
         tr("Reasoning"),
-        f"{facts} · {seconds_words(seconds_of(stage, tokens))}",
+        f"{facts} · {duration(seconds_of(stage, tokens))}",
         aside,
         folded=folded,
         preview=visible(" ".join(text.split()), spaces=True) if folded else "",

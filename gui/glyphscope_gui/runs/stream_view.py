@@ -39,13 +39,14 @@ from glyphscope.events import (
     Token,
     Violation,
 )
+from glyphscope.text.figures import percent
 from glyphscope.visible import visible
 from glyphscope_gui.runs.answer_parts import AnswerParts, Formats, is_header
 from glyphscope_gui.runs.token_table_model import ORIGINS, cut_words, raw
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.plain_text import plain_tip
 from glyphscope_gui.shared.text_places import TextPlaces
-from glyphscope_gui.shared.token_words import percent, step_text
+from glyphscope_gui.shared.token_words import step_text
 from glyphscope_gui.shared.verdict import FORCED, VERDICTS, Verdict, paint_line
 from glyphscope_gui.theme import Looks, mono_font, theme
 

@@ -12,11 +12,12 @@ from glyphscope.calling import StageState
 from glyphscope.calling.own_tokens import Boundaries, otherwise_words
 from glyphscope.calling.segments import part_of
 from glyphscope.events import Token, TokenStep
+from glyphscope.text.figures import UNKNOWN, count, percent, plain_ms
 from glyphscope_gui.runs.token_rules import TokenRule
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.plain_text import plain_data, plain_tip
 from glyphscope_gui.shared.table_model import NO_INDEX, Index, TableModel
-from glyphscope_gui.shared.token_words import UNKNOWN, count, milliseconds, numbered, percent, step_text
+from glyphscope_gui.shared.token_words import numbered, step_text
 from glyphscope_gui.theme import theme
 
 _OF_RULES = (
@@ -114,7 +115,7 @@ COLUMNS = (
         "ms",
         tr("ms"),
         tr("Mask, sampling and decoding together"),
-        lambda s: milliseconds(s.mask_ms + s.sample_ms + s.decode_ms),
+        lambda s: plain_ms(s.mask_ms + s.sample_ms + s.decode_ms),
         "000.0",
     ),
 )

@@ -10,9 +10,9 @@ from PySide6.QtCore import QBuffer, QByteArray, QSize, Qt
 from PySide6.QtGui import QImage, QImageReader
 
 from glyphscope.events import ToolContent
+from glyphscope.text.figures import byte_size, duration
 from glyphscope.tools import Outcome
 from glyphscope.tools.mcp.lines import MAX_LINE
-from glyphscope_gui.servers.words import size_words, time_words
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.long_json import beginning, whole_json
 from glyphscope_gui.shared.whole_text import Whole, formatted
@@ -99,7 +99,7 @@ def call_view(outcome: Outcome, seconds: float) -> CallView:
     if not pieces and not outcome.fault:
         pieces.append(Piece("note", tr("Answer"), tr("The answer is empty.")))
     size = sum(_bytes(content) for content in outcome.content)
-    figures = f"{time_words(seconds)} · {size_words(size)}" if size else time_words(seconds)
+    figures = f"{duration(seconds)} · {byte_size(size)}" if size else duration(seconds)
     return CallView(words, role, _FAULT_TIPS[outcome.fault], figures, tuple(pieces))
 
 
@@ -136,16 +136,14 @@ def shown_text(text: str) -> str:
 def _whole(title: str, text: str | Callable[[], str]) -> Whole:
     note = tr(
         "The text is complete. Of one message of a server at most {limit} are read.",
-        limit=size_words(MAX_LINE),
+        limit=byte_size(MAX_LINE),
     )
     return Whole(title, text, note)
 
 
 def _piece(content: ToolContent) -> Piece:
     size = content.size or len(content.data)
-    about = " · ".join(
-        part for part in (content.name, content.mime, size_words(size) if size else "") if part
-    )
+    about = " · ".join(part for part in (content.name, content.mime, byte_size(size) if size else "") if part)
     if content.kind == "image" or (
         content.kind == "resource" and content.mime.startswith("image/") and content.data
     ):

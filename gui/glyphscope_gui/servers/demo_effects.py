@@ -9,11 +9,11 @@ from typing import Any
 from PySide6.QtCore import QModelIndex, Qt, Signal
 from PySide6.QtWidgets import QPlainTextEdit, QSplitter, QStackedWidget, QWidget
 
+from glyphscope.text.figures import byte_size
 from glyphscope.tools.demo import Mail, ScratchFile
 from glyphscope.visible import visible
 from glyphscope_gui.servers.call_outcome import shown_text
 from glyphscope_gui.servers.mail_model import MailModel, ScratchModel
-from glyphscope_gui.servers.words import size_words
 from glyphscope_gui.shared.card import Card
 from glyphscope_gui.shared.json_editor import JsonEditor
 from glyphscope_gui.shared.language import tr
@@ -87,7 +87,7 @@ class DemoEffects(Card):
         total = sum(file.bytes for file in files)
         self._count(
             "scratch",
-            tr("%n file(s), {size}", "", len(files), size=size_words(total)) if files else "",
+            tr("%n file(s), {size}", "", len(files), size=byte_size(total)) if files else "",
         )
         self.scratch_table.setToolTip(plain_tip(folder))
         names = [file.path for file in files]
@@ -107,7 +107,7 @@ class DemoEffects(Card):
     def show_workspace(self, document: dict[str, Any]) -> None:
         text = json.dumps(document, indent=2, ensure_ascii=False)
         self.workspace_view.show_text(text)
-        self._count("workspace", tr("{size} as text", size=size_words(len(text.encode("utf-8", "replace")))))
+        self._count("workspace", tr("{size} as text", size=byte_size(len(text.encode("utf-8", "replace")))))
 
     # -- inside ------------------------------------------------------------------------------------------------
 

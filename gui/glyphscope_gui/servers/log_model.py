@@ -9,9 +9,9 @@ from typing import Any
 
 from PySide6.QtCore import QModelIndex, QObject, Qt
 
+from glyphscope.text.figures import byte_size
 from glyphscope.tools.mcp.log import Entry
 from glyphscope.tools.mcp.notices import log_message
-from glyphscope_gui.servers.words import size_words
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.plain_text import plain_data, plain_tip
 from glyphscope_gui.shared.table_model import Index, TableModel
@@ -163,7 +163,7 @@ def _cell(entry: Entry, column: int) -> str:
         case 3:
             return entry.id[:40]
         case 4:
-            return size_words(entry.size)
+            return byte_size(entry.size)
     text = f"{entry.note} " if entry.note else ""
     return f"{text}{entry.text[:SHOWN]}"
 

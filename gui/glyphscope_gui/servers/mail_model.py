@@ -8,8 +8,8 @@ from typing import Any
 
 from PySide6.QtCore import Qt
 
+from glyphscope.text.figures import byte_size
 from glyphscope.tools.demo import Mail, ScratchFile
-from glyphscope_gui.servers.words import size_words
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.plain_text import plain_data
 from glyphscope_gui.shared.table_model import Index, TableModel
@@ -61,4 +61,4 @@ class ScratchModel(_Listed):
     figures = frozenset({1})
 
     def words(self, row: ScratchFile, column: int) -> str:
-        return (row.path, size_words(row.bytes))[column]
+        return (row.path, byte_size(row.bytes))[column]

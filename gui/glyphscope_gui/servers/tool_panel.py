@@ -20,6 +20,7 @@ from PySide6.QtWidgets import (
 )
 
 from glyphscope.registry import Tool, example_arguments
+from glyphscope.text.figures import duration
 from glyphscope.tools.mcp.server import Updates
 from glyphscope.visible import escaped, visible
 from glyphscope_gui.calls.argument_check import ArgumentCheck
@@ -30,7 +31,7 @@ from glyphscope_gui.servers.call_outcome import CallView
 from glyphscope_gui.servers.call_result import CallResult
 from glyphscope_gui.servers.tool_calls import Progressed
 from glyphscope_gui.servers.tool_model import ToolRow
-from glyphscope_gui.servers.words import claim_words, time_words, updates_words
+from glyphscope_gui.servers.words import claim_words, updates_words
 from glyphscope_gui.shared.card import Card
 from glyphscope_gui.shared.elided_label import ElidedLabel
 from glyphscope_gui.shared.json_editor import JsonEditor
@@ -220,7 +221,7 @@ class ToolPanel(Card):
                 if told.total
                 else f"{told.done:g}"
             )
-        parts.append(time_words(told.seconds) if told.seconds >= 1 else "")
+        parts.append(duration(told.seconds) if told.seconds >= 1 else "")
         self.progress.setText(" · ".join(part for part in parts if part) or tr("Waiting for the answer…"))
 
     def begin(self) -> None:

@@ -89,19 +89,6 @@ def claim_words(claims: Mapping[str, Any]) -> str:
     return ", ".join(found)
 
 
-def size_words(size: int) -> str:
-    """`812 B`, `3.4 kB`, `12 MB`."""
-    if size < 1000:
-        return tr("{size} B", size=size)
-    many = size / 1000 if size < 1_000_000 else size / 1_000_000
-    shown = f"{many:.1f}" if many < 10 else f"{many:,.0f}"
-    return tr("{size} kB", size=shown) if size < 1_000_000 else tr("{size} MB", size=shown)
-
-
-def time_words(seconds: float) -> str:
-    return tr("{ms:,.0f} ms", ms=seconds * 1000) if seconds < 10 else tr("{seconds:,.1f} s", seconds=seconds)
-
-
 def secret_words(config: ServerConfig) -> str:
     """The names of what is set and not shown."""
     parts = []

@@ -1,4 +1,4 @@
-"""Tokens and figures as they are written in tables: white space seen, half characters as bytes, blanks for unknown."""
+"""Tokens as they are written in tables: white space seen, incomplete characters as bytes."""
 
 from __future__ import annotations
 
@@ -7,8 +7,6 @@ from glyphscope.visible import visible
 from glyphscope_gui.shared.language import tr
 
 _SEEN = str.maketrans({" ": "·", "\n": "⏎", "\t": "⇥", "\r": "␍", "\u00a0": "⍽"})
-UNKNOWN = "–"
-"""For what was not measured; never a zero."""
 
 
 def token_text(data: bytes, text: str = "") -> str:
@@ -50,20 +48,3 @@ def numbered(id: int, *, piece: bool = False) -> str:
 def is_masked(alternative: Alternative) -> bool:
     """Whether the constraint is known to refuse it; an endpoint does not tell."""
     return alternative.allowed is False
-
-
-def percent(share: float | None) -> str:
-    """Such as `66.2%`; `<0.1%` for what is not quite nothing."""
-    if share is None:
-        return UNKNOWN
-    if 0 < share < 0.0005:
-        return "<0.1%"
-    return f"{share * 100:.1f}%"
-
-
-def count(number: int | None) -> str:
-    return UNKNOWN if number is None else f"{number:,}".replace(",", "\u202f")
-
-
-def milliseconds(value: float) -> str:
-    return f"{value:.2f}" if value < 10 else f"{value:.1f}"

@@ -14,6 +14,8 @@ from PySide6.QtWidgets import (
 )
 
 from glyphscope.registry import ToolRegistry
+from glyphscope.text.figures import percent
+from glyphscope.text.shorten import listed
 from glyphscope.turns import TurnForm
 from glyphscope.turns.readers import Departed, Reading, departed, readings
 from glyphscope.visible import visible
@@ -21,7 +23,7 @@ from glyphscope_gui.shared.background import Background
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.segmented import Segmented
 from glyphscope_gui.shared.text_label import PlainLabel
-from glyphscope_gui.shared.token_words import percent, token_text
+from glyphscope_gui.shared.token_words import token_text
 from glyphscope_gui.shared.wrapping_edit import WrappingEdit
 from glyphscope_gui.template.answers import Answer
 from glyphscope_gui.template.marked_text import MarkedText
@@ -179,7 +181,7 @@ class ReadersDialog(QDialog):
 
 def _row(reading: Reading) -> Row:
     names = [call.name if call.valid else tr("{name} (not valid)", name=call.name) for call in reading.calls]
-    calls = ", ".join(names[:5]) + (" …" if len(names) > 5 else "") if names else tr("none")
+    calls = listed(names, 5) if names else tr("none")
     if reading.reads:
         pill = Cell(tr("yes"), pill="holds") if reading.calls else Cell(tr("as text"), pill="open")
     else:

@@ -15,6 +15,7 @@ from typing import Any
 
 from glyphscope.events import ToolContent, ToolResult
 from glyphscope.events.encoding import whole_text
+from glyphscope.text.shorten import shorten
 from glyphscope.tools import Outcome
 
 MOST_MESSAGE = 2_000
@@ -101,4 +102,4 @@ def _piece(piece: ToolContent) -> Any:
 def _cut(message: str) -> str:
     if len(message) <= MOST_MESSAGE:
         return message
-    return f"{message[:MOST_MESSAGE]}… ({len(message) - MOST_MESSAGE} more characters)"
+    return f"{shorten(message, MOST_MESSAGE + 1)} ({len(message) - MOST_MESSAGE} more characters)"

@@ -10,6 +10,7 @@ from typing import Any
 
 from glyphscope.errors import ServerError, ToolError
 from glyphscope.events import ToolProgressed
+from glyphscope.text.figures import duration
 from glyphscope.tools import Outcome, ToolSource
 from glyphscope.tools.source import is_asking
 
@@ -55,7 +56,7 @@ class Work:
                     return self._stopped("cancelled", "The call was stopped.")
                 if now >= deadline:
                     return self._stopped(
-                        "timeout", f"The tool did not answer within {self._seconds:g} seconds."
+                        "timeout", f"The tool did not answer within {duration(self._seconds)}."
                     )
                 if now - told >= TELL_SECONDS and (progress := self._taken()):
                     told = now

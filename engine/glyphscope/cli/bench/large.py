@@ -21,6 +21,7 @@ from glyphscope.cli.opening import opened
 from glyphscope.events import LoadOptions, Sampling, TokenStep
 from glyphscope.models import GenerateRequest, Model
 from glyphscope.registry import default_registry
+from glyphscope.text.figures import duration_ms
 
 CONTEXT = 1024
 STEP_MS = 10.0
@@ -34,7 +35,7 @@ OPENING = Row(
     at_most(1.0),
 )
 TOKEN = Row(
-    f"large vocabulary: mask and evidence of a token, of a step of {STEP_MS:g} ms",
+    f"large vocabulary: mask and evidence of a token, of a step of {duration_ms(STEP_MS)}",
     "%",
     "tokens of a JSON call that were chosen one by one at temperature 1, with mask, 10 alternatives and all evidence, "
     "as they arrive here, less those of llama_decode and argmax in a process that is asked for one at a time like "

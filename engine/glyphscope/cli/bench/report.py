@@ -13,6 +13,7 @@ from glyphscope.calling.emitter import versions
 from glyphscope.cli.bench.figures import Figure
 from glyphscope.evals.machine import processor_name, system_name
 from glyphscope.events import ModelInfo
+from glyphscope.text.figures import estimate
 
 _CALM = 0.5
 """Processes that wait for the processor on a machine that does nothing else, at most."""
@@ -90,7 +91,7 @@ def footnotes(found: Report) -> list[Text]:
     notes = [f"{figure.name}: {figure.note}" for figure in found.figures if figure.measured is None]
     named = f"{model.name} {model.quantisation}, sha256 {model.sha256[:12]}" if model else "no model"
     notes.append(
-        f"{named}; {machine.processor or 'processor unknown'}, {machine.cores} cores; {found.seconds:.0f} s"
+        f"{named}; {machine.processor or 'processor unknown'}, {machine.cores} cores; {estimate(found.seconds)}"
     )
     if machine.busy:
         notes.append(

@@ -12,6 +12,7 @@ from glyphscope.cli.bench.figures import Figure, Row, at_most
 from glyphscope.cli.bench.timing import Plan
 from glyphscope.errors import GlyphscopeError
 from glyphscope.processes import module_command
+from glyphscope.text.figures import duration
 
 MODULE = "glyphscope_gui.devtools.frame_time"
 BUSY = Row(
@@ -58,7 +59,7 @@ def _measured() -> Slices:
         done = subprocess.run(command, env=environment, capture_output=True, timeout=_PATIENCE, check=False)
         return msgspec.json.decode(done.stdout, type=Slices)
     except subprocess.TimeoutExpired:
-        raise GlyphscopeError(f"the window did not answer within {_PATIENCE:.0f} s") from None
+        raise GlyphscopeError(f"the window did not answer within {duration(_PATIENCE)}") from None
     except msgspec.DecodeError:
         words = done.stderr.decode("utf-8", errors="replace").strip().splitlines()
         raise GlyphscopeError(

@@ -10,13 +10,13 @@ import typer
 from rich.table import Table
 from rich.text import Text
 
-from glyphscope.calling.counted import counted
 from glyphscope.cli.options import JsonOption
 from glyphscope.cli.output import console, print_json
 from glyphscope.evals.results.changes import Change, Changes, changes_between
 from glyphscope.evals.results.folder import ResultFolder
 from glyphscope.evals.results.sample import Sample
-from glyphscope.evals.results.words import REASON_WORDS, arm_labels, p_words, percent
+from glyphscope.evals.results.words import REASON_WORDS, arm_labels, p_words
+from glyphscope.text.figures import counted, percent
 from glyphscope.visible import visible
 
 _MARKS = {"regression": "✗ regression", "fix": "✓ fixed", "other": "· other reason"}
@@ -56,7 +56,7 @@ def _show(found: Changes, labels: dict[str, str]) -> None:
     )
     for arm in found.arms:
         names = dict.fromkeys(labels.get(name, name) for name in (arm.before, arm.after))
-        right = (percent(n / arm.pairs) if arm.pairs else "–" for n in (arm.right_before, arm.right_after))
+        right = (percent(n / arm.pairs, 0) if arm.pairs else "–" for n in (arm.right_before, arm.right_after))
         table.add_row(
             Text(visible(" → ".join(names))),
             str(arm.pairs),

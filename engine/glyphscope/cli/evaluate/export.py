@@ -7,10 +7,10 @@ from typing import Annotated
 
 import typer
 
-from glyphscope.calling.counted import counted
 from glyphscope.cli.evaluate.report import tell
 from glyphscope.evals.results.export import export_samples
 from glyphscope.evals.results.folder import ResultFolder
+from glyphscope.text.figures import counted
 
 
 def export(

@@ -15,8 +15,9 @@ from glyphscope.cli.output import console, diagnostics, print_json
 from glyphscope.evals.results.figures import Summary
 from glyphscope.evals.results.folder import ResultFolder
 from glyphscope.evals.results.publish import REPORT, publish
-from glyphscope.evals.results.words import arm_labels, comparison_words, interval_words, percent
+from glyphscope.evals.results.words import arm_labels, comparison_words, interval_words
 from glyphscope.evals.statistics import Share
+from glyphscope.text.figures import percent, plain_number
 from glyphscope.visible import visible
 
 TOLD_BELOW = 0.05
@@ -49,8 +50,8 @@ def show_result(folder: Path, summary: Summary, *, as_json: bool) -> None:
             Text(visible(labels.get(arm.arm, arm.arm))), str(figures.answered), *map(shown, (
                 figures.ok, figures.parsed, figures.valid, figures.right_tool, figures.right_arguments,
             )),
-            "" if figures.decoded is None else f"{figures.decoded.mean:.1f}",
-            "" if figures.total_ms is None else f"{figures.total_ms.p50:.0f}",
+            "" if figures.decoded is None else plain_number(figures.decoded.mean),
+            "" if figures.total_ms is None else plain_number(figures.total_ms.p50),
         )  # fmt: skip
     out.print(table)
     for comparison in summary.comparisons:
@@ -62,8 +63,8 @@ def show_result(folder: Path, summary: Summary, *, as_json: bool) -> None:
 
 
 def shown(share: Share) -> str:
-    """Percent as the report has it, with the 95 % interval; a dash where nothing was counted."""
-    return f"{percent(share.share)} {interval_words(share)}" if share.n else "–"
+    """Percent as the report has it, with the 95% interval; a dash where nothing was counted."""
+    return f"{percent(share.share, 0)} {interval_words(share)}" if share.n else "–"
 
 
 def tell(text: str) -> None:

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
 from types import TracebackType
 
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
 from rich.text import Text
 
-from glyphscope.calling.counted import counted
 from glyphscope.cli.output import diagnostics
 from glyphscope.evals.matrix.plan import Plan
 from glyphscope.evals.results.manifest import Manifest
@@ -24,6 +22,7 @@ from glyphscope.evals.running import (
     SampleGrew,
 )
 from glyphscope.evals.running import Progress as Told
+from glyphscope.text.figures import counted, estimate
 from glyphscope.visible import visible
 
 
@@ -81,8 +80,7 @@ class ProgressView:
                 self._done += 1
                 name = self._now.pop(sample.id, sample.id)
                 self._ok += sample.ok
-                time = timedelta(seconds=round(left))
-                self._update(completed=done, left=f"{self._ok}/{self._done} ok, about {time} left")
+                self._update(completed=done, left=f"{self._ok}/{self._done} ok, about {estimate(left)} left")
                 if not self._out.is_terminal:
                     mark = "✓" if sample.ok else "✗"
                     why = f" {sample.failures[0].reason}" if sample.failures else ""

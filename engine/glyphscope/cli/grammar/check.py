@@ -13,8 +13,9 @@ from rich.text import Text
 from glyphscope.cli.inputs import STDIN, InputError, read_bytes
 from glyphscope.cli.options import JsonOption
 from glyphscope.cli.output import console, diagnostics, print_json
-from glyphscope.grammar.gbnf import Diagnostic, GbnfCheck, Lines, check_gbnf_bytes, mended, print_gbnf
+from glyphscope.grammar.gbnf import Diagnostic, GbnfCheck, check_gbnf_bytes, mended, print_gbnf
 from glyphscope.sessions import atomic_write
+from glyphscope.text.lines import Lines
 from glyphscope.visible import visible
 
 _STYLES = {"error": ("✗", "bold red"), "warning": ("!", "yellow"), "hint": ("·", "cyan")}

@@ -16,6 +16,7 @@ from glyphscope.errors import GrammarError
 from glyphscope.grammar import Grammar
 from glyphscope.grammar.match import ActiveRule, MatchReport, match_text
 from glyphscope.grammar.match.words import char_words
+from glyphscope.text.lines import line_and_column
 from glyphscope.visible import visible
 
 
@@ -114,7 +115,7 @@ def _print_report(report: MatchReport, text: str) -> None:
     if report.failed_at is None:
         out.print(Text("… not over: the grammar accepts texts that begin with it", style="bold yellow"))
     elif at < len(text):
-        line, column = text.count("\n", 0, at) + 1, at - text.rfind("\n", 0, at)
+        line, column = line_and_column(text, at)
         out.print(
             Text(f"✗ fails at character {at} (line {line}, column {column}): ", style="bold red").append(
                 char_words(ord(text[at])), style="default"

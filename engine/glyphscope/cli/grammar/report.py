@@ -13,6 +13,7 @@ from glyphscope.cli.output import console, diagnostics, print_json
 from glyphscope.events import ArgumentOrder, Notation, Shape
 from glyphscope.proof import ENGINES, OURS, EngineName, Proof, Report, prove
 from glyphscope.registry import ToolRegistry
+from glyphscope.text.shorten import shorten
 from glyphscope.visible import visible
 
 _HEADS: dict[EngineName, str] = {
@@ -114,8 +115,4 @@ def _section(title: str, proofs: Sequence[Proof]) -> None:
         line.append("; ".join(words for words in (proof.what, proof.why) if words))
         out.print(line)
         if proof.witness:
-            out.print(Text(f"  {_shortened(visible(proof.witness))}"))
-
-
-def _shortened(text: str) -> str:
-    return text if len(text) <= 2 * _ROOM else f"{text[:_ROOM]} … {text[-_ROOM:]}"
+            out.print(Text(f"  {shorten(visible(proof.witness), 2 * _ROOM, keep='ends')}"))

@@ -21,6 +21,7 @@ from glyphscope.cli.mcp.servers import (
 )
 from glyphscope.cli.options import JsonOption
 from glyphscope.cli.output import console, diagnostics, print_json
+from glyphscope.text.shorten import shorten
 from glyphscope.tools.mcp import McpServer, ServerConfig
 from glyphscope.tools.mcp.server import START_SECONDS
 from glyphscope.visible import visible
@@ -81,7 +82,7 @@ def _print(server: McpServer) -> None:
     table = Table.grid(padding=(0, 2))
     for tool in tools:
         first = tool.description.strip().partition("\n")[0]
-        words = first if len(first) <= _SHOWN else first[:_SHOWN] + "…"
+        words = shorten(first, _SHOWN)
         claims = ", ".join(key for key, value in server.claims(tool.name).items() if value is True)
         table.add_row("", Text(visible(tool.name)), Text(visible(words)), Text(visible(claims), style="dim"))
     if tools:

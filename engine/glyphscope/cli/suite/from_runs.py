@@ -8,7 +8,6 @@ from typing import Annotated
 import typer
 from rich.text import Text
 
-from glyphscope.calling.counted import counted
 from glyphscope.cli.options import JsonOption
 from glyphscope.cli.output import console, print_json
 from glyphscope.cli.suite.bfcl import OutOption
@@ -16,6 +15,7 @@ from glyphscope.errors import SuiteError
 from glyphscope.evals.suites.from_runs import suite_of_runs
 from glyphscope.evals.suites.reading import check_suite, encode_suite
 from glyphscope.sessions.files import atomic_write
+from glyphscope.text.figures import counted
 
 
 def from_runs(

@@ -14,6 +14,7 @@ from glyphscope.cli.output import console, print_json
 from glyphscope.cli.suite.listing import overview
 from glyphscope.evals.suites.reading import load_suite
 from glyphscope.evals.suites.suite import Expectation, ExpectedCall, Scenario
+from glyphscope.text.shorten import shorten
 from glyphscope.visible import visible
 
 SuiteArgument = Annotated[str, typer.Argument(metavar="NAME|FILE", help="A bundled suite, or a suite file.")]
@@ -39,8 +40,8 @@ def show(suite: SuiteArgument, as_json: JsonOption = False) -> None:
         table.add_row(
             Text(visible(scenario.id)),
             scenario.level,
-            Text(_cut(scenario.prompt)),
-            Text(_cut(_right(scenario))),
+            Text(shorten(visible(scenario.prompt), _LONGEST)),
+            Text(shorten(visible(_right(scenario)), _LONGEST)),
         )
     out.print(table)
     for note in found.notes:
@@ -70,8 +71,3 @@ def _call(call: ExpectedCall) -> str:
     inside = " ".join(f"{name}={json.dumps(value, ensure_ascii=False)}" for name, value in given.items())
     more = " …" if call.any_of or call.schema or call.match == "subset" else ""
     return f"{'|'.join(call.tools)}({inside}{more})"
-
-
-def _cut(text: str) -> str:
-    text = visible(text)
-    return text if len(text) <= _LONGEST else text[: _LONGEST - 1] + "…"

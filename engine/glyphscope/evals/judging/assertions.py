@@ -18,11 +18,11 @@ from glyphscope.evals.judging.judge import MOST_DETAIL, Verdict
 from glyphscope.evals.judging.model_judge import ModelJudge
 from glyphscope.evals.judging.reading import RunReading
 from glyphscope.evals.judging.subject import subject
-from glyphscope.evals.judging.values import cut
 from glyphscope.evals.results.sample import Failure, Judged, Reason
 from glyphscope.evals.suites.sources import split_function
 from glyphscope.evals.suites.suite import JudgeCheck, PythonCheck, Scenario, Suite, expectations
 from glyphscope.events import AnyEvent
+from glyphscope.text.shorten import shorten
 from glyphscope.visible import visible
 
 
@@ -130,5 +130,5 @@ class _Work:
 
 def _failure(reason: Reason, detail: str, turn: int) -> Failure:
     return Failure(
-        reason=reason, detail=cut(visible(detail[: MOST_DETAIL + 1], spaces=True), MOST_DETAIL), turn=turn
+        reason=reason, detail=shorten(visible(detail[: MOST_DETAIL + 1], spaces=True), MOST_DETAIL), turn=turn
     )

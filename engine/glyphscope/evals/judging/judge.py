@@ -18,11 +18,12 @@ from glyphscope.evals.judging.matching import Matcher, pair_up, schema_fault
 from glyphscope.evals.judging.paths import path_fault
 from glyphscope.evals.judging.reading import MadeCall, RunReading
 from glyphscope.evals.judging.subject import subject
-from glyphscope.evals.judging.values import cut, shown
+from glyphscope.evals.judging.values import shown
 from glyphscope.evals.results.sample import NO_ANSWER, Failure, Made, Reason
 from glyphscope.evals.suites.suite import Expectation, FinalText, Scenario, expectations
 from glyphscope.events import Code
 from glyphscope.grammar import pattern
+from glyphscope.text.shorten import shorten
 from glyphscope.visible import visible
 
 MOST_DETAIL = 300
@@ -195,7 +196,7 @@ class _TurnJudge:
             # a question is a choice of its own, also where it was answered and another choice followed
             chosen = {each.choice for each in routed} if wanted == "clarify" else {routed[-1].choice}
             if wanted not in chosen:
-                tool = f" of '{cut(routed[-1].tool, 60)}'" if routed[-1].tool else ""
+                tool = f" of '{shorten(routed[-1].tool, 60)}'" if routed[-1].tool else ""
                 yield self._failure(
                     "WRONG_CHOICE", f"the router chose {routed[-1].choice}{tool}, not {wanted}"
                 )
@@ -239,11 +240,11 @@ class _TurnJudge:
     def _too_many(self, left: list[Made]) -> Iterator[Failure]:
         reason: Reason = "EXTRA_CALL" if self.expect.calls else "UNWANTED_CALL"
         for made in (*left, *self._hidden):
-            yield self._failure(reason, f"'{cut(made.tool, 60)}' was called with {shown(made.arguments)}")
+            yield self._failure(reason, f"'{shorten(made.tool, 60)}' was called with {shown(made.arguments)}")
 
     def _of_forbidden(self) -> Iterator[Failure]:
         for tool in dict.fromkeys(made.tool for made in self.made if made.tool in self.expect.forbidden):
-            yield self._failure("FORBIDDEN_TOOL", f"'{cut(tool, 60)}' was called")
+            yield self._failure("FORBIDDEN_TOOL", f"'{shorten(tool, 60)}' was called")
 
     def _of_end(self, found: list[Failure]) -> Iterator[Failure]:
         """A conversation that a guardrail ended, or that did not come to what it was held to."""
@@ -320,8 +321,8 @@ class _TurnJudge:
         return self._failure("WRONG_ARGUMENTS", f"{call.made.tool}: {found.words}", path=found.pointer)
 
     def _of_tool(self, wanted: int, tool: str) -> Failure:
-        tools = " or ".join(f"'{cut(name, 60)}'" for name in self.expect.calls[wanted].tools[:4])
-        return self._failure("WRONG_TOOL", f"the call is of '{cut(tool, 60)}', not of {tools}")
+        tools = " or ".join(f"'{shorten(name, 60)}'" for name in self.expect.calls[wanted].tools[:4])
+        return self._failure("WRONG_TOOL", f"the call is of '{shorten(tool, 60)}', not of {tools}")
 
     def _failed_attempt(self, wanted: int) -> Failure | None:
         """The expected call was made, and failed each time."""
@@ -338,7 +339,7 @@ class _TurnJudge:
         return None
 
     def _missing(self, wanted: int) -> str:
-        tools = " or ".join(f"'{cut(name, 60)}'" for name in self.expect.calls[wanted].tools[:4])
+        tools = " or ".join(f"'{shorten(name, 60)}'" for name in self.expect.calls[wanted].tools[:4])
         return f"no call of {tools} was made"
 
     def _failure(
@@ -346,9 +347,9 @@ class _TurnJudge:
     ) -> Failure:
         return Failure(
             reason=reason,
-            detail=cut(visible(detail[: MOST_DETAIL + 1], spaces=True), MOST_DETAIL),
+            detail=shorten(visible(detail[: MOST_DETAIL + 1], spaces=True), MOST_DETAIL),
             code=code,
-            path=cut(visible(path[: MOST_DETAIL + 1], spaces=True), MOST_DETAIL),
+            path=shorten(visible(path[: MOST_DETAIL + 1], spaces=True), MOST_DETAIL),
             turn=self._number,
         )
 

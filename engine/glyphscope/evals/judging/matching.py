@@ -8,8 +8,9 @@ from typing import Any
 from jsonschema.exceptions import ValidationError
 from referencing.exceptions import Unresolvable
 
-from glyphscope.evals.judging.values import Difference, Values, cut, named, pointer, shown
+from glyphscope.evals.judging.values import Difference, Values, named, pointer, shown
 from glyphscope.evals.suites.suite import ExpectedCall
+from glyphscope.text.shorten import shorten
 from glyphscope.validation.checker import Checker
 from glyphscope.visible import visible
 
@@ -98,7 +99,7 @@ def _broken(error: ValidationError) -> str:
         return f"is {shown(error.instance)}, not {shown(limit)}"
     if error.validator == "enum":
         return f"is {shown(error.instance)}, and none of {shown(limit)}"
-    return f"does not fit: {cut(visible(error.message, spaces=True), _MOST_WORDS)}"
+    return f"does not fit: {shorten(visible(error.message, spaces=True), _MOST_WORDS)}"
 
 
 def pair_up(
@@ -169,5 +170,5 @@ def _missing(name: str) -> Difference:
 
 
 def _quoted(tools: Sequence[str]) -> str:
-    told = " or ".join(f"'{cut(visible(tool, spaces=True), 60)}'" for tool in tools[:_ALTERNATIVES])
+    told = " or ".join(f"'{shorten(visible(tool, spaces=True), 60)}'" for tool in tools[:_ALTERNATIVES])
     return told if len(tools) <= _ALTERNATIVES else f"{told} or {len(tools) - _ALTERNATIVES} others"

@@ -8,9 +8,10 @@ import msgspec
 
 from glyphscope.evals.checking.service import select
 from glyphscope.evals.judging.matching import schema_fault
-from glyphscope.evals.judging.values import Difference, Values, cut, shown
+from glyphscope.evals.judging.values import Difference, Values, shown
 from glyphscope.evals.suites.suite import PathCheck
 from glyphscope.grammar import pattern
+from glyphscope.text.shorten import shorten
 from glyphscope.visible import visible
 
 _ALTERNATIVES = 4
@@ -50,7 +51,7 @@ def _fault(check: PathCheck, value: Any, values: Values) -> str:
 
 
 def _place(path: str) -> str:
-    return cut(visible(path, spaces=True), _MOST_PLACE)
+    return shorten(visible(path, spaces=True), _MOST_PLACE)
 
 
 def _values(count: int) -> str:

@@ -14,6 +14,7 @@ from itertools import islice
 from typing import Any, NamedTuple
 
 from glyphscope.registry.pointer import to_pointer
+from glyphscope.text.shorten import shorten
 from glyphscope.visible import visible
 
 MOST_SHOWN = 60
@@ -184,22 +185,17 @@ def fold_text(text: str) -> str:
 
 def pointer(steps: Iterable[str]) -> str:
     """A JSON Pointer; a very long one is cut."""
-    return cut(to_pointer(steps), MOST_POINTER)
+    return shorten(to_pointer(steps), MOST_POINTER)
 
 
 def named(steps: Sequence[str]) -> str:
     """A place in words: the argument's name, and the steps into it."""
-    return cut(visible(".".join(steps), spaces=True), MOST_SHOWN * 2) if steps else "the value"
+    return shorten(visible(".".join(steps), spaces=True), MOST_SHOWN * 2) if steps else "the value"
 
 
 def shown(value: Any) -> str:
     """A value in a sentence: JSON, cut short, and no character of it does anything but show itself."""
-    return cut(visible(_shown(value, _SHOWN_LEVELS), spaces=True), MOST_SHOWN)
-
-
-def cut(text: str, most: int) -> str:
-    """At most so many characters."""
-    return text if len(text) <= most else f"{text[: most - 1]}…"
+    return shorten(visible(_shown(value, _SHOWN_LEVELS), spaces=True), MOST_SHOWN)
 
 
 def _shown(value: Any, levels: int) -> str:

@@ -17,8 +17,8 @@ from glyphscope.errors import StorageError
 from glyphscope.evals.labs.mask_driven import Entry, LabRun, MaskDrivenLab, Timings
 from glyphscope.evals.statistics import share, spread
 from glyphscope.events import ModelInfo
+from glyphscope.inputs import storage_error
 from glyphscope.sessions import atomic_write
-from glyphscope.sessions.files import storage_error
 
 TRANSCRIPT, RESULTS, TIMINGS, MANIFEST = "transcript.json", "results.json", "timings.json", "manifest.json"
 

@@ -10,8 +10,9 @@ from html import escape
 from markupsafe import Markup
 
 from glyphscope.evals.results.shown import shown
-from glyphscope.evals.results.words import percent, share_words
+from glyphscope.evals.results.words import share_words
 from glyphscope.evals.statistics import Share, Spread
+from glyphscope.text.figures import percent, plain_number
 
 WIDTH, HEIGHT = 360, 26
 _LEFT, _RIGHT = 8, 12
@@ -40,8 +41,8 @@ def spread_row(label: str, spread: Spread | None, most: float, unit: str) -> Mar
     inside += _line(median, _MIDDLE, high, _MIDDLE, "whisker")
     inside += _line(high, _MIDDLE - 5, high, _MIDDLE + 5, "whisker")
     inside += f'<path d="M{mean:.1f} {_MIDDLE - 5:g}l5 5l-5 5l-5 -5z" class="mean"/>'
-    told = f"median {number(spread.p50)}, mean {number(spread.mean)}, 95th percentile {number(spread.p95)} {unit}"
-    return _svg(f"{label}: {told}", inside)
+    p50, average, p95 = map(plain_number, (spread.p50, spread.mean, spread.p95))
+    return _svg(f"{label}: median {p50}, mean {average}, 95th percentile {p95} {unit}", inside)
 
 
 def saved_row(label: str, decoded: int, would_have: int, most: int) -> Markup:
@@ -49,7 +50,7 @@ def saved_row(label: str, decoded: int, would_have: int, most: int) -> Markup:
     inside = _grid([0, 0.25, 0.5, 0.75, 1])
     if most > 0:
         inside += _bar(0, would_have / most, "saved") + _bar(0, decoded / most, "bar")
-    saved = percent((would_have - decoded) / would_have) if would_have else "nothing"
+    saved = percent((would_have - decoded) / would_have, 0) if would_have else "nothing"
     return _svg(f"{label}: {decoded:,} tokens decoded of {would_have:,}, {saved} saved", inside)
 
 
@@ -83,11 +84,6 @@ def scale_of(values: list[float]) -> float:
     while power > most:
         power /= 10
     return next(step * power for step in (1, 2, 2.5, 4, 5, 8, 10) if step * power >= most)
-
-
-def number(value: float) -> str:
-    """`1,240`, `38`, `4.2`."""
-    return f"{value:,.0f}" if abs(value) >= 100 or value == int(value) else f"{value:,.1f}"
 
 
 def _svg(title: str, inside: str) -> Markup:

@@ -26,8 +26,8 @@ from glyphscope.evals.results.sample import Sample
 from glyphscope.evals.results.tables import SuiteTables
 from glyphscope.events import AnyEvent
 from glyphscope.events.encoding import encode_json
+from glyphscope.inputs import read_file, refuse_special, storage_error
 from glyphscope.sessions import atomic_write
-from glyphscope.sessions.files import read_bytes, refuse_special, storage_error
 from glyphscope.sessions.records import encode_record
 
 SAMPLES, MANIFEST, TABLES, SUITES, RUNS = "samples.jsonl", "manifest.json", "tables.json", "suites", "runs"
@@ -91,7 +91,7 @@ class ResultFolder:
         """The suite of that name, as it was asked. Raises StorageError."""
         path = self.path / SUITES / f"{safe_name(name)}.json"
         refuse_special(path)
-        return read_bytes(path)
+        return read_file(path)
 
     def samples(self) -> list[Sample]:
         """All samples, in the order in which they were first made. A torn last line is left out.
@@ -259,7 +259,7 @@ _lines: msgspec.json.Decoder[Sample] = msgspec.json.Decoder(Sample)
 def _read(path: Path) -> bytes:
     """All of a file, empty where there is none. Raises StorageError, also for a pipe, which would be waited for."""
     refuse_special(path)
-    return read_bytes(path) if path.exists() else b""
+    return read_file(path) if path.exists() else b""
 
 
 def _cut_torn_line(path: Path, file: FileIO) -> None:
@@ -288,7 +288,7 @@ def _new_folder(parent: Path) -> Path:
 def _read_manifest(path: Path) -> Manifest:
     file = path / MANIFEST
     try:
-        document = json.loads(read_bytes(file)) if file.is_file() or not path.is_dir() else None
+        document = json.loads(read_file(file)) if file.is_file() or not path.is_dir() else None
     except OSError as error:
         raise storage_error(error, path, "read") from error
     except (ValueError, RecursionError):

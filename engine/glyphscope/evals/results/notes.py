@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 
-from glyphscope.calling.counted import counted
 from glyphscope.evals.results.figures import Comparison
 from glyphscope.evals.results.manifest import Manifest
 from glyphscope.evals.results.rows import Row
+from glyphscope.text.figures import counted, percent
 
 FEW = 30
 _NAMED = 5
@@ -154,7 +154,7 @@ def _savings(manifest: Manifest, by_arm: Mapping[str, Sequence[Row]]) -> Iterato
     elif measured < aborted:
         yield (
             f"The savings of early aborts were measured for {measured:,} of {aborted:,} of them "
-            f"({manifest.savings:.0%} requested); saved tokens include only these."
+            f"({percent(manifest.savings, 0)} requested); saved tokens include only these."
         )
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 from base64 import b64encode
 from collections.abc import Iterable, Sequence
-from functools import lru_cache
+from functools import lru_cache, partial
 from itertools import groupby
 from typing import Any
 
@@ -36,15 +36,10 @@ from glyphscope.evals.results.rows import rows_of
 from glyphscope.evals.results.sample import Sample
 from glyphscope.evals.results.shown import shown
 from glyphscope.evals.results.tables import STYLE_WORDS, SuiteTables
-from glyphscope.evals.results.words import (
-    MEASURE_WORDS,
-    arm_labels,
-    interval_words,
-    percent,
-    sensitivity_words,
-)
+from glyphscope.evals.results.words import MEASURE_WORDS, arm_labels, interval_words, sensitivity_words
 from glyphscope.evals.statistics import Spread
 from glyphscope.evals.suites.suite import Suite
+from glyphscope.text.figures import byte_size, percent, plain_number
 
 _FOLDER = "report"
 
@@ -102,7 +97,7 @@ def _arm(manifest: Manifest, arm: ArmFigures, labels: dict[str, str]) -> dict[st
         "figures": arm.tools,
         "control": arm.control,
         "cells": measure_cells(arm.tools),
-        "passes": [(k, percent(value)) for k, value in arm.tools.pass_k.items()],
+        "passes": [(k, percent(value, 0)) for k, value in arm.tools.pass_k.items()],
     }
 
 
@@ -123,7 +118,7 @@ def _drawn(summary: Summary, labels: dict[str, str]) -> dict[str, Any]:
                     arm,
                     charts.saved_row(labels[arm.arm], saving.decoded, saving.would_have, int(most)),
                     f"{saving.would_have - saving.decoded:,} of {saving.would_have:,} tokens, "
-                    f"{percent((saving.would_have - saving.decoded) / saving.would_have if saving.would_have else 0)}; "
+                    f"{percent(1 - saving.decoded / saving.would_have if saving.would_have else 0, 0)}; "
                     f"{saving.measured:,} of {saving.aborted:,} aborts measured",
                 )
                 for arm, saving in saved
@@ -134,7 +129,7 @@ def _drawn(summary: Summary, labels: dict[str, str]) -> dict[str, Any]:
 
 def _success(arm: ArmFigures) -> str:
     ok = arm.tools.ok
-    return f"{percent(ok.share)} {interval_words(ok)}, {ok.correct:,} of {ok.n:,}" if ok.n else "–"
+    return f"{percent(ok.share, 0)} {interval_words(ok)}, {ok.correct:,} of {ok.n:,}" if ok.n else "–"
 
 
 def _spreads(
@@ -154,11 +149,11 @@ def _spreads(
 def _spread(spread: Spread | None) -> str:
     if spread is None:
         return "–"
-    return f"{charts.number(spread.p50)} · {charts.number(spread.mean)} · {charts.number(spread.p95)}"
+    return f"{plain_number(spread.p50)} · {plain_number(spread.mean)} · {plain_number(spread.p95)}"
 
 
 def _axis(most: float, unit: str) -> Markup:
-    return charts.axis([charts.number(most * step / 4) + (unit if step == 4 else "") for step in range(5)])
+    return charts.axis([plain_number(most * step / 4) + (unit if step == 4 else "") for step in range(5)])
 
 
 @lru_cache(maxsize=1)
@@ -170,8 +165,9 @@ def _template() -> jinja2.Template:
         lstrip_blocks=True,
         finalize=_seen,
     )
-    environment.filters["number"] = charts.number
-    environment.filters["percent"] = percent
+    environment.filters["number"] = plain_number
+    environment.filters["size"] = byte_size
+    environment.filters["percent"] = partial(percent, decimals=0)
     environment.filters["interval"] = interval_words
     environment.globals["heat_bar"] = charts.heat_bar
     return environment.from_string(resources.read_text(f"{_FOLDER}/report.jinja"))

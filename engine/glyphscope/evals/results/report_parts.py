@@ -19,9 +19,9 @@ from glyphscope.evals.results.words import (
     comparison_words,
     conclusion,
     interval_words,
-    percent,
 )
 from glyphscope.evals.statistics import Share
+from glyphscope.text.figures import percent
 
 MOST_OF_A_REASON = 40
 MOST_JUDGED = 200
@@ -286,7 +286,7 @@ def measure_cells(of: Figures) -> list[dict[str, object]]:
     shares = [getattr(of, measure) for measure in MEASURES]
     return [
         {
-            "text": percent(share.share) if share.n else "–",
+            "text": percent(share.share, 0) if share.n else "–",
             "interval": interval_words(share),
             "of": f"{share.correct:,}/{share.n:,}",
             "sort": share.share if share.n else -1,

@@ -11,6 +11,7 @@ from glyphscope.evals.suites.suite import CheckRow, SizeRow, Suite
 from glyphscope.events import Code
 from glyphscope.notation import Style, call_sizes
 from glyphscope.registry import ToolRegistry
+from glyphscope.text.figures import percent
 from glyphscope.validation import CallValidator
 
 STYLE_WORDS: dict[Style, str] = {
@@ -199,5 +200,4 @@ def _saved(sizes: Sequence[Sized], base: Style, style: Style, unit: str) -> str:
 
 def _less(was: int, now: int) -> str:
     """`11.5% fewer`, as a share of what it was."""
-    percent = abs(was - now) / was * 100 if was else 0.0
-    return f"{percent:.1f}% {'fewer' if now <= was else 'more'}"
+    return f"{percent(abs(was - now) / was if was else 0.0)} {'fewer' if now <= was else 'more'}"

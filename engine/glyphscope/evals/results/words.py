@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from glyphscope.calling.counted import counted
 from glyphscope.evals.matrix.arms import Arm, varied
 from glyphscope.evals.results.figures import Comparison, Measure, Sensitivity
 from glyphscope.evals.results.manifest import Manifest
 from glyphscope.evals.results.sample import Reason
 from glyphscope.evals.statistics import Share
+from glyphscope.text.figures import counted, percent
 
 MEASURE_WORDS: dict[Measure, str] = {
     "ok": "right",
@@ -181,7 +181,7 @@ def sensitivity_words(sensitivity: Sensitivity, labels: Mapping[str, str]) -> st
     names = ", ".join(labels.get(arm, arm) for arm in s.arms)
     judged = "more than chance" if s.p < 0.05 else "not significant"
     return (
-        f"{names}: from {percent(s.least)} to {percent(s.most)} right over {counted(s.scenarios, 'scenario')}, "
+        f"{names}: from {percent(s.least, 0)} to {percent(s.most, 0)} right over {counted(s.scenarios, 'scenario')}, "
         f"a spread of {s.spread * 100:.1f} points. If the format made no difference it would be "
         f"{s.by_chance * 100:.1f} points on average ({p_words(s.p)}: {judged})."
     )
@@ -200,14 +200,6 @@ def points(difference: float, n: int) -> str:
     return text[1:] if not float(text[1:]) else text
 
 
-def percent(share: float) -> str:
-    """`83%`; `99.6%` where rounding would make it all."""
-    whole = f"{share * 100:.0f}"
-    if (whole == "100" and share < 1) or (whole == "0" and share > 0):
-        whole = "> 99.9" if share >= 0.9995 else "< 0.1" if share < 0.0005 else f"{share * 100:.1f}"
-    return f"{whole}%"
-
-
 def interval_words(share: Share) -> str:
     """`[65, 93]`, in percent; a dash where nothing was counted."""
     return f"[{share.low * 100:.0f}, {share.high * 100:.0f}]" if share.n else "–"
@@ -217,7 +209,7 @@ def share_words(share: Share) -> str:
     """`25 of 30, 83% [65, 93]`."""
     if not share.n:
         return "–"
-    return f"{share.correct:,} of {share.n:,}, {percent(share.share)} {interval_words(share)}"
+    return f"{share.correct:,} of {share.n:,}, {percent(share.share, 0)} {interval_words(share)}"
 
 
 def _capital(text: str) -> str:

@@ -35,6 +35,7 @@ from glyphscope.evals.suites.suite import Turn
 from glyphscope.events import AnyEvent, RunRequest, Token
 from glyphscope.models import Model
 from glyphscope.sessions.files import now
+from glyphscope.text.shorten import shorten
 from glyphscope.tools.demo import DemoTools
 
 ALTERNATIVES = 5
@@ -145,7 +146,7 @@ def _sample(planned: Planned, verdict: Verdict, states: Sequence[RunState]) -> S
     return msgspec.structs.replace(
         _blank(planned),
         calls=verdict.calls,
-        text=text if len(text) <= MAX_TEXT else text[: MAX_TEXT - 1] + "…",
+        text=shorten(text, MAX_TEXT),
         parsed=verdict.parsed,
         valid=verdict.valid,
         right_tool=verdict.right_tool,

@@ -10,6 +10,7 @@ from glyphscope.evals.judging.matching import has_all
 from glyphscope.evals.suites.suite import ScriptedResult
 from glyphscope.events import ToolContent
 from glyphscope.registry import Tool, ToolRegistry, parse_document
+from glyphscope.text.figures import duration
 from glyphscope.tools import Outcome
 from glyphscope.tools.demo import DemoTools
 from glyphscope.tools.source import Progress
@@ -96,7 +97,7 @@ class ScriptedTools:
 
 def _outcome(entry: ScriptedResult, seconds: float) -> Outcome:
     if entry.fault == "timeout":
-        message = entry.text or f"The tool did not answer within {seconds:g} seconds."
+        message = entry.text or f"The tool did not answer within {duration(seconds)}."
         return Outcome(fault="timeout", message=message)
     if entry.fault:
         return Outcome(fault=entry.fault, message=entry.text or "The tool failed.")

@@ -28,13 +28,15 @@ from glyphscope.evals.suites.registries import (
 from glyphscope.evals.suites.sources import function_mistake, with_sources
 from glyphscope.evals.suites.structure import Found, mistakes
 from glyphscope.evals.suites.suite import VERSION, CheckRow, Scenario, SizeRow, Suite, expectations
+from glyphscope.inputs import read_file
 from glyphscope.registry import ToolRegistry
 from glyphscope.registry.document import parse_text, plain
 from glyphscope.registry.places import find_places
 from glyphscope.registry.pointer import Path, steps_of, to_pointer
-from glyphscope.sessions.files import refuse_special, storage_error
+from glyphscope.text.figures import byte_size
+from glyphscope.text.lines import Lines
 
-MAX_BYTES = 64 * 1024 * 1024
+MAX_BYTES = 64_000_000
 """Larger files are refused: 100,000 scenarios of everyday length have about 40 MB."""
 
 MAX_SCENARIOS = 100_000
@@ -141,7 +143,7 @@ class _Reading:
         sizes = (times * len(msgspec.json.encode(self._kept(source))) for source, times in named.items())
         if (together := sum(sizes)) > MAX_BYTES:
             raise SuiteError(
-                f"The registries that the scenarios name have {together / 1e6:.0f} MB together.",
+                f"The registries that the scenarios name have {byte_size(together)} together.",
                 hint="Name one for the suite, or split the suite.",
             )
         scenarios = tuple(
@@ -252,28 +254,18 @@ def _opened(
 
 
 def read_bounded(path: FilePath, source: str | FilePath) -> bytes:
-    """The bytes of a file of at most `MAX_BYTES`. Raises SuiteError and StorageError."""
-    refuse_special(path)
+    """The bytes of a file of at most `MAX_BYTES`. Raises SuiteError."""
     try:
-        size = path.stat().st_size
-        if size > MAX_BYTES:
-            raise SuiteError(
-                f"The file has {size / 1e6:.0f} MB; a suite has at most {MAX_BYTES / 1e6:.0f} MB.",
-                where=str(path),
-                hint="Split it into several suites.",
-            )
-        return path.read_bytes()
-    except FileNotFoundError:
-        known = ", ".join(bundled_suites())
-        raise SuiteError(
-            "There is no such suite.",
-            where=str(source),
-            hint=f"Give a file, or one of those that come with the program: {known}.",
-        ) from None
-    except OSError as error:
-        raise storage_error(error, path, "read") from error
-    except ValueError as error:  # a name that no file can have
-        raise SuiteError(f"The file cannot be read: {error}.", where=str(source)) from None
+        return read_file(path, MAX_BYTES, "a suite", hint="Split it into several suites.", error=SuiteError)
+    except SuiteError as failure:
+        if not isinstance(failure.__cause__ and failure.__cause__.__cause__, FileNotFoundError):
+            raise
+    known = ", ".join(bundled_suites())
+    raise SuiteError(
+        "There is no such suite.",
+        where=str(source),
+        hint=f"Give a file, or one of those that come with the program: {known}.",
+    )
 
 
 def _wrong_version(version: int) -> str:
@@ -288,14 +280,11 @@ def _error(found: list[tuple[str, str]], text: str | bytes, where: str) -> Suite
     found = found[:MAX_PROBLEMS]
     text = (text.decode("utf-8") if isinstance(text, bytes) else text).removeprefix("\ufeff")
     starts = [place.start for place in find_places(text, [pointer for pointer, _ in found])]
-    problems: list[PlacedProblem] = []
-    line, begin, at = 1, 0, 0
-    for start, (pointer, message) in sorted(zip(starts, found, strict=True), key=lambda each: each[0]):
-        if (lines := text.count("\n", at, start)) > 0:
-            line += lines
-            begin = text.rindex("\n", at, start) + 1
-        at = start
-        problems.append(PlacedProblem(pointer, message, line, start - begin + 1))
+    lines = Lines(text)
+    problems = [
+        PlacedProblem(pointer, message, *lines.place(start))
+        for start, (pointer, message) in sorted(zip(starts, found, strict=True), key=lambda each: each[0])
+    ]
     number = f"more than {MAX_PROBLEMS:,} errors" if more else f"{len(found)} errors"
     return SuiteError(
         f"The suite has {'a mistake' if len(found) == 1 else number}.", where=where, problems=tuple(problems)

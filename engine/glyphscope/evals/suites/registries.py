@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from glyphscope.errors import RegistryError, StorageError
+from glyphscope.inputs import refuse_special
 from glyphscope.registry import (
     ToolRegistry,
     bundled_registries,
@@ -17,9 +18,8 @@ from glyphscope.registry import (
     load_registry,
     parse_document,
 )
-from glyphscope.registry.document import parse_text, read_file
+from glyphscope.registry.document import parse_text, read_registry_file
 from glyphscope.registry.pointer import to_pointer
-from glyphscope.sessions.files import refuse_special
 from glyphscope.validation.reasons import Reason, in_words
 from glyphscope.validation.tools import CallableTool
 
@@ -39,7 +39,7 @@ def registry_document(source: str | dict[str, Any], folder: Path | None) -> str 
         )
     path = folder / source
     refuse_special(path)
-    document = parse_text(read_file(path), str(path))
+    document = parse_text(read_registry_file(path), str(path))
     if isinstance(document, dict):
         return document
     return parse_document(document, str(path)).to_document()  # a list of tools, as OpenAI writes them

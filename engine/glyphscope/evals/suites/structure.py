@@ -13,6 +13,7 @@ from typing import Any
 from msgspec import inspect
 
 from glyphscope.registry.pointer import Path
+from glyphscope.text.shorten import shorten
 
 Found = tuple[Path, str]
 
@@ -46,7 +47,7 @@ def no_such(name: str, known: tuple[str, ...], what: str) -> str:
     """The sentence for a member that is not known, with the one that was probably meant."""
     near = get_close_matches(name, known, 1)
     meant = f'Is "{near[0]}" meant?' if near else f"There are {', '.join(known)}."
-    return f'{what} has no "{_cut(name)}". {meant}'
+    return f'{what} has no "{shorten(name, _SHOWN)}". {meant}'
 
 
 # -- inside ----------------------------------------------------------------------------------------------------
@@ -147,9 +148,5 @@ def _described(value: Any) -> str:
     if value is None:
         return "null"
     if isinstance(value, str):
-        return f'the text "{_cut(value)}"'
+        return f'the text "{shorten(value, _SHOWN)}"'
     return next(words for kind, words in _KINDS if isinstance(value, kind))
-
-
-def _cut(text: str) -> str:
-    return text if len(text) <= _SHOWN else f"{text[: _SHOWN - 1]}…"

@@ -19,6 +19,7 @@ from glyphscope.grammar.surface import surface
 from glyphscope.grammar.tree import refs
 from glyphscope.registry import Tool, ToolRegistry
 from glyphscope.registry.pointer import is_under
+from glyphscope.text.shorten import shorten
 
 _LISTED = 4
 _LONGEST = 40
@@ -106,7 +107,9 @@ def _dropped(context: ToolContext) -> list[tuple[str, tuple[str, str]]]:
         lost = [(label, why) for label, why in listed if why is not None]
         if not lost:
             continue
-        named = ", ".join(_cut(label) + (f" ({why})" if why else "") for label, why in lost[:_LISTED])
+        named = ", ".join(
+            shorten(label, _LONGEST) + (f" ({why})" if why else "") for label, why in lost[:_LISTED]
+        )
         named += f" and {len(lost) - _LISTED} more" if len(lost) > _LISTED else ""
         kind = "type" if pointer.endswith("/type") else "value"
         if len(lost) == len(listed):
@@ -139,13 +142,13 @@ def _dead(context: ToolContext) -> list[tuple[str, str]]:
 def _constraints(schema: Any) -> str:
     """`minimum 5, maximum 3`; empty where fewer than two can be named."""
     held = schema.items() if isinstance(schema, dict) else ()
-    told = [f"{name} {_cut(str(value))}" for name, value in held if name in _NAMED and _is_short(value)]
+    told = [
+        f"{name} {shorten(str(value), _LONGEST)}"
+        for name, value in held
+        if name in _NAMED and _is_short(value)
+    ]
     return ", ".join(told) if len(told) > 1 else ""
 
 
 def _is_short(value: Any) -> bool:
     return isinstance(value, str | int | float) and not isinstance(value, bool)
-
-
-def _cut(text: str) -> str:
-    return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}…"

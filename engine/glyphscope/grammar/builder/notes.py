@@ -9,6 +9,7 @@ from glyphscope.errors import GrammarError
 from glyphscope.grammar.builder.schema import Schema
 from glyphscope.grammar.tree import Origin
 from glyphscope.registry import ToolRegistry
+from glyphscope.text.shorten import shorten
 
 _TOLD = (
     "type", "const", "minimum", "exclusiveMinimum", "maximum", "exclusiveMaximum", "multipleOf", "minLength",
@@ -38,13 +39,8 @@ def in_words(schema: dict[str, Any]) -> str:
     told = [f"{keyword} {_short(schema[keyword])}" for keyword in _TOLD if keyword in schema]
     if "enum" in schema:
         told.append(f"one of {len(schema['enum'])} values")
-    return _cut(", ".join(told))
+    return shorten(" ".join(", ".join(told).split()), _LONGEST)
 
 
 def _short(value: Any) -> str:
     return " or ".join(map(str, value)) if isinstance(value, list) else str(value)
-
-
-def _cut(text: str) -> str:
-    line = " ".join(text.split())
-    return line if len(line) <= _LONGEST else line[: _LONGEST - 1] + "…"

@@ -5,7 +5,6 @@ from glyphscope.grammar.gbnf.convert import to_grammar
 from glyphscope.grammar.gbnf.diagnose import diagnose
 from glyphscope.grammar.gbnf.diagnostic import Diagnostic, Fix, Severity
 from glyphscope.grammar.gbnf.emit import GbnfText, emit_gbnf
-from glyphscope.grammar.gbnf.lines import Lines
 from glyphscope.grammar.gbnf.load import load_gbnf
 from glyphscope.grammar.gbnf.printer import print_gbnf
 from glyphscope.grammar.gbnf.reader import read_gbnf
@@ -21,7 +20,6 @@ __all__ = [
     "GbnfDocument",
     "GbnfRule",
     "GbnfText",
-    "Lines",
     "Reference",
     "Severity",
     "check_gbnf",

@@ -39,13 +39,14 @@ from glyphscope.grammar.tree import (
     Seq,
     TokenMatch,
 )
+from glyphscope.text.lines import line_and_column
 
 
 def to_grammar(document: GbnfDocument) -> Grammar:
     """The grammar of a document. Raises GrammarError while it has errors, with the first of them."""
     for diagnostic in diagnose(document):
         if diagnostic.severity == "error":
-            line = document.text.count("\n", 0, diagnostic.start) + 1
+            line = line_and_column(document.text, diagnostic.start)[0]
             raise GrammarError(
                 diagnostic.message, where=f"line {line}", hint="Fix the grammar's errors first."
             )

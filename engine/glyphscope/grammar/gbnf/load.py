@@ -7,6 +7,7 @@ from functools import lru_cache
 from glyphscope.errors import GrammarError
 from glyphscope.grammar.gbnf.check import GbnfCheck, check_gbnf
 from glyphscope.grammar.tree import Grammar
+from glyphscope.text.lines import Lines
 
 MOST = 10  # mistakes that one message tells
 
@@ -20,8 +21,11 @@ def load_gbnf(text: str, *, where: str = "grammar", before: int = 0) -> Grammar:
     if check.grammar is not None:
         return check.grammar
     mistakes = [found for found in check.diagnostics if found.severity == "error"]
+    lines = Lines(text[before:])
     told = [
-        f"{_place(text[before:], max(0, found.start - before))}: {found.message}" for found in mistakes[:MOST]
+        f"line {line}, column {column}: {found.message}"
+        for found in mistakes[:MOST]
+        for line, column in [lines.place(max(0, found.start - before))]
     ]
     if len(mistakes) > MOST:
         told.append(f"… and {len(mistakes) - MOST} more")
@@ -35,9 +39,3 @@ def _checked(text: str) -> GbnfCheck:
     return check_gbnf(
         text
     )  # kept, so that the same text is the same grammar to the caches of what is made of it
-
-
-def _place(text: str, offset: int) -> str:
-    line_start = text.rfind("\n", 0, offset) + 1
-    line = text.count("\n", 0, offset) + 1
-    return f"line {line}, column {offset - line_start + 1}"

@@ -11,6 +11,7 @@ from glyphscope.grammar.automaton import Automaton
 from glyphscope.grammar.chars import Ranges
 from glyphscope.grammar.terms import Place
 from glyphscope.grammar.tree import Origin, TokenMatch
+from glyphscope.text.shorten import shorten
 from glyphscope.visible import character_words
 
 END = "end of text"
@@ -57,9 +58,7 @@ def _words(automaton: Automaton, place: Place) -> Iterable[str]:
 
 def literal_words(text: str) -> str:
     """A literal in quotes, its middle left out if it is long."""
-    if len(text) > MAX_LITERAL:
-        text = f"{text[: MAX_LITERAL - 20]}…{text[-19:]}"
-    return json.dumps(text, ensure_ascii=False)
+    return json.dumps(shorten(text, MAX_LITERAL, keep="ends"), ensure_ascii=False)
 
 
 def class_words(ranges: Ranges) -> str:

@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 from glyphscope.errors import ModelError
 from glyphscope.models.hub.files import Choice, Listing
+from glyphscope.text.figures import byte_size
 
 PREFERRED = (
     "Q4_K_M", "UD-Q4_K_XL", "MXFP4", "MXFP4_MOE", "Q4_K_S", "Q5_K_M", "IQ4_XS", "IQ4_NL", "Q5_K_S", "Q4_1", "Q4_0",
@@ -52,20 +53,11 @@ def pick(listing: Listing, which: str = "", memory: int | None = None) -> Pick:
     if smaller:
         return Pick(
             smaller[-1],
-            f"It is the largest that fits the free memory ({gigabytes(memory)}); {kind} needs "
-            f"{gigabytes(usual.bytes)}.",
+            f"It is the largest that fits the free memory ({byte_size(memory)}); {kind} needs "
+            f"{byte_size(usual.bytes)}.",
         )
     return Pick(
-        whole[0], f"It is the smallest; even so it needs more memory than is free ({gigabytes(memory)})."
-    )
-
-
-def gigabytes(count: int) -> str:
-    """A size as people say it: 1 GB is 10^9 bytes, as the Hub counts."""
-    return (
-        f"{count / 1e9:.1f} GB"
-        if count >= 1e9
-        else f"{max(count / 1e6, 0.1 if count else 0):.{0 if count >= 1e7 else 1}f} MB"
+        whole[0], f"It is the smallest; even so it needs more memory than is free ({byte_size(memory)})."
     )
 
 

@@ -25,7 +25,7 @@ from glyphscope.models.remote.retry import Patience
 
 T = TypeVar("T")
 
-LARGEST_ANSWER = 32 << 20
+LARGEST_ANSWER = 32_000_000
 """Bytes of a repository's description: tens of thousands of files."""
 _MOST_BYTES = 1 << 60
 """Of a file: more than any disk has."""

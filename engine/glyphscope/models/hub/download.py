@@ -16,6 +16,8 @@ from glyphscope.models.hub.files import Choice, HubFile, Listing, is_safe
 from glyphscope.models.hub.listing import need_hub
 from glyphscope.models.hub.part import Part, give_names, need_room, new_hash, read_into
 from glyphscope.models.remote.retry import Patience, Refused, Retries
+from glyphscope.text.figures import estimate
+from glyphscope.text.shorten import shorten
 
 if TYPE_CHECKING:
     from glyphscope.models.hub.client import Hub
@@ -139,8 +141,8 @@ class Download(Errand):
             part.restart()
             if not begun:
                 raise ModelError(
-                    f"The downloaded file differs from the Hub's: its hash is {found[:12]}…, not "
-                    f"{(part.file.sha256 or part.file.blob)[:12]}….",
+                    f"The downloaded file differs from the Hub's: its hash is {shorten(found, 13)}, not "
+                    f"{shorten(part.file.sha256 or part.file.blob, 13)}.",
                     where=part.file.path,
                     hint="The file was discarded. Try again. If it fails again, something in between changes the file.",
                 )
@@ -157,7 +159,7 @@ class Download(Errand):
                 if part.size > before:
                     retries = Retries(self._patience)
                 pause = retries.pause(refused)
-                words = f"{refused.error.message} Trying again in {pause:.0f} s."
+                words = f"{refused.error.message} Trying again in {estimate(pause)}."
                 self._tell("waiting", part.size, words)
                 await asyncio.sleep(pause)
 

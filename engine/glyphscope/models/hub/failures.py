@@ -10,9 +10,8 @@ import httpx2
 from glyphscope.errors import ModelError
 from glyphscope.models.remote.keys import without
 from glyphscope.models.remote.retry import AGAIN, Refused, asked_pause
-from glyphscope.visible import one_line
+from glyphscope.text.shorten import excerpt
 
-LONGEST_WORDS = 300
 _LIMIT = re.compile(r"\br\s*=\s*0\s*;\s*t\s*=\s*(\d{1,6})\b")
 """In `RateLimit: "api";r=0;t=55`: nothing is left, for so many seconds."""
 TOKEN_HINT = "Set HF_TOKEN to a token of yours, or use: hf auth login"
@@ -98,9 +97,3 @@ def not_understood(what: str, where: str) -> ModelError:
     return ModelError(
         what, where=where, hint="Is a login page or a proxy in between, or HF_ENDPOINT no such server?"
     )
-
-
-def excerpt(text: str) -> str:
-    """Its beginning on one line, with what cannot be seen as signs."""
-    line = one_line(text[: LONGEST_WORDS * 2])
-    return line if len(line) <= LONGEST_WORDS else f"{line[:LONGEST_WORDS]}…"

@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 from glyphscope.errors import ModelError, StorageError
-from glyphscope.models.hub.choosing import gigabytes
 from glyphscope.models.hub.files import HubFile
+from glyphscope.text.figures import byte_size
 
 BLOCK = 1 << 20
 """Bytes that are hashed at a time."""
@@ -58,7 +58,7 @@ def need_room(folder: Path, count: int) -> None:
     free = room(folder)
     if free is not None and count > free:
         raise ModelError(
-            f"The download needs {gigabytes(count)} more on the disk, and {gigabytes(free)} are free.",
+            f"The download needs {byte_size(count)} more on the disk, and {byte_size(free)} are free.",
             where=str(folder),
             hint="Make room, choose a smaller file, or another folder: glyphscope models get --to FOLDER",
         )

@@ -12,6 +12,7 @@ from glyphscope.models.remote.connection import LARGEST_BODY, Exchange
 from glyphscope.models.remote.failures import not_understood
 from glyphscope.models.remote.retry import Patience, Refused
 from glyphscope.models.remote.sse import EventReader
+from glyphscope.text.figures import byte_size, duration
 
 DONE = b"[DONE]"
 AFTER_END = 2.0
@@ -89,7 +90,7 @@ class Answer:
             body += data
             if len(body) > LARGEST_BODY:
                 raise not_understood(
-                    f"The endpoint sent more than {LARGEST_BODY >> 20} MB at once.", self._address
+                    f"The endpoint sent more than {byte_size(LARGEST_BODY)} at once.", self._address
                 )
         yield self._chunk(bytes(body))
         self._check_end()
@@ -133,10 +134,10 @@ class Answer:
 
     def _late(self) -> ModelError:
         if not self._begun:
-            said = f"The endpoint sent nothing of its answer within {self._patience.first:g} s."
+            said = f"The endpoint sent nothing of its answer within {duration(self._patience.first)}."
         else:
             said = (
-                f"The endpoint fell silent for {self._patience.between:g} s, "
+                f"The endpoint fell silent for {duration(self._patience.between)}, "
                 f"after {self.characters} characters of its answer."
             )
         return ModelError(said, where=str(self._address), hint="It may have too much to do; try again later.")

@@ -9,7 +9,8 @@ from typing import Any, NamedTuple
 from glyphscope.errors import ModelError
 from glyphscope.models.interface import Usage
 from glyphscope.models.remote.address import Address
-from glyphscope.models.remote.failures import excerpt, message_of, not_understood
+from glyphscope.models.remote.failures import message_of, not_understood
+from glyphscope.text.shorten import excerpt
 
 _MOST_COUNT = 2**53
 """More than any endpoint counts, or has tokens; a record can hold it in any case."""

@@ -20,8 +20,9 @@ from glyphscope.models.remote.address import Address
 from glyphscope.models.remote.failures import not_understood, unreachable
 from glyphscope.models.remote.keys import without
 from glyphscope.models.remote.retry import Patience, Refused
+from glyphscope.text.figures import duration
 
-LARGEST_BODY = 8 << 20
+LARGEST_BODY = 8_000_000
 """Bytes of an answer that is not streamed."""
 LARGEST_REFUSAL = 64 << 10
 """Bytes of an error's body that are read."""
@@ -157,7 +158,9 @@ class Exchange:
             finally:
                 await response.aclose()
 
-        return self._limited(asked, seconds, f"The endpoint did not begin to answer within {seconds:g} s.")
+        return self._limited(
+            asked, seconds, f"The endpoint did not begin to answer within {duration(seconds)}."
+        )
 
     def read(self, seconds: float) -> bytes:
         """The next bytes, b"" at the end; the key may be in them, whole or cut in two (`without_key`).

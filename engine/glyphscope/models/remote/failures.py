@@ -14,17 +14,7 @@ from glyphscope.models.remote.address import KEY_HINT, Address
 from glyphscope.models.remote.dialect import TEMPLATE_FIELD
 from glyphscope.models.remote.keys import without
 from glyphscope.models.remote.retry import AGAIN, Refused, asked_pause
-from glyphscope.visible import one_line
-
-LONGEST_WORDS = 400
-"""Characters of an endpoint's own words that are shown."""
-
-
-def excerpt(data: bytes | str, most: int = LONGEST_WORDS) -> str:
-    """Its beginning on one line, with what cannot be seen as signs."""
-    text = data[: most * 4].decode("utf-8", "replace") if isinstance(data, bytes) else data[: most * 4]
-    text = one_line(text)
-    return text if len(text) <= most else f"{text[:most]}…"
+from glyphscope.text.shorten import excerpt
 
 
 def unreachable(error: httpx.HTTPError, address: Address, key: str) -> Refused:

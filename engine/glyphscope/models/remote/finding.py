@@ -21,8 +21,9 @@ from glyphscope.models.remote.dialect import (
     dialect_of,
     vllm_of,
 )
-from glyphscope.models.remote.failures import excerpt, not_understood, refusal
+from glyphscope.models.remote.failures import not_understood, refusal
 from glyphscope.models.remote.retry import Refused, Retries
+from glyphscope.text.shorten import excerpt
 
 _PROBES = (
     ("/props", "default_generation_settings", LLAMA_SERVER),

@@ -11,6 +11,7 @@ from email.utils import parsedate_to_datetime
 from typing import NamedTuple
 
 from glyphscope.errors import GlyphscopeError
+from glyphscope.text.figures import estimate
 
 AGAIN = frozenset({408, 425, 429, 500, 502, 503, 504, 529})
 """The statuses after which the same request may go well."""
@@ -69,7 +70,7 @@ class Retries:
         )
         if refused.wait is not None:
             if refused.wait > patience.longest:
-                asked = f"It asks for a pause of {refused.wait:.0f} s."
+                asked = f"It asks for a pause of {estimate(refused.wait)}."
                 error.hint = f"{asked} {error.hint}".strip()
                 raise error
             wait = max(wait, refused.wait)

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from glyphscope.errors import ModelError
+from glyphscope.text.figures import byte_size
 
-LONGEST_EVENT = 1 << 20
+LONGEST_EVENT = 1_000_000
 """Bytes of one event. A chunk of a chat completion has some hundred, with alternatives some thousand."""
 
 
@@ -50,7 +51,7 @@ class EventReader:
         self._line += part
         if self._size + len(self._line) > LONGEST_EVENT:
             raise ModelError(
-                f"The endpoint sent more than {LONGEST_EVENT >> 20} MB without the end of an event.",
+                f"The endpoint sent more than {byte_size(LONGEST_EVENT)} without the end of an event.",
                 hint="Is this the address of an OpenAI-compatible API?",
             )
 

@@ -158,7 +158,7 @@ class _Parser:
             raise ToolError(f"{name} is a function: write {name}(…).")
         constant = CONSTANTS.get(name.lower())
         if name.lower() == "of":
-            raise ToolError("of means nothing here.", hint="15 % of 230 is 15 / 100 * 230.")
+            raise ToolError("of means nothing here.", hint="15% of 230 is 15 / 100 * 230.")
         if constant is None:
             raise ToolError(
                 f"{name[:40]!r} means nothing here.",
@@ -181,7 +181,7 @@ class _Parser:
             hint = "Write numbers without thousands separators: 1000 for 1,000."
         elif before[0] in ("number", "name") or before[1] == ")":
             if kind in ("number", "name") or text == "(":
-                hint = "Write * between what is multiplied; 15 % of 230 is 15 / 100 * 230."
+                hint = "Write * between what is multiplied; 15% of 230 is 15 / 100 * 230."
         elif before[1] == "%":
             hint = "% is the rest of a division; a percentage is 15 / 100."
         return ToolError(f"{text[:40]!r} cannot be at character {at + 1} of the expression.", hint=hint)

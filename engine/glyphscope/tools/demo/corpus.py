@@ -18,6 +18,7 @@ import msgspec
 
 from glyphscope import resources
 from glyphscope.errors import ToolError
+from glyphscope.text.shorten import shorten
 
 K1, B, TITLE_WEIGHT = 1.2, 0.75, 3
 MAX_QUERY = 1000
@@ -91,7 +92,7 @@ class Corpus:
         """The page at the address. Raises ToolError for any other page: there is no network."""
         found = self._by_page.get(_page(url))
         if found is None:
-            shown = url if len(url) <= 80 else f"{url[:77]}…"
+            shown = shorten(url, 80)
             words = " ".join(_WORD.findall(url[:MAX_QUERY]))
             near = self.search(words.replace("example", "").replace("https", ""), 1)
             hint = (

@@ -10,6 +10,7 @@ from datetime import UTC, datetime
 import msgspec
 
 from glyphscope.errors import ToolError
+from glyphscope.text.shorten import shorten
 
 MAX_MAILS = 1000
 MAX_RECEIVERS = 50
@@ -72,7 +73,7 @@ class Outbox:
 def _check_address(argument: str, address: str) -> None:
     if _ADDRESS.fullmatch(address[:700]) and len(address) <= 254:
         return
-    shown = address if len(address) <= 80 else f"{address[:77]}…"
+    shown = shorten(address, 80)
     several = "," in address or ";" in address
     hint = "Write one address in to, others in cc." if several else "Write one such as ann@example.com."
     raise ToolError(f'{argument}: "{shown}" is not an e-mail address.', hint=hint)

@@ -9,6 +9,7 @@ from typing import Any
 from glyphscope.errors import ToolError
 from glyphscope.registry.pointer import steps_of as pointer_steps
 from glyphscope.registry.pointer import to_pointer
+from glyphscope.text.shorten import shorten
 
 MAX_STEPS = 32
 _SHOWN = 12
@@ -23,10 +24,13 @@ def steps_of(pointer: str) -> tuple[str, ...]:
             r"^\$?\.?|\.(?=\w)", lambda m: "/" if m[0] == "." and m.start() else "", pointer
         )
         raise ToolError(
-            f'"{_cut(pointer)}" is not a path: a path begins with "/".', hint=f'Write "{_cut(better)}".'
+            f'"{shorten(pointer, 80)}" is not a path: a path begins with "/".',
+            hint=f'Write "{shorten(better, 80)}".',
         )
     if re.search("~(?![01])", pointer):
-        raise ToolError(f'In the path "{_cut(pointer)}" a ~ is alone.', hint="Write ~0 for ~ and ~1 for /.")
+        raise ToolError(
+            f'In the path "{shorten(pointer, 80)}" a ~ is alone.', hint="Write ~0 for ~ and ~1 for /."
+        )
     steps = pointer_steps(pointer)
     if len(steps) > MAX_STEPS:
         raise ToolError(f"The path has {len(steps)} steps; at most {MAX_STEPS} are followed.")
@@ -61,7 +65,7 @@ def index(value: list[Any], step: str, before: Sequence[str]) -> int:
     """The place in a list that exists. Raises ToolError."""
     if not re.fullmatch("0|[1-9][0-9]{0,8}", step):
         raise ToolError(
-            f'{written(before)} is a list: "{_cut(step)}" is not a place in it.',
+            f'{written(before)} is a list: "{shorten(step, 80)}" is not a place in it.',
             hint="Places are counted 0, 1, 2 …",
         )
     if int(step) >= len(value):
@@ -73,7 +77,7 @@ def index(value: list[Any], step: str, before: Sequence[str]) -> int:
 def written(steps: Sequence[str]) -> str:
     """The pointer for a message; the whole document is named in words."""
     text = to_pointer(steps)
-    return _cut(text) if text else "the workspace"
+    return shorten(text, 80) if text else "the workspace"
 
 
 def kind(value: Any) -> str:
@@ -94,8 +98,4 @@ def _keys(value: dict[str, Any]) -> str:
     if not value:
         return "nothing in it"
     more = f" and {len(value) - _SHOWN} more" if len(value) > _SHOWN else ""
-    return ", ".join(_cut(key) for key in list(value)[:_SHOWN]) + more
-
-
-def _cut(text: str) -> str:
-    return text if len(text) <= 80 else f"{text[:77]}…"
+    return ", ".join(shorten(key, 80) for key in list(value)[:_SHOWN]) + more

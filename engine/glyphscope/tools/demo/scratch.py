@@ -18,6 +18,7 @@ from typing import Literal
 import msgspec
 
 from glyphscope.errors import ToolError
+from glyphscope.text.shorten import shorten
 
 MAX_FILE_BYTES = 1_000_000
 MAX_TOTAL_BYTES = 20_000_000
@@ -183,7 +184,7 @@ def _outside(path: str) -> ToolError:
 
 
 def _shown(path: str) -> str:
-    return f'"{path}"' if len(path) <= 80 else f'"{path[:77]}…"'
+    return f'"{shorten(path, 80)}"'
 
 
 def _read(full: Path, path: str) -> bytes:

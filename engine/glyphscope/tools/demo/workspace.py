@@ -15,6 +15,7 @@ from typing import Any
 
 from glyphscope import resources
 from glyphscope.errors import ToolError
+from glyphscope.text.shorten import shorten
 from glyphscope.tools.demo.pointers import child, follow, index, kind, steps_of, written
 
 MAX_BYTES = 200_000
@@ -85,7 +86,7 @@ class Workspace:
 
     def _check_id(self, workspace_id: str) -> None:
         if workspace_id != self._id:
-            shown = workspace_id if len(workspace_id) <= 80 else f"{workspace_id[:77]}…"
+            shown = shorten(workspace_id, 80)
             raise ToolError(f'There is no workspace "{shown}".', hint=f'The workspace is "{self._id}".')
 
 

@@ -21,6 +21,7 @@ from mcp_types import (
 )
 from pydantic import BaseModel, ValidationError
 
+from glyphscope.text.figures import byte_size
 from glyphscope.tools.mcp.questions import MAX_BYTES, MAX_OPEN, Answer, Question, QuestionKind
 
 USER_REJECTED = -1
@@ -79,7 +80,7 @@ class Asking:
             )
         if len(params.model_dump_json()) > MAX_BYTES:
             return ErrorData(
-                code=INVALID_REQUEST, message=f"The request has more than {MAX_BYTES >> 20} MiB."
+                code=INVALID_REQUEST, message=f"The request has more than {byte_size(MAX_BYTES)}."
             )
         loop = asyncio.get_running_loop()
         answered: asyncio.Future[Answer] = loop.create_future()

@@ -18,10 +18,11 @@ from urllib.parse import urlsplit
 import msgspec
 
 from glyphscope.errors import Problem, RegistryError, ServerError
+from glyphscope.inputs import read_file
 from glyphscope.registry.document import parse_text, plain
 from glyphscope.registry.pointer import Path, to_pointer
 
-MAX_BYTES = 4 * 1024 * 1024
+MAX_BYTES = 4_000_000
 """Larger files are refused: nobody has that many servers."""
 MOST_ROOTS = 100
 
@@ -140,7 +141,11 @@ def _short_name(words: Sequence[str]) -> str:
 
 def _document(source: FilePath | str | bytes) -> tuple[Any, list[Problem], str]:
     where = str(source) if isinstance(source, FilePath) else ""
-    text = _read(source) if isinstance(source, FilePath) else source
+    text = (
+        read_file(source, MAX_BYTES, "a file of servers", pipes=True, error=ServerError)
+        if isinstance(source, FilePath)
+        else source
+    )
     try:
         document, problems = plain(parse_text(text, where))
     except RegistryError as error:
@@ -148,27 +153,6 @@ def _document(source: FilePath | str | bytes) -> tuple[Any, list[Problem], str]:
     if problems:
         raise ServerError(problems[0].message, where=f"{where}{problems[0].pointer}")
     return document, problems, where
-
-
-def _read(path: FilePath) -> bytes:
-    where = str(path)
-    try:
-        if path.is_dir():
-            raise ServerError(
-                "This is a folder, not a file.", where=where, hint="Choose the JSON file in it."
-            )
-        with path.open("rb") as file:
-            data = file.read(MAX_BYTES + 1)
-    except FileNotFoundError:
-        raise ServerError("There is no such file.", where=where, hint="Check the path.") from None
-    except (OSError, ValueError) as error:
-        reason = getattr(error, "strerror", None) or str(error)
-        raise ServerError(f"The file cannot be read: {reason}.", where=where) from None
-    if len(data) > MAX_BYTES:
-        raise ServerError(
-            f"The file has more than {MAX_BYTES >> 20} MB.", where=where, hint="Is it a file of servers?"
-        )
-    return data
 
 
 def _entries(document: Any, where: str) -> tuple[Path, dict[str, Any]]:

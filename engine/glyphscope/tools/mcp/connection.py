@@ -45,6 +45,7 @@ from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 from pydantic import FileUrl, ValidationError
 
 from glyphscope.errors import ServerError
+from glyphscope.text.figures import duration
 from glyphscope.tools.mcp.asking import Asking
 from glyphscope.tools.mcp.calls import About, Answered, Call, Progressed, Refused, before_it_answered
 from glyphscope.tools.mcp.config import ServerConfig
@@ -252,7 +253,7 @@ class Connection:
                 await self._negotiate(session)
         except TimeoutError:
             raise self._error(
-                f"The server did not answer within {seconds:g} seconds after it was started."
+                f"The server did not answer within {duration(seconds)} after it was started."
             ) from None
         except MCPError as error:
             if self._lost:

@@ -10,6 +10,7 @@ from typing import Any
 import msgspec
 
 from glyphscope.events import ToolContent
+from glyphscope.text.shorten import shorten
 from glyphscope.tools.mcp.schemas import OutputSchema
 from glyphscope.tools.source import Outcome
 
@@ -33,7 +34,7 @@ def read_result(result: dict[str, Any], schema: OutputSchema | None) -> Outcome:
     if result.get("isError") is True:
         words = next((c.text for c in content if c.kind == "text" and c.text.strip()), _WORDLESS).strip()
         return Outcome(
-            content=content, structured=structured, fault="tool", message=words[:_SAID] + "…" * (len(words) > _SAID)
+            content=content, structured=structured, fault="tool", message=shorten(words, _SAID)
         )  # fmt: skip
     if schema is None:
         return Outcome(content=content, structured=structured)

@@ -23,6 +23,7 @@ from mcp_types import (
 )
 from pydantic import ValidationError
 
+from glyphscope.text.figures import byte_size
 from glyphscope.tools.mcp.lines import MAX_LINE, Line
 from glyphscope.tools.mcp.log import ProtocolLog
 
@@ -153,7 +154,7 @@ class Guard:
 
     def _too_long(self, line: Line) -> list[SessionMessage]:
         message = (
-            f"The server sent {line.size / 1e6:.0f} MB in one message; at most {MAX_LINE >> 20} MiB are read."
+            f"The server sent {byte_size(line.size)} in one message; at most {byte_size(MAX_LINE)} are read."
         )
         if found := self._find(line.data, line.tail):
             return [self._refuse(line, found, message)]

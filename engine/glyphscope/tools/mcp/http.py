@@ -12,6 +12,7 @@ from mcp.client._transport import ReadStream, TransportStreams, WriteStream
 from mcp.client.streamable_http import streamable_http_client
 from mcp.shared.message import SessionMessage
 
+from glyphscope.text.figures import byte_size
 from glyphscope.tools.mcp.config import ServerConfig
 from glyphscope.tools.mcp.guard import Guard
 from glyphscope.tools.mcp.lines import MAX_LINE
@@ -77,7 +78,7 @@ class _Counted(httpx2.AsyncByteStream):
             size += len(part)
             self._log.received_bytes += len(part)
             if self._limit is not None and size > self._limit:
-                raise httpx2.StreamError(f"the answer has more than {self._limit >> 20} MiB")
+                raise httpx2.StreamError(f"the answer has more than {byte_size(self._limit)}")
             yield part
 
     async def aclose(self) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-MAX_LINE = 32 * 1024 * 1024
+MAX_LINE = 32_000_000
 """Bytes of one message; a larger one is told, not taken."""
 _ENDS = 4 * 1024
 

@@ -12,7 +12,7 @@ from glyphscope.tools.mcp.schemas import OutputSchema
 
 MAX_TOOLS = 20_000
 MAX_PAGES = 1_000
-MAX_BYTES = 128 * 1024 * 1024
+MAX_BYTES = 128_000_000
 """Bounds of a whole list; what is beyond them is left out, and that is told."""
 _TOLD = 5
 

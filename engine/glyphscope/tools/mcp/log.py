@@ -10,12 +10,14 @@ from typing import Literal, TypeAlias
 
 import msgspec
 
+from glyphscope.text.shorten import shorten
+
 KEPT = 1_000
 TEXT_LIMIT = 8 * 1024
 """Characters of a message that are kept."""
-WHOLE_LIMIT = 2 * 1024 * 1024
+WHOLE_LIMIT = 2_000_000
 """Characters of a message of which `Entry.whole` has all."""
-WHOLE_BUDGET = 32 * 1024 * 1024
+WHOLE_BUDGET = 32_000_000
 """Characters of all of them; beyond that the oldest are cut."""
 _RUN, _LOG_RUN = 20, 200
 """So many messages of one kind in a row are kept, of those without an id; the second of a server's log messages."""
@@ -145,7 +147,7 @@ class ProtocolLog:
         if isinstance(text, bytes):
             text = text[: 4 * reach].decode("utf-8", "replace")
         text = self.hide(text[:reach])
-        return text if len(text) <= TEXT_LIMIT else text[:TEXT_LIMIT] + "…"
+        return shorten(text, TEXT_LIMIT)
 
     def hide(self, text: str) -> str:
         """The text without secrets."""

@@ -25,6 +25,7 @@ from mcp.shared.auth import (
 from pydantic import AnyUrl, BaseModel, ValidationError
 
 from glyphscope.errors import ServerError
+from glyphscope.text.figures import duration
 from glyphscope.tools.mcp.config import ServerConfig
 from glyphscope.tools.mcp.log import ProtocolLog
 from glyphscope.tools.mcp.tokens import expiry, store, stored
@@ -160,7 +161,7 @@ class SigningIn:
                 return await asyncio.shield(self._result)
         except TimeoutError:
             raise self._failed(
-                f"Nobody signed in within {SIGN_IN_SECONDS:g} seconds.", "Sign in again."
+                f"Nobody signed in within {duration(SIGN_IN_SECONDS)}.", "Sign in again."
             ) from None
 
     def _failed(self, message: str, hint: str) -> ServerError:

@@ -10,6 +10,7 @@ import anyio.lowlevel
 from mcp import MCPError
 from mcp.shared.dispatcher import CallOptions
 
+from glyphscope.text.figures import byte_size
 from glyphscope.tools.mcp.listing import MAX_BYTES, MAX_PAGES
 from glyphscope.tools.mcp.log import ProtocolLog
 
@@ -64,5 +65,5 @@ async def read_pages(
             return f"The server's {noun} leads back to a page that it had: it never ends."
         seen.add(cursor)
         if log.received_bytes - received > MAX_BYTES:
-            return f"The server's {noun} has more than {MAX_BYTES >> 20} MiB."
+            return f"The server's {noun} has more than {byte_size(MAX_BYTES)}."
     return f"The server's {noun} has more than {MAX_PAGES:,} pages: the rest is left out."

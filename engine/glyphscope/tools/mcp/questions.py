@@ -18,7 +18,7 @@ Action: TypeAlias = Literal["accept", "decline", "cancel"]
 
 MAX_OPEN = 8
 """Requests of one server that may wait at a time; more are refused."""
-MAX_BYTES = 1024 * 1024
+MAX_BYTES = 1_000_000
 """Of one request; a larger one is refused."""
 _PRIMITIVES = ("string", "number", "integer", "boolean")
 

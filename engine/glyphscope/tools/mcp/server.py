@@ -14,6 +14,7 @@ import msgspec
 
 from glyphscope.errors import ServerError
 from glyphscope.registry import Tool
+from glyphscope.text.figures import duration
 from glyphscope.tools.mcp.calls import About, Answered, Call, Progressed, Refused, before_it_answered
 from glyphscope.tools.mcp.changes import ToolChanges, tool_changes
 from glyphscope.tools.mcp.config import ServerConfig
@@ -311,7 +312,7 @@ class McpServer:
                     left -= now - before
                 if left <= 0:
                     connection.abandon(call)
-                    message = f"The {who} did not answer within {seconds:g} seconds."
+                    message = f"The {who} did not answer within {duration(seconds)}."
                     return Outcome(fault="timeout", message=message)
                 try:
                     reply = call.replies.get(timeout=min(_LOOK, left))

@@ -10,6 +10,7 @@ from typing import Any, Literal, TypeAlias
 
 from glyphscope import resources
 from glyphscope.errors import ToolError
+from glyphscope.text.shorten import shorten
 from glyphscope.tools.verbs import spelling
 
 Part: TypeAlias = Literal["base", "third", "past", "participle", "gerund"]
@@ -135,5 +136,7 @@ def _regular(base: str, doubling: frozenset[str], spanish: Spanish | None) -> Ve
 def _word(text: str) -> str:
     word = text.strip().lower()
     if len(word) > MAX_WORD:
-        raise ToolError(f'"{word[:MAX_WORD]}…" is not a verb: too long.', hint="Write one word, such as go.")
+        raise ToolError(
+            f'"{shorten(word, MAX_WORD)}" is not a verb: too long.', hint="Write one word, such as go."
+        )
     return word.removeprefix("to ").strip()

@@ -12,6 +12,7 @@ from PySide6.QtGui import QAction
 from PySide6.QtWidgets import QMenu, QPushButton, QVBoxLayout, QWidget
 
 from glyphscope.events import Alternative, Token
+from glyphscope.text.shorten import shorten
 from glyphscope_gui.playground.branches.field import BranchField
 from glyphscope_gui.playground.branches.refusal_text import Struck
 from glyphscope_gui.playground.branches.struck_box import StruckBox
@@ -193,7 +194,7 @@ class BranchBar(QWidget):
 
     def _name(self, one: Alternative) -> str:
         name = seen_alternative(one, self._special)
-        return name if len(name) <= _LONGEST else f"{name[:_LONGEST]}…"
+        return shorten(name, _LONGEST)
 
     def _alternatives(self) -> tuple[Alternative, ...]:
         return self._token.step.alternatives if self._token is not None else ()

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
 
 from glyphscope.calling.refusing import Refused
 from glyphscope.events import Relaxed, RunRequest
 from glyphscope.registry import ToolRegistry
 from glyphscope.registry.pointer import follow
+from glyphscope.text.shorten import json_excerpt
 from glyphscope_gui.playground.branches.words import constraint_words
 from glyphscope_gui.shared.language import tr
 
@@ -74,11 +74,10 @@ def _place(refused: Refused, registry: ToolRegistry | None) -> str:
             tool=refused.tool,
             pointer=refused.pointer,
         )
-    value = json.dumps(found[1], ensure_ascii=False)
     return tr(
         "Refused by {keyword}: {tool}, {pointer} is {value}",
         keyword=refused.keyword,
         tool=refused.tool,
         pointer=refused.pointer,
-        value=value if len(value) <= _LONGEST_VALUE else f"{value[:_LONGEST_VALUE]}…",
+        value=json_excerpt(found[1], _LONGEST_VALUE),
     )

@@ -8,6 +8,7 @@ from glyphscope.calling import RunState
 from glyphscope.calling.relaxing import parts_of
 from glyphscope.events import Alternative, Relaxed, RunRequest, Written
 from glyphscope.sessions import Kin
+from glyphscope.text.shorten import shorten
 from glyphscope.visible import visible
 from glyphscope_gui.history.model import outcome_words
 from glyphscope_gui.shared.language import tr
@@ -44,7 +45,7 @@ def put_words(request: RunRequest, special: Container[int] = ()) -> str:
         for one in put_of(request)
     ]
     words = " ".join(pieces)
-    return words if len(words) <= _LONGEST else f"{words[:_LONGEST]}…"
+    return shorten(words, _LONGEST)
 
 
 def kept_bytes(request: RunRequest) -> bytes:
@@ -54,8 +55,7 @@ def kept_bytes(request: RunRequest) -> bytes:
 
 def before_words(request: RunRequest) -> str:
     """The end of what is kept: `…_results=`."""
-    text = seen(kept_bytes(request))
-    return f"…{text[-_BEFORE:]}" if len(text) > _BEFORE else text
+    return shorten(seen(kept_bytes(request)), _BEFORE, keep="end")
 
 
 def place_words(request: RunRequest) -> str:

@@ -25,3 +25,8 @@ class Lines:
         start = self._starts[number - 1]
         end = self._starts[number] if number < len(self._starts) else len(self._text)
         return self._text[start:end].rstrip("\r\n")
+
+
+def line_and_column(text: str, offset: int) -> tuple[int, int]:
+    """The line and column of one code point, from 1; for many, keep the `Lines`."""
+    return Lines(text[: offset + 1]).place(offset)

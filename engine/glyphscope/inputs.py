@@ -1,0 +1,117 @@
+"""Files that somebody else wrote: read up to a limit, with every failure in words."""
+
+from __future__ import annotations
+
+import errno
+import os
+from pathlib import Path
+
+from glyphscope.errors import GlyphscopeError, StorageError
+from glyphscope.text.figures import byte_size
+
+
+def read_file(
+    path: Path,
+    most: int | None = None,
+    what: str = "the file",
+    *,
+    hint: str = "",
+    pipes: bool = False,
+    error: type[GlyphscopeError] = StorageError,
+) -> bytes:
+    """The whole file. Raises `error` for one that is missing, not a file, unreadable, or larger than `most` bytes.
+
+    `what` names what it is to be, such as `a suite`, and `hint` what to do where it is too large. With `pipes` a named
+    pipe is read to its end.
+    """
+    try:
+        if not pipes:
+            refuse_special(path)
+        return _read(path, most, what, hint)
+    except StorageError as failure:
+        if isinstance(failure, error):
+            raise
+        raise error(failure.message, where=failure.where, hint=failure.hint) from failure
+
+
+def utf8_text(data: bytes, where: str, *, hint: str, error: type[GlyphscopeError] = StorageError) -> str:
+    """The text of UTF-8 bytes, without the byte order mark of an editor. Raises `error`."""
+    try:
+        return data.decode("utf-8").removeprefix("\ufeff")
+    except UnicodeDecodeError as failure:
+        at = failure.start
+        raise error(
+            f"This is not UTF-8 text: byte 0x{data[at]:02X} at {at:,}.", where=where, hint=hint
+        ) from None
+
+
+def refuse_special(path: Path) -> None:
+    """Raises StorageError for a folder, device or pipe: putting a file in its place would destroy it.
+
+    Also for a place that cannot be looked at: a name that is too long, a folder that may not be entered.
+    """
+    try:
+        special = path.exists() and not path.is_file()
+    except OSError as error:
+        raise storage_error(error, path, "read") from error
+    except ValueError as error:
+        raise _no_name(error, path) from None
+    if special:
+        raise _not_a_file(path)
+
+
+def storage_error(error: OSError, path: Path, doing: str) -> StorageError:
+    """What an error of the system means to the user; `doing` is read or written."""
+    where = str(path)
+    if error.errno in (errno.ENOSPC, errno.EDQUOT):
+        return StorageError(
+            "The disk is full.",
+            where=where,
+            hint="Make room and save again; what was saved before is still there.",
+        )
+    if error.errno in (errno.EACCES, errno.EPERM, errno.EROFS):
+        return StorageError(
+            f"The file may not be {doing}.",
+            where=where,
+            hint="Check the permissions, or choose another place.",
+        )
+    if error.errno == errno.ENOENT:
+        return StorageError("There is no such file.", where=where, hint="Check the path.")
+    if error.errno == errno.EISDIR:
+        return _not_a_file(path)
+    if error.errno in (errno.ENOTDIR, errno.EEXIST):
+        hint = "Choose another place: a part of this path is a file, not a folder."
+        return StorageError("There can be no file in this place.", where=where, hint=hint)
+    if error.errno == errno.ENAMETOOLONG:
+        return StorageError("The file's name is too long.", where=where, hint="Choose a shorter one.")
+    hint = "Try again, or choose another place."
+    return StorageError(f"The file cannot be {doing}: {error.strerror or error}.", where=where, hint=hint)
+
+
+def _read(path: Path, most: int | None, what: str, hint: str) -> bytes:
+    try:
+        with path.open("rb") as file:
+            size, data = os.fstat(file.fileno()).st_size, b""
+            if most is None or size <= most:
+                data = file.read() if most is None else file.read(most + 1)
+    except OSError as error:
+        raise storage_error(error, path, "read") from error
+    except ValueError as error:
+        raise _no_name(error, path) from None
+    if most is not None and (large := max(size, len(data))) > most:
+        raise StorageError(
+            f"The file has {byte_size(large)}; {what} has at most {byte_size(most)}.",
+            where=str(path),
+            hint=hint,
+        )
+    return data
+
+
+def _not_a_file(path: Path) -> StorageError:
+    kind = "This is a folder, not a file." if path.is_dir() else "This place is not a file."
+    return StorageError(kind, where=str(path), hint="Choose a file.")
+
+
+def _no_name(error: ValueError, path: Path) -> StorageError:
+    """For a name that no file can have."""
+    return StorageError(f"The file cannot be read: {error}.", where=str(path))

@@ -1,0 +1,1 @@
+"""How texts for people are written, by docs/style.md: figures with their units, shortened texts, places in a text."""

@@ -1,0 +1,40 @@
+"""Texts cut to a length, always with `…` where something is missing."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from typing import Any, Literal
+
+from glyphscope.visible import one_line
+
+Keep = Literal["start", "end", "ends"]
+
+
+def shorten(text: str, most: int, *, keep: Keep = "start", length: bool = False) -> str:
+    """At most `most` characters of the text, `…` among them; a text that fits is unchanged.
+
+    `keep`: its start, its end, or both ends. `length`: how long it is follows, `… (1,234 characters)`, uncounted.
+    """
+    if len(text) <= most:
+        return text
+    end = {"start": 0, "end": most - 1, "ends": (most - 1) // 2}[keep]
+    cut = f"{text[: most - 1 - end]}…{text[len(text) - end :]}"
+    return f"{cut} ({len(text):,} characters)" if length else cut
+
+
+def excerpt(text: str | bytes, most: int = 300) -> str:
+    """The beginning of a foreign text on one line, with what is not seen as signs; bytes are read as UTF-8."""
+    head = text[: most * 4]
+    line = one_line(head if isinstance(head, str) else head.decode("utf-8", "replace"))
+    return shorten(f"{line}…" if len(head) < len(text) else line, most)
+
+
+def listed(items: Sequence[str], most: int) -> str:
+    """The first `most` of them: `a, b, c, …`."""
+    return ", ".join(items[:most]) + (", …" if len(items) > most else "")
+
+
+def json_excerpt(value: Any, most: int) -> str:
+    """The beginning of a value as JSON; what JSON does not know is text."""
+    return shorten(json.dumps(value, ensure_ascii=False, default=str), most)
