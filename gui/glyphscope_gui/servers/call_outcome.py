@@ -111,7 +111,7 @@ def raw_view(outcome: Outcome, seconds: float) -> CallView:
     else:
         value, title = outcome.structured, tr("Result")
         pieces = (Piece("json", title, shown_json(value), whole=_whole(title, lambda: whole_json(value))),)
-    return CallView(words, role, _FAULT_TIPS[outcome.fault], time_words(seconds), pieces)
+    return CallView(words, role, _FAULT_TIPS[outcome.fault], duration(seconds), pieces)
 
 
 def shown_json(value: Any) -> str:

@@ -21,6 +21,7 @@ from typing import Any
 from glyphscope.evals.checking import wire
 from glyphscope.processes.asked import limit_memory
 from glyphscope.processes.pipe import Pipe, take_stdio
+from glyphscope.text.shorten import shorten
 
 MOST_NODES, MOST_COUNTED = 1_000, 1_000_000
 """Selected values that are compared, and that are counted."""
@@ -139,8 +140,7 @@ def _line(error: BaseException, file: str) -> str:
 
 
 def _cut(text: str) -> str:
-    text = text.encode("utf-8", "replace").decode()
-    return text if len(text) <= MOST_WORDS else f"{text[: MOST_WORDS - 1]}…"
+    return shorten(text.encode("utf-8", "replace").decode(), MOST_WORDS)
 
 
 def _limit_files() -> None:

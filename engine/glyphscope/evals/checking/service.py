@@ -14,6 +14,7 @@ from glyphscope.evals.checking import wire
 from glyphscope.events.encoding import encode_json
 from glyphscope.processes import module_command
 from glyphscope.processes.asked import TIMEOUT, AskedProcess, ProcessDied
+from glyphscope.text.figures import duration
 
 PATH_SECONDS = 2.0
 FUNCTION_SECONDS = 10.0
@@ -109,7 +110,7 @@ def _answer(process: AskedProcess[wire.Answer], question: wire.Question, seconds
         found = process.ask(wire.Envelope(question), seconds)
     except ProcessDied as died:
         if died.signal == TIMEOUT:
-            raise CheckFailed(f"took longer than {seconds:g} s") from None
+            raise CheckFailed(f"took longer than {duration(seconds)}") from None
         raise CheckFailed(died.message.rstrip(".")) from None
     if found.error:
         raise CheckFailed(found.error, found.at)

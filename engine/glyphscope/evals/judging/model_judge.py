@@ -30,6 +30,7 @@ from glyphscope.grammar import build_value_grammar
 from glyphscope.models import Model
 from glyphscope.prompting.messages import SYSTEM_PROMPT, compose
 from glyphscope.prompting.template import Part
+from glyphscope.text.shorten import shorten
 from glyphscope.validation import ValueValidator
 
 LONGEST_REASON = 400
@@ -98,7 +99,7 @@ class ModelJudge:
                 turn=turn,
                 model=self.name,
                 rubric=rubric,
-                prompt=_cut(request.prompt),
+                prompt=shorten(request.prompt, MOST_PROMPT),
                 passed=passed,
                 reason=reason,
                 error=error,
@@ -193,7 +194,3 @@ def _no_verdict(reason: str, violations: Sequence[Any]) -> str:
     if violations:
         return f"its answer is not a verdict: {violations[0].message}"
     return "its answer is not a verdict"
-
-
-def _cut(text: str) -> str:
-    return text if len(text) <= MOST_PROMPT else text[: MOST_PROMPT - 1] + "…"

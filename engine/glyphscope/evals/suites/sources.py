@@ -8,7 +8,7 @@ from pathlib import Path
 from glyphscope.errors import GlyphscopeError, SuiteError
 from glyphscope.evals.checking.service import CheckFailed, functions_of
 from glyphscope.evals.suites.suite import Scenario, Suite, expectations
-from glyphscope.sessions.files import read_bytes
+from glyphscope.inputs import read_file, utf8_text
 
 MAX_BYTES = 1_000_000
 SUFFIX = ".py"
@@ -38,7 +38,7 @@ def files_of(scenarios: Iterable[Scenario]) -> Iterator[str]:
 def read_source(file: str, folder: Path | None, kept: dict[str, str]) -> str:
     """The file's text: of the file below the suite's folder if there is one, else the one that the suite has kept.
 
-    Raises SuiteError and StorageError.
+    Raises SuiteError.
     """
     path = None if folder is None else folder / file
     if path is None or not _is_file(path):
@@ -48,12 +48,8 @@ def read_source(file: str, folder: Path | None, kept: dict[str, str]) -> str:
         raise SuiteError(
             f"There is no file {file}.", hint=f"Its path is relative to the suite's folder{where}."
         )
-    if path.stat().st_size > MAX_BYTES:
-        raise SuiteError(f"{file} has more than {MAX_BYTES / 1e6:g} MB.")
-    try:
-        return read_bytes(path).decode("utf-8")
-    except UnicodeDecodeError:
-        raise SuiteError(f"{file} is not UTF-8 text.") from None
+    data = read_file(path, MAX_BYTES, "a file of checks", error=SuiteError)
+    return utf8_text(data, file, hint="Save it as UTF-8.", error=SuiteError)
 
 
 def function_mistake(function: str, folder: Path | None, kept: dict[str, str]) -> str:
@@ -72,7 +68,7 @@ def function_mistake(function: str, folder: Path | None, kept: dict[str, str]) -
 
 
 def with_sources(suite: Suite, folder: Path | None) -> dict[str, str]:
-    """The texts of all files that the suite's scenarios name. Raises SuiteError and StorageError."""
+    """The texts of all files that the suite's scenarios name. Raises SuiteError."""
     return {file: read_source(file, folder, suite.sources) for file in files_of(suite.scenarios)}
 
 
