@@ -9,6 +9,7 @@ from typing import Any
 
 from PySide6.QtCore import QObject
 
+from glyphscope.text.figures import duration
 from glyphscope.tools import Outcome, Progress
 from glyphscope.tools.mcp.log import Entry
 from glyphscope.tools.mcp.notices import LogLevel
@@ -18,7 +19,6 @@ from glyphscope_gui.servers.page import ServersPage
 from glyphscope_gui.servers.request_dialog import RequestDialog
 from glyphscope_gui.servers.roots_dialog import RootsDialog
 from glyphscope_gui.servers.tool_calls import SECONDS, Work
-from glyphscope_gui.servers.words import time_words
 from glyphscope_gui.shared.background import Background
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.whole_text import Whole, show_whole
@@ -129,7 +129,7 @@ class DebugPresenter(QObject):
         def show(found: tuple[Outcome, float]) -> None:
             outcome, seconds = found
             if name == self._current():
-                words = tr("Ping: {time}", time=time_words(seconds)) if outcome.ok else tr("Ping failed")
+                words = tr("Ping: {time}", time=duration(seconds)) if outcome.ok else tr("Ping failed")
                 self._view.card.show_ping(words, outcome.message)
 
         self._view.card.show_ping(tr("Ping: …"))

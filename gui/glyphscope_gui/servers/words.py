@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Any, NamedTuple
 
+from glyphscope.text.shorten import listed
 from glyphscope.tools.mcp.changes import ToolChanges
 from glyphscope.tools.mcp.config import ServerConfig
 from glyphscope.tools.mcp.server import Updates
@@ -45,8 +46,14 @@ def changes_words(changes: ToolChanges) -> str:
     parts = []
     for words, names in named:
         if names:
-            some = ", ".join(names[:MOST_NAMED]) + (" …" if len(names) > MOST_NAMED else "")
-            parts.append(tr("{count:,} {changed} ({names})", count=len(names), changed=words, names=some))
+            parts.append(
+                tr(
+                    "{count:,} {changed} ({names})",
+                    count=len(names),
+                    changed=words,
+                    names=listed(names, MOST_NAMED),
+                )
+            )
     at = datetime.fromtimestamp(changes.at).strftime("%H:%M:%S")
     return tr("{time}: {changes}", time=at, changes=", ".join(parts))
 
