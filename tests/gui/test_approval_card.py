@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import importlib
+import json
 
 import msgspec
 import pytest
 from PySide6.QtCore import Qt
-from PySide6.QtWidgets import QLabel
+from PySide6.QtWidgets import QLabel, QPushButton
 
 from glyphscope.calling import Decision
 from glyphscope.calling.context import Ending
@@ -19,6 +20,7 @@ from glyphscope_gui.calls.argument_check import check_arguments
 from glyphscope_gui.calls.argument_field import LONGEST
 from glyphscope_gui.playground.question_card import QuestionCard
 from glyphscope_gui.shared.page_ids import PageId
+from glyphscope_gui.shared.whole_text import WholeTextDialog
 from made_runs import NEEDED
 
 SEARCH = default_registry().get("search")
@@ -79,6 +81,19 @@ def test_the_card_hides_who_would_run_what(qtbot, card):
     assert "was not checked" in card.claims.text()
     assert [card.verdict(name) for name in ("query", "max_results", "sources")] == ["holds", "holds", None]
     assert card.allow_button.isEnabled()
+
+
+def test_an_argument_that_is_too_long_for_the_card_opens_whole(qtbot, card):
+    long = ["x" * (2 * LONGEST) + "\u200b"]
+    ask(qtbot, card, tool=None, arguments={"short": "y", "long": long})
+    (button,) = card.findChildren(QPushButton, "openArgumentButton")
+    warnings = [label.text() for label in card.findChildren(QLabel) if "cannot be seen" in label.text()]
+    assert len(warnings) == 1 and "U+200B" in warnings[0], "also beyond the part that is shown"
+    button.click()
+    dialog = card.findChild(WholeTextDialog)
+    qtbot.waitUntil(lambda: dialog.is_ready and not dialog.is_busy)
+    assert dialog.text == json.dumps(long, ensure_ascii=False)
+    dialog.close()
 
 
 def test_what_is_not_seen_is_allowed_unseen(qtbot, card):

@@ -226,18 +226,18 @@ def _result(event: ToolResult) -> Iterator[Block]:
 
 
 def _text(title: str, text: str, tool: str = "") -> Iterator[Block]:
-    """A text, and a link to all of it where the view is too small for it."""
-    yield Block("text", cut(text))
+    """A text, and above it a link to all of it where the view is too small for it."""
     if len(text) > _SHORT or "\n" in text:
         yield _link(title, text, tool)
+    yield Block("text", cut(text))
 
 
 def _json(title: str, value: Any, tool: str = "", shortest: int = LONGEST) -> Iterator[Block]:
-    """A value, and a link to all of it if its JSON is longer than `shortest`."""
+    """A value, and above it a link to all of it if its JSON is longer than `shortest`."""
     text = json_text(value)
-    yield Block("text", text)
     if len(text) > shortest:
         yield _link(title, lambda: whole_json(value), tool)
+    yield Block("text", text)
 
 
 def _link(title: str, text: str | Callable[[], str], tool: str) -> Block:

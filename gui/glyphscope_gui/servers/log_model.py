@@ -97,6 +97,8 @@ class ServersLogModel(TableModel):
     def data(self, index: Index, role: int = Qt.ItemDataRole.DisplayRole) -> Any:
         entry, column = self._rows[index.row()], index.column()
         if role in (Qt.ItemDataRole.DisplayRole, Qt.ItemDataRole.AccessibleTextRole):
+            if self._notifications_only and column == METHOD:
+                return entry.method.removeprefix("notifications/")
             words = notification_words(entry) if self._notifications_only and column == TEXT else ""
             return words or _cell(entry, column)
         if role == Qt.ItemDataRole.TextAlignmentRole:
