@@ -207,9 +207,6 @@ class Shortest:
         return self._measure.token if isinstance(node, TokenMatch) else None
 
     def _meeting_price(self, automaton: Automaton) -> int | None:
-        if isinstance(self._measure, _Characters):
-            way = way_out(automaton, automaton.start)
-            return None if way is None else len(way)
         price, known = self._measure.one_of, dict[Place, int]()
         cheapest_way(
             automaton.start,
@@ -217,6 +214,7 @@ class Shortest:
             lambda at: 0 if automaton.accepts(at) else None,
             known,
             lambda at: at.shortest,
+            most=None if isinstance(self._measure, _Characters) else MAX_PLACES,
         )
         cost = known[automaton.start]
         return None if cost >= TOO_MUCH else cost
@@ -224,21 +222,22 @@ class Shortest:
 
 def way_out(automaton: Automaton, state: Place) -> list[chars.Ranges] | None:
     """The characters of a shortest text from a state to acceptance; None if there is none."""
-    sources: dict[Place, tuple[Place, chars.Ranges] | None] = {state: None}
-    waiting = [state]
-    for at in waiting:  # it grows meanwhile
-        if automaton.accepts(at):
-            way = []
-            step = sources[at]
-            while step is not None:
-                way.append(step[1])
-                step = sources[step[0]]
-            return way[::-1]
-        for ranges, target in automaton.moves(at):
-            if target not in sources:
-                sources[target] = (at, ranges)
-                waiting.append(target)
-    return None
+    known = dict[Place, int]()
+    cheapest_way(
+        state,
+        lambda at: ((1, target) for _, target in automaton.moves(at)),
+        lambda at: 0 if automaton.accepts(at) else None,
+        known,
+        lambda at: at.shortest,
+        most=None,
+    )
+    if known[state] >= TOO_MUCH:
+        return None
+    way = []
+    for left in range(known[state])[::-1]:
+        ranges, state = next(move for move in automaton.moves(state) if known.get(move[1]) == left)
+        way.append(ranges)
+    return way
 
 
 def cheapest_way(
@@ -247,12 +246,14 @@ def cheapest_way(
     ending: Callable[[H], int | None],
     known: dict[H, int],
     least: Callable[[H], int] = lambda at: 0,
+    *,
+    most: int | None = MAX_PLACES,
 ) -> None:
     """Puts the cost of the cheapest way from `start` to an ending into `known`, with those of the places on that way.
 
     `onward` are the steps from a place with their costs; `ending` is what ending there costs, None where one cannot.
     No way from a place costs less than `least` says: what is nearest to an ending is looked at first.
-    Raises GrammarError for too many places.
+    Raises GrammarError for more than `most` places.
     """
     best = {start: 0}
     sources: dict[H, H] = {}
@@ -274,7 +275,7 @@ def cheapest_way(
         if last is not None:
             heappush(heap, (cost + last, -next(serials), cost + last, at, True))
             continue
-        if len(best) > MAX_PLACES:
+        if most is not None and len(best) > most:
             raise GrammarError("A lexeme has too many states to find its cheapest text.")
         for price, target in onward(at):
             if target not in best or cost + price < best[target]:
