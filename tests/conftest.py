@@ -11,7 +11,7 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -70,17 +70,41 @@ def pytest_configure(config: pytest.Config) -> None:
         os.environ["PYTHONPATH"] = os.pathsep.join([str(EVERY_PROCESS), *([path] if path else [])])
 
 
+WEIGHTS = Path(__file__).parent / "weights.txt"
+"""How many seconds the longest files take, as `--durations=0` tells."""
+
+
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    if worker and WEIGHTS.is_file():  # the longest files come first, so that both workers end at once
+        weights = {path: int(seconds) for seconds, path in map(str.split, WEIGHTS.read_text().splitlines())}
+        items.sort(key=lambda item: -weights.get(item.nodeid.partition("::")[0], 0))
     if settings().max_examples >= DEEP:
         for item in items:
             item.add_marker(pytest.mark.timeout(0), append=False)  # a night is long
 
 
-def pytest_collection_finish() -> None:
-    """What the imports made stays: no collection and no look at all objects needs to go through it after each test."""
+def keep_from_collector() -> None:
+    """What is there stays: no collection and no look at all objects needs to go through it after each test."""
     gc.collect()
     gc.freeze()
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Generator[None, object, object]:
+    """The imports make much that stays, and nothing to collect."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        keep_from_collector()
+        gc.enable()
+
+
+@pytest.fixture(autouse=True, scope="module")
+def without_the_files_before() -> None:
+    """What their tests left in caches, which grow to a million objects."""
+    keep_from_collector()
 
 
 @pytest.fixture(autouse=True)
@@ -135,11 +159,16 @@ def _uses_qt(request: pytest.FixtureRequest) -> bool:
 
 @pytest.fixture(autouse=True)
 def collected_in_this_thread(request: pytest.FixtureRequest) -> Iterator[None]:
-    """As in the window: what is Qt's and ended by the collector in another thread crashes the program."""
+    """As in the window: what is Qt's and ended by the collector in another thread crashes the program.
+
+    What is there before the test is left out of its collections, and of the search for what it left behind: both would
+    go through all that thousands of tests have kept.
+    """
     if not _uses_qt(request):
         yield
         return
     gc.disable()
+    keep_from_collector()  # after a collection, as pytest held the test before until now
     yield
     gc.collect(1)  # all that the test made, as nothing was collected since
     gc.enable()
