@@ -9,20 +9,22 @@ import msgspec
 import numpy as np
 import pyqtgraph as pg
 import pytest
-from PySide6.QtCore import QPointF
-from PySide6.QtGui import QImage
-from PySide6.QtWidgets import QApplication
+from PySide6.QtCore import QPointF, QRect
+from PySide6.QtGui import QImage, QPainter, QStandardItem, QStandardItemModel
+from PySide6.QtWidgets import QApplication, QStyleOptionViewItem
 
 from glyphscope.errors import StorageError
 from glyphscope.evals.statistics import share
 from glyphscope.events import Token, TokenStep
 from glyphscope.notation import call_sizes
-from glyphscope_gui.evaluate.charts import ShareChart
+from glyphscope_gui.compare.seeds_models import SHARE_ROLE, ShareDelegate
+from glyphscope_gui.evaluate.charts import EvalCharts, ShareChart
 from glyphscope_gui.playground.savings_chart import SavingsChart
 from glyphscope_gui.playground.size_chart import SizeChart, summary
 from glyphscope_gui.playground.step_chart import LEAST_SLOT, StepChart
 from glyphscope_gui.runs.run_controller import Saving
 from glyphscope_gui.shared.bars import BarChart, Series, edge_role
+from glyphscope_gui.shared.chart import Chart
 from glyphscope_gui.theme import theme
 
 CALL = ("search", {"query": "AI news", "max_results": 10}, "flat")
@@ -189,6 +191,21 @@ def value_of(row, measure):
     return row["mask_ms"] + row["sample_ms"] + row["decode_ms"]
 
 
+@pytest.mark.parametrize(
+    "figures",
+    [{"decode_ms": 1e308, "mask_ms": 1e308}, {"decode_ms": -5.0}, {"feasible": 7.0}, {"allowed": 10**30}],
+)
+def test_steps_of_a_record_with_any_figures_are_drawn(show, figures):
+    chart = show(StepChart())
+    step = msgspec.structs.replace(tokens(1)[0].step, **figures)
+    chart.append([msgspec.structs.replace(tokens(1)[0], step=step)])
+    for measure in MEASURES:
+        chart.set_measure(measure)
+        chart.finish()
+        chart.grab()
+    assert chart.table()[1][2] == step.allowed
+
+
 @pytest.mark.slow
 def test_the_step_chart_has_no_holes_at_any_width(show):
     chart = show(StepChart())
@@ -251,6 +268,45 @@ def test_a_chart_of_shares_equals_its_table_at_every_size(show):
         assert len(labels) == 5
         for label in labels:
             assert label.mapToScene(label.boundingRect()).boundingRect().right() <= edge + 1, width
+
+
+@pytest.mark.parametrize("width", [180, 236, 417, 901])
+def test_a_share_among_several_seeds_is_as_long_as_its_figure_at_every_size(qapp, width):
+    model, delegate = QStandardItemModel(), ShareDelegate()
+    for count in (1, 5, 12, 30):
+        known = share(count, 30)
+        item = QStandardItem("")
+        item.setData(known, SHARE_ROLE)
+        model.appendRow(item)
+        image = QImage(width, 24, QImage.Format.Format_RGB32)
+        image.fill(theme().color("panel"))
+        option = QStyleOptionViewItem()
+        option.rect = QRect(0, 0, width, 24)
+        painter = QPainter(image)
+        delegate.paint(painter, option, model.index(model.rowCount() - 1, 0))
+        painter.end()
+        pixels = np.frombuffer(image.constBits(), dtype=np.uint32).reshape(24, width) & 0xFFFFFF
+        line = pixels[8]  # the bar's own, beside the interval that is drawn over its middle
+        filled = np.flatnonzero(line == theme().color("accent").rgb() & 0xFFFFFF)
+        track = np.flatnonzero(line == theme().color("track").rgb() & 0xFFFFFF)
+        if width < 300:  # figures alone, where there is no room for both
+            continue
+        left = 8
+        right = (track if len(track) else filled)[-1] + 2
+        assert abs(filled[-1] - (left + known.share * (right - left))) <= 4, (count, filled[-1], right)
+
+
+def test_every_kind_of_chart_is_compared_with_its_table():
+    """Another kind needs a test of its own here."""
+    kinds = {kind for kind in subclasses(Chart) if kind.__module__.startswith("glyphscope_gui.")}
+    assert kinds == {StepChart, ShareChart, BarChart, SizeChart, SavingsChart}
+    assert {kind.draw for kind in (SizeChart, SavingsChart)} == {BarChart.draw}
+    made = EvalCharts.__annotations__
+    assert set(made.values()) == {"ShareChart", "BarChart"}
+
+
+def subclasses(kind):
+    return {each for sub in kind.__subclasses__() for each in (sub, *subclasses(sub))}
 
 
 def test_what_was_not_measured_is_drawn_as_nothing_left(show):

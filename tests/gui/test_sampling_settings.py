@@ -6,6 +6,7 @@ import pytest
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QScrollArea, QWidget
 
+from fake_context import scripted
 from glyphscope.calling import fold_events, run
 from glyphscope.events import (
     Alternative,
@@ -200,3 +201,28 @@ def test_the_top_bar_has_what_the_page_uses_at_one_height_and_sampling_reaches_t
     header.temperature.setValue(0.15)
     assert window.services.project.options.sampling == Sampling(temperature=0.15, top_k=5)
     assert header.temperature.text().endswith("0.15") and "top-k 5" in header.sampling_button.toolTip()
+
+
+@pytest.mark.parametrize("value", [10**20, -(10**20), 1e300, float("inf")])
+def test_a_number_of_a_file_beyond_what_a_field_can_show_changes_nothing_in_the_project(panel, value):
+    whole = value if isinstance(value, int) else 1
+    odd = Sampling(
+        temperature=value,
+        top_k=whole,
+        top_p=value,
+        min_p=value,
+        repeat_penalty=value,
+        repeat_last_n=whole,
+        seed=whole,
+    )
+    panel.show_options(options(sampling=odd, max_tokens=whole))
+    assert panel.said == []
+    panel.show_options(options())
+    assert panel.said == [] and panel._fields["top_k"].value() == Sampling().top_k
+
+
+def test_a_record_with_any_seed_is_shown_in_the_top_bar(open_window):
+    window = open_window(scripted)
+    for seed in (10**20, -5, 7):
+        window.header.show_options(options(sampling=Sampling(seed=seed)))
+    assert window.header.seed.value() == 7

@@ -10,6 +10,8 @@ from collections.abc import Iterable, Iterator
 from glyphscope.errors import GlyphscopeError
 from glyphscope.events import SAMPLING_OFF, RunRequest, Sampling
 
+LARGEST = 2**53 - 1
+"""Of a whole number: what every reader of a record, and the wire to the model, has exactly (RFC 8259, section 6)."""
 MOST_STOPS = 16
 LONGEST_STOP = 200
 """Characters of a stop string."""
@@ -25,6 +27,10 @@ def check_sampling(request: RunRequest) -> None:
     for name in ("temperature", "top_p", "min_p", "repeat_penalty"):
         if not math.isfinite(value := getattr(sampling, name)):
             raise _wrong(name, f"{value} is not a number to draw tokens with", "Give a finite number.")
+    numbers = {name: getattr(sampling, name) for name in ("seed", "top_k", "repeat_last_n")}
+    for name, value in (*numbers.items(), ("max_tokens", request.max_tokens)):
+        if abs(value) > LARGEST:
+            raise _wrong(name, f"{value} is too large", f"Give a number of at most {LARGEST}.")
     if sampling.repeat_penalty <= 0:
         raise _wrong("repeat_penalty", "A repeat penalty is greater than 0", "1 turns it off.")
     if request.max_tokens < 1:

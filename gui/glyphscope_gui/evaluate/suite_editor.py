@@ -23,6 +23,7 @@ from glyphscope.evals.suites.own import free_id, keep_suite, suite_path
 from glyphscope.evals.suites.reading import bundled_suites, suite_registry
 from glyphscope.evals.suites.suite import Expectation, Scenario, Suite
 from glyphscope.registry import ToolRegistry
+from glyphscope.visible import visible
 from glyphscope_gui.evaluate.scenario_form import ScenarioForm
 from glyphscope_gui.shared.background import Background
 from glyphscope_gui.shared.language import tr
@@ -64,7 +65,7 @@ class SuiteEditor(QDialog):
         self.list = QListWidget(self)
         self.list.setObjectName("suiteScenarios")
         self.list.setAccessibleName(tr("Scenarios"))
-        self.list.addItems([each.id for each in self._scenarios])
+        self.list.addItems([visible(each.id) for each in self._scenarios])
         self.add = link(tr("Add"), tr("Add a scenario"))
         self.copy = link(tr("Duplicate"), tr("Add a copy of this scenario"))
         self.remove = link(tr("Remove"), tr("Remove this scenario"))
@@ -135,7 +136,7 @@ class SuiteEditor(QDialog):
             self._show_problem(str(error))
             return False
         self._scenarios[self._row] = edited
-        self.list.item(self._row).setText(edited.id)
+        self.list.item(self._row).setText(visible(edited.id))
         return True
 
     def _check(self) -> None:
@@ -156,7 +157,7 @@ class SuiteEditor(QDialog):
 
     def _put(self, scenario: Scenario) -> None:
         self._scenarios.append(scenario)
-        self.list.addItem(scenario.id)
+        self.list.addItem(visible(scenario.id))
         self.list.setCurrentRow(len(self._scenarios) - 1)
 
     def _remove(self) -> None:

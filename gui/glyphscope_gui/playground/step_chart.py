@@ -27,6 +27,8 @@ LEAST_SLOT = 3
 than a pixel is drawn or not by where its edges fall, which makes holes in a chart that has none."""
 LEAST_HEIGHT = 2
 """Pixels of height of every value that is known, so that a forced step, or no time at all, is seen and not a gap."""
+_MOST_MS = 1e12
+"""A record can be anybody's: beyond this the axis could not be drawn."""
 _WIDTHS = {False: 0.8, True: 0.4}
 """Of the room of a bar. Forced ones are slim: they are not told by colour alone."""
 
@@ -77,7 +79,7 @@ class StepChart(Chart):
             self._was_forced.append(step.forced)
             self._values["allowed"].append(math.log10(step.allowed) if step.allowed else math.nan)
             self._values["feasible"].append(math.nan if step.feasible is None else step.feasible)
-            self._values["ms"].append(step.mask_ms + step.sample_ms + step.decode_ms)
+            self._values["ms"].append(min(step.mask_ms + step.sample_ms + step.decode_ms, _MOST_MS))
         if not self._timer.isActive():
             self._timer.start()
 

@@ -75,7 +75,7 @@ class Header(QFrame):
         self.sampling.show_options(options)
         self.sampling_button.setToolTip(_sampling_tip(options))
         with QSignalBlocker(self.seed), QSignalBlocker(self.temperature):
-            self.seed.setValue(options.sampling.seed)
+            self.seed.setValue(min(max(options.sampling.seed, 0), SEED_MAX))  # a file may say any number
             self.temperature.setValue(options.sampling.temperature)
 
     def show_record(self, request: RunRequest | None) -> None:

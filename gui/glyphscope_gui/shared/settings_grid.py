@@ -87,6 +87,8 @@ class _Number:
         self.valueChanged.connect(self._changed)
 
     def show_value(self: Any, value: float) -> None:
+        """The nearest one that the box can show; nothing is told of it, whatever a file says."""
+        value = min(max(value, self.minimum()), self.maximum())
         self._shown = round(value, self.decimals()) if isinstance(self, QDoubleSpinBox) else round(value)
         self.setValue(self._shown)
 
