@@ -9,7 +9,7 @@ import time
 import pytest
 
 from glyphscope.tools.mcp.config import read_servers
-from glyphscope.tools.mcp.log import TEXT_LIMIT, WHOLE_BUDGET, WHOLE_LIMIT, ProtocolLog
+from glyphscope.tools.mcp.log import KEPT, TEXT_LIMIT, WHOLE_BUDGET, WHOLE_LIMIT, ProtocolLog
 from glyphscope.tools.mcp.notices import log_message
 from mcp_servers import call, opened
 
@@ -112,7 +112,7 @@ def test_a_flood_of_updates_costs_neither_calls_nor_memory():
         server.subscribe("note://good", cancel=never(), **NOW)
         call(server, "touch", {"times": 20_000})
         assert 1 <= server.subscriptions["note://good"].times < 5_000
-        assert call(server, "echo", {"text": "x"}).ok and len(server.log.entries) < 500
+        assert call(server, "echo", {"text": "x"}).ok and len(server.log.entries) <= KEPT
 
 
 def test_a_resource_that_is_too_large_or_not_utf_8_is_an_error_of_its_own():
@@ -122,6 +122,30 @@ def test_a_resource_that_is_too_large_or_not_utf_8_is_an_error_of_its_own():
         odd = server.fetch("resources/read", {"uri": "note://bytes"}, cancel=never(), **NOW)
         assert odd.fault == "protocol" and "not UTF-8" in odd.message
         assert server.fetch("resources/read", {"uri": "note://good"}, cancel=never(), **NOW).ok
+
+
+def test_a_server_of_2026_reports_changed_lists_and_updates_after_it_was_asked_to_listen():
+    with opened("modern", "offers=good", "live") as server:
+        assert server.about.protocol == "2026-07-28"
+        wait(lambda: any("acknowledged" in entry.method for entry in server.log.entries))
+        call(server, "change")
+        wait(lambda: "notifications/tools/list_changed" in [entry.method for entry in server.log.entries])
+        assert server.subscribe("note://good", cancel=never(), **NOW).ok
+        wait(lambda: sum("acknowledged" in entry.method for entry in server.log.entries) == 2)
+        call(server, "touch", {"times": 3})
+        wait(lambda: server.subscriptions["note://good"].times == 3)
+        assert server.set_log_level("error", cancel=never(), **NOW).ok
+        call(server, "echo", {"text": "x"})
+        sent = [entry.text for entry in server.log.entries if entry.direction == "sent"]
+        assert "logLevel" in sent[-1] and "logging/setLevel" not in "".join(sent)
+        assert server.subscribe("note://good", cancel=never(), on=False, **NOW).ok
+        wait(lambda: sum("acknowledged" in entry.method for entry in server.log.entries) == 3)
+
+
+def test_a_server_of_2026_that_cannot_listen_is_used_without_notifications():
+    with opened("modern", "deaf-listen", "live") as server:
+        assert server.subscribe("note://good", cancel=never(), **NOW).ok
+        assert call(server, "echo", {"text": "x"}).ok and server.state == "ready"
 
 
 # -- tools
@@ -158,7 +182,7 @@ def test_the_log_has_long_messages_whole_within_its_budget():
     log.add("received", text, id="1")
     log.add("received", "x" * (WHOLE_LIMIT + 1), id="2")
     first, second = log.entries
-    assert len(first.text) == TEXT_LIMIT + 1 and first.whole == text.replace("hunter2!", "•••")
+    assert len(first.text) <= TEXT_LIMIT and first.whole == text.replace("hunter2!", "•••")
     assert not second.whole
     for number in range(40):
         log.add("received", b"y" * WHOLE_LIMIT, id=str(number))

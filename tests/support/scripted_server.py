@@ -214,7 +214,7 @@ def _no_rpc(id: Any, params: dict[str, Any]) -> None:
 
 def _change(id: Any, params: dict[str, Any]) -> dict[str, Any]:
     GROWN[0] += 1
-    send({"method": "notifications/tools/list_changed"})
+    send({"method": "notifications/tools/list_changed", **({"params": stamp()} if LISTENING else {})})
     return text("changed")
 
 
@@ -254,14 +254,26 @@ def _roots(id: Any, params: dict[str, Any]) -> dict[str, Any]:
     return text(json.dumps(reply.get("result") or reply.get("error")))
 
 
+LISTENING: list[Any] = []
+
+
+def stamp() -> dict[str, Any]:
+    """What a notification has since 2026-07-28: the request for it."""
+    return {"_meta": {"io.modelcontextprotocol/subscriptionId": LISTENING[0]}} if LISTENING else {}
+
+
+def modern_capabilities() -> dict[str, Any]:
+    live = {"resources": {"subscribe": True}, "logging": {}} if "live" in WORDS else {}
+    return {"tools": {"listChanged": True} if live else {}, **live}
+
+
 def _touch(id: Any, params: dict[str, Any]) -> dict[str, Any]:
     """Reports a resource as updated, `times` times."""
     wanted = params.get("arguments", {})
     for _ in range(wanted.get("times", 1)):
         READS[0] += 1
-        send(
-            {"method": "notifications/resources/updated", "params": {"uri": wanted.get("uri", "note://good")}}
-        )
+        updated = {**stamp(), "uri": wanted.get("uri", "note://good")}
+        send({"method": "notifications/resources/updated", "params": updated})
     return text("touched")
 
 
@@ -378,10 +390,18 @@ def main() -> None:
                 "serverInfo": {"name": "scripted", "version": "1"},
             }})  # fmt: skip
         elif method == "server/discover" and "modern" in WORDS:
-            found = {"supportedVersions": [WORDS["modern"] or MODERN], "capabilities": {"tools": {}}}
+            found = {"supportedVersions": [WORDS["modern"] or MODERN], "capabilities": modern_capabilities()}
             send(
                 {"id": id, "result": {**found, "resultType": "complete", "ttlMs": 0, "cacheScope": "private"}}
             )
+        elif method == "subscriptions/listen" and "deaf-listen" in WORDS:
+            send({"id": id, "error": {"code": -32601, "message": "no such method"}})
+        elif method == "subscriptions/listen":
+            LISTENING[:] = [id]
+            heard = {**stamp(), "notifications": params["notifications"]}
+            send({"method": "notifications/subscriptions/acknowledged", "params": heard})
+        elif method == "notifications/cancelled":
+            continue
         elif "modern" in WORDS and params["_meta"]["io.modelcontextprotocol/protocolVersion"] != MODERN:
             send({"id": id, "error": {"code": -32602, "message": "no version"}})
         elif method == "tools/list":

@@ -276,9 +276,8 @@ class ServerLog(Card):
         entry = self._current
         if entry is None:
             return
-        missing = (
-            "" if entry.whole or len(entry.text) <= TEXT_LIMIT else tr("Only the beginning is in the log.")
-        )
+        is_cut = not entry.whole and entry.text.endswith("…")
+        missing = tr("Only the beginning is in the log.") if is_cut else ""
         title = entry.method or tr("Answer to {id}", id=entry.id)
         note = " ".join(part for part in (entry.note, missing) if part)
         show_whole(Whole(title, entry.whole or entry.text, note, "message.json"), self)

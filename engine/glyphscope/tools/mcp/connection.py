@@ -51,6 +51,7 @@ from glyphscope.tools.mcp.calls import About, Answered, Call, Progressed, Refuse
 from glyphscope.tools.mcp.config import ServerConfig
 from glyphscope.tools.mcp.guard import LOCAL_ERROR, Guard
 from glyphscope.tools.mcp.http import Refusals, http_streams
+from glyphscope.tools.mcp.listening import Listening
 from glyphscope.tools.mcp.listing import Listing, ListReader
 from glyphscope.tools.mcp.log import ProtocolLog, StderrRing
 from glyphscope.tools.mcp.oauth import SIGN_IN_SECONDS, SigningIn
@@ -116,6 +117,7 @@ class Connection:
         self._life: anyio.CancelScope | None = None
         self._stale = {kind: asyncio.Event() for kind in ("tools", "resources", "prompts")}
         self._roots_changed = asyncio.Event()
+        self._listening = Listening(self._reread)
         self._offers = Offers()
         self._is_ready = False
         self.is_modern = False
@@ -142,6 +144,12 @@ class Connection:
         if self._loop is not None:
             with suppress(RuntimeError):
                 self._loop.call_soon_threadsafe(self._roots_changed.set)
+
+    def listen_to(self, uris: tuple[str, ...]) -> None:
+        """Other resources whose updates a server of 2026-07-28 and later is to report."""
+        assert self._loop is not None
+        with suppress(RuntimeError):
+            self._loop.call_soon_threadsafe(self._listening.subscribe, uris)
 
     def stop(self) -> None:
         """Ends everything, in less than 2 seconds."""
@@ -240,7 +248,10 @@ class Connection:
             self._offer(Offers(kinds=kinds))
             async with anyio.create_task_group() as tasks:
                 tasks.start_soon(self._keep_listed, ask)
-                tasks.start_soon(self._keep_rooted, session)
+                if self.is_modern:
+                    tasks.start_soon(self._listening.run, session, about.features)
+                else:
+                    tasks.start_soon(self._keep_rooted, session)
                 if kinds:
                     tasks.start_soon(self._keep_offered, ask)
                 while (call := await self._jobs.get()) is not None:
@@ -321,6 +332,10 @@ class Connection:
             case ResourceUpdatedNotification(params=params):
                 self._updated(params.uri)
 
+    def _reread(self) -> None:
+        for stale in self._stale.values():
+            stale.set()
+
     async def _list_roots(self, context: ClientRequestContext) -> ListRootsResult:
         return ListRootsResult(
             roots=[
@@ -332,8 +347,7 @@ class Connection:
         while True:
             await self._roots_changed.wait()
             self._roots_changed.clear()
-            if not self.is_modern:  # which have no such notification
-                await session.send_notification(RootsListChangedNotification())
+            await session.send_notification(RootsListChangedNotification())
             await anyio.sleep(_LISTS_APART)
 
     async def _keep_listed(self, ask: Ask) -> None:

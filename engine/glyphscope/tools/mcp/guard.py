@@ -37,6 +37,7 @@ _HEARD = frozenset(
         "notifications/tools/list_changed",
         "notifications/resources/list_changed",
         "notifications/resources/updated",
+        "notifications/subscriptions/acknowledged",
         "notifications/prompts/list_changed",
     }
 )

@@ -178,8 +178,7 @@ class McpServer:
     def subscribe(self, uri: str, *, seconds: float, cancel: threading.Event, on: bool = True) -> Outcome:
         """Subscribes to a resource, or ends that, under the promises of `call`; `subscriptions` counts its updates."""
         connection = self._connection
-        supported = "resources/subscribe" in (self._about.features if self._about else ())
-        if not supported or (connection is not None and connection.is_modern):
+        if "resources/subscribe" not in (self._about.features if self._about else ()):
             return self._unsupported("subscriptions to single resources")
         if on and len(self._subscriptions) >= MOST_SUBSCRIPTIONS:
             return Outcome(
@@ -187,6 +186,12 @@ class McpServer:
             )
         if on:  # an update may come before the answer
             self._subscriptions.setdefault(uri, Updates())
+        if connection is not None and connection.is_modern:
+            if not on:
+                self._subscriptions.pop(uri, None)
+            connection.listen_to(tuple(self._subscriptions))
+            self._tell()
+            return Outcome()
         method = f"resources/{'' if on else 'un'}subscribe"
         found = self.request(method, {"uri": uri}, seconds=seconds, cancel=cancel)
         if not on or not found.ok:
