@@ -6,10 +6,14 @@ from collections import Counter
 
 import pytest
 from PySide6.QtCore import QEvent, QObject, QRect, QSize
+from PySide6.QtGui import QStandardItemModel
 from PySide6.QtWidgets import QApplication, QScrollArea
 
+from every_page import ABORTED, show_struck
 from fake_context import scripted
+from glyphscope_gui.runs.recorder import bundled_run
 from glyphscope_gui.shared.page_ids import PageId
+from glyphscope_gui.shared.plain_table import LEAST_NAME, PlainTable
 from glyphscope_gui.shell.main_window import FIRST_SIZE, first_geometry, inside_screen
 from glyphscope_gui.theme.fonts import window_points
 
@@ -109,6 +113,38 @@ def test_a_window_that_reaches_beyond_the_screen_is_moved_and_made_smaller(windo
     frame = window.adjusted(-2, -40, 2, 2)
     placed = inside_screen(window, frame, FREE)
     assert placed == fits and FREE.contains(placed.adjusted(-2, -40, 2, 2))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("size", "scale"), [((1024, 700), 1.0), ((1440, 900), 1.5)])
+def test_a_branch_of_a_record_scrolls_nothing_sideways(open_window, qtbot, size, scale):
+    """The fullest state of the playground: a record, a notice, branches, four entries of the legend."""
+    window = open_window(scripted, size=size)
+    window.context.themes.choose("light", round(window_points() * scale))
+    with qtbot.waitSignal(window.runs.ended):
+        window.runs.show_record(bundled_run(ABORTED))
+    for _name in show_struck(qtbot, window):
+        areas = [area for area in window.findChildren(QScrollArea) if area.isVisible()]
+        wide = [area.objectName() for area in areas if area.horizontalScrollBar().isVisible()]
+        assert not wide
+    window.context.themes.choose("light", 0)
+
+
+def test_a_table_hides_columns_rather_than_the_name(qtbot):
+    model = QStandardItemModel(1, 3)
+    table = PlainTable(model, stretch=0)
+    qtbot.addWidget(table)
+    for column in (1, 2):
+        table.fit_column(column, "enforced by all")
+    table.give_way(1, 2)
+    table.resize(700, 100)
+    table.show()
+    assert not table.isColumnHidden(1) and not table.isColumnHidden(2)
+    table.resize(250, 100)
+    qtbot.waitUntil(lambda: table.isColumnHidden(1))
+    assert table.columnWidth(0) >= LEAST_NAME * table.fontMetrics().averageCharWidth()
+    table.resize(700, 100)
+    qtbot.waitUntil(lambda: not table.isColumnHidden(1))
 
 
 @pytest.mark.slow

@@ -78,12 +78,21 @@ class EnforcementTable(PlainTable):
         left = round(width * (1 - LEAST_CONSTRAINT))
         metrics, head = QFontMetrics(pill_font(self.font())), self.fontMetrics()
         rows = range(min(self._model.rowCount(), MOST_MEASURED))
-        wanted = []
+        needs, likes = [], []
         for column in range(1, 1 + len(engines)):
             pills = [self._model.index(row, column).data(PILL_ROLE) for row in rows]
             words = max((metrics.horizontalAdvance(pill[0]) for pill in pills if pill), default=0) + 36
-            wanted.append(max(words, head.horizontalAdvance(engines[column - 1][1]) + CELL))
-        scale = min(1.0, left / max(sum(wanted), 1))
-        for column, want in enumerate(wanted, 1):
-            self.setColumnWidth(column, round(want * scale))
+            needs.append(words)
+            likes.append(max(words, head.horizontalAdvance(engines[column - 1][1]) + CELL))
+        for column, given in enumerate(_shared(left, needs, likes), 1):
+            self.setColumnWidth(column, given)
         self.setColumnWidth(CONSTRAINT, width - sum(self.columnWidth(c) for c in range(1, 1 + len(engines))))
+
+
+def _shared(room: int, needs: Sequence[int], likes: Sequence[int]) -> list[int]:
+    """The widths of columns in `room` pixels: the pills first, the longer headings by what is left."""
+    spare = room - sum(needs)
+    if spare < 0:
+        return [round(need * room / sum(needs)) for need in needs]
+    scale = min(1.0, spare / max(sum(likes) - sum(needs), 1))
+    return [need + round((like - need) * scale) for need, like in zip(needs, likes, strict=True)]

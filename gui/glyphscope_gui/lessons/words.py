@@ -9,6 +9,7 @@ from glyphscope.events import ModelInfo, RunRequest, Token
 from glyphscope.lessons import Lesson, LessonProgress, Sheet
 from glyphscope.text.figures import UNKNOWN, count, percent
 from glyphscope_gui.shared.language import tr
+from glyphscope_gui.shared.model_names import ModelName, opened_name
 from glyphscope_gui.shared.token_words import step_text
 
 
@@ -52,8 +53,7 @@ def place_words(place: int, first: int, last: int) -> str:
 
 def source_words(request: RunRequest, info: ModelInfo | None, *, live: bool) -> str:
     """Whose run is shown: its model, and how it was drawn."""
-    name = info.name if info is not None and info.name else UNKNOWN
-    size = f", {info.quantisation}" if info is not None and info.quantisation else ""
+    named = ModelName(UNKNOWN) if info is None or not info.name else opened_name(info)
     sampling = request.sampling
     drawn = (
         tr("temperature 0")
@@ -62,7 +62,7 @@ def source_words(request: RunRequest, info: ModelInfo | None, *, live: bool) -> 
             "temperature {temperature:g}, seed {seed}", temperature=sampling.temperature, seed=sampling.seed
         )
     )
-    model = f"{name}{size}"
+    model = ", ".join(filter(None, named))
     if live:
         return tr("Live: {model}, {sampling}", model=model, sampling=drawn)
     return tr("Recorded: {model}, {sampling}", model=model, sampling=drawn)

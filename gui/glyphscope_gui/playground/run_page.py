@@ -58,8 +58,6 @@ from glyphscope_gui.shared.verdict import VerdictLegend
 from glyphscope_gui.theme.sizes import GAP, is_crowded
 
 _NOT_COUNTED = tr("Tokens are counted when it runs.")
-NARROW = 560
-"""Pixels of width below which the legend is short."""
 LOW = 660
 """Pixels of height below which every line counts."""
 _KEYS = tr("Ctrl + Enter runs")
@@ -246,7 +244,6 @@ class RunPage(QWidget):
         self.timeline.set_low(not roomy)
         self.approval.set_room(MOST_HEIGHT if roomy else round(MOST_HEIGHT * 0.7))
         self.show_asking(self._asking)
-        self.legend.set_short(event.size().width() < NARROW or is_crowded(self))
         self.copy_button.setVisible(not is_crowded(self))  # the context menu copies too
         self._share_room()
 

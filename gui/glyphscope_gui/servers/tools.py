@@ -144,7 +144,6 @@ class ServerTools(QWidget):
     def _fit(self) -> None:
         table, wide = self.table, self.width() >= WIDE
         roomy = max(ROOMY, 16 * self.fontMetrics().height())  # the words of the buttons
-        table.setColumnHidden(SAYS, not wide)
         some, whole = (
             tr("{enforced} of {total} enforced", enforced=4, total=10),
             tr("{total} enforced", total=10),
@@ -153,6 +152,7 @@ class ServerTools(QWidget):
         says = ", ".join((tr("may change things"), tr("stays inside")))
         table.fit_column(SAYS, says[:28])
         table.fit_column(HERE, tr("yes, changed") if wide else tr("yes"))
+        table.give_way(SAYS, KEPT, HERE)
         self.import_button.setText(tr("Import into the registry") if self.width() > roomy else tr("Import"))
 
     def _filter(self, text: str) -> None:

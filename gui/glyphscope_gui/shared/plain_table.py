@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from PySide6.QtCore import QAbstractItemModel, QEvent, Qt
-from PySide6.QtGui import QFontMetrics
+from PySide6.QtGui import QFontMetrics, QResizeEvent
 from PySide6.QtWidgets import QAbstractItemView, QHeaderView, QTableView, QWidget
 
 from glyphscope_gui.theme.sizes import ROW
 
+LEAST_NAME = 16
+"""Characters that the stretched column keeps where others can give way."""
 CELL = 22
 """What a cell has beside its text."""
 
@@ -18,6 +20,7 @@ class PlainTable(QTableView):
     def __init__(self, model: QAbstractItemModel, stretch: int, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self._extra, self._fitted_to, self._letters = ROW, dict[int, str](), self.fontMetrics().height()
+        self._stretched, self._optional = stretch, tuple[int, ...]()
         self.setModel(model)
         self.setShowGrid(False)
         self.setWordWrap(False)
@@ -53,6 +56,29 @@ class PlainTable(QTableView):
         width = max(metrics.horizontalAdvance(widest), metrics.horizontalAdvance(title))
         self.setColumnWidth(column, width + CELL)
 
+    def give_way(self, *columns: int) -> None:
+        """These columns, the first one first, are hidden where the stretched one would be narrower than a name."""
+        self._optional = columns
+        self._hide_optional()
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        if self._optional:
+            self._hide_optional()
+
+    def _hide_optional(self) -> None:
+        head = self.horizontalHeader()
+        for column in self._optional:
+            head.showSection(column)  # a hidden one has no size
+        others = [column for column in range(head.count()) if column != self._stretched]
+        room = self.viewport().width() - sum(head.sectionSize(column) for column in others)
+        least = LEAST_NAME * self.fontMetrics().averageCharWidth()
+        for column in self._optional:
+            if room >= least:
+                break
+            room += head.sectionSize(column)
+            head.hideSection(column)
+
     def fit_again(self) -> None:
         """All that depends on the size of the letters."""
         self.fit_rows(self._extra)
@@ -64,3 +90,4 @@ class PlainTable(QTableView):
         if event.type() == QEvent.Type.FontChange and self.fontMetrics().height() != self._letters:
             self._letters = self.fontMetrics().height()
             self.fit_again()
+            self._hide_optional()

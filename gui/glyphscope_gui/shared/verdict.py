@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 from PySide6.QtCore import QRectF, QSize, Qt
-from PySide6.QtGui import QColor, QFont, QFontMetricsF, QPainter, QPaintEvent, QPen
+from PySide6.QtGui import QColor, QFont, QFontMetricsF, QPainter, QPaintEvent, QPen, QResizeEvent
 from PySide6.QtWidgets import QHBoxLayout, QLabel, QSizePolicy, QWidget
 
 from glyphscope_gui.shared.language import tr
@@ -122,38 +123,64 @@ class Swatch(QWidget):
         paint_line(painter, self._verdict, box.left(), box.right(), box.bottom())
 
 
+_LEGEND: tuple[Callable[[Verdict], str], ...] = (
+    lambda verdict: f"{verdict.sign} {verdict.words}".strip(),
+    lambda verdict: verdict.short or verdict.words,
+    lambda verdict: "",  # the words are on hover
+)
+_SPACE = 6
+
+
 class VerdictLegend(QWidget):
-    """What the stream's grounds and lines mean."""
+    """What the grounds and lines of the stream mean, in as many words as there is room for."""
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         row = QHBoxLayout(self)
         row.setContentsMargins(0, 0, 0, 0)
-        row.setSpacing(6)
-        self._forced: list[QWidget] = []
-        self._labels: dict[Verdict, QLabel] = {}
+        row.setSpacing(_SPACE)
+        self._entries: list[tuple[Verdict, Swatch, QLabel]] = []
         for verdict in (*VERDICTS.values(), FORCED):
-            swatch = Swatch(verdict, self)
-            label = PlainLabel(f"{verdict.sign} {verdict.words}".strip(), self)
+            swatch, label = Swatch(verdict, self), PlainLabel("", self)
             label.setProperty("role", "hint")
+            label.setContentsMargins(0, 0, _SPACE, 0)
             for widget in (swatch, label):
                 widget.setToolTip(verdict.tip)
                 row.addWidget(widget)
-            self._labels[verdict] = label
-            if verdict is FORCED:
-                self._forced = [swatch, label]
-            else:
-                row.addSpacing(6)
+            self._entries.append((verdict, swatch, label))
         self.setAccessibleName(tr("Legend of the verdicts"))
         self.setFont(ui_font())
-
-    def set_short(self, short: bool) -> None:
-        """Where there is little room, the words only; the signs stand in the stream and the table anyway."""
-        for verdict, label in self._labels.items():
-            words = f"{verdict.sign} {verdict.words}".strip()
-            label.setText((verdict.short or verdict.words) if short else words)
+        self.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Preferred)
 
     def show_forced(self, shown: bool) -> None:
         """Without a constraint nothing is forced, and the word would only puzzle."""
-        for widget in self._forced:
-            widget.setVisible(shown)
+        for verdict, *widgets in self._entries:
+            if verdict is FORCED:
+                for widget in widgets:
+                    widget.setVisible(shown)
+        self.updateGeometry()
+        self._fit()
+
+    def sizeHint(self) -> QSize:
+        return QSize(self._needs(0), super().sizeHint().height())
+
+    def minimumSizeHint(self) -> QSize:
+        return QSize(self._needs(len(_LEGEND) - 1), super().sizeHint().height())
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        self._fit()
+
+    def _fit(self) -> None:
+        fits = (way for way in range(len(_LEGEND)) if self._needs(way) <= self.width())
+        words = _LEGEND[next(fits, -1)]
+        for verdict, _swatch, label in self._entries:
+            label.setText(words(verdict))
+
+    def _needs(self, way: int) -> int:
+        shown = [entry for entry in self._entries if not entry[1].isHidden()]
+        widths = (
+            swatch.sizeHint().width() + label.fontMetrics().horizontalAdvance(_LEGEND[way](verdict))
+            for verdict, swatch, label in shown
+        )
+        return sum(widths) + 3 * _SPACE * len(shown)

@@ -19,7 +19,7 @@ from glyphscope_gui.shared.model_names import opened_name
 from glyphscope_gui.shared.page_ids import PageId
 from glyphscope_gui.shared.pill import Pill
 from glyphscope_gui.shell.side_panels import SidePanels
-from glyphscope_gui.theme.sizes import PAD
+from glyphscope_gui.theme.sizes import GAP, PAD
 
 LEAST_CHARACTERS = 12
 """Of the words, in one line with the links."""
@@ -52,7 +52,7 @@ class RecordBar(QFrame):
         links.addWidget(self.use_button)
         links.addWidget(self.back_button)
         self._rows = QBoxLayout(QBoxLayout.Direction.LeftToRight, self)
-        self._rows.setContentsMargins(PAD, 4, PAD, 4)
+        self._rows.setContentsMargins(PAD, GAP, PAD, 0)
         told = QHBoxLayout()
         told.setSpacing(10)
         told.addWidget(self.mark)

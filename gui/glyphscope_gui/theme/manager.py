@@ -11,7 +11,7 @@ from typing import Literal
 
 from PySide6.QtCore import QObject, Qt, QTemporaryDir, Signal
 from PySide6.QtGui import QFont, QGuiApplication
-from PySide6.QtWidgets import QApplication, QWidget
+from PySide6.QtWidgets import QAbstractScrollArea, QApplication, QWidget
 
 from glyphscope_gui.theme.fonts import (
     MIN_POINTS,
@@ -133,6 +133,8 @@ class ThemeManager(QObject):
                 font.setFamilies(mono_families())
                 font.setPointSizeF(max(points + larger, MIN_POINTS))
                 widget.setFont(font)
+                if isinstance(widget, QAbstractScrollArea):
+                    widget.viewport().setFont(font)  # with a style sheet it keeps the old one
 
     def _dress_font(self, size: int) -> None:
         """The system's size, unless the user asked for another."""
