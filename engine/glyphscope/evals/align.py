@@ -18,6 +18,7 @@ from glyphscope.calling.fold import StageState
 from glyphscope.events import Status
 from glyphscope.notation import shape_keys
 from glyphscope.registry.pointer import steps_of, to_pointer
+from glyphscope.text.lines import common_length
 from glyphscope.text.shorten import json_excerpt
 
 TOOL: Final = None
@@ -144,7 +145,7 @@ def first_difference(one: Any, other: Any, place: str = "") -> tuple[str, int | 
         shorter = min(len(one), len(other))
         return None if len(one) == len(other) else (f"{place}/{shorter}", None)
     if isinstance(one, str) and isinstance(other, str):
-        return None if one == other else (place, _parting(one, other))
+        return None if one == other else (place, common_length(one, other))
     if isinstance(one, bool) or isinstance(other, bool):  # True is 1 in Python, and nowhere else
         return None if one is other else (place, None)
     return None if one == other else (place, None)
@@ -190,8 +191,3 @@ def _parted(one: Cell | None, other: Cell | None) -> tuple[str, int | None] | No
     if one.closed or other.closed:
         return "", None
     return None if one.text == other.text else ("", None)
-
-
-def _parting(one: str, other: str) -> int:
-    """The first character in which two strings differ: the length of the shorter one where it begins the other."""
-    return next((at for at, (a, b) in enumerate(zip(one, other)) if a != b), min(len(one), len(other)))

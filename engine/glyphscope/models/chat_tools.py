@@ -8,6 +8,7 @@ from typing import Any
 from glyphscope.errors import PromptError
 from glyphscope.events import Message, Thinking
 from glyphscope.models.chat import ChatTemplate, render_plain
+from glyphscope.text.lines import common_length
 
 NO_PLACE = "This model's template has no place for tools, so it has no native notation for calls."
 NO_PLACE_HINT = (
@@ -65,11 +66,6 @@ def render_with_tools(
     without, _ = template.render(messages, thinking=thinking)
     if text == without:
         raise PromptError(NO_PLACE, where="chat template", hint=NO_PLACE_HINT)
-    start = _same(text, without)
+    start = common_length(text, without)
     rest, other = text[start:], without[start:]
-    return text, note, rest[: len(rest) - _same(rest[::-1], other[::-1])]
-
-
-def _same(one: str, other: str) -> int:
-    """How many characters both begin with."""
-    return next((i for i, (a, b) in enumerate(zip(one, other)) if a != b), min(len(one), len(other)))
+    return text, note, rest[: len(rest) - common_length(rest[::-1], other[::-1])]

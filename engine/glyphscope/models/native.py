@@ -5,7 +5,6 @@ from __future__ import annotations
 import ctypes
 import os
 from collections.abc import Callable, Iterable, Sequence
-from itertools import takewhile
 from typing import Any
 
 import llama_cpp as llama
@@ -18,6 +17,7 @@ from glyphscope.events import LoadOptions
 from glyphscope.events.load_options import WHOLE_KV, FlashAttention
 from glyphscope.models.memory import KV_TYPES
 from glyphscope.models.tokens import read_ends, read_pieces
+from glyphscope.text.lines import common_length
 
 CHUNK = 64
 """Tokens a batch of prompt evaluation: progress is told after each, and larger ones are no faster on a processor."""
@@ -167,7 +167,7 @@ class LlamaEngine:
         In batches of other sizes the same token gets other last digits. With `whole_chunks`, nothing is kept that
         was not evaluated as it will be when the prompt comes first: whole chunks, from a chunk's border on.
         """
-        same = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(self.tokens, prompt[:-1])))
+        same = common_length(self.tokens, prompt[:-1])
         if whole_chunks:
             same = min(same, self._in_chunks)
             same -= same % CHUNK

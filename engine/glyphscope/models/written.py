@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
-from itertools import takewhile
 from typing import NamedTuple, Protocol
 
 from glyphscope.decoding.text import shown
 from glyphscope.errors import ModelError
 from glyphscope.events import Origin, Written
+from glyphscope.text.lines import common_length
 
 OTHERWISE = (
     "From token {} on, what is written is cut into other tokens than the model itself would cut it into."
@@ -123,5 +123,5 @@ def _note(tokens: list[int], data: bytes, vocabulary: Vocabulary) -> str:
         return ""
     if own == tokens:
         return ""
-    same = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(tokens, own)))
+    same = common_length(tokens, own)
     return OTHERWISE.format(same)

@@ -8,7 +8,7 @@ if not the shortest way of saying it.
 from __future__ import annotations
 
 import re
-from collections.abc import Hashable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import accumulate, groupby
 from typing import Literal, TypeAlias
@@ -16,6 +16,7 @@ from typing import Literal, TypeAlias
 from glyphscope.events import BEGUN, PromptEvaluated, PromptPart, PromptRendered
 from glyphscope.prompting.costs import part_words
 from glyphscope.text.figures import duration_ms
+from glyphscope.text.lines import common_length
 
 Kind: TypeAlias = Literal["same", "removed", "added"]
 Why: TypeAlias = Literal["first", "kept", "changed", "less", "more", "unknown"]
@@ -87,8 +88,8 @@ def prompt_changes(before: PromptRendered, after: PromptRendered) -> Changes:
     """What is to be done to the first prompt to get the second."""
     counted = bool(before.lengths or not before.text) and bool(after.lengths or not after.text)
     one, other = _units(before, counted), _units(after, counted)
-    begin = _common(one, other)
-    end = _common(one[begin:][::-1], other[begin:][::-1])
+    begin = common_length(one, other)
+    end = common_length(one[begin:][::-1], other[begin:][::-1])
     steps: list[tuple[Kind, str]] = [("same", text) for text in one[:begin]]
     steps += _myers(one[begin : len(one) - end], other[begin : len(other) - end])
     steps += [("same", text) for text in one[len(one) - end :]]
@@ -131,7 +132,7 @@ def in_common(before: PromptRendered, after: PromptRendered) -> int | None:
     """The tokens that both begin with; None where tokens are not known."""
     if not before.lengths or not after.lengths:
         return None
-    return _common(_units(before, True), _units(after, True))
+    return common_length(_units(before, True), _units(after, True))
 
 
 def advice(prompt: PromptRendered, loss: CacheLoss | None = None) -> tuple[str, ...]:
@@ -227,11 +228,6 @@ def _units(prompt: PromptRendered, counted: bool) -> list[str]:
         return _WORDS.findall(prompt.text)
     ends = list(accumulate(prompt.lengths))
     return [prompt.text[end - length : end] for end, length in zip(ends, prompt.lengths)]
-
-
-def _common(one: Sequence[Hashable], other: Sequence[Hashable]) -> int:
-    """How many both begin with."""
-    return next((n for n, (a, b) in enumerate(zip(one, other)) if a != b), min(len(one), len(other)))
 
 
 def _myers(one: Sequence[str], other: Sequence[str]) -> list[tuple[Kind, str]]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
+from collections.abc import Sequence
 
 _LINE_END = re.compile(r"\r\n|\n|\r")
 
@@ -30,3 +31,8 @@ class Lines:
 def line_and_column(text: str, offset: int) -> tuple[int, int]:
     """The line and column of one code point, from 1; for many, keep the `Lines`."""
     return Lines(text[: offset + 1]).place(offset)
+
+
+def common_length(one: Sequence[object], other: Sequence[object]) -> int:
+    """How many characters, or items, both begin with."""
+    return next((at for at, (a, b) in enumerate(zip(one, other)) if a != b), min(len(one), len(other)))

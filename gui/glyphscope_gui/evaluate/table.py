@@ -34,6 +34,7 @@ from glyphscope_gui.evaluate.table_model import (
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.table_model import Index
 from glyphscope_gui.theme import theme
+from glyphscope_gui.theme.fonts import smaller
 
 NARROWEST, WIDEST = 108, 190
 """Pixels of a column at the usual font size."""
@@ -98,8 +99,7 @@ class _CellDelegate(QStyledItemDelegate):
     def _paint_words(
         self, painter: QPainter, option: QStyleOptionViewItem, shown: CellShown, colour: QColor
     ) -> None:
-        small, bold = QFont(option.font), QFont(option.font)
-        small.setPointSizeF(max(option.font.pointSizeF() - 1.5, 6))
+        small, bold = smaller(option.font, 1.5), QFont(option.font)
         bold.setWeight(QFont.Weight.DemiBold)
         inside = option.rect.adjusted(SIDE, 0, -SIDE, -6 if shown.strength is not None else 0)
         painter.setPen(colour)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from PySide6.QtCore import QSize, Qt, Signal
-from PySide6.QtGui import QDragEnterEvent, QDragMoveEvent, QDropEvent, QFont, QFontMetrics, QPainter
+from PySide6.QtGui import QDragEnterEvent, QDragMoveEvent, QDropEvent, QFontMetrics, QPainter
 from PySide6.QtWidgets import (
     QAbstractItemView,
     QListView,
@@ -20,6 +20,7 @@ from glyphscope_gui.evaluate.ticks_model import NOTE_ROLE, TicksModel
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.table_model import Index
 from glyphscope_gui.theme import theme
+from glyphscope_gui.theme.fonts import smaller
 
 BESIDE = 52
 """Pixels of a line that are neither words nor note."""
@@ -39,9 +40,7 @@ class _TickDelegate(QStyledItemDelegate):
     def paint(self, painter: QPainter, option: QStyleOptionViewItem, index: Index) -> None:
         super().paint(painter, option, index)
         painter.save()
-        font = QFont(option.font)
-        font.setPointSizeF(max(font.pointSizeF() - 1, 6))
-        painter.setFont(font)
+        painter.setFont(smaller(option.font))
         painter.setPen(theme().color("text-muted"))
         box = option.rect.adjusted(0, 0, -8, 0)
         painter.drawText(

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from PySide6.QtCore import QModelIndex, QPersistentModelIndex, QRect, QRectF, QSize, Qt
-from PySide6.QtGui import QFont, QFontInfo, QFontMetrics, QPainter, QPen
-from PySide6.QtWidgets import QStyle, QStyledItemDelegate, QStyleOptionViewItem
+from PySide6.QtGui import QFont, QFontInfo, QFontMetrics, QPainter
+from PySide6.QtWidgets import QStyledItemDelegate, QStyleOptionViewItem
 
-from glyphscope.visible import visible
 from glyphscope_gui.history.model import ROW_ROLE, facts, outcome_status, outcome_words, when
 from glyphscope_gui.shared.language import tr
+from glyphscope_gui.shared.row_painting import paint_ground, paint_words
 from glyphscope_gui.shared.verdict import VERDICTS
 from glyphscope_gui.theme import theme
 
@@ -28,20 +28,7 @@ class HistoryDelegate(QStyledItemDelegate):
         row = index.data(ROW_ROLE)
         colors = theme()
         painter.save()
-        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
-        card = QRectF(option.rect).adjusted(0, 1, 0, -1)
-        selected = bool(option.state & QStyle.StateFlag.State_Selected)
-        if selected or option.state & QStyle.StateFlag.State_MouseOver:
-            painter.setPen(Qt.PenStyle.NoPen)
-            painter.setBrush(colors.color("selection" if selected else "hover"))
-            painter.drawRoundedRect(card, 4, 4)
-        if (
-            option.state & QStyle.StateFlag.State_HasFocus
-            and option.state & QStyle.StateFlag.State_KeyboardFocusChange
-        ):
-            painter.setPen(QPen(colors.color("accent"), 1.5))
-            painter.setBrush(Qt.BrushStyle.NoBrush)
-            painter.drawRoundedRect(card.adjusted(1, 1, -1, -1), 4, 4)
+        paint_ground(painter, option, QRectF(option.rect).adjusted(0, 1, 0, -1))
         box = option.rect.adjusted(_MARGIN, 8, -_MARGIN, -8)
         small = _small(option.font)
         line = QRect(box.left(), box.top(), box.width(), option.fontMetrics.height())
@@ -50,20 +37,13 @@ class HistoryDelegate(QStyledItemDelegate):
         painter.setFont(small)
         painter.setPen(colors.color("accent" if row.pinned else "text-faint"))
         painter.drawText(line, Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter, time)
-        _draw(painter, line.adjusted(0, 0, -room, 0), str(index.data()), option.font, "text")
+        paint_words(painter, line.adjusted(0, 0, -room, 0), str(index.data()), option.font, "text")
         status = outcome_status(row.outcome)
         line = QRect(box.left(), line.bottom() + 3, box.width(), QFontMetrics(small).height())
-        _draw(painter, line, f"{VERDICTS[status].sign} {outcome_words(row.outcome)}", small, status)
+        paint_words(painter, line, f"{VERDICTS[status].sign} {outcome_words(row.outcome)}", small, status)
         line.translate(0, line.height() + 1)
-        _draw(painter, line, facts(row), small, "text-muted")
+        paint_words(painter, line, facts(row), small, "text-muted")
         painter.restore()
-
-
-def _draw(painter: QPainter, box: QRect, text: str, font: QFont, role: str) -> None:
-    painter.setFont(font)
-    painter.setPen(theme().color(role))
-    shown = QFontMetrics(font).elidedText(visible(text), Qt.TextElideMode.ElideRight, box.width())
-    painter.drawText(box, Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter, shown)
 
 
 def _small(font: QFont) -> QFont:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import QModelIndex, QPersistentModelIndex, QRect, QSize, Qt, Signal
+from PySide6.QtCore import QModelIndex, QPersistentModelIndex, QRect, QRectF, QSize, Qt, Signal
 from PySide6.QtGui import QFont, QFontMetrics, QPainter
 from PySide6.QtWidgets import (
     QAbstractItemView,
@@ -13,10 +13,11 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from glyphscope.visible import visible
 from glyphscope_gui.servers.list_model import STATE_ROLE, ServersListModel
 from glyphscope_gui.shared.language import tr
+from glyphscope_gui.shared.row_painting import paint_ground, paint_words
 from glyphscope_gui.theme import theme
+from glyphscope_gui.theme.fonts import smaller
 
 _Index = QModelIndex | QPersistentModelIndex
 SIDE = 12
@@ -28,19 +29,15 @@ class _ServerDelegate(QStyledItemDelegate):
 
     def sizeHint(self, option: QStyleOptionViewItem, index: _Index) -> QSize:
         return QSize(
-            120, QFontMetrics(option.font).height() + QFontMetrics(_small(option.font)).height() + 18
+            120, QFontMetrics(option.font).height() + QFontMetrics(smaller(option.font)).height() + 18
         )
 
     def paint(self, painter: QPainter, option: QStyleOptionViewItem, index: _Index) -> None:
         state, colors = index.data(STATE_ROLE), theme()
         chosen = bool(option.state & QStyle.StateFlag.State_Selected)
         painter.save()
-        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
-        if chosen or option.state & QStyle.StateFlag.State_MouseOver:
-            painter.setPen(Qt.PenStyle.NoPen)
-            painter.setBrush(colors.color("selection" if chosen else "hover"))
-            painter.drawRoundedRect(option.rect.adjusted(2, 1, -2, -1), 5, 5)
-        name, small = QFont(option.font), _small(option.font)
+        paint_ground(painter, option, QRectF(option.rect).adjusted(2, 1, -2, -1))
+        name, small = QFont(option.font), smaller(option.font)
         name.setWeight(QFont.Weight.DemiBold if chosen else QFont.Weight.Medium)
         upper, lower = QFontMetrics(name).height(), QFontMetrics(small).height()
         top = option.rect.top() + (option.rect.height() - upper - lower - 2) // 2
@@ -49,10 +46,10 @@ class _ServerDelegate(QStyledItemDelegate):
         painter.setFont(option.font)
         sign = max(SIGN, upper)
         painter.drawText(QRect(left, top, sign, upper), Qt.AlignmentFlag.AlignVCenter, state.sign)
-        painter.setPen(colors.color("text"))
-        _draw(painter, name, QRect(left + sign, top, width - sign, upper), index.data() or "")
-        painter.setPen(colors.color(state.role if state.role != "holds" else "text-muted"))
-        _draw(painter, small, QRect(left + sign, top + upper + 2, width - sign, lower), state.words)
+        place = QRect(left + sign, top, width - sign, upper)
+        paint_words(painter, place, index.data() or "", name, "text")
+        place = QRect(left + sign, top + upper + 2, width - sign, lower)
+        paint_words(painter, place, state.words, small, state.role if state.role != "holds" else "text-muted")
         painter.restore()
 
 
@@ -100,15 +97,3 @@ class ServerList(QListView):
         """The same one after the list has changed; where it is gone, the first."""
         wanted = self._name if self._model.row_of(self._name) >= 0 else self._model.name(0)
         self.choose(wanted)
-
-
-def _small(font: QFont) -> QFont:
-    small = QFont(font)
-    small.setPointSizeF(max(font.pointSizeF() - 1, 6))
-    return small
-
-
-def _draw(painter: QPainter, font: QFont, box: QRect, words: str) -> None:
-    painter.setFont(font)
-    shown = QFontMetrics(font).elidedText(visible(words), Qt.TextElideMode.ElideRight, box.width())
-    painter.drawText(box, Qt.AlignmentFlag.AlignVCenter | Qt.AlignmentFlag.AlignLeft, shown)

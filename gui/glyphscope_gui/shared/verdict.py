@@ -12,6 +12,7 @@ from PySide6.QtWidgets import QHBoxLayout, QLabel, QSizePolicy, QWidget
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.text_label import PlainLabel
 from glyphscope_gui.theme import theme, ui_font
+from glyphscope_gui.theme.fonts import smaller
 
 
 class Verdict(NamedTuple):
@@ -79,8 +80,7 @@ def paint_line(painter: QPainter, verdict: Verdict, left: float, right: float, y
 
 
 def pill_font(font: QFont) -> QFont:
-    small = QFont(font)
-    small.setPointSizeF(max(font.pointSizeF() - 1.5, 6))
+    small = smaller(font, 1.5)
     small.setWeight(QFont.Weight.DemiBold)
     return small
 

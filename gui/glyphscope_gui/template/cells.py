@@ -9,6 +9,7 @@ from PySide6.QtWidgets import QStyledItemDelegate, QStyleOptionViewItem
 from glyphscope_gui.shared.grammar_cells import SIDE, paint_ground
 from glyphscope_gui.shared.table_model import Index
 from glyphscope_gui.theme import mono_font, theme
+from glyphscope_gui.theme.fonts import smaller
 from glyphscope_gui.theme.sizes import ROW
 
 NOTE_ROLE = Qt.ItemDataRole.UserRole + 3
@@ -38,9 +39,7 @@ class FormDelegate(QStyledItemDelegate):
 def _laid_out(option: QStyleOptionViewItem, index: Index) -> list[QTextLayout]:
     width = (option.rect.width() if option.rect.width() > 40 else 240) - 2 * SIDE
     text, note = str(index.data() or ""), str(index.data(NOTE_ROLE) or "")
-    small = QFont(option.font)
-    small.setPointSizeF(max(small.pointSizeF() - 1, 6))
-    return [_layout(text, mono_font(-1), width), _layout(note, small, width)]
+    return [_layout(text, mono_font(-1), width), _layout(note, smaller(option.font), width)]
 
 
 def _layout(text: str, font: QFont, width: float) -> QTextLayout:

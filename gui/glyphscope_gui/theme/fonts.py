@@ -78,6 +78,13 @@ def mono_font(delta: float = 0) -> QFont:
     return font
 
 
+def smaller(font: QFont, by: float = 1) -> QFont:
+    """The same font, that many points smaller."""
+    small = QFont(font)
+    small.setPointSizeF(max(font.pointSizeF() - by, MIN_POINTS))
+    return small
+
+
 def base_points() -> float:
     """The size in points that everything else is relative to."""
     return _chosen.points or window_points()

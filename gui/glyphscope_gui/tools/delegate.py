@@ -17,6 +17,7 @@ from PySide6.QtWidgets import QAbstractItemView, QStyle, QStyledItemDelegate, QS
 
 from glyphscope.visible import visible
 from glyphscope_gui.shared.language import tr
+from glyphscope_gui.shared.row_painting import paint_ground
 from glyphscope_gui.theme import mono_font, theme
 from glyphscope_gui.tools.registry_tree_model import DETAIL_ROLE, PROBLEM_ROLE
 
@@ -35,22 +36,8 @@ class ToolDelegate(QStyledItemDelegate):
         return QSize(0, round(option.fontMetrics.height() * 1.25) + 7)
 
     def paint(self, painter: QPainter, option: QStyleOptionViewItem, index: _Index) -> None:
-        colors = theme()
         painter.save()
-        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
-        row = QRectF(option.rect).adjusted(0, 0.5, 0, -0.5)
-        selected = bool(option.state & QStyle.StateFlag.State_Selected)
-        if selected or option.state & QStyle.StateFlag.State_MouseOver:
-            painter.setPen(Qt.PenStyle.NoPen)
-            painter.setBrush(colors.color("selection" if selected else "hover"))
-            painter.drawRoundedRect(row, 4, 4)
-        if (
-            option.state & QStyle.StateFlag.State_HasFocus
-            and option.state & QStyle.StateFlag.State_KeyboardFocusChange
-        ):
-            painter.setPen(QPen(colors.color("accent"), 1.5))
-            painter.setBrush(Qt.BrushStyle.NoBrush)
-            painter.drawRoundedRect(row.adjusted(1, 1, -1, -1), 4, 4)
+        paint_ground(painter, option, QRectF(option.rect).adjusted(0, 0.5, 0, -0.5))
         tick = index.data(Qt.ItemDataRole.CheckStateRole)
         if tick is not None:
             self._paint_tick(painter, option.rect, Qt.CheckState(tick) == Qt.CheckState.Checked)

@@ -45,6 +45,7 @@ from glyphscope.grammar.tree import (
     repeat,
     seq,
 )  # fmt: skip
+from glyphscope.text.lines import common_length
 from glyphscope.visible import visible
 
 ROOT = "root"
@@ -352,7 +353,7 @@ def _leading(node: Node) -> str:
 def _common_start(options: list[Node]) -> str:
     texts = [_leading(option) for option in options]
     first, last = min(texts), max(texts)
-    size = next((i for i, (a, b) in enumerate(zip(first, last, strict=False)) if a != b), len(first))
+    size = common_length(first, last)
     return first[:size]
 
 
