@@ -103,7 +103,7 @@ def test_a_bomb_that_lies_about_its_size_is_unpacked_no_further_than_it_said():
 
 def test_lines_without_anything_in_them_are_refused_before_they_are_taken_apart(monkeypatch):
     monkeypatch.setattr(bundle, "MOST_LINES", 1000)
-    with pytest.raises(RecordError, match="more than 1000 lines"):
+    with pytest.raises(RecordError, match="more than 1,000 lines"):
         parse_bundle(with_record(b"\n" * 1001))
 
 

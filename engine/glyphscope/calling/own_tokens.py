@@ -155,13 +155,13 @@ def boundary_words(boundaries: Boundaries) -> str:
     if not boundaries.otherwise:
         if boundaries.tokens == 1:
             return "The text is one token, as the model itself would cut it."
-        return f"All {boundaries.tokens} tokens are those that the model itself would cut the text into."
+        return f"All {boundaries.tokens:,} tokens are those that the model itself would cut the text into."
     count = len(boundaries.otherwise)
     places = "1 place" if count == 1 else f"{count} places"
     more = boundaries.tokens - boundaries.own
     cost = f"{abs(more)} {'more' if more > 0 else 'fewer'} than" if more else "as many as"
     return (
-        f"At {places} the text is not in the model's own tokens: {boundaries.tokens} tokens, {cost} the model itself "
+        f"At {places} the text is not in the model's own tokens: {boundaries.tokens:,} tokens, {cost} the model itself "
         "would use. The effect on its probabilities was not measured."
     )
 

@@ -75,7 +75,7 @@ def head(wanted: Wanted) -> str:
         return "No constraint: nothing was removed."
     if wanted.held is None:
         return "The record does not contain what the constraint removed."
-    unknown = f" Of {wanted.unknown} tokens it is unknown." if wanted.unknown else ""
+    unknown = f" Of {wanted.unknown:,} tokens it is unknown." if wanted.unknown else ""
     fights = wanted.fights
     if not fights:
         known = " where it is known" if wanted.unknown else ""
@@ -116,7 +116,7 @@ def fight_words(want: Want, registry: ToolRegistry | None) -> list[str]:
     else:
         lines.append(_UNEXPLAINED[struck.unexplained])
     if want.struck > 1:
-        lines.append(f"its first choice was masked at {want.struck} steps")
+        lines.append(f"its first choice was masked at {want.struck:,} steps")
     lines += [f"could change: {place_words(place)}" for place in want.places[:2]]
     return lines
 

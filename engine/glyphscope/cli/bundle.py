@@ -34,7 +34,7 @@ def bundle(
         return
     size = out.stat().st_size
     names = ", ".join(sorted({*manifest.files, MANIFEST}))
-    console().print(Text(f"{out}: {byte_size(size)}, {manifest.events} events; {names}"))
+    console().print(Text(f"{out}: {byte_size(size)}, {manifest.events:,} events; {names}"))
     for name, reason in manifest.missing.items():
         diagnostics().print(Text(f"  without {name}: {reason}"))
     for note in manifest.notes:

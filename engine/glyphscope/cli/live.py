@@ -82,8 +82,8 @@ def _stage(stage: StageState, *, titled: bool, told_later: bool) -> list[Rendera
     if titled and (finished := stage.finished) is not None and finished.tokens:
         parts.append(
             Text(
-                f"{finished.tokens} tokens ({finished.forced} forced), prompt {finished.prompt_tokens} tokens "
-                f"({finished.cached} cached), {duration_ms(finished.ms)}{_made(stage.constraint)}",
+                f"{finished.tokens:,} tokens ({finished.forced:,} forced), prompt {finished.prompt_tokens:,} tokens "
+                f"({finished.cached:,} cached), {duration_ms(finished.ms)}{_made(stage.constraint)}",
                 style="dim",
             )
         )
@@ -198,11 +198,11 @@ def _fields(text: str, call: CallState) -> Table:
 
 def _progress(state: RunState) -> Text:
     if state.tokens:
-        return Text(f"… {len(state.tokens)} tokens", style="dim")
+        return Text(f"… {len(state.tokens):,} tokens", style="dim")
     if state.evaluated is not None and not state.evaluated.total:
         return Text("… waiting for the endpoint", style="dim")
     if state.evaluated is not None:
-        return Text(f"… prompt {state.evaluated.done} of {state.evaluated.total} tokens", style="dim")
+        return Text(f"… prompt {state.evaluated.done:,} of {state.evaluated.total:,} tokens", style="dim")
     return Text("… loading", style="dim")
 
 
@@ -233,10 +233,10 @@ def _ending(state: RunState) -> list[RenderableType]:
             told.append(Text.assemble(("✓ ", "bold green"), visible(written)))
     if end is not None:
         told += _end_lines(end)
-    of_these = f"{_reasoned(state)}{finished.forced} forced{_begun(state)}"
+    of_these = f"{_reasoned(state)}{finished.forced:,} forced{_begun(state)}"
     told.append(
         Text(
-            f"{finished.tokens} tokens ({of_these}), prompt {duration_ms(finished.prompt_ms)}, "
+            f"{finished.tokens:,} tokens ({of_these}), prompt {duration_ms(finished.prompt_ms)}, "
             f"first token after {duration_ms(finished.first_token_ms)}, "
             f"all {duration_ms(finished.total_ms)}{_waited(state)}",
             style="dim",

@@ -69,7 +69,7 @@ def _extracted(event: Extracted) -> Iterator[Text]:
 
 def _repaired(event: RepairTried) -> Iterator[Text]:
     moved = "it holds now" if event.now is None else f"character {event.char} → {event.now}"
-    head = f"↻ repair {event.attempt} of {event.attempts} for {event.code}, {event.tokens} tokens: {moved}"
+    head = f"↻ repair {event.attempt} of {event.attempts} for {event.code}, {event.tokens:,} tokens: {moved}"
     yield _line(head, style="yellow")
     yield _difference(event.before, event.after)
 

@@ -86,7 +86,7 @@ def _verify(record: Record, file: Path, as_json: bool) -> int:
         count = len(record.events)
         print_json({"equal": not difference, "events": count, "whole": whole, "difference": difference})
     else:
-        verdict = f"✗ {difference}" if difference else f"✓ the same {len(record.events)} events"
+        verdict = f"✗ {difference}" if difference else f"✓ the same {len(record.events):,} events"
         if not whole:
             verdict += ", as far as the record goes: it lacks the end of the run"
         typer.echo(f"{file}: {verdict}")

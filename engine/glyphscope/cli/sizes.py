@@ -154,7 +154,7 @@ def _summary(calls: int, totals: list[Sizes], instructions: list[Instructions]) 
         cost = {each.notation: each.tokens for each in instructions}
         more = cost["glyph"] - cost["json"]
         lines.append(
-            f"The instructions for glyph have {cost['glyph']} tokens, those for json {cost['json']}: "
+            f"The instructions for glyph have {cost['glyph']:,} tokens, those for json {cost['json']:,}: "
             f"{abs(more)} {'more' if more >= 0 else 'fewer'}, once for each prompt."
         )
     return lines

@@ -112,7 +112,9 @@ def _in_words(one: _Outcome, other: _Outcome, joined: Grammar) -> str:
     words = "every pair of states was followed"
     if cut:
         pairs, length = max(outcome.pairs for outcome in cut), min(outcome.length for outcome in cut)
-        words = f"no difference in texts of up to {length} characters ({pairs} pairs of states; {cut[0].why})"
+        words = (
+            f"no difference in texts of up to {length:,} characters ({pairs:,} pairs of states; {cut[0].why})"
+        )
     if any(_names_tokens(rule.body) for rule in joined.rules.values()):
         words += "; tokens that are named are not compared"
     return words

@@ -94,5 +94,5 @@ def _watch(part: Watch, place: LessonPlace) -> None:
     for name, token in (("from", part.start), ("to", (part.stop or 1) - 1), ("token", part.token or 0)):
         if token >= count:
             raise LessonError(
-                f"{name}: the recorded run has {count} tokens, with the numbers 0 to {count - 1}."
+                f"{name}: the recorded run has {count:,} tokens, with the numbers 0 to {count - 1}."
             )

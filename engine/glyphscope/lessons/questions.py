@@ -137,7 +137,7 @@ def _next(question: NextQuestion, request: RunRequest, recorded: Recorded) -> Sh
     stage = stage_of(fold_events(recorded(question.run)), question.stage)
     if question.token >= len(stage.tokens):
         raise LessonError(
-            f"The recorded run has {len(stage.tokens)} tokens: there is none with number {question.token}."
+            f"The recorded run has {len(stage.tokens):,} tokens: there is none with number {question.token}."
         )
     token = stage.tokens[question.token]
     before = stage.text[: token.start]

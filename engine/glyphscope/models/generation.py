@@ -17,7 +17,7 @@ from glyphscope.models.session import Session
 from glyphscope.models.written import place_written
 
 TOO_FEW = (
-    "The shortest answer that the grammar allows takes {} tokens of this model, and {} left for it: "
+    "The shortest answer that the grammar allows takes {:,} tokens of this model, and {} left for it: "
     "the answer will be cut off."
 )
 
@@ -121,7 +121,7 @@ def _too_few(least: int, room: int) -> str:
     """What to say where nothing that the grammar allows can be complete; empty where something can."""
     if not least:
         return ""
-    return TOO_FEW.format(least, "1 token is" if room == 1 else f"{room} tokens are")
+    return TOO_FEW.format(least, "1 token is" if room == 1 else f"{room:,} tokens are")
 
 
 def _constraint(

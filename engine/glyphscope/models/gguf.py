@@ -189,7 +189,7 @@ class _Cursor:
     def take(self, count: int) -> bytes:
         left = self.size - self.position
         if count > left:
-            raise self.damaged(f"its header extends beyond the file's end ({self.size} bytes)")
+            raise self.damaged(f"its header extends beyond the file's end ({self.size:,} bytes)")
         if self.position + count > _HEADER_LIMIT:
             raise self.damaged(f"its header is larger than {byte_size(_HEADER_LIMIT)}")
         if self._at + count > len(self._buffer):

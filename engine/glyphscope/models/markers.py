@@ -47,8 +47,8 @@ class Marker(msgspec.Struct, frozen=True):
             }[kind]
         one = sum(token.kind != "text" for token in self.tokens)
         if not one:
-            return f"{len(self.tokens)} text tokens"
-        return f"{len(self.tokens)} tokens, {special} of them special"
+            return f"{len(self.tokens):,} text tokens"
+        return f"{len(self.tokens):,} tokens, {special} of them special"
 
 
 class VocabularyMarkers(msgspec.Struct, frozen=True):

@@ -84,7 +84,7 @@ class LlamaEngine:
         self._context = llama.llama_init_from_model(self._model, parameters)
         if not self._context:
             raise ModelError(
-                f"llama.cpp cannot make a context of {parameters.n_ctx} tokens: {last_words(log)}",
+                f"llama.cpp cannot make a context of {parameters.n_ctx:,} tokens: {last_words(log)}",
                 where=path,
                 hint="Use a smaller context."
                 if options.kv_type in WHOLE_KV
@@ -217,7 +217,7 @@ class LlamaEngine:
             if status == 2:
                 raise Interrupted
             raise ModelError(
-                f"llama.cpp could not evaluate {count} tokens (status {status}).",
+                f"llama.cpp could not evaluate {count:,} tokens (status {status}).",
                 hint="Open the model with a smaller context, or use another one.",
             )
         if start == self._in_chunks and count == CHUNK and not outputs:

@@ -24,7 +24,7 @@ _TOKEN = re.compile(r"\\.|\[(?:\\.|[^\]\\])+\]|\{(\d+)(?:,(\d*))?\}|.", re.DOTAL
 def bad_pattern(pattern: str) -> str:
     """Why a pattern cannot be used; empty for one that can. Its matching may backtrack: `found` guards it."""
     if len(pattern) > MAX_LENGTH:
-        return f"The regular expression has {len(pattern)} characters; at most {MAX_LENGTH} are read."
+        return f"The regular expression has {len(pattern):,} characters; at most {MAX_LENGTH:,} are read."
     if _size(pattern) > MAX_SIZE:
         return f"The repeats of this regular expression multiply to more than {MAX_SIZE} atoms."
     try:

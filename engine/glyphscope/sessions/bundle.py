@@ -148,7 +148,7 @@ def parse_bundle(data: bytes, where: str = "") -> Bundle:
         raise _lacks(RECORD, where)
     if files[RECORD].count(b"\n") > MOST_LINES:
         raise RecordError(
-            f"The record has more than {MOST_LINES} lines.",
+            f"The record has more than {MOST_LINES:,} lines.",
             where=where,
             hint="It was not created by Glyphscope.",
         )

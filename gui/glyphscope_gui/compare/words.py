@@ -8,7 +8,7 @@ from typing import NamedTuple
 from glyphscope.calling import RunState
 from glyphscope.evals.run_figures import RunFigures
 from glyphscope.events import Aborted, Violation
-from glyphscope.text.figures import UNKNOWN, count, duration_ms
+from glyphscope.text.figures import UNKNOWN, count, duration_ms, rate
 from glyphscope_gui.compare.column_state import Column, ColumnPhase
 from glyphscope_gui.runs.outcome_text import outcome_words
 from glyphscope_gui.shared.language import tr
@@ -130,9 +130,7 @@ def figures_of(figures: RunFigures) -> list[Figure]:
         ),
         Figure(
             tr("Speed"),
-            UNKNOWN
-            if figures.tokens_per_second is None
-            else tr("{tokens} tokens/s", tokens=count(round(figures.tokens_per_second))),
+            UNKNOWN if figures.tokens_per_second is None else rate(figures.tokens_per_second),
             tr(
                 "All written tokens, forced ones too, over the time from the end of the prompt to the last token."
             ),

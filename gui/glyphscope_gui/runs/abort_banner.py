@@ -94,7 +94,7 @@ class AbortBanner(QFrame):
 
     def show_saving(self, saving: Saving) -> None:
         saved = saving.whole - saving.decoded
-        self.saving.setText(tr("{saved} of {whole} tokens saved", saved=saved, whole=saving.whole))
+        self.saving.setText(tr("{saved:,} of {whole:,} tokens saved", saved=saved, whole=saving.whole))
         self.saving.show()
         self.measured.setText(tr("measured: the run was continued aside"))
         self.button.hide()

@@ -38,7 +38,7 @@ def figures(state: RunState) -> list[str]:
     if sampled and state.started is not None and state.started.request.constraint != "off":
         words.append(tr("mask {time}", time=duration_ms(state.present.mask_ms / sampled)))
     if state.forced:
-        words.append(tr("{forced} of {tokens} tokens forced", forced=state.forced, tokens=len(tokens)))
+        words.append(tr("{forced:,} of {tokens:,} tokens forced", forced=state.forced, tokens=len(tokens)))
     texts = [stage for stage in state.stages if stage.tokens]
     if len(texts) > 1:
         total = sum(len(stage.tokens) for stage in texts)

@@ -100,7 +100,7 @@ def _tell(file: str, found: GbnfCheck, *, aside: bool) -> None:
     beside = f", {others} other {'remark' if others == 1 else 'remarks'}" if others else ""
     if found.ok:
         out.print(
-            Text(f"✓ llama.cpp takes it: {len(found.document.rules)} rules{beside}", style="bold green")
+            Text(f"✓ llama.cpp takes it: {len(found.document.rules):,} rules{beside}", style="bold green")
         )
     else:
         out.print(Text(f"✗ {errors} {'error' if errors == 1 else 'errors'}{beside}", style="bold red"))

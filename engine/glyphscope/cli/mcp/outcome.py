@@ -79,7 +79,7 @@ def print_outcome(outcome: Outcome, *, as_json: bool) -> None:
 def _shown(content: ToolContent) -> Text:
     if content.kind == "text":
         return Text("\n".join(map(visible, content.text.split("\n"))))
-    facts = (content.name, content.uri, content.mime, f"{content.size} bytes" if content.size else "")
+    facts = (content.name, content.uri, content.mime, f"{content.size:,} bytes" if content.size else "")
     head = f"[{content.kind}: {', '.join(visible(fact) for fact in facts if fact)}]"
     lines = [head, *map(visible, content.text.split("\n"))] if content.text else [head]
     return Text("\n".join(lines))

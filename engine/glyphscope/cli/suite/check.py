@@ -30,4 +30,4 @@ def check(
     if as_json:
         print_json({"ok": True, "name": suite.name, "scenarios": number, "problems": []})
     else:
-        console().print(Text(f"✓ {visible(suite.name)}: {number} scenarios, no errors", style="green"))
+        console().print(Text(f"✓ {visible(suite.name)}: {number:,} scenarios, no errors", style="green"))

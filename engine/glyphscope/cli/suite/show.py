@@ -33,7 +33,9 @@ def show(suite: SuiteArgument, as_json: JsonOption = False) -> None:
     out.print(Text(f"{found.name}: {visible(found.about)}", style="bold"))
     groups = ", ".join(f"{name or 'without a group'} {number}" for name, number in short.groups.items())
     out.print(
-        Text(f"{short.scenarios} scenarios ({visible(groups)}), {short.checks} checks, {short.sizes} sizes")
+        Text(
+            f"{short.scenarios:,} scenarios ({visible(groups)}), {short.checks:,} checks, {short.sizes:,} sizes"
+        )
     )
     table = Table("scenario", "level", "prompt", "right", box=None, header_style="bold", pad_edge=False)
     for scenario in found.scenarios:

@@ -375,4 +375,4 @@ def _final_faults(rule: FinalText, said: str | None) -> Iterator[str]:
     if rule.pattern is not None and not pattern.found(rule.pattern, said):
         yield f"the answer is {shown(said)}, and does not fit the pattern {shown(rule.pattern)}"
     if len(said) < rule.least_characters:
-        yield f"the answer has {len(said)} characters, and needs {rule.least_characters}"
+        yield f"the answer has {len(said):,} characters, and needs {rule.least_characters}"

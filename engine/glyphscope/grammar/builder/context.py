@@ -185,7 +185,7 @@ class ToolContext:
             check_time()
             if len(self._names) >= MAX_RULES:
                 raise GrammarError(
-                    f"The schema needs more than {MAX_RULES} rules.",
+                    f"The schema needs more than {MAX_RULES:,} rules.",
                     where=f"{self.schema.tool}: {places[0].pointer}",
                     hint="Its anyOf and oneOf multiply each other: merge or nest them.",
                 )

@@ -48,7 +48,9 @@ def right_linear(
         except _TooLarge:
             weakest = _weakest(parts)
             parts.remove(weakest)
-            lost(Weakened(_keywords(weakest), f"with the rest it needs more than {MAX_STATES} rules in GBNF"))
+            lost(
+                Weakened(_keywords(weakest), f"with the rest it needs more than {MAX_STATES:,} rules in GBNF")
+            )
     if isinstance(parts[0], Except):
         return _rules_of(_states(parts[0]), helper, rules)
     return parts[0]

@@ -138,11 +138,11 @@ class Answer:
         else:
             said = (
                 f"The endpoint fell silent for {duration(self._patience.between)}, "
-                f"after {self.characters} characters of its answer."
+                f"after {self.characters:,} characters of its answer."
             )
         return ModelError(said, where=str(self._address), hint="It may have too much to do; try again later.")
 
     def _cut(self, how: str) -> ModelError:
         return ModelError(
-            f"{how}, after {self.characters} characters.", where=str(self._address), hint=CUT_HINT
+            f"{how}, after {self.characters:,} characters.", where=str(self._address), hint=CUT_HINT
         )

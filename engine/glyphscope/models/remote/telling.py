@@ -67,13 +67,13 @@ class Teller:
         yield from self._written(self._calls.end())
         if self._finish in _CUT:
             raise ModelError(
-                f"The endpoint broke its answer off ({self._finish}), after {self._characters} characters.",
+                f"The endpoint broke its answer off ({self._finish}), after {self._characters:,} characters.",
                 where=str(self._address),
                 hint="Its filter or its operator ended it; ask for something else, or elsewhere.",
             )
         if self._reasoning and not self._answered:
             raise ModelError(
-                f"The endpoint sent {self._reasoning} characters of reasoning and no answer.",
+                f"The endpoint sent {self._reasoning:,} characters of reasoning and no answer.",
                 where=str(self._address),
                 hint="Allow more tokens (--max-tokens), or turn its thinking off (--thinking off, or at the server).",
             )
@@ -102,7 +102,7 @@ class Teller:
         most = self._request.max_tokens
         if self._told > 2 * most + _MORE_STEPS or self._received > max(1 << 20, 256 * most):
             raise ModelError(
-                f"The endpoint continues beyond the {most} tokens that it was asked for.",
+                f"The endpoint continues beyond the {most:,} tokens that it was asked for.",
                 where=str(self._address),
                 hint="Does it send its pieces again and again? See the server's log.",
             )
