@@ -135,7 +135,7 @@ def test_a_call_that_was_stopped_before_it_began_is_not_sent(server):
 def test_a_tool_that_never_answers_times_out():
     with opened() as server:
         outcome = call(server, "silent", seconds=0.3)
-        assert (outcome.fault, outcome.message) == ("timeout", "The tool did not answer within 0.3 seconds.")
+        assert (outcome.fault, outcome.message) == ("timeout", "The tool did not answer within 300 ms.")
         heard(server, "notifications/cancelled")
 
 

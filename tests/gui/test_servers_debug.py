@@ -49,6 +49,16 @@ def test_ping_shows_the_time_of_the_answer(page, qtbot):
     qtbot.waitUntil(lambda: "ms" in page.view.card.ping_button.text())
 
 
+def test_capabilities_and_instructions_of_a_server_are_shown(page, qtbot):
+    card = page.view.card
+    qtbot.waitUntil(lambda: "logging, prompts, resources, tools" in card.about.text())
+    card.instructions_button.click()
+    dialog = page.context.window.findChild(WholeTextDialog)
+    qtbot.waitUntil(lambda: dialog.is_ready and not dialog.is_busy)
+    assert dialog.text == "Call echo first."
+    dialog.close()
+
+
 def test_roots_are_edited_stored_and_returned_to_the_server(page, qtbot, tmp_path):
     card, servers = page.view.card, page.context.services.servers
     assert card.roots_button.text() == "Roots…"

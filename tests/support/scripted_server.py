@@ -388,6 +388,7 @@ def main() -> None:
                     **({"resources": {"subscribe": True}, "logging": {}} if "live" in WORDS else {}),
                 },
                 "serverInfo": {"name": "scripted", "version": "1"},
+                **({"instructions": "Call echo first."} if "live" in WORDS else {}),
             }})  # fmt: skip
         elif method == "server/discover" and "modern" in WORDS:
             found = {"supportedVersions": [WORDS["modern"] or MODERN], "capabilities": modern_capabilities()}

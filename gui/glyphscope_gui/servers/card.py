@@ -88,8 +88,8 @@ class ConsentBox(QFrame):
 
 
 class ServerCard(Card):
-    """`acted` carries start, sign in, stop, restart, remove, allow, ping, request or roots; `enabledChanged` the
-    user's choice.
+    """`acted` carries start, sign in, stop, restart, remove, allow, ping, request, roots or instructions;
+    `enabledChanged` the user's choice.
     """
 
     acted = Signal(str)
@@ -157,7 +157,16 @@ class ServerCard(Card):
         column.setContentsMargins(0, 0, 0, 0)
         column.setSpacing(6)
         column.addLayout(row)
-        for widget in (self.about, self.problem, self.printed, self.consent):
+        self.instructions_button = link(
+            tr("Instructions"), tr("Show the instructions that the server gives to a model"), body
+        )
+        self.instructions_button.setObjectName("instructionsButton")
+        self.instructions_button.hide()
+        second = QHBoxLayout()
+        second.addWidget(self.about, 1)
+        second.addWidget(self.instructions_button)
+        column.addLayout(second)
+        for widget in (self.problem, self.printed, self.consent):
             column.addWidget(widget)
         column.addWidget(self.sign_in_button, 0, Qt.AlignmentFlag.AlignLeft)
         for button, what in (
@@ -168,6 +177,7 @@ class ServerCard(Card):
             (self.ping_button, "ping"),
             (self.request_button, "request"),
             (self.roots_button, "roots"),
+            (self.instructions_button, "instructions"),
         ):
             button.clicked.connect(lambda _on=False, what=what: self.acted.emit(what))
         self.consent.allowed.connect(lambda: self.acted.emit("allow"))
@@ -211,8 +221,9 @@ class ServerCard(Card):
         self._tell(server.problem if failed and server else None, server.stderr if failed and server else "")
         self.consent.ask(asked)
 
-    def show_debugging(self, ready: bool, roots: int | None) -> None:
-        """`roots`: how many are configured; None for the demo tools."""
+    def show_debugging(self, ready: bool, roots: int | None, *, instructions: bool = False) -> None:
+        """`roots`: how many are configured; None for the demo tools. `instructions`: whether the server has some."""
+        self.instructions_button.setVisible(instructions)
         for button in (self.ping_button, self.request_button):
             button.setVisible(ready)
         self.roots_button.setVisible(roots is not None)
@@ -266,4 +277,6 @@ def _about_words(about: About | None) -> str:
     if about is None:
         return ""
     name = " ".join(part for part in (about.name[:80], about.version[:40]) if part)
-    return tr("{name} · protocol {protocol}", name=name, protocol=about.protocol) if about.protocol else name
+    words = tr("{name} · protocol {protocol}", name=name, protocol=about.protocol) if about.protocol else name
+    features = ", ".join(each for each in about.features if "/" not in each)
+    return tr("{server} · {capabilities}", server=words, capabilities=features) if features else words

@@ -61,7 +61,11 @@ class DebugPresenter(QObject):
         server = source.server if source is not None else None
         about = server.about if server is not None else None
         ready = source is not None and source.phase == "ready"
-        card.show_debugging(ready, len(source.config.roots) if source is not None else None)
+        card.show_debugging(
+            ready,
+            len(source.config.roots) if source is not None else None,
+            instructions=about is not None and bool(about.instructions.strip()),
+        )
         log.show_level(
             (source.log_level or "") if source is not None else "",
             ready and about is not None and "logging" in about.features,
@@ -107,6 +111,8 @@ class DebugPresenter(QObject):
             self._ask_for_roots()
         elif what == "ping":
             self._ping()
+        elif what == "instructions":
+            self._show_instructions()
 
     def _ask_for_roots(self) -> None:
         name, source = self._current(), self._source
@@ -151,6 +157,13 @@ class DebugPresenter(QObject):
             done,
             self._context.show_error,
         )
+
+    def _show_instructions(self) -> None:
+        source = self._source
+        about = source.server.about if source is not None and source.server is not None else None
+        if about is not None:
+            title = tr("Instructions of {server}", server=self._current())
+            show_whole(Whole(title, about.instructions, name="instructions.txt"), self._context.window)
 
     def _show_changes(self) -> None:
         source = self._source

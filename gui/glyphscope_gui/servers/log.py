@@ -69,7 +69,8 @@ class ServerLog(Card):
         self.filter_edit.setPlaceholderText(tr("Filter"))
         self.filter_edit.setAccessibleName(tr("Show only messages with these letters"))
         self.filter_edit.setClearButtonEnabled(True)
-        self.filter_edit.setFixedWidth(170)
+        self.filter_edit.setMinimumWidth(60)
+        self.filter_edit.setMaximumWidth(170)
         self.copy_button = QPushButton(tr("Copy"))
         self.copy_button.setProperty("role", "link")
         self.copy_button.setToolTip(tr("Copy all that is in sight here"))
@@ -80,6 +81,7 @@ class ServerLog(Card):
         self.levels_button.setObjectName("logLevelsButton")
         actions = (self.filter_edit, self.levels_button, self.copy_button, self.views)
         super().__init__(tr("Log"), stack, actions=actions, padded=False, parent=parent)
+        self.heading.title.hide()  # the segments say it
         self.model = model
         self._stack = stack
         self._following = True
