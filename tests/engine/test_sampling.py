@@ -202,6 +202,7 @@ def test_a_stop_string_ends_each_stage_and_its_replay_is_the_same():
         ({"stop": tuple(map(str, range(17)))}, "stop"),
         ({"max_tokens": 0}, "max_tokens"),
         ({"max_tokens": 10**20}, "max_tokens"),
+        ({"most_calls": 0}, "most_calls"),
         ({"sampling": Sampling(seed=10**20)}, "seed"),
         ({"sampling": Sampling(top_k=-(10**20))}, "top_k"),
         ({"sampling": Sampling(repeat_last_n=2**64)}, "repeat_last_n"),

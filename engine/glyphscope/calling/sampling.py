@@ -35,6 +35,8 @@ def check_sampling(request: RunRequest) -> None:
         raise _wrong("repeat_penalty", "A repeat penalty is greater than 0", "1 turns it off.")
     if request.max_tokens < 1:
         raise _wrong("max_tokens", "An answer needs at least 1 token", "Allow more.")
+    if request.most_calls is not None and request.most_calls < 1:
+        raise _wrong("most_calls", "An answer may have at least 1 call", "Allow more.")
     if wrong := stop_mistake(request.stop):
         raise _wrong("stop", wrong, "Change the stop strings.")
 
