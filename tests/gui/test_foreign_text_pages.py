@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+
 import msgspec
 import pytest
 from PySide6.QtCore import QAbstractTableModel, QModelIndex, Qt
@@ -15,10 +17,12 @@ from glyphscope.sessions import Project
 from glyphscope.visible import unseen, visible
 from glyphscope_gui.evaluate.page import RESULT
 from glyphscope_gui.runs.recorder import bundled_run
+from glyphscope_gui.servers.tool_panel import VIEWS
 from glyphscope_gui.shared.error_dialog import ErrorDialog
 from glyphscope_gui.shared.page_ids import PageId, PanelId
 from made_results import four_arms, made_result
 from made_runs import loop_run
+from mcp_servers import SCRIPT
 
 HIDDEN = "\u2061\u202e\U000e0041"
 OWN = "\u200b\ufffc"
@@ -156,6 +160,23 @@ def test_the_result_of_an_evaluation_shows_what_is_not_seen(open_page, qtbot, lo
         tabs.setCurrentIndex(place)
         qtbot.wait(1)
         look(page.view, tabs.tabText(place))
+
+
+@pytest.mark.slow
+def test_the_page_of_a_server_shows_what_is_not_seen(open_page, qtbot, look):
+    page = open_page(PageId.SERVERS, ready=False)
+    servers, view = page.context.services.servers, page.view
+    entry = {"command": sys.executable, "args": [str(SCRIPT), "hidden", f"x{HIDDEN}"]}
+    name = servers.add(f"mine{HIDDEN}", entry, allowed=True)
+    view.list.choose(name)
+    servers.start(name)
+    qtbot.waitUntil(lambda: view.tools.model.rowCount() > 0)
+    view.tools.choose(view.tools.model.row(0).name)
+    for shown, _words, _tip in VIEWS:
+        view.panel.show_view(shown)
+        qtbot.wait(1)
+        look(view, shown)
+    servers.close()
 
 
 def test_what_the_test_hides_is_shown_by_signs():

@@ -17,6 +17,8 @@ from typing import Any
 WORDS = dict(word.partition("=")[::2] for word in sys.argv[1:])
 OUT = sys.stdout.buffer
 ECHO = {"type": "object", "properties": {"text": {"type": "string", "maxLength": 20}}, "required": ["text"]}
+HIDDEN = "\u2061\u202e\U000e0041"
+"""What a server of the behaviour `hidden` hides in all that it says."""
 ANYTHING: dict[str, Any] = {"type": "object", "properties": {}}
 
 
@@ -42,6 +44,15 @@ def tools() -> list[Any]:
                 "properties": {"degrees": {"type": "number", "maximum": 60}},
                 "required": ["degrees"],
             }
+    if "hidden" in WORDS:
+        odd = {"type": "string", "description": f"d{HIDDEN}", "enum": [f"a{HIDDEN}", "b"]}
+        schema = {"type": "object", "properties": {f"odd{HIDDEN}": odd}, "required": [f"odd{HIDDEN}"]}
+        found = [
+            {"name": "echo", "title": f"t{HIDDEN}", "description": f"d{HIDDEN}", "inputSchema": schema,
+             "annotations": {"title": f"a{HIDDEN}"}},
+            {"name": f"name{HIDDEN}", "description": "", "inputSchema": ANYTHING},
+        ]  # fmt: skip
+        say(f"printed{HIDDEN}")
     if "bad-schemas" in WORDS:
         found += [
             {

@@ -229,7 +229,7 @@ class CompareColumn(QFrame):
         told = self._told
         self.detail.setText(visible(told.detail if self._wide else told.short or told.detail, spaces=True))
         self.detail.setToolTip(plain_tip(told.detail))
-        self.detail.setAccessibleName(told.detail)
+        self.detail.setAccessibleName(visible(told.detail, lines=True))
         self.detail.setVisible(bool(told.detail))
 
     def show_figures(self) -> None:

@@ -8,6 +8,7 @@ from typing import Any
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtWidgets import QCheckBox, QGridLayout, QWidget
 
+from glyphscope.visible import visible
 from glyphscope_gui.evaluate.setup import Axis
 from glyphscope_gui.shared.flow import Flow
 from glyphscope_gui.shared.language import tr
@@ -39,9 +40,9 @@ class EvalAxes(QWidget):
             for choice in axis.choices:
                 box = QCheckBox(choice.words, flow)
                 box.setObjectName(f"{axis.name}-{choice.value}")
-                box.setAccessibleName(f"{axis.title}: {choice.words}")
+                box.setAccessibleName(visible(f"{axis.title}: {choice.words}"))
                 box.setToolTip(plain_tip(choice.tip))
-                box.setAccessibleDescription(choice.tip)
+                box.setAccessibleDescription(visible(choice.tip, lines=True))
                 box.clicked.connect(lambda _on=False: self.changed.emit())
                 flow.add(box)
                 self._boxes[axis.name].append((choice.value, box))

@@ -12,6 +12,7 @@ from glyphscope.errors import GlyphscopeError
 from glyphscope.models.hub import Choice, Hit, Unfinished
 from glyphscope.models.hub.download import Got
 from glyphscope.text.figures import byte_size
+from glyphscope.visible import visible
 from glyphscope_gui.model_picker.getting import Loaded, Looked, ModelGetting, Phase
 from glyphscope_gui.model_picker.offers import DOWNLOADS, FITS, QUANTISATION, SIZE, ChoicesModel, HitsModel
 from glyphscope_gui.model_picker.words import MEND_HUB, hub_is_here, progress_words
@@ -176,7 +177,7 @@ class HubPanel(QWidget):
         for title, act in acts:
             button = QPushButton(title, row)
             button.setProperty("role", "link")
-            button.setAccessibleName(f"{title}: {name}")
+            button.setAccessibleName(visible(f"{title}: {name}"))
             button.clicked.connect(lambda _checked=False, do=act: do())
             line.addWidget(button)
         return row
@@ -225,7 +226,7 @@ class HubPanel(QWidget):
         self.words.setProperty("role", role)
         self.words.style().polish(self.words)
         self.words.setText(words)
-        self.words.setAccessibleName(words)
+        self.words.setAccessibleName(self.words.text())
         self.words.setVisible(bool(words))
 
     def _show_phase(self) -> None:

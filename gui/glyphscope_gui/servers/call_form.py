@@ -11,6 +11,7 @@ from PySide6.QtWidgets import QFrame, QGridLayout, QLabel, QScrollArea, QStacked
 
 from glyphscope.registry import Tool
 from glyphscope.registry.pointer import to_pointer
+from glyphscope.visible import visible
 from glyphscope_gui.calls.approval_card import VerdictPill
 from glyphscope_gui.calls.argument_check import ArgumentCheck
 from glyphscope_gui.calls.argument_field import MISSING, make_field
@@ -227,12 +228,12 @@ class CallForm(QStackedWidget):
         hint.setProperty("role", "faint")
         hint.setFixedWidth(LABEL)
         field = make_field(about, value)
-        field.setAccessibleName(name)
+        field.setAccessibleName(visible(name))
         words = about.get("description") if isinstance(about, dict) else None
         words = f"{words[:600]}\n" if isinstance(words, str) else ""
         words += tr("A call must have it.") if needed else tr("A call may leave it out.")
         field.setToolTip(plain_tip(words))
-        field.setAccessibleDescription(words)
+        field.setAccessibleDescription(visible(words, lines=True))
         label.setBuddy(field)
         pill, problem = VerdictPill(), words_label(role="problem")
         problem.hide()

@@ -9,6 +9,7 @@ from PySide6.QtCore import QRectF, QSize
 from PySide6.QtGui import QFontMetrics, QPainter, QPaintEvent
 from PySide6.QtWidgets import QSizePolicy, QWidget
 
+from glyphscope.visible import visible
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.plain_text import plain_tip
 from glyphscope_gui.shared.verdict import paint_pill, pill_font
@@ -54,7 +55,7 @@ class EnforcementBadge(QWidget):
         if kind is not None:
             words, _, explanation = _WORDS[kind]
             self.setToolTip(plain_tip(explanation))
-            self.setAccessibleName(f"{words}: {explanation}")
+            self.setAccessibleName(visible(f"{words}: {explanation}", lines=True))
         self.updateGeometry()
         self.update()
 

@@ -56,6 +56,7 @@ class NoticeBanner(QFrame):
     ) -> None:
         """With one or two things that can be done about it; an error looks like one."""
         self.label.setText(words)
+        words = self.label.text()
         self.setAccessibleName(tr("Error: {words}", words=words) if error else words)
         self.sign.setVisible(error)
         if self.property("error") is not error:

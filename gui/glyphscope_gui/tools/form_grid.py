@@ -8,6 +8,7 @@ from typing import Generic, TypeVar
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QGridLayout, QLabel, QWidget
 
+from glyphscope.visible import visible
 from glyphscope_gui.shared.enforcement_badge import EnforcementBadge
 from glyphscope_gui.shared.plain_text import plain_tip
 from glyphscope_gui.shared.text_label import PlainLabel
@@ -51,7 +52,7 @@ class FormGrid(QWidget):
         label.setToolTip(plain_tip(hint))
         field.setToolTip(plain_tip(hint))
         field.setAccessibleName(text)
-        field.setAccessibleDescription(hint)
+        field.setAccessibleDescription(visible(hint, lines=True))
         field.setMinimumWidth(64)
         badge = EnforcementBadge(self)
         row = self._grid.rowCount()
