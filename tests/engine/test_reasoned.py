@@ -1,5 +1,6 @@
 """Reasoning before a call in our notations: set apart in any chunking, and never a part of the call."""
 
+import msgspec
 import pytest
 
 from glyphscope.events import SegmentClosed, SegmentOpened, ToolKnown
@@ -21,8 +22,8 @@ FORM = TurnForm(
 CALL = '{"action":"search","query":"a < b"}'
 
 
-def judged(text, state="undefined", size=1, judge=None):
-    validator = ReasonedValidator(judge or CallValidator(REGISTRY, "json", "flat"), FORM, state)
+def judged(text, state="undefined", size=1, judge=None, form=FORM):
+    validator = ReasonedValidator(judge or CallValidator(REGISTRY, "json", "flat"), form, state)
     events = [e for at in range(0, len(text), size) for e in validator.feed(text[at : at + size])]
     return validator, events + validator.finish()
 
@@ -67,3 +68,16 @@ def test_several_calls_may_follow_reasoning():
     validator, events = judged(f"why</think>{CALL}\n{CALL}", "on", 4, judge)
     assert [call.tool for call in validator.calls] == ["search", "search"] and validator.valid
     assert [e.kind for e in events if isinstance(e, SegmentClosed)] == ["reasoning", "call", "call"]
+
+
+@pytest.mark.parametrize("size", [1, 3, 1000])
+def test_reasoning_may_begin_again_on_a_line_of_its_own_where_the_form_says_so(size):
+    form = msgspec.structs.replace(FORM, reasoning=msgspec.structs.replace(FORM.reasoning, again=True))
+    judge = TurnValidator(REGISTRY, "json", "flat", words=True, constrained=False)
+    text = f"<think>a</think>One <think> two.\n<think>\nb {CALL}</think>\nThree.\n{CALL}\n<think>\nc"
+    validator, events = judged(text, "undefined", size, judge, form)
+    assert [(e.kind, text[e.start : e.end].strip()) for e in events if isinstance(e, SegmentClosed)] == [
+        ("reasoning", "a"), ("text", "One <think> two."), ("reasoning", f"b {CALL}"), ("text", "Three."),
+        ("call", CALL), ("reasoning", "c"),
+    ]  # fmt: skip
+    assert validator.content.split() == "One <think> two. Three.".split() and len(validator.calls) == 1

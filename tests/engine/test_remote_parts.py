@@ -177,11 +177,84 @@ def test_both_names_of_reasoning_in_one_chunk_are_read_once() -> None:
         assert text_of(list(run(request(), model))).count("Hm.") == 1
 
 
-def test_reasoning_after_the_answer_began_is_not_written_into_it() -> None:
-    late = chunk(delta={"reasoning": "Late."})
-    with endpoint(answer(chunk("I look it up. "), late, *ONE)) as server, remote(server) as model:
-        events = list(run(request(), model))
-    assert "Late." not in text_of(events) and events[-1].valid
+def parts_of(events: list[Any]) -> list[tuple[str, str]]:
+    text = text_of(events)
+    closed = [event for event in events if isinstance(event, SegmentClosed)]
+    return [(event.kind, text[event.start : event.end].strip()) for event in closed]
+
+
+def call_line(name: str, arguments: str) -> str:
+    return f'{{"name": "{name}", "arguments": {arguments}}}'
+
+
+SEARCH, READ = call_line("search", '{"query": "AI"}'), call_line("read_file", '{"path": "notes/todo.txt"}')
+
+
+def test_reasoning_after_text_and_between_calls_is_a_part_where_it_came() -> None:
+    late = [chunk(delta={"reasoning_content": text}) for text in ("Not ", "there: <think>.")]
+    read = (call(1, "read_file"), call(1, "", '{"path": "notes/todo.txt"}'))
+    last = chunk(delta={"reasoning": "Done."})
+    stream = (
+        chunk(delta={"reasoning": "First."}),
+        chunk("I look "),
+        chunk("it up. "),
+        *late,
+        *ONE,
+        *late,
+        *read,
+        last,
+    )
+    with endpoint(answer(*stream)) as server, remote(server) as model:
+        events = list(run(request(most_calls=None, tool_choice="auto"), model))
+    assert parts_of(events) == [
+        ("reasoning", "First."), ("text", "I look it up."), ("reasoning", "Not there: <think>."), ("call", SEARCH),
+        ("reasoning", "Not there: <think>."), ("call", READ), ("reasoning", "Done."),
+    ]  # fmt: skip
+    assert events[-1].valid
+    assert [event.tool for event in events if isinstance(event, CallReady)] == ["search", "read_file"]
+
+
+def test_reasoning_and_text_that_come_in_the_middle_of_a_call_come_after_it() -> None:
+    middle = (chunk(delta={"reasoning": "Hm."}), chunk("One moment."))
+    stream = (ONE[0], ONE[1], *middle, ONE[2], chunk(" There."))
+    with endpoint(answer(*stream)) as server, remote(server) as model:
+        events = list(run(request(most_calls=None, tool_choice="auto"), model))
+    assert parts_of(events) == [("call", SEARCH), ("reasoning", "Hm."), ("text", "One moment. There.")]
+    assert events[-1].valid
+
+
+def test_tags_of_reasoning_in_the_text_are_reasoning_at_its_beginning_and_on_their_own_lines_only() -> None:
+    text = ("<think>\nHm.\n</think>\n\nThe tag <think> ", "begins it:\n<think> and </think>.")
+    with endpoint(answer(*map(chunk, text))) as server, remote(server) as model:
+        events = list(run(request(tool_choice="auto"), model))
+    assert parts_of(events) == [
+        ("reasoning", "Hm."), ("text", "The tag <think> begins it:\n<think> and </think>."),
+    ]  # fmt: skip
+
+
+def test_thinking_parts_of_the_content_are_reasoning() -> None:
+    parts = [
+        {"type": "thinking", "thinking": [{"type": "text", "text": "Hm."}]},
+        {"type": "text", "text": "Hi."},
+    ]
+    with endpoint(answer(chunk(delta={"content": parts}))) as server, remote(server) as model:
+        events = list(run(request(tool_choice="auto"), model))
+    assert parts_of(events) == [("reasoning", "Hm."), ("text", "Hi.")]
+
+
+@pytest.mark.parametrize("reason", ["stop", "eos", "tool_calls", "function_call", "STOP"])
+def test_an_answer_is_whole_whatever_its_end_is_called(reason: str) -> None:
+    stream = Answer((*ONE, chunk(finish=reason), DONE))
+    with endpoint(stream) as server, remote(server) as model:
+        end = list(run(request(), model))[-1]
+    assert end.valid and end.reason != "length"
+
+
+@pytest.mark.parametrize("reason", ["length", "max_tokens", "model_length", "MAX_TOKENS"])
+def test_an_answer_is_cut_off_whatever_its_length_is_called(reason: str) -> None:
+    stream = Answer((chunk("I l"), chunk(finish=reason), DONE))
+    with endpoint(stream) as server, remote(server) as model:
+        assert list(run(request(tool_choice="auto"), model))[-1].reason == "length"
 
 
 def test_a_call_in_the_reasoning_is_none() -> None:
@@ -233,6 +306,33 @@ def test_calls_without_arguments_or_numbers_end_where_another_name_begins() -> N
     assert written(CallPiece(0, "a", ""), CallPiece(1, "b", "")) == [("a", {}), ("b", {})]
     unnumbered = (CallPiece(None, "a", "{}"), CallPiece(None, "b", '{"x": 1}'))
     assert written(*unnumbered) == [("a", {}), ("b", {"x": 1})]
+
+
+def test_calls_without_numbers_belong_together_by_their_ids() -> None:
+    in_turns = (
+        CallPiece(None, "a", "", "id1"), CallPiece(None, "b", "", "id2"), CallPiece(None, "", '{"x"', "id1"),
+        CallPiece(None, "", "{}", "id2"), CallPiece(None, "", ": 1}", "id1"),
+    )  # fmt: skip
+    assert written(*in_turns) == [("a", {"x": 1}), ("b", {})]
+    empty = (CallPiece(None, "a", "", "id1"), CallPiece(None, "b", "", "id2"))
+    assert written(*empty) == [("a", {}), ("b", {})]
+
+
+def test_calls_that_all_have_the_number_0_are_told_apart_by_their_names_and_ids() -> None:
+    expected = [("a", {"x": 1}), ("a", {}), ("b", {})]
+    ids = (CallPiece(0, "a", '{"x": 1}', "id1"), CallPiece(0, "a", "{}", "id2"), CallPiece(0, "b", "", "id3"))
+    assert written(*ids) == expected
+    assert written(*(piece._replace(id="") for piece in ids)) == expected
+
+
+def test_a_name_that_is_repeated_in_each_piece_is_one_name() -> None:
+    pieces = (
+        CallPiece(0, "a", ""),
+        CallPiece(0, "a", '{"x"'),
+        CallPiece(0, "a", ": 1}"),
+        CallPiece(0, "a", ""),
+    )
+    assert written(*pieces) == [("a", {"x": 1})]
 
 
 def test_a_call_whose_arguments_never_end_does_not_keep_the_next_one_back_for_ever() -> None:

@@ -103,12 +103,14 @@ def _is_words(stage: StageState) -> bool:
 
 def _called(stage: StageState) -> Message:
     """A turn in the model's own form, for its template to write."""
-    parts = {"text": "", "reasoning": ""}
+    parts: dict[str, list[str]] = {"text": [], "reasoning": []}
     for segment in stage.segments:
         if segment.kind in parts:
-            parts[segment.kind] += stage.text[segment.start : segment.end]
+            parts[segment.kind].append(stage.text[segment.start : segment.end].strip())
     calls = tuple(ToolCall(call.tool, call.arguments, call.call) for call in stage.calls)
-    return Message("assistant", parts["text"].strip(), calls, parts["reasoning"].strip())
+    return Message(
+        "assistant", "\n".join(parts["text"]).strip(), calls, "\n".join(parts["reasoning"]).strip()
+    )
 
 
 def _results(stage: StageState, request: RunRequest) -> Iterator[Message]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from glyphscope.turns.form import STATES, ReasoningForm, TurnForm
 
 ENDPOINT_FORM = TurnForm(
-    reasoning=ReasoningForm("<think>\n", "\n</think>\n\n", prompt=dict.fromkeys(STATES, "leaves"))
+    reasoning=ReasoningForm("<think>\n", "\n</think>\n\n", prompt=dict.fromkeys(STATES, "leaves"), again=True)
 )
-"""Reasoning comes first, between these markers; after the text a line for each call: `{"name": …, "arguments": …}`."""
+"""Reasoning, text and calls in the order in which they came: reasoning between these markers, a line for each call:
+`{"name": …, "arguments": …}`."""

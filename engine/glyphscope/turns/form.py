@@ -96,6 +96,7 @@ class ReasoningForm(msgspec.Struct, frozen=True, omit_defaults=True):
 
     `prompt` says by state of thinking whether the prompt opens it, closes it, or leaves it to the model. `call_ends`:
     a tool call may end it without the closing marker. `kept`: the template writes the reasoning of earlier turns too.
+    `again`: it may also begin later in a turn, on a line of its own.
     """
 
     open: str
@@ -103,6 +104,7 @@ class ReasoningForm(msgspec.Struct, frozen=True, omit_defaults=True):
     prompt: dict[str, PromptPart] = {}
     call_ends: bool = False
     kept: bool = False
+    again: bool = False
     derived: Literal["rendered", "prompt", "table"] = "rendered"
 
 

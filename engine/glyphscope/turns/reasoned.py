@@ -41,8 +41,8 @@ class ReasonedValidator:
     """Feed it an answer in any chunking: reasoning between the form's markers, then what `judge` judges.
 
     Reasoning that the prompt opened begins with the text; where it leaves that to the model, only an opening marker at
-    the text's beginning opens it. Reasoning that is never closed leaves the judge without a call. The markers with
-    which a message begins and ends are no part of the call.
+    the text's beginning opens it, and with the form's `again` any that has a line of its own. Reasoning that is never
+    closed leaves the judge without a call. The markers with which a message begins and ends are no part of the call.
     """
 
     def __init__(self, judge: CallJudge, form: TurnForm, state: State) -> None:
@@ -50,6 +50,7 @@ class ReasonedValidator:
         assert form.reasoning is not None
         self._judge = judge
         self._open, self._close = form.reasoning.open.strip(), form.reasoning.close.strip()
+        self._again = f"\n{self._open}\n" if form.reasoning.again else ""
         self._heads = _markers(form.header, *form.skips, *(wrap.open for wrap in form.wraps))
         self._ends = _markers(*form.ends, *(wrap.close for wrap in form.wraps))
         part = form.reasoning.prompt.get(state, "leaves")
@@ -62,6 +63,7 @@ class ReasonedValidator:
         self._start: int | None = None  # of the reasoning
         self._after = -1  # where the text to judge begins
         self._token = -1
+        self._later: list[int] = []  # lengths of what was reasoning later in the text
 
     @property
     def complete(self) -> bool:
@@ -99,24 +101,32 @@ class ReasonedValidator:
     @property
     def content(self) -> str:
         """The text for the user."""
-        return self._judge.content if isinstance(self._judge, TurnValidator | WordsValidator) else ""
+        if not isinstance(self._judge, TurnValidator | WordsValidator):
+            return ""
+        text = self._judge.content
+        for length in self._later:
+            text = text.replace(" " * length, "", 1)
+        return text.strip()
 
     def feed(self, text: str | bytes, token: int | None = None) -> list[RunEvent]:
         """The verdicts that the next piece of the text decided."""
         self._held += text if isinstance(text, str) else self._decoder.decode(text)
         self._token = self._token + 1 if token is None else token
         out: list[RunEvent] = []
-        if self._phase == "before":
-            self._look_for_opening()
-        if self._phase == "inside":
-            out += self._look_for_closing()
-        if self._phase == "after" and self._held:
-            out += self._judged()
+        before = ("", 0)
+        while self._held and (now := (self._phase, len(self._held))) != before:
+            before = now
+            if self._phase == "before":
+                self._look_for_opening()
+            elif self._phase == "inside":
+                out += self._look_for_closing()
+            else:
+                out += self._judged()
         return out
 
     def _judged(self) -> list[RunEvent]:
         out: list[RunEvent] = []
-        while self._held:
+        while self._held and self._phase == "after":
             if self._after < 0 or self._judge.complete:
                 markers = self._heads if self._after < 0 else self._ends
                 self._pass(markers)
@@ -124,12 +134,31 @@ class ReasonedValidator:
                 if any(marker.startswith(begun) for marker in markers):
                     break  # it may become one
                 self._after = self._read if self._after < 0 else self._after
-            out += self._read_on()
+            limit = self._to_reasoning()
+            if limit:
+                out += self._read_on(limit)
+            elif self._held.startswith(self._again):
+                out += self._thinks_again()
+            else:
+                break
         return out
 
-    def _read_on(self) -> list[RunEvent]:
-        """Up to the next brace, with which the call may be complete."""
-        end = self._held.find("}") + 1 or len(self._held)
+    def _to_reasoning(self) -> int:
+        """How many characters come before what begins reasoning again, or may become its beginning."""
+        if not self._again:
+            return len(self._held)
+        found = self._held.find(self._again)
+        return found if found >= 0 else len(self._held) - _begun(self._held, self._again)
+
+    def _thinks_again(self) -> list[RunEvent]:
+        out = self._judge.text_ends() if isinstance(self._judge, TurnValidator) else []
+        self._later.append(self._skip(len(self._again)))
+        self._phase, self._start = "inside", None
+        return out
+
+    def _read_on(self, limit: int) -> list[RunEvent]:
+        """Up to the next brace, with which the call may be complete, of so many characters."""
+        end = self._held.find("}", 0, limit) + 1 or limit
         piece, self._held = self._held[:end], self._held[end:]
         self._read += len(piece)
         return self._judge.feed(piece, self._token)
@@ -151,7 +180,7 @@ class ReasonedValidator:
             self._skip(len(self._held))
             out.append(SegmentClosed(kind="reasoning", start=self._start or 0, end=self._read))
         while self._held:
-            out += self._read_on()
+            out += self._read_on(len(self._held))
         return [*out, *self._judge.finish()]
 
     def _look_for_opening(self) -> None:
@@ -170,11 +199,7 @@ class ReasonedValidator:
             self._skip(found + len(self._close))
             self._phase = "after"
             return [*out, SegmentClosed(kind="reasoning", start=start, end=end)]
-        kept = next(
-            (n for n in range(min(len(self._close), len(self._held) + 1) - 1, 0, -1)
-             if self._held.endswith(self._close[:n])),
-            0,
-        )  # fmt: skip
+        kept = _begun(self._held, self._close)
         out = self._opened() if len(self._held) > kept else []
         self._skip(len(self._held) - kept)
         return out
@@ -185,12 +210,21 @@ class ReasonedValidator:
         self._start = self._read
         return [SegmentOpened(kind="reasoning", start=self._read)]
 
-    def _skip(self, count: int) -> None:
-        """Takes characters that are none of the call's: the judge sees white space in their place."""
+    def _skip(self, count: int) -> int:
+        """Takes characters that are none of the call's: the judge sees white space in their place. Returns `count`."""
         if count:
             self._judge.feed(" " * count, self._token)
             self._read += count
             self._held = self._held[count:]
+            if self._later and self._phase == "inside":
+                self._later[-1] += count
+        return count
+
+
+def _begun(text: str, marker: str) -> int:
+    """How many of the text's last characters are a marker's beginning."""
+    longest = min(len(marker) - 1, len(text))
+    return next((n for n in range(longest, 0, -1) if text.endswith(marker[:n])), 0)
 
 
 def _markers(*texts: str) -> tuple[str, ...]:

@@ -142,6 +142,10 @@ class TurnValidator:
             out.append(violation)
         return out
 
+    def text_ends(self) -> list[RunEvent]:
+        """Ends the text before this place; what comes later is another."""
+        return [] if self._call is not None else self._text_ends(self.chars)
+
     def _read(self, text: str, start: int) -> list[RunEvent]:
         out: list[RunEvent] = []
         while text:

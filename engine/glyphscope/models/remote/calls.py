@@ -1,38 +1,10 @@
-"""An answer in the parts that an endpoint sends, written as the text that our validators read.
-
-Reasoning comes first, between the markers of `ENDPOINT_FORM`; then the text, then each call as `{"name": …,
-"arguments": …}`.
-"""
+"""The calls that an endpoint sends in pieces, each written as `{"name": …, "arguments": …}`."""
 
 from __future__ import annotations
 
 import json
 
 from glyphscope.models.remote.chunks import CallPiece
-from glyphscope.turns.endpoint import ENDPOINT_FORM
-
-assert ENDPOINT_FORM.reasoning is not None, "the form has its markers"
-_OPEN, _CLOSE = ENDPOINT_FORM.reasoning.open, ENDPOINT_FORM.reasoning.close
-
-
-class ReasoningWriter:
-    """Pieces of reasoning to pieces of text. What comes after anything else of the answer is not written."""
-
-    def __init__(self) -> None:
-        self._open = self._over = False
-
-    def feed(self, piece: str) -> str:
-        """What the piece adds to the text."""
-        if self._over or not piece:
-            return ""
-        before, self._open = "" if self._open else _OPEN, True
-        return before + piece
-
-    def end(self) -> str:
-        """What closes the reasoning, once something else comes."""
-        close = _CLOSE if self._open else ""
-        self._open, self._over = False, True
-        return close
 
 
 class _Whole:
@@ -61,35 +33,48 @@ class CallWriter:
     """Pieces of calls to pieces of text. The arguments are given on as they came, right or wrong.
 
     A call that begins while the arguments of another are not complete waits for their end: some servers send calls in
-    turns.
+    turns. Pieces belong together by their number, else by their id, else by their order.
     """
 
     def __init__(self) -> None:
         self.begun = False
         """Whether there was a call."""
         self._open = False
-        self._index: int | None = None
+        self._key: int | str | None = None
+        self._id = ""
         self._name = ""
         self._in_arguments = False
         self._any_arguments = False
         self._whole = _Whole()
-        self._waiting: dict[int | None, list[CallPiece]] = {}
+        self._waiting: dict[int | str | None, list[CallPiece]] = {}
+
+    @property
+    def between(self) -> bool:
+        """Whether other text may come now: no call is open that may still go on."""
+        return not self._open or bool(self._whole)
 
     def feed(self, piece: CallPiece) -> str:
         """What the piece adds to the text. A call of another number comes after the one before."""
         if not (piece.name or piece.arguments):
             return ""
-        other = piece.number is not None and self._index is not None and piece.number != self._index
-        if self._open and other and not self._whole:
-            self._waiting.setdefault(piece.number, []).append(piece)
+        key = _key(piece)
+        if self._open and key is not None and key != self._key and not self._whole:
+            self._waiting.setdefault(key, []).append(piece)
             return ""
         return self._write(piece) + self._write_waiting()
 
+    def close(self) -> str:
+        """What closes the call that is open."""
+        if not self._open:
+            return ""
+        self._open = False
+        return self._to_arguments() + ("}" if self._any_arguments else "{}}")
+
     def end(self) -> str:
-        """What closes the call that is open, and those that waited."""
-        text = [self._close()]
+        """The same, and those that waited."""
+        text = [self.close()]
         for pieces in self._waiting.values():
-            text += [*map(self._write, pieces), self._close()]
+            text += [*map(self._write, pieces), self.close()]
         self._waiting.clear()
         return "".join(text)
 
@@ -101,17 +86,15 @@ class CallWriter:
         return "".join(text)
 
     def _write(self, piece: CallPiece) -> str:
-        other = piece.number is not None and self._index is not None and piece.number != self._index
-        again = piece.number is None and bool(piece.name) and self._in_arguments
-        text = self._close() if self._open and (other or again) else ""
+        text = self.close() if self._open and self._another(piece) else ""
         if not self._open:
             text += "\n" if self.begun else ""
             text += '{"name": '
             self.begun = self._open = True
+            self._key, self._id = _key(piece), piece.id
             self._name, self._in_arguments, self._any_arguments = "", False, False
             self._whole = _Whole()
-        self._index = piece.number
-        if not self._in_arguments:
+        if not self._in_arguments and piece.name != self._name:  # some servers repeat it in each piece
             self._name += piece.name
         if piece.arguments:
             text += self._to_arguments() + piece.arguments
@@ -119,11 +102,18 @@ class CallWriter:
             self._whole.feed(piece.arguments)
         return text
 
-    def _close(self) -> str:
-        if not self._open:
-            return ""
-        self._open = False
-        return self._to_arguments() + ("}" if self._any_arguments else "{}}")
+    def _another(self, piece: CallPiece) -> bool:
+        """Whether a piece begins another call than the one that is open."""
+        key = _key(piece)
+        if key is not None and key != self._key:
+            return True
+        if not piece.name:
+            return False
+        if piece.id and self._id and piece.id != self._id:
+            return True  # a server that gives each call the number 0
+        return self._in_arguments and (
+            piece.name != self._name or (bool(self._whole) and bool(piece.arguments))
+        )
 
     def _to_arguments(self) -> str:
         """The name, which is known to be whole once something follows it."""
@@ -131,3 +121,7 @@ class CallWriter:
             return ""
         self._in_arguments = True
         return f'{json.dumps(self._name, ensure_ascii=False)}, "arguments": '
+
+
+def _key(piece: CallPiece) -> int | str | None:
+    return piece.number if piece.number is not None else piece.id or None

@@ -31,6 +31,7 @@ class CallPiece(NamedTuple):
     number: int | None
     name: str
     arguments: str
+    id: str = ""
 
 
 class Chunk(NamedTuple):
@@ -87,7 +88,7 @@ def read_chunk(data: bytes, address: Address) -> Chunk:
         calls=tuple(_calls(delta)),
         finish=str(choice.get("finish_reason") or ""),
         usage=usage,
-        reasoning=_text(delta.get("reasoning_content")) or _text(delta.get("reasoning")),
+        reasoning=_reasoning(delta),
     )
 
 
@@ -97,8 +98,9 @@ def _calls(delta: dict[str, Any]) -> list[CallPiece]:
     pieces = []
     for each in [given] if isinstance(given, dict) else _list(given):
         function = _dict(each.get("function")) or each
-        index = each.get("index")
-        pieces.append(CallPiece(index if isinstance(index, int) else None, *_function(function)))
+        index, id = each.get("index"), each.get("id")
+        number = index if isinstance(index, int) else None
+        pieces.append(CallPiece(number, *_function(function), id if isinstance(id, str) else ""))
     if isinstance(delta.get("function_call"), dict):
         pieces.append(CallPiece(0, *_function(delta["function_call"])))
     return pieces
@@ -106,7 +108,7 @@ def _calls(delta: dict[str, Any]) -> list[CallPiece]:
 
 def _function(function: dict[str, Any]) -> tuple[str, str]:
     name, arguments = function.get("name"), function.get("arguments")
-    if isinstance(arguments, dict):
+    if isinstance(arguments, dict | list):
         arguments = json.dumps(arguments, ensure_ascii=False)
     return name if isinstance(name, str) else "", arguments if isinstance(arguments, str) else ""
 
@@ -139,6 +141,14 @@ def _usage(document: dict[str, Any]) -> Usage | None:
         prompt = None if evaluated is None or cached is None else evaluated + cached
         return Usage(prompt, cached, whole_number(timings.get("predicted_n")))
     return None
+
+
+def _reasoning(delta: dict[str, Any]) -> str:
+    """Reasoning in a field of its own, or as parts of the content (Mistral's API)."""
+    apart = _text(delta.get("reasoning_content")) or _text(delta.get("reasoning"))
+    if apart:
+        return apart
+    return "".join(_text(part.get("thinking")) for part in _list(delta.get("content")))
 
 
 def _text(content: Any) -> str:

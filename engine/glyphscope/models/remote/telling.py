@@ -8,14 +8,25 @@ from glyphscope.errors import ModelError
 from glyphscope.events import TokenStep
 from glyphscope.models.interface import GenerateRequest, Output, Usage
 from glyphscope.models.remote.address import Address
-from glyphscope.models.remote.calls import CallWriter, ReasoningWriter
 from glyphscope.models.remote.chunks import Chunk
 from glyphscope.models.remote.constraint import Constraint
 from glyphscope.models.remote.dialect import Dialect
+from glyphscope.models.remote.parts import PartWriter
 from glyphscope.models.remote.steps import StepMaker
 from glyphscope.models.remote.watch import Watch
 
-_CUT = frozenset({"content_filter", "abort", "error"})
+_CUT = frozenset(
+    {
+        "content_filter",
+        "abort",
+        "error",
+        "cancelled",
+        "insufficient_system_resource",
+        "network_error",
+        "safety",
+    }
+)
+_LENGTH = frozenset({"length", "max_tokens", "model_length"})
 _MORE_STEPS = 16
 """Steps beyond the number of tokens asked for that an answer may have: its end, and a character in parts."""
 
@@ -29,8 +40,7 @@ class Teller:
         self._request, self._dialect, self._address = request, dialect, address
         self._watch = Watch(request, constraint, dialect.title)
         self._maker = StepMaker(request.alternatives)
-        self._calls = CallWriter()
-        self._thoughts = ReasoningWriter()
+        self._parts = PartWriter()
         self._usage: Usage | None = None
         self._characters = self._reasoning = self._received = 0
         self._finish = ""
@@ -49,23 +59,22 @@ class Teller:
         self._reasoning += len(chunk.reasoning)
         self._finish = self._finish or chunk.finish
         if self._request.tools:  # only an answer in the endpoint's own parts has a place for reasoning
-            yield from self._written(self._thoughts.feed(chunk.reasoning))
-        if chunk.text or chunk.tokens or chunk.calls:
-            yield from self._written(self._thoughts.end())
+            yield from self._written(self._parts.reasoning(chunk.reasoning))
         if chunk.text or chunk.tokens:
             self._answered = True
             self._watch.feed(chunk.text)
-            yield from self._steps(self._maker.steps(chunk.text, chunk.tokens))
+            text = self._parts.text(chunk.text)
+            yield from self._steps(self._maker.steps(text, chunk.tokens if text == chunk.text else ()))
         for piece in chunk.calls:
             self._answered = True
             self._watch.called()
-            yield from self._written(self._calls.feed(piece))
+            yield from self._written(self._parts.call(piece))
         self._check_length()
 
     def end(self) -> Iterator[Output]:
         """The answer's last step, where it ended by itself. Raises GrammarError and ModelError."""
-        yield from self._written(self._calls.end())
-        if self._finish in _CUT:
+        yield from self._written(self._parts.end())
+        if self._finish.lower() in _CUT:
             raise ModelError(
                 f"The endpoint broke its answer off ({self._finish}), after {self._characters:,} characters.",
                 where=str(self._address),
@@ -77,7 +86,7 @@ class Teller:
                 where=str(self._address),
                 hint="Allow more tokens (--max-tokens), or turn its thinking off (--thinking off, or at the server).",
             )
-        if self._finish != "length":
+        if self._finish.lower() not in _LENGTH:
             self._watch.end()
             yield (self._maker.end(),)
 
