@@ -80,4 +80,4 @@ def test_reasoning_may_begin_again_on_a_line_of_its_own_where_the_form_says_so(s
         ("reasoning", "a"), ("text", "One <think> two."), ("reasoning", f"b {CALL}"), ("text", "Three."),
         ("call", CALL), ("reasoning", "c"),
     ]  # fmt: skip
-    assert validator.content.split() == "One <think> two. Three.".split() and len(validator.calls) == 1
+    assert validator.content.split() == ["One", "<think>", "two.", "Three."] and len(validator.calls) == 1

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 from glyphscope.turns.arguments_tagged import read_tagged
 from glyphscope.turns.form import ArgumentsForm
 from glyphscope.turns.literals import CutOff, Literals, NotAValue, read_json, whole_value
-from glyphscope.turns.scan import MissingPart, Scan
+from glyphscope.turns.scan import MissingPart, Scan, pattern_of
 from glyphscope.turns.tools import TurnTools
 
 _NAMED = re.compile(r"""[\w.\-]+\s*(?:=(?!=)|\Z)|["'{]?\Z""")
@@ -30,10 +30,26 @@ def read_arguments(
     if form.encoding == "json":
         return _json(scan, at, tool, tools, closings)
     if form.encoding == "tagged":
-        return ReadArguments(*read_tagged(scan, at, form, tool, tools, closings))
+        found = ReadArguments(*read_tagged(scan, at, form, tool, tools, closings))
+        return _object_instead(scan, at, closings) or found if found.values == {} else found
     closing = ")" if form.encoding == "pythonic" else "}"
     order = tools.properties(tool) if form.encoding == "pythonic" else ()
     return _members(scan, at, form, closing, order)
+
+
+def _object_instead(scan: Scan, at: int, closings: tuple[str, ...]) -> ReadArguments | None:
+    """A JSON object that is written where parameters would be, before the call's closing or the text's end."""
+    start = scan.space(at)
+    read = read_json(scan.text, start) if scan.text.startswith("{", start) else None
+    if read is None or not isinstance(read[0], dict):
+        return None
+    value, end = read
+    following = scan.space(end)
+    closed = any(pattern_of(closing).match(scan.text, following) for closing in closings if closing.strip())
+    if not closed and following < scan.end:
+        return None
+    scan.note(start, "parameters were expected")
+    return ReadArguments(value, end)
 
 
 def _json(scan: Scan, at: int, tool: str, tools: TurnTools, closings: tuple[str, ...]) -> ReadArguments:
@@ -63,7 +79,7 @@ def _json(scan: Scan, at: int, tool: str, tools: TurnTools, closings: tuple[str,
     if scan.text.startswith("null", start):
         scan.note(start, "an object was expected")
         return ReadArguments({}, start + 4)
-    stops = [scan.text.find(closing.strip(), at) for closing in closings if closing.strip()]
+    stops = [scan.text.find(text.strip(), at) for text in (*closings, *scan.ends) if text.strip()]
     stop = min((place for place in stops if place >= 0), default=-1)
     text = scan.text[at : stop if stop >= 0 else scan.end]
     scan.note(at, "an object was expected")

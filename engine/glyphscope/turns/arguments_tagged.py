@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from typing import Any
 
+from glyphscope.notation.scalars import ARRAY, OBJECT
 from glyphscope.turns.form import ArgumentsForm, Piece
 from glyphscope.turns.literals import whole_value
 from glyphscope.turns.scan import Scan, pattern_of
 from glyphscope.turns.tools import ArgumentTypes, TurnTools
 
 _LONGEST_KEY = 200
+_NO_LINK = "\0"
+"""In place of the text between key and value, for a value whose tag says nothing of its type."""
+_WORDS = {"true": True, "false": False, "null": None, "none": None}
 _MOST_LOST = 50
 """Openings in one value that are looked at for a parameter whose own closing is lost."""
 
@@ -18,7 +23,8 @@ _MOST_LOST = 50
 def read_tagged(
     scan: Scan, at: int, form: ArgumentsForm, tool: str, tools: TurnTools, closings: tuple[str, ...]
 ) -> tuple[dict[str, Any] | None, int, bool]:
-    """The parameters from a place on: values, where they end, and whether the text ended in them.
+    """The parameters from a place on: values, where they end, and whether the text ended in them. None as the values:
+    one is begun there that is none.
 
     The place after the last parameter is returned; what follows is the call's own closing.
     """
@@ -61,8 +67,7 @@ class _Tagged:
             if found is None:
                 if scan.breaks_off(self.opening, at):
                     return values, scan.end, True
-                del scan.notes[notes:]
-                return values, last, False
+                return None, start, False
             key, value, at, cut = found
             if cut:
                 if value is not None:
@@ -241,6 +246,9 @@ class _Tagged:
         if types.only_string or (said == {"string"} and types.string):
             return text
         whole, value = whole_value(text)
+        word = text.strip().lower()
+        if not whole and word in _WORDS and types.kinds and not types.string:
+            whole, value = True, _WORDS[word]
         if not whole:
             return text
         if types.string and types.kinds and not types.fits(value) and types.fits(text):
@@ -253,7 +261,9 @@ class _Tagged:
 
     def _nested(self, at: int, key: str, types: ArgumentTypes) -> tuple[str, Any, int, bool] | None:
         """An object or a list whose members are tags too; None where the value is a text."""
-        found = _Nested(self.scan, self.opening, self.after, self.form.item).read(at, key, 0)
+        found = _Nested(self.scan, self.opening, self.after, self.form.item, self._typed).read(
+            at, key, 0, types
+        )
         if found is None:
             return None
         value, end = found
@@ -261,18 +271,29 @@ class _Tagged:
 
 
 class _Nested:
-    """Reads `<k>…</k>` inside of a value; texts in it are JSON where they can be."""
+    """Reads `<k>…</k>` inside of a value; texts in it are JSON where they can be and the schema has no text there."""
 
-    def __init__(self, scan: Scan, opening: str, after: tuple[Piece, ...], item: str) -> None:
+    def __init__(
+        self,
+        scan: Scan,
+        opening: str,
+        after: tuple[Piece, ...],
+        item: str,
+        typed: Callable[[str, ArgumentTypes, str], Any],
+    ) -> None:
         self.scan = scan
         self.item = item
         self.opening = opening
+        self.typed = typed
         self.begin = re.compile(re.escape(opening) + r"([\w.\-]+)>")
         self.end = "".join("\0" if piece.kind == "key" else piece.text for piece in after)
 
-    def read(self, at: int, key: str, depth: int) -> tuple[Any, int] | None:
+    def read(self, at: int, key: str, depth: int, types: ArgumentTypes) -> tuple[Any, int] | None:
         """The value under `key` and the place after its closing; None for a plain text or something else."""
         closing = self.end.replace("\0", key)
+        if self.scan.text.startswith(closing, at):
+            empty = [] if types.kinds == ARRAY else {} if types.kinds == OBJECT else None
+            return None if empty is None else (empty, at + len(closing))
         if depth > 100 or not self.begin.match(self.scan.text, at):
             return None
         members: list[tuple[str, Any]] = []
@@ -281,20 +302,28 @@ class _Nested:
             if found is None:
                 return None
             name = found.group(1)
-            inner = self.read(found.end(), name, depth + 1)
+            own = types.item(len(members)) if name == self.item else types.member(name)
+            inner = self.read(found.end(), name, depth + 1, own) or self._leaf(found.end(), name, own)
             if inner is None:
-                own = self.end.replace("\0", name)
-                stop = self.scan.find(own, found.end())
-                if stop < 0:
-                    return None
-                text = self.scan.text[found.end() : stop]
-                whole, value = whole_value(text)
-                if self.opening.strip() in text:
-                    return None
-                inner = (value if whole else text), stop + len(own)
+                return None
             value, at = inner
             members.append((name, value))
-        names = [name for name, _ in members]
-        if names and set(names) == {self.item}:
-            return [value for _, value in members], at + len(closing)
-        return dict(members), at + len(closing)
+        return _collected(members, self.item), at + len(closing)
+
+    def _leaf(self, at: int, name: str, types: ArgumentTypes) -> tuple[Any, int] | None:
+        closing = self.end.replace("\0", name)
+        stop = self.scan.find(closing, at)
+        text = self.scan.text[at:stop]
+        if stop < 0 or self.opening.strip() in text:
+            return None
+        return self.typed(text, types, _NO_LINK), stop + len(closing)
+
+
+def _collected(members: list[tuple[str, Any]], item: str) -> Any:
+    """A list of items, or an object; a tag that is written several times in an object has a list of values."""
+    if {name for name, _ in members} == {item}:
+        return [value for _, value in members]
+    values: dict[str, list[Any]] = {}
+    for name, value in members:
+        values.setdefault(name, []).append(value)
+    return {name: found[0] if len(found) == 1 else found for name, found in values.items()}

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 from glyphscope.turns.arguments import read_arguments
 from glyphscope.turns.form import CallForm, CallObject, Piece
 from glyphscope.turns.literals import CutOff, Literals, NotAValue, read_json, whole_value
+from glyphscope.turns.markup import is_tag, tokens
 from glyphscope.turns.scan import BrokenOff, MissingPart, Scan, pattern_of
 from glyphscope.turns.tools import TurnTools
 
@@ -15,6 +16,7 @@ _LONGEST_NAME = 200
 _NAME = re.compile(r"[^\s<>{}()\[\]\"'=,]+")
 _ARGUMENT_KEYS = ("arguments", "parameters", "args", "input")
 _NAME_KEYS = ("name", "tool_name", "function", "tool")
+_BRACKETS = re.compile(r"\s*[)\]}]+")
 _NAMED = re.compile(r'\{\s*"(?:name|tool_name|function|tool)"\s*:\s*"([^"\\\n]{1,200})"')
 
 
@@ -60,6 +62,8 @@ class CallReader:
             if end is None:
                 self.scan.note(at, f"{form.section_open!r} was expected")
             place = at if end is None else end
+            if opened and (end := self._empty(place)) is not None:
+                return [], end
         calls = [self._one(place)]
         place = calls[0].end
         while not calls[-1].cut:
@@ -78,6 +82,15 @@ class CallReader:
                 calls[-1] = calls[-1]._replace(unclosed=True)
                 return calls, self.scan.end
         return calls, place
+
+    def _empty(self, at: int) -> int | None:
+        """Where a section without calls ends."""
+        notes = len(self.scan.notes)
+        end = self.scan.match(self.form.section_close, at) if self.form.section_close.strip() else None
+        del self.scan.notes[notes:]
+        if end is not None:
+            self.scan.note(at, "a call was expected")
+        return end
 
     def _next(self, at: int) -> ReadCall | None:
         """The next call of the section, or of the turn, after white space and a separator."""
@@ -164,6 +177,10 @@ class _OneCall:
             raise MissingPart(at)
         if self._done(place):
             scan.note(min(scan.space(at), scan.end), f"{piece.text!r} was expected")
+            surplus = _BRACKETS.match(scan.text, at)
+            if surplus is not None and (end := scan.piece(piece, surplus.end())) is not None:
+                return end
+            at = self._partly(piece.text, at)
             if scan.breaks_off(piece.text, at):
                 whole = self.form.object is not None or self.form.arguments.encoding == "json"
                 self.unclosed = whole or not scan.ended(at)
@@ -180,6 +197,15 @@ class _OneCall:
         if following is not None and following.kind == "arguments" and self._closes(at):
             return at  # no arguments at all
         raise MissingPart(at)
+
+    def _partly(self, text: str, at: int) -> int:
+        """Where the first parts of a closing end that is not there as a whole: all that is not a tag."""
+        for token in tokens(text.strip()):
+            start = self.scan.space(at) if token.strip() else at
+            if is_tag(token) or not self.scan.text.startswith(token, start):
+                break
+            at = start + len(token)
+        return at
 
     def _done(self, place: int) -> bool:
         """Whether the name and the arguments come before this piece."""
@@ -204,7 +230,7 @@ class _OneCall:
                     break
             elif piece.kind == "arguments" and self.form.arguments.encoding == "tagged":
                 first = self.form.arguments.parameter[0]
-                out += [first.text] if first.kind == "text" else []
+                out += [first.text, "{"] if first.kind == "text" else []
             elif piece.kind == "arguments":
                 out += ["{"] if self.form.arguments.encoding == "json" else []
                 if self.form.arguments.encoding == "json":
@@ -242,7 +268,7 @@ class _OneCall:
         name = scan.text[start:end].strip()
         if not name or "\n" in name or len(name) > _LONGEST_NAME:
             raise MissingPart(at)
-        if plain is None or plain.group() != name:
+        if _NAME.fullmatch(name) is None:
             raise MissingPart(at)  # a name with signs of the notation has to be one of the request
         while end > start and scan.text[end - 1].isspace():
             end -= 1
@@ -255,6 +281,8 @@ class _OneCall:
     def _named(self, name: str, end: int) -> int:
         if self.name and self.name != name:
             self.scan.note(end - len(name), f"{self.name!r} was expected")
+            if name in self.tools.names and self.name not in self.tools.names:
+                self.name = name
         if self.form.unmarked and name not in self.tools.names:
             raise MissingPart(end)
         self.name = self.name or name

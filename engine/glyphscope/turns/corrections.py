@@ -48,6 +48,7 @@ class Row(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     call_ends: bool = False
     wraps: tuple[Wrap, ...] = ()
     skips: tuple[str, ...] = ()
+    strays: tuple[str, ...] = ()
     ends: tuple[str, ...] = ()
     text_before: bool | None = None
 
@@ -105,6 +106,7 @@ def _corrected(form: TurnForm, row: Row) -> TurnForm:
         reasoning=reasoning,
         wraps=(*form.wraps, *(wrap for wrap in row.wraps if wrap not in form.wraps)),
         skips=tuple(dict.fromkeys((*form.skips, *row.skips))),
+        strays=tuple(dict.fromkeys((*form.strays, *row.strays))),
         ends=tuple(dict.fromkeys((*form.ends, *row.ends))),
         text_before=form.text_before if row.text_before is None else row.text_before,
         corrections=(*form.corrections, Correction(row.name, row.reason, row.source)),

@@ -128,7 +128,8 @@ class TurnForm(msgspec.Struct, frozen=True, omit_defaults=True):
 
     `header` begins it in the prompt; `begun` is what the prompt writes after that by state of thinking, already a
     part of the turn. `calls` are the ways of writing calls, the first one as the template writes it. `ends` are the
-    texts that end a turn; `skips` are boundaries inside of it, which are no text.
+    texts that end a turn; `skips` are boundaries inside of it, which are no text. `strays` are markers that models
+    write where none belongs: they are passed over when reading, and nothing else admits them.
     """
 
     calls: tuple[CallForm, ...] = ()
@@ -138,6 +139,7 @@ class TurnForm(msgspec.Struct, frozen=True, omit_defaults=True):
     begun: dict[str, str] = {}
     ends: tuple[str, ...] = ()
     skips: tuple[str, ...] = ()
+    strays: tuple[str, ...] = ()
     text_before: bool = True
     text_after: bool = False
     parallel: bool = True

@@ -17,6 +17,7 @@ _SPACE = re.compile(r"\s*")
 _NUMBER = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?")
 _WORD = re.compile(r"[A-Za-z_][\w.\-]*")
 _BARE_KEY = re.compile(r"[^\s:={}\[\],\"'<>]+")
+_CLOSING = {"[": "]", "(": ")", "{": "}"}
 _PLAIN = {'"': re.compile(r'[^"\\]*'), "'": re.compile(r"[^'\\]*")}
 _WORDS: dict[str, Any] = {
     "true": True,
@@ -144,7 +145,7 @@ class Literals:
         return _ESCAPES.get(char, char if char in "\"'\\/" else "\\" + char), at + 2
 
     def _list(self, at: int, depth: int) -> tuple[list[Any], int]:
-        closing = "]" if self.text[at] == "[" else ")"
+        closing = _CLOSING[self.text[at]]
         out: list[Any] = []
         at = self.space(at + 1)
         while not self.text.startswith(closing, at):
@@ -170,8 +171,9 @@ class Literals:
             raise NotAValue(at)
         return at
 
-    def _object(self, at: int, depth: int) -> tuple[dict[str, Any], int]:
+    def _object(self, at: int, depth: int) -> tuple[dict[str, Any] | list[Any], int]:
         out: dict[str, Any] = {}
+        start = at
         at = self.space(at + 1)
         while not self.text.startswith("}", at):
             try:
@@ -179,6 +181,8 @@ class Literals:
                 at = self.space(at)
                 if at >= len(self.text):
                     raise CutOff
+                if not out and self.text[at] in ",}":
+                    return self._list(start, depth)  # a set
                 if self.text[at] not in ":=":
                     raise NotAValue(at)
                 value, at = self._value(at + 1, depth + 1)

@@ -16,7 +16,7 @@ from msgspec.structs import replace
 from glyphscope.turns.calls import CallReader, ReadCall
 from glyphscope.turns.form import CallForm, Piece, TurnForm, state_of
 from glyphscope.turns.scan import BrokenOff, Departure, MissingPart, Scan
-from glyphscope.turns.starts import Start, loose_or_nothing, markers_of, starts
+from glyphscope.turns.starts import Start, loose_or_nothing, markers_of, openings_alone, starts
 from glyphscope.turns.tools import TurnTools
 
 
@@ -76,17 +76,20 @@ class _Reader:
     open_end: bool = False
 
     def __post_init__(self) -> None:
+        self.state = state_of(self.thinking)
         again = bool(self.begun.strip()) and self.text.lstrip().startswith(self.begun.strip())
         if again:
             self.begun = ""
         self.whole = self.begun + self.text
-        self.scan = Scan(self.whole)
+        self.scan = Scan(self.whole, self.form.ends)
         if again:
             self.scan.note(0, "the prompt has this already")
-        self.pattern, self.starts = markers_of(msgspec.json.encode(self.form))
+        key = msgspec.json.encode(self.form)
+        self.pattern, self.starts = markers_of(key)
+        self.alone = openings_alone(key)
         self.after_call = -1
         self.said = False
-        self.cuts: list[int] = []
+        self.wrapped = False
 
     def read(self) -> Turn:
         at = 0
@@ -121,6 +124,9 @@ class _Reader:
         if start.kind == "stray":
             return self._stray(found, at)
         self._say(at, found.start())
+        self.wrapped = self.wrapped or start.kind == "wrap"
+        if not start.whole:
+            self.scan.note(found.start(), "no marker belongs here")
         return found.end()
 
     # text
@@ -151,7 +157,8 @@ class _Reader:
         return self.scan.end
 
     def _openings(self) -> list[str]:
-        out = [text for call in self.form.calls for text, whole in starts(call) if whole]
+        own = [call for call in self.form.calls if call.strict and not call.unmarked]
+        out = [text for call in own for text, whole in starts(call) if whole]
         out += [wrap.open for wrap in self.form.wraps] + [wrap.close for wrap in self.form.wraps]
         out += [*self.form.ends]
         if self.form.reasoning is not None:
@@ -196,6 +203,11 @@ class _Reader:
         self._say(at, found.start())
         start = found.end()
         close = re.compile(loose_or_nothing(reasoning.close)).search(self.whole, start)
+        message_at = self._message_in_reasoning(start, close.start() if close else self.scan.end)
+        if message_at is not None:
+            self._think(start, message_at)
+            self.scan.note(message_at, "the reasoning is not closed")
+            return message_at
         if close is None and found.start() < len(self.begun) and self.thinking is False:
             return start  # the prompt opens it whatever was asked for, and nothing was thought
         call_at = self._call_in_reasoning(start, close.start() if close else self.scan.end, close is None)
@@ -211,6 +223,13 @@ class _Reader:
             return self.scan.end
         self._think(start, close.start())
         return close.end()
+
+    def _message_in_reasoning(self, start: int, end: int) -> int | None:
+        """Where text for the user begins between markers of its own, which end reasoning that is still open."""
+        openings = [text for wrap in self.form.wraps if (text := wrap.open.strip()) and text.startswith("<|")]
+        texts = [*openings, *(skip.strip() for skip in self.form.skips if skip.strip().startswith("<|"))]
+        found = [at for text in texts if (at := self.whole.find(text, start, end)) >= 0]
+        return min(found, default=None)
 
     def _think(self, start: int, end: int) -> None:
         if self.whole[start:end].strip():
@@ -252,7 +271,9 @@ class _Reader:
         if found.start() < len(self.begun):
             self._say(at, found.start())
             return found.end()
-        if self.calls or self.reasoning:
+        closed = self.form.reasoning is not None and self.form.reasoning.prompt.get(self.state) == "closes"
+        last = closed and self.scan.ended(found.end())  # or there would be no answer
+        if self.calls or self.reasoning or self.wrapped or last:
             self._say(at, found.start())
             self.scan.note(found.start(), "nothing was open that this closes")
             return found.end()
@@ -298,20 +319,33 @@ class _Reader:
             return None
         if not form.strict:
             self.scan.note(found.start(), "another notation of calls is written")
+        if not calls:
+            self._say(at, found.start())
+            return end
         if calls[-1].cut and calls[-1].arguments is None and calls[-1].name not in self.tools.names:
             del self.scan.notes[notes:]
             return None
-        self._say(at, found.start())
+        before = found.start()
+        if not form.strict and (alone := self.alone.search(self.whole, at, before)):
+            before = alone.start()
+            end = self._fence_closed(end) if alone.group().startswith("```") else end
+        self._say(at, before)
         self._between(form, at, found.start())
         self.calls += calls
         self.after_call = end
         self.open_end = self.open_end or calls[-1].cut or calls[-1].unclosed
         return end
 
+    def _fence_closed(self, at: int) -> int:
+        start = self.scan.space(at)
+        return start + 3 if self.whole.startswith("```", start) else at
+
     def _known_ahead(self, found: re.Match[str]) -> bool:
         """Whether an unmarked call after text names a tool of the request."""
         ahead = self.whole[found.start() : found.start() + 400]
-        return any(f'"{name}"' in ahead or f"{name}(" in ahead for name in self.tools.names)
+        return any(
+            f'"{name}"' in ahead or re.search(rf"{re.escape(name)}[({{]", ahead) for name in self.tools.names
+        )
 
     def _between(self, form: CallForm, at: int, start: int) -> None:
         """Notes white space between two calls that is not the form's separator."""

@@ -40,9 +40,11 @@ def pattern_of(literal: str) -> re.Pattern[str]:
 class Scan:
     """The text with its notes. Searches are remembered, so that repeated ones cost no second look at the text."""
 
-    def __init__(self, text: str) -> None:
+    def __init__(self, text: str, ends: tuple[str, ...] = ()) -> None:
+        """`ends` are the texts that end a turn."""
         self.text = text
         self.end = len(text)
+        self.ends = ends
         self.notes: list[Departure] = []
         self._found: dict[str, tuple[int, int]] = {}
 
@@ -94,15 +96,13 @@ class Scan:
         return self.space(found.end())
 
     def piece(self, piece: Piece, at: int, *, raw: bool = False) -> int | None:
-        """The same for a piece with several texts: the first that is there exactly, then the first loosely."""
+        """The same for a piece with several texts: the first that is there exactly, the first loosely, or none."""
         options = (piece.text, *piece.also)
         for option in sorted(options, key=len, reverse=True):
             if option and self.text.startswith(option, at):
                 return at + len(option)
-        if "" in options:
-            return at
         for option in options:
-            end = self.match(option, at, raw=raw)
+            end = self.match(option, at, raw=raw) if option.strip() or "" not in options else None
             if end is not None:
                 return end
-        return None
+        return at if "" in options else None

@@ -39,6 +39,8 @@ def markers_of(key: bytes) -> tuple[re.Pattern[str], list[list[Start]]]:
         found.append((loose_or_nothing(form.reasoning.close), Start("close")))
     found += [(loose_or_nothing(end), Start("end")) for end in form.ends]
     found += [(loose_or_nothing(skip), Start("skip")) for skip in form.skips]
+    strays = [form.header, *form.strays] if any(map(is_tag, tokens(form.header))) else form.strays
+    found += [(loose_or_nothing(text), Start("skip", whole=False)) for text in strays]
     for call in form.calls:
         found += _call_starts(call)
         last = call.pieces[-1].text if len(call.pieces) > 1 else ""
@@ -47,7 +49,9 @@ def markers_of(key: bytes) -> tuple[re.Pattern[str], list[list[Start]]]:
             if is_tag(mark) and mark not in used:
                 found.append((loose_or_nothing(mark), Start("stray")))
     kept: dict[str, list[Start]] = {}
-    for pattern, start in sorted(found, key=lambda each: ("close", "stray").count(each[1].kind)):
+    for pattern, start in sorted(
+        found, key=lambda each: ("close", "stray").count(each[1].kind) + (not each[1].whole)
+    ):
         if pattern:
             kept.setdefault(pattern, []).append(start)
     if not kept:
@@ -55,6 +59,14 @@ def markers_of(key: bytes) -> tuple[re.Pattern[str], list[list[Start]]]:
     ordered = sorted(kept, key=len, reverse=True)
     whole = "|".join(f"(?P<m{place}>{pattern})" for place, pattern in enumerate(ordered))
     return re.compile(whole), [kept[pattern] for pattern in ordered]
+
+
+@lru_cache(maxsize=64)
+def openings_alone(key: bytes) -> re.Pattern[str]:
+    """What is no text right before a call in another notation: a tag that opens calls of the form, or a fence."""
+    form = msgspec.json.decode(key, type=TurnForm)
+    tags = {token for call in form.calls for token in tokens(call.opening) if is_tag(token)}
+    return re.compile("(?:" + "|".join((r"```\w*", *map(re.escape, sorted(tags)))) + r")\s*\Z")
 
 
 def loose_or_nothing(text: str) -> str:
