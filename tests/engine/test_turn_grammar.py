@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from examples import some
 from glyphscope.cli.template_forms import read_template
 from glyphscope.errors import GrammarError
-from glyphscope.events import ConstrainFrom
+from glyphscope.events import ConstrainFrom, Violation
 from glyphscope.grammar import Grammar, emit_gbnf, to_lark
 from glyphscope.grammar.gbnf.load import load_gbnf
 from glyphscope.grammar.lark.reading import MaskReader
@@ -285,6 +285,60 @@ def test_an_end_that_is_text_in_the_vocabulary_may_be_written_after_text_and_aft
     tokens = {"<|return|>": 1, "<|call|>": 2}
     ended = reader(build_turn_grammar(channels, REGISTRY, TurnOptions(choice="auto"), tokens)).accepts
     assert ended(text) and not ended(text + "<|return|>") and not ended(call + "<|call|>")
+
+
+ENDS = (
+    ("openai-gpt-oss-120b", " to=functions.get<|channel|>commentary json<|message|>{}", "<|call|>"),
+    ("meetkai-functionary-medium-v3.1", "<function=get>{}</function>", "<|eom_id|>"),
+    ("google-gemma-4-31B-it", "<|tool_call>call:get{}<tool_call|>", "<|tool_response>"),
+    ("ByteDance-Seed-OSS", "<seed:tool_call>\n<function=get>\n</function>\n</seed:tool_call>", "<seed:eos>"),
+)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("template", "call", "end"), ENDS)
+def test_an_end_that_is_a_token_which_ends_no_generation_is_written_and_ends_the_turn(
+    llama_data: Path, template: str, call: str, end: str
+) -> None:
+    of = form(llama_data, template)[1]
+    ending, names = TokenMatch(7), {end: 7, "<eog>": 8}
+    for text in (call, call + "\n"):
+        for known, written in (("<eog>", True), (end, False)):
+            of = replace(of, generation_ends=(known,))
+            made = build_turn_grammar(of, REGISTRY, TurnOptions(choice="required"), names)
+            state = compile_grammar(made).start().feed(text)
+            assert state.accepted and (ending in state.token_matches()) is written
+            if written:
+                after = state.feed_token(7, end)
+                assert after.accepted and not after.token_matches() and not after.feed(" ").alive
+    validator = FormValidator(of, REGISTRY, choice="required")
+    assert not [event for event in validator.feed(call + end) if isinstance(event, Violation)]
+    assert validator.complete and validator.valid
+
+
+@pytest.mark.slow
+def test_a_mask_admits_several_messages_of_reasoning_and_text_before_a_call_in_either_header(
+    llama_data: Path,
+) -> None:
+    channels = form(llama_data, "openai-gpt-oss-120b")[1]
+    following = "<|end|><|start|>assistant"
+    thought, said = (
+        f"<|channel|>analysis<|message|>a{following}",
+        f"<|channel|>commentary<|message|>I look.{following}",
+    )
+    accepts = reader(grammar(channels, choice="auto")).accepts
+    asked = reader(grammar(channels, choice="required")).accepts
+    for before in (thought, thought * 2, said, thought + said, thought + said + thought, thought * 2 + said):
+        for header in (" to=functions.get<|channel|>commentary", "<|channel|>commentary to=functions.get"):
+            call = f"{before}{header} <|constrain|>json<|message|>{{}}"
+            assert accepts(call) and accepts(call + "<|call|>") and asked(call) is (said not in before)
+            turn = read_turn(call, channels, READ_BY)
+            assert turn.strict and [each.name for each in turn.calls] == ["get"]
+            assert (turn.reasoning.count("a"), turn.content) == (
+                before.count(thought),
+                "I look." * (said in before),
+            )
+        assert accepts(f"{before}<|channel|>final<|message|>Hi.") and not accepts(before)
 
 
 @pytest.mark.parametrize("template", ["openai-gpt-oss-120b", "Qwen-Qwen3-0.6B"])

@@ -9,7 +9,7 @@ import msgspec
 from glyphscope.turns import corrections
 
 PAGE = Path(__file__).parents[2] / "docs" / "native-forms.md"
-SLOTS = ("call", "calls", "reasoning", "call_ends", "wraps", "skips", "strays", "ends")
+SLOTS = ("call", "calls", "reasoning", "call_ends", "again", "wraps", "skips", "strays", "ends")
 BEGIN, END = "## The correction table\n", "## Limits\n"
 
 

@@ -36,7 +36,8 @@ def form_of(renderer: Renders, ends: Iterable[str] = ()) -> tuple[TurnForm, Deri
     """
     derived = derive(renderer)
     form = correct(derived.form, derived.renderings)
-    return replace(form, ends=tuple(dict.fromkeys((*form.ends, *filter(None, ends))))), derived
+    known = tuple(filter(None, ends))
+    return replace(form, ends=tuple(dict.fromkeys((*form.ends, *known))), generation_ends=known), derived
 
 
 __all__ = [

@@ -110,6 +110,8 @@ def _members(scan: Scan, at: int, form: ArgumentsForm, closing: str, order: tupl
             scan.note(error.at, "a value was expected")
             return ReadArguments(None, error.at)
         values[key] = value
+        if reader.sets:
+            scan.note(at, "a list was expected")
         if reader.cut:
             return ReadArguments(values, scan.end, cut=True)
         at = scan.space(at)

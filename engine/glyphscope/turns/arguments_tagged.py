@@ -3,18 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
 from typing import Any
 
-from glyphscope.notation.scalars import ARRAY, OBJECT
 from glyphscope.turns.form import ArgumentsForm, Piece
 from glyphscope.turns.literals import whole_value
 from glyphscope.turns.scan import Scan, pattern_of
 from glyphscope.turns.tools import ArgumentTypes, TurnTools
 
 _LONGEST_KEY = 200
-_NO_LINK = "\0"
-"""In place of the text between key and value, for a value whose tag says nothing of its type."""
 _WORDS = {"true": True, "false": False, "null": None, "none": None}
 _MOST_LOST = 50
 """Openings in one value that are looked at for a parameter whose own closing is lost."""
@@ -176,6 +172,11 @@ class _Tagged:
                 after = end + len(tail)
             else:
                 scan.note(end, f"{tail!r} was expected")
+        word = text.strip().lower()
+        if word in _WORDS and types.kinds and not types.string:
+            if text.strip() not in ("true", "false", "null"):
+                scan.note(at, "JSON was expected")
+            return key, _WORDS[word], after, False
         return key, text if escaped else self._typed(text, types, link), after, False
 
     def _closing(self, key: str) -> str:
@@ -246,9 +247,6 @@ class _Tagged:
         if types.only_string or (said == {"string"} and types.string):
             return text
         whole, value = whole_value(text)
-        word = text.strip().lower()
-        if not whole and word in _WORDS and types.kinds and not types.string:
-            whole, value = True, _WORDS[word]
         if not whole:
             return text
         if types.string and types.kinds and not types.fits(value) and types.fits(text):
@@ -261,9 +259,7 @@ class _Tagged:
 
     def _nested(self, at: int, key: str, types: ArgumentTypes) -> tuple[str, Any, int, bool] | None:
         """An object or a list whose members are tags too; None where the value is a text."""
-        found = _Nested(self.scan, self.opening, self.after, self.form.item, self._typed).read(
-            at, key, 0, types
-        )
+        found = _Nested(self.scan, self.opening, self.after, self.form.item).read(at, key, 0)
         if found is None:
             return None
         value, end = found
@@ -271,29 +267,18 @@ class _Tagged:
 
 
 class _Nested:
-    """Reads `<k>…</k>` inside of a value; texts in it are JSON where they can be and the schema has no text there."""
+    """Reads `<k>…</k>` inside of a value; texts in it are JSON where they can be."""
 
-    def __init__(
-        self,
-        scan: Scan,
-        opening: str,
-        after: tuple[Piece, ...],
-        item: str,
-        typed: Callable[[str, ArgumentTypes, str], Any],
-    ) -> None:
+    def __init__(self, scan: Scan, opening: str, after: tuple[Piece, ...], item: str) -> None:
         self.scan = scan
         self.item = item
         self.opening = opening
-        self.typed = typed
         self.begin = re.compile(re.escape(opening) + r"([\w.\-]+)>")
         self.end = "".join("\0" if piece.kind == "key" else piece.text for piece in after)
 
-    def read(self, at: int, key: str, depth: int, types: ArgumentTypes) -> tuple[Any, int] | None:
+    def read(self, at: int, key: str, depth: int) -> tuple[Any, int] | None:
         """The value under `key` and the place after its closing; None for a plain text or something else."""
         closing = self.end.replace("\0", key)
-        if self.scan.text.startswith(closing, at):
-            empty = [] if types.kinds == ARRAY else {} if types.kinds == OBJECT else None
-            return None if empty is None else (empty, at + len(closing))
         if depth > 100 or not self.begin.match(self.scan.text, at):
             return None
         members: list[tuple[str, Any]] = []
@@ -302,28 +287,20 @@ class _Nested:
             if found is None:
                 return None
             name = found.group(1)
-            own = types.item(len(members)) if name == self.item else types.member(name)
-            inner = self.read(found.end(), name, depth + 1, own) or self._leaf(found.end(), name, own)
+            inner = self.read(found.end(), name, depth + 1)
             if inner is None:
-                return None
+                own = self.end.replace("\0", name)
+                stop = self.scan.find(own, found.end())
+                if stop < 0:
+                    return None
+                text = self.scan.text[found.end() : stop]
+                whole, value = whole_value(text)
+                if self.opening.strip() in text:
+                    return None
+                inner = (value if whole else text), stop + len(own)
             value, at = inner
             members.append((name, value))
-        return _collected(members, self.item), at + len(closing)
-
-    def _leaf(self, at: int, name: str, types: ArgumentTypes) -> tuple[Any, int] | None:
-        closing = self.end.replace("\0", name)
-        stop = self.scan.find(closing, at)
-        text = self.scan.text[at:stop]
-        if stop < 0 or self.opening.strip() in text:
-            return None
-        return self.typed(text, types, _NO_LINK), stop + len(closing)
-
-
-def _collected(members: list[tuple[str, Any]], item: str) -> Any:
-    """A list of items, or an object; a tag that is written several times in an object has a list of values."""
-    if {name for name, _ in members} == {item}:
-        return [value for _, value in members]
-    values: dict[str, list[Any]] = {}
-    for name, value in members:
-        values.setdefault(name, []).append(value)
-    return {name: found[0] if len(found) == 1 else found for name, found in values.items()}
+        names = [name for name, _ in members]
+        if names and set(names) == {self.item}:
+            return [value for _, value in members], at + len(closing)
+        return dict(members), at + len(closing)

@@ -46,6 +46,7 @@ class Row(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     calls: tuple[CallForm, ...] = ()
     reasoning: ReasoningForm | None = None
     call_ends: bool = False
+    again: bool = False
     wraps: tuple[Wrap, ...] = ()
     skips: tuple[str, ...] = ()
     strays: tuple[str, ...] = ()
@@ -98,8 +99,10 @@ def _corrected(form: TurnForm, row: Row) -> TurnForm:
             changes["pieces"] = msgspec.convert(changes["pieces"], tuple[Piece, ...])
         calls = (replace(calls[0], **changes), *calls[1:])
     reasoning = row.reasoning or form.reasoning
-    if reasoning is not None and row.call_ends:
-        reasoning = replace(reasoning, call_ends=True)
+    if reasoning is not None and (row.call_ends or row.again):
+        reasoning = replace(
+            reasoning, call_ends=row.call_ends or reasoning.call_ends, again=row.again or reasoning.again
+        )
     return replace(
         form,
         calls=(*calls, *row.calls),

@@ -96,7 +96,7 @@ class ReasoningForm(msgspec.Struct, frozen=True, omit_defaults=True):
 
     `prompt` says by state of thinking whether the prompt opens it, closes it, or leaves it to the model. `call_ends`:
     a tool call may end it without the closing marker. `kept`: the template writes the reasoning of earlier turns too.
-    `again`: it may also begin later in a turn, on a line of its own.
+    `again`: it may also begin later in a turn, with tags of text on a line of its own.
     """
 
     open: str
@@ -129,7 +129,8 @@ class TurnForm(msgspec.Struct, frozen=True, omit_defaults=True):
     `header` begins it in the prompt; `begun` is what the prompt writes after that by state of thinking, already a
     part of the turn. `calls` are the ways of writing calls, the first one as the template writes it. `ends` are the
     texts that end a turn; `skips` are boundaries inside of it, which are no text. `strays` are markers that models
-    write where none belongs: they are passed over when reading, and nothing else admits them.
+    write where none belongs: they are passed over when reading, and nothing else admits them. `generation_ends` are
+    the texts at whose tokens a generation ends in the vocabulary, where that is known.
     """
 
     calls: tuple[CallForm, ...] = ()
@@ -140,6 +141,7 @@ class TurnForm(msgspec.Struct, frozen=True, omit_defaults=True):
     ends: tuple[str, ...] = ()
     skips: tuple[str, ...] = ()
     strays: tuple[str, ...] = ()
+    generation_ends: tuple[str, ...] = ()
     text_before: bool = True
     text_after: bool = False
     parallel: bool = True

@@ -221,6 +221,9 @@ class _Turn:
             options.append(seq(start, rest))
         if self.text_alone:
             options.append(self._last_text())
+        reasoning = self.form.reasoning
+        if reasoning is not None and reasoning.again and self.options.constrain_from != "start":
+            options.append(seq(self._after_space(reasoning.open.strip()), self._inside()))
         if self.text_before:
             content = self.book.shared("content", self._made_content)
             for wrap in self.form.wraps:
@@ -248,9 +251,10 @@ class _Turn:
         return optional(alt(SPACE, *ends))
 
     def _written_ends(self) -> list[str]:
-        """The ends of a turn that are texts in this vocabulary. One that is a token ends the generation."""
+        """The ends of a turn that are written in this vocabulary: texts, and tokens that do not end a generation."""
+        names, known = self.markers.names, self.form.generation_ends
         ends = dict.fromkeys(end.strip() for end in self.form.ends)
-        return [end for end in ends if end and end not in self.markers.names]
+        return [end for end in ends if end and (end not in names or (known and end not in known))]
 
     def _continued(self, head: str) -> Node:
         """What goes on with a marker that the prompt has begun."""

@@ -49,6 +49,8 @@ class Literals:
         self.text = text
         self.quote = quote if quote not in ("'", '"') else ""
         self.cut = False
+        self.sets = False
+        """Whether a set was read, as a list."""
 
     def read(self, at: int) -> tuple[Any, int]:
         """The value at a place and where it ends. `cut`: the text ended in it, and what was complete is returned.
@@ -182,7 +184,8 @@ class Literals:
                 if at >= len(self.text):
                     raise CutOff
                 if not out and self.text[at] in ",}":
-                    return self._list(start, depth)  # a set
+                    self.sets = True
+                    return self._list(start, depth)
                 if self.text[at] not in ":=":
                     raise NotAValue(at)
                 value, at = self._value(at + 1, depth + 1)

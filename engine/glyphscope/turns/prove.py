@@ -25,8 +25,8 @@ _SCHEMAS: dict[str, Any] = {
     "number": {"type": "number"},
     "boolean": {"type": "boolean"},
     "nullable": {"type": ["string", "null"]},
-    "array": {"type": "array", "items": {"description": "anything"}},
-    "object": {"type": "object", "additionalProperties": {"description": "anything"}},
+    "array": {"type": "array", "items": {"type": "string"}},
+    "object": {"type": "object", "additionalProperties": {"type": "string"}},
 }
 _KINDS: tuple[tuple[str, str, Any], ...] = (
     ("a text", "string", "plain words"),

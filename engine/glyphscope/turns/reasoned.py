@@ -50,7 +50,8 @@ class ReasonedValidator:
         assert form.reasoning is not None
         self._judge = judge
         self._open, self._close = form.reasoning.open.strip(), form.reasoning.close.strip()
-        self._again = f"\n{self._open}\n" if form.reasoning.again else ""
+        alone = self._open if "|" in self._open else f"\n{self._open}\n"
+        self._again = alone if form.reasoning.again else ""
         self._heads = _markers(form.header, *form.skips, *(wrap.open for wrap in form.wraps))
         self._ends = _markers(*form.ends, *(wrap.close for wrap in form.wraps))
         part = form.reasoning.prompt.get(state, "leaves")
@@ -153,7 +154,7 @@ class ReasonedValidator:
     def _thinks_again(self) -> list[RunEvent]:
         out = self._judge.text_ends() if isinstance(self._judge, TurnValidator) else []
         self._later.append(self._skip(len(self._again)))
-        self._phase, self._start = "inside", None
+        self._phase, self._start, self._after = "inside", None, -1
         return out
 
     def _read_on(self, limit: int) -> list[RunEvent]:

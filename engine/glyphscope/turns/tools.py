@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 from glyphscope.notation.scalars import STRING
 from glyphscope.registry import Tool, ToolRegistry
 from glyphscope.validation.schema import SchemaSet
-from glyphscope.validation.spec import Place, Spec
+from glyphscope.validation.spec import Place
 
 
 @dataclass
@@ -36,34 +35,8 @@ class ArgumentTypes:
         checker = self.schemas.checker
         return any(all(checker.valid(value, place.schema) for place in places) for places in self.places)
 
-    def member(self, name: str) -> ArgumentTypes:
-        """What a member of an object may be."""
-        return self._inside(lambda spec: spec.member(name))
-
-    def item(self, index: int) -> ArgumentTypes:
-        """What an item of a list may be."""
-        return self._inside(lambda spec: spec.item(index))
-
-    def _inside(self, find: Callable[[Spec], tuple[Place, ...] | None]) -> ArgumentTypes:
-        if self.schemas is None:
-            return _ANY
-        specs = [spec for places in self.places for spec in self.schemas.specs(places)]
-        return _types(self.schemas, [places for spec in specs if (places := find(spec))])
-
 
 _ANY = ArgumentTypes(0)
-
-
-def _types(schemas: SchemaSet, found: list[tuple[Place, ...]]) -> ArgumentTypes:
-    """What a value at any of these places may be."""
-    kinds = 0
-    for places in found:
-        for each in schemas.specs(places):
-            own = each.kinds
-            if each.enum is not None and all(isinstance(value, str) for value in each.enum):
-                own &= STRING
-            kinds |= own
-    return ArgumentTypes(kinds, tuple(found), schemas) if found else _ANY
 
 
 class TurnTools:
@@ -113,8 +86,19 @@ class TurnTools:
         if tool is None:
             return _ANY
         schemas = self.schemas(tool)
-        specs = schemas.specs((schemas.top,))
-        return _types(schemas, [places for spec in specs if (places := spec.member(argument))])
+        kinds = 0
+        found = []
+        for spec in schemas.specs((schemas.top,)):
+            places = spec.member(argument)
+            if not places:
+                continue
+            found.append(places)
+            for each in schemas.specs(places):
+                own = each.kinds
+                if each.enum is not None and all(isinstance(value, str) for value in each.enum):
+                    own &= STRING
+                kinds |= own
+        return ArgumentTypes(kinds, tuple(found), schemas) if found else _ANY
 
     def only_text(self, name: str) -> str:
         """The one string argument of a tool that takes a text and nothing else, such as code; "" for others."""
