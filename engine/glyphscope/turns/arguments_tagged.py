@@ -174,7 +174,7 @@ class _Tagged:
                 scan.note(end, f"{tail!r} was expected")
         word = text.strip().lower()
         if word in _WORDS and types.kinds and not types.string:
-            if text.strip() not in ("true", "false", "null"):
+            if text.strip() not in ("true", "false", "null", "True", "False", "None"):
                 scan.note(at, "JSON was expected")
             return key, _WORDS[word], after, False
         return key, text if escaped else self._typed(text, types, link), after, False
