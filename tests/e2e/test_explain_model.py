@@ -69,7 +69,7 @@ def test_what_the_model_wanted_is_told_otherwise_and_cannot_be_had_without_that_
     parent.write_bytes(encode_record(limited))
     assert CliRunner().invoke(app, ["replay", "--verify", str(record)]).exit_code == 0
     told = CliRunner().invoke(app, ["explain", str(record), "--of", str(parent)])
-    assert told.exit_code == 0 and "max_results was 1 and is 10." in told.output, told.output
+    assert told.exit_code == 0 and "max_results changed from 1 to 10." in told.output, told.output
     assert "Token boundaries are unknown" not in told.output
 
 
@@ -112,5 +112,5 @@ def test_the_window_tells_nothing_of_a_run_of_the_embedded_model(window, qtbot):
         window.runs.run(RunRequest(prompt=PROMPT, registry=small_limit(), max_tokens=60, model=EMBEDDED))
     view = page.evidence.wanted
     qtbot.waitUntil(lambda: not page.explain.is_busy)
-    assert view.words.text().startswith("Grammar and model conflict in: around the fields")
+    assert view.words.text().startswith("Grammar and model conflict in: outside fields")
     assert "All 10 tokens are those that the model itself would cut" in view.boundaries.text()

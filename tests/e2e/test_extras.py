@@ -68,7 +68,7 @@ def test_a_missing_extra_is_a_traceback_or_nothing_says_how_to_get_it(tmp_path):
     for words, (code, _out, _err, wrong) in zip(WORK, told[len(NEEDS) :], strict=False):
         assert not wrong and code in (0, 1), (words, wrong)
     code, out, _err, wrong = told[-1]
-    missing = {each["mend"] for each in json.loads(out)["findings"] if not each["ok"]}
+    missing = {each["fix"] for each in json.loads(out)["findings"] if not each["ok"]}
     assert code == 1 and not wrong
     wanted = {each.extra for each in requirements() if each.extra}
     assert {f"pip install 'glyphscope[{extra}]'" for extra in wanted} <= missing

@@ -67,7 +67,7 @@ def test_a_struck_alternative_cannot_be_let_in_or_its_reason_and_cost_are_not_to
     qtbot.waitUntil(bar.box.relax_button.isVisible)
     reason = bar.box.reason.text()
     assert "0 is masked" in reason
-    assert "Refused by minimum: search, /properties/max_results/minimum is 1" in reason
+    assert "Blocked by minimum: search, /properties/max_results/minimum is 1" in reason
     assert "The grammar: max_results expects" in reason
 
     branch = ended(qtbot, window, lambda: click(qtbot, window, "branchRelaxButton"))
@@ -83,7 +83,7 @@ def test_a_struck_alternative_cannot_be_let_in_or_its_reason_and_cost_are_not_to
     )
     qtbot.waitUntil(panel.cost.isVisible)
     cost, steps = panel.cost_words, (first.tokens[token].step, branch.tokens[token].step)
-    assert "✕ By the whole registry: CONSTRAINT_MIN" in cost
+    assert "✕ With the whole registry: CONSTRAINT_MIN" in cost
     assert f"left {steps[0].allowed} tokens before and {steps[1].allowed} tokens after" in cost
     assert f"{steps[0].feasible:.1%} and {steps[1].feasible:.1%}" in cost
     own = sum(each.step.origin == "model" for each in branch.tokens)

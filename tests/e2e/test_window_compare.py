@@ -42,7 +42,7 @@ def test_the_mask_makes_no_difference_or_the_columns_are_not_asked_the_same(qtbo
     assert pills(window, columns) == ["✕ aborted", "✓ valid"]
     assert mask.call.tool == "search"
     words = window.page(PageId.COMPARE).view.words.text()
-    assert words.startswith("Mask called search, unconstrained named no tool.")
+    assert words.startswith("Mask called search, unconstrained called no tool.")
     assert mask.prompt.cached > 0, "the same prompt is in the cache"
 
 

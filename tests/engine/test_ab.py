@@ -134,7 +134,7 @@ def test_the_command_runs_both_on_each_seed_and_tells_what_it_counted(tmp_path):
     record = read_record(tmp_path / "runs" / "b-2.jsonl")
     assert record.events[0].request.sampling.seed == 2 and record.events[0].request.system.startswith("two")
     told = command("ab", a, b, "--prompt", "p", "--seeds", "1-3", "-m", f"scripted:{GOOD}")
-    assert "3 of 3, 100% [44, 100] valid" in told.stdout and "They differ in: system." in told.stdout
+    assert "3 of 3, 100% [44, 100] valid" in told.stdout and "Differences: system." in told.stdout
 
 
 def test_projects_are_compared_with_what_they_are_expected_to_call(tmp_path):
@@ -162,9 +162,9 @@ def test_projects_are_compared_with_what_they_are_expected_to_call(tmp_path):
     [
         (("--seeds", "x", "--prompt", "p"), "not a seed"),
         ((), "--prompt"),
-        (("--prompt", "p", "--expect", "{"), "not JSON"),
+        (("--prompt", "p", "--expect", "{"), "Invalid JSON"),
         (("--prompt", "p", "--expect", "[]"), "JSON object"),
-        (("--prompt", "p", "--expect", "{}"), "not a call"),
+        (("--prompt", "p", "--expect", "{}"), "Not a call"),
     ],
 )
 def test_bad_input_of_ab_is_told_and_ends_with_2(tmp_path, arguments, said):

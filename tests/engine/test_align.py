@@ -85,7 +85,7 @@ def test_what_an_aborted_run_wrote_is_forgotten():
     assert rows["query"] == ("same", ['"AI news"'] * 2)
     assert rows["max_results"] == ("differs", ["10", "500"])
     assert difference_words(align([GLYPH_RUN, aborted]), ["mask", "off"]) == (
-        "mask wrote max_results 10, off 500 (broken off)."
+        "mask wrote max_results 10, off 500 (incomplete)."
     )
 
 
@@ -123,14 +123,16 @@ def test_a_run_that_failed_before_it_wrote_a_field_makes_every_field_differ():
     assert {row.standing for row in found.rows} == {"same"}
     words = difference_words(found, ["a", "b", "c"])
     assert words == "Both wrote the same: search, 2 arguments. Not compared: b."
-    assert difference_words(align([GLYPH_RUN, None]), ["a", "b"]).startswith("Only a can be looked at")
+    assert difference_words(align([GLYPH_RUN, None]), ["a", "b"]).startswith("Only a can be read")
 
 
 def test_a_run_that_wrote_no_call_at_all_is_not_told():
     prose = ran("Sure! I will search.")
     words = difference_words(align([GLYPH_RUN, prose]), ["mask", "off"])
-    assert words == "mask called search, off named no tool. 2 more fields differ: query, max_results."
-    assert difference_words(align([prose, prose]), ["x", "y"]).startswith("None of them wrote a field")
+    assert words == "mask called search, off called no tool. 2 more fields differ: query, max_results."
+    assert difference_words(align([prose, prose]), ["x", "y"]).startswith(
+        "None of them wrote a readable field"
+    )
 
 
 def test_those_who_wrote_the_same_are_not_named_together():
@@ -138,13 +140,13 @@ def test_those_who_wrote_the_same_are_not_named_together():
     assert words == "json wrote max_results 5, glyph and two-stage 10."
     without = ran('{action="search" query="AI news"}')
     words = difference_words(align([without, GLYPH_RUN]), ["json", "glyph"])
-    assert words == "glyph wrote max_results 10, json left it out."
+    assert words == "glyph wrote max_results 10, json omitted it."
 
 
 def test_the_place_inside_a_long_value_is_not_told():
     long = "x" * 40
     one, two = (ran(f'{{action="search" query="{long}{end}"}}') for end in "ab")
-    assert difference_words(align([one, two]), ["one", "two"]).endswith("(they part from character 40 on).")
+    assert difference_words(align([one, two]), ["one", "two"]).endswith("(they differ from character 40 on).")
 
 
 @pytest.mark.parametrize(

@@ -209,7 +209,7 @@ def test_a_run_that_cannot_be_branched_off_is_told_without_words():
     with pytest.raises(PromptError, match="no tokens to continue from"):
         branch_request([event for event in events if not isinstance(event, Token)], 0)
     other = [msgspec.structs.replace(events[0], request=request(strategy="loop")), *events[1:]]
-    with pytest.raises(PromptError, match="direct only, not of loop"):
+    with pytest.raises(PromptError, match="direct can be branched, not loop"):
         branch_request(other, 1)
     failed = list(run(request(strategy="two-stage", written=(Written(b"x"),)), ScriptedModel("x")))
     assert isinstance(failed[-1], RunFailed) and "strategy direct" in failed[-1].message

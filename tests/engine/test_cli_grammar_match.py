@@ -89,7 +89,7 @@ def test_people_see_the_failing_character_what_was_expected_and_the_rules(gbnf):
     assert "character 5 (line 1, column 6): line-feed" in shown[2]
     assert shown[3] == "  expected: 0-9   in digits"
     assert shown[-1] == "  reading:  root › digits"
-    assert "not over" in match(gbnf, "max=").stdout
+    assert "incomplete" in match(gbnf, "max=").stdout
     assert "✓ accepted" in match(gbnf, "max=1").stdout
 
 

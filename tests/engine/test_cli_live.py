@@ -75,21 +75,21 @@ def test_a_stage_of_several_is_shown_without_its_title_its_text_or_its_price():
         (CandidatesFound(candidates=()), "names found: none"),
         (Routed(choice="call_tool", tool="search"), "call_tool search"),
         (QuestionAsked(question="Which one?"), "? Which one?"),
-        (QuestionAnswered(answer=None), "nobody answered"),
+        (QuestionAnswered(answer=None), "no answer"),
         (Extracted(before="x{}", after="{}", changes=(Change("prose", 0),), valid=True), "character 0: prose"),
         (
             RepairTried(
                 attempt=1, attempts=2, code="SYNTAX", message="m", before="ab", after="ac", char=1, now=None,
                 now_code=None, tokens=7,
             ),
-            "repair 1 of 2 for SYNTAX, 7 tokens: it holds now",
+            "repair 1 of 2 for SYNTAX, 7 tokens: now valid",
         ),
         (TransformActed(name="tags", surface="response", what="took the tag away"), "tags: took the tag away"),
         (LimitReached(limit="max_turns", allowed=8, used=9, message="8 turns are over"), "max_turns: 8 turns"),
-        (FinalAnswer(text="Done.", recovered=True), "(asked once more) Done."),
+        (FinalAnswer(text="Done.", recovered=True), "(prompted once more) Done."),
         (
             ApprovalNeeded(call="c", tool="rm", arguments={"p": HOSTILE}, source="files", identity="npx files"),
-            "may rm of files (npx files) run",
+            "allow rm of files (npx files) with",
         ),
         (ApprovalGiven(call="c", action="deny", arguments={}, by="nobody", reason="no"), "deny by nobody, once: no"),
         (ApprovalGiven(call="c", action="allow", arguments={"a": 1}, edited=True), 'with {"a": 1}'),
@@ -101,7 +101,7 @@ def test_a_stage_of_several_is_shown_without_its_title_its_text_or_its_price():
         (ToolResult(call="c", tool="t", source="demo", ok=False, code="TOOL_ERROR", message="no"), "TOOL_ERROR: no"),
         (
             ToolResult(call="c", tool="t", source="demo", ok=True, schema_problems=("/a: wrong",)),
-            "not what its output schema says: /a: wrong",
+            "output schema violated: /a: wrong",
         ),
     ],
 )  # fmt: skip

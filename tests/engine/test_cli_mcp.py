@@ -68,8 +68,8 @@ def test_servers_are_listed_with_their_tools_and_problems(config):
     assert (
         "✓ good: " in result.stdout and "Says it again." in result.stdout and "readOnlyHint" in result.stdout
     )
-    assert "– off: switched off" in result.stdout
-    assert "! remote: left out: " in result.stderr
+    assert "– off: disabled" in result.stdout
+    assert "! remote: skipped: " in result.stderr
 
 
 def test_the_list_as_json_has_every_server(config):
@@ -206,8 +206,8 @@ def test_tools_are_imported_into_a_registry_that_loads(config, tmp_path):
         and len(names) == len(set(names))
     )
     for words in (
-        "remote: left out",
-        "that of two is left out, one has one",
+        "remote: skipped",
+        "skipped from two, because one has a tool",
         "three: The server ended",
         "written to",
     ):

@@ -26,7 +26,7 @@ def test_a_root_given_on_the_command_line_is_listed_to_the_server(tmp_path):
     called = command("call", LIVE, "roots", "--root", str(tmp_path))
     assert json.loads(called.stdout)["roots"][0]["uri"] == tmp_path.as_uri()
     missing = command("call", LIVE, "roots", "--root", str(tmp_path / "none"))
-    assert missing.exit_code == 2 and "A root is a folder" in missing.stderr
+    assert missing.exit_code == 2 and "A root must be an existing folder" in missing.stderr
 
 
 def test_log_messages_of_the_level_that_was_asked_for_are_printed():

@@ -45,7 +45,7 @@ def test_a_model_that_is_got_is_not_told_picked_or_found(hub, own_home):
     assert "Q4_K_M: it is the usual balance" in result.stderr and "tiny-Q8_0.gguf" in result.stderr
     found = json.loads(command("--json").stdout)["models"]
     assert str(place) in [model["path"] for model in found]
-    assert "there already" in command("get", REPO).stdout
+    assert "Already downloaded" in command("get", REPO).stdout
 
 
 def test_a_model_that_is_here_cannot_be_named_as_it_was_got(hub, own_home, tmp_path, monkeypatch):

@@ -220,7 +220,7 @@ def test_a_torn_record_is_shown_with_a_warning(tmp_path):
     path = recorded(tmp_path / "run.jsonl")
     path.write_bytes(path.read_bytes()[:-30])
     result = command("replay", str(path), "--json")
-    assert result.exit_code == 0 and "cut off" in result.stderr
+    assert result.exit_code == 0 and "is incomplete" in result.stderr
     assert json.loads(result.stdout.splitlines()[-1])["type"] == "call_ready"
 
 

@@ -106,7 +106,7 @@ def test_a_folder_of_the_users_that_may_not_be_written_stops_what_does_not_write
     assert runner.invoke(app, ["run", *MODEL, "x"]).exit_code == 0
     assert runner.invoke(app, ["models"]).exit_code in (0, 1)
     doctor = json.loads(runner.invoke(app, ["doctor", "--json"]).stdout)
-    wrong = {each["name"]: each["mend"] for each in doctor["findings"] if not each["ok"]}
+    wrong = {each["name"]: each["fix"] for each in doctor["findings"] if not each["ok"]}
     assert "GLYPHSCOPE_HOME" in wrong["history"]
 
 

@@ -51,7 +51,7 @@ def test_a_grammar_that_crashes_llguidance_is_a_reason_and_the_next_question_is_
     assert service.refusal(chain(40_000)) == said, "a crash is not tried again"
     assert service.starts() == before
     assert service.refusal(chain(3)) == ""
-    with pytest.raises(GrammarError, match="llguidance refuses the grammar: llguidance's process"):
+    with pytest.raises(GrammarError, match="llguidance rejects the grammar: llguidance's process"):
         MaskReader(lark=chain(40_000))
 
 

@@ -197,11 +197,11 @@ def test_the_command_takes_a_conversation_and_a_further_prompt(tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        ([], "There is no prompt"),
-        (["--messages", "-"], "nothing to answer"),
+        ([], "No prompt was given"),
+        (["--messages", "-"], "needs a user message to answer"),
         (["--messages", "-", "--continue", "run.jsonl", "p"], "exclude each other"),
         (["--continue", "missing.jsonl", "p"], "missing.jsonl"),
-        (["--continue", "run.jsonl"], "There is no prompt"),
+        (["--continue", "run.jsonl"], "No prompt was given"),
     ],
 )
 def test_a_conversation_that_cannot_be_is_bad_input(arguments, said, tmp_path, monkeypatch):

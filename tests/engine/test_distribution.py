@@ -75,7 +75,7 @@ def test_groups_part_at_the_first_token_that_differs_with_its_count_and_probabil
     assert second.char == at + 1 and [option.text for option in second.options] == ["0", "5"]
     assert [group.parting for group in result.groups] == [None, 1, 0]
     assert parting_words(first).endswith("max_results=”") and option_words(first.options[0]) == "“1”"
-    assert "Answers first part at character" in " ".join(result.words)
+    assert "The answers first differ at character" in " ".join(result.words)
 
 
 def test_the_probabilities_of_a_parting_are_those_of_the_runs():
@@ -116,7 +116,7 @@ def test_an_answer_that_ends_where_another_continues_parts_at_the_end():
 
 
 def test_nothing_and_one_run_have_no_partings():
-    assert distribution([]).words == ("No run ended yet.",)
+    assert distribution([]).words == ("No run has finished yet.",)
     one = distribution([drawn(1, CALL % 10)])
     assert one.partings == () and one.words[0] == "One run."
 
@@ -185,4 +185,4 @@ def test_seeds_with_a_tool_that_would_run_are_refused_before_a_model_is_opened(m
 
 def test_one_seed_is_run_at_temperature_0(model):
     done = command("--seeds", "1-6", "--temperature", "0", "--json")
-    assert json.loads(done.stdout)["n"] == 1 and "every seed draws the same" in done.stderr
+    assert json.loads(done.stdout)["n"] == 1 and "all seeds give the same tokens" in done.stderr

@@ -39,7 +39,7 @@ def test_doctor_takes_a_missing_package_for_present(sound, monkeypatch, package)
     wrong = [each for each in findings().values() if not each.ok]
     (extra,) = {each.extra for each in requirements() if each.package == package}
     assert [each.name for each in wrong] == [package]
-    assert wrong[0].mend == ("pip install " + (f"'glyphscope[{extra}]'" if extra else "glyphscope"))
+    assert wrong[0].fix == ("pip install " + (f"'glyphscope[{extra}]'" if extra else "glyphscope"))
     assert ("needed for" in wrong[0].detail) == bool(extra)
 
 
@@ -53,7 +53,7 @@ def test_a_frozen_program_misses_what_is_in_it(monkeypatch):
     monkeypatch.setattr(probe_packages, "requirements", list)
     assert findings()["packages"].ok
     monkeypatch.setattr(probe_packages, "is_frozen", lambda: False)
-    assert findings()["packages"].mend == "pip install 'glyphscope[all]'"
+    assert findings()["packages"].fix == "pip install 'glyphscope[all]'"
 
 
 @pytest.mark.parametrize(("package", "version"), [("llguidance", "1.8.2"), ("pyside6-essentials", "6.12.0")])
@@ -62,7 +62,7 @@ def test_doctor_takes_a_version_outside_the_range(sound, monkeypatch, package, v
     monkeypatch.setattr(metadata, "version", lambda name: version if name == package else real(name))
     found = findings()[package]
     assert not found.ok and f"{version}, which is not >=" in found.detail
-    assert found.mend.startswith(f"pip install '{package}>=")
+    assert found.fix.startswith(f"pip install '{package}>=")
 
 
 def test_doctor_takes_a_package_that_is_broken(monkeypatch, tmp_path):
@@ -83,7 +83,7 @@ def test_doctor_takes_a_package_that_is_broken(monkeypatch, tmp_path):
         Requirement("keyring", "remote", "25"), "25.1", said["glyphtest_broken"]
     )
     assert not finding.ok and "cannot be imported: ModuleNotFoundError" in finding.detail
-    assert finding.mend == "pip install --force-reinstall --no-deps 'keyring>=25'"
+    assert finding.fix == "pip install --force-reinstall --no-deps 'keyring>=25'"
 
 
 @pytest.mark.parametrize(
@@ -112,18 +112,18 @@ def test_what_is_asked_for_is_not_what_is_looked_at():
 
 
 @pytest.mark.parametrize(
-    ("lines", "mend"),
+    ("lines", "fix"),
     [
         ("ModuleNotFoundError: No module named 'llama_cpp'", "pip install 'glyphscope[local]'"),
         ("OSError: undefined symbol: ggml_x", "pip install --force-reinstall 'glyphscope[local]'"),
         ("OSError: libgomp.so.1: cannot open shared object file", "apt-get install libgomp1"),
     ],
 )
-def test_doctor_calls_a_model_process_that_cannot_start_well(monkeypatch, lines, mend):
+def test_doctor_calls_a_model_process_that_cannot_start_well(monkeypatch, lines, fix):
     done = subprocess.CompletedProcess([], 1, stdout="", stderr=f"Traceback\n{lines}\n")
     monkeypatch.setattr(probes.subprocess, "run", lambda *args, **kwargs: done)
     finding = probes.model_process()
-    assert (finding.ok, finding.detail, finding.mend) == (False, lines, mend)
+    assert (finding.ok, finding.detail, finding.fix) == (False, lines, fix)
 
 
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="a display that is only named is Linux's")
@@ -151,7 +151,7 @@ def test_a_display_that_is_not_there_ends_the_program(monkeypatch, tmp_path, var
     problem = probes.display_problem()
     assert words in problem if words else not problem
     finding = probes.display()
-    assert finding.ok is not bool(problem) and bool(finding.mend) is bool(problem)
+    assert finding.ok is not bool(problem) and bool(finding.fix) is bool(problem)
 
 
 def test_a_window_that_cannot_be_loaded_is_a_traceback(monkeypatch):
@@ -170,7 +170,7 @@ def test_doctor_finds_a_full_disk_or_a_place_that_is_a_file_well(monkeypatch, tm
     usage = namedtuple("usage", "total used free")
     monkeypatch.setattr(shutil, "disk_usage", lambda path: usage(10**9, 10**9 - 10**7, 10**7))
     disk = probes.disk(tmp_path / "new")
-    assert not disk.ok and "10 MB free" in disk.detail and "GLYPHSCOPE_HOME" in disk.mend
+    assert not disk.ok and "10 MB free" in disk.detail and "GLYPHSCOPE_HOME" in disk.fix
     (tmp_path / "file").write_text("")
     finding = probes.writable("history", tmp_path / "file")
-    assert not finding.ok and "GLYPHSCOPE_HOME" in finding.mend
+    assert not finding.ok and "GLYPHSCOPE_HOME" in finding.fix

@@ -298,12 +298,12 @@ def test_faults_in_any_order_leave_a_wrong_file_with_its_name(hub, tmp_path, see
     ("status", "headers", "message", "hint"),
     [
         (401, {}, "no such repository, or it is private", "HF_TOKEN"),
-        (403, {"x-error-code": "GatedRepo"}, "accepted its conditions", "Accept them at"),
+        (403, {"x-error-code": "GatedRepo"}, "conditions must be accepted", "Accept them at"),
         (403, {"x-error-message": "no"}, "It says: no", "HF_TOKEN"),
         (404, {"x-error-code": "RepoNotFound"}, "no such repository", "spelling"),
-        (429, {"retry-after": "900"}, "no more requests for now", "pause of 15 min"),
-        (429, {"ratelimit": '"api";r=0;t=240'}, "no more requests for now", "pause of 4 min"),
-        (302, {}, "leads elsewhere", "HF_ENDPOINT"),
+        (429, {"retry-after": "900"}, "Rate limited", "pause of 15 min"),
+        (429, {"ratelimit": '"api";r=0;t=240'}, "Rate limited", "pause of 4 min"),
+        (302, {}, "redirects without an address", "HF_ENDPOINT"),
         (500, {}, "failed (500)", "later"),
     ],
 )
@@ -325,7 +325,7 @@ def test_a_missing_revision_or_file_is_called_a_missing_repository(hub, tmp_path
     assert "no such revision" in refused(lambda: look(f"{REPO}@v9")).message
     job = download(tmp_path)
     del hub.repos[REPO][FILE]
-    assert "no such file any more" in refused(job.run_to_end).message
+    assert "no longer exists" in refused(job.run_to_end).message
 
 
 @pytest.mark.parametrize(
@@ -335,7 +335,7 @@ def test_a_missing_revision_or_file_is_called_a_missing_repository(hub, tmp_path
         (b"[]", "not the Hub's"),
         (b'{"siblings":[{"rfilename":3}]}', "not the Hub's"),
         (b"\xff\xfe", "not the Hub's"),
-        (b'{"siblings":[{"rfilename":"../../x.gguf","size":1}]}', "no model in GGUF"),
+        (b'{"siblings":[{"rfilename":"../../x.gguf","size":1}]}', "no GGUF model"),
         (b'{"siblings":[{"rfilename":"x.gguf","size":-5,"lfs":{"sha256":"../x"}}]}', ""),
     ],
 )

@@ -123,8 +123,8 @@ def test_another_file_is_picked_than_suits(files, which, memory, name):
 @pytest.mark.parametrize(
     ("files", "which", "words"),
     [
-        ((), "", "no model in GGUF"),
-        ((("mmproj-F16.gguf", 1), ("x.imatrix.gguf", 1)), "", "no model in GGUF"),
+        ((), "", "no GGUF model"),
+        ((("mmproj-F16.gguf", 1), ("x.imatrix.gguf", 1)), "", "no GGUF model"),
         (SEVERAL, "Q5_K_M", "no GGUF file 'Q5_K_M'"),
         ((("a-Q4_K_M.gguf", 1), ("b-Q4_K_M.gguf", 1)), "", "2 of its models are Q4_K_M"),
         ((("a-Q4_K_M.gguf", 1), ("b-Q4_K_M.gguf", 1)), "q4_k_m", "2 of its models are q4_k_m"),

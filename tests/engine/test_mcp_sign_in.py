@@ -136,13 +136,13 @@ def test_on_the_command_line_one_signs_in_and_out(ring, monkeypatch):
         assert refused.exit_code == 2 and f"do: glyphscope mcp sign-in {at.url}" in refused.stderr
         monkeypatch.setattr("webbrowser.open", lambda _address: False)
         without = command("sign-in", at.url)
-        assert without.exit_code == 1 and "no browser" in without.stderr and "--no-browser" in without.stderr
+        assert without.exit_code == 1 and "No browser" in without.stderr and "--no-browser" in without.stderr
         browser = Browser()
         monkeypatch.setattr("webbrowser.open", browser)
         done = command("sign-in", at.url)
         assert done.exit_code == 0 and browser.opened[0] in done.stderr.replace("\n", "")
         assert command("call", at.url, "say").stdout == "Bearer first-secret-token\n"
         assert "is removed" in command("sign-out", at.url).stderr
-        assert "no sign-in" in command("sign-out", at.url).stderr
+        assert "No sign-in" in command("sign-out", at.url).stderr
         odd = command("sign-in", "some-command")
         assert odd.exit_code == 2 and "address" in odd.stderr

@@ -91,7 +91,7 @@ def test_who_cut_it_otherwise_is_not_told_or_someone_else():
     drawn = boundaries_of("\n", steps(b"1", b"0", alternatives=(struck,)), Cutting("x")).otherwise[0]
     assert (drawn.cause, drawn.struck) == ("model", True)
     assert otherwise_words(drawn) == (
-        "[1] [0] (drawn by the model, whose own token the mask excluded); the model itself would cut it as [10]"
+        "[1] [0] (sampled by the model, whose own token the mask excluded); the model's own tokenization is [10]"
     )
 
 

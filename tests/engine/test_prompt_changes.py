@@ -87,14 +87,18 @@ def test_where_the_prompts_part_the_cache_ends_and_what_it_cost_is_the_runs():
     assert (loss.common, loss.unchanged) == (1, 22)
     assert (
         loss_words(loss)
-        == "From token 1 on: 23 tokens were read in 120 ms. There it parts from the prompt before it."
+        == "From token 1 on: 23 tokens were read in 120 ms. There it differs from the previous prompt."
     )
     assert any("22 tokens behind it" in words for words in advice(after, loss))
 
 
 @pytest.mark.parametrize(
     ("cached", "why", "words"),
-    [(23, "kept", "All of it"), (5, "less", "not all in the cache"), (0, "less", "Nothing was in the cache")],
+    [
+        (23, "kept", "All of it"),
+        (5, "less", "not all of it was in the cache"),
+        (0, "less", "Nothing was in the cache"),
+    ],
 )
 def test_a_cache_that_ends_elsewhere_is_not_said_to_end_at_the_change(cached, why, words):
     after = prompt("ab" + "t" * 20 + "uX", cached=cached, parts=PARTS)

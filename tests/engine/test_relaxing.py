@@ -390,8 +390,8 @@ def test_the_command_relaxes_something_else_or_tells_no_cost(tmp_path):
         app, [*common, "--relax", "search:/properties/max_results/maximum", "--record", str(out)]
     )
     assert done.exit_code == 0, done.output
-    assert "By the whole registry: CONSTRAINT_MAX" in done.output
-    assert "max_results was 10 and is 500." in done.output
+    assert "With the whole registry: CONSTRAINT_MAX" in done.output
+    assert "max_results changed from 10 to 500." in done.output
     assert decode_event(out.read_text().splitlines()[1]).request.relaxed == (Relaxed(*MAXIMUM),)
     for wrong, words in (
         ("maximum", "names no constraint"),
@@ -404,7 +404,7 @@ def test_the_command_relaxes_something_else_or_tells_no_cost(tmp_path):
 @pytest.mark.parametrize(
     ("before", "after", "words"),
     [
-        (Freedom(), Freedom(), "is not recorded"),
+        (Freedom(), Freedom(), "were not recorded"),
         (Freedom(1, 0.0), Freedom(1234, None), "1 token before and 1,234 tokens after"),
         (Freedom(None, 0.00001), Freedom(2, 0.5), "<0.1% and 50.0%"),
     ],

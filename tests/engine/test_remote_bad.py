@@ -95,7 +95,7 @@ def test_signs_of_life_without_text_do_not_keep_a_run_waiting_for_ever():
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("status", "word"), [(429, "too much to do"), (503, "failed (503)"), (500, "failed (500)")]
+    ("status", "word"), [(429, "overloaded"), (503, "failed (503)"), (500, "failed (500)")]
 )
 def test_one_that_refuses_for_ever_is_asked_few_times_and_then_told(status, word):
     body = json.dumps({"error": {"message": "come back later"}}).encode()
@@ -292,7 +292,7 @@ def test_a_body_of_fifty_megabytes_is_not_read_to_its_end():
 def test_an_endpoint_that_leads_elsewhere_is_not_followed():
     moved = Answer((b"",), 307, "text/plain", (("location", "http://127.0.0.1:9/v1"),))
     with endpoint(moved) as server:
-        assert "leads elsewhere" in failure(told(server)).message
+        assert "redirects to another address" in failure(told(server)).message
 
 
 # -- the constraint --------------------------------------------------------------------------------------------------

@@ -230,7 +230,7 @@ def test_a_system_message_is_said_along_with_the_prompt(imported):
         (b"\xff", "not UTF-8"),
         (b"<html>", "not JSON"),
         (b'{"id": "a", "x": ' + b"[" * 5000 + b"]" * 5000 + b"}", "nested"),
-        (b'{"id": "a", "id": "b"}', "written twice"),
+        (b'{"id": "a", "id": "b"}', "Duplicate key"),
     ],
 )
 def test_a_file_that_is_none_is_told_with_its_line(tmp_path, data, words):

@@ -191,7 +191,7 @@ def test_places_count_characters_also_behind_a_mark_of_the_editor_and_other_scri
         ("", "Expecting value at line 1"),
         ("[]", "a JSON object"),
         ("{", "line 1, column 2"),
-        ('{"a": 1, "a": 2}', "written twice"),
+        ('{"a": 1, "a": 2}', "Duplicate key"),
         (b"\xff{}", "not UTF-8"),
         ('{"a": NaN}', "not a number of JSON"),
         ('{"a": "\\ud800"}', "surrogate"),

@@ -140,7 +140,7 @@ def refused_renderings(folder: Path, template: str, count: int) -> list[str]:
 
 
 def misread(of: TurnForm, count: int, asked: tuple[dict[str, Any], ...]) -> list[tuple[str, str]]:
-    """Samples of the grammar that are not read as they should be, or that llguidance refuses."""
+    """Samples of the grammar that are not read as they should be, or that llguidance rejects."""
     wrong = []
     for options in asked:
         made = grammar(of, **options)
@@ -151,7 +151,7 @@ def misread(of: TurnForm, count: int, asked: tuple[dict[str, Any], ...]) -> list
             again = "is written twice" in turn.left_why  # a free key: the grammar names it as not held
             why = "" if turn.strict or again else f"{turn.left_at} {turn.left_why}"
             why += "".join(str(found) for call in turn.calls for found in judge(call, READ_BY))
-            why += "" if accepts(text) else "llguidance refuses"
+            why += "" if accepts(text) else "llguidance rejects"
             why += "calls" if choice == "none" and turn.calls else ""
             why += "no call" if choice not in ("none", "auto") and not turn.calls else ""
             why += (

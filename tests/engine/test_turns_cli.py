@@ -90,8 +90,8 @@ def test_the_exit_code_says_whether_every_turn_is_whole_and_every_call_valid(tem
 @pytest.mark.parametrize(
     ("line", "words"),
     [
-        ("{", "not JSON"),
-        ("[]", "one JSON object"),
+        ("{", "Invalid JSON"),
+        ("[]", "a JSON object"),
         ("{}", '"text"'),
         ('{"text": 3}', '"text"'),
         ('{"text": "x", "thinking": "on"}', "true, false or null"),

@@ -1,4 +1,4 @@
-"""Two prompts on the same seeds in the window: run, counted, opened; nothing is said that the pairs do not show."""
+"Two prompts on the same seeds in the window: run, counted, opened; nothing is said that the pairs do not show."
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def test_two_prompts_are_not_run_counted_or_opened(page, qtbot):
     assert ab.is_running and not view.run_button.isEnabled() and view.stop_button.isEnabled()
     qtbot.waitUntil(lambda: not ab.is_running)
     words = view.words.text()
-    assert "They differ in: system template" in words
+    assert "Differences: system template" in words
     assert "A: 3 of 3" in words and "B: 0 of 3" in words and "needs at least 6 seeds" in words
     assert [view.model.index(row, 0).data() for row in range(3)] == ["1", "2", "3"]
     assert view.model.index(0, 1).data().startswith("✓ search")
@@ -129,8 +129,8 @@ def test_a_kept_prompt_follows_the_edits_after_it_or_stop_does_not_stop(page, qt
     [
         ("1-200", "", "100 seeds"),
         ("1", "{", "not JSON"),
-        ("1", "[]", "names no tool"),
-        ("1", '{"tool": "x", "arguments": 3}', "names no tool"),
+        ("1", "[]", "needs a tool"),
+        ("1", '{"tool": "x", "arguments": 3}', "needs a tool"),
     ],
 )
 def test_what_cannot_be_run_is_not_said(seeds, expected, said):

@@ -143,9 +143,9 @@ def test_long_reasoning_folds_once_it_is_complete_and_unfolds_by_click_and_key(v
     state = feed(view, parts_run(LONG_THOUGHT))
     high = view.document().size().height()
     header = headers(view)[0]
-    assert header.accessibleName().endswith("folded") and not header.accessibleName().endswith("unfolded")
+    assert header.accessibleName().endswith("collapsed") and not header.accessibleName().endswith("expanded")
     QTest.mouseClick(header, Qt.MouseButton.LeftButton)
-    assert header.accessibleName().endswith("unfolded")
+    assert header.accessibleName().endswith("expanded")
     assert view.document().size().height() > high
     for key in (Qt.Key.Key_Space, Qt.Key.Key_Return):
         before = header.accessibleName()
@@ -156,17 +156,17 @@ def test_long_reasoning_folds_once_it_is_complete_and_unfolds_by_click_and_key(v
 
 def test_short_reasoning_stays_open_and_long_reasoning_does_while_it_is_written(view):
     feed(view, parts_run())
-    assert names(view)[0].endswith("unfolded")
+    assert names(view)[0].endswith("expanded")
     events = parts_run(LONG_THOUGHT)
     closing = next(n for n, event in enumerate(events) if isinstance(event, SegmentClosed))
     feed(view, events[:closing])
-    assert names(view)[0].endswith("unfolded")
+    assert names(view)[0].endswith("expanded")
 
 
 def test_a_chosen_token_in_folded_reasoning_unfolds_it(view):
     state = feed(view, parts_run(LONG_THOUGHT))
     view.select_token(state.tokens[5])
-    assert names(view)[0].endswith("unfolded")
+    assert names(view)[0].endswith("expanded")
 
 
 def test_what_the_user_folded_stays_so_in_another_theme(view):
@@ -174,7 +174,7 @@ def test_what_the_user_folded_stays_so_in_another_theme(view):
     headers(view)[0].click()
     before = view.toPlainText()
     view.changeEvent(QEvent(QEvent.Type.PaletteChange))
-    assert names(view)[0].endswith("folded") and not names(view)[0].endswith("unfolded")
+    assert names(view)[0].endswith("collapsed") and not names(view)[0].endswith("expanded")
     assert view.toPlainText() == before
 
 
@@ -185,7 +185,7 @@ def test_only_reasoning_takes_the_focus_and_headers_are_named_for_screen_readers
     assert list(stops(view)) == [view, focusable[0]]
     interface = QAccessible.queryAccessibleInterface(focusable[0])
     assert interface.text(QAccessible.Text.Name).startswith("Reasoning")
-    assert "before mask and sampler" in interface.text(QAccessible.Text.Description)
+    assert "highest raw probability" in interface.text(QAccessible.Text.Description)
 
 
 # -- clicks and bounds ---------------------------------------------------------------------------------------------
@@ -246,8 +246,8 @@ def test_the_fields_of_several_calls_are_grouped_by_call_with_its_verdict(size, 
     qtmodeltester.check(model)
     arguments = [("action", '"search"'), ("query", '"AI news"')]
     assert rows_of(model) == [
-        ("Call 1", "search"), *arguments, ("max_results", "10"), ("sources", "not given"),
-        ("Call 2", "search"), *arguments, ("max_results", "500"), ("sources", "not given"),
+        ("Call 1", "search"), *arguments, ("max_results", "10"), ("sources", "not set"),
+        ("Call 2", "search"), *arguments, ("max_results", "500"), ("sources", "not set"),
     ]  # fmt: skip
     assert [model.index(n, 0).data(STATUS_ROLE) for n in (0, 5)] == ["holds", "impossible"]
     assert "at most 100" in model.index(5, CONSTRAINT).data()
@@ -303,7 +303,7 @@ def test_a_turn_says_where_a_budget_narrowed_the_mask(qtbot):
     qtbot.addWidget(costs)
     step = TokenStep(index=3, id=1, data=b"a", text="a", narrowed="tokens")
     costs.show_stage(fold_events([Token(step=step, start=0, end=1)]).present)
-    assert costs.has_any and "From token 3 on the mask keeps the answer complete" in costs.note.text()
+    assert costs.has_any and "From token 3 on, the mask makes sure that the answer fits" in costs.note.text()
     assert all(label.isHidden() for label in costs._titles)
 
 

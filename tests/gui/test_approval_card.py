@@ -77,8 +77,8 @@ def test_the_card_hides_who_would_run_what(qtbot, card):
     ask(qtbot, card, identity="uvx mcp-server-x --all")
     assert card.title.text() == "search of demo"
     assert card.identity.text().replace("\u200b", "") == "uvx mcp-server-x --all"
-    assert "says it only reads" in card.claims.text()
-    assert "was not checked" in card.claims.text()
+    assert "read-only" in card.claims.text()
+    assert "not verified" in card.claims.text()
     assert [card.verdict(name) for name in ("query", "max_results", "sources")] == ["holds", "holds", None]
     assert card.allow_button.isEnabled()
 
@@ -106,10 +106,10 @@ def test_what_is_not_seen_is_allowed_unseen(qtbot, card):
         identity="npx \x1b[2Jx",
         claims={"title": "\u2066x"},
     )
-    warnings = [label.text() for label in card.findChildren(QLabel) if "cannot be seen" in label.text()]
+    warnings = [label.text() for label in card.findChildren(QLabel) if "invisible characters" in label.text()]
     assert warnings == [
-        "Contains characters that cannot be seen: U+202E\na⟨U+202E⟩txt.exe",
-        'Contains characters that cannot be seen: U+200B ×2\n[ "⟨U+200B⟩⟨U+200B⟩" ]',
+        "Contains invisible characters: U+202E\na⟨U+202E⟩txt.exe",
+        'Contains invisible characters: U+200B ×2\n[ "⟨U+200B⟩⟨U+200B⟩" ]',
     ]
     assert card.title.text() == "search of de⟨U+202E⟩mo"
     assert "␛" in card.identity.text()
@@ -219,7 +219,7 @@ def test_a_denial_leaves_its_reason_out(qtbot, card):
 
 def test_a_call_of_an_unknown_tool_is_judged_all_the_same(qtbot, card):
     ask(qtbot, card, None)
-    assert "not judged" in card.problem.text()
+    assert "not checked" in card.problem.text()
     assert card.verdict("query") is None
     assert card.allow_button.isEnabled()
 
@@ -343,9 +343,9 @@ def test_a_run_waits_on_another_page_and_nobody_is_told(loop, open_window, qtbot
     window.actions_.run.trigger()
     window.navigator.show(PageId.GRAMMAR)
     qtbot.waitUntil(lambda: window.runs.is_asking)
-    assert "waits for you on the playground" in window.status.note.text()
+    assert "waiting for you on the playground" in window.status.note.text()
     window.presenter._show_figures()
-    assert window.status.message.text() == "Waits for you"
+    assert window.status.message.text() == "Waiting for you"
     with qtbot.waitSignal(window.runs.ended):
         window.actions_.stop.trigger()
     assert not window.runs.is_asking

@@ -147,9 +147,9 @@ def test_a_model_that_is_none_ends_the_window_or_the_one_before_it(qtbot, make, 
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ('{"tools": [', "not JSON: "),
-        ('{"a": {"type": "object", "properties": {"x": {"type": "strin"}}}}', "has a mistake"),
-        ('[{"name": "a"}, {"name": "a"}]', "has a mistake"),
+        ('{"tools": [', "This is not JSON: "),
+        ('{"a": {"type": "object", "properties": {"x": {"type": "strin"}}}}', "has an error"),
+        ('[{"name": "a"}, {"name": "a"}]', "has an error"),
     ],
 )
 def test_a_registry_that_is_none_is_a_mistake_of_ours_or_changes_the_tools(

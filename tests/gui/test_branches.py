@@ -189,7 +189,7 @@ def test_a_struck_alternative_does_not_tell_why_or_cannot_be_let_in(qtbot, open_
     qtbot.waitUntil(bar.box.relax_button.isVisible)
     words = bar.box.reason.text()
     assert "0 is masked" in words and "max_results" in words
-    assert "Refused by minimum: search, /properties/max_results/minimum is 1" in words
+    assert "Blocked by minimum: search, /properties/max_results/minimum is 1" in words
     assert "The grammar: " in words
     QTest.keyClick(page.evidence.alternatives, Qt.Key.Key_Return)
     assert page.context.runs.phase.value == "idle"  # Enter goes to the choice, and does not make it
@@ -199,8 +199,8 @@ def test_a_struck_alternative_does_not_tell_why_or_cannot_be_let_in(qtbot, open_
     assert (request.constraint, request.written[-1].id) == ("mask", other.id)
     panel = page.evidence.branch_panel
     qtbot.waitUntil(panel.cost.isVisible)
-    assert panel.cost_words.startswith("From there on without minimum of max_results.")
-    assert "of the model's raw probability" in panel.cost_words
+    assert panel.cost_words.startswith("From this token on: without minimum of max_results.")
+    assert "of the raw probability" in panel.cost_words
     assert rows(page)[1][1].endswith("0  ·  without minimum of max_results")
     ended(qtbot, page, page.view.branches.back_action.trigger)
     assert panel.cost.isHidden()
@@ -211,7 +211,7 @@ def test_a_struck_alternative_does_not_tell_why_or_cannot_be_let_in(qtbot, open_
     assert bar.typed_box.isHidden()
     bar.field.edit.setText("500")
     qtbot.waitUntil(bar.typed_box.isVisible)
-    assert "Refused by maximum: search, /properties/max_results/maximum is 100" in bar.typed_box.reason.text()
+    assert "Blocked by maximum: search, /properties/max_results/maximum is 100" in bar.typed_box.reason.text()
     QTest.keyClick(bar.field.edit, Qt.Key.Key_Return)
     assert page.context.runs.phase.value == "idle"  # what the constraint refuses is not tried
     request = ended(qtbot, page, bar.typed_box.relax_button.click).started.request
@@ -223,7 +223,7 @@ def test_a_struck_alternative_does_not_tell_why_or_cannot_be_let_in(qtbot, open_
     assert (request.constraint, request.relaxed) == ("off", ())
     assert request.branch_of == BranchPoint(before, token)
     qtbot.waitUntil(panel.cost.isVisible)
-    assert panel.cost_words.startswith("From there on without a constraint.")
+    assert panel.cost_words.startswith("From this token on: without a constraint.")
 
 
 @pytest.mark.slow
@@ -359,9 +359,9 @@ def test_a_run_that_cannot_be_branched_does_not_say_so_in_the_place_of_the_butto
     bar.actions_["delete"].trigger()
     assert "which is not available" in bar.words.text() and not page.context.runs.is_busy
     ended(qtbot, page, lambda: page.context.runs.show_record(bundled_run("verbs-loop.jsonl")))
-    qtbot.waitUntil(lambda: "strategy direct only" in bar.words.text())
+    qtbot.waitUntil(lambda: "strategy direct can be branched" in bar.words.text())
     page.view.tokens.choose(2)
-    assert "strategy direct only" in bar.words.text()
+    assert "strategy direct can be branched" in bar.words.text()
     assert bar.isVisible() and bar.links.isHidden() and bar.take_button.isHidden()
     ended(qtbot, page, lambda: page.context.runs.show_record(MASKED))
     page.view.tokens.choose(2)
@@ -433,7 +433,7 @@ def test_a_refusal_offers_what_cannot_be_relaxed():
         REQUEST, REGISTRY, "", "", Refused("search", "/properties/query/minLength", "minLength"), known=True
     )
     assert found.relax == Relaxed("search", "/properties/query/minLength")
-    assert found.why == ("Refused by minLength: search, /properties/query/minLength is 1",)
+    assert found.why == ("Blocked by minLength: search, /properties/query/minLength is 1",)
 
 
 def test_a_valid_call_of_a_relaxed_branch_is_called_valid_without_a_word():

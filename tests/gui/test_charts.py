@@ -76,14 +76,14 @@ def test_tokens_that_were_not_counted_are_drawn(show):
     sizes = tuple(call_sizes(*CALL, count_tokens=None))
     chart.show_sizes(sizes)
     assert chart.table()[0] == ("", "characters", "bytes")
-    assert "Tokens can be counted" in summary(sizes, {})
+    assert "Open the model of the run" in summary(sizes, {})
 
 
 def test_a_size_summary_hides_that_nothing_was_saved():
     sizes = tuple(call_sizes(*CALL, count_tokens=lambda text: 17))
     words = summary(sizes, {"glyph": 61, "json": 58})
     assert "6 bytes fewer" in words
-    assert "as many tokens of this model" in words
+    assert "the same number of tokens of this model" in words
     assert "61 tokens in GLYPH, 58 in JSON" in words
 
 
@@ -316,7 +316,7 @@ def test_what_was_not_measured_is_drawn_as_nothing_left(show):
     chart.set_measure("feasible")
     chart.finish()
     assert np.isnan(chart.bars().sampled).all() and np.isnan(chart.bars().forced).all()
-    assert "not asked for" in chart.describe(QPointF(1, 0.5))
+    assert "not recorded" in chart.describe(QPointF(1, 0.5))
     chart.grab()
 
 
@@ -339,8 +339,8 @@ def test_an_export_is_empty(show, tmp_path, ending):
     data = path.read_bytes()
     if ending == "csv":
         assert list(csv.reader(data.decode().splitlines()))[1:] == [
-            ["not stopped", "31"],
-            ["stopped early", "16"],
+            ["without stopping", "31"],
+            ["with early abort", "16"],
         ]
     else:
         assert data.startswith(b"\x89PNG" if ending == "png" else b"<?xml")

@@ -172,8 +172,8 @@ def test_figures_and_text_are_not_there_before_the_end(make, qtbot):
     view = page.view
     view.run_button.click()
     qtbot.waitUntil(lambda: "AI" in view.columns[0].stream.toPlainText())
-    assert pills(page) == ["◌ running", "waits"]
-    assert "one text at a time" in view.columns[1].notice.label.text()
+    assert pills(page) == ["◌ running", "waiting"]
+    assert "one column runs at a time" in view.columns[1].notice.label.text()
     assert "Column 1 of 2" in view.turn.text()
     assert page.context.status.activity == "Comparing 1 of 2"
     qtbot.waitUntil(lambda: len(table(page)) > 1)
@@ -316,19 +316,19 @@ def test_without_a_model_every_column_tries_to_open_it(make, qtbot):
     assert pills(page) == ["✕ failed", "not run"]
     first, second = (column.notice.label.text() for column in page.view.columns[:2])
     assert "no such model" in first and "Choose another" in first
-    assert second.startswith("There is no model to run it")
+    assert second.startswith("No model for this column")
 
 
 @pytest.mark.slow
 def test_a_mistake_of_ours_leaves_the_comparison_hanging(make, qtbot):
-    model = Answers(glyph=ValueError("a mistake of ours"))
+    model = Answers(glyph=ValueError("internal error"))
     page = make(model)
     crashes = []
     page.context.runs.crashed.connect(crashes.append)
     arrange(page, GLYPH_OFF, JSON_OFF)
     run_all(qtbot, page)
     assert pills(page) == ["✕ failed", "✓ valid"]
-    assert [str(error) for error in crashes] == ["a mistake of ours"]
+    assert [str(error) for error in crashes] == ["internal error"]
 
 
 @pytest.mark.slow
@@ -369,9 +369,9 @@ def test_where_the_constraint_begins_is_compared_in_three_columns_of_one_seed(ma
     boxes = [column.picker.boxes["constrain_from"] for column in view.columns]
     assert [box.currentData() for box in boxes if box.isVisible()] == ["start", "reasoning", "call"]
     assert variant_names(comparison.variants) == [
-        "at the first token",
-        "after the reasoning",
-        "at the call’s marker",
+        "from the first token",
+        "after reasoning",
+        "from the call’s marker",
     ]
 
 

@@ -116,7 +116,7 @@ def test_rows_failures_and_pairs_of_a_result_are_of_the_same_samples(qapp, with_
     result = with_controls
     arms = result.arms
     top = result.rows()[0]
-    assert top.name == "All scenarios but controls" and (result.scenarios, result.controls) == (12, 3)
+    assert top.name == "All scenarios except controls" and (result.scenarios, result.controls) == (12, 3)
     suite = next(row for row in result.rows() if row.kind == "suite")
     wrong = 0
     for arm in arms:
@@ -204,7 +204,7 @@ def test_a_quantity_hides_how_far_it_scatters(tmp_path):
 def test_a_cell_says_less_to_a_screen_reader_than_to_the_eye(table):
     words = table.index(0, 1).data(Qt.ItemDataRole.AccessibleTextRole)
     figure = table.result.figure(table.row(0), table.arm(1), "ok")
-    assert "All scenarios, GLYPH · mask: all right" in words
+    assert "All scenarios, GLYPH · mask: all correct" in words
     assert f"{figure.correct} of {figure.of}" in words and "95% interval" in words
 
 
@@ -289,7 +289,7 @@ def test_a_run_that_failed_is_told_by_colour_alone(qapp):
     dead = made_sample(arm, 2, ok=False, failures=(Failure(reason="MODEL_FAILED", detail="It died."),))
     model.show([made_sample(arm), made_sample(arm, 1, ok=False), dead], {})
     verdicts = [model.index(row, VERDICT).data() for row in range(3)]
-    assert verdicts == ["✓ right", "✕ wrong", "– no answer"]
+    assert verdicts == ["✓ correct", "✕ incorrect", "– no answer"]
     odd = msgspec.structs.replace(made_sample(arm), text="<b>bold</b>\nline")
     model.show([odd], {})
     assert model.index(0, TEXT).data() == "<b>bold</b> line"
@@ -446,7 +446,7 @@ def test_a_price_is_not_that_of_the_plan():
     )
     made = price(plan)
     assert made.samples == plan.cost.samples == len(list(plan.samples())) == made.arms * made.scenarios * 3
-    assert "unknown until the first ones are done" in price_words(made, None, 1)
+    assert "unknown until the first samples are done" in price_words(made, None, 1)
     assert "about 10 s" in price_words(made, 20 / made.samples, 2).lower()
 
 

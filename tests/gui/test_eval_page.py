@@ -141,7 +141,7 @@ def test_an_evaluation_makes_other_samples_than_it_said(opened, qtbot, suite):
     view = page.view
     set_up(qtbot, page, suite, constraints=("off", "mask"))
     assert "2 arms × 2 scenarios × 2 trials = 8 samples" in view.setup.cost.text()
-    assert "unknown until the first ones are done" in view.setup.cost.text()
+    assert "unknown until the first samples are done" in view.setup.cost.text()
     view.setup.go.click()
     ended(qtbot, page)
     assert view.views.value == RESULT
@@ -154,7 +154,7 @@ def test_an_evaluation_makes_other_samples_than_it_said(opened, qtbot, suite):
     assert view.progress.isHidden() and not view.go_on.isVisible()
     view.show_view(SETUP)
     assert view.setup.results.model().rowCount() == 1
-    assert "at the speed of the last result" in view.setup.cost.text()
+    assert "based on the last result" in view.setup.cost.text()
 
 
 @pytest.mark.slow
@@ -170,7 +170,7 @@ def test_a_model_that_cannot_be_opened_stops_the_other_arms(opened, qtbot, suite
     ended(qtbot, page)
     outcome = page.result_presenter.result
     assert len(outcome.samples) == 4 and len(outcome.manifest.missing) == 1
-    assert "is left out" in page.view.notice.label.text()
+    assert "was skipped" in page.view.notice.label.text()
     assert "This file is no model." in page.view.notice.label.text()
     assert page.view.result.model.index(0, 0).data() == "–"
 
@@ -199,7 +199,7 @@ def test_an_evaluation_cannot_be_paused_stopped_and_gone_on_with(opened, qtbot, 
     ended(qtbot, page)
     folder = page.result_presenter.result.path
     assert len(ResultFolder.open(folder).samples()) == 1
-    assert view.go_on.isVisible() and "stopped before its end" in view.notice.label.text()
+    assert view.go_on.isVisible() and "Incomplete" in view.notice.label.text()
     gate.set()
     view.go_on.click()
     qtbot.waitUntil(lambda: evaluations.is_busy)
@@ -229,7 +229,7 @@ def test_a_setup_without_arms_can_be_begun(opened, qtbot, suite):
     setup = page.view.setup
     set_up(qtbot, page, suite)
     setup.axes.box("notations", "glyph").click()
-    qtbot.waitUntil(lambda: "Tick at least one notation." in setup.problem.text())
+    qtbot.waitUntil(lambda: "Select at least one notation." in setup.problem.text())
     assert not setup.go.isEnabled()
     page.view.findChild(QPushButton, "evalPreset1").click()
     qtbot.waitUntil(setup.go.isEnabled)
@@ -244,7 +244,7 @@ def test_an_evaluation_that_ends_unseen_tells_nobody(opened, qtbot, suite):
     page.context.navigator.show(PageId.PLAYGROUND)
     ended(qtbot, page)
     assert page.context.navigator.current is PageId.PLAYGROUND
-    assert "Evaluate (Ctrl+4)" in page.context.status.notes[-1]
+    assert "Evaluate page (Ctrl+4)" in page.context.status.notes[-1]
 
 
 @pytest.mark.slow
@@ -394,7 +394,7 @@ def test_two_arms_are_not_aligned_by_field(opened, qtbot, tmp_path):
     page = opened()
     result = open_it(qtbot, page, recorded_result(tmp_path))
     result.tabs.setCurrentWidget(result.pair)
-    assert "In 1 only one is right" in result.pair.counted.text()
+    assert "In 1, only one is correct" in result.pair.counted.text()
     result.pair.table.setCurrentIndex(result.pairs_model.index(0, 0))
     ended(qtbot, page)
     assert result.pair.aligned.isVisible()
@@ -507,7 +507,7 @@ def test_a_torn_last_line_hides_the_other_samples(opened, qtbot, tmp_path):
     page = opened()
     open_it(qtbot, page, path)
     assert len(page.result_presenter.result.samples) == 95
-    assert "torn" in page.view.notice.label.text()
+    assert "Resume" in page.view.notice.label.text()
 
 
 @pytest.mark.slow

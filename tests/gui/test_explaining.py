@@ -69,13 +69,13 @@ def test_the_view_tells_another_field_or_another_keyword_or_leads_elsewhere(show
     view = page.evidence.wanted
     assert "max_results" in view.words.text() and not page.evidence.wanted_section.isHidden()
     assert rows(view) == [
-        ["(around)", "0", ""],
+        ["(outside fields)", "0", ""],
         ["action", "0", ""],
         ["query", "0", ""],
         ["max_results", "0.80", "1 → }"],
     ]
     assert view.table.currentIndex().row() == 3  # the worst is chosen
-    assert view.fight.text().startswith('Token 8: wanted 10▸"1" (raw 70.0%)')
+    assert view.fight.text().startswith('Token 8: preferred 10▸"1" (raw 70.0%)')
     assert "maximum 100 (search:/properties/max_results/maximum)" in view.detail.text()
     assert view.model.index(3, TAKEN).data(Qt.ItemDataRole.AccessibleTextRole) == "masked mass: 0.80"
     assert "raw probability" in view.model.index(3, STRUCK).data(Qt.ItemDataRole.ToolTipRole)
@@ -99,11 +99,11 @@ def test_what_is_told_of_a_run_is_of_another_token_or_stays_for_the_next_run(sho
     view.show_boundaries(cut)
     page.view.stream.set_boundaries(cut)
     hints = [page.view.stream.tip(model.token(row)) for row in (3, 4)]
-    assert ["model itself would cut" in hint for hint in hints] == [False, True]
+    assert ["model's own tokenization" in hint for hint in hints] == [False, True]
     marked = [row for row in range(9) if model.index(row, TOKEN).data(CUT_ROLE) is not None]
     assert marked == [4, 5]
     tip = model.index(4, TOKEN).data(Qt.ItemDataRole.ToolTipRole)
-    assert 'the model itself would cut it as [AI"]' in tip
+    assert 'own tokenization is [AI"]' in tip
     assert "not the model's own token" in model.index(5, TOKEN).data(Qt.ItemDataRole.AccessibleTextRole)
     assert "1 more than the model itself" in view.boundaries.text() and "Token 4:" in view.boundaries.text()
     assert not page.view.tokens.grab().isNull()

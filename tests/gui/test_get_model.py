@@ -91,7 +91,7 @@ def test_cancel_waits_for_the_server_or_loses_what_was_loaded(hub, panel, qtbot,
     panel.load_button.click()
     qtbot.waitUntil(lambda: "of 0.1 MB" in panel.words.text() or panel.bar.value() > 0)
     panel.cancel_button.click()
-    qtbot.waitUntil(lambda: "are kept" in panel.words.text())
+    qtbot.waitUntil(lambda: "downloaded; Download resumes" in panel.words.text())
     assert not (tmp_path / REPO / FILE).exists()
     hub.stall_after = -1
     panel.load_button.click()
@@ -204,7 +204,7 @@ def test_what_is_found_cannot_be_used_or_a_broken_model_can(qtbot, tmp_path):
     dialog.show_found(FOUND, [part])
     assert dialog.use_button.isEnabled() and not dialog.nothing.isVisible()
     words = [dialog.found.data(dialog.found.index(0, column)) for column in range(4)]
-    assert words == ["Small", "Q4_1", "98 MB", "comes with Glyphscope"]
+    assert words == ["Small", "Q4_1", "98 MB", "bundled with Glyphscope"]
     dialog.table.selectRow(1)
     assert not dialog.use_button.isEnabled()
     assert "✗ The file is cut off" in dialog.found.data(dialog.found.index(1, 0))
@@ -241,7 +241,7 @@ def test_a_double_click_opens_a_model_twice(qtbot, tmp_path):
         ),
         (Progress("downloading", 0, 8_000_000_000), 1e6, "0 B of 8 GB, 1 MB/s, 2 h 13 min left"),
         (Progress("downloading", 5_000_000, 0), 0.0, "5 MB"),
-        (Progress("checking", 5_000_000, 9_000_000), 0.0, "Reading what is here already: 5 MB of 9 MB"),
+        (Progress("checking", 5_000_000, 9_000_000), 0.0, "Checking the partial download: 5 MB of 9 MB"),
         (
             Progress("waiting", 5, 9, "It is cut. Trying again in 2 s."),
             0.0,
@@ -290,7 +290,7 @@ def test_the_window_stops_a_download_with_its_view_or_keeps_nothing_when_it_clos
     hub.stall_after = -1
     qtbot.waitUntil(lambda: bool(context.offers))
     ((words, _button, use),) = context.offers
-    assert "tiny is here" in words and context.status.notes[-1] == ""
+    assert "tiny was downloaded" in words and context.status.notes[-1] == ""
     place = own_home / "models" / REPO / FILE
     assert place.read_bytes() == hub.repos[REPO][FILE]
     qtbot.waitUntil(lambda: any(model.path == str(place) for model in picker._found or ()))

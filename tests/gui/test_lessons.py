@@ -93,7 +93,7 @@ def test_a_lesson_cannot_be_taken_without_a_model(without_model, qtbot):
         for number in range(len(lessons.slides)):
             lessons.show_slide(number)
             for card in take_step(lessons):
-                assert not card.live_button.isEnabled() and "no model" in card.notice.text()
+                assert not card.live_button.isEnabled() and "No model" in card.notice.text()
                 card.play_button.click()
                 assert "recording" in card.notice.text()
                 card.run.player.go(card.run.player.last)
@@ -169,7 +169,7 @@ def test_the_page_has_no_list_or_tells_no_progress_or_a_broken_lesson_ends_it(wi
     place = written_lesson(tmp_path, record=False)
     lessons.go_to(FilePlace(place.path))
     qtbot.waitUntil(lambda: lessons.opened is not None and not lessons.is_busy)
-    assert "No recording that fits: one, two" in lessons.view.notice.label.text()
+    assert "No matching recording: one, two" in lessons.view.notice.label.text()
     for number in range(len(lessons.slides)):
         lessons.show_slide(number)
     place = written_lesson(tmp_path, name="other.md")
@@ -178,7 +178,7 @@ def test_the_page_has_no_list_or_tells_no_progress_or_a_broken_lesson_ends_it(wi
     qtbot.waitUntil(
         lambda: lessons.opened is not None and lessons.opened.place == place and not lessons.is_busy
     )
-    assert "No recording that fits: one, two" in lessons.view.notice.label.text()
+    assert "No matching recording: one, two" in lessons.view.notice.label.text()
 
 
 def test_a_text_loads_a_picture_or_shows_html(qtbot, tmp_path):
@@ -351,7 +351,7 @@ def test_a_lecture_leaves_the_list_or_small_letters_or_the_page_otherwise_than_i
     assert lessons.lecture.notes.isVisible() and "pays for all" in lessons.opened.lesson.steps[1].notes
     press(lessons, Qt.Key.Key_Right, Qt.Key.Key_Right)
     go_on(lessons, lambda: lessons.at == 2)
-    assert lessons.lecture.notes.answers.text() == "Right: character 0, 'S'"
+    assert lessons.lecture.notes.answers.text() == "Correct: character 0, 'S'"
     QTest.keyClick(lessons.lecture.notes, Qt.Key.Key_PageUp)
     assert lessons.at == 1
     press(lessons, Qt.Key.Key_Escape)

@@ -116,9 +116,7 @@ def test_options_reload_the_open_model_and_unload_frees_it_until_the_next_run(
         context.runs.open_model(str(file))
         dialog = presenter.show()
         qtbot.waitUntil(dialog.loading.isVisible)
-        assert (
-            "llama" in dialog.loading.facts.text() and "KV cache is unknown" in dialog.loading.memory.text()
-        )
+        assert "llama" in dialog.loading.facts.text() and "KV cache unknown" in dialog.loading.memory.text()
         choose(dialog.loading, "kv_type", "q8_0")
         qtbot.waitUntil(lambda: opened[-1] == (str(file), LoadOptions(kv_type="q8_0")))
         assert context.settings.value.load_options == {str(file): LoadOptions(kv_type="q8_0")}

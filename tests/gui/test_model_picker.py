@@ -79,7 +79,7 @@ def test_models_that_are_found_late_move_no_action_under_the_pointer(picker, qtb
     before = list(actions(picker))
     qtbot.waitUntil(lambda: picker._found is not None)
     after = list(actions(picker))
-    fixed = before.index("Look again") + 1
+    fixed = before.index("Refresh list") + 1
     assert after[:fixed] == before[:fixed] and len(after) > fixed
 
 

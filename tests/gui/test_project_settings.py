@@ -113,7 +113,7 @@ def test_a_folder_that_cannot_be_made_is_opened_in_silence(qtbot, tmp_path):
     line = FolderLine("Models", tmp_path / "file" / "models", tmp_path / "file" / "models")
     qtbot.addWidget(line)
     line.open()
-    assert "cannot be made" in line.problem.text()
+    assert "cannot be created" in line.problem.text()
 
 
 def test_a_folder_that_cannot_be_written_is_told_with_every_change(qtbot, tmp_path):
@@ -147,14 +147,16 @@ def test_somebody_who_is_sent_something_is_not_listed():
         ],
     )
     words = " ".join(f"{who} {what}" for who, what, _away in found)
-    assert [who.split(" ")[1] for who, _, _ in found] == ["endpoint", "endpoint", "MCP", "on"]
-    assert "https://host.example/v1, away from this computer" in words
+    assert [who.split(" ")[0] for who, _, _ in found] == ["Endpoint", "Endpoint", "MCP", "Programs"]
+    assert "https://host.example/v1, remote" in words
     assert "http://127.0.0.1:8080/v1, on this computer" in words
     assert "https://mcp.example/mcp" in words and "time" in words
     assert "secret" not in words and "off.example" not in words
     assert [away for *_, away in found] == [False, True, True, False]
-    assert "2 places" in summary(found)
-    assert summary([]).startswith("Nothing leaves") and summary(contacts(["embedded"], [])) == summary([])
+    assert "2 configured destinations" in summary(found)
+    assert summary([]).startswith("Runs and calls send nothing") and summary(
+        contacts(["embedded"], [])
+    ) == summary([])
 
 
 # -- what follows them -----------------------------------------------------------------------------------------------

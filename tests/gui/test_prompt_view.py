@@ -60,7 +60,7 @@ def marked(dock):
 
 def test_a_row_that_is_chosen_is_not_marked_in_the_text_or_the_reverse(panel):
     dock = panel.dock
-    assert "As the model will get it" in dock.caption.text(), "it is counted before any run"
+    assert "Prompt as sent to the model" in dock.caption.text(), "it is counted before any run"
     assert "tools" in dock.costs.accessibleDescription()
     assert dock.rendered_view.toPlainText().startswith("System: You respond")
     choose(panel, DESCRIPTION)
@@ -106,7 +106,7 @@ def test_a_line_of_the_template_an_example_or_the_users_words_cannot_be_edited_i
     assert json.loads(part.edit.toPlainText()) == {"query": "AI news", "max_results": 10}
     part.edit.setFocus()
     part.edit.setPlainText('{"query": ')
-    assert "Not JSON yet" in part.words.text()
+    assert "Not valid JSON yet" in part.words.text()
     part.edit.setPlainText('{"query": "x"}')
     assert project.tools.registry.get("search").parameters["examples"][0] == {"query": "x"}
     part = choose(panel, ("user", "", False))
@@ -143,10 +143,10 @@ def test_control_and_enter_in_the_part_does_not_run_it_again(panel, qtbot):
     with qtbot.waitSignal(runs.ended):
         QTest.keyClick(part.edit, Qt.Key.Key_Return, Qt.KeyboardModifier.ControlModifier)
     assert "Look it up." in runs.state.prompt.text and "\n" not in part.edit.toPlainText()
-    qtbot.waitUntil(lambda: "As the model got it" in dock.caption.text())
+    qtbot.waitUntil(lambda: "Prompt as sent to the model" in dock.caption.text())
     with qtbot.waitSignal(runs.ended):
         dock.run_button.click()
-    qtbot.waitUntil(lambda: "the same as in the run before" in dock.changes.words.text())
+    qtbot.waitUntil(lambda: "the same as in the previous run" in dock.changes.words.text())
 
 
 def test_the_link_below_the_changes_leads_anywhere_but_to_both_prompts(panel):

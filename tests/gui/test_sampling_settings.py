@@ -114,7 +114,7 @@ def test_each_filter_tells_how_many_tokens_it_left_in_the_run_shown(panel):
 def test_a_run_without_drawn_tokens_says_so(panel):
     panel.show_run(drawn_run((1, ())))
     panel._show_effect()
-    assert panel.run_note.text().startswith("No token of the run shown was drawn")
+    assert panel.run_note.text().startswith("No token of the run shown was sampled")
     assert [label.text() for label in panel.effects.values()] == ["", "", "", "1 used"]
 
 

@@ -65,7 +65,7 @@ def test_a_run_finds_no_server_that_was_not_started_by_hand():
 def test_a_server_that_is_switched_off_is_started():
     with source(disabled=True) as made:
         assert not made.start()
-        assert "switched off" in call(made).message
+        assert "disabled" in call(made).message
 
 
 @pytest.mark.slow

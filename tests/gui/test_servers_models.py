@@ -120,7 +120,7 @@ def test_five_thousand_tools_are_asked_about_before_they_are_in_sight():
 
     model.show([ToolRow(t.name, t) for t in tools], claims, lambda t: asked.append(t) or "", keep=False)
     assert (model.rowCount(), asked) == (5000, [])
-    assert model.index(4000, columns.SAYS).data() == "reads only"
+    assert model.index(4000, columns.SAYS).data() == "read-only"
     assert asked == ["tool-4000"]
     model.set_filter("tool-499")
     assert model.rowCount() == 11
@@ -161,14 +161,14 @@ def test_what_is_kept_is_told_wrongly():
     assert kept_words(rows("enforced", "enforced"))[:2] == ("2 enforced", "holds")
     assert kept_words(rows("enforced", "checked"))[:2] == ("1 of 2 enforced", "open")
     assert kept_words(rows("enforced", "unsupported"))[:2] == ("1 of 2 enforced", "impossible")
-    assert "1 of 2: kept by nobody" in kept_words(rows("enforced", "unsupported")).tip
+    assert "1 of 2: neither enforced nor checked" in kept_words(rows("enforced", "unsupported")).tip
     model = shown([ONE])
     model.set_kept({"one": Kept("2 enforced", "holds", "all")})
     assert model.index(0, columns.KEPT).data(PILL_ROLE) == ("2 enforced", "holds")
 
 
 def test_claims_are_in_words():
-    assert claim_words({"readOnlyHint": False, "destructiveHint": True}) == "may change things, may destroy"
+    assert claim_words({"readOnlyHint": False, "destructiveHint": True}) == "not read-only, destructive"
     assert claim_words({"readOnlyHint": "yes", "title": "X"}) == ""
 
 
@@ -225,9 +225,9 @@ def test_a_replaced_tool_stays_with_its_old_server():
 
 
 def test_the_registry_says_that_it_has_what_it_has_not():
-    assert here_words(ONE, "demo", REGISTRY, {}) == "yes"
-    assert here_words(replace(ONE, description="new"), "demo", REGISTRY, {}) == "yes, changed"
-    assert here_words(ONE, "srv", REGISTRY, {}) == "name taken"
+    assert here_words(ONE, "demo", REGISTRY, {}) == "imported"
+    assert here_words(replace(ONE, description="new"), "demo", REGISTRY, {}) == "imported, changed"
+    assert here_words(ONE, "srv", REGISTRY, {}) == "name in use"
     assert here_words(THREE, "srv", REGISTRY, {"three": "srv"}) == ""
 
 
@@ -292,7 +292,7 @@ def test_a_picture_of_too_many_points_is_decoded(qapp):
     data[29:33] = zlib.crc32(data[12:29]).to_bytes(4, "big")
     view = call_view(Outcome(content=(ToolContent(kind="image", data=bytes(data)),)), 1)
     assert view.pieces[0].image is None
-    assert "60,000 × 60,000 points, and is not shown" in view.pieces[0].text
+    assert "60,000 × 60,000 pixels: too large to show" in view.pieces[0].text
 
 
 def test_a_drawing_reads_files_of_this_machine(qapp):
@@ -330,4 +330,4 @@ def test_json_in_a_text_stands_in_one_line(qapp):
 
 
 def test_an_empty_answer_shows_nothing_at_all(qapp):
-    assert call_view(Outcome(), 1).pieces[0].text == "The answer is empty."
+    assert call_view(Outcome(), 1).pieces[0].text == "The result is empty."

@@ -41,19 +41,19 @@ def test_resources_are_read_and_prompts_got(page, qtbot):
     assert view.resources.isVisible() and view.resource.isVisible() and not view.panel.isVisible()
     view.resources.choose("note://today")
     result = fetched(qtbot, page, view.resource)
-    assert (result.pill.words, result.view.pieces[0].kind) == ("answered", "text")
+    assert (result.pill.words, result.view.pieces[0].kind) == ("succeeded", "text")
     assert "https://example.com/never-opened" in result.text
     view.resources.choose("image://dot")
     assert fetched(qtbot, page, view.resource).view.pieces[0].image.width() == 1
     view.resources.choose("note://broken")
-    assert "not as declared" in fetched(qtbot, page, view.resource).pill.words
+    assert "does not match the declaration" in fetched(qtbot, page, view.resource).pill.words
     view.resources.choose("note://{day}/{topic}")
     for name, text in (("day", "1 May"), ("topic", "tea")):
         view.resource.form.field(name).setPlainText(text)
     assert "note://1%20May/tea" in fetched(qtbot, page, view.resource).text
     view.kinds.button("prompts").click()
     view.prompts.choose("review")
-    qtbot.waitUntil(lambda: "Needed: code" in view.prompt.words.text())
+    qtbot.waitUntil(lambda: "Required: code" in view.prompt.words.text())
     view.prompt.form.field("code").setPlainText("x = 1")
     assert "Review this in a" in fetched(qtbot, page, view.prompt).text
     assert fetched(qtbot, page, view.prompt).view.pieces[0].title.startswith("user")

@@ -163,7 +163,7 @@ def test_a_server_that_is_switched_off_goes_on(connected, servers, qtbot):
     known, card = servers.get("mine"), page.view.card
     card.enabled_box.click()
     qtbot.waitUntil(lambda: known.source.phase == "stopped")
-    qtbot.waitUntil(lambda: card.pill.words.endswith("switched off"))
+    qtbot.waitUntil(lambda: card.pill.words.endswith("disabled"))
     assert known.entry["disabled"] is True
     assert not card.start_button.isEnabled()
     card.enabled_box.click()
@@ -201,7 +201,7 @@ def test_imported_tools_are_not_called_through_their_server(connected, qtbot):
     view.tools.import_button.click()
     assert {"echo", "wait"} <= {tool.name for tool in project.tools.registry}
     assert project.request.sources == {"echo": "mine", "wait": "mine"}
-    assert model.index(model.row_of("echo"), columns.HERE).data() == "yes"
+    assert model.index(model.row_of("echo"), columns.HERE).data() == "imported"
     assert view.notice.isVisible()
     view.notice.action.click()
     assert navigator.visits == [(PageId.PLAYGROUND, None)]
@@ -288,7 +288,7 @@ def test_what_is_kept_of_a_tool_is_never_known(connected, qtbot):
 @pytest.mark.slow
 def test_arguments_are_judged_only_by_the_server(connected, qtbot):
     panel = connected().view.panel
-    qtbot.waitUntil(lambda: panel.words.text() == "Needed: text")
+    qtbot.waitUntil(lambda: panel.words.text() == "Required: text")
     panel.form.field("text").setPlainText("far too long for this field")
     qtbot.waitUntil(lambda: panel.form.verdict("text") == "impossible")
     assert panel.call_button.text() == "Call anyway"
@@ -311,7 +311,7 @@ def test_arguments_are_judged_only_by_the_server(connected, qtbot):
 def test_a_call_by_hand_shows_nothing(connected, servers, qtbot):
     page = connected()
     result = call_it(qtbot, page, "echo", text="hello")
-    assert result.pill.words == "answered"
+    assert result.pill.words == "succeeded"
     assert result.view.pieces[0].text == '{\n  "text": "hello"\n}'
     sent = [e for e in servers.get("mine").source.server.log.entries if e.method == "tools/call"]
     assert len(sent) == 1
@@ -323,8 +323,8 @@ def test_a_call_by_hand_shows_nothing(connected, servers, qtbot):
     )
     rich = call_it(qtbot, page, "rich")
     assert "file:///a" in rich.text
-    assert call_it(qtbot, page, "failing").pill.words == "the tool's own error"
-    assert call_it(qtbot, page, "refused").pill.words == "error of the protocol"
+    assert call_it(qtbot, page, "failing").pill.words == "tool error"
+    assert call_it(qtbot, page, "refused").pill.words == "protocol error"
     assert "output schema" in call_it(qtbot, page, "wrong-structure").pill.words
     assert call_it(qtbot, page, "structured").view.pieces[-1].title == "Structured content"
 
@@ -368,9 +368,9 @@ def test_an_answer_is_shown_under_another_tool(connected, qtbot):
 def test_a_server_that_dies_in_a_call_takes_the_page_along(connected, servers, qtbot):
     page = connected()
     view = page.view
-    assert call_it(qtbot, page, "die").pill.words == "error of the protocol"
+    assert call_it(qtbot, page, "die").pill.words == "protocol error"
     qtbot.waitUntil(view.card.problem.isVisible)
-    assert "ended" in view.card.pill.words
+    assert "exited" in view.card.pill.words
     assert "I am dying" in view.card.printed.text()
     view.card.start_button.click()
     qtbot.waitUntil(lambda: servers.get("mine").source.phase == "ready")

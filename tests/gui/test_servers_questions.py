@@ -29,7 +29,7 @@ def page(open_page, qtbot):
 
 @pytest.fixture
 def asked(page, qtbot):
-    """Call a tool and wait until its request is shown."""
+    "Call a tool and wait until its request is shown."
 
     def call(tool):
         page.view.tools.choose(tool)
@@ -103,6 +103,6 @@ def test_a_request_goes_away_with_its_call_and_many_are_declined_at_once(page, a
 def test_a_request_is_announced_on_another_page(page, asked, qtbot):
     page.context.navigator.current = PageId.PLAYGROUND
     asked("book")
-    assert any("waits for your answer" in words for words, _button, _do in page.context.offers)
+    assert any("is waiting for your response" in words for words, _button, _do in page.context.offers)
     page.context.services.servers.stop("mine")
     qtbot.waitUntil(page.view.question.isHidden, timeout=30_000)

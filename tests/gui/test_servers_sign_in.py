@@ -50,7 +50,7 @@ def test_without_a_browser_the_address_is_given(guarded, qtbot, monkeypatch):
     notice = page.view.notice
     qtbot.waitUntil(notice.isVisible, timeout=30_000)
     notice.action.click()
-    assert "no browser" in notice.label.text() and "/authorize?" in notice.label.text()
+    assert "No browser" in notice.label.text() and "/authorize?" in notice.label.text()
     page.view.card.stop_button.click()
     qtbot.waitUntil(lambda: source.phase != "starting", timeout=30_000)
     qtbot.waitUntil(notice.isHidden)

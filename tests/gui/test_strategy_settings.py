@@ -94,14 +94,14 @@ def test_an_edit_changes_more_than_its_field(panel):
 
 def test_presets_hide_what_they_set(panel):
     panel.show_options(options(strategy="loop"))
-    assert panel.loop.presets_note.text() == "Chosen one by one"
+    assert panel.loop.presets_note.text() == "Selected individually"
     actions = {a.data(): a for a in panel.loop.presets_button.menu().actions()}
     actions["small-context"].trigger()
     assert panel.said[-1] == {"loop": compose(["small-context"])}
     assert panel.loop.presets_note.text() == "small-context"
     assert panel.loop.field("max_turns").value() == compose(["small-context"]).max_turns
     panel.loop.field("max_turns").setValue(9)
-    assert panel.loop.presets_note.text() == "small-context, then changed by hand"
+    assert panel.loop.presets_note.text() == "small-context, edited"
 
 
 def test_choices_about_the_answer_are_options_of_the_request(panel):
@@ -239,7 +239,7 @@ def test_rules_change_by_being_shown(text):
     [
         ("answered", True, "Answered"),
         ("no-tool", True, "No tool was called"),
-        ("unanswered", False, "nobody answered"),
+        ("unanswered", False, "unanswered question"),
         ("limit", False, "Ended by a limit: max_turns"),
         ("refused", False, "constraint not met"),
     ],
@@ -276,7 +276,7 @@ def test_thinking_is_not_what_was_chosen(panel):
         (ModelInfo(name="m"), "cannot be read"),
         (ModelInfo(name="m", reads_thinking=False, has_chat_template=False), "no chat template"),
         (ModelInfo(name="m", kind="recorded", reads_thinking=True), "recorded"),
-        (ModelInfo(name="m", kind="remote", reads_thinking=False), "no field"),
+        (ModelInfo(name="m", kind="remote", reads_thinking=False), "no such parameter"),
         (ModelInfo(name="m", kind="remote"), ""),
         (ModelInfo(name="m", reads_thinking=True), ""),
     ],

@@ -233,7 +233,7 @@ def test_a_field_is_told_otherwise_than_it_was_judged(qtbot):
     assert rows[2][0] == "max_results"
     assert "1..100" in rows[2][2]
     assert rows[2][3] == f"character {BAD.index('500') + 2}"
-    assert rows[3][:2] == ["sources", "not given"]
+    assert rows[3][:2] == ["sources", "not set"]
 
 
 def test_arguments_below_a_key_have_its_name(qtbot):

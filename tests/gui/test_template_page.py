@@ -59,7 +59,7 @@ def test_an_opened_template_is_shown_with_slots_pairs_and_proof(inspected):
     assert slots["Calls"][1].startswith('<call tool="NAME">⏎')
     assert "tag for each argument" in slots["Arguments"][1]
     assert slots["Calls"][2] == "pairs 1, 2"
-    assert view.pill.words == "200 of 200 turns read back"
+    assert view.pill.words == "200 of 200 turns identical"
     assert [row[0] for row in cells(view.details.thinking)] == ["on", "off", "not set"]
     assert ["Calls of earlier turns", "kept"] in cells(view.details.history)
     assert all(row[1] == "yes" for row in cells(view.details.values))
@@ -112,7 +112,7 @@ def test_another_file_takes_the_place_of_the_first(inspected, qtbot, tmp_path):
     assert inspected.found is None
     qtbot.waitUntil(lambda: inspected.found is not None and not inspected.is_busy)
     assert inspected.view.source.text() == "other.jinja"
-    assert inspected.view.pill.words == "not proved"
+    assert inspected.view.pill.words == "not tested"
     assert cells(inspected.view.details.notes)[0][0] == "warning"
 
 
@@ -151,9 +151,9 @@ def test_a_template_can_be_dropped_and_gone_to(page, qtbot, example):
 def test_proving_again_takes_more_turns_and_adds_no_warnings(inspected, qtbot):
     before = inspected.found.warnings
     inspected._prove(5)
-    assert inspected.view.pill.words == "proving…"
+    assert inspected.view.pill.words == "testing…"
     qtbot.waitUntil(lambda: not inspected.is_busy)
-    assert inspected.view.pill.words == "5 of 5 turns read back"
+    assert inspected.view.pill.words == "5 of 5 turns identical"
     assert inspected.found.warnings == before
     assert proof_words(inspected.found)[1] == "holds"
 
@@ -193,7 +193,7 @@ def test_the_last_answer_is_read_by_its_form_and_by_others(page, qtbot, ask):
     rows = cells(dialog.table)
     assert rows[0][:3] == ["this form, strictly", "yes", "search"]
     assert rows[1][0] == "servers, leniently"
-    assert "as this form has it" in dialog.about.text()
+    assert "matches this form" in dialog.about.text()
     dialog.close()
 
 

@@ -122,7 +122,9 @@ def test_the_time_that_a_person_takes_is_shown_in_the_row_of_the_approval_and_no
     stage, approval = (model.row(titles.index(title)) for title in ("search", "Approval"))
     assert stage.ms.used == pytest.approx(200) and approval.ms.used == pytest.approx(61_100)
     assert model.index(titles.index("Approval"), TIME).data() == "61.1 s"
-    assert "no limit" in model.index(titles.index("Approval"), TIME).data(Qt.ItemDataRole.ToolTipRole)
+    assert "limits do not include" in model.index(titles.index("Approval"), TIME).data(
+        Qt.ItemDataRole.ToolTipRole
+    )
     assert any("waited 61.1 s" in block.text for block in notes_of(approval.events))
     (time,) = [each for each in budgets(state, made.events[-1].t) if each.name == "max_seconds"]
     assert time.used == pytest.approx(made.events[-1].t - 61.1)
@@ -151,7 +153,7 @@ def test_a_run_that_stops_in_a_question_waits_for_ever(qapp):
     for event in made.events[-1:]:
         fold(state, event)
     model.finish(state, 3.0)
-    assert model.row(1).words == "“Which one?” → nobody answered"
+    assert model.row(1).words == "“Which one?” → no answer"
     assert rows(model) == [("Router", "told"), ("Question", "impossible")]
 
 
@@ -174,7 +176,7 @@ def test_a_denied_call_looks_well(qapp):
     made.done(valid=False, reason="denied")
     model, _ = model_of(made.events)
     assert rows(model) == [("search", "impossible"), ("Approval", "impossible"), ("Result", "impossible")]
-    assert model.row(1).words == "denied as nobody answered"
+    assert model.row(1).words == "denied: no answer"
 
 
 def test_a_run_that_failed_or_was_stopped_looks_well(qapp):
@@ -224,9 +226,9 @@ def test_notes_leave_out_what_was_told(qapp):
         for block in notes_of(model.row(n).events)
     )
     for told in (
-        "says it only reads",
-        "was not checked",
-        "Arguments that run",
+        "read-only",
+        "not verified",
+        "Arguments executed",
         "A model that fits on a phone",
         '"results": 2',
         "max_results is at most 100",
@@ -245,7 +247,7 @@ def test_a_difference_hides_what_is_gone_or_new(qapp):
 
 def test_claims_are_taken_for_facts():
     words = claim_words({"readOnlyHint": False, "destructiveHint": True, "title": "Nice", "x": 1})
-    assert words == ["says it changes things", "says it may destroy", "calls itself “Nice”", "says x: 1"]
+    assert words == ["not read-only", "destructive", "title “Nice”", "x: 1"]
 
 
 def test_a_tool_writes_markup_or_a_bad_picture_into_the_window(qtbot):
@@ -394,7 +396,7 @@ def test_a_limit_is_told_by_colour_alone(qapp):
     model, _ = model_of(loop_run())
     row = next(n for n in range(model.rowCount()) if model.row(n).title == "Limit")
     told = model.index(row, 0).data(Qt.ItemDataRole.AccessibleTextRole)
-    assert told == "Limit, not well, max_turns: 3 of 3"
+    assert told == "Limit, failed, max_turns: 3 of 3"
     assert isinstance(model.row(row).events[0], LimitReached)
 
 

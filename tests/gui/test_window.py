@@ -63,7 +63,7 @@ def opener_of(model=None):
 
 @pytest.fixture
 def make(open_window):
-    """Make the whole window; its model is opened with some progress before, or not at all."""
+    "Make the whole window; its model is opened with some progress before, or not at all."
     return lambda model=None, **looks: open_window(opener_of(model), **looks)
 
 

@@ -113,7 +113,7 @@ def named_alternative(events: Iterable[AnyEvent], token: int, name: str) -> Alte
     if len(found) > 1:
         ids = ", ".join(f"#{each.id} {each.text!r}" for each in found)
         raise PromptError(
-            f"Several alternatives of token {step.index} are meant by {name!r}: {ids}.",
+            f"Several alternatives of token {step.index} match {name!r}: {ids}.",
             hint="Name one by its id.",
         )
     return found[0]
@@ -125,7 +125,7 @@ def check_written(request: RunRequest) -> None:
     """
     if request.written and request.strategy != "direct":
         raise GlyphscopeError(
-            f"A run that branches off another one has the strategy direct, not {request.strategy}.",
+            f"A branch needs the strategy direct, not {request.strategy}.",
             hint="Use the strategy direct.",
         )
     if (most := max((one.id for one in request.written), default=0)) > _MOST_ID:
@@ -188,15 +188,15 @@ def _branchable(state: RunState) -> tuple[RunStarted, list[Token]]:
         raise PromptError("The record lacks the beginning of a run.", hint="Give the whole record.")
     if started.request.strategy != "direct":
         raise PromptError(
-            f"One can branch off runs of the strategy direct only, not of {started.request.strategy}.",
+            f"Only runs of the strategy direct can be branched, not {started.request.strategy}.",
             where=f"run {started.run}",
             hint="Run it again with the strategy direct.",
         )
     if stage.name == CONTINUATION and (not stage.tokens or stage.tokens[0].step.index):
         raise PromptError(
-            "This is the continuation of a run, which does not hold that run's tokens.",
+            "This continuation does not contain the tokens of the run it continues.",
             where=f"run {started.run}",
-            hint="Branch off the run itself.",
+            hint="Branch the original run.",
         )
     return started, stage.tokens
 
@@ -211,7 +211,10 @@ def _marker(state: RunState, constraint: ConstraintKind) -> list[Written]:
         return []
     if constraint != "off":
         raise PromptError(
-            "Under a constraint the model's own notation is begun for it, and here the model wrote all of it itself.",
+            (
+                "With a constraint, Glyphscope writes the beginning of the native notation; in this "
+                "run the model wrote all of it."
+            ),
             where=f"run {state.started.run}",
             hint="Branch without a constraint, or run it again with one.",
         )
@@ -223,8 +226,7 @@ def _marker(state: RunState, constraint: ConstraintKind) -> list[Written]:
 def _step_at(tokens: list[Token], token: int) -> TokenStep:
     if not 0 <= token < len(tokens):
         raise PromptError(
-            f"There is no token {token} in whose place another could be taken: "
-            f"there are {counted(len(tokens), 'token')}.",
+            f"There is no token {token} to replace: there are {counted(len(tokens), 'token')}.",
             hint="Type a text, or branch at one of the tokens.",
         )
     return tokens[token].step
@@ -248,7 +250,7 @@ def _no_alternative(step: TokenStep, name: str) -> PromptError:
     if not step.alternatives:
         return PromptError(
             f"The run has no recorded alternatives of token {step.index}.",
-            hint="Type the text in its place, or run it again with evidence of all tokens.",
+            hint="Type the replacement, or run it again with evidence of all tokens.",
         )
     told = ", ".join(f"#{each.id} {each.text!r}" for each in step.alternatives[:_SHOWN])
     return PromptError(

@@ -33,7 +33,7 @@ _ENDS: dict[EndReason, RunEnd] = {
     "limit": RunEnd("a limit ended the run", "Raise the limit in the strategy's settings."),
     "cancelled": RunEnd("stopped", "Run it again, or continue from any of its tokens.", "open"),
     "refused": RunEnd(
-        "constraint not met", "Ask for something that a tool does, or use the constraint mask."
+        "constraint not met", "Prompt for something that a tool does, or use the constraint mask."
     ),
 }
 _LIMITS = {
@@ -41,7 +41,7 @@ _LIMITS = {
     "max_total_tokens": "Allow more tokens in the strategy's settings, or ask for less at once.",
     "max_seconds": "Allow more time in the strategy's settings; waiting for you is not counted.",
     "max_identical_calls": "Check whether the result contains what the model needs, or allow more identical calls.",
-    "max_invalid_turns": "Use the constraint mask, under which every call is valid, or allow more invalid turns.",
+    "max_invalid_turns": "Use the constraint mask, with which every call is valid, or allow more invalid turns.",
 }
 
 
@@ -53,7 +53,10 @@ def end_of(state: RunState) -> RunEnd | None:
     if answered_without_call(state):
         return RunEnd(
             "answered without a call",
-            "Tools could have been called. Require a call in the settings, or ask for what a tool does.",
+            (
+                "Tools were available. Require a call in the settings, or prompt for something that "
+                "a tool does."
+            ),
             "open",
         )
     if finished.reason in _ENDS:
@@ -95,7 +98,7 @@ def _no_call(finished: RunFinished, state: RunState) -> RunEnd:
     if finished.reason == "length":
         return RunEnd(words, _longer(state))
     if request is not None and request.constraint == "off":
-        return RunEnd(words, "Use the constraint mask, under which every call is valid, or allow repairs.")
+        return RunEnd(words, "Use the constraint mask, with which every call is valid, or allow repairs.")
     return RunEnd(words, "Look at the first error in the text, and change the prompt or the tool's schema.")
 
 

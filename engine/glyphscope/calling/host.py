@@ -29,7 +29,7 @@ class Decision:
     reason: str = ""
 
 
-NOBODY = Decision(action="deny", by="nobody", reason="nobody was there to allow it")
+NOBODY = Decision(action="deny", by="nobody", reason="no one could approve it")
 
 
 class Host(Protocol):

@@ -154,8 +154,8 @@ def boundary_words(boundaries: Boundaries) -> str:
         return f"Token boundaries are unknown: {boundaries.unknown}."
     if not boundaries.otherwise:
         if boundaries.tokens == 1:
-            return "The text is one token, as the model itself would cut it."
-        return f"All {boundaries.tokens:,} tokens are those that the model itself would cut the text into."
+            return "The text is one token, as in the model's own tokenization."
+        return f"All {boundaries.tokens:,} tokens are as in the model's own tokenization."
     count = len(boundaries.otherwise)
     places = "1 place" if count == 1 else f"{count} places"
     more = boundaries.tokens - boundaries.own
@@ -170,9 +170,11 @@ def otherwise_words(one: Otherwise) -> str:
     """One place: what was written, what the model itself would write, and by whom."""
     run = " ".join(_seen(text) for text in one.run)
     own = " ".join(_seen(text) for text in one.own) or "nothing"
-    cause = {"grammar": "forced by the grammar", "written": "typed", "model": "drawn by the model"}[one.cause]
+    cause = {"grammar": "forced by the grammar", "written": "typed", "model": "sampled by the model"}[
+        one.cause
+    ]
     struck = ", whose own token the mask excluded" if one.struck else ""
-    return f"{run} ({cause}{struck}); the model itself would cut it as {own}"
+    return f"{run} ({cause}{struck}); the model's own tokenization is {own}"
 
 
 def _seen(text: str) -> str:

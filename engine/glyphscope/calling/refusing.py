@@ -137,7 +137,7 @@ class Refusals:
     ) -> bool:
         """Whether the grammar without that one constraint goes on with the text."""
         if cancel is not None and cancel():
-            raise MatchCancelled("Nobody waits for the reason any more.")
+            raise MatchCancelled("The reason is no longer needed.")
         free = self._state(tool, pointer, before, cancel)
         return free is not None and free.alive and free.feed(text, cancel=cancel).alive
 

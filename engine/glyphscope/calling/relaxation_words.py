@@ -28,40 +28,43 @@ def _relaxed(cost: RelaxationCost) -> Iterator[str]:
     if cost.relaxed:
         yield f"Relaxed: {', '.join(f'{one.tool}:{one.pointer}' for one in cost.relaxed)}."
     else:
-        yield "This branch relaxes nothing that its run did not."
+        yield "This branch relaxes nothing that its run had not already relaxed."
 
 
 def _verdict(cost: RelaxationCost) -> Iterator[str]:
     if cost.valid:
         yield "The whole registry accepts the new call anyway."
     elif cost.valid is None:
-        yield "By the whole registry nothing is wrong with the new text so far; it has no end."
+        yield "The new text has no violations of the whole registry so far, but it is incomplete."
     for violation in cost.violations:
-        yield f"By the whole registry: {violation.code} at character {violation.char}: {violation.message}"
+        yield (
+            f"With the whole registry: {violation.code} at character {violation.char}: {violation.message}"
+        )
 
 
 def _freedom(cost: RelaxationCost) -> Iterator[str]:
     before, after = cost.before, cost.after
     if before == Freedom() and after == Freedom():
-        yield f"At token {cost.token}, what the constraint left is not recorded."
+        yield f"At token {cost.token}, the allowed tokens were not recorded."
         return
     yield (
-        f"At token {cost.token} the constraint left {_count(before.allowed)} before and {_count(after.allowed)} after; "
-        f"of the model's raw probability {_share(before.feasible)} and {_share(after.feasible)}."
+        f"At token {cost.token} the constraint allowed {_count(before.allowed)} before and "
+        f"{_count(after.allowed)} after, with {_share(before.feasible)} and "
+        f"{_share(after.feasible)} of the raw probability."
     )
 
 
 def _tokens(run: Spent, branch: Spent) -> str:
     return (
-        f"The branch decoded {counted(branch.decoded, 'token')} ({branch.forced} forced) after {branch.written} "
-        f"that were there before; the run {run.decoded} ({run.forced} forced)."
+        f"The branch decoded {counted(branch.decoded, 'token')} ({branch.forced} forced) "
+        f"after {branch.written} kept ones; the run {run.decoded} ({run.forced} forced)."
     )
 
 
 def _arguments(cost: RelaxationCost) -> Iterator[str]:
     before, after = cost.tools
     if cost.changes is None:
-        yield "The arguments cannot be compared: one of the two has no whole call."
+        yield "The arguments cannot be compared: one of the two has no complete call."
         return
     if before != after:
         yield f"The call is one of {after} instead of {before}."
@@ -75,11 +78,12 @@ def _arguments(cost: RelaxationCost) -> Iterator[str]:
 def _change(change: ArgumentChange) -> str:
     name = readable(change.pointer) or "arguments"
     if not change.has:
-        return f"{name} is gone; it was {json_excerpt(change.before, _LONGEST)}."
+        return f"{name} was removed; it was {json_excerpt(change.before, _LONGEST)}."
     if not change.was:
-        return f"{name} is new: {json_excerpt(change.after, _LONGEST)}."
+        return f"{name} was added: {json_excerpt(change.after, _LONGEST)}."
     return (
-        f"{name} was {json_excerpt(change.before, _LONGEST)} and is {json_excerpt(change.after, _LONGEST)}."
+        f"{name} changed from {json_excerpt(change.before, _LONGEST)} to "
+        f"{json_excerpt(change.after, _LONGEST)}."
     )
 
 

@@ -26,7 +26,9 @@ def check_sampling(request: RunRequest) -> None:
     sampling = request.sampling
     for name in ("temperature", "top_p", "min_p", "repeat_penalty"):
         if not math.isfinite(value := getattr(sampling, name)):
-            raise _wrong(name, f"{value} is not a number to draw tokens with", "Give a finite number.")
+            raise _wrong(
+                name, f"{value} is not a valid temperature, penalty or probability", "Give a finite number."
+            )
     numbers = {name: getattr(sampling, name) for name in ("seed", "top_k", "repeat_last_n")}
     for name, value in (*numbers.items(), ("max_tokens", request.max_tokens)):
         if abs(value) > LARGEST:

@@ -15,21 +15,23 @@ from glyphscope.text.shorten import shorten
 
 _LONGEST = 60
 _UNEXPLAINED: dict[Unexplained, str] = {
-    "": "the keyword that refused it is not known",
-    "strategy": "the keyword that refused it can be found only for the strategy direct",
-    "grammar": "the custom grammar refused it: the run is not constrained by a schema",
-    "early": "no tool is known yet, so no schema refused it: the notation did, or the list of tools",
-    "order": "no keyword refused it: the run enforces the schema's order of keys; the order any (--order any, or Order "
-    "of arguments in the strategy settings) allows it here",
-    "duplicate": "no keyword refused it: the argument is already present, and a key may appear only once",
-    "limit": "finding the keyword that refused it takes too long",
-    "none": "no single keyword of a schema was found: the notation refused it, or several keywords together",
+    "": "the keyword that blocks it is unknown",
+    "strategy": "the keyword that blocks it can be found only for the strategy direct",
+    "grammar": "the custom grammar blocks it: the run is not constrained by a schema",
+    "early": "no tool is known yet, so no schema blocks it: the notation does, or the list of tools",
+    "order": (
+        "no keyword blocks it: the run enforces the schema's order of keys; the order any "
+        "(--order any, or Order of arguments in the strategy settings) allows it here"
+    ),
+    "duplicate": "no keyword blocks it: the argument is already present, and a key may appear only once",
+    "limit": "finding the keyword that blocks it takes too long",
+    "none": ("no single keyword of a schema was found: the notation blocks it, or several keywords together"),
 }
 
 
 def field_name(want: Want) -> str:
     """`max_results`, or what the text around the fields is called."""
-    return "around the fields" if want.path == AROUND else readable(want.path)
+    return "outside fields" if want.path == AROUND else readable(want.path)
 
 
 def tokens_taken(lost: float) -> str:
@@ -75,7 +77,7 @@ def head(wanted: Wanted) -> str:
         return "No constraint: nothing was removed."
     if wanted.held is None:
         return "The record does not contain what the constraint removed."
-    unknown = f" Of {wanted.unknown:,} tokens it is unknown." if wanted.unknown else ""
+    unknown = f" Unknown for {wanted.unknown:,} tokens." if wanted.unknown else ""
     fights = wanted.fights
     if not fights:
         known = " where it is known" if wanted.unknown else ""
@@ -90,13 +92,13 @@ def loss_words(want: Want) -> str:
     known = want.tokens - want.unknown
     if not known:
         return f"unknown, over {counted(want.tokens, 'token')}"
-    words = f"{tokens_taken(want.lost)} of {counted(known, 'token')} taken, by raw probability"
+    words = f"{tokens_taken(want.lost)} of {counted(known, 'token')} masked, by raw probability"
     if want.most_token is not None:
         words += f", most at token {want.most_token}: {percent(want.most)}"
     if want.other_tokens >= 0.0005:
-        words += f"; {tokens_taken(want.other_tokens)} more were for the same text in other tokens"
+        words += f"; {tokens_taken(want.other_tokens)} more for the same text in other tokens"
     if want.unknown:
-        words += f"; of {want.unknown} more it is unknown"
+        words += f"; unknown for {want.unknown} more"
     return words
 
 
@@ -105,10 +107,12 @@ def fight_words(want: Want, registry: ToolRegistry | None) -> list[str]:
     struck = want.fight
     if struck is None:
         return []
-    got = f", got {got_words(struck)} (raw {percent(struck.got_raw)})"
-    lines = [f"token {struck.token}: wanted {wanted_words(struck)} (raw {percent(struck.wanted_raw)}){got}"]
+    got = f", sampled {got_words(struck)} (raw {percent(struck.got_raw)})"
+    lines = [
+        f"token {struck.token}: preferred {wanted_words(struck)} (raw {percent(struck.wanted_raw)}){got}"
+    ]
     if struck.refused is not None:
-        lines.append(f"refused by {refused_words(struck.refused, registry)}")
+        lines.append(f"blocked by {refused_words(struck.refused, registry)}")
     elif is_control(struck.wanted):
         lines.append(
             "this is a control token of the model, such as the end of its answer: a grammar contains only text"

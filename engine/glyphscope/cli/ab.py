@@ -65,7 +65,9 @@ def ab(
         str | None,
         typer.Option(
             metavar="CALL",
-            help='The call that is right, as JSON: {"tool": …, "arguments": {…}}. Without it, valid calls are counted.',
+            help=(
+                'Expected call, as JSON: {"tool": …, "arguments": {…}}. Without it, valid calls are counted.'
+            ),
             show_default=False,
         ),
     ] = None,
@@ -135,7 +137,7 @@ def ab(
     requests = [msgspec.structs.replace(request, model=name) for request in requests]
     numbers = worth(seeds_of(seeds), *requests)
     if numbers != seeds_of(seeds):
-        diagnostics().print("At temperature 0 every seed draws the same: one run each.")
+        diagnostics().print("At temperature 0 all seeds give the same tokens: one run per prompt.")
     with ExitStack() as stack:
         stack.enter_context(closing_when_ended())
         source = stack.enter_context(opened(name, options=options, quiet=as_json))
@@ -166,7 +168,7 @@ def _request(
     else:
         if "prompt" not in given:
             raise InputError(
-                "A template says nothing of what the user asks.",
+                "A template contains no user message.",
                 where=str(path),
                 hint="Give it with --prompt.",
             )
@@ -188,7 +190,7 @@ def _expecting(text: str) -> Judge:
     try:
         document = msgspec.json.decode(text)
     except (ValueError, RecursionError) as error:  # also text that is no UTF-8
-        raise InputError(f"This is not JSON: {error}.", where="--expect") from None
+        raise InputError(f"Invalid JSON: {error}.", where="--expect") from None
     if not isinstance(document, dict):
         raise InputError(
             "A call is a JSON object.", where="--expect", hint='Write {"tool": "…", "arguments": {…}}.'
@@ -235,10 +237,10 @@ def _print(report: AbReport) -> None:
             table.add_row("", Text(f"  {visible(pair.difference)}", style="dim"), "")
     out.print(table)
     differ = ", ".join(report.differ) or "nothing"
-    out.print(Text(f"They differ in: {differ}."))
+    out.print(Text(f"Differences: {differ}."))
     if None not in report.prompt_tokens:
         one, other = (f"{name} {tokens:,}" for name, tokens in zip(report.names, report.prompt_tokens))
-        out.print(Text(f"Tokens of the prompt: {one}, {other}."))
+        out.print(Text(f"Prompt tokens: {one}, {other}."))
     for line in report.words:
         out.print(Text(line))
 

@@ -123,7 +123,7 @@ def root(
         bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version.")
     ] = False,
 ) -> None:
-    """See a tool call being born, token by token. Without a command, the window opens."""
+    """Inspect tool calls of local language models, token by token. Without a command, the window opens."""
     if context.invoked_subcommand is None:
         gui()
 

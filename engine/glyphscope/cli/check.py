@@ -33,7 +33,7 @@ def check(
     file: Annotated[
         str | None,
         typer.Argument(
-            metavar="FILE|-", help="The text to judge; - reads standard input.", show_default=False
+            metavar="FILE|-", help="The text to validate; - reads standard input.", show_default=False
         ),
     ] = None,
     registry: RegistryOption = None,
@@ -42,7 +42,7 @@ def check(
     chunk: Annotated[
         int | None,
         typer.Option(
-            min=1, help="Characters in a token. Default: the whole text is one.", show_default=False
+            min=1, help="Characters per token. Default: the whole text is one token.", show_default=False
         ),
     ] = None,
     stop: Annotated[bool, typer.Option("--stop", help="Stop at the first violation.")] = False,
@@ -51,8 +51,10 @@ def check(
         typer.Option(
             metavar="FILE|-",
             show_default=False,
-            help='Judge many: one {"text": …} a line, each optionally with its own "registry", "notation", "shape". '
-            "One JSON answer a line.",
+            help=(
+                'Validate many: one {"text": …} per line, each optionally with its own "registry", '
+                '"notation", "shape". One JSON answer per line.'
+            ),
         ),
     ] = None,
     template: Annotated[

@@ -40,7 +40,7 @@ def _print(text: str, found: tuple[Reading, ...]) -> None:
     out = console()
     out.print(marked(text, found[0].left_at, out.width))
     table = Table(
-        "reader", "reads it", "calls", "leaves the form at", box=None, header_style="bold", pad_edge=False
+        "reader", "accepts it", "calls", "deviates at", box=None, header_style="bold", pad_edge=False
     )
     shown = [each for each in found if each.reads or each.kind != "other"]
     for each in shown:
@@ -62,5 +62,5 @@ def call_words(reading: Reading) -> str:
 def left_words(reading: Reading) -> str:
     """Where and why the text left the form."""
     if reading.left_at is None:
-        return "" if reading.complete else "it breaks off at its end"
+        return "" if reading.complete else "incomplete"
     return f"character {reading.left_at}: {visible(reading.left_why)[:_LONGEST]}"

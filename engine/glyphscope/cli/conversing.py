@@ -94,7 +94,7 @@ def conversation_members(
     members |= system_members(system)
     if members["prompt"] is None:
         raise InputError(
-            "There is no prompt.", where="PROMPT", hint='Give it, as in: glyphscope run "Find AI news"'
+            "No prompt was given.", where="PROMPT", hint='Give it, as in: glyphscope run "Find AI news"'
         )
     return members
 
@@ -130,7 +130,10 @@ def _listed(source: str, words: str | None) -> dict[str, Any]:
         history = (*history, Message("user", listed.prompt))
     if words is None and not listed.prompt and history[-1:] and history[-1].role != "tool":
         raise InputError(
-            f"The list ends with a message of the role {history[-1].role}: there is nothing to answer.",
+            (
+                f"The list ends with a message of the role {history[-1].role}: it needs a user "
+                "message to answer."
+            ),
             where=source,
             hint="Give the next user message as PROMPT.",
         )

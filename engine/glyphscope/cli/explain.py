@@ -118,7 +118,7 @@ def explain(
             console().print(Text(stage.title or stage.name, style="bold blue"))
         _print(wanted, boundaries, registry)
     if not stages:
-        console().print("The run has no tokens: nothing was wanted, nothing came.")
+        console().print("The run has no tokens.")
     if cost is not None:
         print_cost(cost)
 
@@ -173,8 +173,8 @@ def _print(wanted: Wanted, boundaries: Boundaries, registry: ToolRegistry | None
 
 def _table(wanted: Wanted) -> Table:
     table = Table(box=None, header_style="bold", pad_edge=False)
-    for title in ("field", "tokens taken", "most", "wanted", "got", "refused by"):
-        table.add_column(title, justify="right" if title in ("tokens taken", "most") else "left")
+    for title in ("field", "masked mass", "most", "preferred", "sampled", "blocked by"):
+        table.add_column(title, justify="right" if title in ("masked mass", "most") else "left")
     for want in wanted.fields:
         table.add_row(*(Text(visible(cell)) for cell in _row(want)))
     return table

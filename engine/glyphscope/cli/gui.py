@@ -32,13 +32,13 @@ def gui(
     missing = [package for package, module in NEEDED.items() if find_spec(module) is None]
     if missing:
         raise GlyphscopeError(
-            f"The window needs what is not installed: {', '.join(missing)}.",
-            hint="Install them with: pip install 'glyphscope[gui]'. Everything but the window works without.",
+            f"The window needs packages that are not installed: {', '.join(missing)}.",
+            hint="Install them with: pip install 'glyphscope[gui]'. The command line works without them.",
         )
     if problem := display_problem():
         raise GlyphscopeError(
-            f"There is no display for the window: {problem}.",
-            hint="The terminal does the same job: glyphscope run PROMPT. Or give it one: xvfb-run glyphscope",
+            f"No display is available for the window: {problem}.",
+            hint="Use the command line: glyphscope run PROMPT. Or provide a display: xvfb-run glyphscope",
         )
     main = _window()
     raise typer.Exit(main([str(file)] if file else []))

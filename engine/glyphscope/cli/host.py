@@ -46,7 +46,7 @@ class TerminalHost:
         if chosen == "e":
             return self._edited(out, needed)
         if chosen not in _CHOICES:
-            return Decision(action="deny", reason="the user said no")
+            return Decision(action="deny", reason="denied by the user")
         return Decision(action="allow", scope=_scope(chosen))
 
     def answer(self, question: str) -> str | None:
@@ -67,10 +67,10 @@ class TerminalHost:
             arguments = json.loads(text)
         except ValueError as error:
             out.print(Text(f"Invalid JSON: {error}. The call is denied.", style="red"))
-            return Decision(action="deny", reason="the user said no")
+            return Decision(action="deny", reason="denied by the user")
         if not isinstance(arguments, dict):
-            out.print(Text("Arguments are an object. The call is denied.", style="red"))
-            return Decision(action="deny", reason="the user said no")
+            out.print(Text("Arguments must be an object. The call is denied.", style="red"))
+            return Decision(action="deny", reason="denied by the user")
         return Decision(action="allow", arguments=arguments)
 
     def _ask(self, out: Console, words: str, letters: Iterable[str] = (), default: str = "") -> str:
@@ -94,6 +94,6 @@ def _card(needed: ApprovalNeeded) -> Iterable[Text]:
         if found := unseen(
             name + (value if isinstance(value, str) else json.dumps(value, ensure_ascii=False))
         ):
-            yield Text(f"  ! contains characters that cannot be seen: {found}", style="yellow")
+            yield Text(f"  ! contains invisible characters: {found}", style="yellow")
     for claim, value in needed.claims.items():
-        yield Text(f"  it says of itself: {visible(str(claim))} = {visible(str(value))}", style="dim")
+        yield Text(f"  annotation (not verified): {visible(str(claim))} = {visible(str(value))}", style="dim")

@@ -54,7 +54,7 @@ def read_json(source: str) -> Any:
         return msgspec.json.decode(read_text(source))
     except (msgspec.DecodeError, RecursionError) as error:
         where = "standard input" if source == STDIN else source
-        raise InputError(f"This is not JSON: {error}.", where=where) from None
+        raise InputError(f"Invalid JSON: {error}.", where=where) from None
 
 
 def read_json_lines(source: str) -> Iterator[tuple[str, dict[str, Any]]]:
@@ -67,9 +67,9 @@ def read_json_lines(source: str) -> Iterator[tuple[str, dict[str, Any]]]:
         try:
             value = msgspec.json.decode(line)
         except (msgspec.DecodeError, RecursionError) as error:
-            raise InputError(f"This is not JSON: {error}.", where=place) from None
+            raise InputError(f"Invalid JSON: {error}.", where=place) from None
         if not isinstance(value, dict):
-            raise InputError("Each line is one JSON object.", where=place)
+            raise InputError("Each line must be a JSON object.", where=place)
         yield place, value
 
 

@@ -35,12 +35,12 @@ def set_(url: UrlArgument) -> None:
     else:
         key = sys.stdin.read(_LONGEST)
     if not key.strip():
-        raise InputError("There is no key.", hint="Type it when asked, or send it to standard input.")
+        raise InputError("No key was given.", hint="Type it at the prompt, or send it to standard input.")
     set_key(address, key)
     out = diagnostics()
-    out.print(f"The key for {address.origin} is kept.")
+    out.print(f"The key for {address.origin} is stored.")
     if address.base.startswith("http://") and not address.loopback:
-        out.print("It goes over the network unencrypted: the address is not https.")
+        out.print("It is sent unencrypted: the address is not https.")
 
 
 @app.command("list")
@@ -53,7 +53,7 @@ def list_(as_json: JsonOption = False) -> None:
     for origin in kept:
         console().print(origin)
     if os.environ.get(ENVIRONMENT):
-        diagnostics().print(f"{ENVIRONMENT} is set, and goes to any endpoint in place of these.")
+        diagnostics().print(f"{ENVIRONMENT} is set and is sent to every endpoint instead of these keys.")
     raise typer.Exit(0 if kept else 1)
 
 

@@ -91,8 +91,8 @@ def _stage(stage: StageState, *, titled: bool, told_later: bool) -> list[Rendera
 
 
 _NARROWED: dict[Narrowed, str] = {
-    "reasoning": "only what leads out of the reasoning, which has had its tokens",
-    "tokens": "only what can still be complete in the tokens left",
+    "reasoning": "only the end of the reasoning, whose budget is used up",
+    "tokens": "only continuations that fit in the remaining tokens",
 }
 
 
@@ -102,7 +102,7 @@ def _narrowed(stage: StageState) -> list[RenderableType]:
     for kind, words in _NARROWED.items():
         first = next((token for token in stage.tokens if token.step.narrowed == kind), None)
         if first is not None:
-            found.append(Text(f"from token {first.step.index} on the mask admitted {words}", style="dim"))
+            found.append(Text(f"from token {first.step.index} on, the mask allowed {words}", style="dim"))
     return found
 
 

@@ -29,9 +29,9 @@ from glyphscope.sessions import places
 from glyphscope.text.figures import byte_size
 
 _HOW = {
-    "downloaded": "Kept at",
-    "kept": "It was there already, unchanged:",
-    "cached": "It is in Hugging Face's cache already, and used from there:",
+    "downloaded": "Saved as",
+    "kept": "Already downloaded, unchanged:",
+    "cached": "Already in the Hugging Face cache, and used from there:",
 }
 
 
@@ -137,7 +137,7 @@ def _print_listing(listing: Listing, chosen: Choice | None, out: Console) -> Non
             choice.quantisation,
             byte_size(choice.bytes) if choice.bytes else "unknown",
         )
-    out.print(table if listing.choices else Text("There is no model in GGUF in it."))
+    out.print(table if listing.choices else Text("The repository has no GGUF model."))
 
 
 def _tell_got(listing: Listing, picked: Pick, got: Got, as_json: bool) -> None:

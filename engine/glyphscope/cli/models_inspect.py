@@ -54,7 +54,7 @@ def inspect(
 
 def _print(name: str, found: Inspection) -> None:
     out = console()
-    out.print(Text(f"How {name} writes a turn. ⏎ is a line end, words in capitals are slots.", style="bold"))
+    out.print(Text(f"How {name} writes a turn. ⏎ is a line feed, words in capitals are slots.", style="bold"))
     numbers = {pair.key: place for place, pair in enumerate(found.pairs, 1)}
     out.print(_table(*((each.title, *_slot(each, numbers)) for each in found.slots)))
     if found.thinking:

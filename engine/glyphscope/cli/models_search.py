@@ -24,7 +24,7 @@ def search(
     words: Annotated[
         list[str], typer.Argument(metavar="WORDS", help="Words of a model's name, as in: qwen3 0.6b")
     ],
-    limit: Annotated[int, typer.Option(min=1, max=MOST_HITS, help="Repositories at most.")] = 10,
+    limit: Annotated[int, typer.Option(min=1, max=MOST_HITS, help="Maximum number of repositories.")] = 10,
     as_json: JsonOption = False,
 ) -> None:
     """Search the Hugging Face Hub for models in GGUF. Exit code 1 when none is found.
@@ -43,7 +43,7 @@ def search(
     elif hits:
         _print(hits, memory)
     else:
-        console().print("No repository with models in GGUF was found. Use fewer words.")
+        console().print("No repository with GGUF models was found. Use fewer words.")
     raise typer.Exit(0 if hits else 1)
 
 

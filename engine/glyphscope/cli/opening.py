@@ -54,7 +54,10 @@ def kept(name: str) -> str:
         raise ModelError(
             "There is no such file, and no model of this name was downloaded.",
             where=name,
-            hint=f"`glyphscope models` lists those that are here; this one comes by: glyphscope models get {name}",
+            hint=(
+                "`glyphscope models` lists the models found. Download this one with: glyphscope "
+                f"models get {name}"
+            ),
         )
     choice = pick(Listing("", wanted.repo, "", choices_of(files)), wanted.which).choice
     return str(folder / choice.name)

@@ -44,7 +44,7 @@ def lines(event: AnyEvent) -> Iterator[Text]:
         case QuestionAsked(question=question):
             yield _line(f"? {question}", style="bold yellow")
         case QuestionAnswered(answer=answer):
-            yield _line("· nobody answered" if answer is None else f"· answered: {answer}")
+            yield _line("· no answer" if answer is None else f"· answered: {answer}")
         case Extracted():
             yield from _extracted(event)
         case RepairTried():
@@ -54,7 +54,7 @@ def lines(event: AnyEvent) -> Iterator[Text]:
         case LimitReached(limit=limit, message=message):
             yield _line(f"! {limit}: {message}", style="bold yellow")
         case FinalAnswer(text=text, recovered=recovered):
-            yield _line(f"{'(asked once more) ' if recovered else ''}{text}", style="bold")
+            yield _line(f"{'(prompted once more) ' if recovered else ''}{text}", style="bold")
         case ApprovalNeeded() | ApprovalGiven() | ToolStarted() | ToolResult():
             yield from _called(event)
         case _:
@@ -62,13 +62,13 @@ def lines(event: AnyEvent) -> Iterator[Text]:
 
 
 def _extracted(event: Extracted) -> Iterator[Text]:
-    yield _line(f"· taken out of the text: {shorten(event.after, _LONGEST, length=True)}", style="yellow")
+    yield _line(f"· extracted from the text: {shorten(event.after, _LONGEST, length=True)}", style="yellow")
     for change in event.changes:
         yield _line(f"    character {change.char}: {change.what}", style="dim")
 
 
 def _repaired(event: RepairTried) -> Iterator[Text]:
-    moved = "it holds now" if event.now is None else f"character {event.char} → {event.now}"
+    moved = "now valid" if event.now is None else f"character {event.char} → {event.now}"
     head = f"↻ repair {event.attempt} of {event.attempts} for {event.code}, {event.tokens:,} tokens: {moved}"
     yield _line(head, style="yellow")
     yield _difference(event.before, event.after)
@@ -90,7 +90,7 @@ def _called(event: ApprovalNeeded | ApprovalGiven | ToolStarted | ToolResult) ->
     match event:
         case ApprovalNeeded(tool=tool, source=source, identity=identity, arguments=arguments):
             where = f"{source} ({identity})" if identity and identity != source else source
-            yield _line(f"? may {tool} of {where} run with {_json(arguments)}", style="bold yellow")
+            yield _line(f"? allow {tool} of {where} with {_json(arguments)}", style="bold yellow")
         case ApprovalGiven():
             changed = f", with {_json(event.arguments)}" if event.edited else ""
             because = f": {event.reason}" if event.reason else ""
@@ -113,7 +113,7 @@ def _result(event: ToolResult) -> Iterator[Text]:
     yield _line(f"✓ {shorten(said, _LONGEST, length=True)}", style="green")
     yield _line(f"  {event.bytes:,} bytes in {duration_ms(event.ms)}", style="dim")
     for problem in event.schema_problems:
-        yield _line(f"  ! not what its output schema says: {problem}", style="yellow")
+        yield _line(f"  ! output schema violated: {problem}", style="yellow")
 
 
 def _line(text: str, style: str = "") -> Text:

@@ -72,8 +72,8 @@ def _finding(wanted: Requirement, version: str, broken: str) -> Finding:
         detail = f"{version}, which is not {wanted.range}" + (f"; needed for {use}" if use else "")
         return Finding(wanted.package, False, detail, f"pip install '{wanted.package}{wanted.range}'")
     if broken:
-        mend = f"pip install --force-reinstall --no-deps '{wanted.package}{wanted.range}'"
-        return Finding(wanted.package, False, f"{version}, and cannot be imported: {broken}", mend)
+        fix = f"pip install --force-reinstall --no-deps '{wanted.package}{wanted.range}'"
+        return Finding(wanted.package, False, f"{version}, and cannot be imported: {broken}", fix)
     return Finding(wanted.package, True, version)
 
 

@@ -54,12 +54,12 @@ DEBIAN = {
 
 
 class Finding(msgspec.Struct, frozen=True):
-    """One line of the doctor's answer. `mend` is the command, or the advice, that makes it ok."""
+    """One line of the doctor's answer. `fix` is the command, or the advice, that makes it ok."""
 
     name: str
     ok: bool
     detail: str
-    mend: str = ""
+    fix: str = ""
 
 
 def python() -> Finding:
@@ -154,12 +154,12 @@ def model_process() -> Finding:
     if done.returncode == 0:
         return Finding(name, True, "starts, and loads llama.cpp")
     lines = done.stderr.strip().splitlines() or [f"exit code {done.returncode}"]
-    mend = "pip install --force-reinstall 'glyphscope[local]'"
+    fix = "pip install --force-reinstall 'glyphscope[local]'"
     if "libgomp" in lines[-1]:
-        mend = "apt-get install libgomp1"
+        fix = "apt-get install libgomp1"
     elif "No module named 'llama_cpp'" in lines[-1]:
-        mend = "pip install 'glyphscope[local]'"
-    return Finding(name, False, lines[-1], mend)
+        fix = "pip install 'glyphscope[local]'"
+    return Finding(name, False, lines[-1], fix)
 
 
 def writable(name: str, folder: Path) -> Finding:
@@ -182,5 +182,5 @@ def disk(folder: Path) -> Finding:
         free = shutil.disk_usage(existing).free
     except OSError as error:
         return Finding("disk", False, f"{folder}: {error.strerror}", "Set GLYPHSCOPE_HOME to another folder.")
-    mend = "Make room, or set GLYPHSCOPE_HOME to a folder on another disk."
-    return Finding("disk", free >= LITTLE_ROOM, f"{byte_size(free)} free at {folder}", mend)
+    fix = "Make room, or set GLYPHSCOPE_HOME to a folder on another disk."
+    return Finding("disk", free >= LITTLE_ROOM, f"{byte_size(free)} free at {folder}", fix)

@@ -146,7 +146,7 @@ def _prompt_of(
     rendered = next((event for event in events if isinstance(event, PromptRendered)), None)
     if rendered is None:
         raise InputError(
-            "The record holds no prompt.",
+            "The record contains no prompt.",
             where=str(file),
             hint="Record a whole run, with `glyphscope run --record`.",
         )
@@ -241,7 +241,7 @@ def _print(report: PromptReport, rendered: PromptRendered) -> None:
 
 def _counted_words(report: PromptReport) -> str:
     if report.counted == "unknown":
-        return "An endpoint counts tokens only when it answers."
+        return "An endpoint reports token counts only with its answer."
     if report.counted == "whole":
         return f"Counted in the whole text. {BORDERS}"
     return (

@@ -57,7 +57,7 @@ def replay(
 def told_if_torn(record: Record, file: Path) -> None:
     """Says on stderr what of the record is left out."""
     if record.torn:
-        diagnostics().print(Text(f"{file}: the last line was cut off and is left out."))
+        diagnostics().print(Text(f"{file}: the last line is incomplete and was skipped."))
 
 
 def rerun(events: Iterable[AnyEvent]) -> list[AnyEvent]:

@@ -24,13 +24,13 @@ SeedOption: TypeAlias = Annotated[int, typer.Option(help="The same seed samples 
 TemperatureOption: TypeAlias = Annotated[
     float | None,
     typer.Option(
-        min=0.0, help=f"0 takes the likeliest token. [{_DEFAULT.temperature:g}]", show_default=False
+        min=0.0, help=f"0 always takes the most likely token. [{_DEFAULT.temperature:g}]", show_default=False
     ),
 ]
 TopKOption: TypeAlias = Annotated[
     int | None,
     typer.Option(
-        min=0, help=f"Keep the k likeliest tokens; 0 keeps all. [{_DEFAULT.top_k}]", show_default=False
+        min=0, help=f"Keep the k most likely tokens; 0 keeps all. [{_DEFAULT.top_k}]", show_default=False
     ),
 ]
 TopPOption: TypeAlias = Annotated[
@@ -38,7 +38,7 @@ TopPOption: TypeAlias = Annotated[
     typer.Option(
         min=0.0,
         max=1.0,
-        help=f"Keep the likeliest tokens up to this probability; 1 keeps all. [{_DEFAULT.top_p:g}]",
+        help=(f"Keep the most likely tokens up to this total probability; 1 keeps all. [{_DEFAULT.top_p:g}]"),
         show_default=False,
     ),
 ]
@@ -47,7 +47,7 @@ MinPOption: TypeAlias = Annotated[
     typer.Option(
         min=0.0,
         max=1.0,
-        help=f"Drop tokens below this share of the likeliest one; 0 drops none. [{_DEFAULT.min_p:g}]",
+        help=(f"Drop tokens below this share of the highest probability; 0 drops none. [{_DEFAULT.min_p:g}]"),
         show_default=False,
     ),
 ]
@@ -61,7 +61,9 @@ RepeatLastOption: TypeAlias = Annotated[
     int | None,
     typer.Option(
         min=-1,
-        help=f"How many recent tokens the repeat penalty counts; -1 is all. [{_DEFAULT.repeat_last_n}]",
+        help=(
+            f"Number of recent tokens that the repeat penalty covers; -1 is all. [{_DEFAULT.repeat_last_n}]"
+        ),
         show_default=False,
     ),
 ]
@@ -69,7 +71,7 @@ StopOption: TypeAlias = Annotated[
     list[str] | None,
     typer.Option(
         metavar="TEXT",
-        help="End the answer before this text; \\n and \\t are a new line and a tab. Repeatable.",
+        help="End the answer before this text; \\n is a line feed, \\t a tab. Repeatable.",
         show_default=False,
     ),
 ]

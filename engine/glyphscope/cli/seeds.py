@@ -40,7 +40,7 @@ def seeds_to_run(text: str, request: RunRequest) -> tuple[int, ...]:
         raise InputError(
             "With --seeds every tool would run once for each seed.",
             where="--seeds",
-            hint="Leave --dispatch and --strategy loop out.",
+            hint="Omit --dispatch and --strategy loop.",
         )
     return worth(seeds_of(text), request)
 
@@ -50,7 +50,7 @@ def print_distribution(
 ) -> int:
     """Run, print, and return the exit code: 0 where every run ended in a valid answer."""
     if request.sampling.temperature <= 0:
-        diagnostics().print("At temperature 0 every seed draws the same: one run.")
+        diagnostics().print("At temperature 0 all seeds give the same tokens: one run.")
     jobs = [(f"seed-{seed}", seeded(request, seed)) for seed in seeds]
     states = run_all(jobs, model, records, quiet=as_json)
     result = distribution([drawn_of(seed, state) for seed, state in zip(seeds, states)])
@@ -63,7 +63,7 @@ def print_distribution(
 def _print(result: Distribution) -> None:
     out = console()
     table = Table(box=None, header_style="bold", pad_edge=False)
-    for title in ("runs", "share", "", "answer", "parts at"):
+    for title in ("runs", "share", "", "answer", "first difference"):
         table.add_column(title, justify="right" if title in ("runs", "share") else "left")
     for group in result.groups:
         parting = None if group.parting is None else result.partings[group.parting]
@@ -84,14 +84,14 @@ def _print(result: Distribution) -> None:
         out.print(Text(f"At {parting_words(parting)}:"))
         out.print(_options(parting))
     if len(result.partings) > _MOST_PARTINGS:
-        out.print(f"{len(result.partings) - _MOST_PARTINGS} further partings: --json lists them.")
+        out.print(f"{len(result.partings) - _MOST_PARTINGS} further differences: --json lists them.")
     for line in result.words:
         out.print(Text(line))
 
 
 def _options(parting: Parting) -> Table:
     table = Table(box=None, header_style="dim", pad_edge=False)
-    for title in ("  token", "drawn", "raw", "final"):
+    for title in ("  token", "sampled", "raw", "final"):
         table.add_column(title, justify="left" if title == "  token" else "right")
     for option in parting.options:
         table.add_row(

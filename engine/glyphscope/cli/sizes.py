@@ -53,7 +53,7 @@ def sizes(
     calls: Annotated[
         str,
         typer.Argument(
-            metavar="CALLS.jsonl|-", help='One call a line: {"tool", "arguments"}, or a call in any shape.'
+            metavar="CALLS.jsonl|-", help='One call per line: {"tool", "arguments"}, or a call in any shape.'
         ),
     ],
     registry: RegistryOption = None,
@@ -74,7 +74,7 @@ def sizes(
     found = [call_of(line, place) for place, line in read_json_lines(calls)]
     if not found:
         raise InputError(
-            "There is no call in it.", where=calls, hint='Write one a line: {"tool": …, "arguments": …}'
+            "The file contains no call.", where=calls, hint='Write one per line: {"tool": …, "arguments": …}'
         )
     with ExitStack() as stack:
         source = None
@@ -106,7 +106,7 @@ def call_of(line: dict[str, Any], place: str = "") -> Call:
         )
         if isinstance(name, str) and isinstance(arguments, dict):
             return name, arguments
-    raise InputError("This is not a call.", where=place, hint='Write it as {"tool": "…", "arguments": {…}}.')
+    raise InputError("Not a call.", where=place, hint='Write it as {"tool": "…", "arguments": {…}}.')
 
 
 def measure(calls: list[Call], registry: ToolRegistry, shape: Shape, model: Model | None) -> SizeReport:
@@ -149,13 +149,13 @@ def _summary(calls: int, totals: list[Sizes], instructions: list[Instructions]) 
         parts = [f"{percent_change(size.bytes, base.bytes)} bytes"]
         if size.tokens is not None and base.tokens is not None:
             parts.append(f"{percent_change(size.tokens, base.tokens)} tokens")
-        lines.append(f"{style} against compact JSON, over {calls} calls: {', '.join(parts)}.")
+        lines.append(f"{style} compared with compact JSON, over {calls} calls: {', '.join(parts)}.")
     if instructions:
         cost = {each.notation: each.tokens for each in instructions}
         more = cost["glyph"] - cost["json"]
         lines.append(
-            f"The instructions for glyph have {cost['glyph']:,} tokens, those for json {cost['json']:,}: "
-            f"{abs(more)} {'more' if more >= 0 else 'fewer'}, once for each prompt."
+            f"The instructions for glyph have {cost['glyph']:,} tokens, those for json "
+            f"{cost['json']:,}: {abs(more)} {'more' if more >= 0 else 'fewer'}, once per prompt."
         )
     return lines
 

@@ -47,7 +47,7 @@ def open_sources(files: Sequence[Path], registry: ToolRegistry, *, own: bool, ye
     servers = [server for file in files for server in _configured(file)]
     clash = _twice(server.name for server in servers)
     if clash:
-        raise InputError(f"Two servers are called {clash}.", where="--mcp", hint="Give one another name.")
+        raise InputError(f"Two servers have the name {clash}.", where="--mcp", hint="Give one another name.")
     for server in servers:
         consent(server, yes)
     sources: dict[str, ToolSource] = {DEMO: DemoTools(scratch=places().scratch)}
@@ -98,9 +98,9 @@ def consent(server: ServerConfig, yes: bool) -> None:
         out.print(Text(f"  with the variables {visible(', '.join(question.variables))}"))
     if not (sys.stdin is not None and sys.stdin.isatty()):
         raise InputError(
-            "Nobody is there to allow that.",
+            "Permission cannot be asked for: there is no terminal.",
             where=question.server,
-            hint="Allow it with --yes, once you read it.",
+            hint="Read the command line, then allow it with --yes.",
         )
     if not Confirm.ask("Start it?", console=out, default=False):
         raise typer.Exit(1)

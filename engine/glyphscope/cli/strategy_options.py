@@ -128,7 +128,7 @@ def _with(loop: LoopSettings, text: str) -> LoopSettings:
     name, equals, value = text.partition("=")
     if not equals or name not in loop.__struct_fields__:
         raise InputError(
-            f"`{text}` sets nothing of the loop.",
+            f"`{text}` is not a setting of the loop.",
             where="--set",
             hint=f"Write NAME=VALUE with one of: {', '.join(loop.__struct_fields__)}.",
         )
@@ -158,7 +158,7 @@ def tell_unused(strategy: Strategy, *, dispatch: bool, given: dict[str, bool]) -
     }
     for name, is_given in given.items():
         if is_given and not used[name]:
-            diagnostics().print(Text(f"! {name} does nothing here: {_USED_BY[name]}.", style="yellow"))
+            diagnostics().print(Text(f"! {name} has no effect: {_USED_BY[name]}.", style="yellow"))
 
 
 def _value(text: str) -> Any:

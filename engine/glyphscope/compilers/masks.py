@@ -48,7 +48,7 @@ class TextReader:
             self._matcher = self._fresh()
         # what follows the first line is the whole text and the state of the parser
         reason = said.strip().partition("\n")[0][:_LONGEST]
-        return f"llguidance gave up while it read the text: {reason}"
+        return f"llguidance failed while it read the text: {reason}"
 
 
 def has_text(lark: str) -> bool | None:

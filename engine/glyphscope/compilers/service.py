@@ -116,7 +116,7 @@ def read_texts(grammar: str, texts: Sequence[str], *, is_schema: bool = False) -
     question = wire.ReadTexts(encoded(grammar), is_schema, [encoded(text) for text in texts])
     answer = _ask(_GRAMMARS, question, SECONDS)
     if answer.refused:
-        raise GrammarError(f"llguidance refuses the grammar: {answer.refused}", where="grammar")
+        raise GrammarError(f"llguidance rejects the grammar: {answer.refused}", where="grammar")
     return answer.read
 
 

@@ -85,8 +85,8 @@ def _refused(token: int, before: Sequence[int], allowed: Allowed | None, pieces:
     text = shown(b"".join(pieces[each] for each in before))
     after = f" after {text[-_BEFORE:]!r}" if text else ""
     what = (
-        f"The constraint refuses token {len(before)} of what is written, {shown(pieces[token])!r} "
-        f"(id {token}){after}: "
+        f"The constraint does not allow token {len(before)} of the existing text, "
+        f"{shown(pieces[token])!r} (id {token}){after}: "
     )
     if allowed is None:
         return f"{what}the text is complete before it."

@@ -20,13 +20,13 @@ def difference_words(alignment: Alignment, names: Sequence[str]) -> str:
     out = [name for name, part in zip(names, alignment.compared) if not part]
     apart = f" Not compared: {_listed(out)}." if out and compared else ""
     if len(compared) < 2:
-        return f"Only {compared[0]} can be looked at: nothing to compare.{apart}" if compared else ""
+        return f"Only {compared[0]} can be read: nothing to compare.{apart}" if compared else ""
     first = alignment.first
     if first is not None:
         return f"{_first_words(first, alignment, names)}{_rest_words(alignment, first)}{apart}"
     going = not all(end for end, part in zip(alignment.ended, alignment.compared) if part)
     if not alignment.rows:
-        return "" if going else f"None of them wrote a field that could be read.{apart}"
+        return "" if going else f"None of them wrote a readable field.{apart}"
     if going:
         return "The same so far." if any(row.standing == "same" for row in alignment.rows) else ""
     return f"{_all_words(alignment, len(compared))}{apart}"
@@ -68,11 +68,11 @@ def _first_words(row: Row, alignment: Alignment, names: Sequence[str]) -> str:
 def _group_words(row: Row, cell: Cell | None, who: str, *, lead: bool) -> str:
     tool = row.name is TOOL
     if cell is None:
-        return f"{who} {'named no tool' if tool else 'left it out'}"
+        return f"{who} {'called no tool' if tool else 'omitted it'}"
     text = str(cell.value) if tool and cell.closed else cell.text
     text = shorten(text, LONGEST_WORD)
     text = text or "nothing"
-    broken = "" if cell.closed else " (broken off)"
+    broken = "" if cell.closed else " (incomplete)"
     verb = ("called " if tool else f"wrote {field_words(row)} ") if lead else ""
     return f"{who} {verb}{text}{broken}"
 
@@ -82,7 +82,7 @@ def _where(row: Row) -> str:
     inside = f" at {row.place}" if row.place else ""
     is_long = bool(row.place) or any(cell is not None and len(cell.text) > _SHORT for cell in row.cells)
     from_char = f" from character {row.char} on" if row.char and is_long else ""
-    return f" (they part{inside}{from_char})" if inside or from_char else ""
+    return f" (they differ{inside}{from_char})" if inside or from_char else ""
 
 
 def _rest_words(alignment: Alignment, first: Row) -> str:

@@ -289,7 +289,7 @@ def _words(result: Distribution) -> tuple[str, ...]:
     if result.failed:
         failed = f" {counted(len(result.failed), 'run')} failed or stopped: not counted."
     if not result.n:
-        return (f"No run ended yet.{failed}",)
+        return (f"No run has finished yet.{failed}",)
     top = result.groups[0]
     runs, answers = counted(result.n, "run"), counted(len(result.groups), "different answer")
     label = shorten(top.label, _LONGEST)
@@ -299,7 +299,7 @@ def _words(result: Distribution) -> tuple[str, ...]:
     ]
     if result.partings:
         first = result.partings[0]
-        words.append(f"Answers first part at {parting_words(first)}: {_drawn_words(first)}.")
+        words.append(f"The answers first differ at {parting_words(first)}: {_drawn_words(first)}.")
     if result.n > 1:
         words.append("In brackets: 95% intervals (Wilson).")
     return tuple(words)

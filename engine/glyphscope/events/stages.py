@@ -96,7 +96,7 @@ class QuestionAsked(RunEvent, frozen=True, kw_only=True, tag="question_asked"):
 
 
 class QuestionAnswered(RunEvent, frozen=True, kw_only=True, tag="question_answered"):
-    """The user's answer; None if nobody answered."""
+    """The user's answer; None without an answer."""
 
     answer: str | None
 

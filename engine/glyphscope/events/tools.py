@@ -41,8 +41,8 @@ class ApprovalNeeded(RunEvent, frozen=True, kw_only=True, tag="approval_needed")
 class ApprovalGiven(RunEvent, frozen=True, kw_only=True, tag="approval_given"):
     """The decision on a call: `arguments` are those that are used, `edited` if a person changed them.
 
-    `scope` is the scope of the decision, `by` who made it: a person, a rule of the request, or nobody (nobody could
-    answer, so the call is denied).
+    `scope` is the scope of the decision, `by` who made it: a person, a rule of the request, or `nobody` (no one
+    could answer, so the call is denied).
     """
 
     call: str

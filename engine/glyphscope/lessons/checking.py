@@ -31,7 +31,7 @@ def check_lesson(place: LessonPlace) -> Lesson:
         problems.sort(key=lambda each: (each.line, each.column))
         number = len(problems)
         raise LessonError(
-            f"The lesson has {'a mistake' if number == 1 else f'{number} mistakes'}.",
+            f"The lesson has {'an error' if number == 1 else f'{number} errors'}.",
             where=place.file if place.path is None else str(place.path),
             problems=tuple(problems),
         )

@@ -64,7 +64,7 @@ def parse_lesson(data: str | bytes, *, name: str, where: str = "", folder: Path 
     if problems or lesson is None:
         number = len(problems)
         raise LessonError(
-            f"The lesson has {'a mistake' if number == 1 else f'{number} mistakes'}.",
+            f"The lesson has {'an error' if number == 1 else f'{number} errors'}.",
             where=where,
             problems=tuple(problems[:MAX_PROBLEMS]),
         )

@@ -13,11 +13,11 @@ from glyphscope.events import Message, ToolCall
 SPLIT_CALLS = "The model's chat template takes one call a message: several were given one after the other."
 CALLS_AS_TEXT = "The model's chat template leaves calls out: they were given as JSON in the message's text."
 TEXT_APART = (
-    "The model's chat template leaves out text beside a call: it was given as a message before the call."
+    "The model's chat template leaves out text next to a call: it was given as a message before the call."
 )
-TEXT_LEFT_OUT = "The model's chat template leaves out text beside a call."
+TEXT_LEFT_OUT = "The model's chat template leaves out text next to a call."
 TEXT_AS_REASONING = (
-    "The model's chat template takes no text beside reasoning and a call: it was added to the reasoning."
+    "The model's chat template takes no text next to reasoning and a call: it was added to the reasoning."
 )
 
 REASONING_KEYS = ("reasoning_content", "reasoning", "thinking", "thought", "tool_plan")

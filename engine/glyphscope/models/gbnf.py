@@ -38,7 +38,7 @@ class GbnfConstraint:
         self._sampler, said = _listening(lambda: _sampler(engine, grammar, patterns))
         if not self._sampler:
             raise GrammarError(
-                f"llama.cpp refuses the grammar: {said or 'no reason was given'}.",
+                f"llama.cpp rejects the grammar: {said or 'no reason was given'}.",
                 where="grammar",
                 hint="Check that every rule is defined, that one is called root, and that quotes and brackets close.",
             )

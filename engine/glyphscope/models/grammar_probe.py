@@ -89,7 +89,7 @@ class GrammarProbe:
         data = _grammar_bytes(gbnf)
         answer = self._ask(probe_wire.ReadTexts(data, [_text_bytes(text) for text in texts]))
         if answer.refused:
-            raise GrammarError(f"llama.cpp refuses the grammar: {answer.refused}", where="grammar")
+            raise GrammarError(f"llama.cpp rejects the grammar: {answer.refused}", where="grammar")
         return [_in_characters(text, *found) for text, found in zip(texts, answer.matches, strict=True)]
 
     def convert(self, schema: str) -> str:

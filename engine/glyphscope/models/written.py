@@ -11,9 +11,7 @@ from glyphscope.errors import ModelError
 from glyphscope.events import Origin, Written
 from glyphscope.text.lines import common_length
 
-OTHERWISE = (
-    "From token {} on, what is written is cut into other tokens than the model itself would cut it into."
-)
+OTHERWISE = "From token {} on, the existing text has other tokens than in the model's own tokenization."
 CONTEXT = 1024
 """Bytes of what is before a typed text that it is cut together with: more than any token reaches."""
 _NEUTRAL = "\n"

@@ -162,7 +162,7 @@ def loss_words(loss: CacheLoss) -> str:
         said = f"Nothing was in the cache: all {loss.again:,} tokens were read{_ms(loss)}."
         why = {
             "first": _WHY["first"],
-            "less": "The prompt before it begins alike, but the cache did not have it.",
+            "less": "The previous prompt begins alike, but it was not in the cache.",
         }
         return f"{said} {why.get(loss.why, '')}".rstrip()
     place = f"From token {loss.token:,} on: {loss.again:,} tokens were read{_ms(loss)}."
@@ -173,8 +173,8 @@ def loss_words(loss: CacheLoss) -> str:
 
 _WHY: dict[Why, str] = {
     "first": "No prompt was read before it.",
-    "changed": "There it parts from the prompt before it.",
-    "less": "The prompt before it begins alike for longer than that, but it was not all in the cache.",
+    "changed": "There it differs from the previous prompt.",
+    "less": "The previous prompt shares a longer prefix, but not all of it was in the cache.",
     "more": "The cache contained more than the prefix shared with the previous prompt ({common:,}).",
     "unknown": "",
     "kept": "",

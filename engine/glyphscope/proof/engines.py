@@ -209,7 +209,7 @@ class Asked:
 
     def _batch(self, texts: Sequence[str]) -> list[Answer]:
         if len(self._deaths) >= MOST_DEATHS:
-            return [f"{self._deaths[-1]} It is not asked any more."] * len(texts)
+            return [f"{self._deaths[-1]} It is not used again."] * len(texts)
         if self._cancelled():
             return ["It was stopped."] * len(texts)
         try:

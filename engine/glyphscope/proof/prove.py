@@ -304,9 +304,7 @@ class _Case:
         if unread:
             return msgspec.structs.replace(proof, why=f"unproved: {_gave_up(unread, broken)}", unproved=True)
         if True not in valid:
-            return msgspec.structs.replace(
-                proof, witness=group[0].valid, why="it refuses the valid call beside it as well"
-            )
+            return msgspec.structs.replace(proof, witness=group[0].valid, why="it also rejects a valid call")
         return msgspec.structs.replace(proof, status="enforced")
 
     def _leak(self, proof: Proof, leaks: list[tuple[str, _Shown]]) -> Proof:
@@ -354,6 +352,6 @@ class _Case:
 
 
 def _gave_up(unread: list[str], broken: list[Answer]) -> str:
-    told = f"the engine gave up. {unread[0]}"
+    told = f"the engine failed. {unread[0]}"
     refused = broken.count(False)
     return f"{told} It refused the other {refused:,} texts that break it." if refused else told

@@ -94,7 +94,7 @@ def _keywords(schema: dict[str, Any], draft: int | None) -> Iterator[tuple[Path,
         elif keyword == "required" and isinstance(value, bool):
             yield (
                 (keyword,),
-                'Name the required arguments in a list beside "properties": "required": ["a", "b"].',
+                'Name the required arguments in a list next to "properties": "required": ["a", "b"].',
             )
         elif keyword in _metaschemas():
             text = value if isinstance(value, str) else json.dumps(value)

@@ -108,7 +108,7 @@ def plain(document: Any) -> tuple[Any, list[Problem]]:
             copy: dict[str, Any] = {}
             parent[slot] = copy
             repeated = getattr(value, "repeated", ())
-            problems += (Problem(to_pointer((*path, key)), "This key is written twice.") for key in repeated)
+            problems += (Problem(to_pointer((*path, key)), "Duplicate key.") for key in repeated)
             for key in value:
                 if isinstance(key, str) and not _writable(key):
                     problems.append(Problem(to_pointer(path), f"The key {key!r} is not valid Unicode."))

@@ -142,7 +142,7 @@ def _ours(raw: RawRegistry, document: dict[str, Any], where: str) -> None:
 def _only(raw: RawRegistry, item: dict[str, Any], known: set[str], path: Path) -> None:
     for key in item:
         if key not in known:
-            raw.problem((*path, key), f"Nothing is known of this key; known are {', '.join(sorted(known))}.")
+            raw.problem((*path, key), f"Unknown key; known keys: {', '.join(sorted(known))}.")
 
 
 def _listed(raw: RawRegistry, items: list[Any], path: Path | None) -> None:
@@ -232,4 +232,4 @@ def _arg_keywords(raw: RawRegistry, spec: dict[str, Any], path: Path) -> Iterato
             if not isinstance(value, bool):
                 raw.problem((*path, key), "required is true or false.")
         elif key != "type":
-            raw.problem((*path, key), "Nothing is known of this constraint.")
+            raw.problem((*path, key), "Unknown constraint.")

@@ -88,7 +88,7 @@ def bundled_registry(name: str) -> ToolRegistry:
     """Raises RegistryError when there is none of that name."""
     if name not in bundled_registries():
         raise RegistryError(
-            f'No registry of the name "{name}" comes with the program.',
+            f'There is no bundled registry "{name}".',
             hint=f"There are {', '.join(bundled_registries())}.",
         )
     return load_registry(resources.read_text(f"registries/{name}.json"))
@@ -145,5 +145,5 @@ def _place(first: dict[str, Path], name: str) -> str:
 
 
 def _error(problems: list[Problem], where: str) -> RegistryError:
-    number = f"{len(problems)} mistakes" if len(problems) > 1 else "a mistake"
+    number = f"{len(problems)} errors" if len(problems) > 1 else "an error"
     return RegistryError(f"The registry has {number}.", where=where, problems=tuple(problems))

@@ -138,7 +138,7 @@ _WANTED = (
         "one call",
         "text and call",
         "A call, and one after text",
-        "Shows whether text beside a call is kept, and where it is.",
+        "Shows whether text next to a call is kept, and where it is.",
     ),
     _Wanted(
         "reasoning",
@@ -159,7 +159,7 @@ _WANTED = (
         "prompt, thinking on",
         "prompt, thinking undefined",
         "The prompt with thinking on, and not set",
-        "Shows what the template does when nobody says.",
+        "Shows the default of the template.",
     ),
     _Wanted(
         "result",

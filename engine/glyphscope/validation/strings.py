@@ -93,7 +93,7 @@ class StringCheck:
                 return _pattern_reason(wanted)
         if spec.patterns:
             return _pattern_reason(spec.patterns[0])
-        return self._length("cannot grow any more", spec.max_length_rule)
+        return self._length("cannot become longer", spec.max_length_rule)
 
     def _length(self, message: str, rule: str) -> Reason:
         return Reason(

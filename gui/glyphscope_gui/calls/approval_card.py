@@ -62,7 +62,7 @@ class VerdictPill(QWidget):
 
     def show_status(self, status: Status | None) -> None:
         self._status = status
-        words = VERDICTS[status].words if status else tr("not judged")
+        words = VERDICTS[status].words if status else tr("not checked")
         self.setAccessibleName(words)
         self.setToolTip(VERDICTS[status].tip if status else "")
         self.update()
@@ -101,7 +101,7 @@ class ApprovalCard(Card):
 
     def __init__(self, parent: QWidget | None = None) -> None:
         body = QWidget()
-        super().__init__(tr("May this call run?"), body, padded=True, parent=parent)
+        super().__init__(tr("Allow this tool call?"), body, padded=True, parent=parent)
         self.setProperty("asking", True)
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
         self.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Maximum)
@@ -150,7 +150,7 @@ class ApprovalCard(Card):
         words = [visible(claim, spaces=True) for claim in claim_words(needed.claims)]
         self.claims.setText(
             tr(
-                "The tool {claims}. This is the tool's own claim and was not checked.",
+                "Annotations (not verified): {claims}",
                 claims=", ".join(words),
             )
             if words
@@ -162,7 +162,7 @@ class ApprovalCard(Card):
         self._make_rows(needed, tool)
         self._fill_menu(needed)
         self.setAccessibleName(
-            tr("May this call run? {call}. {claims}", call=self.title.text(), claims=self.claims.text())
+            tr("Allow this tool call? {call}. {claims}", call=self.title.text(), claims=self.claims.text())
         )
         self._judge()
         self.show()
@@ -205,17 +205,17 @@ class ApprovalCard(Card):
     def _make_buttons(self, body: QWidget) -> None:
         self.reason = QLineEdit(body)
         self.reason.setPlaceholderText(tr("Reason, sent to the model"))
-        self.reason.setAccessibleName(tr("Reason for denying the call, which the model receives"))
+        self.reason.setAccessibleName(tr("Reason for the denial, sent to the model"))
         self.reason.setMaxLength(2000)
         self.deny_button = QPushButton(tr("&Deny"), body)
-        self.deny_button.setToolTip(tr("The call does not run, and the model is informed"))
+        self.deny_button.setToolTip(tr("Do not execute the call; the model is informed"))
         self.wider_button = QPushButton(tr("Allow for…"), body)
-        self.wider_button.setToolTip(tr("Allow it, and further calls without asking again"))
+        self.wider_button.setToolTip(tr("Allow this call, and further calls without approval"))
         self.menu = QMenu(self.wider_button)
         self.wider_button.setMenu(self.menu)
         self.allow_button = QPushButton(tr("&Allow once"), body)
         self.allow_button.setProperty("role", "primary")
-        self.allow_button.setToolTip(tr("This call runs, with the arguments above"))
+        self.allow_button.setToolTip(tr("Execute this call with the arguments above"))
         for button in (self.deny_button, self.wider_button, self.allow_button):
             button.setAutoDefault(False)
         self.deny_button.clicked.connect(self._deny)
@@ -271,7 +271,7 @@ class ApprovalCard(Card):
             more.setProperty("role", "hint")
             grid.addWidget(more, 3 * MOST_ARGUMENTS, 1)
         if not names:
-            grid.addWidget(PlainLabel(tr("It has no arguments."), box), 0, 0, 1, 4)
+            grid.addWidget(PlainLabel(tr("No arguments."), box), 0, 0, 1, 4)
         old = self._scroll.takeWidget()
         if old is not None:
             old.removeEventFilter(self)
@@ -311,7 +311,7 @@ class ApprovalCard(Card):
         hidden = unseen(name + argument_text(value))
         if hidden and value is not MISSING:
             warning = words_label(
-                tr("Contains characters that cannot be seen: {characters}", characters=hidden)
+                tr("Contains invisible characters: {characters}", characters=hidden)
                 + f"\n{(visible(value) if isinstance(value, str) else one_line(json_text(value)))[:_LONGEST_SHOWN]}",
                 "problem",
             )
@@ -397,14 +397,14 @@ class ApprovalCard(Card):
         words = (
             check.whole
             if check is not None
-            else tr("Nothing is known of this tool's arguments: they are not judged.")
+            else tr("The tool has no schema here: its arguments are not checked.")
         )
         self.problem.setText(visible(words, lines=True))
         self.problem.setVisible(bool(words))
         self._set_allowable(check is None or check.ok)
 
     def _not_checked(self, error: BaseException) -> None:
-        self.problem.setText(visible(tr("They could not be judged: {error}", error=error)))
+        self.problem.setText(visible(tr("The arguments could not be checked: {error}", error=error)))
         self.problem.show()
         raise error  # a mistake of ours is reported as any
 

@@ -35,7 +35,7 @@ def check_arguments(tool: Tool, arguments: dict[str, Any], *, closed: bool = Tru
         validator.feed(text)
         validator.finish()
     except (RecursionError, ValueError) as error:
-        return ArgumentCheck(whole=tr("They cannot be checked: {error}", error=error))
+        return ArgumentCheck(whole=tr("The arguments cannot be checked: {error}", error=error))
     by_name: dict[str, str] = {}
     whole: list[str] = []
     for violation in validator.violations:
@@ -43,7 +43,7 @@ def check_arguments(tool: Tool, arguments: dict[str, Any], *, closed: bool = Tru
         if name in arguments:
             by_name.setdefault(name, violation.message)
         else:
-            whole.append(violation.message.replace("the value lacks", "It lacks"))
+            whole.append(violation.message.replace("the value lacks", "The call lacks"))
     if not by_name and not whole and not validator.valid:
-        whole.append(tr("They are not valid."))
+        whole.append(tr("The arguments are invalid."))
     return ArgumentCheck(by_name, " ".join(whole))

@@ -19,7 +19,7 @@ MISSING = object()
 LONGEST = 20_000
 """Characters of a value that is edited here: a longer one runs as it is, and only its beginning is shown."""
 MAX_LINES = 5
-NOT_GIVEN = tr("not given")
+NOT_GIVEN = tr("not set")
 
 
 class ArgumentField(Protocol):
@@ -72,7 +72,7 @@ class TextArgument(GrowingEdit):
         if self.is_cut:
             self.setReadOnly(True)
             self.setToolTip(
-                tr("%n character(s): too long to be edited here. It runs as it is.", "", len(text))
+                tr("%n character(s): too long to edit here. It is used unchanged.", "", len(text))
             )
         self.setPlainText(text[:LONGEST])
         self._shown = self.toPlainText()

@@ -15,24 +15,24 @@ LONGEST = 20_000
 def claim_words(claims: dict[str, Any]) -> list[str]:
     """What a tool says of itself, as its words: nothing of it was checked."""
     known = {
-        ("readOnlyHint", True): tr("says it only reads"),
-        ("readOnlyHint", False): tr("says it changes things"),
-        ("destructiveHint", True): tr("says it may destroy"),
-        ("destructiveHint", False): tr("says it destroys nothing"),
-        ("idempotentHint", True): tr("says twice is as once"),
-        ("openWorldHint", True): tr("says it reaches the outside world"),
-        ("openWorldHint", False): tr("says it stays on this machine"),
+        ("readOnlyHint", True): tr("read-only"),
+        ("readOnlyHint", False): tr("not read-only"),
+        ("destructiveHint", True): tr("destructive"),
+        ("destructiveHint", False): tr("not destructive"),
+        ("idempotentHint", True): tr("idempotent"),
+        ("openWorldHint", True): tr("open world"),
+        ("openWorldHint", False): tr("closed world"),
     }
     words = []
     for name, value in claims.items():
         if isinstance(value, bool) and (name, value) in known:
             words.append(known[name, value])
         elif name == "title" and isinstance(value, str):
-            words.append(tr("calls itself “{title}”", title=value[:60]))
+            words.append(tr("title “{title}”", title=value[:60]))
         elif not isinstance(value, bool):
             words.append(
                 tr(
-                    "says {name}: {value}",
+                    "{name}: {value}",
                     name=name,
                     value=json.dumps(value, ensure_ascii=False, default=str)[:60],
                 )
@@ -45,7 +45,7 @@ def json_text(value: Any) -> str:
     try:
         return cut(beginning(value, LONGEST))
     except (RecursionError, ValueError):
-        return tr("Nested too deep to be shown.")
+        return tr("Nested too deeply to show.")
 
 
 def cut(text: str) -> str:

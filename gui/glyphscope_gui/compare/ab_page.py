@@ -27,8 +27,8 @@ from glyphscope_gui.shared.wrapped_label import FittedLabel
 from glyphscope_gui.theme.sizes import GAP
 
 _FIRST_WORDS = tr(
-    "Keep the prompt as it is as A, edit it, and run both on the same seeds. "
-    "Each seed counts once for each prompt; no tool runs."
+    "Keep the current prompt as A, edit it, and run both with the same seeds: one run "
+    "per prompt and seed, no tools are executed."
 )
 
 
@@ -47,19 +47,19 @@ class AbPage(QWidget):
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.setObjectName("abPage")
-        self.setAccessibleName(tr("Two prompts on the same seeds"))
+        self.setAccessibleName(tr("Two prompts, the same seeds"))
         self.sources = [self._make_source(place) for place in (0, 1)]
         self.about = [ElidedLabel(self, Qt.TextElideMode.ElideRight) for _ in (0, 1)]
         for label in self.about:
             label.setProperty("role", "muted")
         self.keep_button = self._button("abKeepButton", tr("Keep as A"))
-        self.keep_button.setToolTip(tr("The prompt as it is now becomes A, whatever is edited after it"))
+        self.keep_button.setToolTip(tr("Keep the current prompt as A; later edits do not change it"))
         self._make_settings()
         self.run_button = self._button("abRunButton", tr("Run A and B"))
         self.run_button.setProperty("role", "primary")
         self.run_button.setToolTip(tr("All seeds of A, then all of B (Ctrl+Return)"))
         self.stop_button = self._button("abStopButton", tr("Stop"))
-        self.stop_button.setToolTip(tr("Stop; what there is, is kept (Esc)"))
+        self.stop_button.setToolTip(tr("Stop and keep the finished runs (Esc)"))
         self.turn = ElidedLabel(self, Qt.TextElideMode.ElideRight)
         self.turn.setProperty("role", "muted")
         self.words = FittedLabel(self)
@@ -113,7 +113,7 @@ class AbPage(QWidget):
     def _make_source(self, place: int) -> QComboBox:
         box = QComboBox(self)
         box.setObjectName(f"abSource{NAMES[place]}")
-        box.setAccessibleName(tr("Where prompt {name} comes from", name=NAMES[place]))
+        box.setAccessibleName(tr("Source of prompt {name}", name=NAMES[place]))
         box.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon)
         box.setMinimumContentsLength(18)
         return box
@@ -126,27 +126,30 @@ class AbPage(QWidget):
     def _make_settings(self) -> None:
         self.seeds = QLineEdit("1-5", self)
         self.seeds.setObjectName("abSeeds")
-        self.seeds.setAccessibleName(tr("Seeds that both prompts draw with"))
-        self.seeds.setToolTip(tr("1-10, or 1,3,7-9. With fewer than six, no difference can be significant."))
+        self.seeds.setAccessibleName(tr("Seeds for both prompts"))
+        self.seeds.setToolTip(
+            tr("1-10, or 1,3,7-9. With fewer than six seeds, no difference can be significant.")
+        )
         self.seeds.setMaximumWidth(120)
         self.temperature = QDoubleSpinBox(self)
         self.temperature.setObjectName("abTemperature")
-        self.temperature.setAccessibleName(tr("Temperature of both"))
-        self.temperature.setToolTip(tr("At 0 every seed draws the same, so that one is run."))
+        self.temperature.setAccessibleName(tr("Temperature for both prompts"))
+        self.temperature.setToolTip(tr("At 0 all seeds give the same tokens, so one is run."))
         self.temperature.setRange(0.0, 5.0)
         self.temperature.setSingleStep(0.1)
         self.temperature.setDecimals(1)
         self.temperature.setValue(WARM)
         self.expect = QLineEdit(self)
         self.expect.setObjectName("abExpect")
-        self.expect.setAccessibleName(tr("The call that is right"))
+        self.expect.setAccessibleName(tr("Expected call"))
         self.expect.setPlaceholderText(tr("any valid call"))
         self.expect.setToolTip(
             tr(
-                'As JSON: {"tool": …, "arguments": {…}}. Under the mask every call is valid: say which is right.'
+                'As JSON: {"tool": …, "arguments": {…}}. With the mask every call is valid: enter '
+                "the call that is correct."
             )
         )
-        self.expect_button = self._button("abExpectButton", tr("That of the run shown"))
+        self.expect_button = self._button("abExpectButton", tr("Call of the run shown"))
         self.expect_button.setProperty("role", "link")
 
     def _lay_out(self) -> None:
@@ -169,7 +172,7 @@ class AbPage(QWidget):
         for words, field in (
             (tr("Seeds"), self.seeds),
             (tr("Temperature"), self.temperature),
-            (tr("Right is"), self.expect),
+            (tr("Expected call"), self.expect),
         ):
             label = PlainLabel(words, top)
             label.setBuddy(field)

@@ -70,7 +70,7 @@ class AbPresenter(QObject):
         if first is None or second is None:
             name = NAMES[0 if first is None else 1]
             words = tr(
-                "There is no prompt for {name} yet: choose another one, or run the playground.", name=name
+                "There is no prompt for {name} yet: choose another source, or run the playground.", name=name
             )
             self._page.turn.setText(words)
             return
@@ -104,7 +104,7 @@ class AbPresenter(QObject):
 
     def _ask_for_project(self, place: int) -> None:
         dialog = QFileDialog(
-            self._context.window, tr("A project’s prompt"), "", tr("Projects (*{suffix})", suffix=SUFFIX)
+            self._context.window, tr("Prompt of a project"), "", tr("Projects (*{suffix})", suffix=SUFFIX)
         )
         dialog.setFileMode(QFileDialog.FileMode.ExistingFile)
         dialog.fileSelected.connect(lambda path: self._read(place, Path(path)))
@@ -145,9 +145,9 @@ class AbPresenter(QObject):
 
     def _show_sources(self) -> None:
         for place in (0, 1):
-            sources = [("last", tr("That of the run shown")), ("now", tr("As it is now"))]
+            sources = [("last", tr("Prompt of the run shown")), ("now", tr("Current prompt"))]
             if self._kept is not None:
-                sources.append(("kept", tr("The kept one")))
+                sources.append(("kept", tr("Kept prompt")))
             opened = self._opened[place]
             words = tr("A project…") if opened is None else tr("Project {name}", name=opened[0])
             sources.append(("project", words))
@@ -156,10 +156,10 @@ class AbPresenter(QObject):
     def _about(self, place: int) -> str:
         """Template, tools and text, so that one sees which prompt it is."""
         if self._chosen[place] == "now":
-            return tr("The request of the playground at the time you press Run A and B")
+            return tr("The playground’s prompt when you press Run A and B")
         request = self._request(place)
         if request is None:
-            return tr("There is none yet")
+            return tr("No prompt yet")
         template = tr("custom template") if request.system is not None else request.preset
         tools = sum(bool(tool.get("enabled", True)) for tool in request.registry.get("tools", ()))
         return tr("{template}, %n tool(s), “{prompt}”", "", tools, template=template, prompt=request.prompt)
@@ -170,11 +170,11 @@ class AbPresenter(QObject):
         report, made = self.ab.report, self.ab.plan
         lines: list[str] = []
         if made is not None:
-            lines.append(tr("They differ in: {fields}.", fields=differ_words(made.differ)))
+            lines.append(tr("Differences: {fields}.", fields=differ_words(made.differ)))
         if report is not None:
             if None not in report.prompt_tokens:
                 counts = ", ".join(f"{name} {count:,}" for name, count in zip(NAMES, report.prompt_tokens))
-                lines[0] += tr(" Tokens of the prompt: {counts}.", counts=counts)
+                lines[0] += tr(" Prompt tokens: {counts}.", counts=counts)
             lines += report.words
         if self.ab.why:
             lines.append(self.ab.why)
@@ -196,11 +196,11 @@ class AbPresenter(QObject):
         elif self.ab.is_running or free:
             words = self._last_words()
         else:
-            words = tr("The model is at work for somebody else.")
+            words = tr("Another run uses the model.")
         self._page.turn.setText(words)
 
     def _last_words(self) -> str:
         made = self.ab.plan
         if made is not None and len(made.seeds) == 1 and made.requests[0].sampling.temperature == 0:
-            return tr("At temperature 0 every seed draws the same: one run each.")
-        return tr("All seeds of A come first, then those of B: each prompt is read once.")
+            return tr("At temperature 0 all seeds give the same tokens: one run per prompt.")
+        return tr("All seeds of A run first, then those of B, so each prompt is evaluated once.")

@@ -20,11 +20,11 @@ MOST_SEEDS = 100
 WARM = 0.7
 """The temperature that is offered: at 0 all seeds draw the same."""
 _FIELDS = {
-    "prompt": tr("your text"),
+    "prompt": tr("prompt"),
     "system": tr("system template"),
     "preset": tr("preset"),
     "registry": tr("tools"),
-    "history": tr("what was said before"),
+    "history": tr("earlier messages"),
     "sampling": tr("sampling"),
 }
 
@@ -50,8 +50,8 @@ def plan(
     numbers = seeds_of(seeds)
     if len(numbers) > MOST_SEEDS:
         raise GlyphscopeError(
-            tr("At most %n seed(s) are run here.", "", MOST_SEEDS),
-            hint=tr("`glyphscope ab` takes more."),
+            tr("At most %n seed(s) can run here.", "", MOST_SEEDS),
+            hint=tr("`glyphscope ab` runs more."),
         )
     differ = what_differs(*asked)
     if not differ:
@@ -96,5 +96,5 @@ def _expected(text: str) -> Judge:
     tool = document.get("tool") if isinstance(document, dict) else None
     arguments = document.get("arguments", {}) if isinstance(document, dict) else None
     if not isinstance(tool, str) or not isinstance(arguments, dict):
-        raise GlyphscopeError(tr("The expected call names no tool with arguments."), hint=hint)
+        raise GlyphscopeError(tr("The expected call needs a tool and arguments."), hint=hint)
     return expecting(tool, arguments)

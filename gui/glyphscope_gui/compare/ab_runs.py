@@ -97,7 +97,7 @@ class AbRuns(QObject):
             self.ended.emit(run.events)
         failed = run.state.failed
         if run.stopped:
-            self.why = tr("Stopped: the figures are those of the pairs that ended.")
+            self.why = tr("Stopped: the figures cover the finished pairs.")
         elif failed is not None and is_hopeless(run):
             self.why = f"{failed.message} {failed.hint}".strip()
             self._queue.drop(lambda _key: True)

@@ -26,7 +26,7 @@ class AbRow(NamedTuple):
 
 
 class AbTableModel(TableModel):
-    titles = (tr("Seed"), "A", "B", tr("Part first in"))
+    titles = (tr("Seed"), "A", "B", tr("First difference"))
     figures = frozenset({SEED})
 
     def show_rows(self, rows: Sequence[AbRow]) -> None:
@@ -65,7 +65,7 @@ class AbTableModel(TableModel):
             case 2:
                 return trial_words(row.second)
             case _:
-                return row.difference or (tr("the same call") if _same(row) else "")
+                return row.difference or (tr("same call") if _same(row) else "")
 
 
 def trial_words(trial: Trial | None) -> str:

@@ -136,11 +136,11 @@ class Comparison(QObject):
             self.ended.emit(run.events)
         failed = run.state.failed
         if run.stopped:
-            self._give_up(tr("Stopped before its turn."), lambda _place: True)
+            self._give_up(tr("Stopped before this column ran."), lambda _place: True)
         elif failed is not None and run.is_without_model:
             model = self._models[place]
             self._give_up(
-                tr("There is no model to run it: {message}", message=failed.message),
+                tr("No model for this column: {message}", message=failed.message),
                 lambda other: self._models[other] == model,
             )
 

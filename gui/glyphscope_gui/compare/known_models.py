@@ -46,9 +46,9 @@ class KnownModels(QObject):
         if len(models) < 2:
             return ""
         sizes = [self._bytes(model) for model in models]
-        size = tr(", {size} in all", size=byte_size(sum(sizes))) if all(sizes) else ""
+        size = tr(", {size} in total", size=byte_size(sum(sizes))) if all(sizes) else ""
         return tr(
-            "%n model(s){size}, opened one after the other: each is loaded once, only one is in memory.",
+            "%n model(s){size}, loaded one after the other; only one is in memory at a time.",
             "",
             len(models),
             size=size,

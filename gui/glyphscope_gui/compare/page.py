@@ -32,7 +32,7 @@ from glyphscope_gui.theme.sizes import GAP
 LOW = 640
 """Pixels of height below which every line counts."""
 _OWN_WORDS = tr("Custom columns")
-_NO_WORDS = tr("The fields of all columns, by name; the first one in which they differ is marked.")
+_NO_WORDS = tr("The fields of all columns; the first difference is marked.")
 
 
 class ComparePage(QWidget):
@@ -57,7 +57,8 @@ class ComparePage(QWidget):
         self.prompt_edit.setAccessibleName(tr("The prompt of all columns"))
         self.prompt_edit.setAccessibleDescription(
             tr(
-                "The playground's prompt, for each column without a prompt in its settings. Control and Enter runs all."
+                "The playground’s prompt, used by every column without its own prompt. Control and "
+                "Enter runs all."
             )
         )
         self.facts = ElidedLabel(self, Qt.TextElideMode.ElideRight)
@@ -114,7 +115,7 @@ class ComparePage(QWidget):
         self.presets = QComboBox(self)
         self.presets.setObjectName("comparePresets")
         self.presets.setAccessibleName(tr("Question"))
-        self.presets.setToolTip(tr("A question, and the columns whose difference answers it"))
+        self.presets.setToolTip(tr("Columns set up to answer a question"))
         for preset in PRESETS:
             self.presets.addItem(preset.question, preset.key)
         self.presets.addItem(_OWN_WORDS, OWN)
@@ -127,7 +128,7 @@ class ComparePage(QWidget):
         self.stop_button = QPushButton(tr("Stop"), self)
         self.stop_button.setObjectName("compareStopButton")
         self.stop_button.setAccessibleName(tr("Stop the comparison"))
-        self.stop_button.setToolTip(tr("Stop all columns; what there is, is kept (Esc)"))
+        self.stop_button.setToolTip(tr("Stop and keep the finished columns (Esc)"))
         self.run_button = QPushButton(tr("Run all"), self)
         self.run_button.setObjectName("compareRunButton")
         self.run_button.setAccessibleName(tr("Run all columns"))

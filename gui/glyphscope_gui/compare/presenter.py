@@ -38,8 +38,8 @@ LOOK_MS = 250
 """Four times a second: figures and fields that change faster cannot be read."""
 MODELS = "models"
 """The key of the question about models."""
-_TURNS = tr("Columns take turns on the one model, and share its prompt cache.")
-_WAIT = tr("Another run uses the model, which writes one text at a time.")
+_TURNS = tr("The columns run one after the other and share the model’s prompt cache.")
+_WAIT = tr("Another run uses the model; only one run at a time is possible.")
 _ENDED = (ColumnPhase.DONE, ColumnPhase.STOPPED)
 
 
@@ -48,7 +48,7 @@ class ComparePresenter(Page):
 
     id = PageId.COMPARE
     title = tr("Compare")
-    tip = tr("Run one prompt with several settings, and see where the answers part")
+    tip = tr("Run one prompt under several settings and compare the results")
     can_run = True
 
     def __init__(self, context: AppContext) -> None:
@@ -139,7 +139,10 @@ class ComparePresenter(Page):
         self.view.notice.hide()
         if self.context.project.grammar.work.use:
             self.view.notice.tell(
-                tr("The columns use the grammar of the tools: a custom grammar is for one notation.")
+                tr(
+                    "The columns use grammars generated from the tools: a custom grammar works with one "
+                    "notation only."
+                )
             )
         self.comparison.begin(self.context.project.next_request())
 
@@ -185,7 +188,9 @@ class ComparePresenter(Page):
             self._choose_preset(MODELS)
             if len(self._column_models) < FEWEST:
                 self.view.notice.tell(
-                    tr("Only one model was found. Get another, or open a file, in the model menu at the top.")
+                    tr(
+                        "Only one model was found. Get another, or open a file, from the model menu at the top."
+                    )
                 )
 
     def _change(self, place: int, variant: Variant) -> None:
@@ -318,7 +323,7 @@ class ComparePresenter(Page):
                 tr("Stopping…")
                 if stopping
                 else tr(
-                    "Column {number} of {count} runs: {name}. The others wait.",
+                    "Running column {number} of {count}: {name}.",
                     number=place + 1,
                     count=count,
                     name=name,

@@ -72,7 +72,7 @@ class SeedRuns(QObject):
             self.ended.emit(run.events)
         failed = run.state.failed
         if run.stopped:
-            self.why = tr("Stopped: the figures are those of the runs that ended.")
+            self.why = tr("Stopped: the figures cover the finished runs.")
         elif failed is not None and is_hopeless(run):
             self.why = f"{failed.message} {failed.hint}".strip()
             self._queue.drop(lambda _key: True)

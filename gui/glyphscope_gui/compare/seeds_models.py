@@ -27,13 +27,13 @@ _BAR_HEIGHT = 9
 class AnswersModel(TableModel):
     """A row for each different answer, the most frequent first."""
 
-    titles = ("#", tr("Answer"), tr("Runs"), tr("Share, 95% interval"), tr("Parts at"))
+    titles = ("#", tr("Answer"), tr("Runs"), tr("Share, 95% interval"), tr("First difference"))
     tips = (
         "",
         tr("The same tools with equal arguments, or the same error"),
         "",
-        tr("Of the runs that ended; Wilson’s interval"),
-        tr("The last character up to which a run of it agrees with a run of answer 1"),
+        tr("Share of the finished runs, with the Wilson interval"),
+        tr("The character at which the runs of this answer differ from answer 1, at the latest"),
     )
     figures = frozenset({NUMBER, RUNS})
 
@@ -103,13 +103,13 @@ class ShareDelegate(QStyledItemDelegate):
 class OptionsModel(TableModel):
     """The tokens that were drawn at a parting."""
 
-    titles = (tr("Token"), tr("Drawn"), tr("Raw"), tr("Final"), tr("Answers"))
+    titles = (tr("Token"), tr("Sampled"), tr("Raw"), tr("Final"), tr("Answers"))
     tips = (
-        tr("The token with which the runs part"),
-        tr("Of the runs that wrote the same up to here"),
-        tr("The model’s own probability, before mask and sampler"),
-        tr("The probability with which the token was drawn"),
-        tr("The answers, by their number, that runs with this token end in"),
+        tr("The token at which the runs diverge"),
+        tr("Of the runs with the same text up to this token"),
+        tr("The model’s own probability, before mask and sampling parameters"),
+        tr("The probability with which the token was sampled"),
+        tr("Numbers of the answers that runs with this token lead to"),
     )
     figures = frozenset({DRAWN, RAW, FINAL})
 

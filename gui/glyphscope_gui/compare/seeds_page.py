@@ -47,8 +47,9 @@ from glyphscope_gui.theme.sizes import GAP
 WARM = 0.7
 """The temperature that is offered where the setting's own is 0: there all seeds draw the same."""
 FIRST_WORDS = tr(
-    "Runs one setting once with each seed, and counts the answers. No tool runs. "
-    "Choose an answer to see its runs and the token at which it parts from the most frequent one."
+    "Run one setting once per seed and count the answers. No tools are executed. Select "
+    "an answer to see its runs and the token at which it diverges from the most frequent "
+    "answer."
 )
 
 
@@ -126,7 +127,7 @@ class SeedsPage(QWidget):
         self.source = QComboBox(self)
         self.source.setObjectName("seedsSource")
         self.source.setAccessibleName(tr("Setting"))
-        self.source.setToolTip(tr("The playground’s settings, or those of a column of “Side by side”"))
+        self.source.setToolTip(tr("The settings of the playground, or of a column in “Side by side”"))
         self.source.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon)
         self.source.setMinimumContentsLength(22)
         self.source.activated.connect(self.sourceChosen)
@@ -135,30 +136,30 @@ class SeedsPage(QWidget):
         self.seeds = QLineEdit("1-20", self)
         self.seeds.setObjectName("seedsEdit")
         self.seeds.setAccessibleName(tr("Seeds"))
-        self.seeds.setToolTip(tr("1-20, or 1,3,7-9; one run each"))
+        self.seeds.setToolTip(tr("1-20, or 1,3,7-9; one run per seed"))
         self.seeds.setMaximumWidth(120)
         self.seeds.returnPressed.connect(self.runWanted)
         self.temperature = DecimalSetting(0, MOST_TEMPERATURE)
         self.temperature.setObjectName("seedsTemperature")
         self.temperature.setAccessibleName(tr("Temperature"))
-        self.temperature.setToolTip(tr("At 0 every seed draws the same, so one is run"))
+        self.temperature.setToolTip(tr("At 0 all seeds give the same tokens, so one is run"))
         self.turn = ElidedLabel(self, Qt.TextElideMode.ElideRight)
         self.turn.setObjectName("seedsTurn")
         self.turn.setProperty("role", "muted")
         self.stop_button = QPushButton(tr("Stop"), self)
         self.stop_button.setObjectName("seedsStopButton")
-        self.stop_button.setToolTip(tr("Stop and keep the runs that ended (Esc)"))
+        self.stop_button.setToolTip(tr("Stop and keep the finished runs (Esc)"))
         self.stop_button.clicked.connect(self.stopWanted)
         self.run_button = QPushButton(tr("Run seeds"), self)
         self.run_button.setObjectName("seedsRunButton")
         self.run_button.setProperty("role", "primary")
-        self.run_button.setToolTip(tr("One run after the other, in the background (Ctrl+Return)"))
+        self.run_button.setToolTip(tr("Run all seeds in the background (Ctrl+Return)"))
         self.run_button.clicked.connect(self.runWanted)
 
     def _make_tables(self) -> None:
         self.answers = PlainTable(self.answers_model, ANSWER, self)
         self.answers.setObjectName("seedsAnswers")
-        self.answers.setAccessibleName(tr("Answers, the most frequent first"))
+        self.answers.setAccessibleName(tr("Answers, most frequent first"))
         self.answers.setItemDelegateForColumn(SHARE, ShareDelegate(self.answers))
         for column, widest in ((NUMBER, "00"), (RUNS, "000 of 000"), (PARTS, tr("character 0,000"))):
             self.answers.fit_column(column, widest)
@@ -167,7 +168,7 @@ class SeedsPage(QWidget):
         self.answers.doubleClicked.connect(lambda _index: self._open_first())
         self.options = PlainTable(self.options_model, LEADS, self)
         self.options.setObjectName("seedsOptions")
-        self.options.setAccessibleName(tr("Tokens at which the answers part"))
+        self.options.setAccessibleName(tr("Tokens at which the answers diverge"))
         for column, widest in ((DRAWN, "000 of 000"), (RAW, "> 99.9%"), (FINAL, "> 99.9%")):
             self.options.fit_column(column, widest)
         self.options.setColumnWidth(TOKEN, 150)
@@ -215,7 +216,7 @@ class SeedsPage(QWidget):
         padded.addWidget(self.words)
         column.addLayout(padded)
         column.addWidget(self.answers, 1)
-        self.detail_card = Card(tr("Chosen answer"), detail, padded=False)
+        self.detail_card = Card(tr("Selected answer"), detail, padded=False)
         self.splitter = QSplitter(Qt.Orientation.Vertical, self)
         self.splitter.setObjectName("centreSplitter")
         self.splitter.setChildrenCollapsible(False)
@@ -255,9 +256,9 @@ class SeedsPage(QWidget):
         self.options_model.show(parting)
         self.options.setVisible(parting is not None)
         if parting is not None:
-            self.place.setText(tr("Parts at {place}", place=parting_words(parting)))
+            self.place.setText(tr("Diverges at {place}", place=parting_words(parting)))
         else:
-            self.place.setText(tr("All runs have this answer") if self._result.n > 1 else tr("One run"))
+            self.place.setText(tr("All runs give this answer") if self._result.n > 1 else tr("One run"))
         links = ", ".join(f'<a href="{seed}">{seed}</a>' for seed in (group.seeds if group else ()))
         self.runs_label.setText(tr("Open the run of seed {seeds}", seeds=links))
 

@@ -58,7 +58,7 @@ class SeedsPresenter(QObject):
             seeds = seeds_of(page.seeds.text())
             if len(seeds) > MOST_SEEDS:
                 raise GlyphscopeError(
-                    tr("At most %n seed(s) are run here.", "", MOST_SEEDS),
+                    tr("At most %n seed(s) can run here.", "", MOST_SEEDS),
                     hint=tr("`glyphscope run --seeds` runs more."),
                 )
         except GlyphscopeError as error:
@@ -89,7 +89,7 @@ class SeedsPresenter(QObject):
         self._page.temperature.show_value(self._variant.value("temperature", request) or WARM)
 
     def _show_sources(self) -> None:
-        names = [tr("The playground’s")]
+        names = [tr("Playground")]
         columns = self._comparison.columns
         names += [
             tr("Column {number}: {name}", number=place + 1, name=column.name)
@@ -115,7 +115,9 @@ class SeedsPresenter(QObject):
         if not events:
             return
         if self._runs.is_busy:
-            self._page.turn.setText(tr("A run is still going: stop it, or wait, to open one."))
+            self._page.turn.setText(
+                tr("A run is in progress: stop it or wait until it finishes to open another.")
+            )
             return
         at = None
         if parting is not None and parting.token is not None:
@@ -143,9 +145,9 @@ class SeedsPresenter(QObject):
             self._context.status.set_activity(tr("Seeds: run {run} of {runs}", run=at, runs=count))
         elif runs.is_running or free:
             self._page.turn.setText(
-                tr("At temperature 0 every seed draws the same: one run.")
+                tr("At temperature 0 all seeds give the same tokens: one run.")
                 if self._page.temperature.value() == 0
-                else tr("The runs share the prompt’s cache; the history keeps them.")
+                else tr("The runs share the prompt cache and are saved in the history.")
             )
         else:
-            self._page.turn.setText(tr("Another run uses the model, which writes one text at a time."))
+            self._page.turn.setText(tr("Another run uses the model; only one run at a time is possible."))

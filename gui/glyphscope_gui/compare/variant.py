@@ -22,45 +22,45 @@ NOTATIONS: Choices = (
     (
         "native",
         tr("Native"),
-        tr("As the model was trained to, by its own chat template, which also has the shape"),
+        tr("The notation of the model’s chat template, which also defines the shape"),
     ),
 )
 CONSTRAINTS: Choices = (
     (
         "off",
         tr("No constraint"),
-        tr("The model writes what it wants; the run stops when no valid call can come any more"),
+        tr("The output is not constrained; the run stops at the deciding character"),
     ),
-    ("mask", tr("Mask"), tr("Only tokens that can still become a valid call are allowed")),
-    ("gbnf", "GBNF", tr("The same in llama.cpp’s own sampler, from the grammar’s GBNF text")),
+    ("mask", tr("Mask"), tr("Only tokens that can still lead to a valid call are allowed")),
+    ("gbnf", "GBNF", tr("The same, by llama.cpp’s grammar sampler")),
 )
 STRATEGIES: Choices = (
-    ("direct", tr("Direct"), tr("One prompt, one text, one call")),
+    ("direct", tr("Direct"), tr("One prompt, one answer, one call")),
     (
         "two-stage",
         tr("Two-stage"),
-        tr("First the tool’s name, then its arguments under that tool’s own grammar"),
+        tr("First the tool’s name, then its arguments, constrained by that tool’s schema"),
     ),
     (
         "route-execute",
         tr("Route → execute"),
         tr(
-            "A router chooses a tool by name; an executor, who sees only it, calls it. "
-            "Nobody answers its questions here"
+            "A router chooses a tool by name; an executor, which sees only that tool, calls it. "
+            "Its questions are not answered here"
         ),
     ),
 )
 BEGINNINGS: Choices = (
-    ("start", tr("From the start"), tr("The mask begins at the first token: reasoning is closed at once")),
+    ("start", tr("From the first token"), tr("The mask begins at the first token; open reasoning is closed")),
     ("reasoning", tr("After reasoning"), tr("The model reasons freely; then the mask begins")),
-    ("call", tr("At the call"), tr("Everything is free until the model begins a call")),
+    ("call", tr("From the call"), tr("Unconstrained until the model begins a call")),
 )
 _FIELDS = (
     ("notation", tr("Notation"), NOTATIONS),
     ("shape", tr("Shape of a call"), SHAPES),
     ("constraint", tr("Constraint"), CONSTRAINTS),
     ("strategy", tr("Strategy"), STRATEGIES),
-    ("constrain_from", tr("Beginning of the constraint"), BEGINNINGS),
+    ("constrain_from", tr("Constrain from"), BEGINNINGS),
 )
 
 

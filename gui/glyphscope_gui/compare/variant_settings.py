@@ -72,7 +72,7 @@ class VariantSettings(SettingsPopup):
             "repeat_last_n": NumberSetting(-1, _MOST, tr(" tokens")),
             "max_tokens": NumberSetting(1, _MOST),
             "stop": LinesSetting(
-                read_stops, lambda stops: "\n".join(stop_lines(stops)), tr("none; one on each line")
+                read_stops, lambda stops: "\n".join(stop_lines(stops)), tr("none; one per line")
             ),
             "system_prompt": LinesSetting(str, str, tr("none")),
             "prompt": LinesSetting(str, str),
@@ -86,38 +86,44 @@ class VariantSettings(SettingsPopup):
         grid.add(
             tr("Model"),
             self.model,
-            tr("One that was used or found here. A file of another folder: open it at the top first."),
+            tr(
+                "A model used or found on this computer. To use a file from another folder, open it "
+                "at the top first."
+            ),
             wide=True,
         )
-        grid.add(tr("Temperature"), fields["temperature"], tr("0 takes the likeliest token"))
-        grid.add(tr("Seed"), fields["seed"], tr("The same seed draws the same tokens"))
-        grid.add(tr("Top-k"), fields["top_k"], tr("Keeps the k likeliest tokens; 0 is off"))
+        grid.add(tr("Temperature"), fields["temperature"], tr("0 always takes the most likely token"))
+        grid.add(tr("Seed"), fields["seed"], tr("The same seed samples the same tokens"))
+        grid.add(tr("Top-k"), fields["top_k"], tr("Keeps the k most likely tokens; 0 is off"))
         grid.add(
             tr("Top-p"),
             fields["top_p"],
-            tr("Keeps the likeliest tokens up to this probability; 1 is off"),
+            tr("Keeps the most likely tokens up to this total probability; 1 is off"),
         )
         grid.add(
             tr("Min-p"),
             fields["min_p"],
-            tr("Removes tokens below this share of the likeliest one’s probability; 0 is off"),
+            tr("Removes tokens below this share of the highest probability; 0 is off"),
         )
-        grid.add(tr("Max tokens"), fields["max_tokens"], tr("The most tokens in one answer"))
+        grid.add(tr("Max tokens"), fields["max_tokens"], tr("Maximum number of tokens in one answer"))
         grid.add(
             tr("Repeat penalty"), fields["repeat_penalty"], tr("Makes recent tokens less likely; 1 is off")
         )
         grid.add(
-            tr("Over the last"),
+            tr("Penalty window"),
             fields["repeat_last_n"],
-            tr("How many recent tokens, prompt included, the penalty looks at; -1 is all"),
+            tr("Number of recent tokens, prompt included, that the penalty covers; -1 is all"),
         )
         grid.add(
-            tr("Stop strings"), fields["stop"], tr("The answer ends before the first of these"), wide=True
+            tr("Stop strings"),
+            fields["stop"],
+            tr("The answer ends before the first of these strings"),
+            wide=True,
         )
         grid.add(
             tr("System prompt"),
             fields["system_prompt"],
-            tr("Plain text before the instructions for calls"),
+            tr("Plain text, sent before the instructions for calls"),
             wide=True,
         )
         grid.add(tr("Prompt"), fields["prompt"], tr("The user’s message of this column"), wide=True)

@@ -32,7 +32,7 @@ WORDS = {
     "glyph": "GLYPH", "json": "JSON", "native": tr("native"), "flat": tr("flat"),
     "off": tr("unconstrained"), "mask": tr("mask"), "gbnf": "GBNF",
     "direct": tr("direct"), "two-stage": tr("two-stage"), "route-execute": tr("routed"),
-    "start": tr("at the first token"), "reasoning": tr("after the reasoning"), "call": tr("at the call’s marker"),
+    "start": tr("from the first token"), "reasoning": tr("after reasoning"), "call": tr("from the call’s marker"),
 }  # fmt: skip
 _LONGEST = 24
 """Characters of a prompt in a column's name."""
@@ -157,19 +157,19 @@ PRESETS: tuple[Preset, ...] = (
     ),
     Preset(
         "stages",
-        tr("One pass or two?"),
+        tr("Direct or two-stage?"),
         lambda b: tuple(replace(b.variant, strategy=s, constraint="mask") for s in ("direct", "two-stage")),
     ),
     Preset(
         "alone",
-        tr("What does the model write by itself?"),
+        tr("What does the model write unconstrained?"),
         lambda b: tuple(
             replace(b.variant, notation=n, constraint="off") for n in ("glyph", "json", "native")
         ),
     ),
     Preset(
         "begin",
-        tr("When does the constraint begin?"),
+        tr("When should the constraint begin?"),
         lambda b: tuple(
             replace(b.variant, constraint="mask", strategy="direct", constrain_from=begin)
             for begin in ("start", "reasoning", "call")
@@ -177,7 +177,7 @@ PRESETS: tuple[Preset, ...] = (
     ),
     Preset(
         "engine",
-        tr("Mask or llama.cpp’s own sampler?"),
+        tr("Mask or llama.cpp’s grammar sampler?"),
         lambda b: tuple(replace(b.variant, constraint=c) for c in ("mask", "gbnf")),
     ),
     Preset("models", tr("Which model?"), _models),

@@ -13,8 +13,8 @@ from glyphscope_gui.compare.column_state import Column, ColumnPhase
 from glyphscope_gui.runs.outcome_text import outcome_words
 from glyphscope_gui.shared.language import tr
 
-FIRST_WORDS = tr("Run all writes the call here, token by token.")
-WAITS_WORDS = tr("Waits for its turn: the model writes one text at a time.")
+FIRST_WORDS = tr("Press Run all: the call appears here, token by token.")
+WAITS_WORDS = tr("Waiting: one column runs at a time.")
 
 
 class Told(NamedTuple):
@@ -42,13 +42,13 @@ def verdict(column: Column) -> Told:
         case ColumnPhase.NEW:
             return Told("", "open", FIRST_WORDS)
         case ColumnPhase.WAITING:
-            return Told(tr("waits"), "open", WAITS_WORDS)
+            return Told(tr("waiting"), "open", WAITS_WORDS)
         case ColumnPhase.RUNNING:
             return Told(tr("◌ running"), "open")
         case ColumnPhase.NOT_RUN:
             return Told(tr("not run"), "open", column.why)
         case ColumnPhase.STOPPED:
-            return Told(tr("stopped"), "open", tr("Stopped before its end: what there is, is kept."))
+            return Told(tr("stopped"), "open", tr("Stopped; the output so far is kept."))
         case ColumnPhase.DONE:
             return _ended(column.state)
 
@@ -68,7 +68,9 @@ def _ended(state: RunState) -> Told:
             return Told(tr("✕ invalid"), "impossible", f"{outcome_words(state)}.")
         case _:
             return Told(
-                tr("✕ failed"), "impossible", tr("An error of this program ended it; the others continue.")
+                tr("✕ failed"),
+                "impossible",
+                tr("An internal error ended this run; the other columns continue."),
             )
 
 
@@ -92,9 +94,7 @@ def figures_of(figures: RunFigures) -> list[Figure]:
         Figure(
             tr("Tokens"),
             _tokens(figures),
-            tr(
-                "Tokens that were decoded in all stages; forced are those where the grammar allowed one alone."
-            ),
+            tr("Tokens decoded in all stages; forced tokens are the only ones that the grammar allowed."),
         ),
         Figure(
             tr("Text"),
@@ -105,22 +105,22 @@ def figures_of(figures: RunFigures) -> list[Figure]:
             )
             if wrote
             else UNKNOWN,
-            tr("The length of what was written in all stages; bytes of UTF-8."),
+            tr("Length of the output of all stages; bytes in UTF-8."),
         ),
         Figure(
             tr("Prompt"),
             _prompt(figures),
             tr(
-                "Tokens of the prompts of all stages. The cached ones were read for an earlier column or stage "
-                "already, and cost no time here."
+                "Prompt tokens of all stages. Cached tokens were evaluated for an earlier column or "
+                "stage and cost no time here."
             ),
         ),
         Figure(
             tr("First token"),
             duration_ms(figures.first_token_ms),
             tr(
-                "From the start of the run to its first token. A column whose prompt is in the cache has it sooner: "
-                "no sign of a faster notation."
+                "From the start of the run to its first token. A cached prompt shortens it, so it "
+                "does not compare notations."
             ),
         ),
         Figure(
@@ -132,7 +132,8 @@ def figures_of(figures: RunFigures) -> list[Figure]:
             tr("Speed"),
             UNKNOWN if figures.tokens_per_second is None else rate(figures.tokens_per_second),
             tr(
-                "All written tokens, forced ones too, over the time from the end of the prompt to the last token."
+                "All output tokens, forced ones included, divided by the time from the end of the "
+                "prompt to the last token."
             ),
         ),
     ]

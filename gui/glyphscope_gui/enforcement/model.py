@@ -17,24 +17,24 @@ _NONE = QModelIndex()
 Engines: TypeAlias = tuple[tuple[str, str, str], ...]
 """Key, heading and a sentence for each engine that is tried."""
 ENGINES: Engines = (
-    ("mask", tr("Mask"), tr("Our grammar in llguidance, as the constraint “Mask” runs it")),
+    ("mask", tr("Mask"), tr("Glyphscope’s grammar in llguidance, as used by the constraint “Mask”")),
     (
         "gbnf",
-        tr("llama.cpp, ours"),
-        tr("Our grammar in llama.cpp’s own sampler, as the constraint “GBNF” runs it"),
+        tr("llama.cpp (GBNF)"),
+        tr("Glyphscope’s grammar in llama.cpp’s grammar sampler, as used by the constraint “GBNF”"),
     ),
     (
         "converter",
         tr("llama.cpp’s converter"),
         tr(
-            "The grammar that llama.cpp’s own converter makes from the tool’s JSON Schema. "
-            "It supports only JSON, so it is tested on JSON."
+            "The grammar that llama.cpp’s own converter generates from the tool’s JSON Schema. "
+            "It supports only JSON, so it is tested with JSON."
         ),
     ),
 )
 OWN = "own"
 OWN_ENGINE: Engines = (
-    (OWN, tr("This text"), tr("The text in the editor by itself, read by Glyphscope’s matcher")),
+    (OWN, tr("This grammar"), tr("The grammar in the editor, as read by Glyphscope’s matcher")),
 )
 CONSTRAINT = 0
 
@@ -60,16 +60,20 @@ class EnforcementRow:
 
 
 _LOOKS = {
-    "enforced": (tr("enforced"), "holds", tr("No text that breaks it can be written.")),
+    "enforced": (tr("enforced"), "holds", tr("No output can violate it.")),
     "checked": (
         tr("checked after"),
         "open",
         tr("The grammar cannot enforce it; the validator checks it while the text is generated."),
     ),
-    "leaks": (tr("leaks"), "impossible", tr("A text that breaks it gets through.")),
-    "unsupported": (tr("not checked"), "impossible", tr("Neither the grammar nor the validator keeps it.")),
-    "unknown": (tr("not shown"), "open", tr("There is no text that would show it.")),
-    "error": (tr("no grammar"), "impossible", tr("The engine could not make a grammar of it.")),
+    "leaks": (tr("leaks"), "impossible", tr("A text that violates it is accepted.")),
+    "unsupported": (
+        tr("not checked"),
+        "impossible",
+        tr("Neither the grammar nor the validator enforces it."),
+    ),
+    "unknown": (tr("unknown"), "open", tr("No text can demonstrate it.")),
+    "error": (tr("no grammar"), "impossible", tr("The engine could not build a grammar for it.")),
 }
 
 
@@ -131,9 +135,9 @@ class EnforcementModel(QAbstractTableModel):
         if role == PILL_ROLE:
             return None if cell is None else (_cell_words(cell), _LOOKS.get(cell.state, _LOOKS["error"])[1])
         if role == Qt.ItemDataRole.AccessibleTextRole:
-            return tr("not known yet") if cell is None else _cell_words(cell)
+            return tr("not tested yet") if cell is None else _cell_words(cell)
         if role == Qt.ItemDataRole.ToolTipRole:
-            return tr("Being tried…") if cell is None else _cell_tip(cell)
+            return tr("Testing…") if cell is None else _cell_tip(cell)
         return None
 
 

@@ -62,12 +62,12 @@ def _cell(proof: Proof) -> Cell:
         return Cell("leaks", _leaking(proof), tr("Accepted: {text}", text=proof.witness) + f"\n{why}")
     if proof.what:
         return Cell(proof.status, "", tr("Accepted: {text}", text=proof.witness) + f"\n{why}")
-    return Cell("unknown", "", tr("Refused: {text}", text=proof.witness) + f"\n{why}")
+    return Cell("unknown", "", tr("Rejected: {text}", text=proof.witness) + f"\n{why}")
 
 
 def _count(proof: Proof) -> str:
     return tr(
-        "Refused all of {count:,} texts that break it, and accepted one that does not.",
+        "Rejected all {count:,} violating texts and accepted a valid one.",
         count=proof.examples,
     )
 

@@ -24,7 +24,7 @@ class EvalAxes(QWidget):
     def __init__(self, axes: Sequence[Axis], parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.setObjectName("evalArms")
-        self.setAccessibleName(tr("What is varied between arms"))
+        self.setAccessibleName(tr("Settings varied between arms"))
         self._boxes: dict[str, list[tuple[Any, QCheckBox]]] = {}
         grid = QGridLayout(self)
         grid.setContentsMargins(0, 0, 0, 0)

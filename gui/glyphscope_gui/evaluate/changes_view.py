@@ -24,7 +24,7 @@ CHANGE, SCENARIO, ARM, BEFORE, AFTER = range(5)
 WORDS: dict[ChangeKind, str] = {
     "regression": tr("✕ regression"),
     "fix": tr("✓ fixed"),
-    "other": tr("other reason"),
+    "other": tr("failure reason changed"),
 }
 
 
@@ -51,8 +51,8 @@ class ChangesModel(TableModel):
                 WORDS[change.kind],
                 sample.scenario if sample.trial == 1 else f"{sample.scenario} · {sample.trial}",
                 self._labels.get(sample.arm, sample.arm),
-                why_words(change.before) or tr("✓ right"),
-                why_words(change.after) or tr("✓ right"),
+                why_words(change.before) or tr("✓ correct"),
+                why_words(change.after) or tr("✓ correct"),
             )[column]
         if role == Qt.ItemDataRole.ForegroundRole and column in (CHANGE, BEFORE, AFTER):
             good = change.kind == "fix" if column == CHANGE else sample.ok
@@ -75,7 +75,7 @@ class ChangesTable(PlainTable):
         self._changes = model
         self.setObjectName("evalChanges")
         self.setAccessibleName(tr("Changes, regressions first"))
-        self.setAccessibleDescription(tr("Enter opens the run after the change."))
+        self.setAccessibleDescription(tr("Enter opens the later run."))
         self.fit_column(CHANGE, tr("✕ regression"))
         for column, widest in (
             (SCENARIO, "missing_workspace_id"),
@@ -133,7 +133,7 @@ def _arm_words(arm: ArmChange, labels: dict[str, str]) -> str:
     """Such as `GLYPH · mask: 7 → 9 of 12 right, 1 regression, 3 fixed, p = 0.62`."""
     names = dict.fromkeys(labels.get(name, name) for name in (arm.before, arm.after))
     return tr(
-        "{arm}: {before} → {after} of {pairs} right, {regressions}, {fixes}, McNemar {p}",
+        "{arm}: {before} → {after} of {pairs} correct, {regressions}, {fixes}, McNemar {p}",
         arm=" → ".join(names),
         before=arm.right_before,
         after=arm.right_after,

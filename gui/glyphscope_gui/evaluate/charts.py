@@ -140,17 +140,17 @@ class EvalCharts(QScrollArea):
         self.success = ShareChart(self)
         self.sizes = BarChart("evalSizeChart", tr("Tokens of each arm"), 165, self)
         self.times = BarChart("evalTimeChart", tr("Time of each arm in milliseconds"), 165, self)
-        self.savings = BarChart("evalSavingsChart", tr("Tokens that early aborts saved"), 165, self)
+        self.savings = BarChart("evalSavingsChart", tr("Tokens saved by early aborts"), 165, self)
         inside = QWidget(self)
         inside.setObjectName("right")
         column = QVBoxLayout(inside)
         column.setContentsMargins(10, 10, 10, 10)
         column.setSpacing(6)
         for chart, title, hint in (
-            (self.success, tr("Success"), tr("all right, 95% interval")),
+            (self.success, tr("Success"), tr("all correct, 95% interval")),
             (self.sizes, tr("Size"), tr("tokens: decoded (median), instructions")),
             (self.times, tr("Time"), tr("median ms: first token, total")),
-            (self.savings, tr("Saved by stopping early"), tr("tokens of measured runs")),
+            (self.savings, tr("Saved by early abort"), tr("tokens, measured runs only")),
         ):
             heading = Heading(title, hint, parent=inside)
             self._headings[chart] = heading
@@ -196,8 +196,8 @@ class EvalCharts(QScrollArea):
         self.savings.show_series(
             [name for name, _saving in known],
             [
-                Series(tr("not stopped"), "chart-other", [saving.would_have for _name, saving in known]),
-                Series(tr("stopped early"), "chart-main", [saving.decoded for _name, saving in known]),
+                Series(tr("without stopping"), "chart-other", [saving.would_have for _name, saving in known]),
+                Series(tr("with early abort"), "chart-main", [saving.decoded for _name, saving in known]),
             ],
         )
         for part in (self.savings, self._headings[self.savings]):

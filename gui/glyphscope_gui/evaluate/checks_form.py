@@ -22,11 +22,11 @@ from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.link import link
 
 KINDS: tuple[tuple[CheckKind, str, str], ...] = (
-    ("equals", tr("equals"), tr("The value; text without quotes, everything else as JSON")),
-    ("one_of", tr("is one of"), tr("Values with | between them, or a JSON array")),
+    ("equals", tr("equals"), tr("The value: text without quotes, anything else as JSON")),
+    ("one_of", tr("is one of"), tr("Values separated by |, or a JSON array")),
     ("matches", tr("matches"), tr("A regular expression that is found in the text")),
-    ("schema", tr("fits JSON Schema"), tr("A JSON Schema for the value")),
-    ("optional", tr("may be anything"), tr("May be left out, and have any value")),
+    ("schema", tr("matches JSON Schema"), tr("A JSON Schema for the value")),
+    ("optional", tr("is ignored"), tr("Optional, with any value")),
 )
 
 
@@ -98,7 +98,7 @@ class ChecksForm(QWidget):
         super().__init__(parent)
         self._lines: list[_Line] = []
         self._arguments: Mapping[str, bool] = {}
-        self.add = link(tr("Add a check"), tr("Say what another argument must be"))
+        self.add = link(tr("Add a check"), tr("Add a check of another argument"))
         self.add.setObjectName("addCheck")
         self._column = QVBoxLayout(self)
         self._column.setContentsMargins(0, 0, 0, 0)

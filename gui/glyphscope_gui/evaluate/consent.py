@@ -32,8 +32,8 @@ class PythonConsent(QDialog):
         self.words.setText(
             tr(
                 "The scenarios are checked by Python functions. They run in a separate process with limits of time and "
-                "memory, but with your rights: they can read and change your files, and use the network. Allow them "
-                "only if you trust this code."
+                "memory, but with your permissions: they can read and change your files, and use the network. Allow "
+                "them only if you trust this code."
             )
         )
         self.tabs = QTabWidget(self)

@@ -24,7 +24,7 @@ class EvalFailures(QTreeView):
         self.setObjectName("evalFailures")
         self.setAccessibleName(tr("Failures by reason"))
         self.setAccessibleDescription(
-            tr("A chosen line shows its runs; right and left show and hide its parts.")
+            tr("Selecting a line shows its runs; Right and Left expand and collapse it.")
         )
         self.setModel(model)
         self.setFrameShape(QTreeView.Shape.NoFrame)

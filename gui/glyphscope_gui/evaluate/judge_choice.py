@@ -10,7 +10,7 @@ from PySide6.QtWidgets import QComboBox, QHBoxLayout, QLabel, QWidget
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.model_names import model_name
 
-_OWN = tr("Suite’s own")
+_OWN = tr("As in the suite")
 
 
 class JudgeChoice(QWidget):

@@ -48,41 +48,40 @@ class EvalPage(QWidget):
         self.progress = EvalProgressBar(self)
         self.views = Segmented(
             (
-                (SETUP, tr("Set up"), tr("Choose suites and arms, and begin")),
-                (RESULT, tr("Result"), tr("The result that is open, or grows")),
+                (SETUP, tr("Set up"), tr("Choose suites and arms, and start")),
+                (RESULT, tr("Result"), tr("The open result")),
             ),
             parent=self,
         )
         self.views.setAccessibleName(tr("Set up or result"))
         self.title = ElidedLabel(self, Qt.TextElideMode.ElideRight)
         self.title.setProperty("role", "muted")
-        self.go_on = QPushButton(tr("Go on"), self)
+        self.go_on = QPushButton(tr("Resume"), self)
         self.go_on.setObjectName("evalGoOnButton")
-        self.go_on.setToolTip(tr("Make the samples that are missing"))
+        self.go_on.setToolTip(tr("Run the remaining samples"))
         self.go_on.hide()
         self.open_button = QPushButton(tr("Open result…"), self)
         self.open_button.setObjectName("evalOpenButton")
         self.open_button.setToolTip(tr("Open the folder of a result"))
         self.report_button = QPushButton(tr("Open report"), self)
         self.report_button.setObjectName("evalReportButton")
-        self.report_button.setToolTip(tr("The result as a page for the browser, to keep or to pass on"))
+        self.report_button.setToolTip(tr("Save the result as an HTML report and open it in a browser"))
         self.report_button.setEnabled(False)
         self.export_button = QPushButton(tr("Export…"), self)
         self.export_button.setObjectName("evalExportButton")
-        self.export_button.setToolTip(tr("All samples as a table: CSV or Parquet"))
+        self.export_button.setToolTip(tr("Export all samples as CSV or Parquet"))
         self.export_button.setEnabled(False)
         self.compare_button = QPushButton(tr("Compare with…"), self)
         self.compare_button.setObjectName("evalCompareButton")
-        self.compare_button.setToolTip(
-            tr("What changed from an earlier result to this one, regressions first")
-        )
+        self.compare_button.setToolTip(tr("Changes from an earlier result, regressions first"))
         self.compare_menu = QMenu(self)
         self.compare_button.setMenu(self.compare_menu)
         self.compare_button.setEnabled(False)
         self.setup = EvalSetupView(self.suites_model, self.models_model, axes, results, self)
         self.result = EvalResultView(self)
         self.nothing = PlainLabel(
-            tr("No result is open.\n\nSet one up and press Evaluate, or open one of before."), self
+            tr("No result is open.\n\nSet up an evaluation and press Evaluate, or open an earlier result."),
+            self,
         )
         self.nothing.setProperty("role", "muted")
         self.nothing.setAlignment(Qt.AlignmentFlag.AlignCenter)

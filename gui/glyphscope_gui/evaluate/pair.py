@@ -16,7 +16,7 @@ from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.plain_table import PlainTable
 from glyphscope_gui.shared.text_label import PlainLabel
 
-NOTHING = tr("Choose a line to see both calls by field.")
+NOTHING = tr("Select a line to compare both calls by field.")
 _NAMES = (tr("first"), tr("second"))
 
 
@@ -50,7 +50,7 @@ class EvalPair(QWidget):
         self.counted.setTextFormat(Qt.TextFormat.PlainText)
         self.table = PlainTable(pairs, stretch=SCENARIO, parent=self)
         self.table.setObjectName("evalPairs")
-        self.table.setAccessibleName(tr("Where the two arms differ"))
+        self.table.setAccessibleName(tr("Differences between the two arms"))
         self.table.fit_column(TRIAL, "10")
         self.table.selectionModel().currentRowChanged.connect(self._row_changed)
         self.table.doubleClicked.connect(self._double_clicked)
@@ -132,7 +132,7 @@ class EvalPair(QWidget):
         arms.setContentsMargins(9, 10, 9, 0)
         arms.setSpacing(8)
         arms.addWidget(self.first, 1)
-        against = PlainLabel(tr("against"), self)
+        against = PlainLabel(tr("vs."), self)
         against.setProperty("role", "muted")
         arms.addWidget(against)
         arms.addWidget(self.second, 1)

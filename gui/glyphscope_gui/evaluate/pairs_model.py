@@ -107,6 +107,6 @@ class EvalPairsModel(TableModel):
 def _words(sample: Sample) -> str:
     """As short as can be: there is little room for two."""
     if sample.ok:
-        return tr("✓ right")
+        return tr("✓ correct")
     reason = sample.failures[0].reason if sample.failures else "WRONG"
     return f"✕ {reason.removeprefix('WRONG_').replace('_', ' ').lower()}"

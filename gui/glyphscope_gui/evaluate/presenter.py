@@ -51,7 +51,7 @@ class EvaluatePresenter(Page):
 
     id = PageId.EVALUATE
     title = tr("Evaluate")
-    tip = tr("Ask suites of prompts in several ways, and count how often each is right")
+    tip = tr("Run suites of prompts under several settings and compare the success rates")
     can_run = True
     result_presenter: EvalResultPresenter
 
@@ -186,7 +186,7 @@ class EvaluatePresenter(Page):
         if choice.problem:
             lines = choice.problem.split("\n")
             more = (
-                tr("  … and {count} more: the hint on the suite tells them", count=len(lines) - MOST_LINES),
+                tr("  … and {count} more: hover the suite for the full list", count=len(lines) - MOST_LINES),
             )
             self.view.notice.tell(
                 "\n".join([*lines[:MOST_LINES], *(more if len(lines) > MOST_LINES else ())])
@@ -322,7 +322,7 @@ class EvaluatePresenter(Page):
         self.view.progress.show_progress(progress)
         if progress.missing:
             told = " ".join(
-                tr("{name} is left out: {why}", name=model_name(name).name, why=why)
+                tr("{name} was skipped: {why}", name=model_name(name).name, why=why)
                 for name, why in progress.missing.items()
             )
             if told != self.view.notice.label.text():
@@ -331,9 +331,7 @@ class EvaluatePresenter(Page):
     def _ended(self, folder: Path | None) -> None:
         """Read the figures from the folder, so that what is shown is what is saved."""
         if self.context.navigator.current is not PageId.EVALUATE:
-            self.context.status.set_note(
-                tr("The evaluation has ended: its result is on the page Evaluate (Ctrl+4)")
-            )
+            self.context.status.set_note(tr("Evaluation finished: see the Evaluate page (Ctrl+4)"))
         self.reading.list(self.context.services.results)
         if folder is not None and self.result_presenter.path in (None, folder):
             self.reading.refresh(folder)
@@ -390,7 +388,7 @@ class EvaluatePresenter(Page):
 
     def _show_report(self, path: Path) -> None:
         if not QDesktopServices.openUrl(QUrl.fromLocalFile(str(path))):
-            self.view.notice.tell(tr("No program opens it here: the report is {path}", path=path))
+            self.view.notice.tell(tr("No browser was found. The report is {path}", path=path))
 
     def _ask_for_export(self) -> None:
         result = self.result_presenter.result
@@ -454,18 +452,18 @@ def _suite_row(choice: SuiteChoice) -> Tickable:
 def _nothing_ticked(matrix: Matrix) -> str:
     """What is missing for there to be an arm."""
     for values, words in (
-        (matrix.suites, tr("Tick at least one suite.")),
-        (matrix.models, tr("Tick at least one model.")),
-        (matrix.notations, tr("Tick at least one notation.")),
-        (matrix.constraints, tr("Tick at least one constraint.")),
-        (matrix.strategies, tr("Tick at least one strategy.")),
-        (matrix.shapes, tr("Tick at least one shape.")),
-        (matrix.repairs, tr("Tick at least one kind of repair.")),
-        (matrix.profiles, tr("Tick at least one way of sampling.")),
-        (matrix.workarounds, tr("Tick at least one choice of workarounds.")),
-        (matrix.thinking, tr("Tick at least one state of thinking.")),
-        (matrix.constrain_from, tr("Tick at least one place where the constraint begins.")),
-        (matrix.orders, tr("Tick at least one order of arguments.")),
+        (matrix.suites, tr("Select at least one suite.")),
+        (matrix.models, tr("Select at least one model.")),
+        (matrix.notations, tr("Select at least one notation.")),
+        (matrix.constraints, tr("Select at least one constraint.")),
+        (matrix.strategies, tr("Select at least one strategy.")),
+        (matrix.shapes, tr("Select at least one shape.")),
+        (matrix.repairs, tr("Select at least one number of repairs.")),
+        (matrix.profiles, tr("Select at least one sampling profile.")),
+        (matrix.workarounds, tr("Select at least one setting for workarounds.")),
+        (matrix.thinking, tr("Select at least one setting for thinking.")),
+        (matrix.constrain_from, tr("Select at least one start of the constraint.")),
+        (matrix.orders, tr("Select at least one order of arguments.")),
     ):
         if not values:
             return words

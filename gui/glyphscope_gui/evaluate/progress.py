@@ -32,10 +32,10 @@ class EvalProgressBar(QFrame):
         self.now.setProperty("role", "muted")
         self.pause_button = QPushButton(tr("Pause"), self)
         self.pause_button.setObjectName("evalPauseButton")
-        self.pause_button.setAccessibleDescription(tr("Pause between two samples, or go on"))
+        self.pause_button.setAccessibleDescription(tr("Pause after the current sample, or resume"))
         self.stop_button = QPushButton(tr("Stop"), self)
         self.stop_button.setObjectName("evalStopButton")
-        self.stop_button.setAccessibleDescription(tr("Stop; what is there is kept and can be gone on with"))
+        self.stop_button.setAccessibleDescription(tr("Stop; finished samples are kept and you can resume"))
         self.pause_button.clicked.connect(lambda: self.pauseWanted.emit(self._phase is EvalPhase.RUNNING))
         self.stop_button.clicked.connect(self.stopWanted)
         texts = QVBoxLayout()
@@ -71,10 +71,10 @@ class EvalProgressBar(QFrame):
 
 
 def progress_words(progress: EvalProgress, phase: EvalPhase) -> str:
-    """Such as `120 of 400 samples, 78% right, about 3 min left`."""
+    """Such as `120 of 400 samples, 78% correct, about 3 min left`."""
     parts = [tr("{done:,} of {planned:,} samples", done=progress.done, planned=progress.planned)]
     if progress.done:
-        parts.append(tr("{share} right", share=percent(progress.ok / progress.done, 0)))
+        parts.append(tr("{share} correct", share=percent(progress.ok / progress.done, 0)))
     if phase is EvalPhase.PAUSED:
         parts.append(tr("paused"))
     elif phase is EvalPhase.STOPPING:

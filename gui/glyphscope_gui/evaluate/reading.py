@@ -197,21 +197,19 @@ def _note(path: Path, result: EvalResult) -> str:
     """What is missing, who is at it, what was torn."""
     manifest, words = result.manifest, []
     if is_being_written(path):
-        words.append(tr("Another evaluation is writing to this result: open it again to see more of it."))
+        words.append(tr("Another evaluation is writing to this result. Open it again to see new samples."))
     elif not manifest.finished:
         words.append(
             tr(
-                "{samples:,} of {planned:,} samples are there: it was stopped before its end.",
+                "Incomplete: {samples:,} of {planned:,} samples.",
                 samples=len(result.samples),
                 planned=manifest.planned,
             )
         )
     if _is_torn(path / SAMPLES) and not words:
-        words.append(
-            tr("The last line of samples.jsonl is torn: its sample is left out, and made again with “Go on”.")
-        )
+        words.append(tr("The last line of samples.jsonl is incomplete; Resume reruns that sample."))
     words.extend(
-        tr("{name} is left out: {why}", name=name, why=why) for name, why in manifest.missing.items()
+        tr("{name} was skipped: {why}", name=name, why=why) for name, why in manifest.missing.items()
     )
     return " ".join(words)
 

@@ -163,7 +163,7 @@ class EvalResult:
 
     def _make_rows(self) -> Iterator[Row]:
         only_controls = not self.controls and any(self._kinds())
-        name = tr("All scenarios but controls") if self.controls else tr("All scenarios")
+        name = tr("All scenarios except controls") if self.controls else tr("All scenarios")
         yield Row("all", name, control=only_controls)
         for suite, groups in self._order.items():
             if groups:

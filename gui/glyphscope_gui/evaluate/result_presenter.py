@@ -159,8 +159,8 @@ class EvalResultPresenter(QObject):
         view.pairs_model.show(pairs, *names)
         view.pair.show_counted(
             tr(
-                "%n pair(s) of the same scenario, trial and seed. In {parted:,} only one "
-                "is right, in {differing:,} more the calls differ.",
+                "%n pair(s) with the same scenario, trial and seed. In {parted:,}, only one is "
+                "correct; in {differing:,} more, the calls differ.",
                 "",
                 count,
                 parted=parted,
@@ -177,7 +177,7 @@ class EvalResultPresenter(QObject):
         if without is not None:
             why = without.failures[0].detail if without.failures else tr("no run was recorded")
             self._view.pair.tell(
-                tr("Nothing to align: {arm}: {why}", arm=self._view.model.label(without.arm), why=why)
+                tr("Nothing to compare: {arm}: {why}", arm=self._view.model.label(without.arm), why=why)
             )
         else:
             self._reading.align(self.result, pair)
@@ -193,7 +193,7 @@ class EvalResultPresenter(QObject):
         if self._cell is not None:
             self._show_cell()
         else:
-            self._show_runs(tr("all samples, the newest first"), self.result.samples[::-1])
+            self._show_runs(tr("all samples, newest first"), self.result.samples[::-1])
 
     def _show_failures(self) -> None:
         if self.result is not None:

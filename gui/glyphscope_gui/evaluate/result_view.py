@@ -30,9 +30,9 @@ from glyphscope_gui.theme.sizes import PAD
 
 WIDE = 1180
 """Pixels of width from which on the side has its full width."""
-HINT = tr("stronger is more, the bar is the 95% interval")
-HINT_OF_QUANTITY = tr("median; stronger is more, the bar is from least to greatest")
-_NO_FIGURES = tr("Figures are summed up when the evaluation has ended.")
+HINT = tr("darker is higher, the bar is the 95% interval")
+HINT_OF_QUANTITY = tr("median; darker is higher, the bar is the range")
+_NO_FIGURES = tr("The summary appears when the evaluation has finished.")
 
 
 class EvalResultView(QWidget):
@@ -52,13 +52,13 @@ class EvalResultView(QWidget):
         self.judge = EvalJudge(self)
         self.words = QTextBrowser(self)
         self.words.setObjectName("evalWords")
-        self.words.setAccessibleName(tr("The result in words"))
+        self.words.setAccessibleName(tr("Summary of the result"))
         self.words.setOpenLinks(False)
         self.words.setFrameShape(QFrame.Shape.NoFrame)
         self.words.document().setDocumentMargin(PAD)
         self.measure = QComboBox(self)
         self.measure.setObjectName("evalMeasure")
-        self.measure.setAccessibleName(tr("What the cells show"))
+        self.measure.setAccessibleName(tr("Measure shown in the cells"))
         for place, spec in enumerate(MEASURES):
             self.measure.addItem(spec.title, spec.name)
             self.measure.setItemData(place, spec.tip, Qt.ItemDataRole.ToolTipRole)
@@ -69,7 +69,7 @@ class EvalResultView(QWidget):
         self.population = PlainLabel(self)
         self.population.setObjectName("evalPopulation")
         self.population.setProperty("role", "hint")
-        self.population.setToolTip(tr("Failures, words, charts and pairs are of these scenarios."))
+        self.population.setToolTip(tr("Failures, summary, charts and pairs cover these scenarios."))
         self.population.setWordWrap(True)
         self.population.setContentsMargins(PAD - 5, 6, PAD - 5, 2)
         self._wide: bool | None = None
@@ -130,10 +130,10 @@ class EvalResultView(QWidget):
         self.tabs = QTabWidget(self)
         self.tabs.setObjectName("evalTabs")
         self.tabs.setDocumentMode(True)
-        self.tabs.tabBar().setAccessibleName(tr("What is beside the result"))
+        self.tabs.tabBar().setAccessibleName(tr("Details of the result"))
         for part, title in (
             (self.failures, tr("Failures")),
-            (self.words, tr("In words")),
+            (self.words, tr("Summary")),
             (self.charts, tr("Charts")),
             (self.pair, tr("Two arms")),
             (self.judge, tr("Judge")),

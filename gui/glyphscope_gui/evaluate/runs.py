@@ -38,7 +38,7 @@ class EvalRuns(PlainTable):
         self.setObjectName("evalRuns")
         self.setAccessibleName(tr("Runs"))
         self.setAccessibleDescription(
-            tr("Enter opens a run in the playground, at the token where it went wrong.")
+            tr("Enter opens a run in the playground, at the token where it failed.")
         )
         self.setTextElideMode(Qt.TextElideMode.ElideRight)
         for column, widest in (

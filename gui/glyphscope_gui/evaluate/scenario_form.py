@@ -46,8 +46,8 @@ class ScenarioForm(QWidget):
         self._showing = False
         self.views = Segmented(
             (
-                (FORM, tr("Form"), tr("The usual members of a scenario")),
-                (JSON, tr("JSON"), tr("The whole scenario, as it is in the file")),
+                (FORM, tr("Form"), tr("The common fields of a scenario")),
+                (JSON, tr("JSON"), tr("The whole scenario, as in the file")),
             ),
             small=True,
             parent=self,

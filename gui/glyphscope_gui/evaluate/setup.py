@@ -51,7 +51,7 @@ def axes() -> tuple[Axis, ...]:
                 Choice("glyph", "GLYPH"),
                 Choice("json", "JSON"),
                 Choice(
-                    "native", tr("Native"), tr("The form that the model was trained on, where it has one")
+                    "native", tr("Native"), tr("The notation that the model was trained on, if it has one")
                 ),
             ),
         ),
@@ -59,19 +59,19 @@ def axes() -> tuple[Axis, ...]:
             "constraints",
             tr("Constraint"),
             (
-                Choice("off", tr("Off"), tr("The model writes what it wants")),
-                Choice("mask", tr("Mask"), tr("Tokens that no valid call can go on with are masked")),
-                Choice("gbnf", "GBNF", tr("llama.cpp's own grammars")),
+                Choice("off", tr("Off"), tr("The output is not constrained")),
+                Choice("mask", tr("Mask"), tr("Tokens that cannot continue a valid call are masked")),
+                Choice("gbnf", "GBNF", tr("llama.cpp’s grammar sampler")),
             ),
         ),
         Axis(
             "strategies",
             tr("Strategy"),
             (
-                Choice(None, tr("Suite's own"), tr("What each suite is made for")),
+                Choice(None, tr("As in the suite"), tr("The strategy that each suite defines")),
                 Choice("direct", tr("Direct")),
                 Choice("two-stage", tr("Two-stage"), tr("First the tool's name, then its arguments")),
-                Choice("route-execute", tr("Route"), tr("A router chooses, an executor calls")),
+                Choice("route-execute", tr("Route"), tr("A router chooses the tool, an executor calls it")),
                 Choice("loop", tr("Loop"), tr("The tool loop, with its limits")),
             ),
         ),
@@ -83,14 +83,14 @@ def axes() -> tuple[Axis, ...]:
                 Choice("tool-args", tr("Tool + args")),
                 Choice("name-arguments", tr("Name + arguments")),
             ),
-            tr("Where name and arguments stand in the call; the native form has its own"),
+            tr("The position of name and arguments in the call; a native notation has its own shape"),
         ),
         Axis(
             "repairs",
             tr("Repair"),
             (
                 Choice(0, tr("None")),
-                Choice(1, tr("Once"), tr("A text that is no valid call is sent back once")),
+                Choice(1, tr("Once"), tr("An invalid call is sent back once, with the error")),
                 Choice(2, tr("Twice")),
             ),
         ),
@@ -103,9 +103,7 @@ def axes() -> tuple[Axis, ...]:
             "workarounds",
             tr("Workarounds"),
             (
-                Choice(
-                    "production", tr("With"), tr("What is recommended for a model by its name is applied")
-                ),
+                Choice("production", tr("With"), tr("Apply the workarounds recommended for the model")),
                 Choice("baseline", tr("Without")),
             ),
         ),
@@ -113,37 +111,31 @@ def axes() -> tuple[Axis, ...]:
             "thinking",
             tr("Thinking"),
             (
-                Choice("auto", tr("Template default"), tr("Undefined: what the chat template makes of that")),
+                Choice("auto", tr("Template default"), tr("Not set: the chat template decides")),
                 Choice("on", tr("On"), tr("The model reasons before it answers")),
-                Choice("off", tr("Off"), tr("The model answers at once")),
+                Choice("off", tr("Off"), tr("The model answers without reasoning")),
             ),
-            tr("The switch for thinking, of models whose chat template has one"),
+            tr("For models whose chat template has a thinking switch"),
         ),
         Axis(
             "constrain_from",
             tr("Constrain from"),
             (
-                Choice("start", tr("First token"), tr("The call comes at once, without reasoning")),
-                Choice(
-                    "reasoning", tr("After reasoning"), tr("The model reasons freely, then the call comes")
-                ),
-                Choice(
-                    "call", tr("The call"), tr("Everything is free until the model begins a call by itself")
-                ),
+                Choice("start", tr("First token"), tr("No reasoning: the call comes first")),
+                Choice("reasoning", tr("After reasoning"), tr("The model reasons freely, then calls")),
+                Choice("call", tr("The call"), tr("Unconstrained until the model begins a call")),
             ),
-            tr("Where the constraint begins; without one it has no effect"),
+            tr("Where the constraint begins"),
         ),
         Axis(
             "orders",
             tr("Order of arguments"),
             (
-                Choice(
-                    None, tr("Usual"), tr("What is usual: any under the mask, as in the schema under GBNF")
-                ),
+                Choice(None, tr("Default"), tr("Any order with Mask, the schema’s order with GBNF")),
                 Choice("any", tr("Any")),
                 Choice("schema", tr("As in the schema")),
             ),
-            tr("In which order the constraint lets arguments come; without one it has no effect"),
+            tr("The order of arguments that the constraint allows"),
         ),
     )
 
@@ -164,31 +156,32 @@ _PLAIN: dict[str, Any] = {
 PRESETS = (
     Preset(
         tr("Does the mask help?"),
-        tr("The same calls without a constraint and under the mask"),
+        tr("The same prompts without a constraint and with the mask"),
         {**_PLAIN, "constraints": ("off", "mask")},
     ),
     Preset(
         tr("Mask or GBNF?"),
-        tr("The same calls without a constraint, under the mask and under llama.cpp's grammar"),
+        tr("The same prompts without a constraint, with the mask, and with llama.cpp’s grammar sampler"),
         {**_PLAIN, "constraints": ("off", "mask", "gbnf")},
     ),
     Preset(
         tr("GLYPH against JSON"),
         tr(
-            "Both notations, without a constraint and under the mask: does GLYPH cost accuracy, does it save tokens?"
+            "Both notations, without a constraint and with the mask: does GLYPH cost accuracy, "
+            "does it save tokens?"
         ),
         {**_PLAIN, "notations": ("glyph", "json"), "constraints": ("off", "mask")},
     ),
     Preset(
-        tr("Does two-stage pay?"),
-        tr("The whole call at once against first the tool, then its arguments"),
+        tr("Direct or two-stage?"),
+        tr("One call at once, or first the tool and then its arguments"),
         {**_PLAIN, "strategies": ("direct", "two-stage")},
     ),
     Preset(
         tr("When should the constraint begin?"),
         tr(
-            "The model's own notation under the mask from the first token, after the reasoning and from the call on: "
-            "what does each cost, what does it gain?"
+            "Native notation with the mask from the first token, after reasoning, and from the "
+            "call: what does each cost and gain?"
         ),
         {
             **_PLAIN,
@@ -299,8 +292,8 @@ def price_words(made: Price, seconds: float | None, jobs: int) -> str:
     )
     product = " × ".join(factors) + " = " + tr("%n sample(s)", "", made.samples)
     if seconds is None:
-        time = tr("How long is unknown until the first ones are done.")
+        time = tr("The duration is unknown until the first samples are done.")
     else:
         length = estimate(seconds * made.samples / jobs)
-        time = tr("About {duration}, at the speed of the last result.", duration=length)
+        time = tr("About {duration}, based on the last result.", duration=length)
     return f"{product}\n" + tr("At most {tokens:,} tokens decoded. {time}", tokens=made.tokens, time=time)

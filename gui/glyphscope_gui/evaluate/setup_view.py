@@ -72,20 +72,18 @@ class EvalSetupView(QWidget):
         self.axes = EvalAxes(axes, self)
         self.results = _Results(self)
         self.results.setObjectName("evalResults")
-        self.results.setAccessibleName(tr("Results of before"))
+        self.results.setAccessibleName(tr("Earlier results"))
         self.results.setAccessibleDescription(tr("Enter opens a result."))
         self.results.setModel(results)
         self.results.setFrameShape(QListView.Shape.NoFrame)
         self.results.setEditTriggers(QAbstractItemView.EditTrigger.NoEditTriggers)
         self.results.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         self.results.setTextElideMode(Qt.TextElideMode.ElideRight)
-        self.add_suite = link(
-            tr("Add file…"), tr("A suite of your own: a JSON file, which can also be dropped here")
-        )
-        self.new_suite = link(tr("New…"), tr("Make a suite of scenarios"))
-        self.edit_suite = link(tr("Edit…"), tr("Edit this suite; of a bundled one, a copy"))
-        self.add_model = link(tr("Add file…"), tr("A GGUF file, which can also be dropped here"))
-        self.add_endpoint = link(tr("Endpoint…"), tr("A served model, by the address of its endpoint"))
+        self.add_suite = link(tr("Add file…"), tr("Add a suite: a JSON file; you can also drop it here"))
+        self.new_suite = link(tr("New…"), tr("Create a suite"))
+        self.edit_suite = link(tr("Edit…"), tr("Edit this suite; a bundled suite is copied"))
+        self.add_model = link(tr("Add file…"), tr("Add a GGUF file; you can also drop it here"))
+        self.add_endpoint = link(tr("Endpoint…"), tr("Add a served model by the address of its endpoint"))
         self.judge = JudgeChoice(self)
         self.trials = _spin(1, MOST_TRIALS, "evalTrials")
         self.seed = _spin(0, 2_147_483_647, "evalSeed")
@@ -111,7 +109,7 @@ class EvalSetupView(QWidget):
         self.go = QPushButton(tr("Evaluate"), self)
         self.go.setObjectName("evalRunButton")
         self.go.setProperty("role", "primary")
-        self.go.setAccessibleDescription(tr("Begin the evaluation"))
+        self.go.setAccessibleDescription(tr("Start the evaluation"))
         self._lay_out()
         self._connect()
         self.setFocusProxy(self.suites)
@@ -186,7 +184,7 @@ class EvalSetupView(QWidget):
         scenarios = Card(tr("Scenarios"), self.scenarios, actions=(self.edit_suite,), padded=False)
         results = Card(tr("Results"), self.results, padded=False)
         questions = Card(tr("Questions"), self._presets())
-        numbers, cost = Card(tr("How often"), self._numbers()), Card(tr("Cost"), self._cost())
+        numbers, cost = Card(tr("Repetitions"), self._numbers()), Card(tr("Cost"), self._cost())
         for side, cards in (
             (left, ((suites, 2), (scenarios, 3), (results, 2))),
             (right, ((questions, 0), (numbers, 0), (cost, 1))),
@@ -228,7 +226,10 @@ class EvalSetupView(QWidget):
         column.addWidget(self.judge)
         column.addWidget(self.axes, 1)
         return Card(
-            tr("Arms"), _Scrolled(inside, self), hint=tr("all combinations of what is ticked"), padded=False
+            tr("Arms"),
+            _Scrolled(inside, self),
+            hint=tr("all combinations of the selected settings"),
+            padded=False,
         )
 
     def _presets(self) -> QWidget:
@@ -253,22 +254,22 @@ class EvalSetupView(QWidget):
                 (
                     tr("Trials"),
                     self.trials,
-                    tr("How often each scenario is asked of each arm, each time with another seed"),
+                    tr("Runs of each scenario in each arm, each with a different seed"),
                 ),
                 (
                     tr("Seed"),
                     self.seed,
-                    tr("The same seed draws the same tokens in every arm, so that arms can be paired"),
+                    tr("Every arm uses the same seeds, so arms can be compared in pairs"),
                 ),
                 (
                     tr("Jobs"),
                     self.jobs,
-                    tr("Samples that are made at once, each by a model of its own: it needs its memory"),
+                    tr("Samples run in parallel; each job loads a separate copy of the model"),
                 ),
                 (
                     tr("Savings"),
                     self.savings,
-                    tr("The share of early aborts that are continued, to know what the abort saved"),
+                    tr("The share of aborted runs to continue, to measure the tokens saved"),
                 ),
             )
         ):
@@ -309,7 +310,9 @@ class _Results(QListView):
             painter = QPainter(self.viewport())
             painter.setPen(theme().color("text-muted"))
             box = self.viewport().rect().adjusted(9, 8, -9, -8)
-            painter.drawText(box, Qt.TextFlag.TextWordWrap, tr("None yet: what is evaluated is kept here."))
+            painter.drawText(
+                box, Qt.TextFlag.TextWordWrap, tr("None yet. Results of evaluations appear here.")
+            )
 
 
 class _Scrolled(QScrollArea):

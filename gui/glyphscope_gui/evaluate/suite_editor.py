@@ -183,7 +183,7 @@ class SuiteEditor(QDialog):
             self._show_problem(str(error))
             return
         if self._path is None and path.exists():
-            self._show_problem(tr("There is a suite of this name. Choose another name."))
+            self._show_problem(tr("A suite with this name exists. Choose another name."))
             return
         judge = self.judge_edit.text().strip()
         suite = msgspec.structs.replace(self._suite, name=name, scenarios=tuple(self._scenarios), judge=judge)

@@ -200,8 +200,8 @@ class EvalTable(QTableView):
         self.setAccessibleName(tr("Result by scenario and arm"))
         self.setAccessibleDescription(
             tr(
-                "Arrows move between cells. Enter goes to a cell's runs. Space shows or hides what is below a suite or "
-                "a group. Two whole columns that are selected are compared."
+                "Arrow keys move between cells. Enter goes to the runs of a cell. Space expands or "
+                "collapses a suite or group. Select two whole columns to compare them."
             )
         )
         self.setVerticalHeader(_Names(self))

@@ -31,11 +31,11 @@ FOLDED_ROLE = Qt.ItemDataRole.UserRole + 3
 MANY = 60
 """With more scenarios, a result begins with its groups folded."""
 _MEASURED: dict[MeasureName, str] = {
-    "ok": tr("all right"),
+    "ok": tr("all correct"),
     "parsed": tr("parsed"),
     "valid": tr("valid"),
-    "right_tool": tr("right tool"),
-    "right_arguments": tr("right arguments"),
+    "right_tool": tr("correct tool"),
+    "right_arguments": tr("correct arguments"),
     "decoded": tr("tokens decoded"),
     "first_token_ms": tr("first token"),
     "total_ms": tr("total time"),
@@ -287,10 +287,10 @@ def _key(row: Row) -> _Key:
 
 def _row_tip(row: Row) -> str:
     if row.kind == "all":
-        return tr("All scenarios of all suites; controls have rows of their own")
-    control = "\n" + tr("Controls measure the prompt's discipline.") if row.control else ""
+        return tr("All scenarios of all suites; controls have separate rows")
+    control = "\n" + tr("Controls: prompts that should not lead to a call.") if row.control else ""
     return (
-        f"{row.name}{control}\n" + tr("Space shows or hides what is below it.")
+        f"{row.name}{control}\n" + tr("Space expands or collapses the row.")
         if row.is_foldable
         else row.name + control
     )

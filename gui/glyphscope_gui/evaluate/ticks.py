@@ -77,7 +77,7 @@ class TickList(QListView):
         self._endings = endings
         self.setObjectName(name)
         self.setAccessibleName(words)
-        self.setAccessibleDescription(tr("Space ticks and unticks."))
+        self.setAccessibleDescription(tr("Space selects or clears a row."))
         self.setModel(model)
         self.setItemDelegate(_TickDelegate(self))
         self.setSelectionMode(QAbstractItemView.SelectionMode.SingleSelection)

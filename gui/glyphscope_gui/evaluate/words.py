@@ -36,33 +36,35 @@ class MeasureSpec(NamedTuple):
 
 MEASURES = (
     MeasureSpec(
-        "ok", tr("All right"), tr("Everything the scenario asks for: tool, arguments, answer, effects")
+        "ok", tr("All correct"), tr("Everything that the scenario expects: tool, arguments, answer, effects")
     ),
-    MeasureSpec("parsed", tr("Parsed"), tr("The text could be read as a call of its notation")),
+    MeasureSpec("parsed", tr("Parsed"), tr("The text parses as a call in its notation")),
     MeasureSpec(
-        "valid", tr("Valid"), tr("The call satisfies the tool's schema, or none was wanted and none made")
+        "valid",
+        tr("Valid"),
+        tr("The call satisfies the tool’s schema, or no call was expected and none was made"),
     ),
     MeasureSpec(
         "right_tool",
-        tr("Right tool"),
-        tr("Of the samples that want a call: the tool is one of the right ones"),
+        tr("Correct tool"),
+        tr("Of the samples that expect a call: the tool is an expected one"),
     ),
     MeasureSpec(
         "right_arguments",
-        tr("Right arguments"),
-        tr("Of the samples that want a call: tool and arguments are right"),
+        tr("Correct arguments"),
+        tr("Of the samples that expect a call: tool and arguments are as expected"),
     ),
     MeasureSpec(
-        "decoded", tr("Tokens decoded"), tr("Generated tokens of a sample; fewer are better"), "tokens"
+        "decoded", tr("Tokens decoded"), tr("Generated tokens per sample; lower is better"), "tokens"
     ),
     MeasureSpec(
-        "first_token_ms", tr("First token"), tr("Milliseconds to the first token; fewer are better"), "ms"
+        "first_token_ms", tr("First token"), tr("Milliseconds to the first token; lower is better"), "ms"
     ),
-    MeasureSpec("total_ms", tr("Total time"), tr("Milliseconds of a sample's runs; fewer are better"), "ms"),
+    MeasureSpec("total_ms", tr("Total time"), tr("Milliseconds per sample, all runs; lower is better"), "ms"),
     MeasureSpec(
         "saved",
         tr("Saved"),
-        tr("Tokens that an early abort saved, where the run was continued to know it"),
+        tr("Tokens saved by early abort, for runs that were continued to measure it"),
         "tokens",
     ),
 )
@@ -72,14 +74,14 @@ NOTATIONS = {"glyph": "GLYPH", "json": "JSON", "native": tr("Native")}
 CONSTRAINTS = {"off": tr("no constraint"), "mask": tr("mask"), "gbnf": "GBNF", "endpoint": tr("endpoint")}
 SHAPES = {"flat": tr("flat"), "tool-args": tr("tool + args"), "name-arguments": tr("name + arguments")}
 STRATEGIES = {
-    None: tr("suite's own"),
+    None: tr("as in the suite"),
     "direct": tr("direct"),
     "two-stage": tr("two-stage"),
     "route-execute": tr("route, then execute"),
     "loop": tr("loop"),
 }
 WORKAROUNDS = {"production": tr("production"), "baseline": tr("baseline")}
-THINKING = {"auto": tr("thinking by template"), "on": tr("thinking on"), "off": tr("thinking off")}
+THINKING = {"auto": tr("thinking auto"), "on": tr("thinking on"), "off": tr("thinking off")}
 BEGINNINGS = {
     "start": tr("from the first token"),
     "reasoning": tr("after reasoning"),
@@ -211,16 +213,16 @@ def summary_words(
     format_alone = tuple(sensitivity_words(each, labels) for each in summary.sensitivity)
     parts = (
         (tr("Comparisons"), told),
-        (tr("What the format alone moves"), format_alone),
-        (tr("To know"), summary.notes),
+        (tr("Effect of the format alone"), format_alone),
+        (tr("Notes"), summary.notes),
     )
     return [(title, sentences) for title, sentences in parts if sentences]
 
 
 def verdict_words(sample: Sample) -> str:
     if sample.ok:
-        return tr("✓ right")
-    return tr("✕ wrong") if sample.answered else tr("– no answer")
+        return tr("✓ correct")
+    return tr("✕ incorrect") if sample.answered else tr("– no answer")
 
 
 def why_words(sample: Sample) -> str:

@@ -71,17 +71,15 @@ def _tool_rows(
         if leak is not None:
             value = leaking_value(leak, example.pointer, notation)
             cells[key] = Cell(
-                "leaks", value, tr("Accepted: {call}\n{mistake}", call=leak, mistake=example.what)
+                "leaks", value, tr("Accepted: {call}\n{violation}", call=leak, violation=example.what)
             )
         elif right and (before is None or before.state == "unknown"):
-            cells[key] = Cell(
-                "enforced", "", tr("Refused every text that breaks it, and accepted one that does not.")
-            )
+            cells[key] = Cell("enforced", "", tr("Rejected every violating text and accepted a valid one."))
         elif before is None:
             cells[key] = Cell(
                 "unknown",
                 "",
-                tr("The text refuses the valid call beside it as well: {call}", call=valid[0]),
+                tr("The grammar also rejects a valid call: {call}", call=valid[0]),
             )
     if not callable_at_all:
         return []

@@ -40,7 +40,7 @@ class GrammarDiagnostics(PlainTable):
         self._model.setParent(self)
         self.setObjectName("grammarDiagnostics")
         self.setAccessibleName(tr("Problems in the grammar"))
-        self.setAccessibleDescription(tr("Enter goes to the place, Ctrl+period makes the correction."))
+        self.setAccessibleDescription(tr("Enter: go to location. Ctrl+.: apply fix."))
         self.setWordWrap(True)
         self.setMouseTracking(True)
         self.horizontalHeader().hide()

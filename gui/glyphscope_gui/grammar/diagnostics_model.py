@@ -16,9 +16,9 @@ _Index = QModelIndex | QPersistentModelIndex
 _NONE = QModelIndex()
 PLACE, MESSAGE, FIX = range(3)
 SEVERITIES = {
-    "error": ("✕", "impossible", tr("Error: llama.cpp refuses this grammar or crashes on it.")),
-    "warning": ("▲", "forced", tr("Warning: llama.cpp takes it, but it is hardly what is meant.")),
-    "hint": ("●", "open", tr("Hint: it works, and works better otherwise.")),
+    "error": ("✕", "impossible", tr("Error: llama.cpp rejects this grammar or crashes on it.")),
+    "warning": ("▲", "forced", tr("Warning: llama.cpp accepts it, but it is probably not intended.")),
+    "hint": ("●", "open", tr("Hint: it works but can be improved.")),
 }
 """Sign, the theme's role, and a sentence for each."""
 
@@ -52,7 +52,7 @@ class GrammarDiagnosticsModel(QAbstractTableModel):
 
     def headerData(self, section: int, orientation: Qt.Orientation, role: int = 0) -> Any:
         if orientation == Qt.Orientation.Horizontal and role == Qt.ItemDataRole.DisplayRole:
-            return (tr("Where"), tr("What"), tr("Correction"))[section]
+            return (tr("Location"), tr("Problem"), tr("Fix"))[section]
         return None
 
     @plain_data

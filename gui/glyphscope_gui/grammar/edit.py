@@ -74,7 +74,7 @@ class GrammarEdit(CodeEdit):
         self.setAccessibleName(tr("Grammar text (GBNF)"))
         self.setAccessibleDescription(
             tr(
-                "Ctrl+Space completes a rule's name, F12 goes to its definition, F2 renames it, "
+                "Ctrl+Space completes a rule name, F12 goes to its definition, F2 renames it, "
                 "Ctrl+period applies the fix at the cursor, F8 goes to the next problem."
             )
             + f" {TAB_WORDS}"
@@ -325,11 +325,9 @@ class GrammarEdit(CodeEdit):
     # -- keys and mouse ----------------------------------------------------------------------------------------
 
     def _make_actions(self) -> None:
-        self.complete_action = self._action(
-            tr("Complete the rule's name"), "Ctrl+Space", self.completer.offer
-        )
-        self.definition_action = self._action(tr("Go to the definition"), "F12", self.definition)
-        self.rename_action = self._action(tr("Rename the rule…"), "F2", self.start_renaming)
+        self.complete_action = self._action(tr("Complete rule name"), "Ctrl+Space", self.completer.offer)
+        self.definition_action = self._action(tr("Go to definition"), "F12", self.definition)
+        self.rename_action = self._action(tr("Rename rule…"), "F2", self.start_renaming)
         self.fix_action = self._action(tr("Apply fix"), "Ctrl+.", self._fix_here)
         self.next_action = self._action(tr("Next problem"), "F8", lambda: self.next_problem(1))
         self.previous_action = self._action(tr("Previous problem"), "Shift+F8", lambda: self.next_problem(-1))
@@ -356,7 +354,7 @@ class GrammarEdit(CodeEdit):
                 sign = {"error": "✕", "warning": "▲"}.get(problem.severity, "●")
                 lines.append(f"{sign} {problem.message}")
                 if problem.fix:
-                    lines.append("    " + tr("Ctrl+. at this place: {correction}", correction=problem.fix))
+                    lines.append("    " + tr("Ctrl+. applies: {correction}", correction=problem.fix))
         place = self.cursorForPosition(self.viewport().mapFrom(self, event.pos()))
         word = name_at(place.block().text()[:4000], place.positionInBlock())
         if word is not None and self._is_over(self.viewport().mapFrom(self, event.pos())):

@@ -114,9 +114,9 @@ class GrammarExamples(PlainTable):
         self._tidying.timeout.connect(self._tidy)
         self.setObjectName("grammarExamples")
         self.setWordWrap(True)
-        self.setAccessibleName(tr("Examples: texts that must match, and texts that must not"))
+        self.setAccessibleName(tr("Examples: texts that must match or must not match"))
         self.setAccessibleDescription(
-            tr("Enter edits the text, Space turns match into not match, Delete removes.")
+            tr("Enter edits the text, Space toggles match and no match, Delete removes it.")
         )
         self.setEditTriggers(
             QAbstractItemView.EditTrigger.DoubleClicked | QAbstractItemView.EditTrigger.EditKeyPressed
@@ -150,7 +150,7 @@ class GrammarExamples(PlainTable):
             return
         example = self._model.examples[row]
         menu = QMenu(self)
-        menu.addAction(tr("Step through it"), lambda: self.stepWanted.emit(example.text))
+        menu.addAction(tr("Step through"), lambda: self.stepWanted.emit(example.text))
         menu.addAction(
             tr("It must not match") if example.matches else tr("It must match"), lambda: self._model.turn(row)
         )

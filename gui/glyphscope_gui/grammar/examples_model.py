@@ -17,7 +17,7 @@ from glyphscope_gui.theme import theme
 _Index = QModelIndex | QPersistentModelIndex
 _NONE = QModelIndex()
 SHOULD, TEXT, RESULT = range(3)
-MATCH, NO_MATCH = tr("match"), tr("not match")
+MATCH, NO_MATCH = tr("match"), tr("no match")
 MOST_WORDS = 2
 """Expected things that are named in a result."""
 
@@ -83,7 +83,7 @@ class GrammarExamplesModel(QAbstractTableModel):
         if orientation != Qt.Orientation.Horizontal:
             return None
         if role == Qt.ItemDataRole.DisplayRole:
-            return (tr("Should"), tr("Text"), tr("Result"))[section]
+            return (tr("Expected"), tr("Text"), tr("Result"))[section]
         if role == Qt.ItemDataRole.TextAlignmentRole:
             return Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter
         return None
@@ -100,7 +100,7 @@ class GrammarExamplesModel(QAbstractTableModel):
         example = self._shown[row]
         verdict = self._verdicts.get(example.text)
         if role == Qt.ItemDataRole.DisplayRole:
-            shown = example.text.replace("\n", "⏎").replace("\t", "→") or tr("(the empty text)")
+            shown = example.text.replace("\n", "⏎").replace("\t", "→") or tr("(empty text)")
             return (MATCH if example.matches else NO_MATCH, shown, "")[column]
         if role == Qt.ItemDataRole.EditRole:
             return example.text if column == TEXT else None
@@ -139,14 +139,12 @@ class GrammarExamplesModel(QAbstractTableModel):
         if role == Qt.ItemDataRole.EditRole and column == TEXT:
             return ""
         if role == Qt.ItemDataRole.ToolTipRole:
-            return tr(
-                "A text that the grammar must accept; a click on “match” turns it into one it must refuse."
-            )
+            return tr("A text that the grammar must accept. Click “match” to require that it is rejected.")
         return None
 
     def _tip(self, example: GrammarExample, verdict: ExampleVerdict | None, column: int) -> str:
         if column == SHOULD:
-            return tr("A click, or Space, turns match into not match, and back")
+            return tr("Click or press Space to toggle match and no match")
         return example.text if column == TEXT else result_words(example, verdict)
 
     def _set(self, row: int, example: GrammarExample) -> None:
@@ -194,21 +192,21 @@ def result_words(example: GrammarExample, verdict: ExampleVerdict | None) -> str
         return tr("Not checked: the grammar has errors")
     result = _said(verdict)
     if verdict.accepted == example.matches:
-        return tr("As it should be: {result}", result=result)
-    return tr("Not as it should be: {result}", result=result)
+        return tr("Pass: {result}", result=result)
+    return tr("Fail: {result}", result=result)
 
 
 def _said(verdict: ExampleVerdict) -> str:
     if verdict.accepted:
-        return tr("the grammar accepts all of it.")
+        return tr("the grammar accepts the text.")
     expected = ", ".join(verdict.expected)
     if verdict.failed_at is None:
         return tr(
-            "every character fits, but the text is not complete. Expected next: {expected}.",
+            "the text is an incomplete match. Expected next: {expected}.",
             expected=expected,
         )
     return tr(
-        "no text of the grammar continues like this at character {char}. Expected there: {expected}.",
+        "no match from character {char} on. Expected there: {expected}.",
         char=verdict.failed_at,
         expected=expected or tr("nothing"),
     )
@@ -216,7 +214,7 @@ def _said(verdict: ExampleVerdict) -> str:
 
 def _where(verdict: ExampleVerdict) -> str:
     if verdict.failed_at is None:
-        return tr("not complete")
+        return tr("incomplete")
     return tr("fails at {char}", char=verdict.failed_at)
 
 

@@ -82,10 +82,10 @@ def read_grammar(path: Path) -> tuple[str, str]:
     except UnicodeDecodeError as error:
         text = data.decode("utf-8", "replace")
         trouble = tr(
-            "The file is not UTF-8: from byte {place:,} on, such bytes are shown as �.", place=error.start
+            "The file is not UTF-8: invalid bytes, the first at {place:,}, are shown as �.", place=error.start
         )
     read = text.replace("\r\n", "\n").replace("\r", "\n")
     shown = break_long_lines(read)
     if shown != read:
-        trouble += tr(" Very long lines were broken after their |, which means the same.")
+        trouble += tr(" Very long lines were wrapped after |, which does not change the grammar.")
     return shown, trouble.strip()

@@ -14,26 +14,29 @@ from glyphscope_gui.theme import mono_font, theme
 from glyphscope_gui.theme.sizes import PAD
 
 LANGUAGE = (
-    ('root ::= "{" pair "}"', tr("A rule: its name, and what stands for it. The text begins with root.")),
+    ('root ::= "{" pair "}"', tr("A rule: its name and its definition. The start rule is root.")),
     (
         '"text"',
-        tr('Exactly this. Inside: \\" \\\\ \\n \\t, and \\x41 or \\u0041 for a character by its number.'),
+        tr(
+            'This text literally. Escapes: \\" \\\\ \\n \\t, and \\x41 or \\u0041 for a character by '
+            "its code point."
+        ),
     ),
-    ("[a-z0-9_]", tr("One character out of these; [^…] is any but these, and . is any at all.")),
+    ("[a-z0-9_]", tr("One of these characters; [^…] is any other character, . is any character.")),
     ("a b", tr("A sequence.")),
-    ("a | b", tr("One or the other. A rule may continue on a new line only after | and inside ( ).")),
+    ("a | b", tr("Alternatives. A rule may continue on a new line only after | and inside ( ).")),
     ("(a b)", tr("A group.")),
     ("x?  x*  x+", tr("Zero or one, zero or more, one or more.")),
-    ("x{3}  x{2,}  x{2,5}", tr("Exactly, at least, or between so many times.")),
-    ("# words", tr("For people; ends with the line.")),
+    ("x{3}  x{2,}  x{2,5}", tr("Exactly m times, at least m times, or m to n times.")),
+    ("# words", tr("A comment, to the end of the line.")),
 )
 KEYS = (
     ("Ctrl+.", tr("apply the fix for the problem at the cursor")),
     ("F8", tr("next problem; Shift+F8: previous problem")),
-    ("Ctrl+Space", tr("complete a rule’s name")),
-    ("F12", tr("go to a rule’s definition; Ctrl+click too")),
+    ("Ctrl+Space", tr("complete a rule name")),
+    ("F12", tr("go to a rule’s definition; also Ctrl+click")),
     ("F2", tr("rename a rule everywhere")),
-    ("Esc, Tab", tr("on to the next part of the page; before anything is typed, Tab alone")),
+    ("Esc, Tab", tr("move to the next part of the page; Tab alone works before you type")),
 )
 
 
@@ -43,13 +46,13 @@ class GrammarHelp(QDialog):
     def __init__(self, parent: QWidget) -> None:
         super().__init__(parent)
         self.setObjectName("grammarHelp")
-        self.setWindowTitle(tr("GBNF in short"))
+        self.setWindowTitle(tr("GBNF reference"))
         self.setModal(False)
         self.label = PlainLabel(self)
         self.label.setTextFormat(Qt.TextFormat.RichText)
         self.label.setWordWrap(True)
         self.label.setMinimumWidth(36 * self.fontMetrics().averageCharWidth() * 2)
-        self.label.setAccessibleName(tr("GBNF and the keys of the editor"))
+        self.label.setAccessibleName(tr("GBNF and keys of the editor"))
         self.label.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
         column = QVBoxLayout(self)
         column.setContentsMargins(PAD, PAD, PAD, PAD)

@@ -65,7 +65,7 @@ class GrammarPage(QWidget):
         self.examples = GrammarExamples(examples, self)
         self.step = GrammarStep(self)
         self.samples = GrammarTexts("grammarSamples", tr("Random texts of the grammar"), self)
-        self.differences = GrammarTexts("grammarDifferences", tr("Changes by the edit"), self)
+        self.differences = GrammarTexts("grammarDifferences", tr("Changes from the edit"), self)
         self.costs = RuleCosts(self)
         self.help = GrammarHelp(self)
         self._wide: bool | None = None
@@ -99,30 +99,30 @@ class GrammarPage(QWidget):
     def _make_links(self) -> None:
         self.copy_link = link(
             tr("Edit as text"),
-            tr("Make a copy of the tools’ grammar that you can edit; the tools stay as they are"),
+            tr("Edit a copy of the generated grammar; the tools do not change"),
             self,
         )
         self.tools_link = link(
-            tr("From tools"), tr("Show the grammar that follows the tools again; your text is kept"), self
+            tr("From tools"), tr("Show the generated grammar again; your grammar is kept"), self
         )
-        self.own_link = link(tr("My text"), tr("Back to your own text"), self)
-        self.open_link = link(tr("Open…"), tr("Open a .gbnf file; one can also be dropped here"), self)
-        self.save_link = link(tr("Save as…"), tr("Save the text as a .gbnf file"), self)
+        self.own_link = link(tr("My grammar"), tr("Back to your grammar"), self)
+        self.open_link = link(tr("Open…"), tr("Open a .gbnf file; you can also drop one here"), self)
+        self.save_link = link(tr("Save as…"), tr("Save the grammar as a .gbnf file"), self)
         self.use_link = link(tr("Use for runs"), "", self)
         self.use_link.setCheckable(True)
         self.use_link.setObjectName("useGrammarButton")
-        self.help_link = link(tr("Help"), tr("GBNF in short, and the keys of the editor"), self)
+        self.help_link = link(tr("Help"), tr("GBNF reference and keys of the editor"), self)
         self.zoom_out_link = link("−", tr("Smaller (Ctrl+wheel)"), self)
         self.zoom_in_link = link("+", tr("Larger (Ctrl+wheel)"), self)
-        self.zoom_fit_link = link(tr("Fit"), tr("As large as the view"), self)
+        self.zoom_fit_link = link(tr("Fit"), tr("Fit the diagram to the view"), self)
         self.save_diagram_link = link(tr("Save…"), tr("Save the diagram as SVG or PNG"), self)
         self.zoom_out_link.setAccessibleName(tr("Smaller"))
         self.zoom_in_link.setAccessibleName(tr("Larger"))
-        self.add_example_link = link(tr("Add"), tr("A new text that must match, or must not"), self)
+        self.add_example_link = link(tr("Add"), tr("Add a text that must match or must not match"), self)
         self.add_run_link = link(
             tr("Add the last run"), tr("Add the text of the last run as an example"), self
         )
-        self.again_link = link(tr("Again"), tr("Other random texts"), self)
+        self.again_link = link(tr("Regenerate"), tr("Generate other random texts"), self)
         self.zoom_out_link.clicked.connect(self.railroad.zoom_out)
         self.zoom_in_link.clicked.connect(self.railroad.zoom_in)
         self.zoom_fit_link.clicked.connect(self.railroad.zoom_fit)
@@ -165,9 +165,9 @@ class GrammarPage(QWidget):
         self.views = Segmented(
             (
                 ("step", tr("Step"), tr("Step through a text")),
-                ("differences", tr("Differences"), tr("The shortest texts that an edit changed")),
+                ("differences", tr("Differences"), tr("The shortest texts whose result an edit changed")),
                 ("samples", tr("Samples"), tr("Random texts of the grammar")),
-                ("costs", tr("Cost"), tr("Mask cost by rule, in the last run")),
+                ("costs", tr("Cost"), tr("Mask cost by rule in the last run")),
             ),
             small=True,
             parent=self,

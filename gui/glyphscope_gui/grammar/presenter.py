@@ -28,7 +28,7 @@ from glyphscope_gui.runs.grammar_origins import RuleOrigin, rule_origin, rules_b
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.page_ids import HeaderPart, PageId
 
-NO_DIFFERENCES = tr("After an edit: texts that are accepted now, and texts that are not any more.")
+NO_DIFFERENCES = tr("After an edit: texts that are now accepted, and texts that are no longer accepted.")
 _NOTATIONS = {"glyph": "GLYPH", "json": "JSON"}
 
 
@@ -37,7 +37,7 @@ class GrammarPresenter(Page):
 
     id = PageId.GRAMMAR
     title = tr("Grammar")
-    tip = tr("See, write, test and trust a grammar")
+    tip = tr("View, edit and test the grammar")
     can_run = True
 
     def __init__(self, context: AppContext) -> None:
@@ -187,7 +187,7 @@ class GrammarPresenter(Page):
             "Tools · {notation} · {shape}", notation=_NOTATIONS[options.notation], shape=options.shape
         )
         page.edit_card.heading.hint.setText(
-            source if generated else Path(work.path).name or tr("your own text")
+            source if generated else Path(work.path).name or tr("your grammar")
         )
 
     def _edit_as_text(self) -> None:
@@ -277,9 +277,9 @@ class GrammarPresenter(Page):
         if origin is not None:
             page.origin.set_words(f"← {origin.words}")
             page.origin.setToolTip(
-                tr("This rule comes from {origin}. A click goes to it in the tools.", origin=origin.words)
+                tr("Generated from {origin}. Click to show it in the tools.", origin=origin.words)
             )
-        hint = tr("%n piece(s) left out", "", drawing.left_out) if drawing and drawing.left_out else ""
+        hint = tr("%n part(s) omitted", "", drawing.left_out) if drawing and drawing.left_out else ""
         page.rule_card.heading.hint.setText(hint)
 
     def _show_judged(self, judged: Judged | None) -> None:
@@ -290,9 +290,7 @@ class GrammarPresenter(Page):
         elif judged is None:
             words = tr("fix the errors first")
         else:
-            words = judged.trouble or tr(
-                "{right} of {count} as they should be", right=self.examples.right(), count=count
-            )
+            words = judged.trouble or tr("{right} of {count} pass", right=self.examples.right(), count=count)
         page.example_card.heading.hint.setText(words)
 
     def _show_step(self, view: StepView | None, why: str) -> None:
@@ -308,8 +306,7 @@ class GrammarPresenter(Page):
         if found is None:
             self.view.differences.show_rows(
                 [],
-                why
-                or tr("Edit the text: what it accepts now, and what it does not any more, is shown here."),
+                why or tr("Edit the grammar to see which texts it newly accepts or rejects."),
             )
             return
         both = ((tr("now accepted"), found.now), (tr("no longer"), found.no_longer))
@@ -411,7 +408,7 @@ def summary_words(found: Checked) -> str:
     errors, warnings, hints = (found.counts.get(kind, 0) for kind in ("error", "warning", "hint"))
     words = [
         tr("%n rule(s)", "", len(found.rules)),
-        tr("%n mistake(s)", "", errors) if errors else tr("no problems"),
+        tr("%n error(s)", "", errors) if errors else tr("no problems"),
         tr("%n warning(s)", "", warnings) if warnings else "",
         tr("%n hint(s)", "", hints) if hints else "",
     ]

@@ -56,7 +56,7 @@ class Link(railroad.NonTerminal):  # type: ignore[misc]
     def __init__(self, rule: str) -> None:
         super().__init__(shorten(rule, LONGEST_WORDS))
         self.rule = rule
-        self.tip = tr("Rule {rule}: a click goes there", rule=rule)
+        self.tip = tr("Rule {rule}: click to go there", rule=rule)
         self.kind = "rule"
 
 
@@ -88,13 +88,13 @@ class RailroadItems:
             words = class_words(*_ranges(node))
             return Piece(words, tr("One character: {characters}", characters=words), "class")
         if isinstance(node, AnyCharacter):
-            return Piece(tr("any character"), tr("One character, whichever"), "class")
+            return Piece(tr("any character"), tr("Any one character"), "class")
         if isinstance(node, Reference):
             return Link(node.name)
         if isinstance(node, Token):
             shown = f"<{node.token}>" if isinstance(node.token, str) else f"<[{node.token}]>"
             if node.negated:
-                tip = tr("One token of the model's vocabulary, any but this")
+                tip = tr("Any token of the model’s vocabulary except this one")
                 return Piece(tr("any token but {token}", token=shown), tip, "class")
             return Piece(tr("token {token}", token=shown), tr("One token of the model's vocabulary"), "class")
         return self._repeat(node, depth)
@@ -145,7 +145,7 @@ class RailroadItems:
         return Piece(
             "…",
             tr(
-                "{count} more here; the text has them all",
+                "{count} more, not drawn; see the grammar text",
                 count=f"{count:,}{'+' if count >= ENOUGH else ''}",
             ),
             "more",

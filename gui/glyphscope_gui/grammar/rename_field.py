@@ -19,7 +19,7 @@ class RenameField(QLineEdit):
         super().__init__(parent)
         self.setObjectName("renameField")
         self.setAccessibleName(tr("New name of the rule"))
-        self.setToolTip(tr("Letters, digits and hyphens. Enter renames everywhere, Escape leaves the name."))
+        self.setToolTip(tr("Letters, digits and hyphens. Enter renames everywhere, Escape cancels."))
         self.setProperty("role", "mono")
         self._editor = parent
         self._old = ""

@@ -16,13 +16,13 @@ from glyphscope_gui.shared.table_model import Index, TableModel
 from glyphscope_gui.shared.text_label import PlainLabel
 from glyphscope_gui.theme import theme
 
-EMPTY = tr("Run the model to see what each rule costs.")
-FREE = tr("The last run spent no time on masks.")
+EMPTY = tr("Run the model to see the cost of each rule.")
+FREE = tr("The last run computed no masks.")
 RULE, SUM, MEAN = range(3)
 _COLUMNS = (
-    (tr("rule"), tr("The rule that the tokens belong to. A click shows it.")),
-    (tr("mask ms"), tr("Milliseconds that the masks of its tokens took together")),
-    (tr("a token"), tr("Milliseconds of a mask, on average. Forced tokens need none.")),
+    (tr("rule"), tr("The rule that the tokens belong to. Click to show it.")),
+    (tr("mask ms"), tr("Total time of the masks for its tokens, in milliseconds")),
+    (tr("per token"), tr("Mean time per mask, in milliseconds. Forced tokens need no mask.")),
 )
 
 

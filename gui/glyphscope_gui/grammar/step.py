@@ -53,10 +53,10 @@ class GrammarStep(QWidget):
         self.slider = QSlider(Qt.Orientation.Horizontal, self)
         self.slider.setObjectName("stepSlider")
         self.slider.setAccessibleName(tr("Character of the text"))
-        self.slider.setToolTip(tr("Step through the text: the arrow keys go one character on and back"))
+        self.slider.setToolTip(tr("Step through the text: arrow keys move by one character"))
         self.rules = self._answer(tr("Active rules"))
         self.next = self._answer(tr("Allowed next"))
-        self.tokens = self._answer(tr("How many tokens of the model may come next"))
+        self.tokens = self._answer(tr("Number of tokens allowed next"))
         self._lay_out()
         self.edit.textChanged.connect(self._changed)
         self.edit.cursorPositionChanged.connect(self._cursor_moved)
@@ -176,15 +176,15 @@ class GrammarStep(QWidget):
             (
                 (
                     tr("Active rules"),
-                    tr("The rules being read at the cursor, outermost first. A click goes to one."),
+                    tr("The rules that are active at the cursor, outermost first. Click a rule to go to it."),
                     self.rules,
                 ),
-                (tr("May come next"), tr("Text that the grammar allows at the cursor."), self.next),
+                (tr("Allowed next"), tr("Text that the grammar allows at the cursor."), self.next),
                 (
                     tr("Tokens allowed"),
                     tr(
-                        "How many tokens of the open model’s vocabulary the mask would leave here, the end of the text "
-                        "not counted; a few of them, by their number."
+                        "Number of tokens of the open model’s vocabulary that the mask would allow here, "
+                        "without the end of text; a few examples with their ids."
                     ),
                     self.tokens,
                 ),

@@ -43,10 +43,10 @@ class _Rows(QAbstractTableModel):
             return (
                 words.replace("\n", "⏎").replace("\t", "→")
                 if words or not index.column()
-                else tr("(the empty text)")
+                else tr("(empty text)")
             )
         if role == Qt.ItemDataRole.ToolTipRole:
-            tip = tr("A click steps through it.")
+            tip = tr("Click to step through.")
             return f"{words}\n{tip}" if index.column() else words
         if role == Qt.ItemDataRole.ForegroundRole and index.column() == 0:
             return theme().color("text-muted")
@@ -113,7 +113,7 @@ class GrammarTexts(QWidget):
             return
         text = self._model.rows[index.row()][1]
         menu = QMenu(self)
-        menu.addAction(tr("Step through it"), lambda: self.stepWanted.emit(text))
+        menu.addAction(tr("Step through"), lambda: self.stepWanted.emit(text))
         menu.addAction(tr("Add as an example that must match"), lambda: self.exampleWanted.emit(text, True))
         menu.addAction(
             tr("Add as an example that must not match"), lambda: self.exampleWanted.emit(text, False)

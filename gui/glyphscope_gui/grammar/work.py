@@ -197,11 +197,11 @@ def compare(before: str, grammar: Grammar, cancel: Callable[[], bool]) -> Compar
     """What an edit changed. Raises GrammarError where the version before has mistakes itself."""
     base = check_gbnf(before, cancel=cancel).grammar
     if base is None:
-        raise GrammarError(tr("The previous version has errors, so there is nothing to compare with."))
+        raise GrammarError(tr("The previous version has errors and cannot be compared."))
     found = shortest_differences(base, grammar, bound=COMPARE_BOUND, cancelled=cancel)
     bound = f"{found.bound[:1].upper()}{found.bound[1:]}."
     if found.same and found.exhausted:
-        told = tr("Both accept exactly the same texts.")
+        told = tr("Both versions accept exactly the same texts.")
     else:
         told = "" if found.exhausted else bound
     return Comparison(found.only_second, found.only_first, told)

@@ -32,8 +32,8 @@ DEBOUNCE_MS = 120
 SAMPLES = 8
 MOST_CHARACTERS = 300_000
 """Of a grammar that is compared, sampled and tried on the tools' constraints after each edit."""
-_TOO_LARGE = tr("Not worked out for a grammar as large as this one.")
-_MISTAKES = tr("Shown when the errors are fixed.")
+_TOO_LARGE = tr("Not computed: the grammar is too large.")
+_MISTAKES = tr("Available when the errors are fixed.")
 PROOF_DELAY_MS = 600
 """After the last edit of the tools: proofs start processes, and nobody waits for them."""
 PROOF_SHOWN_MS = 150
@@ -307,7 +307,7 @@ class GrammarBench(QObject):
         found, base = self._last, self._document.base
         if found is None or base is None or base == found.text:
             self._jobs.drop("compare")
-            self.compared.emit(None, "" if base is None or found is None else tr("No change yet."))
+            self.compared.emit(None, "" if base is None or found is None else tr("No changes yet."))
             return
         if found.grammar is None:
             self._jobs.drop("compare")

@@ -60,15 +60,24 @@ class GuideText(QTextBrowser):
         self.moveCursor(QTextCursor.MoveOperation.Start)
 
     def go_to(self, slug: str) -> None:
-        """Scroll to the heading of that slug, or to the top."""
+        """Scroll to the heading of that slug, to the row of a table that begins with it, or to the top."""
+        found = None
         block = self.document().begin()
-        while block.isValid():
-            if block.blockFormat().headingLevel() and slug_of(block.text()) == slug:
-                top = self.document().documentLayout().blockBoundingRect(block).top()
-                self.verticalScrollBar().setValue(round(top) - GAP)
-                return
+        while slug and block.isValid():
+            if slug_of(block.text()) == slug:
+                found = block if found is None or block.blockFormat().headingLevel() else found
+                if block.blockFormat().headingLevel():
+                    break
             block = block.next()
-        self.verticalScrollBar().setValue(0)
+        if found is None:
+            self.verticalScrollBar().setValue(0)
+            return
+        cursor = QTextCursor(found)
+        if not found.blockFormat().headingLevel():
+            cursor.movePosition(QTextCursor.MoveOperation.EndOfBlock, QTextCursor.MoveMode.KeepAnchor)
+        self.setTextCursor(cursor)
+        top = self.document().documentLayout().blockBoundingRect(found).top()
+        self.verticalScrollBar().setValue(round(top) - GAP)
 
     def loadResource(self, kind: int, name: QUrl | str) -> object:
         url = name if isinstance(name, QUrl) else QUrl(name)

@@ -8,8 +8,10 @@ from PySide6.QtWidgets import QMenuBar
 from glyphscope.events import CallReady
 from glyphscope_gui.context import AppContext
 from glyphscope_gui.help.commands import Command, commands_of
+from glyphscope_gui.help.glossary import PAGE as GLOSSARY
 from glyphscope_gui.help.guide import GuideDialog
-from glyphscope_gui.help.pages import SHORTCUTS
+from glyphscope_gui.help.hints import GlossaryHints, term_at_cursor
+from glyphscope_gui.help.pages import SHORTCUTS, slug_of
 from glyphscope_gui.help.palette import CommandPalette
 from glyphscope_gui.help.tour import Tour, tour_cards
 from glyphscope_gui.shared.page_ids import PageId
@@ -24,9 +26,10 @@ class HelpPresenter(QObject):
         self.guide: GuideDialog | None = None
         self.tour: Tour | None = None
         actions = context.actions
-        actions.guide.triggered.connect(lambda: self.show_guide("guide.md"))
+        self._hints = GlossaryHints(context.window)
+        actions.guide.triggered.connect(self._show_guide_or_term)
         actions.shortcuts.triggered.connect(lambda: self.show_guide(SHORTCUTS))
-        actions.glossary.triggered.connect(lambda: self.show_guide("glossary.md"))
+        actions.glossary.triggered.connect(lambda: self.show_guide(GLOSSARY))
         actions.palette.triggered.connect(self.show_palette)
         actions.tour.triggered.connect(self.show_tour)
 
@@ -60,6 +63,14 @@ class HelpPresenter(QObject):
             self.tour.end()
         if self.guide is not None:
             self.guide.close()
+
+    def _show_guide_or_term(self) -> None:
+        """The guide, or the glossary at the term whose hint is shown."""
+        term = term_at_cursor()
+        if term:
+            self.show_guide(GLOSSARY, slug_of(term))
+        else:
+            self.show_guide("guide.md")
 
     def _commands(self) -> list[Command]:
         return commands_of(self._bar)

@@ -97,7 +97,7 @@ def _share_left(state: RunState) -> str:
         return ""
     least = min(steps, key=lambda step: step.feasible or 0.0)
     return tr(
-        "In this run, the mask left {share} of the probability at its strictest token.",
+        "In this run, the mask kept {share} of the probability mass at its strictest token.",
         share=percent(least.feasible or 0.0),
     )
 

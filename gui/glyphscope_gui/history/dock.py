@@ -31,7 +31,7 @@ SEARCH_DELAY_MS = 150
 UNDO_MS = 8000
 """How long a deleted run can be taken back; it is deleted for good only then."""
 
-_EMPTY = tr("No runs yet.\n\nPress Run: each run is kept here and opens again with a click.")
+_EMPTY = tr("No runs yet.\n\nPress Run: each run is saved here and can be opened again.")
 
 
 class HistoryDock(QWidget):
@@ -173,9 +173,7 @@ class HistoryDock(QWidget):
         view.setObjectName("historyList")
         view.setAccessibleName(tr("Runs, newest first"))
         view.setAccessibleDescription(
-            tr(
-                "Enter opens a run. Delete takes it out. P pins it to the top. S saves it. A adds it to a suite."
-            )
+            tr("Enter opens a run, Delete deletes it, P pins it, S saves it, A adds it to a suite.")
         )
         view.setModel(self.model)
         view.setItemDelegate(HistoryDelegate(view))
@@ -239,7 +237,7 @@ class HistoryDock(QWidget):
     def _show_empty(self) -> None:
         none = self.model.rowCount() == 0
         words = self.search_edit.text()
-        self.empty.setText(tr("No run with “{words}”.", words=words) if words else _EMPTY)
+        self.empty.setText(tr("No run matches “{words}”.", words=words) if words else _EMPTY)
         self.empty.setVisible(none)
         self.list.setVisible(not none)
 

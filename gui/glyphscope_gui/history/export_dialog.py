@@ -57,16 +57,16 @@ class ExportDialog(QDialog):
         self.note.setProperty("role", "muted")
         self.view = QPlainTextEdit(visible(exported.text[:MOST_SHOWN], lines=True), self, readOnly=True)
         self.view.setObjectName("exportView")
-        self.view.setAccessibleName(tr("What is exported"))
+        self.view.setAccessibleName(tr("Exported text"))
         self.view.setFont(mono_font(-0.5))
         self.view.setTabChangesFocus(True)
         self.more = PlainLabel(self, textFormat=Qt.TextFormat.PlainText)
         self.more.setProperty("role", "muted")
         left = len(exported.text) - MOST_SHOWN
         self.more.setText(
-            tr("1 more character is copied and saved with these.")
+            tr("1 more character is included in Copy and Save.")
             if left == 1
-            else tr("%n more characters are copied and saved with these.", "", max(left, 0))
+            else tr("%n more characters are included in Copy and Save.", "", max(left, 0))
         )
         self.more.setVisible(left > 0)
         self.copy_button = QPushButton(tr("&Copy"), self)

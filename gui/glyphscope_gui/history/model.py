@@ -91,7 +91,7 @@ def outcome_words(outcome: str) -> str:
         "no-tool": tr("no tool was called"),
         "unanswered": tr("ended with a question"),
         "limit": tr("ended by a limit"),
-        "refused": tr("not what it was held to"),
+        "refused": tr("constraint not met"),
     }
     return f"{words.get(kind, kind)}: {code}" if code else words.get(kind, kind)
 

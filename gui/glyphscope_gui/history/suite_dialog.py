@@ -39,8 +39,8 @@ class SuiteDialog(QDialog):
         about = words_label(role="muted", parent=self)
         about.setText(
             tr(
-                "The run’s prompt, tools and settings become a scenario; its call is what is right. "
-                "A new name makes a new suite."
+                "The run’s prompt, tools and settings become a scenario; its call is the expected "
+                "call. A new name creates a new suite."
             )
         )
         self.problem = words_label(role="problem", parent=self)

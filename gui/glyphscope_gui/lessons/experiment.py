@@ -44,7 +44,7 @@ _CHOICES: dict[str, tuple[str, ...]] = {
     "thinking": ("auto", "on", "off"),
     "stop_on": ("error", "unknown-tool", "never"),
 }
-_FOR_LIVE = tr("Changes are for a live run; the recording is as the lesson says.")
+_FOR_LIVE = tr("Changes apply to live runs; the recording uses the settings of the lesson.")
 _WORDS = {
     "prompt": tr("prompt"),
     "notation": tr("notation"),
@@ -55,17 +55,17 @@ _WORDS = {
     "stop_on": tr("stop on"),
     "seed": tr("seed"),
     "temperature": tr("temperature"),
-    "max_tokens": tr("longest answer"),
+    "max_tokens": tr("max tokens"),
 }
 _CHOICE_WORDS = {
     "flat": tr("flat"),
     "off": tr("off"),
     "mask": tr("mask"),
     "native": tr("native"),
-    "start": tr("at the first token"),
-    "reasoning": tr("after the reasoning"),
-    "call": tr("at the call’s marker"),
-    "auto": tr("the template’s default"),
+    "start": tr("from the first token"),
+    "reasoning": tr("after reasoning"),
+    "call": tr("from the call’s marker"),
+    "auto": tr("template default"),
     "on": tr("on"),
     "error": tr("error"),
     "unknown-tool": tr("unknown-tool"),
@@ -105,9 +105,7 @@ class LessonExperiment(QFrame):
         self.live_button.setObjectName("lessonLiveButton")
         self.play_button = QPushButton(tr("Play the recording"), self)
         self.play_button.setObjectName("lessonRecordingButton")
-        self.play_button.setToolTip(
-            tr("The recording, made with the lesson's model and without your changes")
-        )
+        self.play_button.setToolTip(tr("The recording, made with the lesson’s model and settings"))
         self.notice = LessonLabel("", "muted", self)
         self.run = LessonRun("", part.show, self)
         self.run.hide()
@@ -123,7 +121,7 @@ class LessonExperiment(QFrame):
         if self.is_running:
             return
         self.live_button.setEnabled(not words)
-        self.live_button.setToolTip(words or tr("Ask your model, with what is set here"))
+        self.live_button.setToolTip(words or tr("Run your model with these settings"))
         if words and self._fields:
             words = f"{words} {_FOR_LIVE}"
         self.notice.set_words(words)
@@ -137,7 +135,7 @@ class LessonExperiment(QFrame):
         self.run.show()
         self.run.show_run(self._recorded)
         self.run.player.play()
-        self.notice.set_words(tr("This is the recording, not a run of now."))
+        self.notice.set_words(tr("This is the recording, not a live run."))
         self._tell_difference()
 
     def begin(self, request: RunRequest) -> None:
@@ -218,7 +216,7 @@ class LessonExperiment(QFrame):
         if state.finished is None:
             self.difference.set_words("")
             return
-        words = difference_words(align([fold_events(self._base), state]), ["the run before", "this one"])
+        words = difference_words(align([fold_events(self._base), state]), ["previous run", "this run"])
         self.difference.set_words(f"{words[:1].upper()}{words[1:]}")
 
     def _value(self, name: str) -> Any:

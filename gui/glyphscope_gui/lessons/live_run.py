@@ -40,11 +40,11 @@ class LiveRun(QObject):
         """Why no live run can begin now; empty where one can. A model that is not open yet is opened by the run."""
         match self._runs.model.phase:
             case "opening":
-                return tr("The model is being opened.")
+                return tr("The model is loading.")
             case "failed":
-                return tr("There is no model here to run it live.")
+                return tr("No model is available for a live run.")
         if self._runs.is_busy and not self.is_running:
-            return tr("The model is at work for another page.")
+            return tr("The model is in use on another page.")
         return ""
 
     def start(self, card: LessonExperiment, opened: Opened, changes: dict[str, Any]) -> None:

@@ -30,7 +30,7 @@ class LessonNotes(QWidget):
         self.place.setProperty("role", "muted")
         self.clock = PlainLabel("0:00", self)
         self.clock.setProperty("role", "title")
-        self.clock.setToolTip(tr("Since the lecture began"))
+        self.clock.setToolTip(tr("Time since the start of the lecture"))
         self.title = LessonLabel("", "heading", self)
         self.answers = LessonLabel("", "title", self)
         self.following = LessonLabel("", "muted", self)
@@ -77,7 +77,7 @@ class LessonNotes(QWidget):
         self._area.setWidget(body)
         self.answers.set_words(answers)
         self.following.set_words(
-            tr("Next: {title}", title=following) if following else tr("This is the last one.")
+            tr("Next: {title}", title=following) if following else tr("This is the last step.")
         )
 
     def keyPressEvent(self, event: QKeyEvent) -> None:

@@ -22,7 +22,7 @@ class Opened(NamedTuple):
 
     def events_of(self, run: str) -> tuple[AnyEvent, ...]:
         """The recording of a run. Raises the error in its place."""
-        return _or_raise(self.events.get(run) or RecordError(tr("There is no such run."), where=run))
+        return _or_raise(self.events.get(run) or RecordError(tr("Run not found."), where=run))
 
     def number_of(self, question: Question) -> int:
         """A question's place among all of the lesson."""
@@ -61,7 +61,7 @@ def _recorded(place: LessonPlace, lesson: Lesson, name: str) -> tuple[AnyEvent, 
     events = place.events(name)
     if not is_of(events, lesson.runs[name]):
         raise RecordError(
-            tr('The recording of "{name}" is of another request.', name=name),
-            hint=tr("Make it again: glyphscope lesson record FILE."),
+            tr('The recording of "{name}" is for another request.', name=name),
+            hint=tr("Record it again: glyphscope lesson record FILE."),
         )
     return events

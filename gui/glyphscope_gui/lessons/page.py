@@ -20,7 +20,7 @@ from glyphscope_gui.theme.sizes import GAP, letters
 
 LIST_WIDTH, SLIM_LIST_WIDTH = 250, 190
 WIDE = 1180
-_EMPTY = tr("Choose a lesson at the left. None of them needs a model: everything in them is recorded.")
+_EMPTY = tr("Choose a lesson on the left. All runs are recorded, so no model is needed.")
 _MOST_PROBLEMS = 12
 
 
@@ -35,7 +35,7 @@ class LessonPage(QWidget):
         self.setAccessibleName(tr("Lessons"))
         self.model = LessonListModel(self)
         self.list = LessonList(self.model, self)
-        self.open_button = link(tr("Open…"), tr("A lesson of yours, from a Markdown file"))
+        self.open_button = link(tr("Open…"), tr("Open a lesson from a Markdown file"))
         self.open_button.setObjectName("openLessonButton")
         self.open_button.setAccessibleName(tr("Open a lesson"))
         self.notice = NoticeBanner(self)
@@ -48,17 +48,17 @@ class LessonPage(QWidget):
         self.empty.setMargin(30)
         self.before_button = QPushButton(tr("‹ Back"), self)
         self.before_button.setObjectName("lessonBackButton")
-        self.before_button.setToolTip(tr("The step before (Page Up)"))
+        self.before_button.setToolTip(tr("Previous step (Page Up)"))
         self.after_button = QPushButton(tr("Next ›"), self)
         self.after_button.setObjectName("lessonNextButton")
         self.after_button.setProperty("role", "primary")
-        self.after_button.setToolTip(tr("The next step (Page Down)"))
+        self.after_button.setToolTip(tr("Next step (Page Down)"))
         self.place = PlainLabel(self)
         self.place.setProperty("role", "muted")
         self.again_button = link(tr("Restart"), tr("Reset the progress of this lesson"))
         self.lecture_button = QPushButton(tr("Lecture"), self)
         self.lecture_button.setObjectName("lectureButton")
-        self.lecture_button.setToolTip(tr("Large letters, one step a key, nothing else on the screen (F11)"))
+        self.lecture_button.setToolTip(tr("Full screen with large text, one step at a time (F11)"))
         self._lay_out()
         self.reader.pageWanted.connect(self.stepWanted)
         self.before_button.clicked.connect(lambda: self.stepWanted.emit(-1))

@@ -114,7 +114,7 @@ class LessonsPresenter(Page):
         """The right answers to the questions of a slide, for the presenter."""
         sheets = [opened.sheets[opened.number_of(part)] for part in slide.parts if isinstance(part, Question)]
         right = [right_words(sheet) for sheet in sheets if isinstance(sheet, Sheet)]
-        return tr("Right: {answers}", answers="; ".join(right)) if right else ""
+        return tr("Correct: {answers}", answers="; ".join(right)) if right else ""
 
     def _coming(self) -> str:
         """The title of the next slide; empty at the last one."""
@@ -122,7 +122,7 @@ class LessonsPresenter(Page):
             return ""
         following = self.slides[self.at + 1].step
         if following == self.slides[self.at].step:
-            return tr("this step continues")
+            return tr("step continues")
         return self.opened.lesson.steps[following].title
 
     def _arrange(self, step: int) -> None:
@@ -232,7 +232,7 @@ class LessonsPresenter(Page):
         if missing:
             self.view.notice.tell(
                 tr(
-                    "No recording that fits: {names}. glyphscope lesson record FILE makes the recordings.",
+                    "No matching recording: {names}. Record with glyphscope lesson record FILE.",
                     names=", ".join(missing),
                 )
             )

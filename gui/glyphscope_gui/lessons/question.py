@@ -90,7 +90,7 @@ class ChoiceRow(QWidget):
         right = self._choice.right
         self.sign.setWordWrap(False)
         self.sign.set_words("✓" if right else "✕", "lesson-right" if right else "lesson-wrong")
-        self.sign.setAccessibleName(tr("right") if right else tr("not right"))
+        self.sign.setAccessibleName(tr("correct") if right else tr("incorrect"))
         self.why.set_words(self._choice.why)
         self.button.setEnabled(False)
         self.button.setAccessibleDescription(f"{self.sign.accessibleName()}. {self._choice.why}")
@@ -130,7 +130,7 @@ class LessonQuestion(QFrame):
         self.button = QPushButton(tr("Reveal"), self)
         self.button.setObjectName("lessonRevealButton")
         self.button.setProperty("role", "primary")
-        self.button.setToolTip(tr("Show what is right, and why (Enter)"))
+        self.button.setToolTip(tr("Show the correct answer and the reason (Enter)"))
         self.result = LessonLabel("", "", self)
         self.result.setObjectName("lessonResult")
         self.why = LessonProse("", self, quiet=True)
@@ -214,11 +214,11 @@ class LessonQuestion(QFrame):
 
     def _how(self) -> str:
         if self.sheet.kind == "character":
-            return tr("Click a character, or go to it with the arrow keys.")
+            return tr("Click a character, or move to it with the arrow keys.")
         last = len(self.rows)
         if self.sheet.single:
-            return tr("Choose one (keys 1 to {last}), then reveal.", last=last)
-        return tr("Choose all that are right (keys 1 to {last}), then reveal.", last=last)
+            return tr("Choose one answer (keys 1 to {last}), then reveal.", last=last)
+        return tr("Choose all correct answers (keys 1 to {last}), then reveal.", last=last)
 
     def _toggled(self, down: bool) -> None:
         if down and self.sheet.single:

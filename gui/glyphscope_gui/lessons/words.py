@@ -18,18 +18,18 @@ def token_words(token: Token, request: RunRequest) -> str:
     step = token.step
     own = percent(None if step.logprob is None else math.exp(step.logprob))
     if step.origin != "model":
-        return tr("Written before the model began; the model itself gave it {own} (raw).", own=own)
+        return tr("Written before the model began. Raw probability: {own}.", own=own)
     if step.forced:
-        return tr("Forced: the only token that was left. The model itself gave it {own} (raw).", own=own)
+        return tr("Forced: the only allowed token. Raw probability: {own}.", own=own)
     if request.constraint == "off":
         return tr(
-            "No constraint: any of {allowed} tokens could come. Drawn at {probability} (final).",
+            "No constraint: all {allowed} tokens allowed. Final probability: {probability}.",
             allowed=count(step.allowed),
             probability=percent(step.probability),
         )
     return tr(
-        "The mask left {allowed} tokens, {feasible} of what the model wanted. "
-        "Drawn at {probability} (final).",
+        "The mask allowed {allowed} tokens with {feasible} of the probability mass. Final "
+        "probability: {probability}.",
         allowed=count(step.allowed),
         feasible=percent(step.feasible),
         probability=percent(step.probability),
@@ -47,7 +47,7 @@ def place_words(place: int, first: int, last: int) -> str:
     return (
         tr("{place} of {all} tokens", place=place, all=last)
         if not first
-        else tr("{place} of {all} tokens, from {first} on", place=place, all=last, first=first)
+        else tr("{place} of {all} tokens, from token {first} on", place=place, all=last, first=first)
     )
 
 
@@ -97,5 +97,5 @@ def lesson_facts(lesson: Lesson, progress: LessonProgress) -> str:
             tr("{answered} of {questions} questions answered", answered=len(answers), questions=questions)
         )
     elif answers:
-        words.append(tr("{right} of {answers} answers right", right=sum(answers), answers=len(answers)))
+        words.append(tr("{right} of {answers} answers correct", right=sum(answers), answers=len(answers)))
     return " · ".join(words)

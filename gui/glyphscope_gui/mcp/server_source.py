@@ -171,7 +171,7 @@ class ServerSource:
         """Send any request, as `McpServer.request`; a server that does not run is not started."""
         server = self._server
         if server is None:
-            return Outcome(fault="protocol", message=f"The server {self.name} does not run.")
+            return Outcome(fault="protocol", message=f"The server {self.name} is not running.")
         return server.request(method, params, seconds=seconds, cancel=cancel, progress=progress)
 
     def set_roots(self, roots: tuple[str, ...]) -> None:
@@ -184,7 +184,7 @@ class ServerSource:
         """Ask the server that runs for log messages of that level and more severe ones."""
         server = self._server
         if server is None:
-            return Outcome(fault="protocol", message=f"The server {self.name} does not run.")
+            return Outcome(fault="protocol", message=f"The server {self.name} is not running.")
         found = server.set_log_level(level, seconds=seconds, cancel=cancel)
         if found.ok:
             self.log_level = level
@@ -194,16 +194,16 @@ class ServerSource:
         """Subscribe to a resource of the server that runs, or end that, as `McpServer.subscribe`."""
         server = self._server
         if server is None:
-            return Outcome(fault="protocol", message=f"The server {self.name} does not run.")
+            return Outcome(fault="protocol", message=f"The server {self.name} is not running.")
         return server.subscribe(uri, seconds=seconds, cancel=cancel, on=on)
 
     def _started(self, seconds: float, cancel: threading.Event) -> tuple[McpServer | Outcome, float]:
         """The server once it is ready or has failed, and the seconds that are left; or why there is none."""
         until = time.monotonic() + seconds
         if self.config.disabled:
-            return Outcome(fault="protocol", message=f"The server {self.name} is switched off."), 0
+            return Outcome(fault="protocol", message=f"The server {self.name} is disabled."), 0
         if not self.start():
-            why = "nobody has allowed its command line yet" if not self.may_run else "the window closes"
+            why = "its command line is not allowed yet" if not self.may_run else "the window is closing"
             return Outcome(fault="protocol", message=f"The server {self.name} is not started: {why}."), 0
         server = self._server
         assert server is not None
@@ -211,7 +211,7 @@ class ServerSource:
             if cancel.is_set():
                 return Outcome(fault="cancelled", message="The call was stopped."), 0
             if time.monotonic() > until:
-                message = f"The server {self.name} did not get ready within {duration(seconds)}."
+                message = f"The server {self.name} was not ready within {duration(seconds)}."
                 return Outcome(fault="timeout", message=message), 0
         return server, max(until - time.monotonic(), _LOOK)
 

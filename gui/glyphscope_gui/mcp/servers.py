@@ -272,7 +272,7 @@ def server_config(name: str, entry: dict[str, Any]) -> ServerConfig:
     found = read_servers(json.dumps({"mcpServers": {name: entry}}))
     if found.problems or not found.servers:
         raise ServerError(
-            _problem_lines(f"{p.pointer}: {p.message}" for p in found.problems) or tr("It is empty.")
+            _problem_lines(f"{p.pointer}: {p.message}" for p in found.problems) or tr("The file is empty.")
         )
     return found.servers[0]
 

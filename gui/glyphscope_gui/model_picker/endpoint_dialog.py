@@ -20,7 +20,7 @@ from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.text_label import words_label
 from glyphscope_gui.theme import mono_font
 
-_NO_KEY = tr("only where it asks for one; kept in the system’s keyring")
+_NO_KEY = tr("optional; stored in the system keyring")
 
 
 class EndpointDialog(QDialog):

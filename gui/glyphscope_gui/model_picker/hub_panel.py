@@ -59,7 +59,7 @@ class HubPanel(QWidget):
         self.words = words_label(parent=self, selectable=True)
         self.bar = QProgressBar(self)
         self.bar.setObjectName("modelProgress")
-        self.bar.setAccessibleName(tr("How much of the model is here"))
+        self.bar.setAccessibleName(tr("Progress of the download"))
         self.bar.setTextVisible(False)
         self.bar.setMaximum(STEPS)
         self.load_button = QPushButton(self)
@@ -67,8 +67,8 @@ class HubPanel(QWidget):
         self.load_button.setProperty("role", "primary")
         self.cancel_button = QPushButton(tr("Cancel"), self)
         self.cancel_button.setObjectName("modelCancelButton")
-        self.cancel_button.setToolTip(tr("Stop; what was loaded is kept, and gone on from the next time"))
-        self.use_button = QPushButton(tr("Use it"), self)
+        self.cancel_button.setToolTip(tr("Cancel; the download can be resumed"))
+        self.use_button = QPushButton(tr("Use model"), self)
         self.use_button.setObjectName("modelUseGotButton")
         self.use_button.setProperty("role", "primary")
         self._unfinished = QVBoxLayout()
@@ -168,10 +168,10 @@ class HubPanel(QWidget):
         line = QHBoxLayout(row)
         line.setContentsMargins(0, 0, 0, 0)
         name = part.file.rpartition("/")[2]
-        words = tr("Not finished: {name}, {size} are here", name=name, size=byte_size(part.bytes))
+        words = tr("Incomplete: {name}, {size} downloaded", name=name, size=byte_size(part.bytes))
         line.addWidget(words_label(words, parent=row), 1)
         acts: tuple[tuple[str, Callable[[], None]], ...] = (
-            (tr("Go on"), partial(self._go_on, part)),
+            (tr("Resume"), partial(self._go_on, part)),
             (tr("Discard"), partial(self.discardWanted.emit, part)),
         )
         for title, act in acts:
@@ -270,7 +270,7 @@ class HubPanel(QWidget):
             names = [hit.repo for hit in hits]
             self.hits_table.selectRow(names.index(repo) if repo in names else 0)
         else:
-            self._say(tr("No repository with models in GGUF was found. Use fewer words."))
+            self._say(tr("No repository with GGUF models was found. Use fewer words."))
             self._show_phase()
 
     def _show_looked(self, looked: Looked) -> None:
@@ -292,13 +292,11 @@ class HubPanel(QWidget):
     def _show_got(self, got: Got) -> None:
         self._path = str(got.path)
         words = {
-            "downloaded": tr("It is here: {path}.", path=got.path),
-            "kept": tr("It was here already, unchanged: {path}.", path=got.path),
-            "cached": tr(
-                "Hugging Face’s cache has it already, and it is used from there: {path}.", path=got.path
-            ),
+            "downloaded": tr("Downloaded: {path}.", path=got.path),
+            "kept": tr("Already downloaded, unchanged: {path}.", path=got.path),
+            "cached": tr("Already in the Hugging Face cache, and used from there: {path}.", path=got.path),
         }[got.how]
-        unknown = "" if got.hashed else tr(" The server tells no hash to hold it against.")
+        unknown = "" if got.hashed else tr(" The server provides no hash to verify it.")
         self._say(f"{words}{unknown}")
         self._show_phase()
         self.use_button.setFocus()
@@ -307,7 +305,7 @@ class HubPanel(QWidget):
         loading = self._getting.loading
         if loading is not None and loading.progress.done and self._choice() is loading.choice:
             kept = byte_size(loading.progress.done)
-            self._say(tr("Stopped. {size} are kept; Download goes on from there.", size=kept))
+            self._say(tr("Stopped with {size} downloaded; Download resumes.", size=kept))
         else:
             self._say(tr("Stopped."))
         self._show_phase()

@@ -37,7 +37,7 @@ class LoadPanel(QWidget):
         self._fields: dict[str, NumberSetting | ChoiceSetting] = {}
         context = NumberSetting(_LEAST_CONTEXT, MOST_CONTEXT, tr(" tokens"), self)
         context.setSingleStep(1024)
-        size = tr("Most tokens of prompt and answer together; the KV cache grows with it")
+        size = tr("Maximum tokens of prompt and answer together; the KV cache grows with it")
         self._add("context", tr("Context"), context, size)
         threads = NumberSetting(0, MOST_THREADS, parent=self)
         threads.setSpecialValueText(tr("one per core"))
@@ -46,15 +46,18 @@ class LoadPanel(QWidget):
         )
         layers = NumberSetting(-1, MOST_LAYERS, parent=self)
         layers.setSpecialValueText(tr("all"))
-        gpu = tr("Layers on the GPU, where llama.cpp was built for one; otherwise all run on the processor")
+        gpu = tr("Layers offloaded to the GPU, if llama.cpp was built with GPU support")
         self._add("gpu_layers", tr("GPU layers"), layers, gpu)
         kv = ChoiceSetting([(kind, kind, "") for kind in get_args(KvType)], self)
         self._add(
-            "kv_type", tr("KV cache type"), kv, tr("q8_0 needs half the memory of f16 and is nearly as exact")
+            "kv_type",
+            tr("KV cache type"),
+            kv,
+            tr("q8_0 needs half the memory of f16, with little loss of accuracy"),
         )
         attention = {"auto": tr("auto"), "on": tr("on"), "off": tr("off")}
         flash = ChoiceSetting([(each, attention[each], "") for each in get_args(FlashAttention)], self)
-        self._add("flash_attention", tr("Flash attention"), flash, tr("A quantised KV cache needs it"))
+        self._add("flash_attention", tr("Flash attention"), flash, tr("Required by a quantised KV cache"))
         column = QVBoxLayout(self)
         column.setContentsMargins(0, 0, 0, 0)
         column.setSpacing(8)
@@ -102,7 +105,7 @@ class OpenModelLine(QWidget):
         self.words = words_label(parent=self, name="openModelWords")
         self.unload = QPushButton(tr("Unload"), self)
         self.unload.setObjectName("modelUnloadButton")
-        self.unload.setToolTip(tr("End the model’s process and free its memory; the next run loads it again"))
+        self.unload.setToolTip(tr("Unload the model and free its memory; the next run loads it again"))
         self.unload.clicked.connect(self.unloadWanted)
         self.bar = QProgressBar(self)
         self.bar.setObjectName("modelLoadProgress")

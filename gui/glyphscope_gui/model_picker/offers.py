@@ -24,11 +24,11 @@ FITS, DOWNLOADS = 3, 4
 class FoundModelsModel(TableModel):
     """Those that can be opened first; the others say why not."""
 
-    titles = (tr("Model"), tr("Quantisation"), tr("Size"), tr("From"))
+    titles = (tr("Model"), tr("Quantisation"), tr("Size"), tr("Source"))
     tips = (
         "",
-        tr("How its weights are stored: fewer bits are smaller and less exact"),
-        tr("On the disk"),
+        tr("The number format of the weights: fewer bits are smaller and less accurate"),
+        tr("Size on disk"),
         "",
     )
     figures = frozenset({SIZE})
@@ -73,10 +73,10 @@ class HitsModel(TableModel):
     titles = (tr("Repository"), tr("Quantisation"), tr("Size"), tr("Memory"), tr("Downloads"))
     tips = (
         "",
-        tr("The suggested file: the usual quantisation that fits in the free memory"),
+        tr("The suggested file: the largest common quantisation that fits in the free memory"),
         tr("Size of the suggested file"),
-        tr("Whether the suggested file fits in the free memory; the KV cache comes on top"),
-        tr("In the last month"),
+        tr("Whether the suggested file fits in the free memory, without the KV cache"),
+        tr("Downloads in the last month"),
     )
     figures = frozenset({SIZE, DOWNLOADS})
 
@@ -148,7 +148,7 @@ class ChoicesModel(TableModel):
             parts = len(choice.files)
             name = (
                 tr(
-                    "{name} ({parts} parts, {missing} are missing)",
+                    "{name} ({parts} parts, {missing} missing)",
                     name=name,
                     parts=parts,
                     missing=choice.missing,

@@ -135,7 +135,7 @@ class ModelPicker(QToolButton):
         self._menu.addAction(tr("Get a model…")).triggered.connect(self.getWanted)
         self._menu.addAction(tr("Open a GGUF…")).triggered.connect(self.ask_for_file)
         self._menu.addAction(tr("Endpoint…")).triggered.connect(self.ask_for_endpoint)
-        self._menu.addAction(tr("Look again")).triggered.connect(self.look_again)
+        self._menu.addAction(tr("Refresh list")).triggered.connect(self.look_again)
         known = {self._path, *recent}
         found = [entry for entry in map(_entry, self._found or ()) if entry.model not in known]
         self._add_group(tr("Found on this computer"), found)

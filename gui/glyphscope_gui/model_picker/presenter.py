@@ -191,8 +191,8 @@ class ModelPresenter(QObject):
             path = str(got.path)
             self._context.status.set_note("")
             self._context.offer(
-                tr("{name} is here.", name=name),
-                tr("Use it"),
+                tr("{name} was downloaded.", name=name),
+                tr("Use model"),
                 lambda: self._context.project.choose_model(path),
             )
 

@@ -29,8 +29,8 @@ def name_words(model: FoundModel) -> str:
 
 def source_words(model: FoundModel) -> str:
     if model.source == EMBEDDED_SOURCE:
-        return tr("comes with Glyphscope")
-    return tr("a folder of models") if model.source == FOLDER else model.source
+        return tr("bundled with Glyphscope")
+    return tr("model folder") if model.source == FOLDER else model.source
 
 
 def facts_words(facts: ModelFacts) -> str:
@@ -51,7 +51,7 @@ def memory_words(memory: Memory) -> str:
     """What the model needs, and whether that is free."""
     weights = byte_size(memory.weights)
     if memory.cache is None:
-        words = tr("Memory: {weights} for the weights; the KV cache is unknown.", weights=weights)
+        words = tr("Memory: {weights} for the weights; KV cache unknown.", weights=weights)
     else:
         words = tr(
             "Memory: about {total} ({weights} weights, {cache} KV cache).",
@@ -106,9 +106,9 @@ def progress_words(loaded: Loaded) -> str:
         else byte_size(progress.done)
     )
     if progress.phase == "checking":
-        return tr("Reading what is here already: {progress}", progress=of)
+        return tr("Checking the partial download: {progress}", progress=of)
     if progress.phase == "naming":
-        return tr("Whole, and its hash is right: {done}", done=byte_size(progress.done))
+        return tr("Complete, hash verified: {done}", done=byte_size(progress.done))
     words = of
     if loaded.speed > 0:
         words = tr("{progress}, {speed}/s", progress=of, speed=byte_size(round(loaded.speed)))

@@ -42,7 +42,7 @@ from glyphscope_gui.shared.background import Background
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.token_words import is_masked
 
-_OTHER_TEXT = tr("One branches off a run’s first text; this one answers what was wrong with it.")
+_OTHER_TEXT = tr("Only the first generation can be branched; this stage is a repair.")
 
 _ONLY_SPECIAL = partial(pieces_of, typed=Typed(b"", ""))
 
@@ -190,7 +190,7 @@ class BranchPresenter(QObject):
             return name
         raise ModelError(
             tr(
-                "A branch needs the model of its run, {model}, which is not available.",
+                "Branching needs the model of the run, {model}, which is not available.",
                 model=started.model.name,
             ),
             hint=tr("Open that model (Ctrl+M), and try again."),
@@ -238,7 +238,7 @@ class BranchPresenter(QObject):
         put = put_words(request, self._special) or NOTHING
         is_branch = request.branch_of is not None
         gone = is_branch and not branches.parent_run
-        where = tr("Leaves its run {place}: {put}.", place=place_words(request), put=put) if is_branch else ""
+        where = tr("Branched {place}: {put}.", place=place_words(request), put=put) if is_branch else ""
         where += tr(" That run is not in the history.") if gone else ""
         self._evidence.branch_heading.set_title(tr("This branch") if is_branch else tr("This run"))
         self._find_cost(request)
@@ -367,7 +367,7 @@ class BranchPresenter(QObject):
         parent = branches.request_of(branches.parent_run)
         given_up = freed_words(request, parent) if request is not None else ""
         broken = {violation.message for violation in cost.violations}
-        lines = [tr("From there on {given_up}.", given_up=given_up), *cost_words(cost)[1:]]
+        lines = [tr("From this token on: {given_up}.", given_up=given_up), *cost_words(cost)[1:]]
         return [CostLine(words, any(words.endswith(each) for each in broken)) for words in lines]
 
     def _model_changed(self, status: ModelStatus) -> None:

@@ -49,16 +49,20 @@ _MEASURES = (
     (
         "allowed",
         tr("Allowed"),
-        tr("How many tokens the constraint left at each step, on a logarithmic scale"),
+        tr("Tokens allowed by the constraint at each step, on a logarithmic scale"),
     ),
-    ("feasible", tr("Mass"), tr("The share of the model's own probability that the constraint left")),
-    ("ms", tr("Time"), tr("Milliseconds of each step: mask, sampling and decoding")),
+    (
+        "feasible",
+        tr("Mass"),
+        tr("Feasible mass: the share of the raw probability that the allowed tokens have"),
+    ),
+    ("ms", tr("Time"), tr("Milliseconds per step: mask, sampling and decoding")),
 )
 _WHOLE_CALLS = ("call", "turn")
 """The kinds of stages whose text is judged as a call of the whole registry."""
 FEW = 6
 """Alternatives that are shown at first: the rest are seldom likely enough to matter."""
-_NO_TOKEN = tr("Choose a token in the stream or the table to see what else could have come.")
+_NO_TOKEN = tr("Select a token in the stream or the table to see its alternatives.")
 
 
 class EvidenceDock(QScrollArea):
@@ -256,12 +260,14 @@ class EvidenceDock(QScrollArea):
                     slim="chart-forced",
                 ),
             ),
-            _section(Heading(tr("Wanted and got")), self.wanted),
+            _section(Heading(tr("Mask impact")), self.wanted),
             _section(
-                Heading(tr("Saved by stopping early")),
-                _legend(((tr("not stopped"), "chart-other"), (tr("stopped early"), "chart-main"))),
+                Heading(tr("Saved by early abort")),
+                _legend(((tr("without stopping"), "chart-other"), (tr("with early abort"), "chart-main"))),
                 self.savings_chart,
-                words_label(tr("Tokens decoded without and with stopping, measured by continuing each run.")),
+                words_label(
+                    tr("Tokens decoded without and with early abort, measured by continuing each run.")
+                ),
             ),
         )
         for section in sections:
@@ -300,7 +306,7 @@ def _sampler_words(token: Token, started: RunStarted) -> str:
         )
     greedy = started.request.sampling.temperature == 0 and bool(step.alternatives) and not step.forced
     if greedy and started.request.constraint != "endpoint":
-        return tr("Temperature 0: only the likeliest allowed token could come.")
+        return tr("Temperature 0: the most likely allowed token is always taken.")
     return ""
 
 
@@ -310,7 +316,7 @@ def _constraint_words(token: Token, started: RunStarted, *, masked: bool) -> str
         wanted = (
             _untold(started)
             if step.logprob is None
-            else tr("The model itself gave it {share}.", share=percent(math.exp(step.logprob)))
+            else tr("Raw probability: {share}.", share=percent(math.exp(step.logprob)))
         )
         return tr("Forced: the grammar allowed only this token. {wanted}", wanted=wanted)
     if not step.alternatives:
@@ -319,12 +325,12 @@ def _constraint_words(token: Token, started: RunStarted, *, masked: bool) -> str
         return tr("The endpoint enforced the constraint and reports no mask statistics.")
     if not masked:
         return (
-            tr("No constraint was on: any of {allowed} tokens could come.", allowed=count(step.allowed))
+            tr("No constraint: all {allowed} tokens allowed.", allowed=count(step.allowed))
             if step.allowed
-            else tr("No constraint was on.")
+            else tr("No constraint.")
         )
     return tr(
-        "The mask left {share} of what the model wanted: {allowed} tokens allowed, “{token}” chosen.",
+        "The mask kept {share} of the probability mass: {allowed} tokens allowed, “{token}” sampled.",
         share=percent(step.feasible),
         allowed=count(step.allowed),
         token=step_text(step),
@@ -335,7 +341,7 @@ def _untold(started: RunStarted) -> str:
     if started.request.evidence == "all":
         return tr("This model reports no probabilities.")
     return tr(
-        "The model's own figures were not asked for (evidence: {evidence}).",
+        "Probabilities were not recorded (evidence: {evidence}).",
         evidence=started.request.evidence,
     )
 

@@ -9,12 +9,12 @@ from glyphscope_gui.runs.recorder import bundled_runs
 from glyphscope_gui.shared.language import tr
 
 _WORDS = {
-    "search-mask.jsonl": tr("A call under a mask, in GLYPH"),
+    "search-mask.jsonl": tr("A call with the mask, in GLYPH"),
     "search-mask-json.jsonl": tr("The same call in JSON"),
     "search-relaxed.jsonl": tr("A branch with a relaxed constraint"),
-    "sources-abort.jsonl": tr("Stopped at the deciding character"),
-    "sources-whole.jsonl": tr("The same answer to its end"),
-    "verbs-loop.jsonl": tr("The tool loop, ended by a guardrail"),
+    "sources-abort.jsonl": tr("Early abort at the deciding character"),
+    "sources-whole.jsonl": tr("The same answer without early abort"),
+    "verbs-loop.jsonl": tr("A tool loop ended by a guardrail"),
     "native-tags.jsonl": tr("Reasoning and two calls, in Qwen3.5’s notation"),
     "native-channels.jsonl": tr("Reasoning and a call in each turn, in gpt-oss’s notation"),
 }

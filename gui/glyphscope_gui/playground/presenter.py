@@ -36,7 +36,7 @@ class PlaygroundPresenter(Page):
 
     id = PageId.PLAYGROUND
     title = tr("Playground")
-    tip = tr("Run a prompt, and see the call being written")
+    tip = tr("Run a prompt and see the call token by token")
     can_run = True
 
     def __init__(self, context: AppContext) -> None:
@@ -262,10 +262,10 @@ class PlaygroundPresenter(Page):
             self.play_bundled()
             self.view.notice.tell(
                 tr("{message} A recorded run is shown instead.", message=status.message),
-                tr("Play it again"),
+                tr("Replay"),
                 self.play_bundled,
                 get,
             )
         else:
-            again = tr("Play a recorded run") if recordings else ""
+            again = tr("Replay a recorded run") if recordings else ""
             self.view.notice.tell(status.message, again, self.play_bundled, get, error=True)

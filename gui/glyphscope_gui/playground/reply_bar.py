@@ -43,13 +43,16 @@ class ReplyBar(QWidget):
         self.send_button = QPushButton(tr("Send"), self)
         self.send_button.setObjectName("replySend")
         self.send_button.setToolTip(
-            tr("Run again with the messages of this run, its answer, and this message (Ctrl+Return)")
+            tr("Run with the messages of this run, its answer and this message (Ctrl+Return)")
         )
         self.edit_button = QPushButton(tr("Edit messages"), self)
         self.edit_button.setObjectName("replyMessages")
         self.edit_button.setProperty("role", "link")
         self.edit_button.setToolTip(
-            tr("Take the messages of this run and its answer over, to edit them or to add a tool result")
+            tr(
+                "Copy the messages and the answer of this run into the prompt, to edit them or to "
+                "add a tool result"
+            )
         )
         line = QHBoxLayout(self)
         line.setContentsMargins(8, 4, 8, 6)

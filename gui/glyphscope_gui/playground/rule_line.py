@@ -38,6 +38,6 @@ class RuleLine(QWidget):
         self.link.setVisible(bool(rule.rule))
         self.link.set_words(rule.rule)
         self.link.setToolTip(
-            tr("{rule}\n{origin}\nA click shows it on the grammar page.", rule=rule.rule, origin=rule.words)
+            tr("{rule}\n{origin}\nClick to show it on the Grammar page.", rule=rule.rule, origin=rule.words)
         )
         self.origin.setText((rule.constraint or rule.words) if rule.rule else rule.words)

@@ -57,7 +57,7 @@ from glyphscope_gui.shared.notice_banner import NoticeBanner
 from glyphscope_gui.shared.verdict import VerdictLegend
 from glyphscope_gui.theme.sizes import GAP, is_crowded
 
-_NOT_COUNTED = tr("Tokens are counted when it runs.")
+_NOT_COUNTED = tr("Tokens are counted when the prompt runs.")
 LOW = 660
 """Pixels of height below which every line counts."""
 _KEYS = tr("Ctrl + Enter runs")
@@ -100,11 +100,11 @@ class RunPage(QWidget):
         self.rendered_link.setProperty("role", "link")
         self.history_link = ElidedLink(self)
         self.history_link.setObjectName("historyLink")
-        self.history_link.setToolTip(tr("Earlier messages that are sent before this one: show and edit them"))
+        self.history_link.setToolTip(tr("Show and edit the earlier messages of the conversation"))
         self.new_link = ElidedLink(self)
         self.new_link.set_words(tr("New conversation"))
         self.new_link.setObjectName("newConversationLink")
-        self.new_link.setToolTip(tr("Send this message alone, without the earlier ones"))
+        self.new_link.setToolTip(tr("Start a new conversation: send this message without the earlier ones"))
         self._moved = self._asking = False
         self._lay_out()
         self.prompt_edit.runRequested.connect(self.runWanted)
@@ -396,7 +396,7 @@ class RunPage(QWidget):
             tr("%n token(s)", "", event.tokens)
             + (tr(", {cached:,} from the cache", cached=event.cached) if event.cached else "")
         ]
-        named = (("tools", tr("tools cost")), ("examples", tr("examples")), ("user", tr("your text")))
+        named = (("tools", tr("tools")), ("examples", tr("examples")), ("user", tr("prompt")))
         costs = [f"{title} {sums[name]}" for name, title in named if name in sums]
         if costs:
             words.append(", ".join(costs))

@@ -16,15 +16,15 @@ NEWEST = 5
 
 class SavingsChart(BarChart):
     def __init__(self, parent: QWidget | None = None) -> None:
-        super().__init__("savingsChart", tr("Tokens saved by stopping early"), 130, parent)
+        super().__init__("savingsChart", tr("Tokens saved by early abort"), 130, parent)
 
     def show_savings(self, savings: Sequence[Saving]) -> None:
         newest = savings[-NEWEST:]
         self.show_series(
             [_short(saving.code) for saving in newest],
             [
-                Series(tr("not stopped"), "chart-other", [saving.whole for saving in newest]),
-                Series(tr("stopped early"), "chart-main", [saving.decoded for saving in newest]),
+                Series(tr("without stopping"), "chart-other", [saving.whole for saving in newest]),
+                Series(tr("with early abort"), "chart-main", [saving.decoded for saving in newest]),
             ],
         )
 

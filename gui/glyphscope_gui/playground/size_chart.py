@@ -46,7 +46,7 @@ def summary(sizes: tuple[Sizes, ...], instructions: dict[Notation, int]) -> str:
     if glyph.tokens is not None and json_.tokens is not None:
         lines.append(
             tr(
-                "Against compact JSON, GLYPH takes {bytes} and {tokens} of this model.",
+                "Compared with compact JSON, GLYPH needs {bytes} and {tokens} of this model.",
                 bytes=_bytes(glyph.bytes, json_.bytes),
                 tokens=_tokens(glyph.tokens, json_.tokens),
             )
@@ -54,8 +54,7 @@ def summary(sizes: tuple[Sizes, ...], instructions: dict[Notation, int]) -> str:
     else:
         lines.append(
             tr(
-                "Against compact JSON, GLYPH takes {bytes}. "
-                "Tokens can be counted while the model that wrote it is open.",
+                "Compared with compact JSON, GLYPH needs {bytes}. Open the model of the run to count tokens.",
                 bytes=_bytes(glyph.bytes, json_.bytes),
             )
         )
@@ -72,13 +71,13 @@ def summary(sizes: tuple[Sizes, ...], instructions: dict[Notation, int]) -> str:
 
 def _bytes(ours: int, theirs: int) -> str:
     if ours == theirs:
-        return tr("as many bytes")
+        return tr("the same number of bytes")
     by = abs(ours - theirs)
     return tr("%n byte(s) fewer", "", by) if ours < theirs else tr("%n byte(s) more", "", by)
 
 
 def _tokens(ours: int, theirs: int) -> str:
     if ours == theirs:
-        return tr("as many tokens")
+        return tr("the same number of tokens")
     by = abs(ours - theirs)
     return tr("%n token(s) fewer", "", by) if ours < theirs else tr("%n token(s) more", "", by)

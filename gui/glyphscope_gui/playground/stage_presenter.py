@@ -87,9 +87,9 @@ class StagePresenter(QObject):
             view.approval.ask(asked.about, tool, closed=closed)
             first = view.approval
         view.show_asking(True)
-        self._context.status.set_activity(tr("Waits for you"))
+        self._context.status.set_activity(tr("Waiting for you"))
         if self._context.navigator.current is not PageId.PLAYGROUND:  # nobody is torn away from what they do
-            self._context.status.set_note(tr("The run waits for you on the playground (Ctrl+1)"))
+            self._context.status.set_note(tr("The run is waiting for you on the playground (Ctrl+1)"))
         if not isinstance(QApplication.focusWidget(), QLineEdit | QPlainTextEdit):
             first.setFocus()  # who types goes on typing
         QApplication.alert(self._context.window)

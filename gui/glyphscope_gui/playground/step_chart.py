@@ -153,7 +153,7 @@ class StepChart(Chart):
             "feasible": NOT_ASKED
             if step.feasible is None
             else tr(
-                "the constraint left {feasible} of what the model wanted", feasible=percent(step.feasible)
+                "the constraint kept {feasible} of the probability mass", feasible=percent(step.feasible)
             ),
             "ms": tr(
                 "mask {mask}, sampling {sampling}, decoding {decoding}",

@@ -121,7 +121,7 @@ class TimelineTable(PlainTable):
         self.following = True
         self.setObjectName("timelineTable")
         self.setAccessibleName(tr("Timeline of the run"))
-        self.setAccessibleDescription(tr("Up and down choose a stage, which is then shown below."))
+        self.setAccessibleDescription(tr("Up and Down select a stage to show below."))
         self.setItemDelegate(TimelineDelegate(self))
         self.setColumnWidth(STAGE, self.fontMetrics().averageCharWidth() * 24)
         for column, widest in _WIDEST.items():
@@ -193,7 +193,7 @@ class Timeline(Card):
         self.model.setParent(self)
         self.follow_link.setObjectName("followLink")
         self.follow_link.setProperty("role", "link")
-        self.follow_link.setToolTip(tr("Show the stage that is being written, and those to come"))
+        self.follow_link.setToolTip(tr("Follow the run: always show the current stage"))
         self.follow_link.clicked.connect(self.followWanted)
         self.follow_link.hide()
         self.table.rowChosen.connect(self.rowChosen)

@@ -13,8 +13,8 @@ from glyphscope_gui.shared.language import tr
 _TITLES = {
     "max_tool_args_bytes": tr("Arguments"),
     "max_tool_output_bytes": tr("Result"),
-    "max_tool_calls_per_turn": tr("Calls in a turn"),
-    "max_identical_calls": tr("The same call"),
+    "max_tool_calls_per_turn": tr("Calls per turn"),
+    "max_identical_calls": tr("Same call"),
     "max_invalid_turns": tr("No-progress turns"),
     "fix_empty_final": tr("Empty answers"),
 }

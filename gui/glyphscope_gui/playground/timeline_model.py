@@ -20,19 +20,19 @@ ROW_ROLE = Qt.ItemDataRole.UserRole
 SPENT_ROLE = Qt.ItemDataRole.UserRole + 1
 """The Spent of a cell with a figure."""
 COLUMNS = (
-    (tr("Stage"), tr("Stages and turns in order; below each, what was decided or came back there")),
+    (tr("Stage"), tr("Stages and turns in order, each with its decisions and results")),
     (tr("Result"), tr("The result, or the current state")),
-    (tr("Cached"), tr("Tokens of the prompt that were in the model's cache already, of all")),
-    (tr("Tokens"), tr("Tokens that were written; the line is their share of the most a stage may write")),
-    (tr("Bytes"), tr("Bytes that were written or came back; the line is their share of the limit")),
-    (tr("Time"), tr("How long it took; the line is its share of the time the run may take")),
+    (tr("Cached"), tr("Prompt tokens from the cache, of all prompt tokens")),
+    (tr("Tokens"), tr("Generated tokens; the line is their share of the stage’s limit")),
+    (tr("Bytes"), tr("Bytes of the arguments or the result; the line is their share of the limit")),
+    (tr("Time"), tr("Duration; the line is its share of the run’s time limit")),
 )
 STAGE, WORDS, PROMPT, TOKENS, BYTES, TIME = range(6)
 _MARKS = {
     "running": tr("running"),
-    "holds": tr("well"),
-    "impossible": tr("not well"),
-    "waits": tr("waits for you"),
+    "holds": tr("succeeded"),
+    "impossible": tr("failed"),
+    "waits": tr("waiting for you"),
     "told": "",
 }
 

@@ -81,7 +81,10 @@ def notes_of(events: tuple[AnyEvent, ...]) -> list[Block]:
         elif isinstance(event, ApprovalGiven | QuestionAnswered) and asked is not None:
             waited = duration(event.t - asked)
             blocks.append(
-                Block("words", tr("The run waited {time} for it; no limit counts this.", time=waited))
+                Block(
+                    "words",
+                    tr("The run waited {time} for approval; limits do not include this time.", time=waited),
+                )
             )
             asked = None
         elif isinstance(event, ToolResult) and event.waited_ms:
@@ -104,8 +107,8 @@ def _notes(event: AnyEvent) -> Iterator[Block]:
             words = approval_words(event)
             yield Block("words", f"{words[:1].upper()}{words[1:]}.")
             if event.edited:
-                yield Block("heading", tr("Arguments that run"))
-                yield from _json(tr("Arguments that run"), event.arguments)
+                yield Block("heading", tr("Arguments executed"))
+                yield from _json(tr("Arguments executed"), event.arguments)
         case ToolStarted():
             yield Block("heading", tr("{tool}, executed by {source}", tool=event.tool, source=event.source))
             yield from _json(tr("Arguments"), event.arguments, event.tool)
@@ -144,9 +147,9 @@ def _told(event: AnyEvent) -> Iterator[Block]:
             yield Block("heading", f"{event.name} ({_SURFACES.get(event.surface, event.surface)})")
             yield Block("words", event.what)
         case CandidatesFound():
-            yield Block("heading", tr("Known names that the prompt seems to mean"))
+            yield Block("heading", tr("Known names found in the prompt"))
             if event.library:
-                yield Block("words", tr("Compared by {library}; 100 is the same.", library=event.library))
+                yield Block("words", tr("Compared with {library}; 100 is identical.", library=event.library))
             for found in event.candidates:
                 words = tr(
                     "“{text}” at {start}–{end}, {score:.0f}",
@@ -157,11 +160,11 @@ def _told(event: AnyEvent) -> Iterator[Block]:
                 )
                 yield Block("words", f"• {found.name} ({found.kind}): {words}")
             if not event.candidates:
-                yield Block("words", tr("None was found."))
+                yield Block("words", tr("None found."))
         case Routed():
             choice = {
                 "call_tool": tr("The tool {tool} is called.", tool=event.tool),
-                "none": tr("No tool fits: none is called."),
+                "none": tr("No suitable tool: none is called."),
             }
             yield Block("words", choice.get(event.choice, tr("The user is asked.")))
             if event.question:
@@ -171,14 +174,10 @@ def _told(event: AnyEvent) -> Iterator[Block]:
             yield from _text(tr("The model asks"), event.question)
         case QuestionAnswered():
             yield Block("heading", tr("The answer"))
-            yield (
-                Block("words", tr("Nobody answered."))
-                if event.answer is None
-                else Block("text", event.answer)
-            )
+            yield (Block("words", tr("No answer.")) if event.answer is None else Block("text", event.answer))
         case FinalAnswer():
             if event.recovered:
-                yield Block("words", tr("The first answer was empty: the model was asked once more."))
+                yield Block("words", tr("The first answer was empty; the model was prompted once more."))
             yield from _text(tr("Answer"), event.text)
 
 
@@ -188,7 +187,7 @@ def _claims(claims: dict[str, Any]) -> Iterator[Block]:
         yield Block(
             "words",
             tr(
-                "The tool {claims}. This is the tool's own claim and was not checked.",
+                "Annotations (not verified): {claims}",
                 claims=", ".join(words),
             ),
         )
@@ -197,16 +196,16 @@ def _claims(claims: dict[str, Any]) -> Iterator[Block]:
 def _result(event: ToolResult) -> Iterator[Block]:
     if not event.ok:
         kinds = {
-            "tool": tr("The tool's own error; the model receives it and may try again."),
-            "protocol": tr("The server's error, not the tool's."),
-            "timeout": tr("It took too long."),
-            "cancelled": tr("It was stopped."),
-            "denied": tr("It was not allowed to run."),
-            "guard": tr("A guardrail kept it from running, or from coming back."),
+            "tool": tr("A tool error; the model receives it and can try again."),
+            "protocol": tr("An error of the server, not of the tool."),
+            "timeout": tr("Timed out."),
+            "cancelled": tr("Cancelled."),
+            "denied": tr("Denied."),
+            "guard": tr("Blocked by a guardrail: not executed, or its result was too large."),
             "unknown": tr("No executor for this tool."),
         }
         yield Block("heading", tr("No result: {code}", code=event.code) if event.code else tr("No result"))
-        yield Block("problem", event.message or kinds.get(event.fault, tr("It failed.")))
+        yield Block("problem", event.message or kinds.get(event.fault, tr("Failed.")))
         if event.fault in kinds and event.message:
             yield Block("words", kinds[event.fault])
     else:
@@ -214,7 +213,7 @@ def _result(event: ToolResult) -> Iterator[Block]:
             "heading", tr("Result: {bytes:,} bytes in {time}", bytes=event.bytes, time=duration_ms(event.ms))
         )
     for problem in event.schema_problems:
-        yield Block("problem", tr("Breaks its own output schema: {problem}", problem=problem))
+        yield Block("problem", tr("Output schema violated: {problem}", problem=problem))
     for piece in event.content:
         yield from _content(piece, event.tool)
     if event.structured is not None:

@@ -215,7 +215,7 @@ class StageRows:
     def _add(self, event: AnyEvent) -> None:
         match event:
             case ApprovalNeeded():
-                words = tr("{tool} waits for a person", tool=event.tool)
+                words = tr("{tool}: waiting for approval", tool=event.tool)
                 self._calls[event.call] = self._new(tr("Approval"), words, "waits", event)
             case ApprovalGiven():
                 self._approved(event)
@@ -264,7 +264,7 @@ class StageRows:
         row.ms, row.aside = Spent(waited), tr("waited {time}", time=duration_ms(waited))
         row.events, row.tip = (
             (*row.events, event),
-            tr("The time is spent waiting for you: no limit counts it."),
+            tr("Time spent waiting for you; limits do not include it."),
         )
 
     def _tool(self, event: ToolStarted | ToolProgressed | ToolResult) -> None:
@@ -291,6 +291,6 @@ class StageRows:
             self._answer(row, event)
         self._waiting = None
         asked = f"{row.words} " if row.words else ""
-        answer = tr("nobody answered") if event.answer is None else f"“{event.answer}”"
+        answer = tr("no answer") if event.answer is None else f"“{event.answer}”"
         row.words = f"{asked}→ {answer}"
         row.mark = "impossible" if event.answer is None else "holds"

@@ -36,7 +36,7 @@ _TITLES: dict[StageKind, str] = {
 _REASONS = {
     "complete": tr("complete"),
     "length": tr("cut off at the token limit"),
-    "end-of-text": tr("the model ended"),
+    "end-of-text": tr("ended by the model"),
     "stop-string": tr("ended at a stop string"),
     "cancelled": tr("stopped by you"),
     "answered": tr("answered"),
@@ -51,7 +51,7 @@ _SCOPES = {
 _APPROVED = {
     "person": (tr("allowed by you"), tr("denied by you")),
     "rule": (tr("allowed by a rule"), tr("denied by a rule")),
-    "nobody": (tr("allowed as nobody answered"), tr("denied as nobody answered")),
+    "nobody": (tr("allowed: no answer"), tr("denied: no answer")),
 }
 _FAULTS = {
     "tool": tr("tool"),
@@ -81,7 +81,7 @@ def stage_words(stage: StageState, over: bool) -> str:
     """What the stage came to, or is at."""
     extracted = stage.finished is not None and not stage.finished.valid
     if stage.call is not None and extracted:
-        words = tr("a call of {tool}, taken out of the text", tool=stage.call.tool)
+        words = tr("a call of {tool}, extracted from the text", tool=stage.call.tool)
     elif stage.aborted is not None:
         words = tr("stopped at character {char}: {code}", char=stage.aborted.char, code=stage.aborted.code)
     elif len(stage.calls) > 1 and stage.segments:
@@ -95,11 +95,11 @@ def stage_words(stage: StageState, over: bool) -> str:
     elif stage.finished is not None:
         words = excerpt(stage.text) or _REASONS.get(stage.finished.reason, stage.finished.reason)
     elif stage.tokens:
-        words = excerpt(stage.text) if over else tr("is being written")
+        words = excerpt(stage.text) if over else tr("generating")
     elif over:
-        words = tr("not begun")
+        words = tr("not started")
     else:
-        words = tr("reads the prompt") if stage.prompt is not None else ""
+        words = tr("reading the prompt") if stage.prompt is not None else ""
     return words
 
 
@@ -128,7 +128,7 @@ def _tool_words(stage: StageState) -> str:
         return tr("executed")
     reasons = {
         "denied": tr("not allowed"),
-        "guard": tr("kept back by a limit"),
+        "guard": tr("blocked by a limit"),
         "unknown": tr("no executor"),
         "cancelled": tr("stopped"),
     }
@@ -182,7 +182,7 @@ def approval_words(event: ApprovalGiven) -> str:
 
 
 def allowed_words(event: ToolStarted) -> str:
-    return tr("{tool} is executed by {source}", tool=event.tool, source=event.source)
+    return tr("{tool}, executed by {source}", tool=event.tool, source=event.source)
 
 
 def progress_words(event: ToolProgressed) -> str:
@@ -200,8 +200,8 @@ def result_words(event: ToolResult) -> str:
     text = " ".join(
         excerpt(piece.text) or f"({CONTENT_WORDS.get(piece.kind, piece.kind)})" for piece in event.content[:4]
     )
-    problems = tr(" · breaks its own output schema") if event.schema_problems else ""
-    return (text or tr("an empty answer")) + problems
+    problems = tr(" · output schema violated") if event.schema_problems else ""
+    return (text or tr("empty result")) + problems
 
 
 def limit_words(event: LimitReached) -> str:
@@ -217,23 +217,23 @@ def repair_words(event: RepairTried) -> str:
     """`CONSTRAINT_MAX at character 46: now it is right`, or where the error moved."""
     was = tr("{code} at character {char}", code=event.code, char=event.char)
     if event.now_code is None:
-        return tr("{was}: now it is right", was=was)
+        return tr("{was}: now valid", was=was)
     if event.now is None or (event.now == event.char and event.now_code == event.code):
-        return tr("{was}: not better", was=was)
+        return tr("{was}: not fixed", was=was)
     if event.now > event.char:
         return tr("{was}: now {code}, later at {char}", was=was, code=event.now_code, char=event.now)
     if event.now < event.char:
         return tr("{was}: now {code}, earlier at {char}", was=was, code=event.now_code, char=event.now)
-    return tr("{was}: now {code}, there at {char}", was=was, code=event.now_code, char=event.now)
+    return tr("{was}: now {code}, also at {char}", was=was, code=event.now_code, char=event.now)
 
 
 def extracted_words(event: Extracted) -> str:
-    return "; ".join(excerpt(change.what) for change in event.changes[:6]) or tr("nothing had to be changed")
+    return "; ".join(excerpt(change.what) for change in event.changes[:6]) or tr("no changes needed")
 
 
 def candidate_words(event: CandidatesFound) -> str:
     if not event.candidates:
-        return tr("none of the known names is in the prompt")
+        return tr("no known names in the prompt")
     return ", ".join(f"{excerpt(c.name)} ({c.kind}, {c.score:.0f})" for c in event.candidates[:6])
 
 
@@ -249,4 +249,4 @@ def routed_words(event: Routed) -> str:
 
 def answer_words(event: FinalAnswer) -> str:
     answer = excerpt(event.text) or tr("empty")
-    return tr("{answer} (asked for once more)", answer=answer) if event.recovered else answer
+    return tr("{answer} (prompted once more)", answer=answer) if event.recovered else answer

@@ -76,11 +76,14 @@ def _narrowed(stage: StageState) -> str:
     told = []
     if (token := _first(stage, "reasoning")) is not None:
         told.append(
-            tr("From token {token} on the mask closes the reasoning, whose budget is used up.", token=token)
+            tr("From token {token} on, the mask ends the reasoning: its budget is used up.", token=token)
         )
     if (token := _first(stage, "tokens")) is not None:
         told.append(
-            tr("From token {token} on the mask keeps the answer complete in the tokens left.", token=token)
+            tr(
+                "From token {token} on, the mask makes sure that the answer fits in the remaining tokens.",
+                token=token,
+            )
         )
     return " ".join(told)
 

@@ -47,17 +47,20 @@ class TypedTextPresenter(QObject):
         if pieces.spelled:
             names = ", ".join(pieces.spelled)
             lines.append(
-                tr("{names}: typed text is never a special token. An alternative can be one.", names=names)
+                tr(
+                    "{names}: typed text is never a special token. Select an alternative to insert one.",
+                    names=names,
+                )
             )
         elif pieces.count is None:
-            lines.append(tr("The model cuts it into tokens when it runs."))
+            lines.append(tr("The model splits the text into tokens when it runs."))
         else:
             lines.append(pieces_words(pieces.pieces, pieces.count))
         half = half_words(pieces.typed.before)
         if half:
             lines.append(
                 tr(
-                    "The kept text ends inside a character, {bytes}: typed text leaves it incomplete.",
+                    "The kept text ends inside a character, {bytes}, which typed text leaves incomplete.",
                     bytes=half,
                 )
             )

@@ -17,7 +17,7 @@ from glyphscope_gui.theme import theme
 
 FIELD, TAKEN, STRUCK = range(3)
 _COLUMNS = (
-    (tr("field"), tr("A field of the call; (around) is the text around them")),
+    (tr("field"), tr("A field of the call; “(outside fields)” is the text around them")),
     (
         tr("masked mass"),
         tr(
@@ -79,7 +79,7 @@ class WantedModel(TableModel):
         struck = want.fight
         match column:
             case 0:
-                return tr("(around)") if want.path == AROUND else field_name(want)
+                return tr("(outside fields)") if want.path == AROUND else field_name(want)
             case 1:
                 return tokens_taken(want.lost) if want.tokens > want.unknown else UNKNOWN
             case _:

@@ -29,7 +29,7 @@ class WantedTable(PlainTable):
         super().__init__(model, stretch=STRUCK, parent=parent)
         self.setObjectName("wantedTable")
         self.setAccessibleName(tr("Preferred and sampled tokens, by field"))
-        self.setAccessibleDescription(tr("Up and down choose a field; Enter goes to its token."))
+        self.setAccessibleDescription(tr("Up and Down select a field; Enter goes to its token."))
         self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         self.setVerticalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         self.setTextElideMode(Qt.TextElideMode.ElideRight)
@@ -62,7 +62,7 @@ class WantedView(QWidget):
         self.table = WantedTable(self.model, self)
         self.fight = words_label(role="", name="wantedFight", selectable=True)
         self.detail = words_label(role="muted", name="wantedDetail", selectable=True)
-        self.place = link("", tr("Shows it where it can be edited"), self)
+        self.place = link("", tr("Show it where you can edit it"), self)
         self.place.setObjectName("wantedPlace")
         self.boundaries = words_label(role="muted", name="boundaryWords", selectable=True)
         column = QVBoxLayout(self)
@@ -93,7 +93,7 @@ class WantedView(QWidget):
             self.boundaries,
         ):
             part.hide()
-        self.words.setText(tr("Shown when the run has ended."))
+        self.words.setText(tr("Available when the run has finished."))
 
     def show_wanted(self, wanted: Wanted, registry: ToolRegistry | None) -> None:
         """`registry` is what held the run."""
@@ -115,7 +115,7 @@ class WantedView(QWidget):
             for one in boundaries.otherwise[:_PLACES]
         ]
         if len(boundaries.otherwise) > _PLACES:
-            lines.append(tr("The token table marks all of them."))
+            lines.append(tr("All of them are marked in the token table."))
         self.boundaries.setText("\n".join(lines))
         self.boundaries_heading.show()
         self.boundaries.show()

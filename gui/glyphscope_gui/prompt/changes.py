@@ -43,7 +43,7 @@ class PromptChanges(QWidget):
         self.view.setFont(mono_font(-1))
         self.link = ElidedLink(self)
         self.link.setObjectName("promptCompareLink")
-        self.link.set_words(tr("Which is better? Both on the same seeds"))
+        self.link.set_words(tr("Compare both prompts with the same seeds"))
         self.link.clicked.connect(self.compareWanted)
         column = QVBoxLayout(self)
         column.setContentsMargins(14, 12, 14, 12)
@@ -77,14 +77,14 @@ class PromptChanges(QWidget):
     def _changes_words(self, told: ShownPrompt | None, changes: Changes | None) -> str:
         if told is None or changes is None:
             if told is not None and told.origin == "record":
-                return tr("A recorded run: there is no run before it to compare with.")
+                return tr("A recorded run: there is no earlier run to compare it with.")
             return tr("Differences from this run appear here after the next run.")
         if changes.is_same:
-            return tr("The prompt is the same as in the run before.")
+            return tr("The prompt is the same as in the previous run.")
         added, removed, unchanged = (changes.tokens(kind) for kind in ("added", "removed", "same"))
-        since = tr("Since the last run") if told.origin == "now" else tr("Since the run before")
+        since = tr("Since the last run") if told.origin == "now" else tr("Since the previous run")
         if added is None or removed is None or unchanged is None:
-            return tr("{since}, in words: the tokens are not known.", since=since)
+            return tr("{since}, by words: the tokens are unknown.", since=since)
         return tr(
             "{since}: {added:,} tokens added, {removed:,} removed, {unchanged:,} unchanged.",
             since=since,
@@ -101,8 +101,8 @@ class PromptChanges(QWidget):
         if told.origin == "now" and told.common is not None and told.prompt.tokens:
             left = told.prompt.tokens - told.common
             return tr(
-                "The first {common:,} of its {tokens:,} tokens are as in the prompt read last; "
-                "a run reads the {left:,} behind them.",
+                "The first {common:,} of {tokens:,} tokens match the prompt evaluated last; a run "
+                "evaluates the other {left:,}.",
                 common=told.common,
                 tokens=told.prompt.tokens,
                 left=left,

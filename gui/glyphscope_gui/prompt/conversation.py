@@ -52,7 +52,7 @@ class ConversationEditor(QWidget):
         self.undo_button = QPushButton(tr("Undo"), self)
         self.undo_button.setObjectName("undoMessages")
         self.undo_button.setProperty("role", "link")
-        self.undo_button.setToolTip(tr("Bring back the messages that were replaced or deleted"))
+        self.undo_button.setToolTip(tr("Restore the messages that were replaced or deleted"))
         self.add_button = IconButton("add", None, self)
         self.add_button.setObjectName("addMessage")
         self.add_button.setAccessibleName(tr("Add a message"))
@@ -136,7 +136,7 @@ class ConversationEditor(QWidget):
             self.system_edit.setPlainText(state.system_prompt)
         own = self._document.is_edited
         self.template_link.set_words(
-            tr("+ instructions for calls: your template")
+            tr("+ instructions for calls: custom template")
             if own
             else tr("+ instructions for calls: {preset}", preset=state.preset)
         )

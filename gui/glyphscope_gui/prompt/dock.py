@@ -64,7 +64,7 @@ class PromptDock(QWidget):
         self.recorded = RecordedPrompt(self)
         self.preset_combo = self._make_combo()
         self.reset_button = QPushButton(tr("Reset"), self)
-        self.reset_button.setToolTip(tr("Back to the preset's own template"))
+        self.reset_button.setToolTip(tr("Reset to the template of the preset"))
         self.reset_button.setAccessibleName(tr("Reset the template to the preset"))
         self.system_edit = CodeEdit(self)
         self.system_edit.setObjectName("systemPromptEdit")
@@ -85,7 +85,7 @@ class PromptDock(QWidget):
         self.part = PartEditor(self)
         self.run_button = QPushButton(tr("Run again"), self)
         self.run_button.setObjectName("promptRunButton")
-        self.run_button.setToolTip(tr("Run the prompt as it is now (Ctrl+Return)"))
+        self.run_button.setToolTip(tr("Run the current prompt (Ctrl+Return)"))
         self.changes = PromptChanges(self)
         self.tabs = QTabWidget(self)
         self._lay_out()
@@ -182,7 +182,7 @@ class PromptDock(QWidget):
         combo = QComboBox(self)
         combo.setObjectName("presetPicker")
         combo.setAccessibleName(tr("Prompt preset"))
-        combo.setToolTip(tr("Where the system prompt starts from"))
+        combo.setToolTip(tr("The preset on which the system prompt is based"))
         combo.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon)
         combo.setMinimumContentsLength(8)
         for preset in self._document.presets:
@@ -264,7 +264,7 @@ class PromptDock(QWidget):
         self.part.show_place(None)
 
     def _show_problem(self, problem: str) -> None:
-        words = tr("{problem}\nThe last good prompt is the rendered one.", problem=problem) if problem else ""
+        words = tr("{problem}\nThe last valid prompt is shown.", problem=problem) if problem else ""
         self.problem.setText(words)
         self.problem.setVisible(bool(problem))
         self.conversation.say_problem(problem)
@@ -272,12 +272,12 @@ class PromptDock(QWidget):
     def _caption(self, told: ShownPrompt) -> str:
         prompt = told.prompt
         if not prompt.tokens:
-            words = tr("An endpoint counts the tokens only when it answers.")
+            words = tr("An endpoint reports token counts only with its answer.")
         elif told.origin == "now":
-            words = tr("As the model will get it: %n token(s).", "", prompt.tokens)
+            words = tr("Prompt as sent to the model: %n token(s).", "", prompt.tokens)
         else:
             cached = tr(", {cached:,} from the cache", cached=prompt.cached) if prompt.cached else ""
-            words = tr("As the model got it: %n token(s){cached}.", "", prompt.tokens, cached=cached)
+            words = tr("Prompt as sent to the model: %n token(s){cached}.", "", prompt.tokens, cached=cached)
         return f"{words} {prompt.note}".rstrip()
 
     # -- rows and text, each marked by the other ---------------------------------------------------------------

@@ -38,7 +38,7 @@ class MessageEditor(QWidget):
         self.id_edit = QLineEdit(self)
         self.id_edit.setObjectName("messageCallId")
         self.id_edit.setPlaceholderText(tr("Call ID (next call if empty)"))
-        self.id_edit.setAccessibleName(tr("ID of the call that this is the result of"))
+        self.id_edit.setAccessibleName(tr("ID of the call that produced this result"))
         self.remove_button = QPushButton(tr("Delete"), self)
         self.remove_button.setObjectName("deleteMessage")
         self.remove_button.setToolTip(tr("Delete this message"))

@@ -22,7 +22,7 @@ class MessageList(QListView):
         super().__init__(parent)
         self.setObjectName("messageList")
         self.setAccessibleName(tr("Messages of the conversation"))
-        self.setAccessibleDescription(tr("The chosen message is edited below. Delete removes it."))
+        self.setAccessibleDescription(tr("Edit the selected message below. Delete removes it."))
         self.setModel(model)
         self.setItemDelegate(MessageDelegate(self))
         self.setUniformItemSizes(True)

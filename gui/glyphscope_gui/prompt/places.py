@@ -63,7 +63,7 @@ def edit(place: PartPlace, text: str, registry: RegistryDocument, prompt: Prompt
         case "line":
             lines = prompt.system_template.split("\n")
             if not 0 < place.line <= len(lines):
-                return tr("The template has no such line any more.")
+                return tr("The template no longer has this line.")
             lines[place.line - 1] = text.replace("\n", " ")
             prompt.set_system("\n".join(lines))
         case "description":
@@ -77,14 +77,14 @@ def edit(place: PartPlace, text: str, registry: RegistryDocument, prompt: Prompt
 
 # -- inside ----------------------------------------------------------------------------------------------------
 
-_ABOVE = tr("Choose a row below it to edit that.")
+_ABOVE = tr("Select a row below to edit it.")
 _WHY = {
-    "template": tr("The model’s own chat template writes this."),
+    "template": tr("Written by the model’s chat template."),
     "history": tr("An earlier message: edit it under Messages."),
-    "rules": tr("A rule of the router: it is in the strategy’s settings."),
-    BEGUN: tr("How the answer is begun for this notation."),
+    "rules": tr("A rule of the router: edit it in the strategy settings."),
+    BEGUN: tr("The beginning of the answer in this notation."),
 }
-_GONE = tr("This tool is not in the project any more.")
+_GONE = tr("This tool is no longer in the project.")
 
 
 def _of_tool(cost: Cost, place: tuple[str, str | None, bool], registry: RegistryDocument) -> PartPlace:
@@ -97,21 +97,25 @@ def _of_tool(cost: Cost, place: tuple[str, str | None, bool], registry: Registry
         title = tr("Example of {name}", name=name)
         if not isinstance(example, dict):
             return PartPlace(
-                title, tr("Made from the tool’s schema: give it “examples” to have another."), tool=name
+                title,
+                tr("Generated from the tool’s schema: add “examples” to the schema to change it."),
+                tool=name,
             )
         text = json.dumps(example, ensure_ascii=False)
-        return PartPlace(title, tr("Its arguments, as JSON."), "example", text, name)
+        return PartPlace(title, tr("The arguments as JSON."), "example", text, name)
     if argument is None:
         if describes:
             return PartPlace(
                 tr("Description of {name}", name=name), "", "description", tool.description, name
             )
-        return PartPlace(name, tr("Its name and brackets.") if cost.title == ITSELF else _ABOVE, tool=name)
+        return PartPlace(
+            name, tr("Name and brackets of the tool.") if cost.title == ITSELF else _ABOVE, tool=name
+        )
     schema = registry.shown_parameters(name).get("properties", {}).get(argument)
     if schema is None:
         return PartPlace(
             tr("{argument} of {name}", argument=argument, name=name),
-            tr("This argument is not there any more."),
+            tr("This argument no longer exists."),
             tool=name,
         )
     if describes and isinstance(schema, dict):
@@ -124,7 +128,7 @@ def _of_tool(cost: Cost, place: tuple[str, str | None, bool], registry: Registry
             name,
             argument,
         )
-    words = tr("Its name, type and limits come from the schema.")
+    words = tr("Name, type and limits come from the schema.")
     return PartPlace(
         tr("{argument} of {name}", argument=argument, name=name), words, tool=name, argument=argument
     )
@@ -134,7 +138,7 @@ def _of_line(cost: Cost, line: int, prompt: PromptDocument, *, is_own: bool) -> 
     title = tr("Line {line} of the system template", line=line)
     lines = prompt.system_template.split("\n")
     if not is_own or line > len(lines):
-        return PartPlace(title, tr("Of a template that is not the project’s."))
+        return PartPlace(title, tr("From a template that is not in the project."))
     return PartPlace(title, "", "line", lines[line - 1], line=line)
 
 
@@ -142,7 +146,7 @@ def _describe(place: PartPlace, text: str, registry: RegistryDocument) -> str:
     parameters = copy.deepcopy(registry.shown_parameters(place.tool))
     schema = parameters.get("properties", {}).get(place.argument)
     if not isinstance(schema, dict):
-        return tr("This argument is not there any more.")
+        return tr("This argument no longer exists.")
     schema["description"] = text
     registry.set_parameters(place.tool, parameters, f"description {place.argument}")
     return ""
@@ -152,9 +156,9 @@ def _exemplify(place: PartPlace, text: str, registry: RegistryDocument) -> str:
     try:
         example: Any = json.loads(text)
     except (ValueError, RecursionError):
-        return tr("Not JSON yet: the example stays as it was.")
+        return tr("Not valid JSON yet: the example is unchanged.")
     if not isinstance(example, dict):
-        return tr("An example’s arguments are a JSON object: the example stays as it was.")
+        return tr("The arguments of an example are a JSON object: the example is unchanged.")
     parameters = copy.deepcopy(registry.shown_parameters(place.tool))
     parameters["examples"] = [example, *parameters.get("examples", [None])[1:]]
     registry.set_parameters(place.tool, parameters, "example")

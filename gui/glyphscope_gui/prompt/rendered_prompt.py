@@ -33,8 +33,8 @@ class RenderedPrompt(CodeEdit):
         self._text = ""
         super().__init__(parent)
         self.setObjectName("renderedPromptView")
-        self.setAccessibleName(tr("The prompt as it goes to the model"))
-        self.setAccessibleDescription(tr("The part at the cursor is chosen among the costs below."))
+        self.setAccessibleName(tr("The prompt as sent to the model"))
+        self.setAccessibleDescription(tr("The part at the cursor is selected in the costs below."))
         self.setReadOnly(True)
         self.setTextInteractionFlags(
             Qt.TextInteractionFlag.TextSelectableByMouse | Qt.TextInteractionFlag.TextSelectableByKeyboard

@@ -12,43 +12,42 @@ from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.settings_grid import ChoiceSetting, NumberSetting, SettingsGrid
 
 _CHOICES = (
-    ("required", tr("Call a tool"), tr("The answer has to call a tool")),
-    ("auto", tr("Call or text"), tr("The model decides whether it calls a tool or answers in words")),
-    ("none", tr("Text only"), tr("The answer is text, without any call")),
+    ("required", tr("Required"), tr("The answer must call a tool")),
+    ("auto", tr("Auto"), tr("The model decides whether to call a tool or answer in text")),
+    ("none", tr("None"), tr("The answer is text without calls")),
 )
 _BEGINNINGS = (
     (
         "start",
-        tr("At the first token"),
-        tr("The call comes at once: reasoning that the prompt opened is closed first"),
+        tr("First token"),
+        tr("The call comes first; reasoning that the prompt opened is closed"),
     ),
     (
         "reasoning",
-        tr("After the reasoning"),
-        tr("The model reasons freely; then the call comes, under the constraint"),
+        tr("After reasoning"),
+        tr("The model reasons freely, then calls under the constraint"),
     ),
-    ("call", tr("Where a call begins"), tr("Everything is free until the model begins a call by itself")),
+    ("call", tr("The call"), tr("Unconstrained until the model begins a call")),
 )
 _ORDERS = (
-    ("any", tr("Any"), tr("The model writes arguments in its own order")),
-    ("schema", tr("As in the schema"), tr("Arguments come in the order in which the schema lists them")),
+    ("any", tr("Any"), tr("The model chooses the order of the arguments")),
+    ("schema", tr("As in the schema"), tr("Arguments have the order of the schema")),
 )
 _MOST_CALLS, _MOST_TOKENS = 1000, 100_000
 _NO_LIMIT = -1
 CHOICE_TIP = tr(
-    "Whether the answer calls a tool, may be text instead, or calls one tool by name. Strategy Direct only."
+    "Tool choice: whether the answer must, may or must not call a tool, or must call one "
+    "tool by name. Strategy Direct only."
 )
 CALLS_TIP = tr(
-    "Maximum number of calls in one answer. For the strategy Direct; the tool loop has a separate setting."
+    "Maximum number of calls in one answer. Strategy Direct only; the tool loop has a separate setting."
 )
-BEGIN_TIP = tr(
-    "Where the constraint begins. Later leaves the model more freedom; without a constraint it has no effect."
-)
+BEGIN_TIP = tr("Where the constraint begins. A later start leaves the model more freedom.")
 ORDER_TIP = tr(
-    "In which order the constraint lets arguments come. GBNF lists every order, so with more than four properties it "
-    "keeps the schema’s; another constraint brings its usual order."
+    "The order of arguments that the constraint allows. GBNF has to list every order, so "
+    "with more than four properties it uses the schema’s."
 )
-BUDGET_TIP = tr("After so many tokens the mask closes the reasoning. Only a mask can do that.")
+BUDGET_TIP = tr("Maximum tokens of reasoning; then the mask ends it. Needs the constraint Mask.")
 
 
 class AnswerForm(SettingsGrid):

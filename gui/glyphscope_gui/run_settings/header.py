@@ -70,7 +70,7 @@ class Header(QFrame):
         self.shape.setCurrentIndex(self.shape.findData(options.shape))
         self.strategy.setCurrentIndex(self.strategy.findData(options.strategy))
         about = self.strategy.currentData(Qt.ItemDataRole.ToolTipRole) or ""
-        self.strategy.setToolTip(tr("How the model is asked. {about}", about=about))
+        self.strategy.setToolTip(tr("How a run asks the model. {about}", about=about))
         self.settings.show_options(options)
         self.sampling.show_options(options)
         self.sampling_button.setToolTip(_sampling_tip(options))
@@ -163,10 +163,7 @@ class Header(QFrame):
                 (
                     "native",
                     tr("Native"),
-                    tr(
-                        "Calls are written as the model was trained to, by its own chat template, "
-                        "which also has the shape"
-                    ),
+                    tr("The notation of the model’s chat template, which also defines the shape"),
                 ),
             ),
             parent=self,
@@ -189,10 +186,10 @@ class Header(QFrame):
                 (
                     "off",
                     tr("Off"),
-                    tr("The model writes what it wants; the run stops when no valid call can come any more"),
+                    tr("The output is not constrained; the run stops at the deciding character"),
                 ),
-                ("mask", tr("Mask"), tr("Only tokens that can still become a valid call are allowed")),
-                ("gbnf", "GBNF", tr("The same in llama.cpp’s own sampler, from the grammar’s GBNF text")),
+                ("mask", tr("Mask"), tr("Only tokens that can still lead to a valid call are allowed")),
+                ("gbnf", "GBNF", tr("The same, by llama.cpp’s grammar sampler")),
             ),
             parent=self,
         )
@@ -214,9 +211,7 @@ class Header(QFrame):
         self.settings_button = QPushButton(self)
         self.settings_button.setObjectName("strategySettingsButton")
         self.settings_button.setAccessibleName(tr("Strategy settings"))
-        self.settings_button.setToolTip(
-            tr("Strategy settings: thinking, calls, repairs, limits, what may run")
-        )
+        self.settings_button.setToolTip(tr("Strategy settings: thinking, calls, repairs, limits, approval"))
         self.settings_button.clicked.connect(lambda: self.settings.show_below(self.settings_button))
 
     def _make_spins(self) -> None:
@@ -225,7 +220,7 @@ class Header(QFrame):
         self.seed.setAccessibleName(tr("Seed"))
         self.seed.setRange(0, SEED_MAX)
         self.seed.setPrefix(tr("Seed "))
-        self.seed.setToolTip(tr("The same seed draws the same tokens again"))
+        self.seed.setToolTip(tr("The same seed samples the same tokens"))
         self.temperature = _Temperature(self)
         self.temperature.setObjectName("temperatureSpin")
         self.temperature.setAccessibleName(tr("Temperature"))
@@ -233,7 +228,7 @@ class Header(QFrame):
         self.temperature.setDecimals(2)
         self.temperature.setSingleStep(0.1)
         self.temperature.setPrefix(tr("Temp "))
-        self.temperature.setToolTip(tr("0 always takes the likeliest token; higher draws more freely"))
+        self.temperature.setToolTip(tr("0 always takes the most likely token; higher values vary more"))
         for spin in (self.seed, self.temperature):
             spin.setKeyboardTracking(False)
             spin.lineEdit().setTextMargins(7, 0, 0, 0)

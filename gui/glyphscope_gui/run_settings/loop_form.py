@@ -25,17 +25,24 @@ from glyphscope_gui.shared.text_label import PlainLabel
 
 _MOST = 2**31 - 1
 _NUMBERS = (
-    ("max_turns", tr("Turns"), 1, 10_000, "", tr("Turns of the model before the run ends")),
+    ("max_turns", tr("Turns"), 1, 10_000, "", tr("Maximum number of turns")),
     (
         "max_total_tokens",
-        tr("Tokens in all"),
+        tr("Total tokens"),
         1,
         _MOST,
         "",
-        tr("Maximum number of tokens that the model may write in all turns"),
+        tr("Maximum number of tokens in all turns"),
     ),
-    ("max_seconds", tr("Time"), 1, 86_400, tr(" s"), tr("Seconds before the run ends")),
-    ("max_tool_seconds", tr("Time of a call"), 1, 86_400, tr(" s"), tr("Seconds before a tool is given up")),
+    ("max_seconds", tr("Time"), 1, 86_400, tr(" s"), tr("Maximum duration of the run")),
+    (
+        "max_tool_seconds",
+        tr("Time per call"),
+        1,
+        86_400,
+        tr(" s"),
+        tr("Maximum duration of a call; then it is cancelled"),
+    ),
     (
         "max_tool_args_bytes",
         tr("Arguments"),
@@ -54,11 +61,11 @@ _NUMBERS = (
     ),
     (
         "max_identical_calls",
-        tr("The same call"),
+        tr("Same call"),
         1,
         1000,
         tr(" times"),
-        tr("How often one and the same call may run"),
+        tr("Maximum executions of an identical call"),
     ),
     (
         "max_invalid_turns",
@@ -70,12 +77,12 @@ _NUMBERS = (
     ),
 )
 _USES = (
-    ("relaxed", tr("Auto"), tr("The model may call tools, or answer at once")),
-    ("enforced", tr("Required"), tr("An answer without a call that went well is refused")),
-    ("disabled", tr("Never"), tr("No tools are shown, and none can run")),
+    ("relaxed", tr("Auto"), tr("The model may call tools or answer directly")),
+    ("enforced", tr("Required"), tr("An answer is rejected until a call has succeeded")),
+    ("disabled", tr("None"), tr("No tools are offered or executed")),
 )
 _POLICIES = (
-    ("fatal", tr("Must not fail"), tr("The last call of every tool must have gone well")),
+    ("fatal", tr("Must not fail"), tr("The last call of every tool must have succeeded")),
     ("tolerated", tr("May fail"), tr("The run continues after a failed call")),
 )
 
@@ -121,11 +128,11 @@ class LoopForm(QWidget):
         for action in self.presets_button.menu().actions():
             action.setChecked(action.data() in settings.presets)
         if not settings.presets:
-            note = tr("Chosen one by one")
+            note = tr("Selected individually")
         else:
             note = words_of(settings.presets)
             if settings != compose(settings.presets):
-                note = tr("{presets}, then changed by hand", presets=note)
+                note = tr("{presets}, edited", presets=note)
         self.presets_note.setText(note)
 
     def field(self, name: str) -> Any:
@@ -137,13 +144,13 @@ class LoopForm(QWidget):
     def _fill(self) -> None:
         self._add(
             "tool_use",
-            tr("Calls tools"),
+            tr("Tool choice"),
             ChoiceSetting(_USES),
-            tr("Whether a run may, must or cannot call tools"),
+            tr("Whether a run may, must or must not call tools"),
         )
         self._add(
             "failure_policy",
-            tr("A call"),
+            tr("Failed calls"),
             ChoiceSetting(_POLICIES),
             tr("Effect of a failed call on the run"),
         )
@@ -151,33 +158,35 @@ class LoopForm(QWidget):
             self._add(name, title, NumberSetting(least, most, suffix), tip)
         per_turn = NumberSetting(0, 1000)
         per_turn.setSpecialValueText(tr("no limit"))
-        parallel = FlagSetting(tr("Several calls in a turn"))
+        parallel = FlagSetting(tr("Parallel calls"))
         self._add_check(
-            "parallel_tool_calls", parallel, tr("Off: the first call of a turn runs, the rest are counted")
+            "parallel_tool_calls",
+            parallel,
+            tr("Off: only the first call of a turn is executed; the others are counted"),
         )
         self._add(
             "max_tool_calls_per_turn",
-            tr("Calls in a turn"),
+            tr("Calls per turn"),
             per_turn,
-            tr("How many of them run, where several may"),
+            tr("Maximum executed calls per turn, with parallel calls"),
         )
-        empty = FlagSetting(tr("An empty answer is asked for again"))
-        self._add_check("fix_empty_final", empty, tr("Once, with a question for an answer in words"))
+        empty = FlagSetting(tr("Retry an empty answer"))
+        self._add_check("fix_empty_final", empty, tr("Once, with a request for an answer in text"))
         without = FlagSetting(tr("… without tools"))
-        self._add_check("fix_empty_final_disable_tools", without, tr("That once, no tools are shown"))
+        self._add_check("fix_empty_final_disable_tools", without, tr("Offer no tools in that retry"))
         allow = TextSetting(lambda text: words(text) or None, words_of, tr("all tools"))
         self._add(
             "allow",
             tr("Only these"),
             allow,
-            tr("Names of tools between commas: only they are shown, and may run"),
+            tr("Tool names separated by commas: only these are offered and executed"),
         )
         deny = TextSetting(words, words_of, tr("none"))
         self._add(
             "deny",
             tr("Never these"),
             deny,
-            tr("Names of tools between commas: they are not shown, and cannot run"),
+            tr("Tool names separated by commas: these are neither offered nor executed"),
         )
         self.grid.add(
             tr("Transforms"),

@@ -32,10 +32,8 @@ class RouterForm(QWidget):
             )
         self.presets_button = QPushButton(tr("Fill in"), self)
         self.presets_button.setMenu(menu)
-        self.presets_button.setToolTip(
-            tr("Settings that come with the program, for the registry of their name")
-        )
-        note = PlainLabel(tr("The router sees the tools’ names, never their arguments."), self)
+        self.presets_button.setToolTip(tr("Bundled settings for the registry of that name"))
+        note = PlainLabel(tr("The router sees the names of the tools, not their arguments."), self)
         note.setProperty("role", "hint")
         line = QHBoxLayout()
         line.setSpacing(10)
@@ -63,34 +61,40 @@ class RouterForm(QWidget):
     # -- inside ------------------------------------------------------------------------------------------------
 
     def _fill(self) -> None:
-        rules = LinesSetting(_lines, "\n".join, tr("General questions choose none."))
-        self._add("rules", tr("Rules"), rules, tr("Sentences that the router must keep, a line each"))
+        rules = LinesSetting(_lines, "\n".join, tr("For general questions, choose no tool."))
+        self._add("rules", tr("Rules"), rules, tr("Rules for the router, one per line"))
         synonyms = LinesSetting(named_lists, lines_of, tr("search: look up, find on the web"))
         self._add(
-            "synonyms", tr("Synonyms"), synonyms, tr("Phrases by tool, a line each: `tool: phrase, phrase`")
+            "synonyms",
+            tr("Synonyms"),
+            synonyms,
+            tr("Phrases for each tool, one tool per line: `tool: phrase, phrase`"),
         )
         names = LinesSetting(named_lists, lines_of, tr("city: Paris, London"))
         self._add(
             "names",
             tr("Known names"),
             names,
-            tr("Looked for in the prompt before it is routed: `kind: name, name`"),
+            tr("Names to find in the prompt before routing: `kind: name, name`"),
         )
-        answers = LinesSetting(_lines, "\n".join, tr("asked when it comes to it"))
+        answers = LinesSetting(_lines, "\n".join, tr("ask me during the run"))
         self._add(
             "answers",
             tr("Answers"),
             answers,
-            tr("Given to the router's questions beforehand, in order, a line each"),
+            tr("Answers to the router’s questions, in order, one per line"),
         )
         self._add(
-            "max_questions", tr("Questions"), NumberSetting(0, 100), tr("How often the router may ask you")
+            "max_questions",
+            tr("Questions"),
+            NumberSetting(0, 100),
+            tr("Maximum number of questions from the router"),
         )
         for name, title in (("router", tr("Router prompt")), ("executor", tr("Executor prompt"))):
             field = LinesSetting(_own, _text, tr("the preset “{preset}”", preset=name))
             field.document().setDocumentMargin(4)
             tip = tr(
-                "A custom template instead of the preset, which is:\n\n{template}",
+                "A custom template that replaces the preset:\n\n{template}",
                 template=strategy_preset(name).system_template,
             )
             self._add(f"{name}_system", title, field, tip)

@@ -30,8 +30,8 @@ _NAMES = {
     "tool_calling": tr("Tool calling"),
 }
 GREEDY = tr(
-    "At temperature 0 the likeliest allowed token always comes: top-k, top-p and min-p have no effect. "
-    "Choose a preset, or raise the temperature."
+    "At temperature 0 the most likely allowed token is always taken: top-k, top-p and "
+    "min-p have no effect. Choose a preset, or raise the temperature."
 )
 
 
@@ -103,25 +103,25 @@ class SamplingSettings(SettingsPopup):
         self.max_tokens = NumberSetting(1, _MOST)
         self.max_tokens.told.connect(lambda value: self._tell(max_tokens=value))
         self.stop = LinesSetting(
-            read_stops, lambda stops: "\n".join(stop_lines(stops)), tr("none; one on each line")
+            read_stops, lambda stops: "\n".join(stop_lines(stops)), tr("none; one per line")
         )
         self.stop.told.connect(lambda value: self._tell(stop=value))
 
     def _lay_out(self) -> None:
         grid = SettingsGrid(2)
         rows = (
-            ("topKSpin", tr("Top-k"), "top_k", tr("Keeps the k likeliest allowed tokens")),
+            ("topKSpin", tr("Top-k"), "top_k", tr("Keeps the k most likely allowed tokens")),
             (
                 "topPSpin",
                 tr("Top-p"),
                 "top_p",
-                tr("Keeps the likeliest tokens up to this probability; 1 is off"),
+                tr("Keeps the most likely tokens up to this total probability; 1 is off"),
             ),
             (
                 "minPSpin",
                 tr("Min-p"),
                 "min_p",
-                tr("Removes tokens below this share of the likeliest one’s probability"),
+                tr("Removes tokens below this share of the highest probability"),
             ),
         )
         for name, words, field, tip in rows:
@@ -133,16 +133,18 @@ class SamplingSettings(SettingsPopup):
         last.setObjectName("repeatLastSpin")
         grid.add(tr("Repeat penalty"), penalty, tr("Makes recent tokens less likely; 1 is off"))
         grid.add(
-            tr("Over the last"), last, tr("How many recent tokens, prompt included, the penalty looks at")
+            tr("Penalty window"),
+            last,
+            tr("Number of recent tokens, prompt included, that the penalty covers"),
         )
         self.max_tokens.setObjectName("maxTokensSpin")
-        grid.add(tr("Max tokens"), self.max_tokens, tr("The most tokens in one answer"))
+        grid.add(tr("Max tokens"), self.max_tokens, tr("Maximum number of tokens in one answer"))
         self.effects["max_tokens"] = grid.add_note(PlainLabel(self))
         self.stop.setObjectName("stopStringsEdit")
         grid.add(
             tr("Stop strings"),
             self.stop,
-            tr("The answer ends before the first of these; \\n and \\t mean a new line and a tab"),
+            tr("The answer ends before the first of these strings; \\n is a line feed, \\t a tab"),
             wide=True,
         )
         presets = QHBoxLayout()
@@ -193,10 +195,10 @@ class SamplingSettings(SettingsPopup):
             return
         used = run.started.request.sampling
         if not effect.drawn:
-            words = tr("No token of the run shown was drawn ({settings}).", settings=sampling_words(used))
+            words = tr("No token of the run shown was sampled ({settings}).", settings=sampling_words(used))
         else:
             words = tr(
-                "Median of %n token(s) drawn in the run shown ({settings}).",
+                "Median of %n token(s) sampled in the run shown ({settings}).",
                 "",
                 effect.drawn,
                 settings=sampling_words(used),

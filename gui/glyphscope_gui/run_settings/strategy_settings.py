@@ -28,24 +28,24 @@ from glyphscope_gui.shared.settings_grid import (
 from glyphscope_gui.shared.text_label import PlainLabel
 
 STRATEGY_WORDS: Sequence[tuple[Strategy, str, str]] = (
-    ("direct", tr("Direct"), tr("One prompt, one text, one call.")),
+    ("direct", tr("Direct"), tr("One prompt, one answer, one call.")),
     (
         "two-stage",
         tr("Two-stage"),
-        tr("First the tool's name, then its arguments under that tool's own grammar."),
+        tr("First the tool’s name, then its arguments, constrained by that tool’s schema."),
     ),
     (
         "route-execute",
         tr("Route → execute"),
-        tr("A router chooses a tool by name; an executor, who sees only it, calls it."),
+        tr("A router chooses a tool by name; an executor, which sees only that tool, calls it."),
     ),
     (
         "loop",
         tr("Tool loop"),
-        tr("Turn after turn: calls are executed and their results sent to the model, until it answers."),
+        tr("Calls are executed and their results sent back to the model, turn by turn, until it answers."),
     ),
 )
-THINKING_TIP = tr("Whether the model reasons first, as far as its chat template has a switch for it.")
+THINKING_TIP = tr("Whether the model reasons first, for chat templates with a thinking switch.")
 
 
 class StrategySettings(SettingsPopup):
@@ -108,18 +108,18 @@ class StrategySettings(SettingsPopup):
     def _make_common(self) -> None:
         self.thinking = ChoiceSetting(
             (
-                ("auto", tr("Template default"), tr("Undefined: what the chat template makes of that")),
+                ("auto", tr("Template default"), tr("Not set: the chat template decides")),
                 ("on", tr("On"), tr("The model reasons before it answers")),
-                ("off", tr("Off"), tr("The model answers at once")),
+                ("off", tr("Off"), tr("The model answers without reasoning")),
             )
         )
         self.thinking.setObjectName("thinkingPicker")
         self.attempts = NumberSetting(0, 20, tr(" times"))
-        self.attempts.setSpecialValueText(tr("not at all"))
+        self.attempts.setSpecialValueText(tr("off"))
         self.extract = FlagSetting(tr("Extract a call from surrounding text"))
         self.dispatch = FlagSetting(tr("Execute the call"))
-        self.dispatch.setToolTip(tr("Off: the run ends with the call, as text"))
-        self.approvals = TextSetting(_rules, approvals_text, tr("every call is asked about"))
+        self.dispatch.setToolTip(tr("Off: the run ends with the call, which is not executed"))
+        self.approvals = TextSetting(_rules, approvals_text, tr("every call needs approval"))
 
     def _lay_out(self) -> None:
         template = SettingsGrid(2)
@@ -127,20 +127,21 @@ class StrategySettings(SettingsPopup):
         self.show_model(None)
         repair = SettingsGrid(2)
         repair.add(
-            tr("Ask again"),
+            tr("Repairs"),
             self.attempts,
             tr("Repair attempts after an invalid call, with the error in the prompt"),
         )
         repair.add_check(
-            self.extract, tr("Fences, surrounding text, a trailing comma: each change is reported")
+            self.extract,
+            tr("Removes code fences, surrounding text and trailing commas; each change is reported"),
         )
         calls = SettingsGrid(2)
         calls.add(
-            tr("Without asking"),
+            tr("Approval rules"),
             self.approvals,
             tr(
-                "search=allow, demo/*=deny: what becomes of calls without you. The first rule that fits counts; "
-                "a call that none fits is asked about"
+                "search=allow, demo/*=deny: the first matching rule decides; a call that matches no "
+                "rule needs approval"
             ),
             wide=True,
         )
@@ -152,7 +153,7 @@ class StrategySettings(SettingsPopup):
         column.addWidget(self.router_box)
         column.addWidget(_section(tr("Chat template"), template))
         column.addWidget(_section(tr("Answer"), self.answer))
-        column.addWidget(_section(tr("A text without a call"), repair))
+        column.addWidget(_section(tr("Answer without a call"), repair))
         column.addWidget(_section(tr("Calls"), self.dispatch, calls))
         column.addStretch(1)
 

@@ -57,11 +57,11 @@ def no_thinking_words(model: ModelInfo | None) -> str:
     if model is None:
         return tr("No model is open yet.")
     if model.kind == "recorded":
-        return tr("A recorded model says again what it said.")
+        return tr("A recorded model only replays its output.")
     if model.reads_thinking or (model.reads_thinking is None and model.kind == "remote"):
         return ""
     if model.kind == "remote":
-        return tr("This endpoint has no field for it.")
+        return tr("This endpoint has no such parameter.")
     if not model.has_chat_template:
         return tr("This model has no chat template.")
     if model.reads_thinking is None:

@@ -53,7 +53,7 @@ class AbortBanner(QFrame):
         self.saving.setProperty("role", "verdict-impossible")
         self.measured = PlainLabel(self)
         self.measured.setProperty("role", "hint")
-        self.button = QPushButton(tr("What would it have said?"), self)
+        self.button = QPushButton(tr("Continue aborted run"), self)
         self.button.setObjectName("continueButton")
         self.button.setToolTip(tr("Continue in the background to measure the tokens that stopping saved"))
         self.button.clicked.connect(self.continueWanted)
@@ -96,7 +96,7 @@ class AbortBanner(QFrame):
         saved = saving.whole - saving.decoded
         self.saving.setText(tr("{saved:,} of {whole:,} tokens saved", saved=saved, whole=saving.whole))
         self.saving.show()
-        self.measured.setText(tr("measured: the run was continued aside"))
+        self.measured.setText(tr("measured by continuing the run in the background"))
         self.button.hide()
 
     def resizeEvent(self, event: QResizeEvent) -> None:

@@ -21,11 +21,14 @@ from glyphscope_gui.theme import theme
 ALTERNATIVE_ROLE, REASON_ROLE, CHOSEN_ROLE, REFUSED_ROLE = (Qt.ItemDataRole.UserRole + n for n in range(4))
 COLUMNS = (
     (tr("token"), tr("The token; crossed out if it was masked")),
-    ("", tr("The model's own probability, as a bar")),
-    (tr("raw"), tr("The model's own probability, before mask and sampler")),
+    ("", tr("Raw probability as a bar")),
+    (tr("raw"), tr("The model’s own probability, before mask and sampling parameters")),
     (
         tr("final"),
-        tr("The probability after both; the filter that removed it; – where it could not be drawn"),
+        tr(
+            "The probability of being sampled, or the filter that removed the token; – if it "
+            "could not be sampled"
+        ),
     ),
 )
 TEXT, BAR, RAW, FINAL = range(4)
@@ -120,7 +123,7 @@ class AlternativesModel(TableModel):
         if role == Qt.ItemDataRole.ForegroundRole:
             return theme().color("text-faint" if is_masked(row) or row.removed else "text")
         if role == Qt.ItemDataRole.ToolTipRole:
-            masked = tr("Masked: the grammar does not allow it here") if is_masked(row) else ""
+            masked = tr("Masked: the grammar does not allow the token here") if is_masked(row) else ""
             removed = tr("Allowed, and removed by {filter}", filter=row.removed) if row.removed else ""
             token = numbered(row.id)
             if row.id in self._special:

@@ -27,7 +27,7 @@ _TIPS = {
     "first": tr("The first field in which the columns differ."),
     "differs": tr("The columns differ in this field."),
     "same": tr("All columns have the same value."),
-    "open": tr("Not decided yet: a column that runs may still write it."),
+    "open": tr("Not decided yet: a running column may still write this field."),
 }
 
 
@@ -111,7 +111,7 @@ class CompareFieldsModel(TableModel):
         if cell is None:
             if not alignment.compared[run]:
                 return tr("not compared")
-            return tr("not given") if alignment.ended[run] else ""
+            return tr("not set") if alignment.ended[run] else ""
         if cell.closed:
             return visible(cell.text, spaces=True)
         return visible(cell.text, spaces=True) + ("  ✕" if alignment.ended[run] else " …")

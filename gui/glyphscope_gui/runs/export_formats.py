@@ -30,7 +30,7 @@ class FormWords(NamedTuple):
     holds: str
 
 
-_TOOLS = tr("Contains the tools’ names and schemas; no prompt, answer or key.")
+_TOOLS = tr("Contains the names and schemas of the tools; no prompt, answer or key.")
 FORMS: dict[ExportForm, FormWords] = {
     "gbnf": FormWords(tr("&GBNF grammar…"), ".gbnf", tr("GBNF grammars"), _TOOLS),
     "lark": FormWords(tr("&Lark grammar…"), ".lark", tr("Lark grammars"), _TOOLS),
@@ -40,37 +40,37 @@ FORMS: dict[ExportForm, FormWords] = {
         tr("OpenAI &messages…"),
         ".messages.json",
         tr("OpenAI messages"),
-        tr("It contains the system message, the conversation and the answer; no key."),
+        tr("Contains the system message, the conversation and the answer; no key."),
     ),
     "openai-tool-calls": FormWords(
         tr("OpenAI tool &calls…"),
         ".calls.json",
         tr("OpenAI tool calls"),
-        tr("It contains the valid calls with their arguments; no prompt, no key."),
+        tr("Contains the valid calls with their arguments; no prompt or key."),
     ),
     "calls": FormWords(
         tr("C&alls as JSON…"),
         ".call.json",
         tr("Calls"),
-        tr("It contains the valid calls with their arguments; no prompt, no key."),
+        tr("Contains the valid calls with their arguments; no prompt or key."),
     ),
     "results": FormWords(
         tr("Tool &results…"),
         ".results.json",
         tr("Tool results"),
-        tr("It contains the complete results of the tools; no prompt, no key."),
+        tr("Contains the complete results of the tools; no prompt, no key."),
     ),
     "answer": FormWords(
         tr("Text of the a&nswer…"),
         ".txt",
         tr("Text"),
-        tr("It contains the answer as the model wrote it; no prompt, no key."),
+        tr("Contains the answer as the model wrote it; no prompt or key."),
     ),
     "prompt": FormWords(
         tr("P&rompt…"),
         ".prompt.txt",
         tr("Text"),
-        tr("It contains the first prompt with the tools, as the model got it; no key."),
+        tr("Contains the first prompt with the tools, as sent to the model; no key."),
     ),
     "pytest": FormWords(
         tr("&pytest file…"),
@@ -130,12 +130,13 @@ def told_of_record(path: Path, events: Sequence[AnyEvent]) -> str:
     """The same of a record, which is written as it is."""
     if tuple(handed_on(events)) == tuple(events):
         return tr(
-            "{name} was saved. No API keys are in it; the prompt, the answers and what tools answered are.",
+            "{name} was saved. It contains the prompt, the answers and the results of tools, but "
+            "no API keys.",
             name=path.name,
         )
     return tr(
-        "{name} was saved. No API keys are in it, but paths or servers’ command lines and addresses of this "
-        "computer are: to hand the run on, save it as {suffix}.",
+        "{name} was saved. It contains no API keys, but paths or server command lines and "
+        "addresses of this computer. To share the run, save it as {suffix}.",
         name=path.name,
         suffix=SUFFIX,
     )

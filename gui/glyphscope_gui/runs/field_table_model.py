@@ -152,7 +152,7 @@ class FieldTableModel(TableModel):
             and key not in self._places
         ]
         self._append(
-            [Row(path, None, call, tr("not given"), self._constraints[call, path]) for call, path in missing]
+            [Row(path, None, call, tr("not set"), self._constraints[call, path]) for call, path in missing]
         )
 
     def row(self, place: int) -> Row:

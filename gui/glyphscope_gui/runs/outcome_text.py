@@ -12,7 +12,7 @@ from glyphscope_gui.shared.language import tr
 _ENDS = {
     "answered": tr("Answered"),
     "no-tool": tr("No tool was called: the router chose none"),
-    "unanswered": tr("Ended with a question that nobody answered"),
+    "unanswered": tr("Ended with an unanswered question"),
     "limit": tr("Ended by a limit"),
     "refused": tr("Ended: constraint not met"),
 }
@@ -72,7 +72,7 @@ def outcome_words(state: RunState) -> str:
             codes = ", ".join(dict.fromkeys(v.code for v in state.violations))
             ended = {
                 "length": tr("Ended at the token limit"),
-                "end-of-text": tr("The model ended"),
+                "end-of-text": tr("Ended by the model"),
                 "stop-string": tr("Ended at a stop string"),
             }.get(reason, tr("Ended"))
             return tr("{ended}: no valid call", ended=ended) + (f" ({codes})" if codes else "")

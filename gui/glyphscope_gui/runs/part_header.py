@@ -65,8 +65,8 @@ def reasoning_words(
         folded=folded,
         preview=visible(" ".join(text.split()), spaces=True) if folded else "",
         tip=tr(
-            "Text that the model wrote before its answer. A call here: the highest probability, before mask and "
-            "sampler, that the first token of the call that came later had in the place of one of these tokens."
+            "Text that the model wrote before its answer. “A call here” is the highest raw "
+            "probability, at any of these tokens, of the token with which the call later began."
         ),
     )
 
@@ -104,7 +104,7 @@ class PartHeader(QAbstractButton):
         foldable = words.folded is not None
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus if foldable else Qt.FocusPolicy.NoFocus)
         self.setCursor(Qt.CursorShape.PointingHandCursor if foldable else Qt.CursorShape.ArrowCursor)
-        state = (tr("folded") if words.folded else tr("unfolded")) if foldable else ""
+        state = (tr("collapsed") if words.folded else tr("expanded")) if foldable else ""
         told = (words.title, words.facts, words.pill, words.aside, state)
         self.setAccessibleName(", ".join(part for part in told if part))
         self.setAccessibleDescription(words.tip)

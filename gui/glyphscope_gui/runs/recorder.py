@@ -72,7 +72,7 @@ class Recorder(QObject):
 
         def read(record: Record) -> None:
             if record.torn:
-                self.told.emit(tr("The last line of {name} was cut off, and is left out", name=path.name))
+                self.told.emit(tr("The last line of {name} is incomplete and was skipped", name=path.name))
             then(record.events)
 
         self._background.start("open", lambda: read_run(path), read, self._fail)

@@ -30,16 +30,17 @@ FEW = 4
 """Expectations that are told of a place."""
 SECONDS = 6.0
 """For the reasons of all alternatives of a token: the likeliest come first, and the next wish waits for it."""
-END = tr("The end of the text: no rule reads it.")
-LEFT = tr("The text is outside of the grammar from here on.")
+END = tr("The end of the text: not part of a rule.")
+LEFT = tr("From here on, the text does not match the grammar.")
 UNRELATED: dict[Unrelated, str] = {
     "order": tr(
-        "the run enforces the schema’s order of keys; the order “Any” in the strategy settings lets this one come here"
+        "the run enforces the schema’s order of keys; the order “Any” in the strategy "
+        "settings allows this key here"
     ),
-    "duplicate": tr("the argument was given already, and a key may appear only once"),
+    "duplicate": tr("the argument is already set, and a key may appear only once"),
 }
 """Why no constraint of the schema refuses an alternative."""
-NOT_READ = tr("Only the first 50,000 tokens of a run are read.")
+NOT_READ = tr("Only the first 50,000 tokens of a run are analysed.")
 
 
 _Place: TypeAlias = tuple[str, Origin | None]

@@ -95,7 +95,7 @@ class TokenTable(PlainTable):
         self.setObjectName("tokenTable")
         self.setAccessibleName(tr("Tokens with their probabilities"))
         self.setAccessibleDescription(
-            tr("Up and down choose a token; its alternatives are shown at the right.")
+            tr("Up and Down select a token; its alternatives are shown on the right.")
         )
         self.setItemDelegateForColumn(TOKEN, TokenDelegate(self))
         self.horizontalHeader().setMinimumSectionSize(36)

@@ -63,7 +63,8 @@ COLUMNS = (
         "rule",
         tr("rule"),
         tr(
-            "The rule of the grammar that read it; – where none did. A double click shows it on the grammar page"
+            "The grammar rule that matched the token; – if none did. Double-click to show it on "
+            "the Grammar page"
         ),
         lambda _s: UNKNOWN,
         "search-args-max-results",
@@ -71,50 +72,56 @@ COLUMNS = (
     _Column(
         "part",
         tr("part"),
-        tr("Its part of the answer: reasoning, text, a call, or a marker around these"),
+        tr("The part of the answer: reasoning, text, a call, or a marker"),
         lambda _s: UNKNOWN,
         tr("reasoning"),
     ),
     _Column(
         "raw p",
         tr("raw p"),
-        tr("The model's own probability, before mask and sampler"),
+        tr("The model’s own probability, before mask and sampling parameters"),
         lambda s: percent(raw(s)),
         "100.0%",
     ),
     _Column(
         "final p",
         tr("final p"),
-        tr("The probability it was drawn with, after both"),
+        tr("The probability with which the token was sampled"),
         lambda s: percent(s.probability),
         "100.0%",
     ),
     _Column(
         "rank",
         tr("rank"),
-        tr("Its place in the model's own order; 0 is the model's favourite"),
+        tr("The position in the model’s own order; 0 is the most likely token"),
         lambda s: count(s.rank),
         "00 000",
     ),
     _Column(
         "allowed",
         tr("allowed"),
-        tr("How many tokens the constraint left"),
+        tr("Number of tokens that the constraint allows"),
         lambda s: count(s.allowed or None),
         "000 000",
     ),
     _Column(
         "feasible",
         tr("feasible"),
-        tr("The share of the model's own probability that the constraint left"),
+        tr("The share of the raw probability that the allowed tokens have"),
         lambda s: percent(s.feasible),
         "100.0%",
     ),
-    _Column("entropy", tr("entropy"), tr("How undecided the model itself was, in bits"), _entropy, "00.00"),
+    _Column(
+        "entropy",
+        tr("entropy"),
+        tr("The uncertainty of the model’s own distribution, in bits"),
+        _entropy,
+        "00.00",
+    ),
     _Column(
         "ms",
         tr("ms"),
-        tr("Mask, sampling and decoding together"),
+        tr("Time of mask, sampling and decoding, in milliseconds"),
         lambda s: plain_ms(s.mask_ms + s.sample_ms + s.decode_ms),
         "000.0",
     ),
@@ -122,7 +129,7 @@ COLUMNS = (
 TOKEN, RULE, PART = 1, 2, 3
 _PARTS = {"reasoning": tr("reasoning"), "text": tr("text")}
 ORIGINS = {
-    "kept": tr("Kept from the run that this one branches off"),
+    "kept": tr("Kept from the run that was branched"),
     "written": tr("Inserted by hand, not sampled; the figures are the model's own"),
 }
 

@@ -90,9 +90,7 @@ class CallForm(QStackedWidget):
         names = list(schema.arguments(tool.parameters)) if tool is not None else []
         fields = bool(names) and len(names) <= MOST_FIELDS and not set(given) - set(names)
         plain = tool is None or (not names and not given)
-        self._make_rows(
-            names if fields else [], given, tr("It takes no arguments.") if plain and tool else ""
-        )
+        self._make_rows(names if fields else [], given, tr("No arguments.") if plain and tool else "")
         self.editor.show_text(json.dumps(given, indent=2, ensure_ascii=False))
         self.setCurrentWidget(self._scroll if fields or plain else self.editor)
 
@@ -121,9 +119,9 @@ class CallForm(QStackedWidget):
             foreign = [name for name in given if name not in names]
             if foreign or len(names) > MOST_FIELDS:
                 self.told.emit(
-                    tr("There is no field for “{name}”.", name=foreign[0][:60])
+                    tr("“{name}” has no field here: edit the arguments as JSON.", name=foreign[0][:60])
                     if foreign
-                    else tr("There are too many arguments for fields.")
+                    else tr("Too many arguments for a form: edit them as JSON.")
                 )
                 return False
             self.show_tool(self._tool, given)
@@ -231,7 +229,7 @@ class CallForm(QStackedWidget):
         field.setAccessibleName(visible(name))
         words = about.get("description") if isinstance(about, dict) else None
         words = f"{words[:600]}\n" if isinstance(words, str) else ""
-        words += tr("A call must have it.") if needed else tr("A call may leave it out.")
+        words += tr("Required in every call.") if needed else tr("Optional: a call may omit it.")
         field.setToolTip(plain_tip(words))
         field.setAccessibleDescription(visible(words, lines=True))
         label.setBuddy(field)

@@ -30,22 +30,25 @@ PieceKind = Literal["text", "json", "image", "link", "note", "problem"]
 
 _FORMATS = (b"png", b"jpeg", b"gif", b"webp", b"bmp")
 _FAULTS = {
-    "": (tr("answered"), "holds"),
-    "tool": (tr("the tool's own error"), "mark"),
-    "protocol": (tr("error of the protocol"), "impossible"),
-    "timeout": (tr("no answer in time"), "impossible"),
+    "": (tr("succeeded"), "holds"),
+    "tool": (tr("tool error"), "mark"),
+    "protocol": (tr("protocol error"), "impossible"),
+    "timeout": (tr("timed out"), "impossible"),
     "cancelled": (tr("cancelled"), "text-muted"),
-    "unknown": (tr("no such tool"), "impossible"),
+    "unknown": (tr("unknown tool"), "impossible"),
 }
 _FAULT_TIPS = {
-    "": tr("The server answered, and did not mark the answer as an error."),
-    "tool": tr("The answer has isError: the tool ran and failed. A model is told, and may do better."),
-    "protocol": tr(
-        "The server refused the request, broke the protocol, or is gone. The tool's own word is not there."
+    "": tr("The server answered without isError."),
+    "tool": tr(
+        "The result has isError: the tool ran and failed. A model receives the error and can try again."
     ),
-    "timeout": tr("The call was given up; the server was told."),
-    "cancelled": tr("You ended the call; the server was told."),
-    "unknown": tr("The server does not list this tool now."),
+    "protocol": tr(
+        "The server rejected the request, violated the protocol, or closed the connection. "
+        "There is no result of the tool."
+    ),
+    "timeout": tr("Timed out; the server was notified."),
+    "cancelled": tr("You cancelled the call; the server was notified."),
+    "unknown": tr("The server no longer lists this tool."),
 }
 
 
@@ -80,13 +83,13 @@ def call_view(outcome: Outcome, seconds: float) -> CallView:
         pieces.append(Piece("problem", tr("Error"), outcome.message))
     if outcome.schema_problems:
         told = "\n".join(outcome.schema_problems)
-        pieces.append(Piece("problem", tr("Breaks its own output schema"), told))
+        pieces.append(Piece("problem", tr("Output schema violated"), told))
         if not outcome.fault:
-            words, role = tr("answered, and breaks its output schema"), "mark"
+            words, role = tr("succeeded, output schema violated"), "mark"
     if outcome.findings:
-        pieces.append(Piece("problem", tr("Not as declared"), "\n".join(outcome.findings)))
+        pieces.append(Piece("problem", tr("Does not match the declaration"), "\n".join(outcome.findings)))
         if not outcome.fault:
-            words, role = tr("answered, not as declared"), "mark"
+            words, role = tr("succeeded, does not match the declaration"), "mark"
     for number, content in enumerate(outcome.content[:MOST_PIECES]):
         piece = _piece(content)
         spoken = outcome.roles[number] if number < len(outcome.roles) else ""
@@ -97,7 +100,7 @@ def call_view(outcome: Outcome, seconds: float) -> CallView:
         value, title = outcome.structured, tr("Structured content")
         pieces.append(Piece("json", title, shown_json(value), whole=_whole(title, lambda: whole_json(value))))
     if not pieces and not outcome.fault:
-        pieces.append(Piece("note", tr("Answer"), tr("The answer is empty.")))
+        pieces.append(Piece("note", tr("Result"), tr("The result is empty.")))
     size = sum(_bytes(content) for content in outcome.content)
     figures = f"{duration(seconds)} · {byte_size(size)}" if size else duration(seconds)
     return CallView(words, role, _FAULT_TIPS[outcome.fault], figures, tuple(pieces))
@@ -118,7 +121,7 @@ def shown_json(value: Any) -> str:
     try:
         return shown_text(beginning(value, MOST_TEXT))
     except (RecursionError, ValueError):
-        return tr("(nested too deep to be shown)")
+        return tr("(nested too deeply to show)")
 
 
 def shown_text(text: str) -> str:
@@ -155,7 +158,7 @@ def _piece(content: ToolContent) -> Piece:
             image,
         )
     if content.kind == "audio":
-        return Piece("note", tr("Sound · {about}", about=about), tr("It is not played here."))
+        return Piece("note", tr("Audio · {about}", about=about), tr("Audio is not played here."))
     if content.kind == "link":
         told = f"{content.uri}\n{content.text}".strip()
         return Piece(
@@ -193,13 +196,13 @@ def _image(data: bytes) -> tuple[QImage | None, str]:
     buffer.open(QBuffer.OpenModeFlag.ReadOnly)
     reader = QImageReader(buffer)
     if bytes(reader.format().data()) not in _FORMATS:  # an SVG could name files of this machine
-        return None, tr("The data is no picture of a kind that is shown here: PNG, JPEG, GIF, WebP, BMP.")
+        return None, tr("Not an image in a supported format (PNG, JPEG, GIF, WebP, BMP).")
     size = reader.size()
     if not size.isValid():
-        return None, tr("The picture is damaged.")
+        return None, tr("The image is corrupt.")
     if size.width() * size.height() > MOST_PIXELS:
         return None, tr(
-            "The picture has {width:,} × {height:,} points, and is not shown.",
+            "The image has {width:,} × {height:,} pixels: too large to show.",
             width=size.width(),
             height=size.height(),
         )
@@ -207,5 +210,5 @@ def _image(data: bytes) -> tuple[QImage | None, str]:
         reader.setScaledSize(size.scaled(QSize(IMAGE_SIDE, IMAGE_SIDE), Qt.AspectRatioMode.KeepAspectRatio))
     image = reader.read()
     if image.isNull():
-        return None, tr("The picture cannot be read: {reason}.", reason=reader.errorString())
-    return image, tr("{width:,} × {height:,} points", width=size.width(), height=size.height())
+        return None, tr("The image cannot be read: {reason}.", reason=reader.errorString())
+    return image, tr("{width:,} × {height:,} pixels", width=size.width(), height=size.height())

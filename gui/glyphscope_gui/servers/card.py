@@ -32,8 +32,8 @@ from glyphscope_gui.theme import mono_font
 LAST_LINES = 4
 """Of what the process printed, beside its error."""
 DEMO_WORDS = tr(
-    "The tools that come with Glyphscope. They really work, in a safe place: mails stay in the outbox, files in a "
-    "scratch folder, and no command is ever run."
+    "The tools bundled with Glyphscope. They work in a sandbox: e-mails stay in the "
+    "outbox, files in a scratch folder, and no command is executed."
 )
 
 
@@ -46,14 +46,11 @@ class ConsentBox(QFrame):
         super().__init__(parent)
         self.setObjectName("noticeBanner")
         words = PlainLabel(
-            tr(
-                "This command line was not written here. Nothing of it runs before you allow it; "
-                "it runs with your rights."
-            ),
+            tr("Imported command. It will not run until you allow it, and it runs with your permissions."),
             self,
         )
         words.setWordWrap(True)
-        self.command = ReadBox(6, tr("The command line that would run"), parent=self)
+        self.command = ReadBox(6, tr("The command line to be run"), parent=self)
         self.more = PlainLabel(self)
         self.more.setProperty("role", "hint")
         self.more.setWordWrap(True)
@@ -77,12 +74,12 @@ class ConsentBox(QFrame):
         if question is None:
             return
         self.command.setPlainText(visible(question.command, spaces=True))
-        parts = [tr("In {folder}.", folder=visible(question.cwd, spaces=True)) if question.cwd else ""]
+        parts = [
+            tr("Working folder: {folder}.", folder=visible(question.cwd, spaces=True)) if question.cwd else ""
+        ]
         names = visible(", ".join(question.variables), spaces=True)
         parts.append(
-            tr("It gets these variables, whose values are not shown: {variables}.", variables=names)
-            if names
-            else ""
+            tr("Environment variables (values hidden): {variables}.", variables=names) if names else ""
         )
         self.more.setText(" ".join(part for part in parts if part))
 
@@ -97,14 +94,14 @@ class ServerCard(Card):
 
     def __init__(self, parent: QWidget | None = None) -> None:
         body = QWidget()
-        self.enabled_box = QCheckBox(tr("Switched on"))
-        self.enabled_box.setToolTip(tr("A run may start it and call its tools"))
-        self.start_button = link(tr("Start"), tr("Start it now; a run that needs it starts it too"))
+        self.enabled_box = QCheckBox(tr("Enabled"))
+        self.enabled_box.setToolTip(tr("Runs may start this server and call its tools"))
+        self.start_button = link(tr("Start"), tr("Start the server now; a run that needs it also starts it"))
         self.start_button.setObjectName("startServerButton")
-        self.stop_button = link(tr("Stop"), tr("End its process, and all that it started"))
+        self.stop_button = link(tr("Stop"), tr("End the server’s process and all its child processes"))
         self.stop_button.setObjectName("stopServerButton")
-        self.restart_button = link(tr("Restart"), tr("End it, and start it again"))
-        self.remove_button = link(tr("Remove…"), tr("Take it out of the list"))
+        self.restart_button = link(tr("Restart"), tr("Stop the server and start it again"))
+        self.remove_button = link(tr("Remove…"), tr("Remove the server from the list"))
         actions = (
             self.enabled_box,
             self.start_button,
@@ -134,7 +131,7 @@ class ServerCard(Card):
         self.sign_in_button = QPushButton(tr("Sign in…"), body)
         self.sign_in_button.setObjectName("signInButton")
         self.sign_in_button.setToolTip(
-            tr("Start it and sign in with OAuth; the address is shown before a browser opens")
+            tr("Start the server and sign in with OAuth; the address is shown before a browser opens")
         )
         self.sign_in_button.clicked.connect(lambda: self.acted.emit("sign in"))
         self.sign_in_button.hide()
@@ -143,12 +140,12 @@ class ServerCard(Card):
         row.addWidget(self.pill)
         row.addWidget(self.identity, 1)
         row.addStretch(0)
-        self.ping_button = link(tr("Ping"), tr("Send ping, and show how long the answer takes"), body)
+        self.ping_button = link(tr("Ping"), tr("Send a ping and show the response time"), body)
         self.ping_button.setObjectName("pingServerButton")
-        self.request_button = link(tr("Request…"), tr("Send any request, and show the result as it is"), body)
+        self.request_button = link(tr("Request…"), tr("Send any request and show the unchanged result"), body)
         self.request_button.setObjectName("requestButton")
         self.roots_button = link(
-            tr("Roots…"), tr("The folders that the server gets when it lists the roots"), body
+            tr("Roots…"), tr("The folders returned when the server lists the roots"), body
         )
         self.roots_button.setObjectName("rootsButton")
         for button in (self.ping_button, self.request_button, self.roots_button):
@@ -203,7 +200,7 @@ class ServerCard(Card):
         self.identity.setVisible(source is not None)
         if source is None:
             self.about.hide()
-            self._tell(ServerError(known.problem, hint=tr("Correct the file and import it again.")), "")
+            self._tell(ServerError(known.problem, hint=tr("Fix the file and import it again.")), "")
             self.consent.ask(None)
             return
         asked = known.question if source.phase in ("stopped", "failed", "ended") and known.enabled else None
@@ -232,7 +229,7 @@ class ServerCard(Card):
     def show_ping(self, words: str, tip: str = "") -> None:
         """The result of the last ping; "" is none yet."""
         self.ping_button.setText(words or tr("Ping"))
-        self.ping_button.setToolTip(plain_tip(tip) or tr("Send ping, and show how long the answer takes"))
+        self.ping_button.setToolTip(plain_tip(tip) or tr("Send a ping and show the response time"))
 
     # -- inside ------------------------------------------------------------------------------------------------
 

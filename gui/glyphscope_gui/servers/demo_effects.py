@@ -24,9 +24,9 @@ from glyphscope_gui.shared.wrapping_edit import WrappingEdit
 from glyphscope_gui.theme import mono_font
 
 VIEWS = (
-    ("outbox", tr("Outbox"), tr("E-mails that send_email wrote. None of them was sent")),
-    ("scratch", tr("Scratch folder"), tr("Files that write_file wrote, in a folder of their own")),
-    ("workspace", tr("Workspace"), tr("The document of state_get and state_patch, in memory")),
+    ("outbox", tr("Outbox"), tr("E-mails written by send_email; none was sent")),
+    ("scratch", tr("Scratch folder"), tr("Files written by write_file, in a separate folder")),
+    ("workspace", tr("Workspace"), tr("The document that state_get and state_patch use, in memory")),
 )
 
 
@@ -48,8 +48,8 @@ class DemoEffects(Card):
         self.files = ScratchModel(self)
         self.outbox_table = _table(self.mails, 2, "outboxTable", tr("E-mails in the outbox"))
         self.scratch_table = _table(self.files, 0, "scratchTable", tr("Files in the scratch folder"))
-        self.mail_view = _text("outboxMail", tr("The chosen e-mail"), tr("Nothing was written yet."))
-        self.file_view = _text("scratchText", tr("The chosen file"), tr("Choose a file to read it."))
+        self.mail_view = _text("outboxMail", tr("Selected e-mail"), tr("Nothing has been written yet."))
+        self.file_view = _text("scratchText", tr("Selected file"), tr("Select a file to read it."))
         self.workspace_view = JsonEditor()
         self.workspace_view.setObjectName("workspaceView")
         self.workspace_view.setAccessibleName(tr("The workspace"))

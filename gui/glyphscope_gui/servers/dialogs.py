@@ -59,16 +59,18 @@ class AddServerDialog(QDialog):
         self.command_edit.setFont(mono_font(-0.5))
         self.name_edit = QLineEdit(self)
         self.name_edit.setObjectName("serverNameEdit")
-        self.name_edit.setPlaceholderText(tr("after its program or host"))
+        self.name_edit.setPlaceholderText(tr("default: its program or host"))
         self.folder_edit = QLineEdit(self)
-        self.folder_edit.setPlaceholderText(tr("the present one"))
+        self.folder_edit.setPlaceholderText(tr("default: the current folder"))
         self.variables_edit = GrowingEdit(5, self)
         self.variables_edit.setObjectName("serverVariablesEdit")
-        self.variables_edit.setPlaceholderText(tr("NAME=value, one a line; ${env:NAME} takes yours"))
+        self.variables_edit.setPlaceholderText(
+            tr("NAME=value, one per line; ${env:NAME} inserts your variable")
+        )
         self.variables_edit.setFont(mono_font(-0.5))
         self.headers_edit = GrowingEdit(5, self)
         self.headers_edit.setObjectName("serverHeadersEdit")
-        self.headers_edit.setPlaceholderText(tr("Authorization: Bearer ${env:TOKEN}, one a line"))
+        self.headers_edit.setPlaceholderText(tr("Authorization: Bearer ${env:TOKEN}, one per line"))
         self.headers_edit.setFont(mono_font(-0.5))
         self.problem = words_label(role="problem", parent=self)
         self.buttons = QDialogButtonBox(QDialogButtonBox.StandardButton.Cancel, self)
@@ -116,7 +118,7 @@ class AddServerDialog(QDialog):
                 entry["env"] = variables
         if config.name == DEMO:
             raise ServerError(
-                tr("“{name}” is the name of the demo tools.", name=DEMO), hint=tr("Choose another name.")
+                tr("“{name}” is reserved for the demo tools.", name=DEMO), hint=tr("Choose another name.")
             )
         server_config(config.name, entry)
         return config.name, entry
@@ -128,7 +130,7 @@ class AddServerDialog(QDialog):
             if not line.strip():
                 continue
             if not equals or not name.strip():
-                raise ServerError(tr("A variable is written as NAME=value."))
+                raise ServerError(tr("Write a variable as NAME=value."))
             found[name.strip()] = value
         return found
 
@@ -139,7 +141,7 @@ class AddServerDialog(QDialog):
             if not line.strip():
                 continue
             if not colon or not name.strip():
-                raise ServerError(tr("A header is written as Name: value."))
+                raise ServerError(tr("Write a header as Name: value."))
             found[name.strip()] = value.strip()
         return found
 
@@ -152,7 +154,7 @@ class AddServerDialog(QDialog):
         try:
             name, _entry = self.entry()
             if name in self._taken:
-                words = tr("There is a server {name} already; this one gets a number.", name=name)
+                words = tr("A server named {name} exists: a number is appended to this name.", name=name)
             ok = True
         except ServerError as error:
             words, ok = error.message if self.command_edit.text().strip() else "", False
@@ -195,7 +197,7 @@ class ImportServersDialog(QDialog):
         self.text_edit.setTabChangesFocus(True)
         self.text_edit.setAccessibleName(tr("Servers as JSON"))
         self.problem = words_label(role="problem", parent=self)
-        self.allow_box = QCheckBox(tr("I have read these command lines, and they may be started"), self)
+        self.allow_box = QCheckBox(tr("I have read these command lines and allow them to run"), self)
         self.allow_box.setObjectName("allowImportedBox")
         self.replace_box = QCheckBox(tr("Replace servers of the same name"), self)
         self.buttons = QDialogButtonBox(QDialogButtonBox.StandardButton.Cancel, self)
@@ -207,9 +209,7 @@ class ImportServersDialog(QDialog):
         self._scroll.setFocusPolicy(Qt.FocusPolicy.NoFocus)  # the boxes in it are stops enough
         self._scroll.viewport().setAutoFillBackground(False)
         row = QHBoxLayout()
-        hint = PlainLabel(
-            tr("Paste a file of MCP servers, or choose one. Nothing in it is started by that."), self
-        )
+        hint = PlainLabel(tr("Paste or choose an mcpServers file. Importing starts nothing."), self)
         hint.setProperty("role", "muted")
         row.addWidget(hint, 1)
         row.addWidget(self.file_button)
@@ -261,7 +261,7 @@ class ImportServersDialog(QDialog):
         if (more := len(found.problems) - 8) > 0:
             lines.append(tr("… and {more} more", more=more))
         if (more := len(found.servers) - MOST_SHOWN) > 0:
-            lines.append(tr("%n more servers are not shown, and not imported.", "", more))
+            lines.append(tr("%n more servers are neither shown nor imported.", "", more))
         self.problem.setText("\n".join(lines))
         self.problem.setVisible(bool(lines))
         holder = QWidget()
@@ -283,13 +283,13 @@ class ImportServersDialog(QDialog):
         self._show_count()
 
     def _add_server(self, column: QVBoxLayout, server: FoundServer) -> None:
-        clash = tr("  · the name is taken") if server.name in self._taken else ""
+        clash = tr("  · name in use") if server.name in self._taken else ""
         box = QCheckBox(f"{visible(server.name, spaces=True)}{clash}".replace("&", "&&"))
         box.setChecked(server.name != DEMO)
         box.toggled.connect(lambda _on: self._show_count())
         command = ReadBox(
             6,
-            tr("What {name} would run or reach", name=server.name),
+            tr("Command or address of {name}", name=server.name),
             visible(server.config.identity, spaces=True),
         )
         column.addWidget(box)

@@ -7,12 +7,12 @@ from glyphscope_gui.servers.tool_model import Kept
 from glyphscope_gui.shared.language import tr
 
 _STATES = {
-    "enforced": tr("enforced, no call can break it"),
-    "checked": tr("checked by the validator as the call is written"),
-    "unsupported": tr("kept by nobody"),
+    "enforced": tr("enforced: no call can violate it"),
+    "checked": tr("checked by the validator while the call is generated"),
+    "unsupported": tr("neither enforced nor checked"),
     "leaks": tr("leaks"),
-    "unknown": tr("not shown, there is no text that would show it"),
-    "error": tr("no grammar could be made"),
+    "unknown": tr("unknown: no text can demonstrate it"),
+    "error": tr("no grammar could be built"),
 }
 
 
@@ -22,7 +22,7 @@ def kept_words(rows: tuple[EnforcementRow, ...]) -> Kept:
     counts = {state: states.count(state) for state in dict.fromkeys(states)}
     total, enforced = len(states), counts.get("enforced", 0)
     if not total:
-        return Kept(tr("no constraints"), "open", tr("Its schema says nothing that could be broken."))
+        return Kept(tr("no constraints"), "open", tr("The schema has no constraints."))
     lines = [
         tr("{count} of {total}: {state}", count=counts[state], total=total, state=words)
         for state, words in _STATES.items()

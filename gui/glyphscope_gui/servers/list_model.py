@@ -51,7 +51,7 @@ class ServersListModel(QAbstractListModel):
         if role == Qt.ItemDataRole.ToolTipRole:
             known = self._servers.get(name)
             if known is None:
-                return tr("The tools that come with Glyphscope. Nothing they do leaves this machine.")
+                return tr("The tools bundled with Glyphscope. They have no effect outside this computer.")
             return plain_tip(
                 visible(known.source.config.identity, spaces=True) if known.source else known.problem
             )

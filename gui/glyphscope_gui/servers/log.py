@@ -39,13 +39,13 @@ from glyphscope_gui.shared.wrapping_edit import WrappingEdit
 from glyphscope_gui.theme import mono_font
 
 VIEWS = (
-    ("messages", tr("Messages"), tr("The protocol's messages, the last thousand")),
+    ("messages", tr("Messages"), tr("The last 1,000 protocol messages")),
     (
         "notifications",
         tr("Notifications"),
-        tr("What the server sent without being asked: log messages, progress, changed lists"),
+        tr("Notifications from the server: log messages, progress, changed lists"),
     ),
-    ("printed", tr("Printed"), tr("What the server's process printed on stderr, its last lines")),
+    ("printed", tr("stderr"), tr("The last lines that the server’s process wrote to stderr")),
 )
 
 
@@ -63,17 +63,17 @@ class ServerLog(Card):
 
     def __init__(self, model: ServersLogModel, parent: QWidget | None = None) -> None:
         self.views = Segmented(VIEWS, small=True)
-        self.views.setAccessibleName(tr("Messages or printed lines"))
+        self.views.setAccessibleName(tr("Messages, notifications or stderr"))
         self.filter_edit = QLineEdit()
         self.filter_edit.setObjectName("serverLogFilter")
         self.filter_edit.setPlaceholderText(tr("Filter"))
-        self.filter_edit.setAccessibleName(tr("Show only messages with these letters"))
+        self.filter_edit.setAccessibleName(tr("Show only messages that contain this text"))
         self.filter_edit.setClearButtonEnabled(True)
         self.filter_edit.setMinimumWidth(60)
         self.filter_edit.setMaximumWidth(170)
         self.copy_button = QPushButton(tr("Copy"))
         self.copy_button.setProperty("role", "link")
-        self.copy_button.setToolTip(tr("Copy all that is in sight here"))
+        self.copy_button.setToolTip(tr("Copy the lines shown"))
         stack = QStackedWidget()
         self.levels_button = link(
             "", tr("Levels of the log messages that the server sends, and of those shown")
@@ -87,11 +87,11 @@ class ServerLog(Card):
         self._following = True
         self.table = PlainTable(model, TEXT)
         self.table.setObjectName("serverLogTable")
-        self.table.setAccessibleName(tr("Messages of the protocol"))
+        self.table.setAccessibleName(tr("Protocol messages"))
         self.detail = JsonEditor()
         self.detail.setObjectName("serverLogDetail")
         self.detail.setReadOnly(True)
-        self.detail.setAccessibleName(tr("The chosen message"))
+        self.detail.setAccessibleName(tr("Selected message"))
         self.detail.setLineWrapMode(QPlainTextEdit.LineWrapMode.WidgetWidth)
         self.detail.setStyleSheet("#serverLogDetail { border: none; border-radius: 0; }")
         self.detail.hide()
@@ -108,8 +108,8 @@ class ServerLog(Card):
         self.printed.setFrameShape(QPlainTextEdit.Shape.NoFrame)
         self.printed.setStyleSheet("#serverStderr { border: none; }")
         self.printed.setFont(mono_font(-0.5))
-        self.printed.setAccessibleName(tr("What the server printed on stderr"))
-        self.printed.setPlaceholderText(tr("It has printed nothing."))
+        self.printed.setAccessibleName(tr("stderr of the server"))
+        self.printed.setPlaceholderText(tr("No output on stderr."))
         stack.addWidget(split)
         stack.addWidget(self.printed)
         self._make_levels()

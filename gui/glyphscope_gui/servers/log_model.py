@@ -18,7 +18,7 @@ from glyphscope_gui.shared.table_model import Index, TableModel
 from glyphscope_gui.theme import theme
 
 TIME, WAY, METHOD, ID, SIZE, TEXT = range(6)
-WAYS = {"sent": tr("→ sent"), "received": tr("← received"), "dropped": tr("✕ left out")}
+WAYS = {"sent": tr("→ sent"), "received": tr("← received"), "dropped": tr("✕ dropped")}
 _ROLES = {"sent": "accent", "received": "holds", "dropped": "impossible"}
 SHOWN = 300
 """Characters of a message in its row; the whole is beside."""
@@ -27,12 +27,12 @@ SHOWN = 300
 class ServersLogModel(TableModel):
     titles = (tr("Time"), tr("Direction"), tr("Method"), tr("Id"), tr("Size"), tr("Message"))
     tips = (
-        tr("When it was written or read, to the millisecond"),
-        tr("Sent by Glyphscope, received from the server, or received and left out"),
-        tr("What it asks or tells; empty for answers"),
-        tr("The number that ties an answer to its request; empty for what is only told"),
-        tr("Its bytes"),
-        tr("Its JSON; secrets of the configuration are blotted out"),
+        tr("Time of writing or reading, to the millisecond"),
+        tr("Sent by Glyphscope, received from the server, or received and dropped"),
+        tr("The JSON-RPC method; empty for responses"),
+        tr("The JSON-RPC id that a response shares with its request; empty for notifications"),
+        tr("Bytes of the message"),
+        tr("The message as JSON; secrets from the configuration are redacted"),
     )
     figures = frozenset({SIZE})
 

@@ -21,9 +21,9 @@ class OfferModel(TableModel):
 
     titles = (tr("Name"), tr("Address"), tr("Type"))
     tips = (
-        tr("The title that the server gives it"),
+        tr("The title from the server"),
         tr("The URI, the URI template, or the name of the prompt"),
-        tr("The MIME type that the server declares, or the arguments; * marks the required ones"),
+        tr("The declared MIME type, or the arguments; * marks required ones"),
     )
     figures = frozenset()
 

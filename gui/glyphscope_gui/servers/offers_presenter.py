@@ -94,7 +94,7 @@ class OffersPresenter(QObject):
         if (more := len(found) - MOST_PROBLEMS) > 0:
             problem += "\n" + tr("and %n more", "", more)
         waits = kind in offers.kinds and kind not in offers.listed
-        empty = tr("Its list is being read…") if waits and ready else none
+        empty = tr("Reading the list…") if waits and ready else none
         shown.show_words(
             empty if ready or kind in offers.listed else tr("Start the server to see them."), problem
         )

@@ -27,9 +27,9 @@ from glyphscope_gui.shared.splitter import splitter
 from glyphscope_gui.theme.sizes import GAP, is_crowded
 
 KINDS = (
-    ("tools", tr("Tools"), tr("The tools that the server lists")),
-    ("resources", tr("Resources"), tr("The resources and resource templates that it lists")),
-    ("prompts", tr("Prompts"), tr("The prompts that it lists")),
+    ("tools", tr("Tools"), tr("Tools of the server")),
+    ("resources", tr("Resources"), tr("Resources and resource templates of the server")),
+    ("prompts", tr("Prompts"), tr("Prompts of the server")),
 )
 WIDE = 1180
 """Pixels of width from which on the list of servers has its full width."""
@@ -46,9 +46,9 @@ class ServersPage(QWidget):
         self.setAccessibleName(tr("Servers"))
         self.notice = NoticeBanner(self)
         self.list = ServerList(servers, self)
-        self.add_button = link(tr("Add…"), tr("A server by its command line or address"))
+        self.add_button = link(tr("Add…"), tr("Add a server by its command line or address"))
         self.add_button.setObjectName("addServerButton")
-        self.import_button = link(tr("Import…"), tr("Servers from an mcpServers file, or from pasted text"))
+        self.import_button = link(tr("Import…"), tr("Import servers from an mcpServers file or pasted text"))
         self.import_button.setObjectName("importServersButton")
         self.card = ServerCard(self)
         self.tools = ServerTools(ServersToolModel(self), self)

@@ -42,7 +42,7 @@ class ServersPresenter(Page):
 
     id = PageId.SERVERS
     title = tr("Servers")
-    tip = tr("Connect MCP servers, call their tools by hand, and see what the demo tools did")
+    tip = tr("Connect MCP servers, call their tools, and inspect the effects of the demo tools")
 
     @property
     def header(self) -> frozenset[HeaderPart]:
@@ -185,7 +185,8 @@ class ServersPresenter(Page):
         box.setText(tr("Remove {name}?", name=name))
         box.setInformativeText(
             tr(
-                "It is ended and forgotten, with its variables. Tools that were imported from it stay in the registry."
+                "The server and its environment variables are removed. Tools imported from it stay "
+                "in the registry."
             )
         )
         remove = box.addButton(tr("Remove"), QMessageBox.ButtonRole.DestructiveRole)
@@ -255,15 +256,15 @@ class ServersPresenter(Page):
         if known is None or known.source is None:
             return tr("No tools.")
         words = {
-            "ready": tr("It lists no tools."),
-            "starting": tr("It is starting…\nA launcher may have to fetch it first."),
-            "stopping": tr("It is stopping…"),
+            "ready": tr("The server lists no tools."),
+            "starting": tr("Starting…\nA launcher may have to download the server first."),
+            "stopping": tr("Stopping…"),
         }
         if known.question is not None and known.enabled:
-            return tr("It must be allowed before it can be started.")
-        again = tr("Start it again to see its tools.")
+            return tr("Allow the server before starting it.")
+        again = tr("Start the server again to see its tools.")
         words |= {"failed": again, "ended": again}
-        return words.get(known.source.phase, tr("Start it to see its tools."))
+        return words.get(known.source.phase, tr("Start the server to see its tools."))
 
     @property
     def _known(self) -> KnownServer | None:
@@ -362,10 +363,8 @@ class ServersPresenter(Page):
             tr(" and {count} more", count=len(taken) - 5) if len(taken) > 5 else ""
         )
         box.setTextFormat(Qt.TextFormat.PlainText)
-        box.setText(tr("The registry has other tools of the same name: {names}.", names=some))
-        box.setInformativeText(
-            tr("Give the imported ones other names, or replace yours? Either can be undone.")
-        )
+        box.setText(tr("The registry already has other tools of the same name: {names}.", names=some))
+        box.setInformativeText(tr("Rename the imported tools, or replace yours? You can undo either."))
         rename = box.addButton(tr("Rename"), QMessageBox.ButtonRole.AcceptRole)
         replace = box.addButton(tr("Replace"), QMessageBox.ButtonRole.DestructiveRole)
         box.addButton(QMessageBox.StandardButton.Cancel)
@@ -382,10 +381,10 @@ class ServersPresenter(Page):
         self.view.tools.model.tick_all(False)
         one = plan.tools[0].name if len(plan.tools) == 1 else ""
         self.view.notice.tell(
-            tr("{tool} of {server} is in the registry now; runs call it there.", tool=one, server=server)
+            tr("{tool} was added to the registry; runs call it on {server}.", tool=one, server=server)
             if one
             else tr(
-                "%n tools of {server} are in the registry now; runs call them there.",
+                "%n tools were added to the registry; runs call them on {server}.",
                 "",
                 len(plan.tools),
                 server=server,

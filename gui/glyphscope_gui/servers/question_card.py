@@ -37,34 +37,32 @@ class QuestionCard(Card):
 
     def __init__(self, parent: QWidget | None = None) -> None:
         body = QWidget()
-        self.refuse_all = link(tr("Decline all"), tr("Decline this and every other request that waits"))
-        super().__init__(tr("Request of a server"), body, actions=(self.refuse_all,), parent=parent)
+        self.refuse_all = link(tr("Decline all"), tr("Decline this and all other pending requests"))
+        super().__init__(tr("Request from a server"), body, actions=(self.refuse_all,), parent=parent)
         self.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Maximum)
         self.question: Question | None = None
         self._model = BY_HAND
         self._reason = "endTurn"
         self.message = words_label("", selectable=True)
         self.problem = words_label(role="problem")
-        self.shown = ReadBox(7, tr("The request"), parent=body)
+        self.shown = ReadBox(7, tr("Request"), parent=body)
         self.form = CallForm(body)
-        self.form.setAccessibleName(tr("Form of the server"))
+        self.form.setAccessibleName(tr("Form from the server"))
         self.answer_edit = GrowingEdit(5, body)
         self.answer_edit.setObjectName("samplingAnswerEdit")
         self.answer_edit.setAccessibleName(tr("Answer to the server"))
-        self.answer_edit.setPlaceholderText(tr("Write the answer, or generate it with the open model"))
+        self.answer_edit.setPlaceholderText(tr("Write the response, or generate it with the open model"))
         self.send_button = QPushButton(tr("Send"), body)
         self.send_button.setObjectName("sendAnswerButton")
         self.send_button.setProperty("role", "primary")
         self.generate_button = QPushButton(tr("Generate"), body)
         self.generate_button.setObjectName("generateAnswerButton")
         self.generate_button.setToolTip(
-            tr("Let the open model answer; nothing is sent before you press Send")
+            tr("Let the open model write the response; nothing is sent until you press Send")
         )
         self.decline_button = QPushButton(tr("Decline"), body)
         self.decline_button.setObjectName("declineButton")
-        self.cancel_button = link(
-            tr("Dismiss"), tr("Answer neither yes nor no: the request is cancelled"), body
-        )
+        self.cancel_button = link(tr("Dismiss"), tr("Cancel the request: neither accept nor decline"), body)
         self.words = PlainLabel(body)
         self.words.setProperty("role", "hint")
         self.words.setWordWrap(True)
@@ -95,8 +93,8 @@ class QuestionCard(Card):
         self.refuse_all.setVisible(waiting > 1)
         self.setVisible(question is not None)
         if question is not None:
-            more = tr(" · %n more wait(s)", "", waiting - 1) if waiting > 1 else ""
-            title = tr("Request of {server}", server=visible(question.server))
+            more = tr(" · %n more pending", "", waiting - 1) if waiting > 1 else ""
+            title = tr("Request from {server}", server=visible(question.server))
             self.heading.set_title(f"{title}{more}", upper=title.rfind(visible(question.server)))
         if question is self.question:
             return
@@ -136,7 +134,7 @@ class QuestionCard(Card):
         self.form.show_check(check)
         self.form.setFixedHeight(min(self.form.wanted_height, MOST_FORM))
         begun = not self.form.is_empty
-        needed = tr("Needed: {arguments}", arguments=", ".join(self.form.needed))
+        needed = tr("Required: {arguments}", arguments=", ".join(self.form.needed))
         self.words.setText("" if check.ok else check.whole if begun else needed)
         self.send_button.setEnabled(begun or check.ok)
         self.send_button.setText(tr("Send anyway") if begun and not check.ok else tr("Send"))
@@ -166,7 +164,7 @@ class QuestionCard(Card):
             self.stopWanted.emit()
             return
         self._generating = True
-        self.words.setText(tr("The model is answering…"))
+        self.words.setText(tr("Generating the response…"))
         self._show_generating()
         self.generateWanted.emit()
 

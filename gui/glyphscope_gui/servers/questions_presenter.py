@@ -63,7 +63,7 @@ class QuestionsPresenter(QObject):
         self._announced = question
         if self._context.navigator.current is not PageId.SERVERS:
             self._context.offer(
-                tr("The server {server} waits for your answer.", server=question.server),
+                tr("The server {server} is waiting for your response.", server=question.server),
                 tr("Show the request"),
                 lambda: self._context.navigator.show(PageId.SERVERS),
             )
@@ -97,7 +97,7 @@ class QuestionsPresenter(QObject):
         if question is None or question.sampling is None:
             return
         if self._context.runs.is_busy:  # its tool may be what asks: waiting for the model would never end
-            self._card.show_failure(tr("The model is in use by a run. Write the answer yourself."))
+            self._card.show_failure(tr("A run is using the model. Write the response yourself."))
             return
         self._cancel = threading.Event()
         self._context.runs.queries.ask(

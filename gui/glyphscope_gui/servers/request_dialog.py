@@ -133,7 +133,7 @@ class RequestDialog(QDialog):
             return
         work = self._work(self.method_box.currentText().strip(), params)
         if work is None:
-            self.problem.setText(tr("The server is not in the list any more."))
+            self.problem.setText(tr("The server is no longer in the list."))
         else:
             self.jobs.call(work)
 

@@ -36,7 +36,7 @@ class RootsDialog(QDialog):
         self._roots = list(roots)
         note = words_label(
             tr(
-                "The server gets the paths of these folders when it lists the roots, and is notified of a change. "
+                "The server receives the paths of these folders when it lists the roots, and is notified of changes. "
                 "They do not restrict what its process can read."
             ),
             parent=self,

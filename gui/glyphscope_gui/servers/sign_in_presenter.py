@@ -28,9 +28,7 @@ class SignInPresenter(QObject):
     def _show(self, name: str, address: str) -> None:
         self._wanted = name
         host = urlsplit(address).hostname or ""
-        words = tr(
-            "The server {name} wants you to sign in at {host}.", name=visible(name), host=visible(host)
-        )
+        words = tr("The server {name} asks you to sign in at {host}.", name=visible(name), host=visible(host))
         copy = (tr("Copy address"), lambda: self._copy(name, address))
         self._notice.tell(words, tr("Open browser"), lambda: self._open(name, address), copy)
         self._notice.label.setToolTip(plain_tip(visible(address, spaces=True)))
@@ -38,14 +36,14 @@ class SignInPresenter(QObject):
     def _open(self, name: str, address: str) -> None:
         if not QDesktopServices.openUrl(QUrl(address)):
             shown = visible(address, spaces=True)
-            words = tr("There is no browser to open. Open this address yourself: {address}", address=shown)
+            words = tr("No browser was found. Open this address yourself: {address}", address=shown)
             copy = lambda: self._copy(name, address)  # noqa: E731
             self._notice.tell(words, tr("Copy address"), copy, error=True)
 
     def _copy(self, name: str, address: str) -> None:
         QGuiApplication.clipboard().setText(address)
         words = tr(
-            "The address is copied. Open it in a browser on this machine; {name} waits.", name=visible(name)
+            "Address copied. Open it in a browser on this computer; {name} is waiting.", name=visible(name)
         )
         self._notice.tell(words, tr("Open browser"), lambda: self._open(name, address))
 
@@ -59,4 +57,4 @@ class SignInPresenter(QObject):
         self._notice.hide()
         unsaved = source.server.unsaved_sign_in if source is not None and source.server is not None else ""
         if unsaved:
-            self._notice.tell(tr("The sign-in is not kept: {reason}", reason=unsaved))
+            self._notice.tell(tr("The sign-in was not saved: {reason}", reason=unsaved))

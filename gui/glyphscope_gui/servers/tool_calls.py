@@ -124,7 +124,7 @@ class ToolCalls(QObject):
 
     def _failed(self, error: BaseException) -> None:
         self._over()
-        self.ended.emit(CallView(tr("a mistake of ours"), "impossible", str(error), "", ()))
+        self.ended.emit(CallView(tr("internal error"), "impossible", str(error), "", ()))
         self.crashed.emit(error)
 
     def _over(self) -> None:

@@ -65,11 +65,11 @@ def here_words(tool: Tool, server: str, registry: ToolRegistry, sources: Mapping
     """Whether the registry has it, in a word or two."""
     name = imported_name(tool.name, server, registry, sources)
     if not name:
-        return tr("name taken") if registry.get(tool.name) is not None else ""
+        return tr("name in use") if registry.get(tool.name) is not None else ""
     mine = registry.get(name)
     if mine is None:
         return ""
     changed = mine.parameters != tool.parameters or mine.description != tool.description
     if name == tool.name:
-        return tr("yes, changed") if changed else tr("yes")
+        return tr("imported, changed") if changed else tr("imported")
     return tr("as {name}, changed", name=name) if changed else tr("as {name}", name=name)

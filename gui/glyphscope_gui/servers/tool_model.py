@@ -37,14 +37,12 @@ class Kept(NamedTuple):
 class ServersToolModel(TableModel):
     """`tickedChanged` is told when other tools are ticked for the import."""
 
-    titles = (tr("Tool"), tr("Mask"), tr("Says of itself"), tr("Registry"))
+    titles = (tr("Tool"), tr("Mask"), tr("Annotations"), tr("Registry"))
     tips = (
-        tr("Tick what is to be imported into the registry"),
-        tr(
-            "How many of its constraints no call can break under the mask, shown by trying; Checks tells each"
-        ),
-        tr("The server's own word about the tool. Nothing of it was checked"),
-        tr("Whether the registry has it already"),
+        tr("Select the tools to import into the registry"),
+        tr("How many constraints of its schema the mask enforces, by test; Checks lists each one"),
+        tr("The annotations from the server; they are not verified"),
+        tr("Whether the tool is in the registry"),
     )
     figures = frozenset()
     tickedChanged = Signal()
@@ -171,10 +169,10 @@ class ServersToolModel(TableModel):
     def _tip(self, row: ToolRow, column: int) -> str:
         if column == KEPT and row.tool is not None:
             kept = self._kept.get(row.name)
-            return kept.tip if kept else tr("Tried when the tool is chosen or ticked.")
+            return kept.tip if kept else tr("Tested when the tool is selected.")
         if column == SAYS:
             claims = "\n".join(f"{key}: {value}" for key, value in self._claims(row.name).items())
-            return f"{claims}\n" + tr("The server's own word; nothing of it was checked.") if claims else ""
+            return f"{claims}\n" + tr("Annotations from the server; not verified.") if claims else ""
         lines = [row.tool.description[:600] if row.tool else "", row.problem]
         return "\n".join(line for line in lines if line)
 

@@ -43,9 +43,9 @@ from glyphscope_gui.shared.text_label import PlainLabel, words_label
 from glyphscope_gui.shared.wrapped_label import WrappedLabel
 
 VIEWS = (
-    ("call", tr("Call"), tr("Call it by hand, and see what comes back")),
-    ("checks", tr("Checks"), tr("What of its schema each engine really keeps, shown by trying")),
-    ("schema", tr("Schema"), tr("Its arguments as the server describes them, normalised to draft 2020-12")),
+    ("call", tr("Call"), tr("Call the tool and see the result")),
+    ("checks", tr("Checks"), tr("The constraints of the schema that each engine enforces, by test")),
+    ("schema", tr("Schema"), tr("The input schema from the server, normalised to draft 2020-12")),
 )
 FORM_SHARE, ALONE_SHARE = 0.55, 0.85
 """Of the height, at most for the arguments: beside a result, and without one."""
@@ -67,16 +67,16 @@ class PanelWords(NamedTuple):
 
 
 TOOL = PanelWords(
-    tr("Tool"), tr("Call"), tr("Call anyway"), tr("Send tools/call with these arguments, now"),
-    tr("Choose a tool."), "callToolButton", has_schema=True,
+    tr("Tool"), tr("Call"), tr("Call anyway"), tr("Send tools/call with these arguments"),
+    tr("Select a tool."), "callToolButton", has_schema=True,
 )  # fmt: skip
 RESOURCE = PanelWords(
-    tr("Resource"), tr("Read"), tr("Read anyway"), tr("Send resources/read, now"),
-    tr("Choose a resource."), "readResourceButton",
+    tr("Resource"), tr("Read"), tr("Read anyway"), tr("Send resources/read"),
+    tr("Select a resource."), "readResourceButton",
 )  # fmt: skip
 PROMPT = PanelWords(
-    tr("Prompt"), tr("Get"), tr("Get anyway"), tr("Send prompts/get with these arguments, now"),
-    tr("Choose a prompt."), "getPromptButton",
+    tr("Prompt"), tr("Get"), tr("Get anyway"), tr("Send prompts/get with these arguments"),
+    tr("Select a prompt."), "getPromptButton",
 )  # fmt: skip
 
 
@@ -149,7 +149,7 @@ class ToolPanel(Card):
         self.about.setText(tool.description[:600] if tool else "" if row else self._said.choose)
         self.about.setVisible(bool(self.about.text()))
         words = claim_words(claims)
-        self.says.setText(tr("Says of itself, unchecked: {claims}", claims=words) if words else "")
+        self.says.setText(tr("Annotations (not verified): {claims}", claims=words) if words else "")
         self.says.setVisible(bool(words))
         self.problem.setText(row.problem if row else "")
         self.problem.setVisible(bool(row and row.problem))
@@ -171,7 +171,7 @@ class ToolPanel(Card):
         self.checks.setVisible(bool(rows))
         self.untried.setVisible(not rows)
         self.untried.setText(
-            tr("Being tried…") if rows is None and self._tool else tr("It has no constraints.")
+            tr("Testing…") if rows is None and self._tool else tr("The schema has no constraints.")
         )
 
     def show_view(self, name: str) -> None:
@@ -189,12 +189,12 @@ class ToolPanel(Card):
         self._refit()
         if self.form.is_empty and not check.ok:
             needed = ", ".join(self.form.needed)
-            self._tell(tr("Needed: {arguments}", arguments=needed) if needed else check.whole, calm=True)
+            self._tell(tr("Required: {arguments}", arguments=needed) if needed else check.whole, calm=True)
         else:
             words = [check.whole, *(check.by_name.values() if self.form.is_json else ())]
             told = " ".join(one if one.endswith(".") else f"{one}." for one in words if one)
             self._tell(
-                told if check.ok else tr("{problems} The server may refuse it.", problems=told).strip()
+                told if check.ok else tr("{problems} The server may reject the call.", problems=told).strip()
             )
         fits = check.ok or self.form.is_empty
         self.call_button.setText(self._said.verb if fits else self._said.verb_anyway)
@@ -259,14 +259,14 @@ class ToolPanel(Card):
         self.call_button.setToolTip(plain_tip(self._said.tip))
         self.cancel_button = QPushButton(tr("Cancel"), body)
         self.cancel_button.setObjectName("cancelCallButton")
-        self.cancel_button.setToolTip(tr("Wait no longer, and tell the server"))
-        self.example_button = link(tr("Example"), tr("Fill in arguments that the schema accepts"), body)
-        self.json_button = link(tr("As JSON"), "", body)
+        self.cancel_button.setToolTip(tr("Cancel the request and notify the server"))
+        self.example_button = link(tr("Example"), tr("Fill in arguments that satisfy the schema"), body)
+        self.json_button = link(tr("Edit as JSON"), "", body)
         self.words = WrappedLabel(body)
         self.words.setProperty("role", "problem")
         self.bar = QProgressBar(body)
         self.bar.setTextVisible(False)
-        self.bar.setAccessibleName(tr("How far the call is"))
+        self.bar.setAccessibleName(tr("Progress of the call"))
         self.progress = ElidedLabel(body, Qt.TextElideMode.ElideRight)
         self.progress.setProperty("role", "hint")
         self.call_button.clicked.connect(self._call)
@@ -359,7 +359,7 @@ class ToolPanel(Card):
 
     def _show_json_button(self) -> None:
         json_now = self.form.is_json
-        self.json_button.setText(tr("As form") if json_now else tr("As JSON"))
+        self.json_button.setText(tr("Edit as form") if json_now else tr("Edit as JSON"))
         tip = tr("A field for each argument") if json_now else tr("The arguments as one JSON object")
         self.json_button.setToolTip(tip)
 

@@ -54,17 +54,17 @@ class ServerTools(QWidget):
         self.problem.setProperty("role", "problem")
         self.changes = ElidedLabel(self, Qt.TextElideMode.ElideRight)
         self.changes.setObjectName("toolChanges")
-        self.changes_link = link(tr("Differences"), tr("Show what the new list changed, as text"), self)
+        self.changes_link = link(tr("Differences"), tr("Show the changes of the tool list as text"), self)
         self.changes_link.setObjectName("toolChangesLink")
         self.changes_link.clicked.connect(self.changesWanted)
         self.count = ElidedLabel(self, Qt.TextElideMode.ElideRight)
         self.count.setProperty("role", "hint")
-        self.all_button = QPushButton(tr("Tick all"), self)
+        self.all_button = QPushButton(tr("Select all"), self)
         self.all_button.setProperty("role", "link")
         self.import_button = QPushButton(tr("Import into the registry"), self)
         self.import_button.setObjectName("importToolsButton")
         self.import_button.setToolTip(
-            tr("The ticked tools become tools of the project, called through this server")
+            tr("Add the selected tools to the project; runs call them on this server")
         )
         self._lay_out()
         self.filter_edit.textChanged.connect(self._filter)
@@ -149,9 +149,9 @@ class ServerTools(QWidget):
             tr("{total} enforced", total=10),
         )
         table.fit_column(KEPT, some if wide else whole)
-        says = ", ".join((tr("may change things"), tr("stays inside")))
+        says = ", ".join((tr("not read-only"), tr("closed world")))
         table.fit_column(SAYS, says[:28])
-        table.fit_column(HERE, tr("yes, changed") if wide else tr("yes"))
+        table.fit_column(HERE, tr("imported, changed") if wide else tr("imported"))
         table.give_way(SAYS, KEPT, HERE)
         self.import_button.setText(tr("Import into the registry") if self.width() > roomy else tr("Import"))
 
@@ -180,9 +180,9 @@ class ServerTools(QWidget):
 
     def _show_ticked(self) -> None:
         ticked, usable = len(self.model.ticked), self.model.usable
-        self.all_button.setText(tr("Tick none") if ticked and ticked >= usable else tr("Tick all"))
+        self.all_button.setText(tr("Select none") if ticked and ticked >= usable else tr("Select all"))
         self.all_button.setEnabled(usable > 0)
         self.import_button.setEnabled(ticked > 0)
         self.count.setText(
-            tr("{ticked:,} of {usable:,} ticked", ticked=ticked, usable=usable) if usable else ""
+            tr("{ticked:,} of {usable:,} selected", ticked=ticked, usable=usable) if usable else ""
         )

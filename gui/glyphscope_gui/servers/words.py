@@ -28,15 +28,15 @@ _PHASES = {
     "starting": StateWords(tr("starting…"), "open", "◌"),
     "ready": StateWords(tr("ready"), "holds", "●"),
     "failed": StateWords(tr("failed"), "impossible", "✕"),
-    "ended": StateWords(tr("ended by itself"), "impossible", "✕"),
+    "ended": StateWords(tr("exited"), "impossible", "✕"),
     "stopping": StateWords(tr("stopping…"), "open", "◌"),
 }
 MOST_NAMED = 3
 _CLAIMS = {
-    "readOnlyHint": (tr("reads only"), tr("may change things")),
-    "destructiveHint": (tr("may destroy"), tr("destroys nothing")),
-    "idempotentHint": (tr("twice is once"), ""),
-    "openWorldHint": (tr("reaches outside"), tr("stays inside")),
+    "readOnlyHint": (tr("read-only"), tr("not read-only")),
+    "destructiveHint": (tr("destructive"), tr("not destructive")),
+    "idempotentHint": (tr("idempotent"), ""),
+    "openWorldHint": (tr("open world"), tr("closed world")),
 }
 
 
@@ -78,7 +78,7 @@ def state_words(known: KnownServer) -> StateWords:
         return _PHASES["ready"]._replace(words=tr("ready · %n tool(s)", "", count))
     if phase in ("stopped", "failed", "ended"):
         if not known.enabled:
-            return StateWords(tr("switched off"), "text-faint", "○")
+            return StateWords(tr("disabled"), "text-faint", "○")
         if not known.source.may_run:
             return StateWords(tr("not allowed yet"), "open", "?")
     return _PHASES[phase]

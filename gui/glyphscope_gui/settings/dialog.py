@@ -91,7 +91,7 @@ class SettingsDialog(QDialog):
         self.list.setAccessibleName(tr("Sections of the settings"))
         self.list.addItems([section.title for section in self.sections])
         self.list.setCurrentRow(0)
-        self.none = PlainLabel(tr("No setting has this word."), self, alignment=Qt.AlignmentFlag.AlignCenter)
+        self.none = PlainLabel(tr("No setting matches."), self, alignment=Qt.AlignmentFlag.AlignCenter)
         self.none.setProperty("role", "muted")
         self.none.hide()
         body = QWidget(self)

@@ -11,7 +11,7 @@ from glyphscope.tools.mcp.config import ServerConfig
 from glyphscope_gui.shared.language import tr
 
 NOTHING = tr(
-    "Nothing leaves this computer with a run or a call: no endpoint and no MCP server over HTTP is set up."
+    "Runs and calls send nothing over the network: no endpoint and no HTTP MCP server is configured."
 )
 
 
@@ -33,14 +33,14 @@ def contacts(models: Iterable[str], servers: Iterable[ServerConfig]) -> list[Con
             address = read_address(model)
         except GlyphscopeError:
             continue  # nothing can be sent to it
-        where = tr("on this computer") if address.loopback else tr("away from this computer")
+        where = tr("on this computer") if address.loopback else tr("remote")
         found.setdefault(
             address.base,
             Contact(
-                tr("The endpoint {address}, {where}", address=address.base, where=where),
+                tr("Endpoint {address}, {where}", address=address.base, where=where),
                 tr(
-                    "Where it is the model of a run: prompt, tools and how to draw tokens, "
-                    "and its key where one is kept."
+                    "Receives the prompt, the tools and the sampling parameters of runs that use it, and "
+                    "its key if one is stored."
                 ),
                 not address.loopback,
             ),
@@ -55,10 +55,10 @@ def contacts(models: Iterable[str], servers: Iterable[ServerConfig]) -> list[Con
         found.setdefault(
             server.url,
             Contact(
-                tr("The MCP server {name}, {address}", name=server.name, address=_place_of(server.url)),
+                tr("MCP server {name}, {address}", name=server.name, address=_place_of(server.url)),
                 tr(
-                    "Once it is started: the arguments of each call of its tools, and the headers that are set for it "
-                    "or your sign-in. Signing in also contacts its authorization server."
+                    "When started: receives the arguments of each call of its tools, and its configured "
+                    "headers or your sign-in. Signing in also contacts its authorization server."
                 ),
                 True,
             ),
@@ -70,7 +70,10 @@ def contacts(models: Iterable[str], servers: Iterable[ServerConfig]) -> list[Con
                 tr(
                     "Programs on this computer that are MCP servers: {programs}", programs=", ".join(programs)
                 ),
-                tr("The arguments of each call of their tools; what they do with them is theirs to say."),
+                tr(
+                    "They receive the arguments of each call of their tools; Glyphscope does not control "
+                    "what they do with them."
+                ),
                 False,
             )
         )
@@ -88,7 +91,5 @@ def summary(listed: Iterable[Contact]) -> str:
     if not away:
         return NOTHING
     if away == 1:
-        return tr("One place that you set up is sent something, and only when a run or a call asks there.")
-    return tr(
-        "%n places that you set up are sent something, and only when a run or a call asks there.", "", away
-    )
+        return tr("One configured destination receives data, only when a run or call uses it.")
+    return tr("%n configured destinations receive data, only when a run or call uses them.", "", away)

@@ -105,12 +105,12 @@ class FolderLine(QWidget):
         try:
             self._folder.mkdir(parents=True, exist_ok=True)
         except OSError as error:
-            self._tell(tr("The folder cannot be made: {why}.", why=error.strerror or error))
+            self._tell(tr("The folder cannot be created: {why}.", why=error.strerror or error))
             return
         if QDesktopServices.openUrl(QUrl.fromLocalFile(str(self._folder))):
             self.problem.hide()
         else:
-            self._tell(tr("No program for folders was found."))
+            self._tell(tr("No file manager was found."))
 
     def _tell(self, words: str) -> None:
         self.problem.setText(words)
@@ -119,15 +119,16 @@ class FolderLine(QWidget):
 
 def places_section(store: SettingsStore, home: Places) -> SettingSection:
     """`home` is where this window's files live."""
-    about = tr("The variable {variable} moves all of them to one folder.", variable=HOME_VARIABLE)
+    about = tr("The environment variable {variable} moves all of them to one folder.", variable=HOME_VARIABLE)
     return SettingSection(
-        tr("Places"),
+        tr("Folders"),
         (
             SettingRow(
                 tr("Folders with models"),
                 ModelFolders(store),
                 tr(
-                    "Looked through beside Glyphscope’s own, the Hugging Face cache, LM Studio’s and Ollama’s."
+                    "Searched in addition to Glyphscope’s folder and those of Hugging Face, LM Studio "
+                    "and Ollama."
                 ),
                 wide=True,
             ),
@@ -135,7 +136,7 @@ def places_section(store: SettingsStore, home: Places) -> SettingSection:
                 SettingRow(name, FolderLine(name, path, folder), told, wide=True)
                 for name, path, folder, told in _lines(home)
             ),
-            SettingRow(tr("Moving them"), words_label(about), wide=True),
+            SettingRow(tr("Location"), words_label(about), wide=True),
         ),
     )
 
@@ -143,13 +144,13 @@ def places_section(store: SettingsStore, home: Places) -> SettingSection:
 def _lines(home: Places) -> list[tuple[str, Path, Path, str]]:
     """Name, what is shown, the folder that is opened, and what is in it."""
     return [
-        (tr("Models"), home.models, home.models, tr("GGUF files that you put here are found.")),
+        (tr("Models"), home.models, home.models, tr("GGUF files in this folder are listed as models.")),
         (tr("Results of evaluations"), home.results, home.results, ""),
         (
             tr("Files of the demo tools"),
             home.scratch,
             home.scratch,
-            tr("All that the demo tools can read and write."),
+            tr("The only files that the demo tools can read and write."),
         ),
         (tr("History"), home.history, home.history.parent, ""),
         (tr("Settings"), home.settings, home.settings.parent, ""),

@@ -69,7 +69,7 @@ class HistoryClearer(QWidget):
         box.setObjectName("clearHistoryQuestion")
         box.setWindowTitle("Glyphscope")
         box.setText(tr("Delete the runs of the history?"))
-        box.setInformativeText(tr("They cannot be taken back. Runs that you saved as files stay."))
+        box.setInformativeText(tr("This cannot be undone. Runs saved as files are kept."))
         self._answer(box, tr("Keep pinned runs"), lambda: self.clear(keep_pinned=True))
         self._answer(box, tr("Delete all"), lambda: self.clear(keep_pinned=False))
         cancel = box.addButton(QMessageBox.StandardButton.Cancel)
@@ -101,8 +101,8 @@ def privacy_section(contacts: Sequence[Contact], clearer: HistoryClearer, logs: 
                 tr("Downloads"),
                 words_label(
                     tr(
-                        "Only when you search for or download a model: {address} receives the words, the "
-                        "repository, the file, and a token if one is set; nothing else.",
+                        "Only when you search for or download a model: {address} receives the search words, "
+                        "the repository, the file, and your access token if one is set; nothing else.",
                         address=hub,
                     )
                 ),
@@ -110,16 +110,14 @@ def privacy_section(contacts: Sequence[Contact], clearer: HistoryClearer, logs: 
             ),
             SettingRow(
                 tr("Keys"),
-                words_label(
-                    tr("They are kept in the system’s keyring, and are in no project, record or bundle.")
-                ),
+                words_label(tr("Stored in the system keyring, never in a project, record or bundle.")),
                 wide=True,
             ),
             SettingRow(
                 tr("Crash reports"),
                 words_label(
                     tr(
-                        "They stay in {folder}. The next start shows one to you; nothing is sent.",
+                        "Stored in {folder} and shown at the next start; nothing is sent.",
                         folder=logs,
                     )
                 ),
@@ -128,7 +126,7 @@ def privacy_section(contacts: Sequence[Contact], clearer: HistoryClearer, logs: 
             SettingRow(
                 tr("History"),
                 clearer,
-                tr("Each run is kept on this computer with its prompt, its answer and what tools answered."),
+                tr("Each run is stored on this computer with its prompt, answer and results."),
                 wide=True,
             ),
         ),

@@ -28,14 +28,20 @@ def appearance(store: SettingsStore) -> SettingSection:
     """Colours and letters."""
     theme = ChoiceSetting([(value, words, "") for value, words in THEMES])
     size = _number("font_size")
-    size.setSpecialValueText(tr("as the system"))
+    size.setSpecialValueText(tr("as in the system"))
     size.setSuffix(tr(" pt"))
     code = ChoiceSetting([("", _own_font(), ""), *((family, family, "") for family in fixed_families())])
     return SettingSection(
         tr("Appearance"),
         (
             _row(store, "theme", tr("Colours"), theme),
-            _row(store, "font_size", tr("Text size"), size, tr("Of the whole window; 0 is the system’s.")),
+            _row(
+                store,
+                "font_size",
+                tr("Text size"),
+                size,
+                tr("Text size of the whole window; 0 uses the system’s."),
+            ),
             _row(
                 store, "code_font", tr("Font of code"), code, tr("For prompts, calls, tokens and grammars.")
             ),
@@ -54,7 +60,9 @@ def new_projects(store: SettingsStore) -> SettingSection:
                 "context",
                 tr("Context"),
                 context,
-                tr("Tokens for prompt and answer; more needs more memory. A change reopens the model."),
+                tr(
+                    "Maximum tokens of prompt and answer; more needs more memory. A change reloads the model."
+                ),
             ),
             _row(
                 store,
@@ -77,7 +85,7 @@ def new_projects(store: SettingsStore) -> SettingSection:
                 "temperature",
                 tr("Temperature"),
                 DecimalSetting(*bounds("temperature")),
-                tr("0 takes the most probable token each time."),
+                tr("0 always takes the most likely token."),
             ),
         ),
     )
@@ -112,14 +120,14 @@ def limits(store: SettingsStore) -> SettingSection:
             _row(
                 store,
                 "call_bytes",
-                tr("Largest call"),
+                tr("Maximum size of arguments"),
                 _number("call_bytes", tr(" bytes"), 10_000),
                 tr("In new projects; a call with larger arguments is not executed."),
             ),
             _row(
                 store,
                 "result_bytes",
-                tr("Largest result of a tool"),
+                tr("Maximum size of a result"),
                 _number("result_bytes", tr(" bytes"), 10_000),
                 tr("In new projects; a larger result is sent to the model as an error."),
             ),

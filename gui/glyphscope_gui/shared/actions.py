@@ -25,10 +25,10 @@ _SPECS = {
         tr("Decode one step (starts the run if needed)"),
     ),
     "continue_aborted": _Spec(
-        tr("&What would it have said?"), ("Ctrl+Shift+W",), tr("Continue the aborted run in the background")
+        tr("&Continue aborted run"), ("Ctrl+Shift+W",), tr("Continue the aborted run in the background")
     ),
     "replay": _Spec(
-        tr("Re&play this run"), ("Ctrl+Shift+R",), tr("The same events again, at the speed they had")
+        tr("Re&play this run"), ("Ctrl+Shift+R",), tr("Replay the events at their original speed")
     ),
     "new": _Spec(tr("&New project"), ("Ctrl+N",)),
     "open": _Spec(tr("&Open project…"), ("Ctrl+O",)),
@@ -38,12 +38,12 @@ _SPECS = {
     "get_model": _Spec(
         tr("&Get a model…"),
         ("Ctrl+Shift+M",),
-        tr("Where models come from: found here, by name, or elsewhere"),
+        tr("Find models on this computer, search the Hugging Face Hub, or use an endpoint"),
     ),
     "unload_model": _Spec(
         tr("&Unload model"),
         (),
-        tr("End the model’s process and free its memory; the next run loads it again"),
+        tr("Unload the model and free its memory; the next run loads it again"),
     ),
     "open_record": _Spec(
         tr("Open &run…"), ("Ctrl+Shift+O",), tr("A bundle (.glyphrun) or a record (.jsonl)")
@@ -51,15 +51,15 @@ _SPECS = {
     "save_record": _Spec(
         tr("Save r&un…"),
         ("Ctrl+E",),
-        tr("In one file for others, or as a record: to replay, verify and branch"),
+        tr("Save as one file to share, or as a record to replay, verify and branch"),
     ),
     "settings": _Spec(tr("Se&ttings…"), ("Ctrl+,",)),
     "quit": _Spec(tr("&Quit"), ("Ctrl+Q",)),
     "guide": _Spec(tr("User &guide"), ("F1",)),
     "shortcuts": _Spec(tr("&Keyboard shortcuts"), ("Ctrl+F1",)),
     "glossary": _Spec(tr("Gl&ossary")),
-    "palette": _Spec(tr("&Command palette…"), ("Ctrl+Shift+P",), tr("Find and run a command by typing")),
-    "tour": _Spec(tr("&Tour"), (), tr("Four cards about the settings of a run")),
+    "palette": _Spec(tr("&Command palette…"), ("Ctrl+Shift+P",), tr("Search and run commands")),
+    "tour": _Spec(tr("&Tour"), (), tr("A short tour of the run settings")),
     "about": _Spec(tr("&About Glyphscope")),
     "focus_prompt": _Spec(tr("Go to the &prompt"), ("Ctrl+L",)),
     "focus_stream": _Spec(tr("Go to the s&tream"), ("Ctrl+T",)),

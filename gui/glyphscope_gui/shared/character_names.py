@@ -9,8 +9,8 @@ from glyphscope_gui.shared.language import tr
 _NAMES = {
     0x00: "NUL",
     0x09: tr("tab", "a character"),
-    0x0A: tr("line end"),
-    0x0D: tr("return", "a character"),
+    0x0A: tr("line feed"),
+    0x0D: tr("carriage return", "a character"),
     0x20: tr("space", "a character"),
     0x22: '"',
     0x7F: "DEL",
@@ -39,7 +39,7 @@ def class_words(ranges: Ranges, negated: bool = False, most: int = MOST_RANGES) 
     if not others:
         return tr("any character")
     if len(others) < len(chosen) or chosen[-1][1] >= _LAST:
-        return tr("any but {characters}", characters=_list(others, most))
+        return tr("any except {characters}", characters=_list(others, most))
     return _list(chosen, most)
 
 
@@ -61,7 +61,7 @@ def _range(low: int, high: int) -> str:
     if (low, high) == _CONTROLS:
         return tr("controls", "characters")
     if high >= _LAST:
-        return tr("{character} and on", character=char_words(low))
+        return tr("{character} and following", character=char_words(low))
     if high == low + 1:
         return f"{char_words(low)}  {char_words(high)}"
     return f"{char_words(low)}–{char_words(high)}"

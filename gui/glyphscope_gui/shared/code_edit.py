@@ -30,7 +30,7 @@ _OPEN, _CLOSE = "{[(", "}])"
 MAX_BRACKET_SEARCH = 20_000
 """Characters looked through for the matching bracket, so that a key press in a long text stays quick."""
 TAB_WORDS = tr(
-    "Tab moves to the next field until you type here; then it indents, and moves again after Escape."
+    "Tab moves to the next field until you type; then it indents. Press Escape to make Tab move again."
 )
 _MODIFIERS = (Qt.Key.Key_Shift, Qt.Key.Key_Control, Qt.Key.Key_Alt, Qt.Key.Key_Meta)
 

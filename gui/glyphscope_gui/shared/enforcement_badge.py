@@ -19,20 +19,29 @@ EnforcementMap: TypeAlias = Mapping[tuple[str, str], Enforcement]
 """By tool and JSON Pointer into its parameters."""
 
 _WORDS: dict[Enforcement, tuple[str, str, str]] = {
-    "enforced": (tr("enforced"), "holds", tr("The grammar excludes every token that would break this.")),
+    "enforced": (
+        tr("enforced"),
+        "holds",
+        tr("The grammar excludes every token that would violate this constraint."),
+    ),
     "checked": (
         tr("checked after"),
         "open",
-        tr("The grammar cannot hold this; the validator decides it as the text grows."),
+        tr("The grammar cannot enforce this; the validator checks it while the text is generated."),
     ),
     "contradiction": (
         tr("contradiction"),
         "impossible",
         tr(
-            "Other constraints exclude it, in part or altogether: the grammar is built without what they exclude."
+            "Other constraints exclude it, partly or entirely: the grammar is built without the "
+            "excluded values."
         ),
     ),
-    "unsupported": (tr("not checked"), "impossible", tr("Neither the grammar nor the validator keeps this.")),
+    "unsupported": (
+        tr("not checked"),
+        "impossible",
+        tr("Neither the grammar nor the validator enforces this."),
+    ),
 }
 
 

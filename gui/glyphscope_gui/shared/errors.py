@@ -53,7 +53,7 @@ def explain(error: BaseException) -> Explanation:
         tr("Internal error"),
         tr("Glyphscope hit an internal error. Your work is still open: save it before continuing."),
         "",
-        tr("Copy the details and send them to us, with what you did before."),
+        tr("Please report the details together with the steps that led here."),
         report_of(error),
     )
 
@@ -77,7 +77,7 @@ def offer_crash_report(parent: QWidget | None, reports: str) -> ErrorDialog:
         tr("Glyphscope crashed last time"),
         tr("A crash report was saved. Unsaved changes can be restored."),
         "",
-        tr("Copy the report and send it to us, with what you did before."),
+        tr("Please send the report together with the steps that led to the crash."),
         reports,
         parent=parent,
     )

@@ -38,9 +38,7 @@ def _repeated_name(text: str) -> TextProblem | None:
     for pointer, place, is_name in scan(text):
         if is_name and pointer in seen:
             line, column = line_and_column(text, place.start)
-            return TextProblem(
-                tr("This name is written twice."), pointer, line, column, place.start, place.end
-            )
+            return TextProblem(tr("Duplicate name."), pointer, line, column, place.start, place.end)
         if is_name:
             seen.add(pointer)
     return None
@@ -79,28 +77,28 @@ def parse_object(text: str) -> dict[str, Any] | TextProblem:
             _plain(error.msg), "", error.lineno, error.colno, error.pos, min(error.pos + 1, max(len(text), 1))
         )
     except RecursionError:
-        return TextProblem(tr("This is nested too deeply to be read."), "", 1, 1, 0, 1)
+        return TextProblem(tr("Nested too deeply."), "", 1, 1, 0, 1)
     except ValueError as error:  # NaN and its like, or an integer of more than 4,300 digits
-        return TextProblem(tr("This is not JSON: {error}.", error=error), "", 1, 1, 0, 1)
+        return TextProblem(tr("Invalid JSON: {error}.", error=error), "", 1, 1, 0, 1)
     if not isinstance(document, dict):
         return TextProblem(tr("A schema is a JSON object: it starts with “{”."), "", 1, 1, 0, 1)
     return (_repeated_name(text) if repeated else None) or document
 
 
 def _refuse_constant(name: str) -> None:
-    raise ValueError(tr("{name} is not a number of JSON", name=name))
+    raise ValueError(tr("{name} is not a JSON number", name=name))
 
 
 def _plain(message: str) -> str:
     """The parser's message as a sentence."""
     words = {
-        "Expecting value": tr("A value is missing here."),
-        "Expecting property name enclosed in double quotes": tr("A name in double quotes is expected here."),
-        "Expecting ':' delimiter": tr("A colon is missing here."),
-        "Expecting ',' delimiter": tr("A comma is missing here."),
-        "Extra data": tr("There is text after the end of the object."),
+        "Expecting value": tr("Expected a value."),
+        "Expecting property name enclosed in double quotes": tr("Expected a name in double quotes."),
+        "Expecting ':' delimiter": tr("Expected a colon."),
+        "Expecting ',' delimiter": tr("Expected a comma."),
+        "Extra data": tr("Unexpected text after the end of the object."),
         "Unterminated string starting at": tr("This string has no closing quote."),
-        "Illegal trailing comma before end of object": tr("There is a comma too many here."),
-        "Illegal trailing comma before end of array": tr("There is a comma too many here."),
+        "Illegal trailing comma before end of object": tr("Trailing comma."),
+        "Illegal trailing comma before end of array": tr("Trailing comma."),
     }
     return words.get(message, message + ".")

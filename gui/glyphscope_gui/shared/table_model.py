@@ -38,7 +38,7 @@ class TableModel(QAbstractTableModel):
         if role == Qt.ItemDataRole.DisplayRole:
             return self.titles[section]
         if role == Qt.ItemDataRole.ToolTipRole and self.tips:
-            return self.tips[section]
+            return self.tips[section] or None  # the glossary explains a title that is a term
         if role == Qt.ItemDataRole.TextAlignmentRole:
             return self.alignment(section)
         return None

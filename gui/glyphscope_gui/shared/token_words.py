@@ -34,14 +34,14 @@ def step_text(step: TokenStep) -> str:
     return tr("⟨end⟩") if step.end and not step.text else token_text(step.data, step.text)
 
 
-NOT_ASKED = tr("the model's own figures were not asked for")
+NOT_ASKED = tr("probabilities were not recorded")
 """Of a run whose request wanted no evidence of this token."""
 
 
 def numbered(id: int, *, piece: bool = False) -> str:
     """`Token id 12`; an endpoint may not tell the id, and what it sends at once may be several tokens."""
     if piece:
-        return tr("A piece of the stream, which may be several tokens")
+        return tr("A chunk of the stream, possibly several tokens")
     return tr("Token id {id}", id=id) if id >= 0 else tr("Token")
 
 

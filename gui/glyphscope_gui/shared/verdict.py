@@ -37,7 +37,7 @@ VERDICTS = {
         "✓",
         Qt.PenStyle.SolidLine,
         2,
-        tr("Complete, and valid whatever follows."),
+        tr("Complete and valid, whatever follows."),
     ),
     "open": Verdict(
         "open",
@@ -45,7 +45,7 @@ VERDICTS = {
         "◌",
         Qt.PenStyle.DashLine,
         1.6,
-        tr("Not decided yet: some continuation can still be valid."),
+        tr("Not decided yet: a continuation can still be valid."),
     ),
     "impossible": Verdict(
         "impossible",
@@ -53,7 +53,7 @@ VERDICTS = {
         "✕",
         Qt.PenStyle.DotLine,
         2,
-        tr("No continuation can be valid any more."),
+        tr("No continuation can be valid."),
     ),
 }
 FORCED = Verdict(
@@ -62,7 +62,7 @@ FORCED = Verdict(
     "",
     Qt.PenStyle.SolidLine,
     1,
-    tr("The grammar allowed only this token; there was nothing to choose."),
+    tr("The grammar allowed only this token."),
     tr("forced"),
 )
 

@@ -249,9 +249,7 @@ class WholeTextDialog(QDialog):
     def _show_text(self, ready: _Ready) -> None:
         self.is_ready = True
         self._sent = self._shown = ready
-        self.hidden.setText(
-            tr("Contains characters that cannot be seen: {characters}", characters=ready.hidden)
-        )
+        self.hidden.setText(tr("Contains invisible characters: {characters}", characters=ready.hidden))
         self.hidden.setVisible(bool(ready.hidden))
         self.show_part(0)
         if ready.text[:64].lstrip()[:1] in ("{", "["):

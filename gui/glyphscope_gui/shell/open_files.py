@@ -25,8 +25,8 @@ from glyphscope_gui.shell.project_dialogs import ProjectDialogs
 
 _OPEN = tr("Runs (*{bundle} *{record});;All files (*)", bundle=BUNDLE, record=RECORD_SUFFIX)
 _SAVE = (
-    tr("Bundle: the run in one file for others (*{bundle})", bundle=BUNDLE),
-    tr("Record: the events alone (*{record})", record=RECORD_SUFFIX),
+    tr("Bundle: one file to share (*{bundle})", bundle=BUNDLE),
+    tr("Record: the events only (*{record})", record=RECORD_SUFFIX),
 )
 KINDS = {
     ".glyphscope": "project",

@@ -97,17 +97,17 @@ class ProjectDialogs(QObject):
         time = unsaved.time[:16].replace("T", " ")
         text = (
             tr(
-                "Glyphscope ended before your edits of {name} were saved ({time}).",
+                "Glyphscope ended before your changes to {name} were saved ({time}).",
                 name=Path(unsaved.path).stem,
                 time=time,
             )
             if unsaved.path
             else tr(
-                "Glyphscope ended before your edits of an untitled project were saved ({time}).", time=time
+                "Glyphscope ended before your changes to an untitled project were saved ({time}).", time=time
             )
         )
         if unsaved.changed_since:
-            text += tr(" The project’s file has changed since; saving will ask before it writes over it.")
+            text += tr(" The project file has changed since; Glyphscope asks before overwriting it.")
         box = self._box("leftoverQuestion", tr("Restore unsaved changes?"), text)
         take = box.addButton(tr("Restore"), _Role.AcceptRole)
         drop = box.addButton(tr("Discard"), _Role.DestructiveRole)
@@ -126,7 +126,7 @@ class ProjectDialogs(QObject):
             "conflictQuestion",
             error.message,
             tr(
-                "{file}\nThe file changed on disk, and nothing was written. Which version do you want to keep?",
+                "{file}\nThe file changed on disk. Nothing was written. Which version do you want to keep?",
                 file=error.where,
             ),
         )

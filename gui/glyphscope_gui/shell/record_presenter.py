@@ -38,13 +38,13 @@ class RecordBar(QFrame):
         self.use_button.setObjectName("useSettingsButton")
         self.use_button.setToolTip(
             tr(
-                "Copy tools, prompt and settings of this run into the project. The model and your approval rules stay. "
-                "Undo (in the Edit menu) brings the project’s back."
+                "Copy the tools, prompt and settings of this run into the project. The model and the "
+                "approval rules do not change. Edit › Undo restores the project’s settings."
             )
         )
         self.back_button = QPushButton(tr("Show project settings"), self)
         self.back_button.setObjectName("projectSettingsButton")
-        self.back_button.setToolTip(tr("Show tools, prompt and settings of the project again"))
+        self.back_button.setToolTip(tr("Show the tools, prompt and settings of the project again"))
         for button in (self.use_button, self.back_button):
             button.setProperty("role", "link")
         self._links = links = QBoxLayout(QBoxLayout.Direction.LeftToRight)
@@ -150,7 +150,7 @@ class RecordPresenter(QObject):
             if stack.index() == place:
                 stack.undo()
 
-        words = tr("The settings of the record are now the project’s.")
+        words = tr("The project now uses the settings of the record.")
         open_one = context.runs.model.info
         if (
             started is not None

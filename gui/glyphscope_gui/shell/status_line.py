@@ -59,7 +59,7 @@ class StatusLine(QFrame):
         self.message.setObjectName("statusMessage")
         self.message.setAccessibleName(tr("Status"))
         self.figures = ElidedLabel(self, Qt.TextElideMode.ElideRight)
-        self.figures.setAccessibleName(tr("Figures of the run"))
+        self.figures.setAccessibleName(tr("Statistics of the run"))
         self.note = PlainLabel(self)
         for label in (self.message, self.figures, self.note):
             label.setProperty("role", "muted")

@@ -139,7 +139,7 @@ class WindowPresenter(QObject):
     def _show_not_started(self, told: NotStarted) -> None:
         failed = told.failed
         self._status.set_note(
-            tr("Stopped before it started")
+            tr("Stopped before the run started")
             if failed is None
             else tr("The run did not start: {message}", message=failed.message)
         )
@@ -196,9 +196,9 @@ class WindowPresenter(QObject):
 
     def _show_permissions(self, count: int) -> None:
         self._status.set_note(
-            tr("A rule of this file that let calls run unasked: left out")
+            tr("1 approval rule of this file allowed calls without asking and was ignored")
             if count == 1
-            else tr("%n rules of this file that let calls run unasked: left out", "", count)
+            else tr("%n approval rules of this file allowed calls without asking and were ignored", "", count)
         )
 
     def _show_title(self) -> None:
@@ -212,8 +212,9 @@ class WindowPresenter(QObject):
         box.setText("Glyphscope")
         box.setInformativeText(
             tr(
-                "See a tool call being born, token by token: what the model wanted, what the grammar allowed, "
-                "and the character at which an argument broke its constraint.\n\nApache License 2.0"
+                "Inspect tool calls of local language models token by token: the model’s "
+                "probabilities, the tokens that the grammar allowed, and the character at which an "
+                "argument violated its schema.\n\nApache License 2.0"
             )
         )
         box.finished.connect(box.deleteLater)

@@ -16,14 +16,14 @@ from glyphscope_gui.template.tables import (
 )
 
 VIEWS = (
-    ("thinking", tr("Thinking"), tr("How the prompt ends with thinking on, off and not set")),
+    ("thinking", tr("Thinking"), tr("End of the prompt with thinking on, off and not set")),
     ("history", tr("Kept"), tr("Parts of a conversation that the template keeps and drops")),
     (
         "notes",
         tr("Notes"),
-        tr("Warnings, and the rows of the table of corrections that apply, with their reasons"),
+        tr("Warnings, and the corrections that apply, with their reasons"),
     ),
-    ("values", tr("Values"), tr("Which values of arguments are read back as they were")),
+    ("values", tr("Values"), tr("Values of arguments that survive a round trip")),
 )
 
 
@@ -32,12 +32,12 @@ class Details(Card):
 
     def __init__(self, parent: QWidget | None = None) -> None:
         self.thinking = RowsTable(
-            ThinkingModel(), tr("Prompts by state of thinking"), (0, 2, 1), mono=frozenset({1})
+            ThinkingModel(), tr("Prompt by thinking setting"), (0, 2, 1), mono=frozenset({1})
         )
         self.history = RowsTable(HistoryModel(), tr("Kept and dropped parts"), (1, 1), pills=frozenset({1}))
         self.notes = RowsTable(NotesModel(), tr("Warnings and corrections"), (0, 1), pills=frozenset({0}))
         self.values = RowsTable(
-            ValuesModel(), tr("Values that are carried"), (1, 0, 1), mono=frozenset({2}), pills=frozenset({1})
+            ValuesModel(), tr("Round trip of values"), (1, 0, 1), mono=frozenset({2}), pills=frozenset({1})
         )
         self.stack = QStackedWidget()
         for table in (self.thinking, self.history, self.notes, self.values):

@@ -42,18 +42,20 @@ class TemplatePage(QWidget):
         self.source.setProperty("role", "title")
         self.pill = Pill(self)
         self.open_link = link(
-            tr("Open…"), tr("A chat template (.jinja) or a model (.gguf); one can also be dropped here"), self
+            tr("Open…"),
+            tr("Open a chat template (.jinja) or a model (.gguf); you can also drop one here"),
+            self,
         )
         self.open_link.setObjectName("openTemplateButton")
-        self.model_link = link(tr("From the model"), tr("The template of the open model again"), self)
+        self.model_link = link(tr("From the model"), tr("Show the template of the open model"), self)
         self.model_link.setObjectName("modelTemplateButton")
         self.prove_link = link(
-            tr("Prove again"), tr("Render 1,000 random turns with the template and read them back"), self
+            tr("Test again"), tr("Render 1,000 random turns with the template and parse them again"), self
         )
-        self.readers_button = QPushButton(tr("Who would read this?…"), self)
+        self.readers_button = QPushButton(tr("Parse an answer…"), self)
         self.readers_button.setObjectName("readersButton")
         self.readers_button.setToolTip(
-            tr("An answer, read by this form strictly, leniently, and by the notations of other models")
+            tr("Parse an answer strictly and leniently by this form, and by the notations of other models")
         )
         self.slots = RowsTable(SlotsModel(), tr("Slots of the form"), (0, 5, 3), mono=frozenset({1}))
         self.slots.setObjectName("templateSlots")

@@ -24,11 +24,11 @@ class PairView(Card):
 
     def __init__(self, parent: QWidget | None = None) -> None:
         body = QWidget()
-        self.before_link = link("‹", tr("The pair before"))
+        self.before_link = link("‹", tr("Previous pair"))
         self.before_link.setAccessibleName(tr("Previous pair"))
         self.place = PlainLabel()
         self.place.setProperty("role", "hint")
-        self.after_link = link("›", tr("The next pair"))
+        self.after_link = link("›", tr("Next pair"))
         self.after_link.setAccessibleName(tr("Next pair"))
         super().__init__(
             tr("Pair"),
@@ -44,7 +44,7 @@ class PairView(Card):
         self.sides = QSplitter(Qt.Orientation.Horizontal, body)
         self.sides.setChildrenCollapsible(False)
         for name, text in zip(self.names, self.texts, strict=True):
-            text.setToolTip(tr("Underlined: what only this rendering has. Dashed: the chosen slot."))
+            text.setToolTip(tr("Underlined: text only in this rendering. Dashed: the selected slot."))
             name.setProperty("role", "title")
             name.setTextFormat(Qt.TextFormat.PlainText)
             name.setIndent(7)
@@ -73,7 +73,7 @@ class PairView(Card):
         self.place.setText(tr("{number} of {count}", number=number, count=count) if count else "")
         lead = tr("Pair {number}", number=number) if count else tr("Pair")
         self.heading.set_title(f"{lead}: {pair.title}" if pair is not None else lead, upper=len(lead))
-        same = tr("Both are the same: the template ignores it.")
+        same = tr("Both renderings are identical: the template ignores the difference.")
         self.shows.setText("" if pair is None else same if pair.same else pair.shows)
         for side, (name, text) in enumerate(zip(self.names, self.texts, strict=True)):
             if pair is None:

@@ -25,8 +25,8 @@ from glyphscope_gui.template.readers_dialog import ReadersDialog
 TURNS, MORE_TURNS = 200, 1000
 _FILES = tr("Templates and models (*.jinja *.gguf);;All files (*)")
 _NONE = tr(
-    "No template to inspect: the open model keeps none in a file.\n"
-    "Open a chat template (.jinja) or a model (.gguf), or choose another model."
+    "No template: the open model has no file with one.\nOpen a chat template (.jinja) or "
+    "a model (.gguf), or choose another model."
 )
 
 
@@ -42,7 +42,7 @@ class TemplatePresenter(Page):
 
     id = PageId.TEMPLATE
     title = tr("Template")
-    tip = tr("See how the model writes a turn, and what that is derived from")
+    tip = tr("Inspect the chat template and the form that is derived from it")
 
     def __init__(self, context: AppContext) -> None:
         super().__init__(context)
@@ -56,10 +56,13 @@ class TemplatePresenter(Page):
         self._pair = 0
         self._markers: tuple[str, ...] = ()
         self._background = Background(self)
-        self.readers_action = QAction(tr("Who &would read this?…"), self)
+        self.readers_action = QAction(tr("Parse an &answer…"), self)
         self.readers_action.setObjectName("readersAction")
         self.readers_action.setToolTip(
-            tr("The last answer, read by its form strictly, leniently, and by the notations of other models")
+            tr(
+                "Parse the last answer strictly and leniently by its form, and by the notations of "
+                "other models"
+            )
         )
         self._connect()
         self._show_nothing()
@@ -174,7 +177,7 @@ class TemplatePresenter(Page):
         opening = self.context.runs.model.phase == "opening"
         self.view.source.setText("")
         self.view.model_link.setEnabled(False)
-        self.view.show_words(tr("The model is being opened…") if opening else _NONE)
+        self.view.show_words(tr("The model is loading…") if opening else _NONE)
 
     def _choose_slot(self, row: int) -> None:
         """Show the first pair that shows a slot, with its markers."""

@@ -34,9 +34,7 @@ PAUSE_MS = 150
 LONGEST = 50_000
 """Characters of an answer that are read as they are typed."""
 _STATES: dict[str, bool | None] = {"on": True, "off": False, "undefined": None}
-_WHY = tr(
-    "Strict is what a parser of the form alone takes; lenient is how servers read, which pass over departures."
-)
+_WHY = tr("Strict accepts only the exact form. Lenient parses like servers do, which tolerate deviations.")
 
 
 class ReadersDialog(QDialog):
@@ -48,7 +46,7 @@ class ReadersDialog(QDialog):
         super().__init__(parent)
         self.setObjectName("readersDialog")
         self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-        self.setWindowTitle(tr("Who would read this?"))
+        self.setWindowTitle(tr("Parse an answer"))
         self.found: tuple[Reading, ...] = ()
         self._form, self._registry, self._answer = form, registry, answer
         self._background = Background(self)
@@ -74,14 +72,14 @@ class ReadersDialog(QDialog):
         self.states.set_value(next(name for name, value in _STATES.items() if value is answer.thinking))
         self.table = RowsTable(
             ReadersModel(),
-            tr("Readers"),
+            tr("Parsers"),
             (4, 0, 3, 4),
             mono=frozenset({0}),
             pills=frozenset({1}),
             parent=self,
         )
         self.table.setObjectName("readersTable")
-        self.text = MarkedText(tr("Where the text leaves the form of the chosen reader"), self)
+        self.text = MarkedText(tr("Deviation from the form of the selected parser"), self)
         self.about = PlainLabel(self, wordWrap=True, textFormat=Qt.TextFormat.PlainText)
         self.about.setObjectName("readersAbout")
         self.about.setProperty("role", "muted")
@@ -122,13 +120,13 @@ class ReadersDialog(QDialog):
     def _read(self) -> None:
         text = self.edit.toPlainText()
         if self._form is None:
-            self._say(tr("There is no form to read by: open a chat template on the page Template first."))
+            self._say(tr("No form: open a chat template on the Template page first."))
             return
         if not text.strip():
             self._say(tr("Write or paste an answer."))
             return
         if len(text) > LONGEST:
-            self._say(tr("The answer is too long: at most {count:,} characters are read.", count=LONGEST))
+            self._say(tr("The answer is too long: at most {count:,} characters are parsed.", count=LONGEST))
             return
         work = partial(readings, text, self._form, self._registry, _STATES[self.states.value])
         self._background.start("read", work, self._show, self._failed)
@@ -158,16 +156,16 @@ class ReadersDialog(QDialog):
         self.text.setVisible(at is not None)
         if at is None:
             whole = (
-                tr("The text is as this form has it.")
+                tr("The text matches this form.")
                 if reading.complete
-                else tr("The text is as this form has it, but something is left open at its end.")
+                else tr("The text matches this form but is incomplete.")
             )
             self.about.setText(f"{whole} {_WHY}" if reading.kind != "other" else whole)
             return
         self.text.show_text(text, [(at, min(at + 1, len(text)))] if at < len(text) else [(at - 1, at)])
         parts = [
             tr(
-                "It leaves the form at character {at}: {why}.",
+                "Deviates from the form at character {at}: {why}.",
                 at=at,
                 why=visible(reading.left_why, lines=True),
             )
@@ -186,7 +184,7 @@ def _row(reading: Reading) -> Row:
         pill = Cell(tr("yes"), pill="holds") if reading.calls else Cell(tr("as text"), pill="open")
     else:
         pill = Cell(tr("no"), pill="impossible")
-    left = "" if reading.complete else tr("something is left open at its end")
+    left = "" if reading.complete else tr("incomplete")
     if reading.left_at is not None:
         left = tr("character {at}: {why}", at=reading.left_at, why=reading.left_why)
     return (
@@ -212,14 +210,14 @@ def _name(reading: Reading) -> str:
 def _token_words(token: Departed) -> str:
     """How likely the token was that left the form, and the right one."""
     written = tr(
-        "The token {token} had {share}.",
+        "The token {token} had a probability of {share}.",
         token=token_text(token.text.encode(), token.text),
         share=percent(token.probability),
     )
     if token.right_probability is None:
-        rest = tr("No alternative that is known of it stays in the form.")
+        rest = tr("No recorded alternative matches the form.")
     else:
         right = token_text(token.right.encode(), token.right)
         share = percent(token.right_probability)
-        rest = tr("{token} stays in the form: {share}.", token=right, share=share)
+        rest = tr("{token} matches the form: {share}.", token=right, share=share)
     return f"{written} {rest}"

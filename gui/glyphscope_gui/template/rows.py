@@ -15,10 +15,10 @@ from glyphscope_gui.template.tables import Cell, Row, on_one_line
 _STATES = {"on": tr("on"), "off": tr("off"), "undefined": tr("not set")}
 _PARTS = {
     "system": tr("System message"),
-    "tools": tr("Descriptions of tools"),
+    "tools": tr("Tool descriptions"),
     "calls": tr("Calls of earlier turns"),
     "second_call": tr("A second call in one turn"),
-    "text": tr("Text beside a call"),
+    "text": tr("Text next to a call"),
     "reasoning": tr("Reasoning before a result"),
     "earlier_reasoning": tr("Reasoning of earlier turns"),
     "results": tr("Results of calls"),
@@ -26,8 +26,8 @@ _PARTS = {
 }
 _LOSSES = {
     "": (tr("kept"), "holds"),
-    "left out": (tr("left out"), "open"),
-    "refused": (tr("refused"), "impossible"),
+    "dropped": (tr("dropped"), "open"),
+    "refused": (tr("rejected"), "impossible"),
 }
 
 
@@ -71,7 +71,7 @@ def marker_rows(found: Inspection) -> list[Row]:
 def ends_words(found: Inspection) -> str:
     """The tokens at which llama.cpp ends a generation."""
     if not found.markers:
-        return tr("Open the model whose template this is to see the markers as its tokens.")
+        return tr("Open the model of this template to see the markers as its tokens.")
     if not found.end_tokens:
         return tr("No token of this vocabulary ends a generation.")
     ends = ", ".join(f"{on_one_line(token.text)} ({token.id})" for token in found.end_tokens)
@@ -111,7 +111,7 @@ def note_rows(found: Inspection) -> list[Row]:
     for row in found.form.corrections:
         words = f"{row.row}: {row.reason} ({row.source})"
         out.append((Cell(tr("table"), pill="forced"), Cell(words)))
-    return out or [(Cell(tr("none"), pill="holds"), Cell(tr("Nothing to note.")))]
+    return out or [(Cell(tr("none"), pill="holds"), Cell(tr("No notes.")))]
 
 
 def value_rows(found: Inspection) -> list[Row]:
@@ -130,9 +130,9 @@ def proof_words(found: Inspection) -> tuple[str, str, str]:
     """The words of the proof, the role of their pill, and its tip."""
     proof = found.proof
     if proof is None:
-        return tr("proving…"), "open", tr("Random turns are rendered by the template and read back.")
+        return tr("testing…"), "open", tr("Random turns are rendered by the template and parsed again.")
     counts = ", ".join(f"{count:,} × {kind}" for kind, count in sorted(proof["counts"].items()))
     if not proof["turns"]:
-        return tr("not proved"), "open", tr("The template renders no calls.")
-    words = tr("{equal:,} of {turns:,} turns read back", equal=proof["equal"], turns=proof["turns"])
+        return tr("not tested"), "open", tr("The template renders no calls.")
+    words = tr("{equal:,} of {turns:,} turns identical", equal=proof["equal"], turns=proof["turns"])
     return words, "holds" if proof["proved"] else "impossible", counts

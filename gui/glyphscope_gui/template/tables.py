@@ -58,11 +58,11 @@ class RowsModel(TableModel):
 
 
 class SlotsModel(RowsModel):
-    titles = (tr("Slot"), tr("Text"), tr("Known from"))
+    titles = (tr("Slot"), tr("Text"), tr("Derived from"))
     tips = (
         tr("A part of the form of a turn"),
-        tr("⏎ is a line end; words in capitals differ from call to call"),
-        tr("The pairs of renderings that show it, and rows of the table of corrections"),
+        tr("⏎ is a line feed; words in capitals are placeholders"),
+        tr("The pairs of renderings that show the slot, and the corrections that apply"),
     )
 
 
@@ -70,8 +70,8 @@ class MarkersModel(RowsModel):
     titles = (tr("Marker"), tr("Kind"), tr("Token ids"))
     tips = (
         tr("A fixed text of the form"),
-        tr("One special token, which no text can spell, or tokens of text"),
-        tr("The tokens of this vocabulary that the marker is"),
+        tr("A special token, which text cannot produce, or text tokens"),
+        tr("The token ids of the marker in this vocabulary"),
     )
 
 
@@ -80,7 +80,7 @@ class ThinkingModel(RowsModel):
     tips = (
         tr("The switch for thinking in the template: on, off, or not given"),
         tr("The model continues from here"),
-        tr("Whether the prompt opens or closes the reasoning, or leaves that to the model"),
+        tr("Whether the prompt opens or closes the reasoning, or leaves it to the model"),
     )
 
 
@@ -88,7 +88,7 @@ class HistoryModel(RowsModel):
     titles = (tr("Part of a conversation"), tr("The template"))
     tips = (
         tr("Contents of earlier turns"),
-        tr("Left out: it is not written, without an error. Refused: the template raises an error"),
+        tr("Dropped: not rendered, without an error. Rejected: the template raises an error"),
     )
 
 
@@ -98,21 +98,21 @@ class NotesModel(RowsModel):
 
 
 class ValuesModel(RowsModel):
-    titles = (tr("Kind of value"), tr("Carried"), tr("Example"))
+    titles = (tr("Kind of value"), tr("Round trip"), tr("Example"))
     tips = (
-        tr("Each is rendered by the template in an argument, and read back"),
-        tr("Whether the same value came back"),
-        tr("The value, and what came back in its place"),
+        tr("Rendered as an argument and parsed again"),
+        tr("Whether the parsed value is identical"),
+        tr("The value and, if different, the parsed value"),
     )
 
 
 class ReadersModel(RowsModel):
-    titles = (tr("Reader"), tr("Reads it"), tr("Calls"), tr("Leaves the form"))
+    titles = (tr("Parser"), tr("Accepts"), tr("Calls"), tr("Deviation"))
     tips = (
-        tr("The form strictly, servers leniently, and notations of other models"),
-        tr("Whether the reader takes the answer, or finds a call in it"),
-        tr("The calls that it finds"),
-        tr("The first character that is not as this reader's form has it"),
+        tr("The form, strict or lenient, and the notations of other models"),
+        tr("Whether the parser accepts the answer or finds a call in it"),
+        tr("The calls found"),
+        tr("The first character that deviates from the form of this parser"),
     )
 
 

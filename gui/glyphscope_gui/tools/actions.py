@@ -166,7 +166,7 @@ class ToolActions(QObject):
             if len(registry) == 1
             else tr("%n tools from {source}", "", len(registry), source=source)
         )
-        box.setInformativeText(tr("Add them to your tools, or replace all of yours? Either can be undone."))
+        box.setInformativeText(tr("Add them to your tools, or replace all your tools? You can undo either."))
         add = box.addButton(tr("Add"), QMessageBox.ButtonRole.AcceptRole)
         replace_all = box.addButton(tr("Replace"), QMessageBox.ButtonRole.DestructiveRole)
         box.addButton(QMessageBox.StandardButton.Cancel)

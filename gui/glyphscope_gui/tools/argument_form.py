@@ -73,17 +73,17 @@ class ArgumentForm(QWidget):
         self.required_field = FlagField()
         self.description_field = TextField()
         grid.add_row(
-            tr("Name"), self.name_field, tr("The argument's name, as the model writes it."), wide=True
+            tr("Name"), self.name_field, tr("The name of the argument, as the model writes it."), wide=True
         )
         self._type_row = grid.add_row(tr("Type"), self.type_field, tr("The type of the value."))
         self.keyword_rows = {
             keyword: grid.add_row(keyword.label, keyword_field(keyword), keyword.hint) for keyword in KEYWORDS
         }
         self._required_row = grid.add_row(
-            tr("Required"), self.required_field, tr("A call without it is refused.")
+            tr("Required"), self.required_field, tr("A call without this argument is invalid.")
         )
         grid.add_row(
-            tr("Description"), self.description_field, tr("Description that the model sees."), wide=True
+            tr("Description"), self.description_field, tr("The description that the model sees."), wide=True
         )
         self.name_field.valueEdited.connect(self._rename)
         self.type_field.valueEdited.connect(self._set_type)
@@ -141,9 +141,7 @@ class ArgumentForm(QWidget):
         parameters = self._parameters()
         if not name or name in schema.arguments(parameters):
             self.name_field.set_refused(True)
-            self.refused.emit(
-                tr("Name: another argument has this name.") if name else tr("Name: an argument needs one.")
-            )
+            self.refused.emit(tr("Name: another argument has this name.") if name else tr("Name: required."))
             return
         old, self._item = self._item, Item(self._item.tool, name)
         renamed = schema.renamed(parameters, old.argument or "", name)

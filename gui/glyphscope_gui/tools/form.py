@@ -36,9 +36,9 @@ class _ToolPage(QWidget):
         self.name_field = LineField()
         self.name_field.setProperty("role", "mono")
         self.description_field = TextField()
-        grid.add_row(tr("Name"), self.name_field, tr("The tool's name, as the model writes it."))
+        grid.add_row(tr("Name"), self.name_field, tr("The name of the tool, as the model writes it."))
         grid.add_row(
-            tr("Description"), self.description_field, tr("Description of the tool that the model sees.")
+            tr("Description"), self.description_field, tr("The description of the tool that the model sees.")
         )
 
 
@@ -107,7 +107,7 @@ class ToolForm(QScrollArea):
         if item is None or tool is None:
             self.tool_page.hide()
             self.argument_form.hide()
-            self.title.setText(tr("Choose a tool to see and edit it."))
+            self.title.setText(tr("Select a tool to edit it."))
             self.problem.hide()
             self.warning.hide()
             return

@@ -93,9 +93,9 @@ class NumberField(LineField):
         except ValueError:
             value = None
         if isinstance(value, bool) or not isinstance(value, int | float) or value - value != 0:
-            raise ValueError(tr("This is not a number."))
+            raise ValueError(tr("Not a number."))
         if self._whole and (not isinstance(value, int) or value < 0):
-            raise ValueError(tr("This is a count: 0 or more."))
+            raise ValueError(tr("Not a count: enter 0 or more."))
         return value
 
 
@@ -108,7 +108,7 @@ class ValuesField(LineField):
         except ValueError:
             values = [_word(part.strip()) for part in text.split(",")]
         if not values or any(value == "" for value in values):
-            raise ValueError(tr("A value is missing between the commas."))
+            raise ValueError(tr("A value is missing between commas."))
         return values
 
     def write(self, value: Any) -> str:

@@ -23,22 +23,25 @@ class Keyword(NamedTuple):
 _NUMBERS = ("integer", "number")
 
 KEYWORDS = (
-    Keyword("minimum", tr("Minimum"), "number", _NUMBERS, tr("The smallest number allowed.")),
-    Keyword("maximum", tr("Maximum"), "number", _NUMBERS, tr("The largest number allowed.")),
-    Keyword("minLength", tr("Shortest"), "count", ("string",), tr("The fewest characters (minLength).")),
-    Keyword("maxLength", tr("Longest"), "count", ("string",), tr("The most characters (maxLength).")),
+    Keyword("minimum", tr("Minimum"), "number", _NUMBERS, tr("The smallest allowed number (minimum).")),
+    Keyword("maximum", tr("Maximum"), "number", _NUMBERS, tr("The largest allowed number (maximum).")),
+    Keyword("minLength", tr("Min length"), "count", ("string",), tr("The minimum number of characters (minLength).")),
+    Keyword("maxLength", tr("Max length"), "count", ("string",), tr("The maximum number of characters (maxLength).")),
     Keyword(
         "pattern", tr("Pattern"), "text", ("string",),
-        tr("A regular expression that must be found in the text; anchor it with ^ and $."), "^https?://",
+        tr("A regular expression that must match in the text; anchor it with ^ and $ (pattern)."), "^https?://",
     ),
-    Keyword("format", tr("Format"), "format", ("string",), tr("A kind of text with its own rules, such as a date.")),
-    Keyword("items", tr("Items"), "items", ("array",), tr("The type of every item.")),
-    Keyword("minItems", tr("Fewest"), "count", ("array",), tr("The fewest items (minItems).")),
-    Keyword("maxItems", tr("Most"), "count", ("array",), tr("The most items (maxItems).")),
-    Keyword("uniqueItems", tr("Unique"), "flag", ("array",), tr("No two items may be equal.")),
     Keyword(
-        "enum", tr("One of"), "values", ("string", *_NUMBERS, ""),
-        tr("The only values allowed, with commas between them."), tr("low, high"),
+        "format", tr("Format"), "format", ("string",),
+        tr("A predefined format of the text, such as a date (format)."),
+    ),
+    Keyword("items", tr("Items"), "items", ("array",), tr("The type of every item (items).")),
+    Keyword("minItems", tr("Min items"), "count", ("array",), tr("The minimum number of items (minItems).")),
+    Keyword("maxItems", tr("Max items"), "count", ("array",), tr("The maximum number of items (maxItems).")),
+    Keyword("uniqueItems", tr("Unique items"), "flag", ("array",), tr("All items must be different (uniqueItems).")),
+    Keyword(
+        "enum", tr("Enum"), "values", ("string", *_NUMBERS, ""),
+        tr("The allowed values, separated by commas (enum)."), tr("low, high"),
     ),
 )  # fmt: skip
 

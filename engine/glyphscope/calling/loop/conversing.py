@@ -20,8 +20,8 @@ from glyphscope.errors import ContextOverflow, GlyphscopeError
 from glyphscope.events import AnyEvent, CallReady, FinalAnswer, LimitReached, Violation
 
 _OUTGROWN = (
-    "The conversation outgrew it: let results be smaller (max_tool_output_bytes, the preset small-context), allow "
-    "fewer turns, or open the model with a larger context."
+    "The conversation no longer fits: allow smaller results (max_tool_output_bytes, the "
+    "preset small-context) or fewer turns, or open the model with a larger context."
 )
 
 
@@ -51,7 +51,7 @@ class _Loop:
         self._any_ok = False
         if self._enforced and not self._tools.registry.allowed:
             raise GlyphscopeError(
-                "A call is enforced, and no tool may be called.",
+                "A call is required, but no tool may be called.",
                 where="loop",
                 hint="Allow a tool, or use the tool use mode relaxed.",
             )
@@ -158,7 +158,7 @@ class _Loop:
         again = ", also when it was asked for once more" if asked else ""
         message = f"The model's last answer was empty{again}."
         if fault is not None:
-            message = f"The model's last answer is not one in words: {fault.message}."
+            message = f"The model's last answer is not text: {fault.message}."
         yield self._emitter.stamp(
             LimitReached(limit="fix_empty_final", allowed=asked, used=asked, message=message)
         )
@@ -182,11 +182,11 @@ class _Loop:
         if not self._enforced:
             return None
         if not self._outcomes:
-            message = "A call was enforced, and there was none."
+            message = "A call was required, but none was made."
             return LimitReached(limit="tool_use", allowed=1, used=0, message=message)
         failed = [tool for tool, ok in self._outcomes.items() if not ok]
         if self._settings.failure_policy == "tolerated":
-            message = "A call was enforced, and none went well."
+            message = "A call was required, but none succeeded."
             return (
                 None
                 if self._any_ok
@@ -194,7 +194,7 @@ class _Loop:
             )
         if not failed:
             return None
-        message = f"A call was enforced, and the last one of {', '.join(failed)} failed."
+        message = f"A call was required, but the last one of {', '.join(failed)} failed."
         return LimitReached(limit="failure_policy", allowed=0, used=len(failed), message=message)
 
     def _stopped(self, limit: LimitReached) -> Generator[AnyEvent, None, Ending]:

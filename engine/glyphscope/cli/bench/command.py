@@ -107,7 +107,7 @@ def _open(name: str, options: LoadOptions, stack: ExitStack) -> tuple[Model | No
         return None, f"no model: {error.message}"
     if model.info.kind != "llama.cpp":
         raise InputError(
-            f"The model {name} computes nothing that could be measured.",
+            f"The model {name} computes nothing that can be measured.",
             hint="Give a GGUF file, or `embedded`.",
         )
     return model, ""

@@ -64,7 +64,7 @@ ORDER = Row(
 SAMPLER = Row(
     "llama.cpp's sampler, our GBNF over its own converter's",
     "ratio",
-    f"its walk of the whole vocabulary, {_LED}; the converter's grammar holds less",
+    f"its walk of the whole vocabulary, {_LED}; the converter's grammar enforces less",
     at_most(1.0),
 )
 KEYSTROKE = Row(

@@ -95,7 +95,8 @@ def footnotes(found: Report) -> list[Text]:
     )
     if machine.busy:
         notes.append(
-            f"The machine was at work before (load {machine.load:.1f}): the figures are disturbed by that."
+            f"Other programs were using the machine (load {machine.load:.1f}): the figures may be "
+            "too high or too low."
         )
     return [Text(note, style="dim") for note in notes]
 

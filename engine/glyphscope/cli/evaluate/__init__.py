@@ -15,8 +15,8 @@ from glyphscope.cli.evaluate.run import run
 from glyphscope.cli.many import ManyValues
 
 _HELP = (
-    "Ask suites of prompts of models, and report rates with confidence intervals. "
-    "`glyphscope eval SUITE…` is `glyphscope eval run SUITE…`."
+    "Run suites of prompts with models, and report success rates with confidence "
+    "intervals. `glyphscope eval SUITE…` is `glyphscope eval run SUITE…`."
 )
 
 

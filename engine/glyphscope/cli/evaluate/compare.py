@@ -19,7 +19,7 @@ from glyphscope.evals.results.words import REASON_WORDS, arm_labels, p_words
 from glyphscope.text.figures import counted, percent
 from glyphscope.visible import visible
 
-_MARKS = {"regression": "✗ regression", "fix": "✓ fixed", "other": "· other reason"}
+_MARKS = {"regression": "✗ regression", "fix": "✓ fixed", "other": "· reason changed"}
 
 
 def compare(

@@ -39,7 +39,7 @@ def show_result(folder: Path, summary: Summary, *, as_json: bool) -> None:
         return
     out = console()
     table = Table(
-        "arm", "n", "ok", "parsed", "valid", "right tool", "right arguments", "tokens", "ms p50",
+        "arm", "n", "ok", "parsed", "valid", "correct tool", "correct arguments", "tokens", "ms p50",
         box=None, header_style="bold",
     )  # fmt: skip
     arms = {arm.id: arm for arm in ResultFolder.open(folder).manifest.arms}

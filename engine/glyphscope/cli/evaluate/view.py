@@ -60,7 +60,7 @@ class ProgressView:
         match event:
             case Begun(folder=folder, manifest=manifest, done=done):
                 self._manifest = manifest
-                there = f", {done:,} of them there already" if done else ""
+                there = f", {done:,} of them already done" if done else ""
                 self._say(
                     f"{counted(manifest.planned, 'sample')}{there}: {counted(len(manifest.arms), 'arm')}, "
                     f"{counted(sum(suite.scenarios for suite in manifest.suites), 'scenario')}, "
@@ -70,7 +70,7 @@ class ProgressView:
             case ModelOpened(name=name):
                 self._update(description=visible(f"{name} is open"))
             case ModelMissing(name=name, why=why):
-                self._say(f"{name} is left out: {why}", "bold red")
+                self._say(f"{name} was skipped: {why}", "bold red")
             case SampleBegun(id, arm, suite, scenario, trial):
                 self._now[id] = words = sample_words(self._manifest, arm, suite, scenario, trial)
                 self._update(description=visible(f"{words}: reading the prompt"))

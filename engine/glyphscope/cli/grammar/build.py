@@ -81,7 +81,7 @@ def build(
         if registry is not None or options != GrammarOptions(white_space=white_space, order=order):
             raise InputError(
                 "--schema cannot be combined with these options.",
-                hint="It has no tools: leave out --registry, --part, --tool and --free-text.",
+                hint="A schema has no tools: omit --registry, --part, --tool and --free-text.",
             )
         document = read_json(str(schema))
         if report:

@@ -39,7 +39,7 @@ def check(
 ) -> None:
     """Check a GBNF grammar. Exit code 1 if llama.cpp would refuse it, crash or hang."""
     if laid_out and as_json:
-        raise InputError("--print and --json print different things.", hint="Give one of them.")
+        raise InputError("--print and --json exclude each other.", hint="Give one of them.")
     found = check_gbnf_bytes(read_bytes(file))
     if fix:
         found = _mend(file, found)
@@ -100,7 +100,7 @@ def _tell(file: str, found: GbnfCheck, *, aside: bool) -> None:
     beside = f", {others} other {'remark' if others == 1 else 'remarks'}" if others else ""
     if found.ok:
         out.print(
-            Text(f"✓ llama.cpp takes it: {len(found.document.rules):,} rules{beside}", style="bold green")
+            Text(f"✓ llama.cpp accepts it: {len(found.document.rules):,} rules{beside}", style="bold green")
         )
     else:
         out.print(Text(f"✗ {errors} {'error' if errors == 1 else 'errors'}{beside}", style="bold red"))

@@ -19,7 +19,7 @@ from glyphscope.visible import visible
 
 def diff(
     first: Annotated[str, typer.Argument(metavar="A", help="A GBNF file, a registry or a schema (.json).")],
-    second: Annotated[str, typer.Argument(metavar="B", help="The other one.")],
+    second: Annotated[str, typer.Argument(metavar="B", help="The other grammar.")],
     notation: NotationOption = "glyph",
     shape: ShapeOption = "flat",
     order: OrderOption = None,

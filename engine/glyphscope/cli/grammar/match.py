@@ -39,7 +39,7 @@ def match(
         typer.Option(
             metavar="FILE|-",
             show_default=False,
-            help='Match many: one {"text": …} a line. One JSON answer a line.',
+            help='Match many: one {"text": …} per line. One JSON answer per line.',
         ),
     ] = None,
     as_json: JsonOption = False,
@@ -57,7 +57,7 @@ def match(
             "- is the text on standard input, --lines FILE are many.",
         )
     if gbnf == STDIN and STDIN in (*given, lines):
-        raise InputError("Standard input is either the grammar or the text.")
+        raise InputError("Standard input can be either the grammar or the text.")
     grammar = read_grammar(gbnf, registry, schema, notation, shape, order)
     if lines is not None:
         accepted = _match_lines(grammar, lines)
@@ -113,7 +113,7 @@ def _print_report(report: MatchReport, text: str) -> None:
     at = len(text) if report.failed_at is None else report.failed_at
     out.print(marked(text, at, out.width))
     if report.failed_at is None:
-        out.print(Text("… not over: the grammar accepts texts that begin with it", style="bold yellow"))
+        out.print(Text("… incomplete: the grammar accepts texts that begin with it", style="bold yellow"))
     elif at < len(text):
         line, column = line_and_column(text, at)
         out.print(

@@ -23,9 +23,9 @@ _HEADS: dict[EngineName, str] = {
     "schema": "llguidance's",
 }
 _EXPLAINED: dict[EngineName, str] = {
-    "mask": "mask: our grammar under llguidance",
-    "gbnf": "llama.cpp: our grammar under llama.cpp",
-    "converter": "its converter: the GBNF that llama-cpp-python makes of the JSON Schema",
+    "mask": "mask: Glyphscope's grammar in llguidance",
+    "gbnf": "llama.cpp: Glyphscope's grammar in llama.cpp",
+    "converter": "its converter: the GBNF that llama-cpp-python generates from the JSON Schema",
     "schema": "llguidance's: its own JSON Schema compiler",
 }
 _MARKS = {
@@ -47,7 +47,7 @@ def report(
     """Prints the proofs of a registry's grammar, beside those of the peers where they know the notation."""
     engines = ENGINES if notation == "json" else OURS
     with Progress(console=diagnostics(), transient=True) as bar:
-        task = bar.add_task("Trying the boundary of each constraint", total=len(registry.allowed))
+        task = bar.add_task("Testing the boundary of each constraint", total=len(registry.allowed))
         proved = prove(
             registry,
             notation,
@@ -75,8 +75,8 @@ def print_report(proved: Report) -> None:
         before = tool
     out.print(table)
     leaks = [proof for proof in proved.proofs if proof.status == "checked"]
-    _section("Not enforced, refused by the validator after generation:", leaks)
-    _section("Not enforced, or not proved:", _undecided(proved.proofs))
+    _section("Not enforced, rejected by the validator after generation:", leaks)
+    _section("Not enforced, or unknown:", _undecided(proved.proofs))
     for engine in proved.engines:
         if proved.ordered.get(engine):
             out.print()

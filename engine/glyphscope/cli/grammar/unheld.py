@@ -58,7 +58,7 @@ def print_contradictions(found: Sequence[Contradiction]) -> None:
 
 def print_ordered(out: Console, ordered: Sequence[Ordered]) -> None:
     """A line for each object whose members come in the schema's order only."""
-    out.print("The members of these come in the schema's order only, though any was asked for:")
+    out.print("Members in the schema's order only, although any order was requested:")
     table = Table("tool", "place", "why", box=None, pad_edge=False)
     for one in ordered:
         table.add_row(*(Text(visible(cell)) for cell in (one.tool, one.pointer or "/", one.why)))

@@ -34,7 +34,7 @@ def mask_driven(
     runs: Annotated[
         int,
         typer.Option(
-            min=1, max=20, help="How often all prompts run; from the second time on, masks are cached."
+            min=1, max=20, help="Number of runs of all prompts; from the second on, masks are cached."
         ),
     ] = 2,
     as_json: JsonOption = False,
@@ -96,8 +96,9 @@ def _show(summary: dict[str, int], out: Path) -> None:
     print_out = console().print
     print_out(
         Text(
-            f"{n} prompts: {summary['parse_failures']} parse failures, {summary['dispatch_failures']} dispatch "
-            f"failures, {summary['tool_errors']} errors of tools; the right tool {summary['right_tool']} times of {n}."
+            f"{n} prompts: {summary['parse_failures']} parse failures, "
+            f"{summary['dispatch_failures']} dispatch failures, {summary['tool_errors']} tool "
+            f"errors; the correct tool {summary['right_tool']} of {n} times."
         )
     )
-    print_out(Text(f"{out / RESULTS} and {out / TIMINGS} have the details."))
+    print_out(Text(f"Details: {out / RESULTS} and {out / TIMINGS}."))

@@ -24,7 +24,7 @@ from glyphscope.visible import visible
 AskOption: TypeAlias = Annotated[
     bool,
     typer.Option(
-        "--ask", help="Let the server ask you for input and for sampling; without it both are refused."
+        "--ask", help="Let the server ask you for input and for sampling; without it, both are rejected."
     ),
 ]
 SamplerOption: TypeAlias = Annotated[
@@ -62,7 +62,7 @@ def answering(
 
 def _answer(question: Question, model: str | None) -> Answer:
     out = diagnostics()
-    words = question.message[:_SHOWN] or "for an answer of a model"
+    words = question.message[:_SHOWN] or "for an answer from a model"
     out.print(Text(f"? {visible(question.server)} asks: {visible(words)}", style="bold yellow"))
     try:
         if question.sampling is not None:

@@ -32,7 +32,7 @@ _NAMED = 40
 
 def call(
     config: ConfigArgument,
-    tool: Annotated[str, typer.Argument(metavar="TOOL", help="Its name.", show_default=False)],
+    tool: Annotated[str, typer.Argument(metavar="TOOL", help="The name of the tool.", show_default=False)],
     arguments: ArgumentsOption = "{}",
     server: ServerOption = None,
     yes: YesOption = False,

@@ -62,9 +62,9 @@ def import_tools(
     Exit code 1 if a server does not start; the tools of the others are imported anyway.
     """
     if output is None and not report:
-        raise InputError("Nothing is asked for.", hint="Give -o REGISTRY.json, or --report, or both.")
+        raise InputError("No output was requested.", hint="Give -o REGISTRY.json, or --report, or both.")
     if output == STDIN and report:
-        raise InputError("Two answers cannot share standard output.", hint="Give -o a file.")
+        raise InputError("Only one output can go to standard output.", hint="Give -o a file.")
     wanted = Wanted(words, server)
     wanted.allow(yes=yes)
     with started(wanted.servers, seconds) as servers:
@@ -80,7 +80,7 @@ def import_tools(
                 )
         registry = ToolRegistry(_joined(servers))
     if not registry.tools:
-        raise InputError("There are no tools to take.", where=" ".join(words))
+        raise InputError("There are no tools to import.", where=" ".join(words))
     print_contradictions(registry_contradictions(registry))
     _write(registry, output)
     if report:
@@ -96,7 +96,10 @@ def _joined(servers: Sequence[McpServer]) -> tuple[Tool, ...]:
     for server in servers:
         for tool in server.tools():
             if tool.name in tools:
-                words = f"! {tool.name}: that of {server.name} is left out, {owners[tool.name]} has one of that name"
+                words = (
+                    f"! {tool.name}: skipped from {server.name}, because {owners[tool.name]} has a tool "
+                    "of that name"
+                )
                 diagnostics().print(Text(visible(words), style="yellow"))
             else:
                 tools[tool.name], owners[tool.name] = tool, server.name

@@ -60,7 +60,7 @@ def list_servers(
             for each in servers:
                 _print(each)
             for config in wanted.disabled:
-                console().print(Text(f"– {visible(config.name)}: switched off in the file", style="dim"))
+                console().print(Text(f"– {visible(config.name)}: disabled in the file", style="dim"))
         ready = all(each.state == "ready" for each in servers)
     if not servers and not wanted.disabled and not wanted.problems:
         diagnostics().print(Text(f"The file names no server: {visible(words[0])}", style="yellow"))

@@ -31,7 +31,7 @@ def read_arguments(text: str) -> dict[str, Any]:
     try:
         value = json.loads(read_text(STDIN) if text == STDIN else text)
     except (ValueError, RecursionError) as error:
-        raise InputError(f"This is not JSON: {error}.", where=where) from None
+        raise InputError(f"Invalid JSON: {error}.", where=where) from None
     if not isinstance(value, dict):
         raise InputError("Arguments are one JSON object.", where=where, hint='For example {"city": "Rome"}.')
     return value
@@ -67,7 +67,7 @@ def print_outcome(outcome: Outcome, *, as_json: bool) -> None:
         out.print(Text(json.dumps(outcome.structured, indent=2, ensure_ascii=False)), soft_wrap=True)
     said = diagnostics()
     for problem in outcome.schema_problems:
-        said.print(Text(f"! the answer breaks its schema: {visible(problem)}", style="yellow"))
+        said.print(Text(f"! the result violates the output schema: {visible(problem)}", style="yellow"))
     for finding in outcome.findings:
         said.print(Text(f"! {visible(finding)}", style="yellow"))
     if not outcome.ok:

@@ -27,7 +27,7 @@ YesOption: TypeAlias = Annotated[
     bool, typer.Option("--yes", "-y", help="Start the commands of the file without confirmation.")
 ]
 ServerOption: TypeAlias = Annotated[
-    str | None, typer.Option("--server", metavar="NAME", help="Only this one.", show_default=False)
+    str | None, typer.Option("--server", metavar="NAME", help="Only this server.", show_default=False)
 ]
 ConfigArgument: TypeAlias = Annotated[
     str,
@@ -75,7 +75,7 @@ class Wanted:
         if name is not None:
             self.servers = tuple(server for server in file.servers if server.name == name)
             if not self.servers:
-                known = ", ".join(server.name for server in file.servers) or "none that can be used"
+                known = ", ".join(server.name for server in file.servers) or "no usable servers"
                 raise InputError(f"The file has no server {name}.", where=words[0], hint=f"It has: {known}.")
         else:
             self.disabled = tuple(server for server in file.servers if server.disabled)
@@ -126,7 +126,7 @@ def one_server(
     """The one server that is meant, ready. Raises InputError; exits with 2 where it does not get ready."""
     wanted = Wanted([config], name)
     if not wanted.servers:
-        raise InputError("The file has no server that is switched on.", where=config)
+        raise InputError("The file has no enabled server.", where=config)
     if len(wanted.servers) > 1:
         names = ", ".join(each.name for each in wanted.servers)
         raise InputError("The file has several servers.", where=config, hint=f"Choose one: --server {names}.")
@@ -144,7 +144,7 @@ def with_roots(config: ServerConfig, roots: Sequence[Path] | None) -> ServerConf
     """The server with these folders beside its own. Raises InputError for what is not a folder."""
     for root in roots or ():
         if not root.expanduser().is_dir():
-            raise InputError("A root is a folder that exists.", where=str(root))
+            raise InputError("A root must be an existing folder.", where=str(root))
     added = (str(root.expanduser().resolve()) for root in roots or ())
     return msgspec.structs.replace(config, roots=tuple(dict.fromkeys((*config.roots, *added))))
 
@@ -219,6 +219,6 @@ def print_failure(server: McpServer) -> None:
 
 def print_tool_problems(problems: Sequence[ToolProblem], indent: str = "") -> None:
     for problem in problems:
-        left_out = "" if problem.usable else "left out: "
+        left_out = "" if problem.usable else "skipped: "
         words = f"{indent}! {visible(problem.tool)}: {left_out}{visible(problem.message)}"
         diagnostics().print(Text(words, style="yellow"))

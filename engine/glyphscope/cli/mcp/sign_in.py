@@ -38,16 +38,16 @@ def sign_in(
         unsaved = source.unsaved_sign_in
     out = diagnostics()
     if unsaved:
-        out.print(Text(f"✗ The sign-in is not kept: {visible(unsaved)}", style="bold red"))
+        out.print(Text(f"✗ The sign-in was not saved: {visible(unsaved)}", style="bold red"))
         raise typer.Exit(1)
-    out.print(Text(f"✓ {visible(wanted.name)} is ready; the sign-in is kept in the keyring."))
+    out.print(Text(f"✓ {visible(wanted.name)} is ready; the sign-in is stored in the keyring."))
 
 
 def sign_out(config: ConfigArgument, server: ServerOption = None) -> None:
     """Remove the sign-in of a server from the keyring."""
     wanted = _address(config, server)
     was = forget(wanted.url)
-    words = "The sign-in is removed." if was else "There was no sign-in."
+    words = "The sign-in is removed." if was else "No sign-in was stored."
     diagnostics().print(Text(f"{visible(wanted.name)}: {words}"))
 
 
@@ -66,7 +66,7 @@ def _opener(opens: bool) -> Callable[[str], None]:
         out.print(Text(visible(address, spaces=True)), soft_wrap=True)
         if opens and not _open(address):
             raise ServerError(
-                "There is no browser to open.",
+                "No browser was found.",
                 hint="With --no-browser the address is printed, and you open it yourself.",
             )
 

@@ -44,7 +44,7 @@ def bfcl(
         left = [{"id": each.id, "reason": each.reason} for each in found.left_out]
         print_json({"file": str(out), "name": found.suite.name, "scenarios": number, "left_out": left})
         return
-    console().print(Text(f"{out}: {number:,} scenarios, {len(found.left_out):,} entries left out"))
+    console().print(Text(f"{out}: {number:,} scenarios, {len(found.left_out):,} entries skipped"))
     for each in found.left_out[:_TOLD]:
         diagnostics().print(Text(f"  {visible(each.id)}: {visible(each.reason)}"))
     if len(found.left_out) > _TOLD:

@@ -30,7 +30,7 @@ def from_runs(
     suite = suite_of_runs(runs, name or out.stem)
     if problems := check_suite(suite):
         raise SuiteError(
-            f"No suite can be made of these runs: {problems[0].pointer} {problems[0].message}",
+            f"No suite can be created from these runs: {problems[0].pointer} {problems[0].message}",
             where=", ".join(map(str, runs[:3])),
         )
     atomic_write(out, encode_suite(suite))
@@ -38,7 +38,5 @@ def from_runs(
         print_json({"file": str(out), "name": suite.name, "scenarios": len(suite.scenarios)})
     else:
         console().print(
-            Text(
-                f"{out}: {counted(len(suite.scenarios), 'scenario')}. Look through what is taken as right in them."
-            )
+            Text(f"{out}: {counted(len(suite.scenarios), 'scenario')}. Check the expected calls.")
         )

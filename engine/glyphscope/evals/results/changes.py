@@ -90,7 +90,7 @@ def _suite_notes(before: Manifest, after: Manifest) -> Iterator[str]:
             yield f'The suite "{suite.name}" differs: scenarios of the same id are compared.'
     if set(before.judges) != set(after.judges):
         names = [", ".join(manifest.judges) or "none" for manifest in (before, after)]
-        yield f"The judges differ ({names[0]}; {names[1]}): some changes may be theirs."
+        yield f"The judges differ ({names[0]}; {names[1]}): some changes may come from the judge."
     if before.seed != after.seed:
         yield f"The seeds differ ({before.seed}, {after.seed}): some changes are chance."
 

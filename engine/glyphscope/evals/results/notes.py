@@ -45,7 +45,7 @@ def _missing(manifest: Manifest, by_arm: Mapping[str, Sequence[Row]]) -> Iterato
         made = sum(len(by_arm.get(arm, ())) for arm in arms)
         of = f"its {counted(len(arms), 'arm')} {'has' if len(arms) == 1 else 'have'}"
         if made:
-            yield f"The model “{model}” was given up: {of} only {counted(made, 'sample')}. {_sentence(why)}"
+            yield f"The model “{model}” was abandoned: {of} only {counted(made, 'sample')}. {_sentence(why)}"
         else:
             yield f"The model “{model}” could not be opened, so {of} no samples: {_sentence(why)}"
 

@@ -29,7 +29,7 @@ MOST_MARKS = 30_000
 """Samples that have a mark of their own; of more, the scenarios have only counts."""
 SHADES = 6
 
-CONTROL = "control: no call wanted"
+CONTROL = "control: no call expected"
 
 
 @dataclass(frozen=True)
@@ -205,7 +205,7 @@ def _mark(sample: Sample) -> Mark:
 
 def _why(sample: Sample) -> str:
     if not sample.failures:
-        return "not right"
+        return "incorrect"
     first = sample.failures[0]
     return REASON_WORDS[first.reason] + (f" ({first.code})" if first.code else "")
 

@@ -12,36 +12,36 @@ from glyphscope.evals.statistics import Share
 from glyphscope.text.figures import counted, percent
 
 MEASURE_WORDS: dict[Measure, str] = {
-    "ok": "right",
+    "ok": "correct",
     "parsed": "parsed",
     "valid": "valid",
-    "right_tool": "with the right tool",
-    "right_arguments": "with the right arguments",
+    "right_tool": "with the correct tool",
+    "right_arguments": "with the correct arguments",
 }
 REASON_WORDS: dict[Reason, str] = {
     "PARSE": "The text is not a call",
-    "LENGTH": "The limit of tokens came before the end of the text",
-    "SCHEMA": "The call breaks its tool's schema",
-    "WRONG_TOOL": "Another tool than expected",
-    "WRONG_ARGUMENTS": "Other arguments than expected",
-    "MISSING_CALL": "A call that was expected is missing",
+    "LENGTH": "The token limit was reached before the end of the text",
+    "SCHEMA": "The call violates the tool's schema",
+    "WRONG_TOOL": "Wrong tool",
+    "WRONG_ARGUMENTS": "Wrong arguments",
+    "MISSING_CALL": "An expected call is missing",
     "EXTRA_CALL": "More calls than expected",
-    "UNWANTED_CALL": "A call where none was wanted",
+    "UNWANTED_CALL": "A call although none was expected",
     "FORBIDDEN_TOOL": "A forbidden tool was called",
     "WRONG_CHOICE": "The router chose otherwise",
-    "FINAL_TEXT": "The answer in words is not as asked",
-    "WORKSPACE": "The workspace is not as it should be at the end",
-    "NOT_SEEN": "A code that had to come up did not",
+    "FINAL_TEXT": "The text answer is not as expected",
+    "WORKSPACE": "The final workspace is not as expected",
+    "NOT_SEEN": "An expected error code did not occur",
     "PATH": "A JSONPath assertion is not met",
     "PYTHON": "A Python function rejected the result",
     "JUDGE": "The judge rejected the result",
     "LIMIT": "A limit ended the run",
     "TOOL_FAILED": "A tool failed",
-    "TIMEOUT": "The time ran out",
+    "TIMEOUT": "The time limit was reached",
     "CONSTRAINT_IGNORED": "The endpoint ignored the constraint",
     "CONSTRAINT_FAILED": "The constraint could not be built",
     "CONTEXT_OVERFLOW": "The prompt did not fit the context",
-    "BAD_REQUEST": "The request was refused",
+    "BAD_REQUEST": "The request was rejected",
     "MODEL_FAILED": "The model's process or endpoint failed",
     "CHECK_FAILED": "An assertion could not be evaluated",
     "JUDGE_FAILED": "The judge gave no verdict",
@@ -55,9 +55,9 @@ _VALUES: dict[tuple[str, object], str] = {
     ("notation", "json"): "JSON",
     ("notation", "native"): "the model's own notation",
     ("strategy", None): "each suite's own strategy",
-    ("workarounds", "production"): "what is recommended for the model",
-    ("workarounds", "baseline"): "nothing that is recommended",
-    ("thinking", "auto"): "thinking as the template has it",
+    ("workarounds", "production"): "recommended workarounds",
+    ("workarounds", "baseline"): "no workarounds",
+    ("thinking", "auto"): "thinking auto",
     ("thinking", "on"): "thinking on",
     ("thinking", "off"): "thinking off",
     ("constrain_from", "start"): "the constraint from the first token",
@@ -168,22 +168,23 @@ def conclusion(comparison: Comparison, compared: int) -> str:
     c = comparison
     holm = f" (after Holm {p_words(c.p_holm)})" if compared > 1 else ""
     if c.p_holm < 0.05:
-        return f"More than chance{holm}."
+        return f"Significant{holm}."
     if c.p < 0.05:
-        return f"By itself more than chance, but not among {compared} comparisons{holm}."
+        return f"Significant by itself, but not among {compared} comparisons{holm}."
     low, high = points(c.low, c.pairs), points(c.high, c.pairs)
-    return f"Not significant{holm}. Differences from {low} to {high} points stay possible."
+    return f"Not significant{holm}. Differences from {low} to {high} points remain possible."
 
 
 def sensitivity_words(sensitivity: Sensitivity, labels: Mapping[str, str]) -> str:
     """What the format alone moves."""
     s = sensitivity
     names = ", ".join(labels.get(arm, arm) for arm in s.arms)
-    judged = "more than chance" if s.p < 0.05 else "not significant"
+    judged = "significant" if s.p < 0.05 else "not significant"
     return (
-        f"{names}: from {percent(s.least, 0)} to {percent(s.most, 0)} right over {counted(s.scenarios, 'scenario')}, "
-        f"a spread of {s.spread * 100:.1f} points. If the format made no difference it would be "
-        f"{s.by_chance * 100:.1f} points on average ({p_words(s.p)}: {judged})."
+        f"{names}: from {percent(s.least, 0)} to {percent(s.most, 0)} correct over "
+        f"{counted(s.scenarios, 'scenario')}, a spread of {s.spread * 100:.1f} points. If the "
+        f"format made no difference, it would be {s.by_chance * 100:.1f} points on average "
+        f"({p_words(s.p)}: {judged})."
     )
 
 

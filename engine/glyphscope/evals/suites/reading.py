@@ -264,7 +264,7 @@ def read_bounded(path: FilePath, source: str | FilePath) -> bytes:
     raise SuiteError(
         "There is no such suite.",
         where=str(source),
-        hint=f"Give a file, or one of those that come with the program: {known}.",
+        hint=f"Give a file, or a bundled suite: {known}.",
     )
 
 
@@ -287,5 +287,5 @@ def _error(found: list[tuple[str, str]], text: str | bytes, where: str) -> Suite
     ]
     number = f"more than {MAX_PROBLEMS:,} errors" if more else f"{len(found)} errors"
     return SuiteError(
-        f"The suite has {'a mistake' if len(found) == 1 else number}.", where=where, problems=tuple(problems)
+        f"The suite has {'an error' if len(found) == 1 else number}.", where=where, problems=tuple(problems)
     )

@@ -34,7 +34,7 @@ def registry_document(source: str | dict[str, Any], folder: Path | None) -> str 
     if folder is None or Path(source).is_absolute() or not source:
         raise RegistryError(
             f'There is no registry "{source}".',
-            hint=f"Name one that comes with the program ({', '.join(bundled_registries())}), "
+            hint=f"Name a bundled one ({', '.join(bundled_registries())}), "
             "or a file by its path from the suite's folder.",
         )
     path = folder / source

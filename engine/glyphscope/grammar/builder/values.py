@@ -60,7 +60,7 @@ _BEYOND = (
 )
 
 
-_TOO_LARGE = "the step, with others beside it, is too large for an automaton of digits"
+_TOO_LARGE = "the step, together with others, is too large for an automaton of digits"
 
 
 def build_values(context: ToolContext) -> None:

@@ -70,9 +70,7 @@ def _emitted(given: Grammar) -> tuple[str, tuple[Unheld, ...], Grammar]:
     said = service.refusal(text, seconds=max(1.0, seconds_left()))
     if said:
         hint = service.HINT if said.startswith("llguidance") else ""  # its own reasons begin with a place
-        raise GrammarError(
-            f"llguidance does not take the grammar: {said}", where=emitter.rule_at(said), hint=hint
-        )
+        raise GrammarError(f"llguidance rejects the grammar: {said}", where=emitter.rule_at(said), hint=hint)
     return text, grammar.unheld, grammar
 
 

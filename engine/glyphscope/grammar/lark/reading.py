@@ -21,7 +21,7 @@ class MaskReader:
         except RecursionError:
             raise GrammarError("The schema is nested too deep.", where="grammar") from None
         if said := service.refusal(self._grammar, is_schema=self._is_schema):
-            raise GrammarError(f"llguidance refuses the grammar: {said}", where="grammar")
+            raise GrammarError(f"llguidance rejects the grammar: {said}", where="grammar")
 
     def read(self, texts: Sequence[str]) -> list[bool | str]:
         """For each text whether it is of the grammar, or why llguidance gave up in the middle of it.

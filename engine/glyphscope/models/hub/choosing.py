@@ -31,9 +31,9 @@ def pick(listing: Listing, which: str = "", memory: int | None = None) -> Pick:
     if not choices:
         raise _no_model(listing)
     if which:
-        return Pick(_named(listing, which), "It is the one that was asked for.")
+        return Pick(_named(listing, which), "The requested file.")
     if len(choices) == 1:
-        return Pick(_whole(choices[0], listing), "It is the only one.")
+        return Pick(_whole(choices[0], listing), "The only file.")
     whole = [choice for choice in choices if not choice.missing]
     if not whole:
         raise _incomplete(choices[0], listing)
@@ -42,23 +42,23 @@ def pick(listing: Listing, which: str = "", memory: int | None = None) -> Pick:
             break
     else:
         smallest = whole[0]
-        return Pick(smallest, "It is the smallest; the names contain no known quantisation.")
+        return Pick(smallest, "The smallest; the names contain no known quantisation.")
     if len(fitting) > 1:
         raise _several(listing, fitting, kind)
     usual = fitting[0]
     if memory is None or usual.bytes <= memory:
-        why = "it is the usual balance of size and quality" if kind == "Q4_K_M" else "it comes next to Q4_K_M"
+        why = "a common balance of size and quality" if kind == "Q4_K_M" else "close to Q4_K_M"
         return Pick(usual, f"{kind}: {why}.")
     smaller = [choice for choice in whole if choice.bytes <= memory]
     if smaller:
         return Pick(
             smaller[-1],
-            f"It is the largest that fits the free memory ({byte_size(memory)}); {kind} needs "
-            f"{byte_size(usual.bytes)}.",
+            (
+                f"The largest that fits the free memory ({byte_size(memory)}); {kind} needs "
+                f"{byte_size(usual.bytes)}."
+            ),
         )
-    return Pick(
-        whole[0], f"It is the smallest; even so it needs more memory than is free ({byte_size(memory)})."
-    )
+    return Pick(whole[0], f"The smallest; it still needs more memory than is free ({byte_size(memory)}).")
 
 
 def _named(listing: Listing, which: str) -> Choice:
@@ -99,7 +99,7 @@ def _incomplete(choice: Choice, listing: Listing) -> ModelError:
 def _no_model(listing: Listing) -> ModelError:
     held = f"It has {listing.others} other files." if listing.others else "It is empty."
     return ModelError(
-        f"There is no model in GGUF in this repository. {held}",
+        f"The repository has no GGUF model. {held}",
         where=listing.repo,
         hint="Look for one of the same model whose name ends in GGUF.",
     )

@@ -14,15 +14,13 @@ from glyphscope.text.shorten import excerpt
 
 _LIMIT = re.compile(r"\br\s*=\s*0\s*;\s*t\s*=\s*(\d{1,6})\b")
 """In `RateLimit: "api";r=0;t=55`: nothing is left, for so many seconds."""
-TOKEN_HINT = "Set HF_TOKEN to a token of yours, or use: hf auth login"
+TOKEN_HINT = "Set HF_TOKEN to your token, or use: hf auth login"
 OFFLINE_HINT = "A .gguf file that is copied into a folder is found too: glyphscope models --folder FOLDER"
 
 
 def offline(where: str) -> ModelError:
     """The environment forbids the network."""
-    return ModelError(
-        "The network is switched off by HF_HUB_OFFLINE.", where=where, hint=f"Unset it. {OFFLINE_HINT}"
-    )
+    return ModelError("HF_HUB_OFFLINE disables the network.", where=where, hint=f"Unset it. {OFFLINE_HINT}")
 
 
 def unreachable(error: httpx2.HTTPError | TimeoutError, where: str, token: str = "") -> Refused:
@@ -31,7 +29,7 @@ def unreachable(error: httpx2.HTTPError | TimeoutError, where: str, token: str =
     hint = f"Is there a network? HTTPS_PROXY names a proxy, HF_ENDPOINT a mirror. {OFFLINE_HINT}"
     if "CERTIFICATE" in words.upper():
         hint = "Fix the certificate, or name its authority in SSL_CERT_FILE."
-        said = f"The server's certificate is not to be trusted: {words}"
+        said = f"TLS certificate verification failed: {words}"
         return Refused(ModelError(said, where=where, hint=hint), again=False)
     if isinstance(error, httpx2.UnsupportedProtocol):
         said = f"Invalid address: {words}"
@@ -40,15 +38,15 @@ def unreachable(error: httpx2.HTTPError | TimeoutError, where: str, token: str =
         )
     match error:
         case httpx2.ConnectTimeout():
-            said = "The server did not take the connection in time."
+            said = "The connection timed out."
         case httpx2.TimeoutException() | TimeoutError():
-            said = "The server went silent."
+            said = "The server stopped responding."
         case httpx2.ConnectError():
             said = f"The server cannot be reached: {words}."
         case httpx2.ProxyError():
-            said = f"The proxy refuses: {words}."
+            said = f"The proxy rejected the request: {words}."
         case httpx2.TooManyRedirects():
-            said = "The server leads in a circle."
+            said = "The server redirects in a loop."
         case httpx2.RemoteProtocolError() | httpx2.ReadError() | httpx2.WriteError():
             said = f"The connection was cut: {words}."
         case _:
@@ -65,24 +63,24 @@ def refusal(status: int, headers: Mapping[str, str], where: str, *, token: str) 
     told = f" It says: {said}" if said else ""
     hint = ""
     if code == "GatedRepo" or (status in (401, 403) and "gated" in said.lower()):
-        words = "The repository is only for those who accepted its conditions."
+        words = "The repository is gated: its conditions must be accepted first."
         hint = f"Accept them at {where}. " + ("" if token else TOKEN_HINT)
     elif code == "RevisionNotFound":
-        words, hint = "There is no such revision.", "Leave it out to have the newest."
+        words, hint = "There is no such revision.", "Omit it to get the newest."
     elif code == "EntryNotFound":
-        words, hint = "There is no such file any more.", "Look at the repository's files again."
+        words, hint = "The file no longer exists.", "Look at the repository's files again."
     elif status == 401 and token:
         words, hint = f"There is no such repository, or the token has no access to it ({status}).", TOKEN_HINT
     elif status in (401, 404):
         words = f"There is no such repository, or it is private ({status})."
         hint = f"Check the spelling of OWNER/NAME. A private one needs a token. {TOKEN_HINT}"
     elif status == 403:
-        words, hint = f"Access is refused ({status}).{told}", TOKEN_HINT
+        words, hint = f"Access was denied ({status}).{told}", TOKEN_HINT
     elif status == 429:
-        words = f"The server takes no more requests for now ({status}).{told}"
-        hint = f"Try again later. {'' if token else 'With a token it allows more. ' + TOKEN_HINT}"
+        words = f"Rate limited ({status}).{told}"
+        hint = f"Try again later. {'' if token else 'A token raises the limit. ' + TOKEN_HINT}"
     elif 300 <= status < 400:
-        words = f"The server leads elsewhere, and does not say where to ({status})."
+        words = f"The server redirects without an address ({status})."
         hint = "Is HF_ENDPOINT the address of a Hub?"
     else:
         words, hint = f"The server failed ({status}).{told}", "Try again later."

@@ -27,7 +27,7 @@ def unreachable(error: httpx.HTTPError, address: Address, key: str) -> Refused:
         case httpx.ConnectError() if "CERTIFICATE" in words.upper():
             return Refused(
                 ModelError(
-                    f"The endpoint's certificate is not to be trusted: {words}",
+                    f"TLS certificate verification failed: {words}",
                     where=str(address),
                     hint="Fix the certificate, or name its authority in SSL_CERT_FILE.",
                 ),
@@ -55,13 +55,13 @@ def refusal(
     if (overflow := _overflow(body, where)) is not None:
         return Refused(overflow, again=False)
     if status in (401, 403):
-        asked = "The key was refused" if had_key else "The endpoint asks for a key"
+        asked = "The key was rejected" if had_key else "The endpoint asks for a key"
         error = ModelError(f"{asked} ({status}).{told}", where=where, hint=KEY_HINT)
     elif 300 <= status < 400:
         error = ModelError(
-            f"The endpoint leads elsewhere ({status}), where a key is not sent to.",
+            f"The endpoint redirects to another address ({status}), to which the key is not sent.",
             where=where,
-            hint="Use the address it leads to.",
+            hint="Use that address.",
         )
     elif status == 404:
         error = ModelError(
@@ -71,13 +71,13 @@ def refusal(
         )
     elif status == 429:
         error = ModelError(
-            f"The endpoint has too much to do, or you have used up your share ({status}).{told}",
+            f"Rate limited or overloaded ({status}).{told}",
             where=where,
-            hint="Try later, or ask for less at a time.",
+            hint="Try again later, or send smaller requests.",
         )
     elif status in (400, 413, 422):
         error = PromptError(
-            f"The endpoint does not take the request ({status}).{told}", where=where, hint=_hint(said)
+            f"The endpoint rejected the request ({status}).{told}", where=where, hint=_hint(said)
         )
     else:
         error = ModelError(

@@ -271,7 +271,7 @@ class Connection:
                 raise self._error(f"{self._lost[:-1]} before it was ready.") from None
             if error.code == UNSUPPORTED_PROTOCOL_VERSION:
                 raise self._error(
-                    "The server speaks only versions of MCP that are not spoken here."
+                    "The server supports only versions of MCP that Glyphscope does not support."
                 ) from None
             raise self._error(f"The server refused to start a session: {self._words(error)}") from None
         except ValidationError as error:
@@ -319,7 +319,7 @@ class Connection:
         return reader.listing(problem)
 
     def _no_tools(self, error: MCPError) -> str:
-        return self._lost or f"The list of tools did not come: {self._words(error)}"
+        return self._lost or f"The list of tools was not received: {self._words(error)}"
 
     async def _hear(self, message: IncomingMessage) -> None:
         match message:
@@ -493,9 +493,12 @@ class Connection:
                 if self._signing is not None and self._signing.is_needed:
                     hint = "The sign-in was not accepted. Sign in again."
         elif self._guard.first_rambling:
-            hint = f"It prints other text than messages on its standard output, first: {self._guard.first_rambling}"
+            hint = (
+                "It writes text that is not a message to its standard output, first: "
+                f"{self._guard.first_rambling}"
+            )
         elif self._stderr.text:
-            hint = "See its last lines of output."
+            hint = "See the last lines of its output."
         return ServerError(
             self._log.hide(message), where=self._config.identity, hint=hint, log=self._stderr.text
         )

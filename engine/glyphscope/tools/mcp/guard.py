@@ -130,7 +130,7 @@ class Guard:
     def _answer(self, line: Line, id: int | str | None) -> list[SessionMessage]:
         waiting = self._waiting.pop(str(id), None)
         if waiting is None:
-            note = "an answer that nobody waits for" if id is not None else "no JSON-RPC message"
+            note = "a response without a request" if id is not None else "not a JSON-RPC message"
             self._log.add("dropped", line.data, id="" if id is None else str(id), note=note)
             return []
         try:

@@ -161,7 +161,7 @@ class SigningIn:
                 return await asyncio.shield(self._result)
         except TimeoutError:
             raise self._failed(
-                f"Nobody signed in within {duration(SIGN_IN_SECONDS)}.", "Sign in again."
+                f"The sign-in was not completed within {duration(SIGN_IN_SECONDS)}.", "Sign in again."
             ) from None
 
     def _failed(self, message: str, hint: str) -> ServerError:

@@ -133,5 +133,5 @@ def _not_started(config: ServerConfig, error: OSError | ValueError) -> ServerErr
             "The server's working directory is not a directory.", where=config.cwd, hint="Fix its `cwd`."
         )
     elif isinstance(error, PermissionError):
-        reason, hint = "it may not be executed", "Is it a program? Then make it executable (chmod +x)."
+        reason, hint = "it may not be executed", "If it is a program, make it executable (chmod +x)."
     return ServerError(f"The server does not start: {reason}.", where=config.identity, hint=hint)

@@ -66,9 +66,9 @@ class BranchBar(QWidget):
                 tr("&Type instead…"), "T", tr("Type text to replace this token"), self.open_field
             ),
             "delete": self._action(
-                tr("&Delete back to here and continue"),
+                tr("&Delete from here and continue"),
                 "Del",
-                tr("Delete from this token on, and let the model continue"),
+                tr("Delete this token and everything after it, and let the model continue"),
                 self.deleteWanted.emit,
             ),
             "keep": self._action(

@@ -34,7 +34,7 @@ class BranchTree(QTreeView):
         self._tree = model
         self.setObjectName("branchTree")
         self.setAccessibleName(tr("Branches of this run"))
-        self.setAccessibleDescription(tr("Up and down choose a run, Enter shows it, F2 names it."))
+        self.setAccessibleDescription(tr("Up and Down select a run, Enter shows it, F2 renames it."))
         self.setModel(model)
         self.setFrameShape(QTreeView.Shape.NoFrame)
         self.setUniformRowHeights(True)
@@ -134,8 +134,8 @@ class BranchCard(Card):
     def __init__(self, parent: QWidget | None = None) -> None:
         self.model = BranchTreeModel()
         self.tree = BranchTree(self.model)
-        self.back_action = _action(tr("&Back to the run it leaves"), "Alt+Left")
-        self.forward_action = _action(tr("&Forward to its branch"), "Alt+Right")
+        self.back_action = _action(tr("&Back to the parent run"), "Alt+Left")
+        self.forward_action = _action(tr("&Forward to the branch"), "Alt+Right")
         buttons = (IconButton("back", self.back_action), IconButton("forward", self.forward_action))
         super().__init__(tr("Branches"), self.tree, actions=buttons, padded=False, parent=parent)
         self.model.setParent(self)

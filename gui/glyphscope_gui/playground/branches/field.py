@@ -41,9 +41,9 @@ class BranchField(QWidget):
         self.setObjectName("branchField")
         self.edit = _Edit(self)
         self.edit.setObjectName("branchTextEdit")
-        self.edit.setAccessibleName(tr("Text in place of the token"))
+        self.edit.setAccessibleName(tr("Replacement text for the token"))
         self.edit.setAccessibleDescription(
-            tr("Enter lets the model continue from it. Escape closes the field.")
+            tr("Enter lets the model continue from this text. Escape closes the field.")
         )
         self.edit.setPlaceholderText(tr("Replacement text"))
         self.edit.setProperty("role", "mono")
@@ -85,13 +85,13 @@ class BranchField(QWidget):
         """What the model makes of `text`, unless another one stands there by now."""
         if text == self.edit.text():
             hidden = unseen(text)
-            lines = [words, tr("Not seen as itself: {characters}", characters=hidden) if hidden else ""]
+            lines = [words, tr("Invisible characters: {characters}", characters=hidden) if hidden else ""]
             self.pieces.setText("\n".join(line for line in lines if line))
             self.pieces.setToolTip(plain_tip(self.pieces.text()))
 
     def _changed(self, text: str) -> None:
         self.go_button.setEnabled(bool(text))
-        self.pieces.setText(tr("The model cuts it into tokens.") if not text else "…")
+        self.pieces.setText(tr("The model splits the text into tokens.") if not text else "…")
         if text:
             self._later.start()
         else:

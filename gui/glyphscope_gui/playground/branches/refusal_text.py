@@ -13,12 +13,10 @@ from glyphscope_gui.playground.branches.words import constraint_words
 from glyphscope_gui.shared.language import tr
 
 _LONGEST_VALUE = 60
-LOOKING = tr("Looking for the constraint of the schema that refused it…")
-NO_CONSTRAINT = tr(
-    "No single constraint of the schema was found that refused it: only all of them can be given up."
-)
-SPECIAL = tr("It is a special token of the model’s, and no text of a call.")
-OWN_GRAMMAR = tr("This run uses a custom grammar: only the whole constraint can be removed.")
+LOOKING = tr("Looking for the schema constraint that blocks this token…")
+NO_CONSTRAINT = tr("No single schema constraint blocks this token; only the whole constraint can be dropped.")
+SPECIAL = tr("A special token of the model, which cannot be part of a call.")
+OWN_GRAMMAR = tr("This run uses a custom grammar; only the whole constraint can be dropped.")
 
 
 @dataclass(frozen=True)
@@ -69,13 +67,13 @@ def _place(refused: Refused, registry: ToolRegistry | None) -> str:
     found = follow(tool.parameters, refused.pointer) if tool else None
     if found is None:
         return tr(
-            "Refused by {keyword}: {tool}, {pointer}",
+            "Blocked by {keyword}: {tool}, {pointer}",
             keyword=refused.keyword,
             tool=refused.tool,
             pointer=refused.pointer,
         )
     return tr(
-        "Refused by {keyword}: {tool}, {pointer} is {value}",
+        "Blocked by {keyword}: {tool}, {pointer} is {value}",
         keyword=refused.keyword,
         tool=refused.tool,
         pointer=refused.pointer,

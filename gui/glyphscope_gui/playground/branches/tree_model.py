@@ -23,11 +23,11 @@ LONGEST_NAME = 120
 """Characters."""
 SIGNS = {"holds": "✓", "open": "◌", "impossible": "✕"}
 """Those of the verdicts: an outcome is not told by its colour alone."""
-TITLES = (tr("branch"), tr("what came from there"), tr("outcome"))
+TITLES = (tr("branch"), tr("text"), tr("outcome"))
 _TIPS = (
-    tr("Where it leaves the run above it, by the number of the token, and what was put there"),
-    tr("The text from there on; of a run that leaves none, all of it"),
-    tr("How it ended"),
+    tr("The token at which the branch begins, and the replacement"),
+    tr("The text from that token on; for the original run, its whole text"),
+    tr("How the run ended"),
 )
 
 
@@ -142,7 +142,7 @@ class BranchTreeModel(QAbstractItemModel):
             case Qt.ItemDataRole.ForegroundRole if column == CAME:
                 return theme().color("text-muted")
             case Qt.ItemDataRole.AccessibleTextRole:
-                shown = tr(", shown now") if column == RUN and kin.started.run == self._shown else ""
+                shown = tr(", shown") if column == RUN and kin.started.run == self._shown else ""
                 return f"{TITLES[column]}: {self._words(kin, column)}{shown}"
         return None
 

@@ -111,7 +111,7 @@ def row_words(kin: Kin, parent: RunRequest | None, special: Container[int] = ())
     request = kin.started.request
     point = request.branch_of
     if point is None:
-        return kin.row.name or tr("The run itself")
+        return kin.row.name or tr("Original run")
     put = f"{point.token}  {put_words(request, special) or NOTHING}"
     return "  ·  ".join(part for part in (kin.row.name, put, freed_words(request, parent)) if part)
 
@@ -123,7 +123,7 @@ def tip_words(kin: Kin, parent: RunRequest | None, special: Container[int] = ())
     if request.branch_of is not None:
         lines.append(
             tr(
-                "Leaves {place}: {put}",
+                "Branched {place}: {put}",
                 place=place_words(request),
                 put=put_words(request, special) or NOTHING,
             )

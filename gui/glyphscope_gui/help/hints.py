@@ -1,0 +1,107 @@
+"""A hint on every label, option and column that names a term of the glossary, where it has no hint of its own."""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Sequence
+
+from PySide6.QtCore import QEvent, QObject, QPoint, Qt
+from PySide6.QtGui import QCursor, QHelpEvent
+from PySide6.QtWidgets import (
+    QAbstractButton,
+    QAbstractItemView,
+    QAbstractSpinBox,
+    QApplication,
+    QComboBox,
+    QGroupBox,
+    QHeaderView,
+    QLabel,
+    QTabBar,
+    QToolTip,
+    QWidget,
+)
+
+from glyphscope_gui.help.glossary import Entry, entries
+from glyphscope_gui.shared.language import tr
+
+
+class GlossaryHints(QObject):
+    """Watches the windows of the program for hovering that nothing in them has answered.
+
+    Qt passes the event for a hint from a widget to its parents until one of them has a hint; the last of them is the
+    window, so that every hint of a widget or a model comes first.
+    """
+
+    def __init__(self, window: QWidget) -> None:
+        super().__init__(window)
+        window.installEventFilter(self)
+        app = QApplication.instance()
+        assert isinstance(app, QApplication), "a window has an application"
+        app.focusChanged.connect(self._watch)
+
+    def eventFilter(self, watched: QObject, event: QEvent) -> bool:
+        if (
+            event.type() == QEvent.Type.ToolTip
+            and isinstance(event, QHelpEvent)
+            and isinstance(watched, QWidget)
+        ):
+            widget = watched.childAt(event.pos()) or watched
+            found = entries(words_at(widget, event.globalPos()))
+            if found:
+                QToolTip.showText(event.globalPos(), hint(found), widget)
+                return True
+        return super().eventFilter(watched, event)
+
+    def _watch(self, _before: QWidget | None, now: QWidget | None) -> None:
+        """Dialogs and the lists of options are windows too; one gets the focus before anybody hovers over it.
+
+        The tabs of docks are watched themselves: they keep the event.
+        """
+        if now is None:
+            return
+        window = now.window()
+        docked = window.findChildren(QTabBar, options=Qt.FindChildOption.FindDirectChildrenOnly)
+        for each in (window, *docked):
+            each.installEventFilter(self)
+
+
+def hint(found: Sequence[Entry]) -> str:
+    """The meanings, each with its term, as rich text: only that is wrapped."""
+    lines = [f"<b>{html.escape(entry.term)}</b>: {html.escape(entry.meaning)}." for entry in found]
+    return "<p>" + "<br>".join([*lines, f"<i>{html.escape(tr('F1 opens the glossary.'))}</i>"]) + "</p>"
+
+
+def term_at_cursor() -> str:
+    """The term under the pointer while a hint is shown, whoever shows it; empty where there is none."""
+    if not QToolTip.isVisible():
+        return ""
+    widget = QApplication.widgetAt(QCursor.pos())
+    found = entries(words_at(widget, QCursor.pos())) if widget is not None else ()
+    return found[0].term if found else ""
+
+
+def words_at(widget: QWidget, place: QPoint) -> str:
+    """The words of a label, a button, a tab, a title of a column, or an option at a place on the screen."""
+    at = widget.mapFromGlobal(place)
+    parent = widget.parentWidget()
+    if isinstance(widget, QLabel):
+        return widget.accessibleName() or widget.text()
+    if isinstance(widget, QAbstractButton):
+        return widget.text().replace("&", "")
+    if isinstance(widget, QTabBar):
+        return widget.tabText(widget.tabAt(at)).replace("&", "")
+    if isinstance(widget, QGroupBox):
+        return widget.title()
+    match parent:
+        case QHeaderView():
+            section = parent.logicalIndexAt(at)
+            return "" if section < 0 else _text(parent.model().headerData(section, parent.orientation()))
+        case QAbstractItemView():
+            return _text(parent.indexAt(at).data())
+        case QAbstractSpinBox() | QComboBox():
+            return parent.accessibleName()
+    return widget.accessibleName() if isinstance(widget, QAbstractSpinBox | QComboBox) else ""
+
+
+def _text(value: object) -> str:
+    return value if isinstance(value, str) else ""
