@@ -49,7 +49,8 @@ def open_page(qapp, qtbot):
 
     def build(page_id, opener=scripted, *, size=(1100, 800), ready=True):
         context = fake_context(qapp, opener, current=page_id)
-        page = import_module(f"glyphscope_gui.{page_id}").create(context)
+        with context.themes.undressed():  # as the window does
+            page = import_module(f"glyphscope_gui.{page_id}").create(context)
         made.append((page, context))
         page.widget.resize(*size)
         page.widget.show()

@@ -35,7 +35,7 @@ def copy(tmp_path_factory):
     page, line, test = re.findall(r"```python\n(.*?)```", (ROOT / "CONTRIBUTING.md").read_text("utf-8"), re.S)
     root = tmp_path_factory.mktemp("copy")
     for folder in ("gui", "tests"):
-        shutil.copytree(ROOT / folder, root / folder, ignore=shutil.ignore_patterns("__pycache__"))
+        shutil.copytree(ROOT / folder, root / folder)
     shutil.copy(ROOT / "pyproject.toml", root)
     (root / "gui/glyphscope_gui/notes").mkdir()
     (root / "gui/glyphscope_gui/notes/__init__.py").write_text(page, "utf-8")

@@ -92,7 +92,9 @@ def _has_intersection(node: Node) -> bool:
 
 def _regex(node: Node) -> str:
     if isinstance(node, Literal):
-        return "".join(_char(ord(char)) for char in node.text)
+        return (
+            node.text.translate(_WRITTEN) if node.text.isascii() else "".join(map(_char, map(ord, node.text)))
+        )
     if isinstance(node, CharClass):
         ranges = (_char(low) if low == high else f"{_char(low)}-{_char(high)}" for low, high in node.ranges)
         return f"[{'^' if node.negated else ''}{''.join(ranges)}]"
@@ -120,3 +122,6 @@ def _char(code: int) -> str:
     if char in _SPECIAL:
         return "\\" + char
     return char if 0x20 <= code < 0x7F else f"\\x{{{code:x}}}"
+
+
+_WRITTEN = {code: _char(code) for code in range(128)}

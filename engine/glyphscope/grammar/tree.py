@@ -233,12 +233,14 @@ def seq(*parts: Node | str) -> Node:
     for part in parts:
         if isinstance(part, str):
             part = Literal(part)
-        if part == NEVER:
+        if isinstance(part, Alt) and not part.options:
             return NEVER
         for piece in part.parts if isinstance(part, Seq) else (part,):
-            if isinstance(piece, Literal) and flat and isinstance(flat[-1], Literal):
+            if not isinstance(piece, Literal):
+                flat.append(piece)
+            elif flat and isinstance(flat[-1], Literal):
                 flat[-1] = Literal(flat[-1].text + piece.text)
-            elif piece != Literal(""):
+            elif piece.text:
                 flat.append(piece)
     return flat[0] if len(flat) == 1 else Seq(tuple(flat))
 

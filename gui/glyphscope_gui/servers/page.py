@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from PySide6.QtCore import Qt
-from PySide6.QtGui import QResizeEvent
+from PySide6.QtGui import QResizeEvent, QShowEvent
 from PySide6.QtWidgets import QStackedWidget, QVBoxLayout, QWidget
 
 from glyphscope_gui.servers.card import ServerCard
@@ -82,6 +82,11 @@ class ServersPage(QWidget):
         super().resizeEvent(event)
         self._arrange(event.size().width() >= WIDE)
 
+    def showEvent(self, event: QShowEvent) -> None:
+        """Both headings are one line, as high as their letters are by now."""
+        super().showEvent(event)
+        self.tools_card.heading.setMinimumHeight(self.panel.heading.sizeHint().height())
+
     # -- inside ------------------------------------------------------------------------------------------------
 
     def _lay_out(self) -> None:
@@ -97,7 +102,6 @@ class ServersPage(QWidget):
         self.tools_card.heading.title.hide()  # the segments say it
         self._lists.setMinimumWidth(256)  # of the card itself, it would let the segments be cut off
         self.kinds.chosen.connect(self.show_kind)
-        self.tools_card.heading.setMinimumHeight(self.panel.heading.sizeHint().height())
         self.below = QStackedWidget(self)
         self.below.addWidget(self.effects)
         self.below.addWidget(self.log)

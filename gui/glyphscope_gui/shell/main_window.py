@@ -68,34 +68,15 @@ class MainWindow(QMainWindow):
         self.actions_ = Actions(self)
         self.dialogs = ProjectDialogs(services.project, self)
         self.status = StatusLine()
-        self.panels = SidePanels(services, self)
-        self.navigator = Navigation(self, lambda: [*self.panels.docks.values(), self.right])
-        runs = RunController(
-            services.open_model, self, services.servers.sources, services.settings.options_of
-        )
-        self.context = AppContext(
-            services=services,
-            runs=runs,
-            rules=RunRules(self),
-            record=ShownRecord(runs, services.project, self),
-            recorder=Recorder(services.history, services.settings.value.history_limit, self),
-            actions=self.actions_,
-            navigator=self.navigator,
-            panels=self.panels,
-            status=self.status,
-            themes=themes,
-            window=self,
-            show_error=self.show_error,
-            offer=self._offer,
-        )
-        self.runs, self.recorder = self.context.runs, self.context.recorder
-        self.pages: dict[PageId, Page] = {
-            page: import_module(f"glyphscope_gui.{page}").create(self.context) for page in PageId
-        }
+        self._make_context(services, themes)
+        with themes.undressed():
+            self.pages: dict[PageId, Page] = {
+                page: import_module(f"glyphscope_gui.{page}").create(self.context) for page in PageId
+            }
+            self._place_pages()
+            self._place_centre()
         self._place_docks()
-        self._place_pages()
         self._place_top()
-        self._place_centre()
         self.statusBar().setSizeGripEnabled(False)
         self.statusBar().addWidget(self.status, 1)
         self._make_presenters()
@@ -180,6 +161,30 @@ class MainWindow(QMainWindow):
         self.resizeDocks([left[0], self.right], widths, Qt.Orientation.Horizontal)
 
     # -- making it ---------------------------------------------------------------------------------------------
+
+    def _make_context(self, services: Services, themes: ThemeManager) -> None:
+        """The context of the pages, with the panels beside them."""
+        self.panels = SidePanels(services, self)
+        self.navigator = Navigation(self, lambda: [*self.panels.docks.values(), self.right])
+        runs = RunController(
+            services.open_model, self, services.servers.sources, services.settings.options_of
+        )
+        self.context = AppContext(
+            services=services,
+            runs=runs,
+            rules=RunRules(self),
+            record=ShownRecord(runs, services.project, self),
+            recorder=Recorder(services.history, services.settings.value.history_limit, self),
+            actions=self.actions_,
+            navigator=self.navigator,
+            panels=self.panels,
+            status=self.status,
+            themes=themes,
+            window=self,
+            show_error=self.show_error,
+            offer=self._offer,
+        )
+        self.runs, self.recorder = self.context.runs, self.context.recorder
 
     def _place_docks(self) -> None:
         self.setTabPosition(Qt.DockWidgetArea.AllDockWidgetAreas, QTabWidget.TabPosition.North)

@@ -101,6 +101,21 @@ class ThemeManager(QObject):
         if before != (mono_families(), window_points()):
             self._dress_code(points, window_points() - before[1])
 
+    @contextmanager
+    def undressed(self) -> Iterator[None]:
+        """For making much of a window: under a style sheet Qt tells a part of each widget that it is put into.
+
+        Pages are made in a fifth of the time. Sizes are those without the sheet meanwhile.
+        """
+        sheet = self._app.styleSheet()
+        with _no_collection():
+            self._app.setStyleSheet("")
+        try:
+            yield
+        finally:
+            with _no_collection():
+                self._app.setStyleSheet(sheet)
+
     def enlarge(self, part: QWidget, points: float) -> None:
         """A part of the window in letters of that size, at once, as all of the window would take seconds; 0 ends it.
 
