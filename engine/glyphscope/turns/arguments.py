@@ -15,6 +15,13 @@ _NAMED = re.compile(r"""[\w.\-]+\s*(?:=(?!=)|\Z)|["'{]?\Z""")
 """A keyword, or what may become one where the text ends."""
 
 
+_MARKED = {
+    mark: re.compile(rf"{mark}((?:.|\n){{0,10000}}?){mark}(?=,\s*[\w.\-]+\s*=|\)\s*(?:[,\]<]|\Z))")
+    for mark in "'\""
+}
+"""A text with such marks in it that are not escaped: to the first one after which a keyword or the call's end comes."""
+
+
 class ReadArguments(NamedTuple):
     """Arguments and where they end. `values` None: they could not be read. `cut`: the text ended in them."""
 
@@ -103,6 +110,7 @@ def _members(scan: Scan, at: int, form: ArgumentsForm, closing: str, order: tupl
                 key = order[len(values)]
             else:
                 key, at = _member_key(reader, scan, at)
+            start = scan.space(at)
             value, at = reader.read(at)
         except CutOff:
             return ReadArguments(values, scan.end, cut=True)
@@ -117,11 +125,15 @@ def _members(scan: Scan, at: int, form: ArgumentsForm, closing: str, order: tupl
         at = scan.space(at)
         if at >= scan.end:
             return ReadArguments(values, at, cut=True)
+        if scan.text[at] not in (",", closing):
+            scan.note(at, f"{closing!r} was expected")
+            marked = _MARKED.get(scan.text[start])
+            whole = marked.match(scan.text, start) if marked and closing == ")" else None
+            if whole is None:
+                return ReadArguments(None, at)
+            values[key], at = whole.group(1), whole.end()
         if scan.text[at] == ",":
             at = scan.space(at + 1)
-        elif scan.text[at] != closing:
-            scan.note(at, f"{closing!r} was expected")
-            return ReadArguments(None, at)
     return ReadArguments(values, at)
 
 

@@ -123,10 +123,12 @@ class _Reader:
             return self._end(found, at)
         if start.kind == "stray":
             return self._stray(found, at)
+        if not start.whole:
+            if self.whole[at : found.start()].strip():
+                return None  # a text speaks of it
+            self.scan.note(found.start(), "no marker belongs here")
         self._say(at, found.start())
         self.wrapped = self.wrapped or start.kind == "wrap"
-        if not start.whole:
-            self.scan.note(found.start(), "no marker belongs here")
         return found.end()
 
     # text
@@ -343,9 +345,8 @@ class _Reader:
     def _known_ahead(self, found: re.Match[str]) -> bool:
         """Whether an unmarked call after text names a tool of the request."""
         ahead = self.whole[found.start() : found.start() + 400]
-        return any(
-            f'"{name}"' in ahead or re.search(rf"{re.escape(name)}[({{]", ahead) for name in self.tools.names
-        )
+        spellings = ('"{}"', "{}(", "{}{{")
+        return any(spelling.format(name) in ahead for name in self.tools.names for spelling in spellings)
 
     def _between(self, form: CallForm, at: int, start: int) -> None:
         """Notes white space between two calls that is not the form's separator."""
