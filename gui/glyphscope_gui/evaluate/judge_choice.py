@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from PySide6.QtCore import Signal
-from PySide6.QtWidgets import QComboBox, QHBoxLayout, QLabel, QWidget
+from PySide6.QtWidgets import QComboBox, QHBoxLayout, QWidget
 
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.model_names import model_name
+from glyphscope_gui.shared.text_label import PlainLabel
 
 _OWN = tr("As in the suite")
 
@@ -20,7 +21,7 @@ class JudgeChoice(QWidget):
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
-        label = QLabel(tr("Judge"), self)
+        label = PlainLabel(tr("Judge"), self)
         label.setProperty("role", "muted")
         self.box = QComboBox(self)
         self.box.setObjectName("evalJudgeModel")
