@@ -156,12 +156,14 @@ def test_no_page_scrolls_sideways_at_150_percent_in_a_window_of_1024_pixels(open
     QApplication.processEvents()
     assert window.tabifiedDockWidgets(window.right)  # there is no room for both sides
 
-    def wide():
-        shown = [area for area in window.findChildren(QScrollArea) if area.isVisible()]
-        return [area.objectName() for area in shown if area.horizontalScrollBar().isVisible()]
+    def all_fit():
+        for area in window.findChildren(QScrollArea):
+            if area.isVisible() and area.horizontalScrollBar().isVisible():
+                sizes = (area.viewport().size(), area.widget().size(), area.widget().minimumSizeHint())
+                raise AssertionError(f"{area.objectName()}: {[size.toTuple() for size in sizes]}")
 
     for page in PageId:
         window.navigator.show(page)
-        qtbot.waitUntil(lambda: not wide())
+        qtbot.waitUntil(all_fit)
         assert window.width() == 1024, page
     window.context.themes.choose("light", 0)
