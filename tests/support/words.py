@@ -52,6 +52,7 @@ REFUSED: dict[str, str] = {
 
 _PATTERNS = [(re.compile(pattern, re.IGNORECASE), instead) for pattern, instead in REFUSED.items()]
 _CODE = re.compile(r"```.*?```|`[^`]*`|(?<=\])\([^)\s]*\)|^\s*\|? *<.*?>", re.DOTALL | re.MULTILINE)
+_TAG = re.compile(r"<[^>]*>|\{%.*?%\}")
 _PROSE = re.compile(r"[A-Za-z]+:? [A-Za-z{]")
 
 
@@ -70,6 +71,9 @@ def texts_of(path: Path) -> Iterator[tuple[int, str]]:
     source = path.read_text(encoding="utf-8")
     if path.suffix == ".md":
         yield from enumerate(_without_code(source).split("\n"), 1)
+        return
+    if path.suffix == ".jinja":
+        yield from enumerate((_TAG.sub(" ", line) for line in source.split("\n")), 1)
         return
     tree = ast.parse(source)
     own = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}  # docstrings
@@ -105,7 +109,7 @@ def files() -> list[Path]:
     found = [ROOT / "README.md", ROOT / "CONTRIBUTING.md"]
     for folder, pattern in (
         ("engine/glyphscope", "*.py"), ("gui/glyphscope_gui", "*.py"), ("docs", "*.md"),
-        ("assets/glyphscope_assets/lessons", "*.md"),
+        ("assets/glyphscope_assets/lessons", "*.md"), ("assets/glyphscope_assets/report", "*.jinja"),
     ):  # fmt: skip
         found += sorted((ROOT / folder).rglob(pattern))
     return [

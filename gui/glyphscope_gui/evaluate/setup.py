@@ -165,7 +165,7 @@ PRESETS = (
         {**_PLAIN, "constraints": ("off", "mask", "gbnf")},
     ),
     Preset(
-        tr("GLYPH against JSON"),
+        tr("GLYPH or JSON?"),
         tr(
             "Both notations, without a constraint and with the mask: does GLYPH cost accuracy, "
             "does it save tokens?"

@@ -187,7 +187,7 @@ def _line(
         else:
             right = sum(sample.ok for sample in mine)
             words = f"{right} of {len(mine)}"
-            marks.append((Mark(words, "count", f"{words} right", ""),) if mine else ())
+            marks.append((Mark(words, "count", f"{words} correct", ""),) if mine else ())
     return ScenarioLine(
         scenario, everything[0].level, sum(s.ok for s in answered), len(answered), tuple(marks)
     )
@@ -196,7 +196,7 @@ def _line(
 def _mark(sample: Sample) -> Mark:
     links = links_of(sample)
     if sample.ok:
-        sign, kind, words = "✓", "right", "right"
+        sign, kind, words = "✓", "right", "correct"
     else:
         sign, kind = ("✗", "wrong") if sample.answered else ("–", "silent")
         words = _why(sample)
