@@ -240,7 +240,7 @@ SCHEMAS: dict[str, tuple[Any, str]] = {
     "nothing": (False, "No value satisfies"),
     "too-deep": (nested(100_000), "not JSON"),
     "too-deep-a-schema": (nested(300), "levels deep"),
-    "too-many-ways": (MANY, "20000 rules"),
+    "too-many-ways": (MANY, "20,000 rules"),
     "pattern": ({"pattern": "(((a{1000}){1000}){1000})"}, "multiply"),
     "deep": (nested(200), ""),
     "properties": ({"type": "object", "properties": {f"p{i}": {"type": "integer"} for i in range(2000)}}, ""),

@@ -58,7 +58,7 @@ def test_a_grammar_that_crashes_llguidance_is_a_reason_and_the_next_question_is_
 @pytest.mark.slow
 def test_a_grammar_that_takes_too_long_is_refused_in_time_and_may_be_tried_again() -> None:
     slow = "start: " + " | ".join(f'"{i}"' for i in range(12_000)) + "\n"
-    assert "did not come to an end within 0.1 s" in service.refusal(slow, seconds=0.1)
+    assert "did not come to an end within 100 ms" in service.refusal(slow, seconds=0.1)
     assert service.refusal(slow.replace("11999", "1")[:2000].rpartition(" |")[0] + "\n") == ""
     before = service.starts()
     service.refusal(slow, seconds=0.1)
@@ -226,7 +226,7 @@ def test_work_on_a_grammar_is_limited_in_time(monkeypatch: pytest.MonkeyPatch) -
     properties = {f"p{i}": {"type": "object", "properties": {"x": {"minimum": i}}} for i in range(300)}
     grammar = build_value_grammar({"properties": properties}, "json")
     monkeypatch.setattr(patience, "SECONDS", 0.01)
-    with pytest.raises(GrammarError, match=r"takes more than 0\.01 s"):
+    with pytest.raises(GrammarError, match=r"takes more than 10 ms"):
         build_value_grammar({"properties": properties, "title": "again"}, "json")
     with pytest.raises(GrammarError, match="takes more than"):
         to_lark(grammar)

@@ -180,7 +180,7 @@ def test_an_endless_function_is_ended_at_its_limit_and_when_the_evaluation_is_st
     monkeypatch.setattr(service, "FUNCTION_SECONDS", 0.3)
     with pytest.raises(CheckFailed) as failed:
         called("endless")
-    assert failed.value.message == "took longer than 0.3 s"
+    assert failed.value.message == "took longer than 300 ms"
 
 
 # whole evaluations

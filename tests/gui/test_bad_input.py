@@ -185,7 +185,7 @@ def test_a_prompt_longer_than_the_context_is_not_told_or_not_to_be_seen(qtbot, m
     state = finish(qtbot, page)
     assert state.failed.code == "CONTEXT_OVERFLOW" and not state.tokens
     told = page.view.notice.label.text()
-    assert "5000 tokens" in told and "holds 4096" in told and "Shorten" in told
+    assert "5,000 tokens" in told and "holds 4,096" in told and "Shorten" in told
     assert state.prompt is not None and state.prompt.text, "what was too long can be looked at"
     assert page.context.runs.phase is Phase.IDLE, "nothing holds up the next run"
 
