@@ -85,7 +85,7 @@ def test_a_struck_alternative_cannot_be_let_in_or_its_reason_and_cost_are_not_to
     qtbot.waitUntil(panel.cost.isVisible)
     cost, steps = panel.cost_words, (first.tokens[token].step, branch.tokens[token].step)
     assert "✕ With the whole registry: CONSTRAINT_MIN" in cost
-    assert f"left {steps[0].allowed} tokens before and {steps[1].allowed} tokens after" in cost
+    assert f"allowed {steps[0].allowed} tokens before and {steps[1].allowed} tokens after" in cost
     assert f"{percent(steps[0].feasible)} and {percent(steps[1].feasible)}" in cost
     own = sum(each.step.origin == "model" for each in branch.tokens)
     assert f"The branch decoded {own} token" in cost
