@@ -117,7 +117,7 @@ def test_an_aborted_column_does_not_say_where_and_why(make, qtbot):
     assert detail.isVisible()
     place = f"At character {columns[0].state.aborted.char}: CONSTRAINT_MAX"
     assert detail.text().startswith(f"{place}. max_results is at most 100")
-    assert page.view.words.text() == "GLYPH wrote max_results 500 (broken off), JSON 5."
+    assert page.view.words.text() == "GLYPH wrote max_results 500 (incomplete), JSON 5."
     page.widget.resize(820, 640)
     page.comparison.add()
     qtbot.wait(20)
@@ -174,7 +174,7 @@ def test_figures_and_text_are_not_there_before_the_end(make, qtbot):
     qtbot.waitUntil(lambda: "AI" in view.columns[0].stream.toPlainText())
     assert pills(page) == ["◌ running", "waiting"]
     assert "one column runs at a time" in view.columns[1].notice.label.text()
-    assert "Column 1 of 2" in view.turn.text()
+    assert "column 1 of 2" in view.turn.text()
     assert page.context.status.activity == "Comparing 1 of 2"
     qtbot.waitUntil(lambda: len(table(page)) > 1)
     assert table(page)[0] == ["…", "tool", '"search"', ""]
