@@ -133,7 +133,7 @@ def test_a_model_that_is_not_there_costs_its_arm_and_the_exit_code(tmp_path, gly
     arguments = small(tmp_path)
     arguments.insert(3, tmp_path / "none.gguf")
     done = glyphscope(*arguments, code=1)
-    assert "none.gguf is left out" in done.stderr
+    assert "none.gguf was skipped" in done.stderr
     assert len(lines(result(tmp_path))) == 4
 
 

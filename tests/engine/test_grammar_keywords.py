@@ -272,7 +272,7 @@ def test_alternatives_that_cannot_overlap_are_held():
         (INT | {"minimum": 5, "maximum": 4}, "/properties/x"),
         (STR | {"minLength": 5, "maxLength": 4}, "/properties/x"),
         (STR | {"pattern": "^[a-z]+$", "format": "date"}, "/properties/x"),
-        ({"enum": ["a"], "type": "integer"}, "/properties/x"),
+        ({"enum": ["a"], "type": "integer"}, "/properties/x/enum"),
         (False, "/properties/x"),
         (
             {"type": "object", "properties": {"y": {"$ref": "#/properties/x"}}, "required": ["y"]},
