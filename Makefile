@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 PROMPT ?= Search for AI news, 10 results
-CODE := engine gui assets tests packaging
+CODE := engine gui assets benchmarks tests packaging
 # Two at a time, each on a core of its own (tests/conftest.py).
 PYTEST := QT_QPA_PLATFORM=offscreen $(BIN)/python -m pytest -q -n 2
 

@@ -54,12 +54,12 @@ def make_deb(program: Path, python: Path, version: str, build: Path, dist: Path)
 
 def architecture() -> str:
     """Debian's name of this machine's kind."""
-    return _told("dpkg", "--print-architecture")
+    return _reported("dpkg", "--print-architecture")
 
 
 def release_date() -> str:
     """SOURCE_DATE_EPOCH if it is set, else the day of the last commit."""
-    seconds = os.environ.get("SOURCE_DATE_EPOCH") or _told(
+    seconds = os.environ.get("SOURCE_DATE_EPOCH") or _reported(
         "git", "-C", str(ROOT), "log", "-1", "--format=%ct"
     )
     return time.strftime("%Y-%m-%d", time.gmtime(int(seconds)))
@@ -155,5 +155,5 @@ def _write(target: Path, data: bytes) -> None:
     target.write_bytes(data)
 
 
-def _told(*command: str) -> str:
+def _reported(*command: str) -> str:
     return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()

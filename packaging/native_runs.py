@@ -19,11 +19,11 @@ import msgspec
 from setup_env import llama_data
 from untrained import with_template
 
-from glyphscope.calling.loop.presets import compose
 from glyphscope.events import ApprovalRule, Message, RunRequest
 from glyphscope.models.opening import embedded_path
 from glyphscope.registry import bundled_registry
 from glyphscope.resources import read_text
+from glyphscope.strategies.loop.presets import compose
 
 TAGS, CHANNELS, EXAMPLE = (
     "SmolLM2-135M-Qwen3.5.gguf",
@@ -62,13 +62,13 @@ def _registry(*names: str) -> dict[str, object]:
     return {**document, "tools": [tool for tool in document["tools"] if tool["name"] in names]}
 
 
-def _told(result: Mapping[str, object]) -> str:
+def _reported(result: Mapping[str, object]) -> str:
     """A result as the loop puts it before the model."""
     return json.dumps({"ok": True, "result": result}, separators=(",", ":"))
 
 
 def _parts(verb: str, past: str, participle: str, *, irregular: bool) -> str:
-    return _told(
+    return _reported(
         {"verb": verb, "irregular": irregular, "past_simple": [past], "past_participle": [participle]}
     )
 
@@ -150,7 +150,9 @@ def _channels(verb: str, past: str, participle: str, spanish: str, *, irregular:
             thought(f"First I look up the verb {verb}."),
             called("lookup_irregular_verb", "verb", _parts(verb, past, participle, irregular=irregular)),
             thought(f"Its past is {past}. Next is the Spanish word."),
-            called("lookup_spanish", "english_form", _told({"english_form": verb, "readings": [reading]})),
+            called(
+                "lookup_spanish", "english_form", _reported({"english_form": verb, "readings": [reading]})
+            ),
             thought(f"It is {spanish}. That is all."),
             f"<|start|>assistant<|channel|>final<|message|>The verb {verb} is {word}: "
             f"its past is {past}. In Spanish it is {spanish}.<|im_end|>",

@@ -13,12 +13,13 @@ from pathlib import Path
 import msgspec
 from native_runs import NATIVE, TEMPLATES, model_file
 
-from glyphscope.calling import SilentHost, run
-from glyphscope.calling.loop.presets import compose
 from glyphscope.events import AnyEvent, ApprovalRule, RunRequest, RunStarted, Sampling
 from glyphscope.models import EMBEDDED, open_model
 from glyphscope.registry import bundled_registry, default_registry
+from glyphscope.runs import NonInteractive
 from glyphscope.sessions import RecordWriter
+from glyphscope.strategies import run
+from glyphscope.strategies.loop.presets import compose
 from glyphscope.tools.demo import DemoTools
 
 FOLDER = Path(__file__).parent.parent / "assets" / "glyphscope_assets" / "runs"
@@ -60,7 +61,7 @@ def record(name: str, folder: Path = FOLDER) -> Path:
     model, tools = open_model(file), DemoTools()
     try:
         with RecordWriter(path) as writer:
-            for event in run(request, model, SilentHost({"demo": tools})):
+            for event in run(request, model, NonInteractive({"demo": tools})):
                 writer.write(_without_place(event))
     finally:
         tools.close()

@@ -53,7 +53,7 @@ def flipped(data: bytes, low: int, high: int, count: int, seed: int) -> bytes:
     return bytes(changed)
 
 
-def told(path) -> str:
+def reported(path) -> str:
     """What opening the file and generating a little ends with; nothing, where the damage does no harm."""
     try:
         model = open_model(str(path), options=LoadOptions(context=256))
@@ -72,7 +72,7 @@ def test_flipped_bytes_in_the_header_end_the_program_or_are_not_explained(whole,
     path, found = tmp_path / "flipped.gguf", []
     for seed in range(16):
         path.write_bytes(flipped(whole, 24, FIRST_VALUES, 2, seed))
-        found.append(told(path))
+        found.append(reported(path))
     assert sum(map(bool, found)) >= 8, found
     assert all("flipped.gguf" in words for words in found if words), found
     assert any("llama.cpp cannot load" in words or "process was ended" in words for words in found), found

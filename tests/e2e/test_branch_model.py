@@ -6,10 +6,10 @@ import msgspec
 import pytest
 from typer.testing import CliRunner
 
-from glyphscope.calling import branch_request, continue_aborted, fold_events, run
 from glyphscope.cli.app import app
 from glyphscope.events import (
     CallReady,
+    PrefixPart,
     PromptEvaluated,
     PromptRendered,
     RunFailed,
@@ -18,11 +18,12 @@ from glyphscope.events import (
     StageFinished,
     Token,
     Violation,
-    Written,
     decode_event,
 )
 from glyphscope.registry import default_registry
+from glyphscope.runs import branch_request, run_state
 from glyphscope.sessions.records import encode_record
+from glyphscope.strategies import continue_aborted, run
 
 pytestmark = [pytest.mark.model, pytest.mark.slow]
 
@@ -83,7 +84,7 @@ def test_what_was_drawn_does_not_come_again_after_a_branch(model, settings, tmp_
         if not left["max_tokens"]:
             continue
         again = branched(model, events, token, left, take=taken)
-        assert compared(steps(again), whole), (token, fold_events(again).text)
+        assert compared(steps(again), whole), (token, run_state(again).text)
         assert [step.origin for step in steps(again)][: token + 1] == ["kept"] * token + [
             "written" if taken is not None else "model"
         ]
@@ -124,11 +125,11 @@ def test_a_struck_alternative_goes_through_under_the_mask_or_not_without_it(mode
 
 def test_typed_text_is_cut_as_text_and_the_model_goes_on_from_it(model):
     events = list(run(request(), model))
-    value = fold_events(events).text.index('query="') + len('query="')
+    value = run_state(events).text.index('query="') + len('query="')
     kept = next(token for token in of(Token, events) if token.start >= value)
     again = branched(model, events, kept.step.index, text='news" max_results=')
     (call,) = of(CallReady, again)
-    assert call.arguments["max_results"] and fold_events(again).text.count("news") == 1
+    assert call.arguments["max_results"] and run_state(again).text.count("news") == 1
     assert not of(Violation, again)
     typed = branched(model, events, 0, text="<|im_end|>", constraint="off", changes={"max_tokens": 3})
     assert "".join(s.text for s in steps(typed) if s.origin == "written") == "<|im_end|>"
@@ -141,7 +142,7 @@ def test_typed_text_is_refused_where_the_mask_would_have_cut_it_otherwise(model)
     place, step = next((s.index, s) for s in steps(events) if s.forced and len(s.data) > 3)
     again = branched(model, events, place, text=step.text[:3])
     assert of(CallReady, again)[0].arguments == of(CallReady, events)[0].arguments
-    assert fold_events(again).text == fold_events(events).text
+    assert run_state(again).text == run_state(events).text
     assert len(steps(again)) > len(steps(events))
 
 
@@ -171,7 +172,7 @@ def test_what_an_aborted_branch_would_have_said_is_not_its_rest(model, sampling)
     events = list(run(asked, model))
     whole = branched(model, events, 0, text='{action="')
     aborted = branched(model, events, 0, {"stop_on": "error"}, text='{action="')
-    assert aborted[-1].reason == "aborted", fold_events(aborted).text
+    assert aborted[-1].reason == "aborted", run_state(aborted).text
     rest = list(continue_aborted(aborted[0].request, aborted, model))
     assert compared(steps([*aborted, *rest]), steps(whole))
 
@@ -180,7 +181,7 @@ def test_an_end_that_is_taken_is_not_the_end(model):
     events = list(run(request(constraint="off", stop_on="never", max_tokens=2), model))
     end = model.vocabulary().names["<|im_end|>"]
     asked = branch_request(events, 1)
-    asked = msgspec.structs.replace(asked, written=(*asked.written, Written(b"<|im_end|>", end)))
+    asked = msgspec.structs.replace(asked, written=(*asked.written, PrefixPart(b"<|im_end|>", end)))
     again = list(run(asked, model))
     assert again[-1].reason == "end-of-text" and steps(again)[-1].end and len(steps(again)) == 2
     under = list(run(msgspec.structs.replace(asked, constraint="mask"), model))
@@ -192,7 +193,7 @@ def test_an_end_that_is_taken_is_not_the_end(model):
     [((b"zzz", 999_999), "has no such token"), ((b"zzz", 300), "writes")],
 )
 def test_a_token_that_the_model_does_not_have_kills_its_process(model, written, words):
-    failed = list(run(request(written=(Written(*written),)), model))
+    failed = list(run(request(written=(PrefixPart(*written),)), model))
     assert isinstance(failed[-1], RunFailed) and words in failed[-1].message
     assert list(run(request(), model))[-1].valid
 
@@ -218,7 +219,7 @@ def test_more_is_written_than_the_context_holds(model):
 
 
 def test_what_is_written_is_evaluated_to_its_end_though_somebody_stopped_the_run(model):
-    asked = request(constraint="off", written=(Written(b"word " * 2500),))
+    asked = request(constraint="off", written=(PrefixPart(b"word " * 2500),))
     stop = threading.Timer(0.3, model.cancel)
     told = []
     for event in run(asked, model):

@@ -8,9 +8,10 @@ import sys
 
 import pytest
 
-from glyphscope.calling import continue_aborted, fold_events, run
 from glyphscope.events import NOTATIONS, SHAPES, Aborted, CallReady, PromptRendered, RunRequest, decode_event
 from glyphscope.registry import default_registry
+from glyphscope.runs import run_state
+from glyphscope.strategies import continue_aborted, run
 
 pytestmark = [pytest.mark.model, pytest.mark.slow]
 
@@ -46,8 +47,8 @@ def test_without_constraint_the_run_stops_at_a_deciding_character_and_its_record
     aborted = next(event for event in events if isinstance(event, Aborted))
     finished = events[-1]
     assert (done.returncode, finished.reason) == (1, "aborted")
-    assert aborted.code and 0 <= aborted.char <= len(fold_events(events).text)
-    assert finished.tokens == aborted.tokens_decoded == len(fold_events(events).tokens)
+    assert aborted.code and 0 <= aborted.char <= len(run_state(events).text)
+    assert finished.tokens == aborted.tokens_decoded == len(run_state(events).tokens)
     assert command("replay", str(record), "--verify").returncode == 0
 
 
@@ -68,7 +69,7 @@ def test_what_it_would_have_said_is_what_it_says_when_nobody_stops_it(model):
             model,
         )
     )
-    assert fold_events([*aborted, *told]).text == fold_events(whole).text
+    assert run_state([*aborted, *told]).text == run_state(whole).text
     assert told[-1].tokens == whole[-1].tokens > aborted[-1].tokens
 
 

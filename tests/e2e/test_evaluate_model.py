@@ -6,11 +6,11 @@ from contextlib import closing
 
 import pytest
 
-from glyphscope.calling import fold_events
 from glyphscope.evals.matrix.plan import Matrix, plan_of
 from glyphscope.evals.results.folder import ResultFolder
 from glyphscope.evals.results.publish import publish
 from glyphscope.evals.running import Begun, evaluate
+from glyphscope.runs import run_state
 from glyphscope.sessions import read_record
 
 pytestmark = [pytest.mark.model, pytest.mark.slow]
@@ -41,8 +41,8 @@ def test_under_the_mask_every_text_that_came_to_its_end_parses(folder):
     masked = [s for s in samples if ".mask." in s["arm"] and not s.get("control")]
     assert masked and all(sample["parsed"] is not False for sample in masked)
     assert any(sample["valid"] for sample in masked)
-    unheld = [s for s in samples if ".off." in s["arm"] and not s.get("control")]
-    assert any(sample["parsed"] is False for sample in unheld), "the contrast that the mask makes"
+    unenforced = [s for s in samples if ".off." in s["arm"] and not s.get("control")]
+    assert any(sample["parsed"] is False for sample in unenforced), "the contrast that the mask makes"
 
 
 def test_the_report_is_made_of_it_and_names_what_it_was_made_with(folder):
@@ -58,7 +58,7 @@ def test_the_report_is_made_of_it_and_names_what_it_was_made_with(folder):
 
 def test_a_sample_counts_the_tokens_of_its_record(folder):
     for sample in folder.samples():
-        state = fold_events(read_record(folder.record_path(sample)).events)
+        state = run_state(read_record(folder.record_path(sample)).events)
         assert sample.decoded == sum(len(stage.tokens) for stage in state.stages)
         assert sample.outcome == state.outcome
         assert state.started is not None and state.started.request.repeatable

@@ -6,16 +6,17 @@ import msgspec
 import pytest
 from typer.testing import CliRunner
 
-from glyphscope.calling import branch_request, fold_events, run
-from glyphscope.calling.own_tokens import boundaries_of
-from glyphscope.calling.refusing import Refusals
-from glyphscope.calling.relaxation_cost import relaxation_cost
-from glyphscope.calling.wanted import wanted_of
 from glyphscope.cli.app import app
 from glyphscope.events import CallReady, PromptRendered, RunFailed, RunRequest, Token
+from glyphscope.explain.constraint_attribution import Attributor
+from glyphscope.explain.mask_impact import mask_impact
+from glyphscope.explain.relaxation_cost import relaxation_cost
+from glyphscope.explain.retokenization import boundaries_of
 from glyphscope.models import EMBEDDED
 from glyphscope.registry import default_registry, parse_document
+from glyphscope.runs import branch_request, run_state
 from glyphscope.sessions.records import encode_record
+from glyphscope.strategies import run
 from glyphscope_gui.shared.page_ids import PageId
 
 pytestmark = [pytest.mark.model, pytest.mark.slow]
@@ -39,14 +40,14 @@ def limited(model):
     """A run that was made to give a number of results, and wanted 10."""
     asked = RunRequest(prompt=PROMPT, registry=small_limit(), max_tokens=60, model=EMBEDDED)
     events = list(run(asked, model))
-    at = next(t.step.index for t in of(Token, events) if t.end > fold_events(events).text.index('"}'))
+    at = next(t.step.index for t in of(Token, events) if t.end > run_state(events).text.index('"}'))
     return list(run(branch_request(events, at, text='" max_results='), model))
 
 
 def test_what_the_model_wanted_is_told_otherwise_and_cannot_be_had_without_that_constraint(
     model, limited, tmp_path
 ):
-    (want,) = [want for want in wanted_of(fold_events(limited)).fights if want.path == "/max_results"]
+    (want,) = [want for want in mask_impact(run_state(limited)).conflicts if want.path == "/max_results"]
     struck = want.fight
     assert (struck.before, struck.wanted, struck.got) == ("1", "0", "}")
     assert (struck.refused.pointer, struck.refused.keyword) == ("/properties/max_results/maximum", "maximum")
@@ -76,8 +77,8 @@ def test_what_the_model_wanted_is_told_otherwise_and_cannot_be_had_without_that_
 def test_a_struck_alternative_with_a_reason_is_refused_all_the_same_when_that_is_relaxed(model, limited):
     """Every one that the run tells, of every step."""
     registry = parse_document(small_limit())
-    refusals = Refusals(limited[0].request, registry)
-    state = fold_events(limited)
+    refusals = Attributor(limited[0].request, registry)
+    state = run_state(limited)
     tried = 0
     for token in state.tokens:
         for one in token.step.alternatives[:4]:

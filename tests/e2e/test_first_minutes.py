@@ -105,5 +105,5 @@ def test_a_new_user_gets_from_the_first_start_to_an_exported_run(qtbot, window, 
     dialog = window.findChild(QDialog, "exportDialog")
     assert "def test_" in dialog.findChild(QPlainTextEdit).toPlainText()
     saved = tmp_path / "test_run.py"
-    dialog.saveWanted.emit(str(saved), dialog._exported.text)
+    dialog.saveRequested.emit(str(saved), dialog._exported.text)
     qtbot.waitUntil(saved.is_file)

@@ -2,12 +2,13 @@
 
 import pytest
 
-from glyphscope.calling import fold_events, run
 from glyphscope.events import NOTATIONS, RunRequest
 from glyphscope.grammar import build_call_grammar
 from glyphscope.grammar.gbnf import check_gbnf
 from glyphscope.grammar.match import match_text
 from glyphscope.registry import default_registry
+from glyphscope.runs import run_state
+from glyphscope.strategies import run
 
 pytestmark = [pytest.mark.model, pytest.mark.slow]
 
@@ -21,7 +22,7 @@ word ::= [a-zA-Z]{1,12}
 
 
 def outcome(model, **fields):
-    return fold_events(run(RunRequest(prompt=PROMPT, registry=REGISTRY.to_document(), **fields), model))
+    return run_state(run(RunRequest(prompt=PROMPT, registry=REGISTRY.to_document(), **fields), model))
 
 
 @pytest.mark.parametrize("notation", NOTATIONS)

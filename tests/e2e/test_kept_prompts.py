@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from glyphscope.calling import run
 from glyphscope.events import AnyEvent, PromptRendered, RunRequest, Sampling
 from glyphscope.models import EMBEDDED, open_model
 from glyphscope.registry import default_registry
 from glyphscope.sessions import strip_times
+from glyphscope.strategies import run
 
 pytestmark = [pytest.mark.model, pytest.mark.slow]
 
@@ -26,7 +26,7 @@ REQUESTS = (
 """In this order each begins with another part of what the one before it left in the context."""
 
 
-def told() -> list[AnyEvent | int | None]:
+def reported() -> list[AnyEvent | int | None]:
     """All events of these requests in a new process, without what a clock says in them, and what of each prompt its
     cache held.
     """
@@ -50,9 +50,11 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def test_a_kept_prompt_gives_every_figure_of_one_that_is_read(folder: Path) -> None:
-    writing = told()
+    writing = reported()
     kept = sorted(folder.iterdir())
     assert kept, "the model's process keeps its prompts"
-    assert told() == writing
+    assert reported() == writing
     assert sorted(folder.iterdir()) == kept, "nothing was left to be read"
-    assert next(told for told in writing if isinstance(told, int)) == 0, "a new process holds nothing"
+    assert next(reported for reported in writing if isinstance(reported, int)) == 0, (
+        "a new process holds nothing"
+    )

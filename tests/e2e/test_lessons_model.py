@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from glyphscope.calling import SilentHost, fold_events, run
 from glyphscope.lessons import bundled_lessons, find_lesson
+from glyphscope.runs import NonInteractive, run_state
+from glyphscope.strategies import run
 from glyphscope.tools.demo import DemoTools
 from glyphscope_gui.lessons.experiment import LessonExperiment
 from glyphscope_gui.shared.page_ids import PageId
@@ -18,7 +19,7 @@ LONG = 240_000
 @pytest.fixture
 def host():
     tools = DemoTools()
-    yield SilentHost({"demo": tools})
+    yield NonInteractive({"demo": tools})
     tools.close()
 
 
@@ -33,8 +34,8 @@ def test_an_experiment_of_a_lesson_writes_otherwise_than_its_recording(model, ho
         for experiment in lesson.experiments:
             if lesson.runs[experiment.run].native:
                 continue  # the template of the embedded model describes no tools
-            live = fold_events(run(lesson.runs[experiment.run], model, host))
-            recorded = fold_events(place.events(experiment.run))
+            live = run_state(run(lesson.runs[experiment.run], model, host))
+            recorded = run_state(place.events(experiment.run))
             assert texts(live) == texts(recorded) and live.outcome == recorded.outcome, experiment.run
 
 
@@ -57,6 +58,6 @@ def live_equals_recorded(qtbot, window, place, card: LessonExperiment):
     card.live_button.click()
     qtbot.waitUntil(lambda: card.state.finished is not None and not card.is_running, timeout=LONG)
     qtbot.waitUntil(lambda: not window.runs.is_busy)
-    recorded = fold_events(place.events(card.part.run))
+    recorded = run_state(place.events(card.part.run))
     assert card.run.source.text().startswith("Live:")
     assert texts(card.state) == texts(recorded) and card.difference.text()

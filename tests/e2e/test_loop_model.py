@@ -7,7 +7,6 @@ from typing import Any
 
 import pytest
 
-from glyphscope.calling import SilentHost, run
 from glyphscope.cli.replay import _comparable, rerun
 from glyphscope.events import (
     AnyEvent,
@@ -25,7 +24,9 @@ from glyphscope.events import (
 )
 from glyphscope.models import Model
 from glyphscope.registry import default_registry
+from glyphscope.runs import NonInteractive
 from glyphscope.sessions import first_difference
+from glyphscope.strategies import run
 from glyphscope.tools.demo import DemoTools
 from toolbox import of
 
@@ -50,7 +51,7 @@ def talk(model: Model, tools: DemoTools, constraint: str, **loop: Any) -> list[A
         max_tokens=60,
         alternatives=0,
     )
-    return list(run(request, model, SilentHost({"demo": tools})))
+    return list(run(request, model, NonInteractive({"demo": tools})))
 
 
 @pytest.mark.parametrize("constraint", ["mask", "gbnf"])

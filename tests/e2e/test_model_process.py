@@ -229,10 +229,10 @@ def test_tokens_cannot_be_counted_while_another_thread_generates(model, prompt):
 
 def test_a_killed_process_takes_the_program_with_it():
     with contextlib.closing(LlamaModel(embedded_path(), LoadOptions(context=256))) as model:
-        kill_and_go_on(model, "Once upon a time")
+        kill_and_continue(model, "Once upon a time")
 
 
-def kill_and_go_on(model, prompt):
+def kill_and_continue(model, prompt):
     items = model.generate(GenerateRequest(prompt=prompt, max_tokens=500))
     while not isinstance(next(items), tuple):
         pass
@@ -346,7 +346,7 @@ def test_a_damaged_model_is_loaded_or_ends_the_program(tmp_path, damage):
 
 
 def test_weights_are_laid_out_for_amx_where_llama_cpp_crashes_on_it(monkeypatch):
-    native = pytest.importorskip("glyphscope.models.native")
+    native = pytest.importorskip("glyphscope.models.llama_engine")
     monkeypatch.setattr(native.llama, "llama_print_system_info", lambda: b"CPU : AVX2 = 1 | AMX_INT8 = 1 | ")
     assert not native.model_parameters().use_extra_bufts
     monkeypatch.setattr(native.llama, "llama_print_system_info", lambda: b"CPU : AVX2 = 1 | ")

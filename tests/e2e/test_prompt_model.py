@@ -7,13 +7,14 @@ from dataclasses import replace
 import msgspec
 import pytest
 
-from glyphscope.calling import fold_events, run
-from glyphscope.calling.request import first_prompt
 from glyphscope.evals.ab import pair_of, seeded
 from glyphscope.events import RunRequest, Sampling
 from glyphscope.prompting.changes import cache_loss, prompt_changes
 from glyphscope.prompting.costs import prompt_costs
 from glyphscope.registry import ToolRegistry, default_registry
+from glyphscope.runs import run_state
+from glyphscope.strategies import run
+from glyphscope.strategies.request import first_prompt
 
 pytestmark = [pytest.mark.model, pytest.mark.slow]
 
@@ -27,7 +28,7 @@ def request(tools=TOOLS, **changes) -> RunRequest:
 
 
 def ran(model, asked):
-    return fold_events(run(asked, model))
+    return run_state(run(asked, model))
 
 
 def test_a_real_prompts_parts_do_not_add_up_or_are_not_cut_as_the_run_cuts_them(model):

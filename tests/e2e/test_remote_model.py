@@ -11,10 +11,11 @@ import time
 
 import pytest
 
-from glyphscope.calling import fold_events, run
 from glyphscope.events import PromptRendered, RunFinished, RunRequest, Sampling
 from glyphscope.models import EMBEDDED, embedded_path, open_model
 from glyphscope.registry import default_registry
+from glyphscope.runs import run_state
+from glyphscope.strategies import run
 
 pytestmark = [pytest.mark.model, pytest.mark.slow]
 pytest.importorskip("starlette_context")
@@ -100,7 +101,7 @@ def test_it_answers_there_as_here_but_for_near_ties(here, there, notation, const
         own, served = list(run(asked, here)), list(run(asked, there))
         assert isinstance(served[-1], RunFinished), served[-1]
         assert served[0].request.constraint == ("off" if constraint == "off" else "endpoint")
-        one, other = fold_events(own), fold_events(served)
+        one, other = run_state(own), run_state(served)
         if constraint != "off":
             assert (one.outcome, other.outcome) == ("valid", "valid")
         if one.text != other.text:
@@ -123,7 +124,7 @@ def test_characters_of_several_tokens_come_whole(there):
     """Asked for log-probabilities, llama_cpp.server leaves out tokens that are half a character."""
     call = '{action="search" query="東京 天気"}'
     grammar = 'root ::= "' + call.replace('"', '\\"') + '"'
-    served = fold_events(run(request("Search.", constraint="gbnf", grammar=grammar), there))
+    served = run_state(run(request("Search.", constraint="gbnf", grammar=grammar), there))
     assert (served.outcome, served.text) == ("valid", call)
 
 
@@ -166,7 +167,7 @@ def test_its_tokens_have_the_models_own_figures_where_they_are_asked_for(here, u
     asked = request(PROMPTS[0], constraint="mask")
     telling = open_model(f"{url}?logprobs=yes")
     try:
-        own, served = (fold_events(run(asked, model)).tokens for model in (here, telling))
+        own, served = (run_state(run(asked, model)).tokens for model in (here, telling))
     finally:
         telling.close()
     assert [token.step.data for token in served] == [token.step.data for token in own]

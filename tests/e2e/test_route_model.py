@@ -7,7 +7,6 @@ from typing import Any
 import msgspec
 import pytest
 
-from glyphscope.calling import fold_events, router_preset, run
 from glyphscope.events import (
     AnyEvent,
     CallReady,
@@ -22,7 +21,9 @@ from glyphscope.events import (
 )
 from glyphscope.models import Model, RecordedModel
 from glyphscope.registry import bundled_registry
+from glyphscope.runs import run_state
 from glyphscope.sessions import first_difference
+from glyphscope.strategies import router_preset, run
 
 pytestmark = [pytest.mark.model, pytest.mark.slow]
 
@@ -68,7 +69,7 @@ def test_under_a_constraint_a_prompt_ends_in_a_valid_call_or_in_none_of_the_tool
         assert finished.reason == "no-tool"
     else:
         assert of(CallReady, events)[0].tool == routed.tool
-        assert [stage.kind for stage in fold_events(events).stages] == ["router", "executor"]
+        assert [stage.kind for stage in run_state(events).stages] == ["router", "executor"]
     assert replayed(asked, events) == ""
 
 

@@ -8,11 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from glyphscope.calling import fold_events, run
-from glyphscope.calling.request import first_prompt
 from glyphscope.events import Message, RunRequest, Thinking
 from glyphscope.models import EMBEDDED, LlamaModel, embedded_path, open_model
 from glyphscope.registry import default_registry
+from glyphscope.runs import run_state
+from glyphscope.strategies import run
+from glyphscope.strategies.request import first_prompt
 
 pytestmark = [pytest.mark.model, pytest.mark.slow]
 
@@ -59,7 +60,7 @@ def test_what_is_cached_of_one_state_is_no_other_states(switched: LlamaModel) ->
     tokens = {}
     for state in STATES:
         request = RunRequest(prompt="Hello", registry=registry, thinking=state, max_tokens=1, stop_on="never")
-        told = fold_events(run(request, switched))
+        told = run_state(run(request, switched))
         assert told.prompt is not None and told.prompt.text == first_prompt(request, switched).text
         tokens[state] = (switched.tokenize(told.prompt.text), told.prompt.cached)
     for before, state in (("auto", "on"), ("on", "off")):

@@ -4,7 +4,6 @@ import itertools
 
 import pytest
 
-from glyphscope.calling import run
 from glyphscope.events import (
     NOTATIONS,
     SHAPES,
@@ -18,6 +17,7 @@ from glyphscope.events import (
 from glyphscope.models import RecordedModel
 from glyphscope.registry import default_registry
 from glyphscope.sessions import strip_times
+from glyphscope.strategies import run
 
 pytestmark = [pytest.mark.model, pytest.mark.slow]
 

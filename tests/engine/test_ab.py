@@ -11,14 +11,15 @@ from hypothesis import strategies as st
 from typer.testing import CliRunner
 
 from examples import at_most
-from glyphscope.calling import fold_events, run
 from glyphscope.cli.app import app
 from glyphscope.errors import GlyphscopeError
 from glyphscope.evals.ab import Pair, Trial, ab_report, pair_of, seeded, seeds_of, what_differs, worth
 from glyphscope.events import RunRequest, Sampling
 from glyphscope.models import ScriptedModel
 from glyphscope.registry import default_registry
+from glyphscope.runs import run_state
 from glyphscope.sessions import Project, read_record, save_project
+from glyphscope.strategies import run
 
 GOOD = '{action="search" query="AI news" max_results=10}'
 OTHER = '{action="search" query="AI" max_results=10}'
@@ -27,7 +28,7 @@ REQUEST = RunRequest(prompt="p", registry=default_registry().to_document(), cons
 
 
 def state(text):
-    return fold_events(run(REQUEST, ScriptedModel(text)))
+    return run_state(run(REQUEST, ScriptedModel(text)))
 
 
 def pairs(first, second):
@@ -68,7 +69,7 @@ def test_a_run_that_failed_is_no_pair_and_counts_for_nobody():
             raise GlyphscopeError("gone")
             yield
 
-    dead = fold_events(run(REQUEST, Dead("")))
+    dead = run_state(run(REQUEST, Dead("")))
     pair = pair_of(1, (state(GOOD), dead), ("A", "B"))
     assert pair.second.ok is None
     report = ab_report([pair], ("A", "B"))

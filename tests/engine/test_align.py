@@ -6,7 +6,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from examples import at_most
-from glyphscope.calling import RunState, fold, fold_events, run
 from glyphscope.errors import ModelDied
 from glyphscope.evals.align import LONGEST, TOOL, align, call_fields, first_difference
 from glyphscope.evals.align_words import difference_words
@@ -14,6 +13,8 @@ from glyphscope.evals.run_figures import run_figures
 from glyphscope.events import RunRequest, Token
 from glyphscope.models import ScriptedModel
 from glyphscope.registry import default_registry
+from glyphscope.runs import RunState, reduce_event, run_state
+from glyphscope.strategies import run
 
 REGISTRY = default_registry().to_document()
 GLYPH = '{action="search" query="AI news" max_results=10}'
@@ -26,7 +27,7 @@ def events_of(script, **changes):
 
 
 def ran(script, **changes):
-    return fold_events(events_of(script, **changes))
+    return run_state(events_of(script, **changes))
 
 
 def until(events, characters):
@@ -36,7 +37,7 @@ def until(events, characters):
         at = event.end if isinstance(event, Token) else at
         if at > characters:
             break
-        fold(state, event)
+        reduce_event(state, event)
     return state
 
 
@@ -106,7 +107,7 @@ def test_a_run_that_goes_on_is_said_to_differ_from_what_it_may_still_write():
     assert rows[TOOL][0] == "same"
     assert rows["query"][0] == rows["max_results"][0] == "open"
     assert difference_words(align([GLYPH_RUN, middle]), ["one", "two"]) == "The same so far."
-    whole = fold_events(events)
+    whole = run_state(events)
     assert table(GLYPH_RUN, whole)["max_results"][0] == "differs"
 
 
@@ -117,7 +118,7 @@ def test_a_run_that_failed_before_it_wrote_a_field_makes_every_field_differ():
             yield
 
     request = RunRequest(prompt="p", registry=REGISTRY, constraint="off")
-    dead = fold_events(run(request, Dying()))
+    dead = run_state(run(request, Dying()))
     found = align([GLYPH_RUN, dead, STAGED])
     assert found.compared == (True, False, True)
     assert {row.standing for row in found.rows} == {"same"}

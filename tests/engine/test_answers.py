@@ -2,7 +2,6 @@
 
 import pytest
 
-from glyphscope.calling import SilentHost, fold_events, run
 from glyphscope.events import (
     ApprovalRule,
     CallReady,
@@ -15,6 +14,8 @@ from glyphscope.events import (
 )
 from glyphscope.models import ScriptedModel
 from glyphscope.registry import default_registry
+from glyphscope.runs import NonInteractive, run_state
+from glyphscope.strategies import run
 from glyphscope.tools import Outcome
 from toolbox import Box
 
@@ -22,7 +23,7 @@ REGISTRY = default_registry().to_document()
 SEARCH, CALCULATE = '{"action":"search","query":"AI"}', '{"action":"calculate","expression":"1+1"}'
 
 
-def answered(text, *, host=None, max_tokens=512, **changes):
+def answered(text, *, interaction=None, max_tokens=512, **changes):
     request = RunRequest(
         prompt="p",
         **{
@@ -33,7 +34,7 @@ def answered(text, *, host=None, max_tokens=512, **changes):
             **changes,
         },
     )
-    return list(run(request, ScriptedModel(text), host or SilentHost({})))
+    return list(run(request, ScriptedModel(text), interaction or NonInteractive({})))
 
 
 def of(events, kind):
@@ -47,7 +48,7 @@ def test_several_calls_are_ready_one_by_one_with_their_own_text():
         ("calculate", CALCULATE, 1, "call-2"),
     ]
     assert events[-1].valid
-    state = fold_events(events)
+    state = run_state(events)
     assert [sorted(call.fields) for call in state.present.written.values()] == [
         ["/action", "/query"],
         ["/action", "/expression"],
@@ -58,7 +59,7 @@ def test_several_calls_are_executed_in_order_and_one_that_fails_makes_the_run_in
     allowed = {"dispatch": True, "approvals": (ApprovalRule(action="allow"),), "most_calls": None}
     for result, valid in ((2, True), (Outcome(fault="tool", message="no"), False)):
         box = Box(search=lambda query: 1, calculate=lambda expression, result=result: result)
-        events = answered(f"{SEARCH}\n{CALCULATE}", host=SilentHost({"demo": box}), **allowed)
+        events = answered(f"{SEARCH}\n{CALCULATE}", interaction=NonInteractive({"demo": box}), **allowed)
         assert [name for name, _ in box.calls] == ["search", "calculate"]
         assert [each.ok for each in of(events, ToolResult)] == [True, valid]
         assert events[-1].valid is valid

@@ -6,14 +6,6 @@ import msgspec
 import pytest
 from typer.testing import CliRunner
 
-from glyphscope.calling import (
-    branch_request,
-    branch_tree,
-    continue_aborted,
-    fold_events,
-    named_alternative,
-    run,
-)
 from glyphscope.cli.app import app
 from glyphscope.errors import PromptError
 from glyphscope.events import (
@@ -21,20 +13,22 @@ from glyphscope.events import (
     Alternative,
     BranchPoint,
     CallReady,
+    PrefixPart,
     RunFailed,
     RunFinished,
     RunRequest,
     Sampling,
     Token,
     Violation,
-    Written,
     decode_event,
     encode_event,
 )
 from glyphscope.models import RecordedModel, ScriptedModel
 from glyphscope.registry import default_registry
+from glyphscope.runs import branch_request, branch_tree, named_alternative, run_state
 from glyphscope.sessions import read_record
 from glyphscope.sessions.records import encode_record
+from glyphscope.strategies import continue_aborted, run
 from scripted_endpoint import DONE, Answer, chunk, counted, endpoint, remote, said
 
 REGISTRY = default_registry().to_document()
@@ -95,7 +89,7 @@ def test_a_branch_that_keeps_and_deletes_gives_another_text_than_the_run():
         again = branched(events, token)
         assert [(s.index, s.data, s.text, s.end) for s in steps(again)] == whole
         assert [step.origin for step in steps(again)] == ["kept"] * token + ["model"] * (len(whole) - token)
-        assert fold_events(again).text == TEXT
+        assert run_state(again).text == TEXT
         assert again[-1].valid and of(CallReady, again)[0].arguments == of(CallReady, events)[0].arguments
         assert again[0].request.branch_of == BranchPoint(events[0].run, token)
         assert again[0].run != events[0].run
@@ -104,16 +98,16 @@ def test_a_branch_that_keeps_and_deletes_gives_another_text_than_the_run():
 def test_half_a_character_is_lost_where_it_is_kept_or_cut_in_two():
     events = made()
     kept = branched(events, 5)  # ends in the first half of é
-    assert fold_events(kept).text == TEXT and steps(kept)[4].text == "" and steps(kept)[5].text == "é"
+    assert run_state(kept).text == TEXT and steps(kept)[4].text == "" and steps(kept)[5].text == "é"
     typed = branched(events, 5, text="x")
-    assert fold_events(typed).text.startswith('{action="search" query="caf\ufffdx')
+    assert run_state(typed).text.startswith('{action="search" query="caf\ufffdx')
 
 
 def test_a_character_is_told_at_another_place_because_it_was_written():
     events = made()
     again = branched(events, 4, text='e" max_results=500}')
     violation = of(Violation, again)[0]
-    place = fold_events(again).text.index("500")
+    place = run_state(again).text.index("500")
     assert (violation.code, violation.char) == ("CONSTRAINT_MAX", place + 2)
     assert steps(again)[violation.token].origin == "written"
 
@@ -123,7 +117,7 @@ def test_a_violation_in_what_is_written_stops_the_run_inside_it():
     again = branched(events, 1, text='delete_database" and more words', script=["a ", "b ", "c"])
     assert of(Violation, again)[0].code == "UNKNOWN_TOOL" and not of(Aborted, again)
     assert again[-1].reason == "end-of-text" and not again[-1].valid
-    assert fold_events(again).text.startswith('{action="delete_database" and more words')
+    assert run_state(again).text.startswith('{action="delete_database" and more words')
 
 
 def test_a_violation_after_what_is_written_does_not_stop_the_run_or_counts_what_was_written():
@@ -185,7 +179,7 @@ def test_an_alternative_is_taken_by_a_name_that_means_another_one():
     with pytest.raises(PromptError, match="not among"):
         named_alternative(events, 1, "9" * 5000)
     asked = branch_request(events, 1, take=904)
-    assert asked.written == (Written(b'{action="', 0, kept=True), Written(b"\xe3", 904))
+    assert asked.written == (PrefixPart(b'{action="', 0, kept=True), PrefixPart(b"\xe3", 904))
 
 
 @pytest.mark.parametrize(
@@ -211,7 +205,7 @@ def test_a_run_that_cannot_be_branched_off_is_told_without_words():
     other = [msgspec.structs.replace(events[0], request=request(strategy="loop")), *events[1:]]
     with pytest.raises(PromptError, match="direct can be branched, not loop"):
         branch_request(other, 1)
-    failed = list(run(request(strategy="two-stage", written=(Written(b"x"),)), ScriptedModel("x")))
+    failed = list(run(request(strategy="two-stage", written=(PrefixPart(b"x"),)), ScriptedModel("x")))
     assert isinstance(failed[-1], RunFailed) and "strategy direct" in failed[-1].message
     aborted = made(['{action="', "delete", '_database"', ' q="x"}'])
     rest = list(continue_aborted(aborted[0].request, aborted, ScriptedModel(' q="x"}')))
@@ -310,7 +304,7 @@ def test_an_endpoint_is_sent_something_else_than_what_is_written():
 
 
 def test_an_id_that_no_model_has_breaks_the_pipe_to_it():
-    failed = list(run(request(written=(Written(b"x", 2**70),)), ScriptedModel("x")))
+    failed = list(run(request(written=(PrefixPart(b"x", 2**70),)), ScriptedModel("x")))
     assert isinstance(failed[-1], RunFailed) and "No model has a token" in failed[-1].message
 
 
@@ -386,6 +380,6 @@ def test_the_marker_that_a_constraint_wrote_is_missing_without_one():
     marker = asked.written[0]
     assert marker.data.startswith(b"<tool_call>") and marker.kept and marker.id < 0
     free = list(run(asked, ScriptedModel("<tool_call>\n" + call + "\n</tool_call>", template=HERMES)))
-    assert free[-1].valid and fold_events(free).text.startswith("<tool_call>")
+    assert free[-1].valid and run_state(free).text.startswith("<tool_call>")
     with pytest.raises(PromptError, match="Branch without a constraint"):
         branch_request(free, 4, constraint="mask")

@@ -3,14 +3,14 @@
 import numpy as np
 import pytest
 
-from glyphscope.decoding import Decoder, commit_written
+from glyphscope.decoding import Decoder, commit_prefix
 from glyphscope.decoding.sampler import SamplerState
 from glyphscope.errors import GrammarError, ModelError, PromptError
-from glyphscope.events import Sampling, Written
+from glyphscope.events import PrefixPart, Sampling
 from glyphscope.models import GenerateRequest
 from glyphscope.models.remote.dialect import LLAMA_SERVER, OPENAI
 from glyphscope.models.remote.fields import with_written
-from glyphscope.models.written import OTHERWISE, cut_after, place_written
+from glyphscope.models.response_prefix import OTHERWISE, cut_after, place_prefix
 
 PIECES = [b"a", b"b", b"\xc3", b"\xa9", b"{", b"}", b"x", b"y", b"z", b"<end>"]
 END = 9
@@ -70,7 +70,7 @@ class Script:
 
 
 def decoder(table, written, constraint=None, figures_from=0, max_tokens=3, **sampling):
-    placed = commit_written([(token, "written") for token in written], constraint, PIECES)
+    placed = commit_prefix([(token, "written") for token in written], constraint, PIECES)
     return Decoder(
         table,
         [0],
@@ -173,7 +173,7 @@ def test_a_skipped_number_is_not_the_next_one():
 
 def test_a_refused_token_is_told_without_its_place_or_what_was_allowed():
     with pytest.raises(GrammarError) as refused:
-        commit_written([(4, "kept"), (8, "written")], Script([4], {1, 6}), PIECES)
+        commit_prefix([(4, "kept"), (8, "written")], Script([4], {1, 6}), PIECES)
     for words in (
         "token 1 of the existing text, 'z' (id 8)",
         "after '{'",
@@ -181,11 +181,11 @@ def test_a_refused_token_is_told_without_its_place_or_what_was_allowed():
     ):
         assert words in str(refused.value)
     with pytest.raises(GrammarError, match="complete before it"):
-        commit_written([(4, "kept"), (8, "written")], Script([4]), PIECES)
+        commit_prefix([(4, "kept"), (8, "written")], Script([4]), PIECES)
 
 
 def test_another_spelling_of_a_forced_text_is_refused():
-    (one,) = commit_written([(7, "written")], Script([4], {1}, spelled=(7,)), PIECES)
+    (one,) = commit_prefix([(7, "written")], Script([4], {1}, spelled=(7,)), PIECES)
     assert not one.forced and list(np.flatnonzero(one.allowed(len(PIECES)))) == [4, 7]
 
 
@@ -245,35 +245,35 @@ def test_typed_text_gets_a_blank_or_changes_what_is_before_it(blank):
 
 
 def test_typed_text_is_said_to_be_cut_as_the_model_would_where_it_is_not():
-    kept = (Written(b"a", 2, kept=True), Written(b"se", 6, kept=True))
-    placed = place_written((*kept, Written(b"arch")), Longest())
+    kept = (PrefixPart(b"a", 2, kept=True), PrefixPart(b"se", 6, kept=True))
+    placed = place_prefix((*kept, PrefixPart(b"arch")), Longest())
     assert [token for token, _ in placed.tokens] == [2, 6, 7] and placed.note == OTHERWISE.format(1)
     assert [origin for _, origin in placed.tokens] == ["kept", "kept", "written"]
-    assert place_written((kept[0], Written(b"search")), Longest()).note == ""
-    assert place_written(kept, Longest()).note == "", "nobody typed"
-    assert place_written((Written(b"\xc3", 10, kept=True), Written(b"se")), Longest()).note == ""
+    assert place_prefix((kept[0], PrefixPart(b"search")), Longest()).note == ""
+    assert place_prefix(kept, Longest()).note == "", "nobody typed"
+    assert place_prefix((PrefixPart(b"\xc3", 10, kept=True), PrefixPart(b"se")), Longest()).note == ""
 
 
 @pytest.mark.parametrize(
     ("written", "words"),
     [
-        (Written(b"q", 4000), "Token 0 .* 'q' .id 4000.* has no such token"),
-        (Written(b"q", 3), "writes 'r' with it"),
-        (Written("ü".encode()), "no tokens that spell 'ü'"),
+        (PrefixPart(b"q", 4000), "Token 0 .* 'q' .id 4000.* has no such token"),
+        (PrefixPart(b"q", 3), "writes 'r' with it"),
+        (PrefixPart("ü".encode()), "no tokens that spell 'ü'"),
     ],
 )
 def test_a_token_of_another_model_is_taken_for_one_of_this(written, words):
     with pytest.raises(ModelError, match=words):
-        place_written((written,), Longest())
+        place_prefix((written,), Longest())
 
 
 def test_something_follows_the_answers_end():
     with pytest.raises(ModelError, match=r"Token 0 .* ends the answer"):
-        place_written((Written(b"<end>", 12), Written(b"s", 0)), Longest())
+        place_prefix((PrefixPart(b"<end>", 12), PrefixPart(b"s", 0)), Longest())
 
 
 def test_an_endpoint_goes_on_under_a_constraint_that_it_would_begin_anew():
-    written = (Written(b"{a", -1, kept=True), Written(b"b"))
+    written = (PrefixPart(b"{a", -1, kept=True), PrefixPart(b"b"))
     asked = GenerateRequest(prompt="p", written=written, begun="<x>")
     assert with_written(asked, LLAMA_SERVER).begun == "<x>{ab"
     with pytest.raises(GrammarError, match="Turn the constraint off"):

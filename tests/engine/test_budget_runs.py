@@ -11,8 +11,7 @@ import msgspec
 import pytest
 from rich.console import Console
 
-from glyphscope.calling import fold_events, run
-from glyphscope.cli.live import RunView
+from glyphscope.cli.run_printer import RunView
 from glyphscope.events import (
     AnyEvent,
     LoadOptions,
@@ -27,6 +26,8 @@ from glyphscope.events import (
 )
 from glyphscope.models import Model, open_model
 from glyphscope.registry import parse_document
+from glyphscope.runs import run_state
+from glyphscope.strategies import run
 from untrained_models import PAIRS, model_file
 
 pytest.importorskip("llama_cpp")
@@ -82,7 +83,7 @@ def steps_of(events: list[AnyEvent]) -> list[TokenStep]:
 
 def shown(events: list[AnyEvent]) -> str:
     out = Console(file=io.StringIO(), width=160, force_terminal=False)
-    out.print(RunView(fold_events(events)))
+    out.print(RunView(run_state(events)))
     text: str = out.file.getvalue()  # type: ignore[attr-defined]
     return text
 

@@ -13,7 +13,6 @@ from typer.testing import CliRunner
 from bundled import GOOD, HERMES, REGISTRY, REQUESTS, TEXTS, record_of, run_of, written
 from examples import at_most
 from glyphscope import resources
-from glyphscope.calling.constraints import call_constraint
 from glyphscope.cli.app import app
 from glyphscope.errors import RecordError, StorageError
 from glyphscope.events import (
@@ -36,7 +35,8 @@ from glyphscope.sessions.bundle import (
     read_run,
     write_bundle,
 )
-from glyphscope.sessions.handing_on import handed_on
+from glyphscope.sessions.redaction import handed_on
+from glyphscope.strategies.constraints import call_constraint
 from talks import SEARCH, Talker, talk
 from toolbox import ALLOW, Box, Person
 
@@ -161,11 +161,11 @@ def test_a_bundle_of_a_bundle_is_the_same_bundle(tmp_path):
 
 def test_no_command_line_of_a_server_and_no_home_is_handed_on_and_the_replay_is_the_same(tmp_path):
     secret = "npx server --api-key sk-12345"
-    host = Person(box(secret), ALLOW)
+    interaction = Person(box(secret), ALLOW)
     events = talk(
         SEARCH,
         "Done.",
-        host=host,
+        interaction=interaction,
         model=Talker(SEARCH, "Done.", name=str(Path.home() / "models" / "m.gguf")),
         approvals=(ApprovalRule(identity=secret, tool="browse", action="allow"),),
     )

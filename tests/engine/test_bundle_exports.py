@@ -20,7 +20,7 @@ from bundled import (
     REGISTRY,
     REQUESTS,
     TEXTS,
-    carry_out,
+    execute,
     pytest_text,
     record_of,
     run_of,
@@ -28,8 +28,6 @@ from bundled import (
 )
 from examples import at_most
 from glyphscope import resources
-from glyphscope.calling import branch_request, run
-from glyphscope.calling.constraints import call_constraint
 from glyphscope.cli.app import app
 from glyphscope.errors import GlyphscopeError
 from glyphscope.events import (
@@ -48,16 +46,19 @@ from glyphscope.events import (
     decode_event,
     encode_event,
 )
-from glyphscope.grammar.gbnf.load import load_gbnf
+from glyphscope.grammar.gbnf.check import load_gbnf
 from glyphscope.grammar.lark.reading import MaskReader
 from glyphscope.grammar.match import match_text
 from glyphscope.models import ScriptedModel
 from glyphscope.registry import default_registry
+from glyphscope.runs import branch_request
 from glyphscope.sessions.bundle import encode_bundle, make_bundle, parse_bundle, write_bundle
 from glyphscope.sessions.exports import EXPORTS, RecordedRun, export
 from glyphscope.sessions.exports.curl_line import MOST_IN_A_LINE
 from glyphscope.sessions.exports.judged_texts import judged_texts
-from glyphscope.sessions.handing_on import handed_on
+from glyphscope.sessions.redaction import handed_on
+from glyphscope.strategies import run
+from glyphscope.strategies.constraints import call_constraint
 from talks import SEARCH, Talker, talk
 
 TOOL_CALL = '<tool_call>\n{"name": "search", "arguments": {"query": "x"}}\n</tool_call>'
@@ -88,7 +89,7 @@ def exported(events, form):
 
 def test_a_valid_call_is_held_with_its_tool_and_its_arguments():
     text = pytest_text(run_of(GOOD, constraint="mask"))
-    assert carry_out(text) == ["test_the_registry_is_the_runs", "test_call"]
+    assert execute(text) == ["test_the_registry_is_the_runs", "test_call"]
     assert "found == []" in text and "recorded('search', arguments)" in text
 
 
@@ -96,7 +97,7 @@ def test_an_abort_is_held_with_its_code_its_deciding_character_and_its_place():
     text = pytest_text(run_of(BAD + " and so on"))
     char = BAD.index("500") + 2
     assert f"found == [('CONSTRAINT_MAX', {char}, '/max_results')]" in text and ", ended=False)" in text
-    carry_out(text)
+    execute(text)
 
 
 @pytest.mark.parametrize(
@@ -114,7 +115,7 @@ def test_an_edit_of_the_registry_the_text_or_the_verdict_is_noticed(old, new):
     changed, count = re.subn(old, new, text, count=1)
     assert count == 1
     with pytest.raises(AssertionError):
-        carry_out(changed)
+        execute(changed)
 
 
 def test_a_registry_that_refuses_the_call_fails_the_calls_own_test_too():
@@ -135,7 +136,7 @@ def test_whatever_a_run_came_to_its_tests_pass(turn, request):
     except GlyphscopeError:
         assert not judged_texts(events[0].request, events).texts
         return
-    assert carry_out(text)
+    assert execute(text)
 
 
 @pytest.mark.parametrize(
@@ -168,12 +169,12 @@ def test_each_stage_that_wrote_a_call_is_a_test(turns, request_of, tests):
             pytest_text(events)
         return
     names = ["test_the_registry_is_the_runs", *(f"test_{test}" for test in tests)]
-    assert carry_out(pytest_text(events)) == names
+    assert execute(pytest_text(events)) == names
 
 
 def test_the_calls_of_a_conversation_are_tests_and_what_is_not_is_said():
     text = pytest_text(talk(SEARCH, '{action="browse" url="ftp://a"}', "Done."))
-    assert len(carry_out(text)) == 2 and "# Not judged here: turn-2" in text
+    assert len(execute(text)) == 2 and "# Not judged here: turn-2" in text
 
 
 def test_a_call_of_a_tool_that_was_shown_by_another_name_is_no_test_and_that_is_said():
@@ -200,7 +201,7 @@ def test_what_was_decoded_too_late_for_an_abort_is_not_judged():
     for said in (BAD, late):
         events = list(run(wanted, AtOnce(said)))
         assert len([event for event in events if isinstance(event, Violation)]) == 1
-        assert carry_out(pytest_text(events))
+        assert execute(pytest_text(events))
 
 
 def test_a_call_in_the_models_own_notation_is_judged_with_what_stands_around_it():
@@ -210,7 +211,7 @@ def test_a_call_in_the_models_own_notation_is_judged_with_what_stands_around_it(
     ):
         events = run_of(said, native="hermes", constraint=constraint, template=HERMES)
         assert events[-1].valid, events[-1]
-        assert "validator_of" in pytest_text(events) and len(carry_out(pytest_text(events))) == 2
+        assert "validator_of" in pytest_text(events) and len(execute(pytest_text(events))) == 2
 
 
 @pytest.mark.slow
@@ -224,7 +225,7 @@ def test_whatever_a_branch_came_to_its_tests_pass(turn, then, request, token, ty
         return
     branch = again(asked, then)
     if any(isinstance(event, StageFinished) for event in branch):
-        assert carry_out(pytest_text(branch))
+        assert execute(pytest_text(branch))
     found = parse_bundle(encode_bundle(make_bundle(record_of(branch))))
     assert list(found.record.events) == branch
 
@@ -233,7 +234,7 @@ def test_a_branch_is_judged_with_what_somebody_wrote_in_it():
     events = run_of(GOOD, constraint="mask")
     branch = again(branch_request(events, 8, text='" max_results=500}', constraint="off"), "")
     text = pytest_text(branch)
-    assert "'CONSTRAINT_MAX'" in text and carry_out(text) == ["test_the_registry_is_the_runs", "test_call"]
+    assert "'CONSTRAINT_MAX'" in text and execute(text) == ["test_the_registry_is_the_runs", "test_call"]
 
 
 @pytest.mark.parametrize("name", resources.names("runs", ".jsonl"))
@@ -243,7 +244,7 @@ def test_the_bundled_runs_pass_as_tests(name):
         with pytest.raises(GlyphscopeError, match="depends on the conversation"):
             pytest_text(events)
         return
-    assert len(carry_out(pytest_text(events))) >= 2
+    assert len(execute(pytest_text(events))) >= 2
 
 
 def test_texts_and_schemas_that_python_could_misread_are_what_they_were():
@@ -253,7 +254,7 @@ def test_texts_and_schemas_that_python_could_misread_are_what_they_were():
     call = json.dumps({"action": "t", "a": {"note": odd}})
     events = run_of(call, registry=document, notation="json")
     assert events[-1].valid, events[-3:]
-    assert carry_out(pytest_text(events))
+    assert execute(pytest_text(events))
 
 
 def nested(depth):

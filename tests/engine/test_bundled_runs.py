@@ -5,9 +5,9 @@ import json
 import pytest
 
 from glyphscope import resources
-from glyphscope.calling import fold_events
 from glyphscope.cli.replay import _comparable, rerun
 from glyphscope.events import FinalAnswer, SegmentOpened, StageFinished, ToolResult, decode_event
+from glyphscope.runs import run_state
 from glyphscope.sessions import first_difference
 from untrained_models import maker
 
@@ -36,7 +36,7 @@ def test_a_bundled_record_tells_no_place_of_the_machine_that_made_it(name):
 
 
 def test_what_an_abort_would_have_said_begins_as_it_did():
-    aborted, whole = (fold_events(events(f"sources-{name}.jsonl")) for name in ("abort", "whole"))
+    aborted, whole = (run_state(events(f"sources-{name}.jsonl")) for name in ("abort", "whole"))
     assert aborted.outcome == "aborted" and whole.text.startswith(aborted.text)
     assert len(whole.tokens) > len(aborted.tokens)
 

@@ -16,10 +16,9 @@ from rich.text import Text
 from typer.testing import CliRunner
 
 from eval_suite import suite_file
-from glyphscope.calling import run
 from glyphscope.cli.app import app
 from glyphscope.cli.evaluate.view import ProgressView
-from glyphscope.cli.host import _card
+from glyphscope.cli.interaction import _card
 from glyphscope.cli.output import console, diagnostics, print_error
 from glyphscope.errors import GlyphscopeError
 from glyphscope.evals.matrix.plan import Matrix, plan_of
@@ -38,6 +37,7 @@ from glyphscope.events import (
 from glyphscope.models import ScriptedModel
 from glyphscope.registry import default_registry
 from glyphscope.sessions.records import encode_record
+from glyphscope.strategies import run
 from glyphscope.visible import unseen
 
 CALL = '{action="search" query="x"}'

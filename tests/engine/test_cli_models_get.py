@@ -13,7 +13,7 @@ from typer.testing import CliRunner
 from fake_hub import REPO, fake_hub, gguf, without_certificates
 from glyphscope.cli import models_get
 from glyphscope.cli.app import app
-from glyphscope.cli.opening import kept
+from glyphscope.cli.model_loading import downloaded_file
 from glyphscope.errors import ModelError
 from glyphscope.models.hub import Stopped
 
@@ -52,16 +52,18 @@ def test_a_model_that_is_here_cannot_be_named_as_it_was_got(hub, own_home, tmp_p
     folder = own_home / "models" / REPO
     for name in (f"{REPO}:q8_0", REPO):
         assert command("get", name).exit_code == 0
-    assert kept(REPO) == str(folder / FILE) and kept(f"{REPO}:q8_0") == str(folder / "tiny-Q8_0.gguf")
+    assert downloaded_file(REPO) == str(folder / FILE) and downloaded_file(f"{REPO}:q8_0") == str(
+        folder / "tiny-Q8_0.gguf"
+    )
     for name in ("embedded", "scripted:a/b", "a/b.gguf", "/a/b", "http://h/v1", "recorded:a/b"):
-        assert kept(name) == name
+        assert downloaded_file(name) == name
     with pytest.raises(ModelError) as caught:
-        kept("maker/none")
+        downloaded_file("maker/none")
     assert "glyphscope models get maker/none" in caught.value.hint
     monkeypatch.chdir(tmp_path)
     (tmp_path / REPO).parent.mkdir()
     (tmp_path / REPO).write_text("a file goes before a name")
-    assert kept(REPO) == REPO
+    assert downloaded_file(REPO) == REPO
 
 
 def test_json_is_not_all_that_is_printed(hub, own_home, tmp_path):

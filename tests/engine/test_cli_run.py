@@ -5,7 +5,7 @@ import msgspec
 import pytest
 from typer.testing import CliRunner
 
-from glyphscope.cli import opening
+from glyphscope.cli import model_loading
 from glyphscope.cli.app import app
 from glyphscope.errors import ContextOverflow, GrammarError, ModelDied
 from glyphscope.events import RunFailed, decode_event, encode_event
@@ -176,7 +176,7 @@ def test_a_record_of_a_model_that_failed_does_not_verify(tmp_path, monkeypatch, 
                     raise error
                 yield item
 
-    monkeypatch.setattr(opening, "open_model", lambda *_, **__: Failing(GOOD.removeprefix("scripted:")))
+    monkeypatch.setattr(model_loading, "open_model", lambda *_, **__: Failing(GOOD.removeprefix("scripted:")))
     path = recorded(tmp_path / "run.jsonl")
     assert isinstance(read_record(path).events[-1], RunFailed)
     result = command("replay", str(path), "--verify")

@@ -13,7 +13,6 @@ from typing import Any
 
 import pytest
 
-from glyphscope.calling import run
 from glyphscope.compilers import service
 from glyphscope.errors import GrammarError
 from glyphscope.events import RunFailed, RunRequest, Token
@@ -25,11 +24,12 @@ from glyphscope.grammar import (
     to_lark,
 )
 from glyphscope.grammar.lark.reading import MaskReader
-from glyphscope.grammar.pattern import StringLanguage, found, linear, start
+from glyphscope.grammar.regular.pattern import StringLanguage, found, linear, start
 from glyphscope.models import ScriptedModel
 from glyphscope.proof.engines import Asked
 from glyphscope.registry import bundled_registries, bundled_registry
 from glyphscope.registry.check import check_schema
+from glyphscope.strategies import run
 from glyphscope.validation.checker import Checker
 from schema_mutants import try_mutants
 
@@ -246,8 +246,8 @@ def test_a_schema_nested_deeper_than_any_document_is_refused_at_its_place() -> N
 @pytest.mark.slow
 def test_a_schema_with_too_many_schemas_in_it_is_refused() -> None:
     inner = {f"p{i}": {} for i in range(400)}
-    mistakes = check_schema({"properties": {f"o{i}": {"properties": inner} for i in range(400)}})
-    assert mistakes == [((), "It has more than 100,000 schemas in it.")]
+    problems = check_schema({"properties": {f"o{i}": {"properties": inner} for i in range(400)}})
+    assert problems == [((), "It has more than 100,000 schemas in it.")]
 
 
 @pytest.mark.slow

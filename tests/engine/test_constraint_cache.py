@@ -6,9 +6,7 @@ import msgspec
 import pytest
 from rich.console import Console
 
-from glyphscope.calling import fold_events, run
-from glyphscope.calling.constraints import BuiltGrammar, TextCache, call_constraint
-from glyphscope.cli.live import RunView
+from glyphscope.cli.run_printer import RunView
 from glyphscope.compilers.masks import byte_tokenizer
 from glyphscope.decoding import TokenMask
 from glyphscope.decoding.mask_cache import MaskCache
@@ -24,6 +22,9 @@ from glyphscope.events import (
 from glyphscope.grammar import GrammarOptions
 from glyphscope.models import ConstraintMade, PromptReady, RecordedModel, ScriptedModel
 from glyphscope.registry import default_registry, parse_document
+from glyphscope.runs import run_state
+from glyphscope.strategies import run
+from glyphscope.strategies.constraints import BuiltGrammar, TextCache, call_constraint
 
 REGISTRY = default_registry()
 DOCUMENT = REGISTRY.to_document()
@@ -210,6 +211,6 @@ def test_a_terminal_tells_of_each_stage_whether_its_constraint_was_made_or_kept(
     shown = []
     for _ in range(2):
         out = Console(file=StringIO(), width=200)
-        out.print(RunView(fold_events(run(asked, model))))
+        out.print(RunView(run_state(run(asked, model))))
         shown.append(out.file.getvalue())
     assert "constraint made in" in shown[0] and shown[1].count("constraint kept") == 2

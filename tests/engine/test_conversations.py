@@ -8,8 +8,6 @@ import msgspec
 import pytest
 from typer.testing import CliRunner
 
-from glyphscope.calling import fold_events, history_after, run
-from glyphscope.calling.request import first_prompt
 from glyphscope.cli.app import app
 from glyphscope.errors import PromptError
 from glyphscope.events import Message, RunRequest, ToolCall
@@ -26,7 +24,10 @@ from glyphscope.prompting.message_list import (
     written_calls,
 )
 from glyphscope.registry import ToolRegistry, default_registry
+from glyphscope.runs import history_after, run_state
 from glyphscope.sessions import read_record
+from glyphscope.strategies import run
+from glyphscope.strategies.request import first_prompt
 
 CALL = '{action="search" query="AI news" max_results=10}'
 SEARCH = {"type": "function", "id": "c1", "function": {"name": "search", "arguments": '{"query": "x"}'}}
@@ -298,7 +299,7 @@ TEMPLATE = """{% if tools %}[tools]{{ tools | tojson }}{% endif %}{% for m in me
 def test_an_answer_in_the_models_own_form_is_continued_in_it(written, answer):
     request = asked(registry=default_registry().to_document(), native="auto", tool_choice="auto")
     model = ScriptedModel(written, template=TEMPLATE)
-    state = fold_events(run(request, model))
+    state = run_state(run(request, model))
     history = history_after(state, request)
     assert history[0] == Message("user", "p")
     told = msgspec.structs.replace(

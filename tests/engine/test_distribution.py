@@ -14,13 +14,14 @@ from hypothesis import strategies as st
 from typer.testing import CliRunner
 
 from examples import at_most
-from glyphscope.calling import fold_events, run
 from glyphscope.cli.app import app
 from glyphscope.evals.distribution import distribution, drawn_of, option_words, parting_words
 from glyphscope.events import RunFailed, RunRequest, RunStarted
 from glyphscope.models import ScriptedModel
 from glyphscope.registry import default_registry
+from glyphscope.runs import run_state
 from glyphscope.sessions import read_record
+from glyphscope.strategies import run
 
 CALL = '{action="search" query="AI news" max_results=%s}'
 REQUEST = RunRequest(prompt="p", registry=default_registry().to_document(), constraint="off")
@@ -29,7 +30,7 @@ REQUEST = RunRequest(prompt="p", registry=default_registry().to_document(), cons
 def drawn(seed, text, **changes):
     pieces = text if isinstance(text, list) else [character.encode() for character in text]
     request = RunRequest(prompt="p", registry=REQUEST.registry, constraint="off", **changes)
-    return drawn_of(seed, fold_events(run(request, ScriptedModel(turns=[pieces]))))
+    return drawn_of(seed, run_state(run(request, ScriptedModel(turns=[pieces]))))
 
 
 @cache
@@ -57,7 +58,7 @@ def test_a_boolean_and_a_number_are_different_arguments():
     registry = {"tools": [{"name": "t", "description": "d", "inputSchema": schema}]}
     request = RunRequest(prompt="p", registry=registry, constraint="off", notation="json")
     runs = [
-        drawn_of(seed, fold_events(run(request, ScriptedModel(json.dumps({"action": "t", "a": value})))))
+        drawn_of(seed, run_state(run(request, ScriptedModel(json.dumps({"action": "t", "a": value})))))
         for seed, value in enumerate((1, True, 1.0))
     ]
     assert [group.seeds for group in distribution(runs).groups] == [(0, 2), (1,)]
@@ -151,7 +152,7 @@ def model(monkeypatch):
         opened.append(Drawing(CALL % 5))
         return opened[-1]
 
-    monkeypatch.setattr("glyphscope.cli.opening.open_model", opener)
+    monkeypatch.setattr("glyphscope.cli.model_loading.open_model", opener)
     return opened
 
 

@@ -3,12 +3,13 @@
 import pytest
 from msgspec.structs import replace
 
-from glyphscope.calling import fold_events, run
-from glyphscope.calling.endings import end_of
 from glyphscope.events import RunRequest, Token
 from glyphscope.models import ScriptedModel
 from glyphscope.registry import default_registry
+from glyphscope.runs import run_state
+from glyphscope.runs.endings import end_of
 from glyphscope.sessions.history import kin_of
+from glyphscope.strategies import run
 from talks import SEARCH, numbered, talk
 
 
@@ -33,7 +34,7 @@ def direct(script, **changes):
     ],
 )
 def test_an_end_without_a_valid_call_says_what_to_do(events, status, words, hint):
-    end = end_of(fold_events(events))
+    end = end_of(run_state(events))
     assert end.status == status and words in end.words and hint in end.hint
     assert bool(end.hint) == bool(hint)
 
@@ -41,14 +42,14 @@ def test_an_end_without_a_valid_call_says_what_to_do(events, status, words, hint
 def test_a_run_that_was_stopped_before_its_first_token_is_not_continued_from_one():
     events = direct(SEARCH)
     stopped = replace(events[-1], reason="cancelled", valid=False)
-    assert end_of(fold_events([stopped])).hint == "Run it again."
+    assert end_of(run_state([stopped])).hint == "Run it again."
     token = next(event for event in events if isinstance(event, Token))
-    assert "continue from any" in end_of(fold_events([token, stopped])).hint
+    assert "continue from any" in end_of(run_state([token, stopped])).hint
 
 
 def test_an_end_that_is_a_valid_call_an_abort_or_a_failure_is_told_elsewhere():
     for events in (direct(SEARCH), direct("x", native="auto"), direct(SEARCH)[:-1]):
-        assert end_of(fold_events(events)) is None
+        assert end_of(run_state(events)) is None
 
 
 def test_an_answer_without_a_call_is_listed_as_such():

@@ -7,14 +7,13 @@ import hashlib
 import msgspec
 import pytest
 
-from glyphscope.calling import loop_presets
 from glyphscope.errors import GlyphscopeError
 from glyphscope.evals.matrix.arms import Arm
-from glyphscope.evals.matrix.catalogue import catalogue, recommended_presets
 from glyphscope.evals.matrix.plan import Matrix, plan_of, seed_of
-from glyphscope.evals.matrix.profiles import profile, profiles
+from glyphscope.evals.matrix.profiles import catalogue, profile, profiles, recommended_presets
 from glyphscope.evals.results.comparing import what_differs
 from glyphscope.evals.results.words import arm_labels
+from glyphscope.strategies import loop_presets
 
 MATRIX = Matrix(suites=("tool-calls",), models=("embedded",))
 

@@ -13,8 +13,6 @@ from eval_suite import AnsweringModel
 from glyphscope.errors import GlyphscopeError, ModelError, SuiteError
 from glyphscope.evals.checking import service
 from glyphscope.evals.checking.service import CheckFailed, bad_path, call_function, select
-from glyphscope.evals.judging import paths
-from glyphscope.evals.judging.model_judge import ModelJudge, judge_prompt
 from glyphscope.evals.matrix.plan import Matrix, plan_of
 from glyphscope.evals.results.changes import changes_between
 from glyphscope.evals.results.export import COLUMNS, samples_csv
@@ -22,7 +20,9 @@ from glyphscope.evals.results.folder import ResultFolder
 from glyphscope.evals.results.publish import REPORT, publish
 from glyphscope.evals.results.sample import Sample
 from glyphscope.evals.running import evaluate
-from glyphscope.evals.running.kept import kept_plan
+from glyphscope.evals.running.saved_plan import saved_plan
+from glyphscope.evals.scoring import paths
+from glyphscope.evals.scoring.model_judge import ModelJudge, judge_prompt
 from glyphscope.evals.suites.own import keep_suite
 from glyphscope.evals.suites.reading import load_suite
 from glyphscope.evals.suites.suite import PathCheck
@@ -241,7 +241,7 @@ def test_functions_are_part_of_the_suite_that_a_result_keeps(tmp_path):
     ]
     assert "too long" in samples[1].failures[0].detail
     (tmp_path / "checks.py").unlink()
-    assert kept_plan(folder).suites[0].suite.sources == {"checks.py": CHECKS}
+    assert saved_plan(folder).suites[0].suite.sources == {"checks.py": CHECKS}
 
 
 @pytest.mark.parametrize(

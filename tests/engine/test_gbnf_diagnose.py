@@ -18,14 +18,14 @@ from glyphscope.errors import GrammarError
 from glyphscope.grammar.gbnf import (
     CheckCancelled,
     Diagnostic,
+    apply_fixes,
     check_gbnf,
     check_gbnf_bytes,
     diagnose,
-    mended,
     read_gbnf,
     to_grammar,
 )
-from glyphscope.grammar.gbnf.codes import CODES
+from glyphscope.grammar.gbnf.diagnostics import CODES
 from glyphscope.grammar.tree import Alt, CharClass, Literal, Repeat, RuleRef, Seq, TokenMatch
 from glyphscope.models.grammar_probe import GrammarProbe
 
@@ -188,7 +188,7 @@ def test_a_grammar_with_errors_is_no_tree_and_says_where() -> None:
 def test_any_text_is_checked_and_its_simple_mistakes_can_all_be_mended(number: int) -> None:
     text = mutant(number, sources())
     found = check_gbnf(text)
-    after = check_gbnf(mended(found)[0])
+    after = check_gbnf(apply_fixes(found)[0])
     if found.ok:
         assert after.document.text == text
         assert found.grammar is not None
@@ -198,7 +198,7 @@ def test_any_text_is_checked_and_its_simple_mistakes_can_all_be_mended(number: i
 @given(st.integers(0, 10**9))
 def test_a_fix_of_a_semantic_mistake_mends_it_in_any_grammar(number: int) -> None:
     text = mutant(number, sources())
-    if not read_gbnf(text).mistakes:
+    if not read_gbnf(text).problems:
         check_fixes(text)
 
 
@@ -267,7 +267,7 @@ def test_the_users_whole_grammars_are_right_and_the_others_are_told_what_they_mi
     # llama.cpp refuses it as it stands: four rules go on in the next line outside of parentheses
     found = check_gbnf(generated)
     assert [d.code for d in found.diagnostics if d.severity == "error"] == ["rule-on-one-line"] * 4
-    text, count = mended(found)
+    text, count = apply_fixes(found)
     assert (count, check_gbnf(text).ok) == (4, True)
 
 
@@ -297,7 +297,7 @@ def test_llama_cpp_takes_the_users_grammars_as_they_are_or_mended(
 ) -> None:
     _, one_tool, _, _, generated, tested = seed_snippets
     assert not probe.check(generated).ok
-    for text in (one_tool, tested, mended(check_gbnf(generated))[0]):
+    for text in (one_tool, tested, apply_fixes(check_gbnf(generated))[0]):
         assert probe.check(text).ok
 
 
@@ -309,7 +309,7 @@ def test_llama_cpp_takes_the_texts_that_the_fixes_give(probe: GrammarProbe) -> N
         text = mutant(number, sources())
         found = check_gbnf(text)
         if not found.ok:
-            text, _ = mended(found)
+            text, _ = apply_fixes(found)
             after = check_gbnf(text)
             if after.ok and not any(d.code == "token-of-model" for d in after.diagnostics):
                 assert probe.check(text).ok, (number, text)

@@ -28,10 +28,10 @@ def comments(document: GbnfDocument) -> list[str]:
 def check_layout(text: str) -> None:
     document = read_gbnf(text)
     again = read_gbnf(print_gbnf(document))
-    if document.mistakes:
+    if document.problems:
         assert again.text == text
         return
-    assert not again.mistakes
+    assert not again.problems
     assert rules(again) == rules(document)
     assert comments(again) == comments(document)
     assert print_gbnf(again) == again.text, "laid out twice it is another text"

@@ -12,12 +12,12 @@ from hypothesis import strategies as st
 from examples import at_most
 from gbnf_outline import outline
 from glyphscope.grammar.gbnf import GbnfDocument, read_gbnf
-from glyphscope.grammar.gbnf.syntax import Repetition
+from glyphscope.grammar.gbnf.parse.syntax import Repetition
 
 
 def body(text: str) -> Any:
     document = read_gbnf(f"root ::= {text}\nx ::= y\n")
-    assert not document.mistakes
+    assert not document.problems
     assert [rule.name for rule in document.rules] == ["root", "x"]
     return outline(document.rules[0].body)
 
@@ -87,7 +87,7 @@ def test_names_references_and_rules_have_exact_places() -> None:
 def test_llama_cpps_own_examples_are_read_without_a_mistake(shared_data: Path, name: str) -> None:
     text = (shared_data / "gbnf" / f"{name}.gbnf").read_text(encoding="utf-8")
     document = read_gbnf(text)
-    assert not document.mistakes
+    assert not document.problems
     assert document.text == text
     assert len(document.rules) == text.count("::=")
 
@@ -127,23 +127,23 @@ MISTAKES = [
 def test_a_mistake_is_told_where_it_was_made_and_nothing_else(
     text: str, codes: list[str] | None, where: str | None
 ) -> None:
-    mistakes = read_gbnf(text).mistakes
-    assert mistakes
+    problems = read_gbnf(text).problems
+    assert problems
     if codes:
-        assert sorted(m.code for m in mistakes) == sorted(codes)
+        assert sorted(m.code for m in problems) == sorted(codes)
     if where:
-        assert text[mistakes[0].start : mistakes[0].end] == where
+        assert text[problems[0].start : problems[0].end] == where
 
 
 @pytest.mark.parametrize(("text", "codes", "where"), MISTAKES)
 def test_the_fix_of_a_mistake_removes_it_and_brings_no_other(text: str, codes: Any, where: Any) -> None:
-    mistakes = read_gbnf(text).mistakes
-    if len(mistakes) > 1_000:
+    problems = read_gbnf(text).problems
+    if len(problems) > 1_000:
         return  # there are always as many, until the last ones
-    for mistake in mistakes:
-        if mistake.fix:
-            left = read_gbnf(mistake.fix.apply(text)).mistakes
-            assert len(left) < len(mistakes), mistake
+    for problem in problems:
+        if problem.fix:
+            left = read_gbnf(problem.fix.apply(text)).problems
+            assert len(left) < len(problems), problem
 
 
 SIGNS = st.sampled_from(
@@ -161,9 +161,9 @@ def test_no_text_makes_the_reader_fail_and_all_places_are_in_the_text(text: str)
 
 def check_places(document: GbnfDocument) -> None:
     size = len(document.text)
-    for mistake in document.mistakes:
-        assert 0 <= mistake.start <= mistake.end <= size
-        for start, end, _ in mistake.fix.edits if mistake.fix else ():
+    for problem in document.problems:
+        assert 0 <= problem.start <= problem.end <= size
+        for start, end, _ in problem.fix.edits if problem.fix else ():
             assert 0 <= start <= end <= size
     for rule in document.rules:
         assert rule.start <= rule.body.start <= rule.body.end <= rule.end <= size

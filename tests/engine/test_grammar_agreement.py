@@ -18,7 +18,7 @@ from examples import at_most
 from gbnf_texts import gbnf_texts, texts_around
 from glyphscope.errors import GrammarError, ModelDied
 from glyphscope.grammar import Grammar, emit_gbnf, to_lark
-from glyphscope.grammar.gbnf import check_gbnf, codes
+from glyphscope.grammar.gbnf import check_gbnf, diagnostics
 from glyphscope.grammar.match import compile_grammar
 from glyphscope.grammar.tree import Alt, CharClass, Repeat, Seq
 from glyphscope.models.grammar_probe import GrammarProbe
@@ -114,7 +114,7 @@ def test_the_gbnf_of_a_grammar_stops_llama_where_the_matcher_does_not(probe, str
         llama_is_asked(probe, check.document.text, grammar, texts)
     else:  # recursion on the left stays what it was, and a repeated rule that may be empty
         errors = {diagnostic.code for diagnostic in check.diagnostics if diagnostic.severity == "error"}
-        assert errors <= {codes.LEFT_RECURSION, codes.NULLABLE_LOOP}, check.document.text
+        assert errors <= {diagnostics.LEFT_RECURSION, diagnostics.NULLABLE_LOOP}, check.document.text
 
 
 def excludes_more_than_ascii(grammar):
@@ -145,7 +145,7 @@ def test_a_written_grammar_is_read_in_another_way_by_llama_or_the_mask(probe, te
     assert probe.check(text).ok, text
     texts = texts_around(check.grammar, Random(seed), TEXTS)
     told = {diagnostic.code for diagnostic in check.diagnostics}
-    if not excludes_more_than_ascii(check.grammar) and codes.ENDLESS_RULE not in told:
+    if not excludes_more_than_ascii(check.grammar) and diagnostics.ENDLESS_RULE not in told:
         llama_is_asked(probe, text, check.grammar, texts)
     try:
         agree(check.grammar, texts, masked(check.grammar, texts), "llguidance")
@@ -165,6 +165,6 @@ def test_a_class_that_excludes_more_than_ascii_is_no_longer_read_badly_byte_by_b
 def test_a_rule_without_an_end_is_no_longer_followed_by_llama(probe):
     """Why grammars with that warning are left out above: llama.cpp goes into what it cannot get out of."""
     check = check_gbnf('root ::= "a" x | "b"\nx ::= "c" x\n')
-    assert codes.ENDLESS_RULE in {diagnostic.code for diagnostic in check.diagnostics}
+    assert diagnostics.ENDLESS_RULE in {diagnostic.code for diagnostic in check.diagnostics}
     assert ours(check.grammar, ["ac"]) == [(False, 0)]
     assert read_by_llama(probe, check.document.text, ["ac"]) == [(False, 2)]

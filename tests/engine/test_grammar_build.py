@@ -11,7 +11,7 @@ from examples import at_most
 from glyphscope.errors import GrammarError
 from glyphscope.events import NOTATIONS, SHAPES
 from glyphscope.grammar import GrammarOptions, build_call_grammar, build_value_grammar, to_lark
-from glyphscope.grammar.builder.free_text import up_to
+from glyphscope.grammar.builder.turn import up_to
 from glyphscope.grammar.lexemes import lexeme
 from glyphscope.notation import write_call, write_value
 from glyphscope.registry import Tool, ToolRegistry, default_registry
@@ -177,7 +177,7 @@ def test_a_schema_may_bring_its_own_grammar(notation, text):
     accepts = reader(grammar)
     assert accepts(write_call("tool", {"file": "main.go"}, style=notation))
     assert not accepts(write_call("tool", {"file": "main.py"}, style=notation))
-    assert {unheld.pointer for unheld in grammar.unheld} == {
+    assert {unenforced.pointer for unenforced in grammar.unenforced} == {
         "/properties/file/type",
         "/properties/file/maxLength",
     }

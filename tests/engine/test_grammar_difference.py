@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from examples import at_most
 from glyphscope.errors import GrammarError
 from glyphscope.grammar import Grammar, Rule, build_call_grammar
-from glyphscope.grammar.difference import Bound, Differences, representatives, shortest_differences
 from glyphscope.grammar.gbnf import read_gbnf, to_grammar
+from glyphscope.grammar.generate.difference import Bound, Differences, representatives, shortest_differences
 from glyphscope.grammar.match import MatchCancelled, compile_grammar
 from glyphscope.grammar.tree import CharClass, Literal, Node, RuleRef, alt, repeat, seq, terminal
 from glyphscope.registry import ToolRegistry, make_tool

@@ -11,7 +11,7 @@ from examples import at_most
 from glyphscope.events import NOTATIONS, SHAPES
 from glyphscope.grammar import Grammar, Rule, build_call_grammar, emit_gbnf, to_lark
 from glyphscope.grammar.gbnf import check_gbnf
-from glyphscope.grammar.gbnf.times import LIMIT, times
+from glyphscope.grammar.gbnf.emit.repetition import LIMIT, times
 from glyphscope.grammar.tree import NEVER, CharClass, Literal, Repeat, RuleRef, Seq, alt, repeat, seq
 from glyphscope.models.grammar_probe import GrammarProbe
 from glyphscope.notation import write_call
@@ -49,7 +49,7 @@ def read_again(text):
 @pytest.mark.parametrize("shape", SHAPES)
 def test_the_default_registry_is_gbnf_without_a_mistake_and_in_reading_order(notation, shape):
     made = emit_gbnf(build_call_grammar(default_registry(), notation, shape))
-    assert not made.unheld
+    assert not made.unenforced
     document = check_gbnf(made.text)
     assert [d for d in document.diagnostics if d.severity != "hint"] == []
     names = [rule.name for rule in document.document.rules]
@@ -171,7 +171,7 @@ def test_repeated_groups_are_not_refused_for_the_rules_llama_makes_of_them(probe
 def test_a_pattern_with_lengths_is_held_through_its_automaton():
     schema = {"type": "string", "pattern": "^[a-z]+(-[a-z]+)*$", "minLength": 3, "maxLength": 6}
     made = emit_gbnf(build_call_grammar(tools_with(schema), "json", "flat"))
-    assert not made.unheld
+    assert not made.unenforced
     accepts = reader(made.text)
     for value in ("abc", "a-b", "a-bcde", "abcdef"):
         assert accepts(f'{{"action":"tool","x":"{value}"}}')
@@ -183,10 +183,10 @@ def test_a_pattern_with_lengths_is_held_through_its_automaton():
 def test_what_is_too_large_for_rules_is_dropped_by_name_and_place():
     schema = {"type": "string", "pattern": "^(.{1,50},){3,}$", "maxLength": 4000}
     made = emit_gbnf(build_call_grammar(tools_with(schema), "json", "flat"))
-    assert [(u.tool, u.pointer, u.keyword) for u in made.unheld] == [
+    assert [(u.tool, u.pointer, u.keyword) for u in made.unenforced] == [
         ("tool", "/properties/x/maxLength", "maxLength")
     ]
-    assert "rules" in made.unheld[0].why and check_gbnf(made.text).ok
+    assert "rules" in made.unenforced[0].why and check_gbnf(made.text).ok
 
 
 LARGE = {"type": "string", "pattern": "a[12].*z", "minLength": 10, "maxLength": 90}
@@ -199,7 +199,7 @@ def test_what_is_dropped_is_named_at_every_place_that_has_it():
     made = emit_gbnf(
         build_call_grammar(ToolRegistry((Tool("a", "", one), Tool("b", "", other))), "json", "flat")
     )
-    assert {(u.tool, u.pointer) for u in made.unheld} == {
+    assert {(u.tool, u.pointer) for u in made.unenforced} == {
         (tool, f"/properties/{name}/{keyword}")
         for tool, name in (("a", "x"), ("a", "y"), ("b", "z"))
         for keyword in ("minLength", "maxLength")
@@ -213,7 +213,7 @@ def test_what_is_dropped_is_named_where_the_schema_has_it():
     patterns = [{"pattern": LARGE["pattern"]}, {"pattern": "^é"}]
     schema = {"type": "string", "anyOf": patterns} | apart
     made = emit_gbnf(build_call_grammar(tools_with(schema), "json", "flat"))
-    assert {u.pointer for u in made.unheld} == {f"/properties/x/{keyword}" for keyword in apart}
+    assert {u.pointer for u in made.unenforced} == {f"/properties/x/{keyword}" for keyword in apart}
 
 
 def reader(text):

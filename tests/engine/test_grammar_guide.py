@@ -3,10 +3,10 @@
 import pytest
 
 from glyphscope.grammar import GrammarOptions, build_call_grammar, emit_gbnf, to_lark
-from glyphscope.grammar.difference import shortest_differences
 from glyphscope.grammar.gbnf import check_gbnf
+from glyphscope.grammar.generate.difference import shortest_differences
+from glyphscope.grammar.generate.sample import sample_texts
 from glyphscope.grammar.match import match_text
-from glyphscope.grammar.sample import sample_texts
 from glyphscope.registry import Tool, ToolRegistry
 
 ARGUMENTS = r"""
@@ -111,9 +111,9 @@ def grammar(text):
         check = check_gbnf(text)
         if check.grammar is not None:
             return check.grammar
-        mistake = next(found for found in check.diagnostics if found.severity == "error")
-        assert mistake.code == "rule-on-one-line"
-        for start, end, new in sorted(mistake.fix.edits, reverse=True):
+        problem = next(found for found in check.diagnostics if found.severity == "error")
+        assert problem.code == "rule-on-one-line"
+        for start, end, new in sorted(problem.fix.edits, reverse=True):
             text = text[:start] + new + text[end:]
     raise AssertionError(check.diagnostics)
 

@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 
 from glyphscope.grammar import GrammarOptions, build_call_grammar
-from glyphscope.grammar.difference import Bound, shortest_differences
-from glyphscope.grammar.gbnf import check_gbnf, codes, load_gbnf, mended
+from glyphscope.grammar.gbnf import apply_fixes, check_gbnf, diagnostics, load_gbnf
+from glyphscope.grammar.generate.difference import Bound, shortest_differences
 from glyphscope.grammar.match import match_text
 from glyphscope.models.grammar_probe import GrammarProbe
 from glyphscope.registry import parse_document
@@ -70,9 +70,9 @@ def read(name: str) -> str:
     return (GUIDE / f"{name}.gbnf").read_text(encoding="utf-8")
 
 
-def mended_guide(*changes: tuple[str, str]) -> str:
+def fixed_guide(*changes: tuple[str, str]) -> str:
     """The guide's grammar of three tools as llama.cpp takes it, with changes."""
-    text = mended(check_gbnf(read("generated")))[0]
+    text = apply_fixes(check_gbnf(read("generated")))[0]
     for old, new in changes:
         assert text.count(old) == 1, old
         text = text.replace(old, new)
@@ -102,8 +102,8 @@ def test_a_complete_snippet_that_does_not_check_or_match(name: str, good: list[s
     ("name", "missing", "others"),
     [
         ("multi-tool", ["ws", "navigate-args", "search-args", "file-args"], set()),
-        ("constructs", ["item"], {codes.NO_ROOT}),
-        ("enum", [], {codes.NO_ROOT}),
+        ("constructs", ["item"], {diagnostics.NO_ROOT}),
+        ("enum", [], {diagnostics.NO_ROOT}),
     ],
 )
 def test_an_incomplete_snippet_that_is_not_told_what_it_misses(
@@ -111,9 +111,9 @@ def test_an_incomplete_snippet_that_is_not_told_what_it_misses(
 ) -> None:
     check = check_gbnf(read(name))
     errors = [d for d in check.diagnostics if d.severity == "error"]
-    undefined = [check.document.text[d.start : d.end] for d in errors if d.code == codes.UNDEFINED_RULE]
+    undefined = [check.document.text[d.start : d.end] for d in errors if d.code == diagnostics.UNDEFINED_RULE]
     assert list(dict.fromkeys(undefined)) == missing
-    assert {d.code for d in errors} - {codes.UNDEFINED_RULE} == others
+    assert {d.code for d in errors} - {diagnostics.UNDEFINED_RULE} == others
     assert check.grammar is None
 
 
@@ -122,9 +122,9 @@ def test_the_grammar_of_three_tools_whose_rules_end_with_their_lines_and_cannot_
     check = check_gbnf(read("generated"))
     text = check.document.text
     errors = [d for d in check.diagnostics if d.severity == "error"]
-    assert {d.code for d in errors} == {codes.RULE_ON_ONE_LINE}
+    assert {d.code for d in errors} == {diagnostics.RULE_ON_ONE_LINE}
     assert [text.count("\n", 0, d.start) + 1 for d in errors] == [4, 16, 28, 39]
-    again, count = mended(check)
+    again, count = apply_fixes(check)
     assert count == 4
     assert check_gbnf(again).ok
     grammar = load_gbnf(again)
@@ -137,7 +137,7 @@ def test_the_grammar_of_three_tools_whose_rules_end_with_their_lines_and_cannot_
 
 def test_the_guide_s_three_tools_in_another_language_than_our_builder_s() -> None:
     """Equal, apart from what ours constrains more: that is proved, and nothing else is apart."""
-    guide = load_gbnf(mended_guide(OWN_ARGUMENTS, JSON_STRINGS))
+    guide = load_gbnf(fixed_guide(OWN_ARGUMENTS, JSON_STRINGS))
     found = shortest_differences(OURS, guide, bound=Bound(seconds=60))
     assert found.same, found
     assert found.exhausted, found.bound
@@ -158,7 +158,7 @@ def test_the_guide_s_three_tools_in_another_language_than_our_builder_s() -> Non
 def test_a_constraint_of_ours_that_the_guide_has_too(
     left_out: tuple[str, str], only_guide: str, only_ours: str | None
 ) -> None:
-    guide = load_gbnf(mended_guide(*({OWN_ARGUMENTS, JSON_STRINGS} - {left_out})))
+    guide = load_gbnf(fixed_guide(*({OWN_ARGUMENTS, JSON_STRINGS} - {left_out})))
     assert match_text(guide, only_guide).accepted
     assert not match_text(OURS, only_guide).accepted
     if only_ours is not None:
@@ -173,7 +173,7 @@ def test_a_verdict_that_is_not_llama_s() -> None:
         for path in sorted(GUIDE.glob("*.gbnf")):
             assert probe.check(read(path.stem)).ok == check_gbnf(read(path.stem)).ok, path.stem
         texts = [as_written(call) for call in (NAVIGATE, SEARCH, EDIT)]
-        accepted = [found.accepted for found in probe.match_all(mended_guide(), texts)]
+        accepted = [found.accepted for found in probe.match_all(fixed_guide(), texts)]
         assert accepted == [True, True, False]
         assert probe.match(read("single-tool"), texts[0]).accepted
         assert probe.match(read("manual-test"), EMPTY_CALL).accepted

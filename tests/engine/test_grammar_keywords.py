@@ -235,10 +235,10 @@ UNHELD = [
 @pytest.mark.parametrize("notation", NOTATIONS)
 def test_what_the_grammar_does_not_hold_is_named_with_its_place(schema, keyword, notation):
     grammar = build_call_grammar(registry(("x", schema)), notation, "flat")
-    assert [(u.tool, u.pointer, u.keyword) for u in grammar.unheld if u.keyword] == [
+    assert [(u.tool, u.pointer, u.keyword) for u in grammar.unenforced if u.keyword] == [
         ("tool", f"/properties/x/{keyword}", keyword)
     ]
-    assert all(u.why for u in grammar.unheld)
+    assert all(u.why for u in grammar.unenforced)
     to_lark(grammar)
 
 
@@ -251,7 +251,7 @@ def test_each_step_of_a_common_multiple_that_is_too_large_is_named(notation):
     }
     grammar = build_call_grammar(registry(("x", schema)), notation, "flat")
     steps = {f"/properties/x/{place}multipleOf" for place in ("", "anyOf/0/", "allOf/0/")}
-    assert {left.pointer for left in grammar.unheld} == steps | {"/properties/x/anyOf"}
+    assert {left.pointer for left in grammar.unenforced} == steps | {"/properties/x/anyOf"}
     assert accepts(to_lark(grammar), write_call("tool", {"x": 5}, style=notation, shape="flat"))
 
 
@@ -261,7 +261,7 @@ def test_alternatives_that_cannot_overlap_are_held():
         for kind, value in (("a", INT), ("b", STR))
     ]
     grammar = build_call_grammar(registry(("x", {"oneOf": kinds})), "json", "flat")
-    assert not grammar.unheld
+    assert not grammar.unenforced
     assert accepts(to_lark(grammar), '{"action":"tool","x":{"kind":"b","v":"1"}}')
     assert not accepts(to_lark(grammar), '{"action":"tool","x":{"kind":"a","v":"1"}}')
 

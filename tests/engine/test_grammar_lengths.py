@@ -4,8 +4,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from examples import at_most
-from glyphscope.grammar.lengths import within
-from glyphscope.grammar.regex import pattern_node
+from glyphscope.grammar.regular.lengths import within
+from glyphscope.grammar.regular.regex import pattern_node
 from glyphscope.grammar.tree import CharClass, Intersect
 from grammar_strategies import regular_bodies, texts_of
 

@@ -10,8 +10,8 @@ from examples import at_most
 from glyphscope.cli.grammar.inputs import read_any_grammar
 from glyphscope.errors import GrammarError, RegistryError
 from glyphscope.grammar.gbnf import read_gbnf, to_grammar
+from glyphscope.grammar.generate.sample import covering_texts, sample_texts
 from glyphscope.grammar.match import compile_grammar, derive, match_text
-from glyphscope.grammar.sample import covering_texts, sample_texts
 from grammar_strategies import LETTERS, gbnf_text, grammars
 
 

@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 from examples import at_most
 from glyphscope.events import NOTATIONS, SHAPES, Notation, Shape
 from glyphscope.grammar import Grammar, GrammarOptions, build_call_grammar, build_value_grammar, to_lark
-from glyphscope.grammar.difference import shortest_differences
 from glyphscope.grammar.gbnf import emit_gbnf
-from glyphscope.grammar.gbnf.load import load_gbnf
+from glyphscope.grammar.gbnf.check import load_gbnf
+from glyphscope.grammar.generate.difference import shortest_differences
 from glyphscope.grammar.lark.reading import MaskReader
 from glyphscope.grammar.match import match_text
 from glyphscope.notation import write_call, write_value
@@ -223,7 +223,7 @@ def test_the_number_of_members_is_held_in_any_order(
     assume(max(low, len(required)) <= (99 if high is None else high) and (free or low <= 3))
     grammar = build_value_grammar(schema, notation, ANY)
     mask = MaskReader(lark=to_lark(grammar))
-    assert not [left for left in grammar.unheld if left.keyword.endswith("Properties")]
+    assert not [left for left in grammar.unenforced if left.keyword.endswith("Properties")]
     for count in range(7):
         keys = ["c", "x", "a", "y", "b", "z"][:count]
         if data is not None:
@@ -340,7 +340,7 @@ def test_a_count_beyond_the_bits_is_left_to_the_validator_and_the_order_is_any()
     schema = {**many(10), "additionalProperties": {"type": "integer"}, "maxProperties": 90}
     grammar = grammar_of(schema)
     assert not grammar.ordered
-    assert ("/maxProperties", "maxProperties") in {(one.pointer, one.keyword) for one in grammar.unheld}
+    assert ("/maxProperties", "maxProperties") in {(one.pointer, one.keyword) for one in grammar.unenforced}
     assert match_text(grammar, write_call("f", {"k3": 1, "z": 1, "k0": 1}, style="json")).accepted
 
 
@@ -357,6 +357,6 @@ def test_gbnf_has_any_order_of_four_properties_and_tells_where_it_keeps_one() ->
 def test_gbnf_tells_the_counts_that_its_order_does_not_hold() -> None:
     schema = {**many(6), "minProperties": 3, "additionalProperties": {"type": "integer"}}
     grammar = grammar_of({"type": "object", "properties": {"v": {"allOf": [schema]}}}, "json", "tool-args")
-    assert not [one for one in grammar.unheld if one.keyword == "minProperties"]
-    places = [one.pointer for one in emit_gbnf(grammar).unheld if one.keyword == "minProperties"]
+    assert not [one for one in grammar.unenforced if one.keyword == "minProperties"]
+    places = [one.pointer for one in emit_gbnf(grammar).unenforced if one.keyword == "minProperties"]
     assert places == ["/properties/v/allOf/0/minProperties"]

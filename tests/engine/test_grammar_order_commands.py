@@ -11,7 +11,6 @@ import msgspec
 import pytest
 from typer.testing import CliRunner
 
-from glyphscope.calling.constraints import call_constraint, call_options
 from glyphscope.cli.app import app
 from glyphscope.events import (
     NOTATIONS,
@@ -23,10 +22,11 @@ from glyphscope.events import (
     under_constraint,
 )
 from glyphscope.grammar import GrammarOptions, build_call_grammar, to_lark
+from glyphscope.grammar.generate.sample import sample_texts
 from glyphscope.grammar.lark.reading import MaskReader
-from glyphscope.grammar.sample import sample_texts
 from glyphscope.proof import prove
 from glyphscope.registry import default_registry, load_registry
+from glyphscope.strategies.constraints import call_constraint, call_options
 from glyphscope.validation import CallValidator
 
 PROBED = importlib.util.find_spec("llama_cpp") is not None

@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 from llguidance import LLMatcher, LLTokenizer
 
 from glyphscope.grammar.lexemes import lexeme
-from glyphscope.grammar.regex import PatternNotHeld, pattern_node
-from glyphscope.grammar.strings import string_node
+from glyphscope.grammar.regular.regex import PatternNotEnforced, pattern_node
+from glyphscope.grammar.regular.strings import string_node
 from glyphscope.grammar.tree import Terminal
 from glyphscope.notation import write_value
 
@@ -48,7 +48,7 @@ def test_a_pattern_lets_through_what_it_is_found_in(pattern, notation, texts):
 
 @pytest.mark.parametrize("pattern", NOT_HELD, ids=lambda pattern: pattern[:20])
 def test_what_is_not_regular_or_read_differently_is_said(pattern):
-    with pytest.raises(PatternNotHeld):
+    with pytest.raises(PatternNotEnforced):
         pattern_node(pattern)
 
 

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from glyphscope.errors import GrammarError
 from glyphscope.events import NOTATIONS, Notation, Shape
 from glyphscope.grammar import build_call_grammar
-from glyphscope.grammar.sample import sample_texts
+from glyphscope.grammar.generate.sample import sample_texts
 from glyphscope.notation import call_document
 from glyphscope.registry import Tool, ToolRegistry, parse_document
 from glyphscope.validation import CallValidator
@@ -67,7 +67,9 @@ def test_a_generated_call_that_others_refuse(notation: Notation, shape: Shape, t
         grammar = build_call_grammar(tools, notation, shape)
     except GrammarError:  # a tool that nobody can call
         assume(False)
-    unheld = {tool.name: [left for left in grammar.unheld if left.tool == tool.name] for tool in tools.tools}
+    unenforced = {
+        tool.name: [left for left in grammar.unenforced if left.tool == tool.name] for tool in tools.tools
+    }
     judges = {tool.name: judge(tool) for tool in tools.tools}
     calls = CALLS if (notation, shape) == ("glyph", "flat") else CALLS // 4
     for text in sample_texts(grammar, calls, seed=17):
@@ -78,14 +80,16 @@ def test_a_generated_call_that_others_refuse(notation: Notation, shape: Shape, t
             document = READ[notation](text)
         except KeyTwice:
             assert validator.violations, text
-            assert validator.violations[0].code == "DUPLICATE_ARGUMENT" or unheld[validator.tool], text
+            assert validator.violations[0].code == "DUPLICATE_ARGUMENT" or unenforced[validator.tool], text
             continue
         name, arguments = taken_apart(document, shape)
         assert call_document(name, arguments, shape) == document
         valid = judges[name].is_valid(arguments)
-        stricter = valid and bool(unheld[name]) and not in_our_language(arguments)  # 5.0 is no integer to us
+        stricter = (
+            valid and bool(unenforced[name]) and not in_our_language(arguments)
+        )  # 5.0 is no integer to us
         assert stricter or validator.valid == valid, (text, validator.violations)
-        assert valid or unheld[name], (text, next(judges[name].iter_errors(arguments)).message)
+        assert valid or unenforced[name], (text, next(judges[name].iter_errors(arguments)).message)
 
 
 def taken_apart(document: dict[str, Any], shape: Shape) -> tuple[str, dict[str, Any]]:

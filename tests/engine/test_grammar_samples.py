@@ -122,5 +122,5 @@ def test_every_text_of_any_schema_is_a_valid_call(notation, properties, seed, re
     schema = {"type": "object", "properties": properties, "required": list(properties) if required else []}
     tools = ToolRegistry((Tool("tool", "", schema), Tool("other")))
     grammar = build_call_grammar(tools, notation, "flat")
-    assert not grammar.unheld
+    assert not grammar.unenforced
     check(tools, notation, "flat", seed, texts=3)

@@ -8,10 +8,10 @@ import zlib
 import msgspec
 import pytest
 
-from glyphscope.calling import branch_tree
 from glyphscope.errors import RecordError
 from glyphscope.events import BranchPoint, ModelInfo, RunFinished, RunRequest, RunStarted, Token, TokenStep
 from glyphscope.registry import default_registry
+from glyphscope.runs import branch_tree
 from glyphscope.sessions import History
 from glyphscope.sessions.records import encode_record
 

@@ -23,11 +23,11 @@ from huggingface_hub import get_token
 from fake_hub import REPO, fake_hub, gguf, without_certificates
 from glyphscope.errors import GlyphscopeError, ModelError, StorageError
 from glyphscope.models import find_models
-from glyphscope.models.hub import Download, Lookup, Progress, Stopped, find_unfinished, pick, read_wanted
+from glyphscope.models.hub import Download, Lookup, Progress, Stopped, find_unfinished, pick, read_request
 from glyphscope.models.hub.files import HubFile, Listing
-from glyphscope.models.remote import Patience
+from glyphscope.models.remote import Timeouts
 
-QUICK = Patience(connect=1.0, first=2.0, between=1.0, attempts=3, retrying=5.0, wait=0.01, longest=0.05)
+QUICK = Timeouts(connect=1.0, first=2.0, between=1.0, attempts=3, retrying=5.0, wait=0.01, longest=0.05)
 FILE = "tiny-Q4_K_M.gguf"
 
 
@@ -43,11 +43,11 @@ def hub(monkeypatch, tmp_path):
 
 
 def look(text: str = REPO) -> Listing:
-    return Lookup(read_wanted(text), QUICK).listing()
+    return Lookup(read_request(text), QUICK).listing()
 
 
 def download(folder: Path, text: str = REPO, told=lambda _progress: None) -> Download:
-    wanted = read_wanted(text)
+    wanted = read_request(text)
     listing = Lookup(wanted, QUICK).listing()
     return Download(listing, pick(listing, wanted.which).choice, folder, told=told, patience=QUICK)
 
@@ -180,7 +180,7 @@ def test_a_download_that_was_stopped_before_it_began_begins(hub, tmp_path):
 
 def test_a_silent_server_holds_a_question_up(hub):
     hub.silent = True
-    lookup = Lookup(read_wanted(REPO))
+    lookup = Lookup(read_request(REPO))
     timer = threading.Timer(0.1, lookup.cancel)
     timer.start()
     began = time.monotonic()

@@ -8,7 +8,7 @@ import pytest
 
 from fake_hub import COMMIT, REPO
 from glyphscope.errors import GlyphscopeError, ModelError
-from glyphscope.models.hub import pick, read_wanted
+from glyphscope.models.hub import pick, read_request
 from glyphscope.models.hub.files import HubFile, Listing, choices_of, is_safe, quantisation_of
 
 
@@ -35,7 +35,7 @@ def refused(do) -> GlyphscopeError:
     ],
 )
 def test_a_name_or_an_address_is_read_as_another_one(text, wanted):
-    assert tuple(read_wanted(text)) == wanted
+    assert tuple(read_request(text)) == wanted
 
 
 @pytest.mark.parametrize(
@@ -43,12 +43,12 @@ def test_a_name_or_an_address_is_read_as_another_one(text, wanted):
 )
 def test_what_is_no_name_is_asked_for(text):
     with pytest.raises(ModelError) as caught:
-        read_wanted(text)
+        read_request(text)
     assert caught.value.hint
 
 
 def test_a_token_in_an_address_is_said_again():
-    error = refused(lambda: read_wanted("https://me:hf_secret@huggingface.co/x"))
+    error = refused(lambda: read_request("https://me:hf_secret@huggingface.co/x"))
     assert "hf_secret" not in str(error) and error.where == "https://huggingface.co/x"
 
 

@@ -15,9 +15,9 @@ from glyphscope.cli import models_search
 from glyphscope.cli.app import app
 from glyphscope.errors import ModelError
 from glyphscope.models.hub import Search, Stopped
-from glyphscope.models.remote import Patience
+from glyphscope.models.remote import Timeouts
 
-QUICK = Patience(connect=1.0, first=2.0, between=1.0, attempts=3, retrying=5.0, wait=0.01, longest=0.05)
+QUICK = Timeouts(connect=1.0, first=2.0, between=1.0, attempts=3, retrying=5.0, wait=0.01, longest=0.05)
 
 
 @pytest.fixture

@@ -6,11 +6,11 @@ import re
 
 import pytest
 
-from glyphscope.calling import fold_events
 from glyphscope.grammar import GrammarOptions, build_call_grammar
 from glyphscope.grammar.gbnf import emit_gbnf
 from glyphscope.lessons import Experiment, Note, bundled_lessons, check_lesson, find_lesson
 from glyphscope.registry import load_registry
+from glyphscope.runs import run_state
 
 NAMES = (
     "token", "probability", "mask", "forced", "schema", "notations", "verdicts", "leaks", "name-first", "repair",
@@ -19,7 +19,7 @@ NAMES = (
 
 
 def state(run):
-    return fold_events(find_lesson(_lesson_of(run)).events(run))
+    return run_state(find_lesson(_lesson_of(run)).events(run))
 
 
 def only(run):

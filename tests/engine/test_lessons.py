@@ -35,7 +35,7 @@ def parse(text, **more):
     return parse_lesson(text, name="01-x", where="x.md", **more)
 
 
-def mistakes(text, **more):
+def problems(text, **more):
     with pytest.raises(LessonError) as told:
         parse(text, **more)
     return [(problem.line, problem.column, problem.message) for problem in told.value.problems]
@@ -100,12 +100,12 @@ WRONG = [
 
 @pytest.mark.parametrize(("text", "place", "words"), WRONG)
 def test_a_mistake_is_not_told_or_not_where_it_is(text, place, words):
-    told = mistakes(text)
+    told = problems(text)
     assert any((line, column) == place and words in message for line, column, message in told), told
 
 
 def test_only_the_first_of_several_mistakes_is_told():
-    told = mistakes(HEAD.replace("minutes = 5", "minutes = 0") + RUN.replace("prompt", "promt") + "```note\n")
+    told = problems(HEAD.replace("minutes = 5", "minutes = 0") + RUN.replace("prompt", "promt") + "```note\n")
     assert (
         [line for line, _, _ in told] == [4, 8, 7]
         or sorted(line for line, _, _ in told)[:2] == [4, 8]
@@ -161,7 +161,7 @@ def test_a_lesson_reads_a_file_outside_of_its_folder(tmp_path):
     (inside / "link.json").symlink_to(tmp_path / "out.json")
     for name in ("../out.json", "link.json", str(tmp_path / "out.json")):
         text = HEAD + RUN.replace('constraint = "off"', f'registry = "{name}"')
-        assert any("outside of its folder" in message for _, _, message in mistakes(text, folder=inside))
+        assert any("outside of its folder" in message for _, _, message in problems(text, folder=inside))
     with pytest.raises(RecordError):
         LessonPlace("x.md", inside / "x.md").events("../../etc/passwd")
 

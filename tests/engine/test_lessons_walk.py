@@ -12,7 +12,6 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from glyphscope.calling import fold_events
 from glyphscope.cli.app import app
 from glyphscope.lessons import (
     Experiment,
@@ -27,6 +26,7 @@ from glyphscope.lessons import (
 )
 from glyphscope.lessons.library import FOLDER, RUNS
 from glyphscope.resources import names
+from glyphscope.runs import run_state
 
 LESSONS = bundled_lessons()
 
@@ -44,7 +44,7 @@ def test_a_lesson_cannot_be_taken_from_its_first_step_to_its_last(place):
     assert lesson.questions, "a lesson asks something"
     for part in lesson.parts():
         if isinstance(part, Watch | Experiment):
-            state = fold_events(place.events(part.run))
+            state = run_state(place.events(part.run))
             assert state.finished is not None and is_of(place.events(part.run), lesson.runs[part.run])
         elif isinstance(part, Question):
             asked = sheet(part, lesson.runs, place.events)

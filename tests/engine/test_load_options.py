@@ -10,7 +10,6 @@ import msgspec
 import pytest
 from typer.testing import CliRunner
 
-from glyphscope.calling import run
 from glyphscope.cli.app import app
 from glyphscope.cli.branch import _options_of
 from glyphscope.cli.inputs import InputError
@@ -21,6 +20,7 @@ from glyphscope.models import ScriptedModel, open_model
 from glyphscope.models.memory import memory_needed, read_facts
 from glyphscope.registry import default_registry
 from glyphscope.sessions import Settings, load_settings, save_settings
+from glyphscope.strategies import run
 
 SMOL = {
     "llama.block_count": 30,
@@ -146,8 +146,13 @@ def test_the_load_options_given_are_those_that_the_model_is_opened_with(argument
     monkeypatch.chdir(tmp_path)
     for name in ("a.txt", "b.txt"):
         (tmp_path / name).write_text("{{ tools }}")
-    for module in ("prompt", "sizes", "bench.command", "ab"):
-        monkeypatch.setattr(import_module(f"glyphscope.cli.{module}"), "opened", opened)
+    for module in (
+        "glyphscope.cli.prompt",
+        "glyphscope.cli.sizes",
+        "glyphscope_benchmarks.command",
+        "glyphscope.cli.ab",
+    ):
+        monkeypatch.setattr(import_module(module), "opened", opened)
     given = ["--context", "512", "--threads", "1", "--kv-type", "q8_0"]
     CliRunner().invoke(app, [*arguments, *given], input='{"tool": "a", "arguments": {}}\n')
     assert asked == [LoadOptions(context=512, threads=1, kv_type="q8_0")]

@@ -5,7 +5,6 @@ import threading
 import msgspec
 import pytest
 
-from glyphscope.calling import Decision, fold, fold_events, run
 from glyphscope.errors import ContextOverflow
 from glyphscope.evals.run_figures import run_figures
 from glyphscope.events import (
@@ -26,6 +25,8 @@ from glyphscope.events import (
 )
 from glyphscope.registry import make_tool
 from glyphscope.registry.tool import ToolRegistry
+from glyphscope.runs import Decision, reduce_event, run_state
+from glyphscope.strategies import run
 from glyphscope.tools import Outcome
 from talks import BROWSE, SEARCH, Clock, Talker, box, numbered, request_of, talk
 from toolbox import ALLOW, Box, Person, of
@@ -51,7 +52,7 @@ def test_a_model_that_loops_for_ever_ends_at_the_limit_of_turns():
 
 def test_the_same_call_again_and_again_is_broken_off():
     tools = box()
-    events = talk(SEARCH, host=Person(tools), max_identical_calls=2)
+    events = talk(SEARCH, interaction=Person(tools), max_identical_calls=2)
     assert ended(events) == ("limit", False) and limits(events) == [("max_identical_calls", 2, 3)]
     assert len(tools.calls) == 2 and "'search'" in of(LimitReached, events)[0].message
 
@@ -87,7 +88,7 @@ def test_an_answer_as_long_as_a_turn_may_be_is_told_to_be_cut():
 @pytest.fixture
 def clock(monkeypatch):
     made = Clock()
-    monkeypatch.setattr("glyphscope.calling.emitter.time.perf_counter", made)
+    monkeypatch.setattr("glyphscope.runs.emitter.time.perf_counter", made)
     return made
 
 
@@ -95,7 +96,7 @@ def test_the_time_is_limited_between_turns(clock):
     def slow(query):
         clock.seconds += 40
 
-    events = talk(*numbered(9), host=Person(box(search=slow)), max_seconds=100)
+    events = talk(*numbered(9), interaction=Person(box(search=slow)), max_seconds=100)
     assert ended(events) == ("limit", False) and limits(events) == [("max_seconds", 100, 120)]
     assert len(of(ToolResult, events)) == 3
 
@@ -106,7 +107,7 @@ def test_the_time_in_which_a_person_is_asked_does_not_count(clock):
             clock.seconds += 5000
             return ALLOW
 
-    events = talk(SEARCH, "Done.", host=Slow(box()), approvals=(), max_seconds=100)
+    events = talk(SEARCH, "Done.", interaction=Slow(box()), approvals=(), max_seconds=100)
     assert ended(events) == ("answered", True)
 
 
@@ -119,11 +120,11 @@ def test_the_time_of_a_call_is_the_tools_own_and_waiting_for_a_person_is_counted
     def slow(query):
         clock.seconds += 0.25
 
-    events = talk(SEARCH, "Done.", host=Slow(box(search=slow)), approvals=())
+    events = talk(SEARCH, "Done.", interaction=Slow(box(search=slow)), approvals=())
     (result,) = of(ToolResult, events)
     (finished,) = [e for e in of(StageFinished, events) if e.stage == "tool"]
     assert result.ms == finished.ms == 250
-    state = fold_events(events)
+    state = run_state(events)
     assert [stage.waited for stage in state.stages] == [0, 61, 0] and state.waited == 61
     assert state.finished.total_ms == 61_250
     assert state.worked_ms == run_figures(state).total_ms == 250
@@ -134,14 +135,14 @@ def test_the_time_in_which_a_server_asked_is_part_of_no_time_that_is_compared():
     finished = RunFinished(
         reason="answered", valid=True, tokens=1, forced=0, prompt_ms=0, first_token_ms=0, total_ms=4100
     )
-    state = fold_events([result, finished])
+    state = run_state([result, finished])
     assert state.waited == 4 and state.worked_ms == run_figures(state).total_ms == pytest.approx(100)
 
 
 def test_the_wait_for_an_answer_to_a_question_is_counted_apart():
-    asked = fold_events([QuestionAsked(question="Which?", t=1.0)])
+    asked = run_state([QuestionAsked(question="Which?", t=1.0)])
     assert asked.waited == 0 and asked.present.asked == 1.0
-    fold(asked, QuestionAnswered(answer="x", t=31.0))
+    reduce_event(asked, QuestionAnswered(answer="x", t=31.0))
     assert asked.waited == 30 and asked.present.asked is None
 
 
@@ -166,7 +167,7 @@ def test_a_limit_that_allows_nothing_is_told(name):
 
 def test_a_stop_while_a_tool_runs_ends_the_run():
     tools = Box()
-    host = Person(tools)
+    interaction = Person(tools)
     started = threading.Event()
 
     def waits(query):
@@ -175,9 +176,9 @@ def test_a_stop_while_a_tool_runs_ends_the_run():
         return Outcome(fault="cancelled", message="stopped")
 
     tools.functions["search"] = waits
-    stopper = threading.Thread(target=lambda: (started.wait(60), host.cancelled.set()))
+    stopper = threading.Thread(target=lambda: (started.wait(60), interaction.cancelled.set()))
     stopper.start()
-    events = talk(SEARCH, "Done.", host=host)
+    events = talk(SEARCH, "Done.", interaction=interaction)
     stopper.join()
     assert ended(events) == ("cancelled", False) and of(ToolResult, events)[0].fault == "cancelled"
 
@@ -189,13 +190,13 @@ def test_an_approval_that_is_left_open_when_the_run_is_stopped_runs_nothing():
             return Decision(action="deny", by="nobody")
 
     tools = box()
-    events = talk(SEARCH, "Done.", host=Leaving(tools), approvals=())
+    events = talk(SEARCH, "Done.", interaction=Leaving(tools), approvals=())
     assert ended(events) == ("cancelled", False) and not tools.calls
 
 
 def test_a_stop_between_turns_is_seen():
-    host = Person(box(search=lambda query: host.cancelled.set()))
-    events = talk(SEARCH, "Done.", host=host)
+    interaction = Person(box(search=lambda query: interaction.cancelled.set()))
+    events = talk(SEARCH, "Done.", interaction=interaction)
     assert ended(events) == ("cancelled", False) and len(of(StageStarted, events)) == 2
 
 
@@ -223,15 +224,15 @@ def test_closing_the_run_in_any_place_leaves_nothing_behind():
 
 
 def test_a_decision_for_the_run_is_asked_for_once():
-    host = Person(box(), Decision(action="allow", scope="run"))
-    events = talk(*numbered(3), BROWSE, "Done.", host=host, approvals=(), max_turns=9)
+    interaction = Person(box(), Decision(action="allow", scope="run"))
+    events = talk(*numbered(3), BROWSE, "Done.", interaction=interaction, approvals=(), max_turns=9)
     assert len(of(ApprovalNeeded, events)) == 1 and len(of(ToolResult, events)) == 4
 
 
 def test_the_model_is_told_what_a_person_changed():
     model = Talker(SEARCH, "Done.")
-    host = Person(box(), Decision(action="allow", arguments={"query": "y"}))
-    talk(model=model, host=host, approvals=())
+    interaction = Person(box(), Decision(action="allow", arguments={"query": "y"}))
+    talk(model=model, interaction=interaction, approvals=())
     assert '"edited":{"query":"y"}' in model.prompts[1]
 
 
@@ -288,7 +289,7 @@ def test_a_tool_under_another_name_is_called_by_its_own():
     registry = ToolRegistry((make_tool("files.readAll", "Reads.", {"type": "object", "properties": {}}),))
     tools = Box(**{"files.readAll": lambda: "all"})
     model = Talker('{action="files_read_all"}', "Done.")
-    events = talk(model=model, registry=registry, host=Person(tools), transforms=("snake-case-names",))
+    events = talk(model=model, registry=registry, interaction=Person(tools), transforms=("snake-case-names",))
     assert of(CallReady, events)[0].tool == "files.readAll" and tools.calls == [("files.readAll", {})]
     assert "files_read_all(" in model.prompts[0] and acted(events)[0][:2] == ("snake-case-names", "tool")
     assert '{action="files_read_all"}' in model.prompts[1]
@@ -362,7 +363,7 @@ def test_a_mistake_of_ours_in_a_tool_is_no_event():
         raise ZeroDivisionError
 
     with pytest.raises(ZeroDivisionError):
-        talk(SEARCH, host=Person(box(search=fails), ALLOW))
+        talk(SEARCH, interaction=Person(box(search=fails), ALLOW))
 
 
 def test_settings_are_part_of_the_request_and_so_of_every_record():

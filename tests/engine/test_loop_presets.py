@@ -5,10 +5,10 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from glyphscope.calling.loop.presets import compose, loop_preset, loop_presets
-from glyphscope.calling.transforms import TRANSFORMS, transforms
 from glyphscope.errors import GlyphscopeError
 from glyphscope.events import LoopSettings
+from glyphscope.runs.transforms import TRANSFORMS, transforms
+from glyphscope.strategies.loop.presets import compose, loop_preset, loop_presets
 
 NAMES = [preset.name for preset in loop_presets()]
 

@@ -2,12 +2,13 @@
 
 import pytest
 
-from glyphscope.calling import Decision, SilentHost, run
-from glyphscope.calling.recorded import RecordedHost
 from glyphscope.cli.replay import _comparable, rerun
 from glyphscope.events import ApprovalGiven, ApprovalRule, RunFinished, Token, ToolContent
+from glyphscope.execution.recorded import RecordedInteraction
+from glyphscope.runs import Decision, NonInteractive
 from glyphscope.sessions import first_difference
 from glyphscope.sessions.records import encode_record, parse_record
+from glyphscope.strategies import run
 from glyphscope.tools import Outcome
 from talks import BAD, BROWSE, SEARCH, Clock, Talker, box, numbered, request_of, talk
 from toolbox import DENY, Box, Person, of
@@ -61,7 +62,7 @@ def test_whatever_happened_happens_again(turns, settings, constraint):
     ],
 )
 def test_every_outcome_of_a_tool_comes_out_of_the_record(outcome):
-    replays(talk(SEARCH, "Done.", host=SilentHost({"demo": box(search=lambda query: outcome)})))
+    replays(talk(SEARCH, "Done.", interaction=NonInteractive({"demo": box(search=lambda query: outcome)})))
 
 
 @pytest.mark.parametrize(
@@ -75,7 +76,7 @@ def test_every_outcome_of_a_tool_comes_out_of_the_record(outcome):
     ],
 )
 def test_decisions_of_people_come_out_of_the_record(decisions):
-    events = talk(*numbered(2), "Done.", host=Person(box(), *decisions), approvals=())
+    events = talk(*numbered(2), "Done.", interaction=Person(box(), *decisions), approvals=())
     assert len(of(ApprovalGiven, events)) == 2
     replays(events)
 
@@ -86,24 +87,24 @@ def test_rules_that_are_bound_to_a_command_line_decide_as_they_did():
         ApprovalRule(source="files", identity="another", action="deny"),
         ApprovalRule(source="files", identity="uvx files --all", action="allow"),
     )
-    events = talk(SEARCH, "Done.", host=Person(source), approvals=rules, sources={"search": "files"})
+    events = talk(SEARCH, "Done.", interaction=Person(source), approvals=rules, sources={"search": "files"})
     assert of(ApprovalGiven, events)[0].by == "rule" and of(ApprovalGiven, events)[0].action == "allow"
     replays(events)
 
 
 @pytest.mark.slow
 def test_a_stop_comes_where_it_came():
-    host = Person(box(search=lambda query: host.cancelled.set()))
-    between = talk(SEARCH, "Done.", host=host)
+    interaction = Person(box(search=lambda query: interaction.cancelled.set()))
+    between = talk(SEARCH, "Done.", interaction=interaction)
 
     class Leaving(Person):
         def decide(self, needed):
             self.cancelled.set()
             return DENY
 
-    while_asked = talk(SEARCH, "Done.", host=Leaving(box()), approvals=())
+    while_asked = talk(SEARCH, "Done.", interaction=Leaving(box()), approvals=())
     at_work = talk(
-        SEARCH, host=Person(box(search=lambda query: Outcome(fault="cancelled", message="stopped")))
+        SEARCH, interaction=Person(box(search=lambda query: Outcome(fault="cancelled", message="stopped")))
     )
     model, writing = Talker(SEARCH, "word " * 50), []
     for event in run(request_of(), model, Person(box())):
@@ -117,12 +118,12 @@ def test_a_stop_comes_where_it_came():
 
 def test_a_limit_of_time_fires_where_it_fired(monkeypatch):
     clock = Clock()
-    monkeypatch.setattr("glyphscope.calling.emitter.time.perf_counter", clock)
+    monkeypatch.setattr("glyphscope.runs.emitter.time.perf_counter", clock)
 
     def slow(query):
         clock.seconds += 40
 
-    between = talk(*numbered(9), host=Person(box(search=slow)), max_seconds=100)
+    between = talk(*numbered(9), interaction=Person(box(search=slow)), max_seconds=100)
     clock.step = 1.0
     inside = talk(SEARCH, "word " * 500, max_seconds=clock.seconds + 300, max_tokens=9999)
     monkeypatch.undo()
@@ -132,9 +133,13 @@ def test_a_limit_of_time_fires_where_it_fired(monkeypatch):
 
 
 def test_a_record_says_nothing_of_what_was_not_there():
-    host = RecordedHost([])
-    assert host.source("demo") is None and host.answer("?") is None and host.elapsed(3) == 0.0
-    assert host.next_outcome().fault == "unknown"
+    interaction = RecordedInteraction([])
+    assert (
+        interaction.source("demo") is None
+        and interaction.answer("?") is None
+        and interaction.elapsed(3) == 0.0
+    )
+    assert interaction.next_outcome().fault == "unknown"
 
 
 @pytest.mark.slow

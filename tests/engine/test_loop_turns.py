@@ -4,7 +4,6 @@ import json
 
 import pytest
 
-from glyphscope.calling import SilentHost, fold_events
 from glyphscope.events import (
     CallReady,
     FinalAnswer,
@@ -17,6 +16,7 @@ from glyphscope.events import (
     ToolResult,
     Violation,
 )
+from glyphscope.runs import NonInteractive, run_state
 from glyphscope.tools import Outcome
 from talks import BAD, BROWSE, SEARCH, Talker, box, talk
 from toolbox import Box, of
@@ -38,10 +38,10 @@ def limits(events):
 FAILS = Outcome(fault="tool", message="no")
 
 
-def host(*outcomes):
+def interaction(*outcomes):
     """Answers `search` by the outcomes in order."""
     left = list(outcomes)
-    return SilentHost({"demo": box(search=lambda **_: left.pop(0) if len(left) > 1 else left[0])})
+    return NonInteractive({"demo": box(search=lambda **_: left.pop(0) if len(left) > 1 else left[0])})
 
 
 # the course of a conversation
@@ -63,7 +63,7 @@ def test_a_call_is_carried_out_and_its_result_is_before_the_next_turn():
     told = of(ToolResult, events)[0].told
     assert f"Assistant: {SEARCH}\n\nTool: {told}\n\nAssistant:" in second and second.startswith(first[:-10])
     assert json.loads(told) == {"ok": True, "result": "found"}
-    state = fold_events(events)
+    state = run_state(events)
     assert state.answer.text == "It is x." and state.outcome == "valid"
     parts = [part.name for part in of(PromptRendered, events)[1].parts]
     assert {"system", "tools", "examples", "user", "said", "result"} <= set(parts)
@@ -90,7 +90,7 @@ def test_relaxed_takes_an_answer_without_a_call():
 
 
 def test_relaxed_takes_failed_calls_too():
-    assert ended(talk(SEARCH, "Sorry.", host=host(FAILS))) == ("answered", True)
+    assert ended(talk(SEARCH, "Sorry.", interaction=interaction(FAILS))) == ("answered", True)
 
 
 def test_disabled_shows_no_tools_and_takes_any_words():
@@ -136,13 +136,15 @@ def test_enforced_without_a_tool_is_told_at_once():
 )
 def test_the_failure_policy_decides_what_an_enforced_run_came_to(policy, outcomes, expected):
     turns = [SEARCH] * len(outcomes)
-    events = talk(*turns, "Done.", host=host(*outcomes), tool_use="enforced", failure_policy=policy)
+    events = talk(
+        *turns, "Done.", interaction=interaction(*outcomes), tool_use="enforced", failure_policy=policy
+    )
     assert ended(events) == expected and answer(events) == [("Done.", False)]
     assert [limit for limit, *_ in limits(events)] == ([] if expected[1] else ["failure_policy"])
 
 
 def test_fatal_looks_at_every_tool():
-    events = talk(SEARCH, BROWSE, "Done.", host=host(FAILS), tool_use="enforced")
+    events = talk(SEARCH, BROWSE, "Done.", interaction=interaction(FAILS), tool_use="enforced")
     assert ended(events) == ("refused", False) and "search" in of(LimitReached, events)[0].message
 
 
@@ -160,7 +162,9 @@ def test_arguments_that_are_too_large_are_told_and_a_shorter_call_is_taken():
 
 def test_an_output_that_is_too_large_never_reaches_the_prompt():
     model = Talker(SEARCH, "Done.")
-    events = talk(model=model, host=host("y" * 500), max_tool_output_bytes=100, tool_use="enforced")
+    events = talk(
+        model=model, interaction=interaction("y" * 500), max_tool_output_bytes=100, tool_use="enforced"
+    )
     assert "TOOL_OUTPUT_TOO_LARGE" in model.prompts[1] and "yyy" not in model.prompts[1]
     assert ended(events) == ("refused", False)
 
@@ -311,7 +315,7 @@ def test_a_mask_with_a_slip_in_it_is_told_and_leaves_nothing_allowed_by_mistake(
 
 def test_a_tool_whose_source_lost_it_a_moment_ago_is_told_as_unknown():
     model = Talker(SEARCH, "Done.")
-    events = talk(model=model, host=SilentHost({"demo": Box()}))
+    events = talk(model=model, interaction=NonInteractive({"demo": Box()}))
     assert of(ToolResult, events)[0].code == "UNKNOWN_TOOL" and "There is no tool" in model.prompts[1]
     assert ended(events) == ("answered", True)
 
@@ -328,7 +332,7 @@ def test_with_every_tool_masked_a_relaxed_run_is_words_only():
 def test_without_approval_the_model_is_told_that_nothing_ran():
     tools = box()
     model = Talker(SEARCH, "Done.")
-    events = talk(model=model, approvals=(), host=SilentHost({"demo": tools}))
+    events = talk(model=model, approvals=(), interaction=NonInteractive({"demo": tools}))
     assert not tools.calls and "DENIED" in model.prompts[1] and ended(events) == ("answered", True)
 
 

@@ -9,9 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from examples import at_most
-from glyphscope.calling.server_sampling import answer_sampling
 from glyphscope.errors import GlyphscopeError, ModelError
 from glyphscope.models import ScriptedModel
+from glyphscope.strategies.server_sampling import answer_sampling
 from glyphscope.tools.mcp import McpServer
 from glyphscope.tools.mcp.questions import MAX_BYTES, Answer, Question
 from mcp_servers import call, scripted

@@ -66,7 +66,7 @@ def test_a_person_signs_in_once_and_the_sign_in_is_kept_in_the_keyring(ring):
 def test_without_somebody_to_sign_in_it_is_reported_and_no_browser_is_opened(ring):
     with oauth_server() as at:
         error, server = failure(at)
-        assert "HTTP 401" in error.message and "Sign in" in error.hint and server.wants_sign_in
+        assert "HTTP 401" in error.message and "Sign in" in error.hint and server.needs_sign_in
         assert "/register" not in at.seen
         error, server = failure(
             at, lambda _address: (_ for _ in ()).throw(ServerError("No browser.", hint="h"))

@@ -10,9 +10,6 @@ from typing import Any
 import msgspec
 import pytest
 
-from glyphscope.calling import run
-from glyphscope.calling.native import settled
-from glyphscope.calling.request import first_prompt
 from glyphscope.errors import ModelError
 from glyphscope.events import (
     LoadOptions,
@@ -29,6 +26,9 @@ from glyphscope.models import RecordedModel, ScriptedModel, open_model
 from glyphscope.models.gguf import read_special_texts
 from glyphscope.models.turn_forms import TemplateRenderer, template_turn_form
 from glyphscope.registry import default_registry
+from glyphscope.strategies import run
+from glyphscope.strategies.chat_tool_format import settled
+from glyphscope.strategies.request import first_prompt
 from glyphscope.turns import TurnForm, form_of
 
 DOCUMENT = default_registry().to_document()

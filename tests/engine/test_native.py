@@ -8,7 +8,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from examples import at_most
-from glyphscope.calling import continue_aborted, fold_events, run
 from glyphscope.events import (
     BEGUN,
     Aborted,
@@ -27,10 +26,12 @@ from glyphscope.events import (
 from glyphscope.grammar import build_call_grammar
 from glyphscope.grammar.match import match_text
 from glyphscope.models import RecordedModel, ScriptedModel
-from glyphscope.notation.native import NATIVE, template_form
+from glyphscope.notation.chat_tool_format import NATIVE, template_form
 from glyphscope.registry import default_registry
+from glyphscope.runs import run_state
 from glyphscope.sessions import first_difference
-from glyphscope.validation.native import NativeValidator
+from glyphscope.strategies import continue_aborted, run
+from glyphscope.validation.chat_tool_format import NativeValidator
 
 REGISTRY = default_registry()
 DOCUMENT = REGISTRY.to_document()
@@ -80,7 +81,7 @@ WRITTEN = {
 FORMS = tuple(NATIVE)
 
 
-class Kept(ScriptedModel):
+class Recording(ScriptedModel):
     """Keeps what it was asked."""
 
     def __init__(self, *turns, form: str = "hermes", template: str | None = None) -> None:
@@ -111,7 +112,7 @@ def of(kind, events):
 @pytest.mark.parametrize("form", FORMS)
 def test_the_template_tells_its_form_and_writes_the_tools_itself(form):
     assert template_form(TEMPLATES[form]) == form
-    events = list(run(request(native=form), Kept(WRITTEN[form], form=form)))
+    events = list(run(request(native=form), Recording(WRITTEN[form], form=form)))
     started, prompt = of(RunStarted, events)[0], of(PromptRendered, events)[0]
     assert (started.request.native, started.request.notation) == (form, "json")
     assert started.request.shape == NATIVE[form].shape
@@ -128,10 +129,10 @@ def test_the_template_tells_its_form_and_writes_the_tools_itself(form):
 
 @pytest.mark.parametrize("form", FORMS)
 def test_without_a_constraint_the_call_is_found_after_free_text_and_judged(form):
-    events = list(run(request(native=form), Kept(WRITTEN[form], form=form)))
+    events = list(run(request(native=form), Recording(WRITTEN[form], form=form)))
     (call,) = of(CallReady, events)
     assert (call.tool, call.arguments) == ("search", ARGUMENTS) and events[-1].valid
-    text = fold_events(events).text
+    text = run_state(events).text
     key = "parameters" if form == "llama" else "arguments"
     closed = {e.path: text[e.start : e.end] for e in of(FieldClosed, events)}
     assert closed[f"/{key}/query"] == '"AI news"'
@@ -143,7 +144,7 @@ def test_without_a_constraint_the_call_is_found_after_free_text_and_judged(form)
 def test_under_a_constraint_the_answer_is_begun_with_the_marker_and_the_grammar_holds_the_call(
     form, constraint
 ):
-    model = Kept(CALLS[form], form=form)
+    model = Recording(CALLS[form], form=form)
     events = list(run(request(native=form, constraint=constraint), model))
     (prompt,) = of(PromptRendered, events)
     begun = [prompt.text[part.start : part.end] for part in prompt.parts if part.name == BEGUN]
@@ -167,11 +168,11 @@ def test_the_grammar_takes_a_call_as_the_model_writes_it_and_as_we_do(form):
 @pytest.mark.parametrize("form", FORMS)
 def test_a_call_that_can_no_longer_be_valid_stops_at_its_character_wherever_it_stands(form):
     wrong = WRITTEN[form].replace("10", "500")
-    events = list(run(request(native=form), Kept(list(wrong), form=form)))
+    events = list(run(request(native=form), Recording(list(wrong), form=form)))
     (aborted,) = of(Aborted, events)
     assert (aborted.code, wrong[: aborted.char + 1][-3:]) == ("CONSTRAINT_MAX", "500")
     no_tool = list(
-        run(request(native=form), Kept(list(WRITTEN[form].replace("search", "delete")), form=form))
+        run(request(native=form), Recording(list(WRITTEN[form].replace("search", "delete")), form=form))
     )
     assert of(Aborted, no_tool)[0].code == "UNKNOWN_TOOL"
 
@@ -179,16 +180,16 @@ def test_a_call_that_can_no_longer_be_valid_stops_at_its_character_wherever_it_s
 @pytest.mark.parametrize("form", FORMS)
 def test_a_text_without_the_marker_is_no_call(form):
     text = "There is nothing to look up." if form == "llama" else CALLS[form]
-    events = list(run(request(native=form, stop_on="never"), Kept(text, form=form)))
+    events = list(run(request(native=form, stop_on="never"), Recording(text, form=form)))
     assert [e.code for e in of(Violation, events)] == ["NO_TOOL_CALL"] and not events[-1].valid
 
 
 @pytest.mark.parametrize("form", FORMS)
 def test_what_the_form_writes_after_the_call_is_no_trailing_text_and_everything_else_is(form):
-    good = list(run(request(native=form, stop_on="never"), Kept(list(WRITTEN[form] + "\n"), form=form)))
+    good = list(run(request(native=form, stop_on="never"), Recording(list(WRITTEN[form] + "\n"), form=form)))
     assert not of(Violation, good) and of(CallReady, good)
     more = list(
-        run(request(native=form, stop_on="never"), Kept(list(WRITTEN[form] + " and more"), form=form))
+        run(request(native=form, stop_on="never"), Recording(list(WRITTEN[form] + " and more"), form=form))
     )
     assert [e.code for e in of(Violation, more)] == ["TRAILING_TEXT"]
     assert of(Violation, more)[0].char == len(WRITTEN[form]) + 1
@@ -220,7 +221,7 @@ def test_any_chunking_gives_the_same_verdicts_and_one_growth_of_a_field_a_feed(d
 @pytest.mark.parametrize("constraint", ["off", "mask"])
 def test_two_stages_go_on_from_the_marker(form, constraint):
     key = "parameters" if form == "llama" else "arguments"
-    model = Kept('"search"', '{"query": "AI news", "max_results": 10}}', form=form)
+    model = Recording('"search"', '{"query": "AI news", "max_results": 10}}', form=form)
     events = list(run(request(strategy="two-stage", constraint=constraint), model))
     first, second = (asked.prompt for asked in model.requests)
     assert first.endswith(NATIVE[form].begun + '{"name":')
@@ -238,7 +239,7 @@ def test_a_record_replays_without_the_model(form, constraint, strategy):
     if constraint == "mask" and strategy == "direct":
         turns = [CALLS[form]]
     asked = request(native=form, constraint=constraint, strategy=strategy)
-    events = [decode_event(encode_event(event)) for event in run(asked, Kept(*turns, form=form))]
+    events = [decode_event(encode_event(event)) for event in run(asked, Recording(*turns, form=form))]
     again = list(run(events[0].request, RecordedModel(events)))
     assert first_difference(events[1:], again[1:]) == "" and again[0].request == events[0].request
 
@@ -269,7 +270,7 @@ ASKED = '{"name": <name>, "arguments": <object>}'
 )
 def test_a_template_that_describes_calls_in_a_form_of_its_own_and_writes_none_is_refused(template):
     assert template_form(template) == "other"
-    failed = list(run(request(), Kept("{}", template=template)))[-1]
+    failed = list(run(request(), Recording("{}", template=template)))[-1]
     assert isinstance(failed, RunFailed) and "no form of calls" in failed.message and "inspect" in failed.hint
 
 
@@ -287,13 +288,15 @@ def test_each_way_in_which_templates_write_the_same_form_is_known(asked):
 
 def test_a_form_can_be_meant_whatever_the_template_tells():
     template = HERMES.replace('{"name": <name>, "arguments": <object>}', "<function=name>")
-    model = Kept(CALLS["hermes"], template=template)
+    model = Recording(CALLS["hermes"], template=template)
     assert list(run(request(native="hermes", constraint="mask"), model))[-1].valid
 
 
 def test_a_system_message_of_ones_own_goes_with_the_tools_and_one_that_is_refused_joins_the_users():
     for form in FORMS:
-        events = list(run(request(system="Be brief about {{ tools | length }} tools."), Kept("x", form=form)))
+        events = list(
+            run(request(system="Be brief about {{ tools | length }} tools."), Recording("x", form=form))
+        )
         (prompt,) = of(PromptRendered, events)
         assert "Be brief about 7 tools." in prompt.text
     assert "no system message" in prompt.note
@@ -301,7 +304,7 @@ def test_a_system_message_of_ones_own_goes_with_the_tools_and_one_that_is_refuse
 
 def test_a_damaged_template_is_told_and_so_is_one_that_fails_on_tools():
     broken = MISTRAL.replace("{{ tools | tojson }}", "{{ raise_exception('too many tools') }}")
-    failed = list(run(request(), Kept("{}", template=broken)))[-1]
+    failed = list(run(request(), Recording("{}", template=broken)))[-1]
     assert isinstance(failed, RunFailed) and "too many tools" in failed.message
 
 
@@ -311,7 +314,7 @@ def test_what_does_not_go_with_it_is_refused_before_anything_is_decoded():
         {"strategy": "loop"},
         {"strategy": "route-execute"},
     ):
-        model = Kept(WRITTEN["hermes"])
+        model = Recording(WRITTEN["hermes"])
         failed = list(run(request(**changes), model))[-1]
         assert isinstance(failed, RunFailed) and failed.hint and not model.requests
 
@@ -319,8 +322,8 @@ def test_what_does_not_go_with_it_is_refused_before_anything_is_decoded():
 def test_what_an_aborted_call_would_have_said_is_judged_in_the_same_form():
     wrong = WRITTEN["hermes"].replace("10", "500")
     asked = request(stop_on="error")
-    aborted = list(run(asked, Kept(list(wrong))))
-    rest = wrong[len(fold_events(aborted).text) :]
-    told = list(continue_aborted(asked, aborted, Kept(list(rest))))
-    assert fold_events([*aborted, *told]).text == wrong
+    aborted = list(run(asked, Recording(list(wrong))))
+    rest = wrong[len(run_state(aborted).text) :]
+    told = list(continue_aborted(asked, aborted, Recording(list(rest))))
+    assert run_state([*aborted, *told]).text == wrong
     assert [e.code for e in of(Violation, told)] == []

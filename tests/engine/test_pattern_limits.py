@@ -9,7 +9,7 @@ import pytest
 from llguidance import LLParserLimits
 
 from glyphscope.compilers import masks
-from glyphscope.grammar.pattern import StringLanguage, found, start
+from glyphscope.grammar.regular.pattern import StringLanguage, found, start
 from glyphscope.registry import ToolRegistry, make_tool
 from glyphscope.validation import CallValidator
 

@@ -4,21 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-from glyphscope.calling import (
-    PreparedRequest,
-    RunState,
-    continue_aborted,
-    fold_events,
-    prepare,
-    prepared,
-    run,
-)
-from glyphscope.calling.instructions import instructions
-from glyphscope.calling.request import first_prompt
 from glyphscope.errors import RegistryError
 from glyphscope.events import LoopSettings, PromptRendered, Relaxed, RunRequest
 from glyphscope.models import ScriptedModel
 from glyphscope.registry import default_registry
+from glyphscope.runs import PreparedRequest, RunState, prepare, prepared, run_state
+from glyphscope.strategies import continue_aborted, run
+from glyphscope.strategies.instructions import instructions
+from glyphscope.strategies.request import first_prompt
 
 GOOD = '{action="search" query="AI news" max_results=10}'
 BAD = '{action="search" query="AI news" max_results=500}'
@@ -47,14 +40,14 @@ def parsed(monkeypatch):
 def test_a_prepared_request_runs_without_parsing_its_registry_again(parsed):
     ready = prepare(request(relaxed=(MAXIMUM,)))
     events = list(run(ready, ScriptedModel(BAD)))
-    state = fold_events(events, RunState(prepared=ready))
+    state = run_state(events, RunState(prepared=ready))
     assert state.outcome == "valid", "what is relaxed is not enforced"
     assert state.whole_registry is ready.registry and state.registry == ready.enforced
     assert first_prompt(ready, ScriptedModel("")).text == state.prompt.text
     strict = ready.changed(relaxed=())
     aborted = list(run(strict, ScriptedModel(BAD)))
-    rest = fold_events(continue_aborted(strict, aborted, ScriptedModel(BAD.partition("500")[2])))
-    assert fold_events(aborted).aborted is not None and rest.finished is not None
+    rest = run_state(continue_aborted(strict, aborted, ScriptedModel(BAD.partition("500")[2])))
+    assert run_state(aborted).aborted is not None and rest.finished is not None
     assert len(parsed) == 1
 
 
@@ -81,15 +74,15 @@ def test_an_invalid_registry_fails_the_run_and_is_none_in_its_state():
     broken = request(registry={"t": 1})
     with pytest.raises(RegistryError):
         prepare(broken)
-    state = fold_events(run(broken, ScriptedModel(GOOD)))
+    state = run_state(run(broken, ScriptedModel(GOOD)))
     assert state.outcome == "failed" and state.registry is None and state.whole_registry is None
     assert RunState().registry is None, "before the run has started"
-    relaxed = fold_events(run(request(relaxed=(Relaxed("search", "/no"),)), ScriptedModel(GOOD)))
+    relaxed = run_state(run(request(relaxed=(Relaxed("search", "/no"),)), ScriptedModel(GOOD)))
     assert relaxed.outcome == "failed" and relaxed.registry is None and relaxed.whole_registry is not None
 
 
 def test_a_state_parses_the_registry_of_a_record_once(parsed):
-    state = fold_events(run(request(), ScriptedModel(GOOD)))
+    state = run_state(run(request(), ScriptedModel(GOOD)))
     parsed.clear()
     assert state.registry is state.whole_registry is not None and state.registry is state.registry
     assert len(parsed) == 1
@@ -99,7 +92,7 @@ def test_a_state_parses_the_registry_of_a_record_once(parsed):
 def test_a_loop_is_described_by_the_tools_that_it_may_use():
     looped = request(strategy="loop", loop=LoopSettings(allow=("search",)))
     events = list(run(looped, ScriptedModel(turns=(GOOD, "Done."))))
-    state = fold_events(events)
+    state = run_state(events)
     assert [tool.name for tool in state.registry.allowed] == ["search"]
     assert len(state.whole_registry.allowed) > 1
     (prompt, *_) = (event for event in events if isinstance(event, PromptRendered))
@@ -117,9 +110,7 @@ def test_the_instructions_of_a_run_are_those_of_its_prompt(strategy):
         turns = ('{"choice":"call_tool","tool":"search","question":null}', GOOD)
     events = list(run(request(strategy=strategy), ScriptedModel(turns=turns)))
     prompts = [event.text for event in events if isinstance(event, PromptRendered)]
-    asked = instructions(
-        fold_events(events).prepared or prepare(request(strategy=strategy)), "glyph", "search"
-    )
+    asked = instructions(run_state(events).prepared or prepare(request(strategy=strategy)), "glyph", "search")
     assert any(asked in text for text in prompts)
 
 

@@ -13,7 +13,7 @@ from glyphscope.errors import GrammarError, ModelDied
 from glyphscope.grammar.lark.reading import MaskReader
 from glyphscope.proof import Proof, Report, call_schema, iterate_proofs, prove
 from glyphscope.proof.engines import Asked
-from glyphscope.proof.spelling import spellings
+from glyphscope.proof.renderings import spellings
 from glyphscope.registry import ToolRegistry, default_registry, make_tool
 
 needs_llama = [

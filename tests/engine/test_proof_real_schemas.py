@@ -50,7 +50,7 @@ LEFT_OUT = {
 with a space, mostly). Free keys are only written where a schema speaks of them: a model is not to invent arguments."""
 
 OVERLAPPING = {"Github_easy---o68337", "Glaiveai2K---calculate_area_0bc8b268"}
-"""Schemas with a `oneOf` of overlapping `required`, which no grammar here decides and `unheld` names: an invalid
+"""Schemas with a `oneOf` of overlapping `required`, which no grammar here decides and `unenforced` names: an invalid
 instance of each passes. (That of the second one is refused in the schema's order for its order alone.)"""
 
 ORDERS = 4
@@ -156,7 +156,7 @@ def test_valid_instances_are_read_with_shuffled_keys_and_invalid_ones_refused(sh
                     refused.add(name)
                 elif taken and not valid:
                     leaks.add(name)
-                    assert [one for one in grammar.unheld if one.keyword == "oneOf"], name
+                    assert [one for one in grammar.unenforced if one.keyword == "oneOf"], name
     assert read > 2000
     assert refused == LEFT_OUT, "a key that no schema speaks of; nothing is refused for its order"
     assert leaks == OVERLAPPING

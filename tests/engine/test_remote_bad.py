@@ -11,7 +11,6 @@ import time
 
 import pytest
 
-from glyphscope.calling import fold_events, run
 from glyphscope.errors import ModelError
 from glyphscope.events import RunFailed, RunFinished, RunRequest, Token, Violation
 from glyphscope.models.remote import read_address
@@ -21,6 +20,8 @@ from glyphscope.models.remote.model import open_remote
 from glyphscope.models.remote.retry import asked_pause
 from glyphscope.models.remote.sse import EventReader
 from glyphscope.registry import default_registry
+from glyphscope.runs import run_state
+from glyphscope.strategies import run
 from scripted_endpoint import DONE, SHORT, SHORTEST, Answer, Cut, Hang, chunk, endpoint, event, remote, said
 
 REGISTRY = default_registry().to_document()
@@ -33,7 +34,7 @@ def request(**fields) -> RunRequest:
     return RunRequest(prompt="Search for AI", registry=REGISTRY, **({"constraint": "off"} | fields))
 
 
-def told(server, tail="", patience=SHORT, **fields):
+def reported(server, tail="", patience=SHORT, **fields):
     """Every event of a run against that server."""
     with remote(server, tail, patience) as model:
         return list(run(request(**fields), model))
@@ -69,7 +70,7 @@ def test_one_that_goes_down_after_it_was_opened_fails_the_run_with_the_prompt_sh
     events = list(run(request(), model))
     model.close()
     assert failure(events).code == "MODEL_FAILED" and "cannot be reached" in failure(events).message
-    assert fold_events(events).prompt is not None
+    assert run_state(events).prompt is not None
 
 
 @pytest.mark.slow
@@ -79,7 +80,7 @@ def test_one_that_goes_down_after_it_was_opened_fails_the_run_with_the_prompt_sh
 def test_one_that_never_says_anything_is_given_up_in_time(pieces):
     with endpoint(Answer(pieces)) as server:
         start = time.monotonic()
-        message = failure(told(server, patience=SHORTEST)).message
+        message = failure(reported(server, patience=SHORTEST)).message
         assert server.gone.wait(60) and len(server.asked) == 1
     assert "sent nothing of its answer within 500 ms" in message and time.monotonic() - start < 10
 
@@ -88,7 +89,7 @@ def test_one_that_never_says_anything_is_given_up_in_time(pieces):
 def test_signs_of_life_without_text_do_not_keep_a_run_waiting_for_ever():
     alive = [piece for _ in range(200) for piece in (b": processing\n\n", 0.02)]
     with endpoint(Answer((chunk(HALF), *alive))) as server:
-        events = told(server, patience=SHORTEST)
+        events = reported(server, patience=SHORTEST)
     assert f"fell silent for 400 ms, after {len(HALF)} characters" in failure(events).message
     assert written(events) == HALF
 
@@ -100,7 +101,7 @@ def test_signs_of_life_without_text_do_not_keep_a_run_waiting_for_ever():
 def test_one_that_refuses_for_ever_is_asked_few_times_and_then_told(status, word):
     body = json.dumps({"error": {"message": "come back later"}}).encode()
     with endpoint(Answer((body,), status, "application/json")) as server:
-        failed = failure(told(server))
+        failed = failure(reported(server))
         assert len(server.asked) == SHORT.attempts
     assert word in failed.message and "come back later" in failed.message and "(3 attempts)" in failed.message
 
@@ -110,7 +111,7 @@ def test_a_refusal_that_passes_is_not_seen_and_its_pause_is_kept():
     busy = Answer((b"{}",), 429, "application/json", (("retry-after", "0.3"),))
     with endpoint(busy, said(HALF, REST)) as server:
         start = time.monotonic()
-        events = told(server)
+        events = reported(server)
         assert len(server.asked) == 2
     assert time.monotonic() - start >= 0.3
     assert isinstance(events[-1], RunFinished) and written(events) == CALL
@@ -118,7 +119,7 @@ def test_a_refusal_that_passes_is_not_seen_and_its_pause_is_kept():
 
 def test_a_pause_longer_than_anybody_waits_is_told_at_once():
     with endpoint(Answer((b"{}",), 429, "application/json", (("retry-after", "3600"),))) as server:
-        failed = failure(told(server))
+        failed = failure(reported(server))
         assert len(server.asked) == 1
     assert "pause of 60 min" in failed.hint
 
@@ -127,7 +128,7 @@ def test_a_pause_longer_than_anybody_waits_is_told_at_once():
 @pytest.mark.parametrize("value", ["soon", "nan", "-5", "Wed, 32 Foo 2026", ""])
 def test_a_pause_that_is_none_is_no_pause(value):
     with endpoint(Answer((b"{}",), 503, "text/plain", (("retry-after", value),)), said(CALL)) as server:
-        assert isinstance(told(server)[-1], RunFinished)
+        assert isinstance(reported(server)[-1], RunFinished)
 
 
 # -- cut, doubled, endless -------------------------------------------------------------------------------------------
@@ -135,14 +136,14 @@ def test_a_pause_that_is_none_is_no_pause(value):
 
 def test_a_connection_that_breaks_before_the_first_piece_is_tried_again():
     with endpoint(Answer((Cut,)), Answer((chunk(delta={"role": "assistant"}), Cut)), said(CALL)) as server:
-        events = told(server)
+        events = reported(server)
         assert len(server.asked) == 3
     assert written(events) == CALL
 
 
 def test_one_that_breaks_after_it_is_not_and_what_came_is_kept():
     with endpoint(Answer((chunk(HALF), Cut)), said(CALL)) as server:
-        events = told(server)
+        events = reported(server)
         assert len(server.asked) == 1
     assert "broke in the middle of the answer, after 12 characters" in failure(events).message
     assert written(events) == HALF
@@ -160,7 +161,7 @@ def test_one_that_breaks_after_it_is_not_and_what_came_is_kept():
 )
 def test_a_stream_that_ends_before_its_answer_is_no_answer(end):
     with endpoint(Answer((chunk(HALF), *end))) as server:
-        events = told(server)
+        events = reported(server)
     assert "ended" in failure(events).message and "12 characters" in failure(events).message
     assert written(events) == HALF
 
@@ -169,7 +170,7 @@ def test_a_stream_that_ends_before_its_answer_is_no_answer(end):
 def test_one_that_keeps_the_stream_open_after_its_answer_has_ended_is_not_waited_for(monkeypatch):
     monkeypatch.setattr("glyphscope.models.remote.answer.AFTER_END", 0.1)
     with endpoint(Answer((chunk(CALL), chunk(finish="stop"), Hang))) as server:
-        events = told(server, stop_on="never")
+        events = reported(server, stop_on="never")
         assert server.gone.wait(60)
     assert isinstance(events[-1], RunFinished) and events[-1].valid
 
@@ -180,36 +181,36 @@ def test_one_that_says_for_ever_that_its_answer_has_ended_is_not_waited_for(monk
     ends = [piece for _ in range(100) for piece in (chunk(finish="stop"), 0.1)]
     with endpoint(Answer((chunk(CALL), *ends))) as server:
         start = time.monotonic()
-        assert told(server, stop_on="never")[-1].valid and time.monotonic() - start < 20
+        assert reported(server, stop_on="never")[-1].valid and time.monotonic() - start < 20
 
 
 @pytest.mark.slow
 def test_a_chunk_that_is_cut_anywhere_by_the_network_is_one_chunk():
     data = b"".join(said('{action="search" query="', "é€😀", '"}').pieces)
     with endpoint(Answer([data[i : i + 1] for i in range(len(data))])) as server:
-        events = told(server)
+        events = reported(server)
     assert written(events) == '{action="search" query="é€😀"}' and events[-1].valid
 
 
 def test_an_event_that_was_sent_twice_by_its_number_counts_once():
     first, second = b"id: 7\n" + chunk(HALF), b"id: 8\n" + chunk(REST)
     with endpoint(Answer((first, first, second, second, chunk(finish="stop"), DONE))) as server:
-        assert written(told(server)) == CALL
+        assert written(reported(server)) == CALL
 
 
 @pytest.mark.slow
 def test_chunks_that_come_twice_are_what_the_endpoint_said_and_under_a_constraint_its_fault():
     doubled = Answer((chunk("{"), chunk("{"), chunk(finish="stop"), DONE))
     with endpoint(doubled) as server:
-        events = told(server, constraint="off")
+        events = reported(server, constraint="off")
         assert any(isinstance(event, Violation) and event.char == 1 for event in events)
-        failed = failure(told(server, constraint="mask"))
+        failed = failure(reported(server, constraint="mask"))
     assert failed.code == "CONSTRAINT_IGNORED" and "may send pieces twice" in failed.message
 
 
 def test_one_that_repeats_its_pieces_for_ever_is_stopped():
     with endpoint(Answer([chunk("a ")] * 400)) as server:
-        events = told(server, stop_on="never", max_tokens=16)
+        events = reported(server, stop_on="never", max_tokens=16)
     assert "continues beyond the 16 tokens" in failure(events).message
     assert len(written(events)) <= 2 * (2 * 16 + 20)
 
@@ -222,8 +223,8 @@ PAGE = b"<!doctype html><html><head><title>Sign in to Example</title></head></ht
 @pytest.mark.slow
 def test_a_web_page_for_an_answer_is_told_by_its_title():
     with endpoint(Answer((PAGE,), 502, "text/html"), Answer((PAGE,), 200, "text/html")) as server:
-        assert "Sign in to Example" in failure(told(server, patience=SHORT._replace(attempts=1))).message
-        assert "web page" in failure(told(server)).message
+        assert "Sign in to Example" in failure(reported(server, patience=SHORT._replace(attempts=1))).message
+        assert "web page" in failure(reported(server)).message
 
 
 def test_a_web_page_for_the_list_of_models_is_told():
@@ -251,7 +252,7 @@ def test_a_web_page_for_the_list_of_models_is_told():
 )
 def test_what_is_no_chunk_is_told_with_its_beginning(data, word):
     with endpoint(Answer((data,) if data else ())) as server:
-        failed = failure(told(server))
+        failed = failure(reported(server))
     assert word in failed.message and failed.code == "MODEL_FAILED" and len(failed.message) < 1000
 
 
@@ -264,14 +265,14 @@ def test_members_of_any_other_kind_are_passed_over():
         {"choices": [], "usage": {"prompt_tokens": "x", "completion_tokens": -1}},
     ]  # fmt: skip
     with endpoint(Answer((*map(event, odd), chunk(CALL), chunk(finish="stop"), DONE))) as server:
-        events = told(server)
+        events = reported(server)
     assert written(events) == CALL and events[-1].valid
 
 
 def test_fifty_megabytes_without_a_line_end_cost_one_of_memory():
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     with endpoint(Answer((b"data: ", *[b"x" * 1_000_000] * 50))) as server:
-        failed = failure(told(server))
+        failed = failure(reported(server))
     assert "without the end of an event" in failed.message
     assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 30_000
 
@@ -281,18 +282,18 @@ def test_a_packed_answer_is_not_unpacked():
         (gzip.compress(b" " * 10_000_000),), 200, "text/event-stream", (("content-encoding", "gzip"),)
     )
     with endpoint(packed) as server:
-        assert "packed" in failure(told(server)).message
+        assert "packed" in failure(reported(server)).message
 
 
 def test_a_body_of_fifty_megabytes_is_not_read_to_its_end():
     with endpoint(Answer([b" " * 1_000_000] * 50, 200, "application/json")) as server:
-        assert "more than 8 MB" in failure(told(server)).message
+        assert "more than 8 MB" in failure(reported(server)).message
 
 
 def test_an_endpoint_that_leads_elsewhere_is_not_followed():
     moved = Answer((b"",), 307, "text/plain", (("location", "http://127.0.0.1:9/v1"),))
     with endpoint(moved) as server:
-        assert "redirects to another address" in failure(told(server)).message
+        assert "redirects to another address" in failure(reported(server)).message
 
 
 # -- the constraint --------------------------------------------------------------------------------------------------
@@ -301,7 +302,7 @@ def test_an_endpoint_that_leads_elsewhere_is_not_followed():
 @pytest.mark.parametrize("constraint", ["mask", "gbnf"])
 def test_an_endpoint_that_ignores_the_grammar_ends_the_run_by_that_and_no_violation_of_the_model(constraint):
     with endpoint(said("Sure", ", here it is: ", CALL)) as server:
-        events = told(server, constraint=constraint)
+        events = reported(server, constraint=constraint)
         assert server.asked[0].body["grammar"].startswith("root ::=")
     failed = failure(events)
     assert failed.code == "CONSTRAINT_IGNORED" and "ignored the constraint" in failed.message
@@ -312,21 +313,21 @@ def test_an_endpoint_that_ignores_the_grammar_ends_the_run_by_that_and_no_violat
 
 def test_it_is_told_at_the_first_excluded_character_wherever_it_stands():
     with endpoint(said('{action="search" ', 'query="AI" max_results=', "500}")) as server:
-        message = failure(told(server, constraint="mask")).message
+        message = failure(reported(server, constraint="mask")).message
     assert "at character 42 it wrote '0}'" in message
 
 
 @pytest.mark.slow
 def test_an_end_where_the_grammar_allows_none_is_ignoring_it_too():
     with endpoint(said('{action="search" ')) as server:
-        assert "allows no end" in failure(told(server, constraint="mask")).message
+        assert "allows no end" in failure(reported(server, constraint="mask")).message
     with endpoint(said()) as server:
-        assert "before its first character" in failure(told(server, constraint="mask")).message
+        assert "before its first character" in failure(reported(server, constraint="mask")).message
 
 
 def test_an_answer_cut_at_its_length_is_none():
     with endpoint(said('{action="search" ', finish="length")) as server:
-        events = told(server, constraint="mask")
+        events = reported(server, constraint="mask")
     assert isinstance(events[-1], RunFinished) and events[-1].reason == "length"
 
 
@@ -334,12 +335,12 @@ def test_an_answer_cut_at_its_length_is_none():
 def test_a_schema_that_is_ignored_is_told_and_one_that_leaks_is_a_violation_of_the_call():
     fields = {"constraint": "mask", "notation": "json"}
     with endpoint(said("I would search"), owner="somebody") as server:
-        assert "response_format excludes" in failure(told(server, **fields)).message
+        assert "response_format excludes" in failure(reported(server, **fields)).message
     with endpoint(said('{"action": "no_such_tool"}'), owner="somebody") as server:
-        assert failure(told(server, **fields)).code == "CONSTRAINT_IGNORED"
+        assert failure(reported(server, **fields)).code == "CONSTRAINT_IGNORED"
     leak = '{"action": "search", "query": "AI", "max_results": 500}'
     with endpoint(said(leak), owner="somebody") as server:
-        events = told(server, **fields)
+        events = reported(server, **fields)
         sent = server.asked[0].body["response_format"]
     assert [event.code for event in events if isinstance(event, Violation)] == ["CONSTRAINT_MAX"]
     assert sent["type"] == "json_schema" and len(sent["json_schema"]["schema"]["oneOf"]) == 7
@@ -348,7 +349,7 @@ def test_a_schema_that_is_ignored_is_told_and_one_that_leaks_is_a_violation_of_t
 @pytest.mark.slow
 def test_a_constraint_that_no_field_takes_is_refused_before_anything_is_sent():
     with endpoint(said(CALL), owner="somebody") as server:
-        failed = failure(told(server, constraint="mask", notation="glyph"))
+        failed = failure(reported(server, constraint="mask", notation="glyph"))
         assert not server.asked
     assert (
         failed.code == "CONSTRAINT_FAILED" and "takes no grammar" in failed.message and "json" in failed.hint
@@ -360,7 +361,7 @@ def test_an_endpoint_that_refuses_the_grammar_is_told_with_its_own_words():
         {"error": {"message": "failed to parse grammar", "type": "invalid_request_error"}}
     ).encode()
     with endpoint(Answer((words,), 400, "application/json")) as server:
-        failed = failure(told(server, constraint="mask"))
+        failed = failure(reported(server, constraint="mask"))
         assert len(server.asked) == 1
     assert "failed to parse grammar" in failed.message and "dialect" in failed.hint
 
@@ -389,10 +390,10 @@ ARGUMENTS = {"query": "AI", "max_results": 10}
 def test_calls_in_any_form_are_read_as_the_call_that_they_are(deltas):
     pieces = [chunk(delta=delta) for delta in deltas]
     with endpoint(Answer((*pieces, chunk(finish="tool_calls"), DONE))) as server:
-        events = told(server, native="auto")
+        events = reported(server, native="auto")
         assert server.asked[0].body["tools"][0]["function"]["name"] == "search"
         assert server.asked[0].body["tool_choice"] == "auto"
-    state = fold_events(events)
+    state = run_state(events)
     assert state.call is not None and state.call.arguments == ARGUMENTS and state.outcome == "valid"
     assert events[0].request.native == "openai"
 
@@ -400,13 +401,13 @@ def test_calls_in_any_form_are_read_as_the_call_that_they_are(deltas):
 def test_a_call_without_arguments_is_one_with_none_and_a_second_call_is_too_much():
     pieces = [chunk(delta={"tool_calls": [{"index": i, "function": {"name": "search"}}]}) for i in (0, 1)]
     with endpoint(Answer((*pieces, chunk(finish="tool_calls"), DONE))) as server:
-        events = told(server, native="auto", stop_on="never")
+        events = reported(server, native="auto", stop_on="never")
     assert written(events) == '{"name": "search", "arguments": {}}\n{"name": "search", "arguments": {}}'
 
 
 def test_an_answer_in_words_where_a_call_was_required_is_the_endpoints_fault():
     with endpoint(said("I cannot do that.")) as server:
-        failed = failure(told(server, native="auto", constraint="mask"))
+        failed = failure(reported(server, native="auto", constraint="mask"))
         assert server.asked[0].body["tool_choice"] == "required" and "grammar" not in server.asked[0].body
     assert failed.code == "CONSTRAINT_IGNORED" and "without a call" in failed.message
 
@@ -469,12 +470,12 @@ def test_closing_the_run_in_the_middle_closes_the_stream():
 def test_reasoning_without_an_answer_is_told():
     thought = [chunk(delta={"reasoning_content": "hmm "})] * 5
     with endpoint(Answer((*thought, chunk(finish="length"), DONE))) as server:
-        assert "20 characters of reasoning" in failure(told(server)).message
+        assert "20 characters of reasoning" in failure(reported(server)).message
 
 
 def test_an_answer_that_the_endpoints_filter_cut_is_none():
     with endpoint(said(HALF, finish="content_filter")) as server:
-        assert "content_filter" in failure(told(server)).message
+        assert "content_filter" in failure(reported(server)).message
 
 
 # -- what it tells that cannot be --------------------------------------------------------------------------------------
@@ -503,7 +504,7 @@ def test_an_id_that_no_token_has_is_told(id):
 def test_counts_that_no_endpoint_reaches_are_told():
     huge = {"prompt_tokens": 10**30, "completion_tokens": 10**30}
     with endpoint(Answer((chunk(CALL), chunk(finish="stop"), event({"usage": huge}), DONE))) as server:
-        events = told(server)
+        events = reported(server)
     assert events[-1].valid and events[-1].tokens == 1
 
 
@@ -511,7 +512,7 @@ def test_text_in_parts_in_parts_without_end_crashes_the_run():
     nested = b'[{"text":' * 350 + b'"a"' + b"}]" * 350
     answer = b'data: {"choices":[{"delta":{"content":' + nested + b"}}]}\n\n"
     with endpoint(Answer((answer, chunk(CALL), chunk(finish="stop"), DONE))) as server:
-        assert written(told(server)) == CALL
+        assert written(reported(server)) == CALL
 
 
 @pytest.mark.parametrize("date", ["Mon, 01 Jan 2024 00:00:00 +99999999999999999999", "inf", "1e999"])
@@ -532,14 +533,14 @@ def test_an_event_is_lost_where_the_network_cuts_its_line_ends(ends):
 )
 def test_what_is_no_text_goes_on_for_ever(delta):
     with endpoint(Answer([chunk(delta=delta)] * 2000)) as server:
-        message = failure(told(server, max_tokens=16, stop_on="never")).message
+        message = failure(reported(server, max_tokens=16, stop_on="never")).message
     assert "continues beyond the 16 tokens" in message
 
 
 @pytest.mark.slow
 def test_a_description_of_the_server_that_is_a_book_goes_into_every_record():
     with endpoint(said(CALL), owner="?", version={"version": "9" * 100_000 + "\ud800"}) as server:
-        started = told(server)[0]
+        started = reported(server)[0]
     assert len(started.model.server) < 100
 
 

@@ -15,7 +15,6 @@ from keyring.backend import KeyringBackend
 from keyring.errors import KeyringError
 from typer.testing import CliRunner
 
-from glyphscope.calling import RecordedHost, continue_aborted, fold_events, run
 from glyphscope.cli.app import app
 from glyphscope.errors import ModelError
 from glyphscope.events import (
@@ -30,12 +29,15 @@ from glyphscope.events import (
     Token,
     encode_event,
 )
+from glyphscope.execution import RecordedInteraction
 from glyphscope.models import GenerateRequest, Opening, RecordedModel, ScriptedModel, open_model
 from glyphscope.models.remote import key_addresses, read_address, remove_key, set_key
 from glyphscope.models.remote.dialect import DIALECTS
 from glyphscope.models.remote.keys import key_of
 from glyphscope.models.remote.model import open_remote
 from glyphscope.registry import default_registry
+from glyphscope.runs import run_state
+from glyphscope.strategies import continue_aborted, run
 from scripted_endpoint import DONE, SHORT, Answer, Hang, chunk, counted, endpoint, event, remote, said
 
 REGISTRY = default_registry().to_document()
@@ -171,7 +173,7 @@ def test_the_grammar_goes_into_the_field_of_the_dialect_and_a_note_says_so(diale
     assert (grammar["grammar"] if isinstance(grammar, dict) else grammar).startswith("root ::=")
     prompt = next(event for event in events if isinstance(event, PromptRendered))
     assert field in prompt.note and "endpoint's own" in prompt.note
-    assert events[0].request.constraint == "endpoint" and fold_events(events).outcome == "valid"
+    assert events[0].request.constraint == "endpoint" and run_state(events).outcome == "valid"
 
 
 @pytest.mark.parametrize("dialect", DIALECTS)
@@ -210,7 +212,7 @@ def test_two_stages_go_on_from_a_last_message(dialect):
         events = list(run(request(strategy="two-stage"), model))
         assert len(server.asked) == 2, events[-1]
         first, second = server.asked[0].body, server.asked[1].body
-    assert isinstance(events[-1], RunFinished) and fold_events(events).outcome == "valid", events[-1]
+    assert isinstance(events[-1], RunFinished) and run_state(events).outcome == "valid", events[-1]
     assert first["messages"][-1] == {"role": "assistant", "content": "{action="}
     assert "search" in second["messages"][-1]["content"]
     continues = dialect != "llama-server"
@@ -241,13 +243,13 @@ def test_a_router_and_its_executor_run_there():
     choice = json.dumps({"choice": "call_tool", "tool": "search", "question": None}, separators=(",", ":"))
     with endpoint(said(choice), ANSWER) as server, remote(server) as model:
         events = list(run(request(strategy="route-execute"), model))
-    assert fold_events(events).outcome == "valid", events[-1]
+    assert run_state(events).outcome == "valid", events[-1]
 
 
 def test_the_loop_runs_there_and_a_tools_result_goes_as_the_users(tmp_path):
     answers = said('{action="calculate" expression="2+2"}'), said("It is 4.")
     with endpoint(*answers) as server, remote(server) as model:
-        events = list(run(request(strategy="loop", constraint="off"), model, RecordedHost(())))
+        events = list(run(request(strategy="loop", constraint="off"), model, RecordedInteraction(())))
         assert {message["role"] for asked in server.asked for message in asked.body["messages"]} <= {
             "system", "user", "assistant"
         }  # fmt: skip
@@ -259,7 +261,7 @@ def test_a_repair_sends_the_conversation_that_asks_again():
     with endpoint(said("no idea"), ANSWER) as server, remote(server) as model:
         events = list(run(request(constraint="off", repair=RepairSettings(attempts=1)), model))
         assert len(server.asked[1].body["messages"]) > len(server.asked[0].body["messages"])
-    assert fold_events(events).outcome == "valid"
+    assert run_state(events).outcome == "valid"
 
 
 # -- what it told ----------------------------------------------------------------------------------------------------
@@ -318,7 +320,7 @@ def test_an_endpoint_that_refuses_figures_is_asked_without_them():
         endpoint(Answer((refusal,), 400, "application/json"), ANSWER, ANSWER) as server,
         remote(server) as model,
     ):
-        assert fold_events(list(run(request(), model))).outcome == "valid"
+        assert run_state(list(run(request(), model))).outcome == "valid"
         list(run(request(), model))
         assert ["logprobs" in asked.body for asked in server.asked] == [True, False, False]
         assert "grammar" in server.asked[1].body
@@ -363,7 +365,7 @@ def test_an_answer_that_is_not_streamed_is_one_piece():
     }
     answer = Answer((json.dumps(message).encode(),), kind="application/json")
     with endpoint(answer) as server, remote(server) as model:
-        assert fold_events(list(run(request(), model))).outcome == "valid"
+        assert run_state(list(run(request(), model))).outcome == "valid"
 
 
 def test_what_it_would_have_said_goes_on_from_the_text_where_that_decides():
@@ -371,7 +373,7 @@ def test_what_it_would_have_said_goes_on_from_the_text_where_that_decides():
         aborted = list(run(request(constraint="off"), model))
         told = list(continue_aborted(request(constraint="off"), aborted, model))
         assert sent(server)["messages"][-1] == {"role": "assistant", "content": '{action="delete_'}
-    assert fold_events([*aborted, *told]).text == '{action="delete_it" now}'
+    assert run_state([*aborted, *told]).text == '{action="delete_it" now}'
 
 
 @pytest.mark.slow

@@ -7,7 +7,6 @@ from typing import Any
 
 import pytest
 
-from glyphscope.calling import run
 from glyphscope.events import (
     CallReady,
     Message,
@@ -25,6 +24,7 @@ from glyphscope.models.remote.chunks import CallPiece
 from glyphscope.models.remote.dialect import DIALECTS
 from glyphscope.registry import default_registry, to_openai
 from glyphscope.sessions import first_difference
+from glyphscope.strategies import run
 from scripted_endpoint import DONE, Answer, Endpoint, chunk, endpoint, remote
 
 REGISTRY = default_registry()

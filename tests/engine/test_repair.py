@@ -6,7 +6,6 @@ from typing import Any
 
 import pytest
 
-from glyphscope.calling import fold_events, run
 from glyphscope.events import (
     Aborted,
     AnyEvent,
@@ -24,7 +23,9 @@ from glyphscope.events import (
 )
 from glyphscope.models import RecordedModel, ScriptedModel
 from glyphscope.registry import default_registry
+from glyphscope.runs import run_state
 from glyphscope.sessions import first_difference
+from glyphscope.strategies import run
 from turns import Turns
 
 HERMES = "{% for t in tools %}{{ t.function.name }} {% endfor %}<tool_call>" + (
@@ -82,7 +83,7 @@ def test_an_attempt_tells_both_texts_its_cost_and_whether_the_error_moved() -> N
     assert first.now is not None and first.now > first.char
     assert (first.now_code, second.now, second.now_code) == ("CONSTRAINT_MAX", None, None)
     assert second.char == first.now
-    stages = fold_events(events).stages
+    stages = run_state(events).stages
     assert [stage.kind for stage in stages] == ["call", "repair", "repair"]
     assert [stage.name for stage in stages] == ["call", "repair", "repair-2"]
     assert [tried.tokens for tried in (first, second)] == [len(stage.tokens) for stage in stages[1:]]
@@ -244,7 +245,7 @@ def test_a_part_of_a_call_that_fails_is_asked_for_again_as_a_whole_call(
     assert tried.before.startswith("{" + name + '"search",')
     assert tried.before[: tried.char + 1].endswith("500")
     assert of(CallReady, events)[0].arguments == {"query": "AI news", "max_results": 10}
-    assert [stage.kind for stage in fold_events(events).stages] == ["name", "arguments", "repair"]
+    assert [stage.kind for stage in run_state(events).stages] == ["name", "arguments", "repair"]
     assert first_difference(events[1:], list(run(asked, RecordedModel(events)))[1:]) == ""
 
 

@@ -7,9 +7,6 @@ from typing import Any
 
 import pytest
 
-from glyphscope.calling import SilentHost, fold_events, run
-from glyphscope.calling.recorded import RecordedHost
-from glyphscope.calling.routing.choice import ChoiceValidator, choice_schema
 from glyphscope.events import (
     Aborted,
     AnyEvent,
@@ -29,11 +26,15 @@ from glyphscope.events import (
     StageStarted,
     Violation,
 )
+from glyphscope.execution.recorded import RecordedInteraction
 from glyphscope.grammar import build_value_grammar
 from glyphscope.grammar.match import match_text
 from glyphscope.models import RecordedModel, ScriptedModel
 from glyphscope.registry import ToolRegistry, default_registry, make_tool
+from glyphscope.runs import NonInteractive, run_state
 from glyphscope.sessions import first_difference
+from glyphscope.strategies import run
+from glyphscope.strategies.routing.route import ChoiceValidator, choice_schema
 from turns import Turns
 
 REGISTRY = default_registry()
@@ -65,7 +66,7 @@ def of(kind: type[Any], events: list[AnyEvent]) -> list[Any]:
     return [event for event in events if isinstance(event, kind)]
 
 
-class Answering(SilentHost):
+class Answering(NonInteractive):
     """A host with a person who knows all the answers."""
 
     def __init__(self, *answers: str | None) -> None:
@@ -91,7 +92,7 @@ def test_a_chosen_tool_is_executed_by_a_stage_of_its_own() -> None:
     assert (ready.tool, ready.arguments, ready.stage) == ("search", {"query": "AI news"}, "executor")
     finished = of(RunFinished, events)[0]
     assert (finished.reason, finished.valid) == ("complete", True)
-    assert finished.tokens == sum(len(stage.tokens) for stage in fold_events(events).stages)
+    assert finished.tokens == sum(len(stage.tokens) for stage in run_state(events).stages)
 
 
 def test_the_router_sees_names_and_nothing_else_of_the_tools() -> None:
@@ -200,10 +201,10 @@ def test_without_an_allowed_tool_none_can_be_called() -> None:
 
 
 def test_a_question_reaches_the_user_and_the_answer_the_next_stages() -> None:
-    host = Answering("about rockets")
+    interaction = Answering("about rockets")
     model = Turns(question("What about?"), chosen("search"), CALL)
-    events = list(run(request(), model, host))
-    assert host.questions == ["What about?"]
+    events = list(run(request(), model, interaction))
+    assert interaction.questions == ["What about?"]
     assert [type(event) for event in events if isinstance(event, QuestionAsked | QuestionAnswered)] == [
         QuestionAsked,
         QuestionAnswered,
@@ -224,12 +225,12 @@ def test_a_question_reaches_the_user_and_the_answer_the_next_stages() -> None:
 
 @pytest.mark.slow
 def test_answers_given_beforehand_are_used_in_order_and_then_the_user_is_asked() -> None:
-    host = Answering("three")
+    interaction = Answering("three")
     settings = RouterSettings(answers=("one", "two"), max_questions=3)
     turns = Turns(question("1?"), question("2?"), question("3?"), NONE)
-    events = list(run(request(router=settings), turns, host))
+    events = list(run(request(router=settings), turns, interaction))
     assert [event.answer for event in of(QuestionAnswered, events)] == ["one", "two", "three"]
-    assert host.questions == ["3?"]
+    assert interaction.questions == ["3?"]
 
 
 @pytest.mark.parametrize("answer", [None, "", "  \n"])
@@ -245,16 +246,16 @@ def test_without_a_host_nobody_answers() -> None:
 
 
 def test_no_more_is_asked_than_the_settings_allow() -> None:
-    host = Answering("rockets")
+    interaction = Answering("rockets")
     model = Turns(question("What about?"), question("And more?"))
-    events = list(run(request(), model, host))
-    assert len(host.questions) == 1
+    events = list(run(request(), model, interaction))
+    assert len(interaction.questions) == 1
     assert "clarify" in model.asked[0][0].content
     assert "clarify" not in model.asked[1][0].content
     assert of(Violation, events)[0].path == "/choice"
     assert not of(RunFinished, events)[0].valid
     model = Turns(question("What?"))
-    events = list(run(request(router=RouterSettings(max_questions=0)), model, host))
+    events = list(run(request(router=RouterSettings(max_questions=0)), model, interaction))
     assert not of(QuestionAsked, events)
 
 
@@ -402,7 +403,7 @@ def test_a_record_answers_the_questions_that_the_user_answered() -> None:
     turns = Turns(question("1?"), question("2?"), question("3?"), chosen("search"), CALL)
     events = list(run(asked, turns, Answering("two", "three")))
     assert of(RunFinished, events)[0].valid
-    again = list(run(asked, RecordedModel(events), RecordedHost(events)))
+    again = list(run(asked, RecordedModel(events), RecordedInteraction(events)))
     assert first_difference(events[1:], again[1:]) == ""
 
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from glyphscope.calling import read_router, router_preset, router_presets, run
-from glyphscope.calling.routing.candidates import find_candidates
 from glyphscope.errors import PromptError, RegistryError
 from glyphscope.events import CallReady, CandidatesFound, RunRequest
 from glyphscope.prompting import render_router
 from glyphscope.registry import bundled_registries, bundled_registry, example_arguments
+from glyphscope.strategies import read_router, router_preset, router_presets, run
+from glyphscope.strategies.routing.candidates import find_candidates
 from turns import Turns
 
 

@@ -11,13 +11,11 @@ from hypothesis import strategies as st
 from typer.testing import CliRunner
 
 from examples import at_most
-from glyphscope.calling import fold_events, run
-from glyphscope.calling.sampling import sampling_words, stop_lines, stop_strings
-from glyphscope.calling.stop_strings import StopStrings
 from glyphscope.cli.app import app
 from glyphscope.decoding import Evidence, SamplerState
 from glyphscope.events import (
     Alternative,
+    PrefixPart,
     RunFailed,
     RunFinished,
     RunRequest,
@@ -27,15 +25,18 @@ from glyphscope.events import (
     Token,
     TokenStep,
     Violation,
-    Written,
     decode_event,
     encode_event,
 )
 from glyphscope.models import RecordedModel, ScriptedModel
 from glyphscope.registry import default_registry
+from glyphscope.runs import run_state
+from glyphscope.runs.sampling import sampling_words, stop_lines, stop_strings
 from glyphscope.sessions.exports.curl_line import curl_line
 from glyphscope.sessions.exports.pytest_file import pytest_file
 from glyphscope.sessions.exports.recorded_run import RecordedRun
+from glyphscope.strategies import run
+from glyphscope.strategies.stop_strings import StopStrings
 from scripted_endpoint import endpoint, remote, said
 
 GOOD = '{action="search" query="AI news" max_results=10}'
@@ -53,7 +54,7 @@ def request(**changes) -> RunRequest:
 def ended(script, **changes):
     """The events, the state and the last event of a run of that script."""
     events = list(run(request(**changes), ScriptedModel(script)))
-    return events, fold_events(events), events[-1]
+    return events, run_state(events), events[-1]
 
 
 # -- filters ---------------------------------------------------------------------------------------------------
@@ -182,7 +183,7 @@ def test_a_violation_before_the_stop_string_in_the_same_token_stops_the_run_firs
 
 
 def test_what_somebody_wrote_is_no_stop_string():
-    _, state, _ = ended([GOOD], stop=("{",), written=(Written(b"{"),))
+    _, state, _ = ended([GOOD], stop=("{",), written=(PrefixPart(b"{"),))
     assert state.text == GOOD
 
 
@@ -191,7 +192,7 @@ def test_a_stop_string_ends_each_stage_and_its_replay_is_the_same():
     events = list(run(asked, ScriptedModel([GOOD[:-1], " ST", "OP}"])))
     again = list(run(asked, RecordedModel(events)))
     assert [e.reason for e in (events[-1], again[-1]) if isinstance(e, RunFinished)] == ["stop-string"] * 2
-    assert fold_events(again).text == fold_events(events).text == GOOD[:-1] + " "
+    assert run_state(again).text == run_state(events).text == GOOD[:-1] + " "
 
 
 @pytest.mark.parametrize(
@@ -272,7 +273,7 @@ def test_an_endpoint_that_can_is_asked_to_send_the_stop_string_so_that_the_end_i
         events = list(run(request(stop=("END",), stop_on="never"), model))
         body = server.asked[-1].body
     assert body["stop"] == ["END"] and kept.items() <= body.items()
-    assert (events[-1].reason, fold_events(events).text) == ("stop-string", GOOD)
+    assert (events[-1].reason, run_state(events).text) == ("stop-string", GOOD)
 
 
 def test_stop_strings_beyond_those_that_openai_takes_end_the_answer_here():
@@ -280,8 +281,8 @@ def test_stop_strings_beyond_those_that_openai_takes_end_the_answer_here():
         events = list(run(request(stop=("A1", "B", "C", "D", "E"), stop_on="never"), model))
         body = server.asked[-1].body
     assert body["stop"] == ["A1", "B", "C", "D"]
-    assert (events[-1].reason, fold_events(events).text) == ("stop-string", GOOD)
-    assert "takes 4 stop strings" in fold_events(events).prompt.note
+    assert (events[-1].reason, run_state(events).text) == ("stop-string", GOOD)
+    assert "takes 4 stop strings" in run_state(events).prompt.note
 
 
 def test_exports_carry_the_sampling_and_test_only_the_answer():

@@ -8,9 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.console import Console
 
-from glyphscope.calling import RunState, StageState, fold, fold_events
-from glyphscope.calling.segments import earlier_call, part_costs, part_of, reasoning_tokens
-from glyphscope.cli.live import RunView
+from glyphscope.cli.run_printer import RunView
 from glyphscope.events import (
     Alternative,
     CallReady,
@@ -26,7 +24,9 @@ from glyphscope.events import (
     decode_event,
     encode_event,
 )
+from glyphscope.explain.segments import earlier_call, part_costs, part_of, reasoning_tokens
 from glyphscope.notation import call_sizes, sum_of
+from glyphscope.runs import RunState, StageState, reduce_event, run_state
 from made_runs import BAD, GOOD, MARKER, THOUGHT, parts_run
 
 REQUEST = RunRequest(prompt="x", registry={}, form={"reasoning": {"open": "<think>", "close": "</think>"}})
@@ -45,7 +45,7 @@ def texts(stage: StageState):
 
 
 def test_segments_have_the_text_between_their_markers():
-    stage = fold_events(parts_run()).present
+    stage = run_state(parts_run()).present
     assert texts(stage) == [
         ("reasoning", 0, THOUGHT),
         ("text", 0, "I will look both up."),
@@ -55,7 +55,7 @@ def test_segments_have_the_text_between_their_markers():
 
 
 def test_each_call_has_its_own_fields_tool_and_verdict():
-    stage = fold_events(parts_run()).present
+    stage = run_state(parts_run()).present
     first, second = stage.call_at(0), stage.call_at(1)
     assert (first.status, second.status) == ("holds", "impossible")
     assert stage.fields is first.fields and stage.tool is first.tool
@@ -73,24 +73,24 @@ def test_the_first_call_is_untouched_by_events_of_the_second():
         FieldOpened(path="/q", start=20, call_index=1),
         ToolKnown(name="b", allowed=True, char=19, call_index=1),
     ]
-    state = fold_events(events)
+    state = run_state(events)
     assert state.fields["/q"].start == 1 and state.tool.name == "a"
     assert state.call_at(1).fields["/q"].start == 20
 
 
 def test_a_call_is_valid_once_it_is_closed_and_the_answer_lists_all_that_are_ready():
     ready = [CallReady(tool="t", arguments={}, text="{}", call_index=index) for index in (0, 1)]
-    state = fold_events([opened("call", 0)])
+    state = run_state([opened("call", 0)])
     assert state.call_at(0).status == "open"
-    fold(state, closed("call", 0, 2))
+    reduce_event(state, closed("call", 0, 2))
     assert state.call_at(0).status == "holds"
-    fold_events(ready, state)
+    run_state(ready, state)
     assert state.present.calls == ready and state.present.call is ready[1]
 
 
 def test_a_violation_decides_a_call_that_is_closed():
     wrong = Violation(code="SYNTAX", message="no", path="", char=1, token=0)
-    state = fold_events([opened("call", 0), wrong, closed("call", 0, 2)])
+    state = run_state([opened("call", 0), wrong, closed("call", 0, 2)])
     assert state.call_at(0).status == "impossible"
 
 
@@ -106,13 +106,13 @@ SEGMENTS = st.one_of(
 def test_segments_of_any_record_are_in_order_and_do_not_overlap(events, tokens):
     state = RunState()
     for index in range(tokens):
-        fold(
+        reduce_event(
             state,
             Token(
                 step=TokenStep(index=index, id=1, data=b"ab", text="ab"), start=2 * index, end=2 * index + 2
             ),
         )
-    fold_events(events, state)
+    run_state(events, state)
     at = 0
     for part in state.segments:
         assert part.start >= at
@@ -124,7 +124,7 @@ def test_segments_of_any_record_are_in_order_and_do_not_overlap(events, tokens):
 
 
 def test_every_token_belongs_to_a_part_or_to_a_marker():
-    stage = fold_events(parts_run()).present
+    stage = run_state(parts_run()).present
     for token in stage.tokens:
         part = part_of(stage, token)
         if token.step.text.strip() in (MARKER, "</tool_call>", "</think>"):
@@ -143,14 +143,14 @@ def test_a_text_without_parts_has_no_costs_of_parts():
 
 
 def test_the_likeliest_place_of_an_earlier_call_is_found_with_its_raw_probability():
-    state = fold_events(parts_run(words="", early=0.124))
+    state = run_state(parts_run(words="", early=0.124))
     found = earlier_call(state.present, state.segments[0], state.started.request)
     assert (found.share, found.token) == (0.124, 4)
 
 
 def test_the_place_of_an_earlier_call_is_unknown_without_evidence_or_without_a_call():
     for events in (parts_run(early=None), parts_run(calls=())):
-        state = fold_events(events)
+        state = run_state(events)
         assert earlier_call(state.present, state.segments[0], state.started.request) is None
 
 
@@ -162,7 +162,7 @@ def test_a_call_without_markers_is_found_by_its_own_first_token():
         )
         return Token(step=step, start=start, end=start + len(text))
 
-    state = fold_events([
+    state = run_state([
         token(0, "a", 0, ("a", 0.9), ("{", 0.1)),
         token(1, "b", 1, ("b", 0.7), ("{", 0.3)),
         token(2, "</think>", 2),
@@ -195,7 +195,7 @@ def test_sizes_of_several_calls_are_their_sum():
 
 def shown(events, **looks):
     out = Console(file=io.StringIO(), width=120, **looks)
-    out.print(RunView(fold_events(events)))
+    out.print(RunView(run_state(events)))
     return out.file.getvalue()
 
 

@@ -8,7 +8,7 @@ import pytest
 from glyphscope.errors import SuiteError
 from glyphscope.evals.matrix.arms import Arm
 from glyphscope.evals.matrix.plan import LoadedSuite, Planned
-from glyphscope.evals.running.make import make_sample
+from glyphscope.evals.running.run_sample import run_sample
 from glyphscope.evals.suites.bfcl import import_bfcl
 from glyphscope.evals.suites.bfcl_values import NotReadable, expected_call, parsed_call, schema_of
 from glyphscope.evals.suites.reading import check_suite, encode_suite, parse_suite
@@ -122,7 +122,7 @@ def test_several_calls_may_be_made_at_once_or_one_after_the_other(imported):
     for turns in ([" ".join(texts), "Done."], [*texts, "Done."]):
         arm = Arm(model="scripted", notation="json", constraint="off")
         planned = Planned(arm, LoadedSuite(suite, encode_suite(suite)), suite.scenarios[0], 0, 1)
-        sample, _ = make_sample(planned, ScriptedModel(turns=turns), threading.Event())
+        sample, _ = run_sample(planned, ScriptedModel(turns=turns), threading.Event())
         assert sample.ok, sample.failures
 
 

@@ -9,7 +9,6 @@ import pytest
 from jsonschema import Draft202012Validator
 
 from glyphscope import resources
-from glyphscope.calling.routing.routers import router_preset
 from glyphscope.evals.labs import lab_prompts
 from glyphscope.evals.suites.reading import (
     bundled_suites,
@@ -21,6 +20,7 @@ from glyphscope.evals.suites.reading import (
 )
 from glyphscope.events import RouterSettings
 from glyphscope.notation import write_call
+from glyphscope.strategies.routing.routers import router_preset
 from glyphscope.tools.demo.calculate import calculate
 from glyphscope.validation import CallValidator
 from gold_calls import expected, golds

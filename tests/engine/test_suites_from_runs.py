@@ -4,12 +4,11 @@ import threading
 
 import pytest
 
-from glyphscope.calling import SilentHost, run
 from glyphscope.errors import RecordError, StorageError, SuiteError
 from glyphscope.evals.matrix.arms import Arm
 from glyphscope.evals.matrix.plan import LoadedSuite, Planned
-from glyphscope.evals.running.make import make_sample
 from glyphscope.evals.running.requests import request_for
+from glyphscope.evals.running.run_sample import run_sample
 from glyphscope.evals.suites.from_runs import scenario_of_run, suite_of_runs
 from glyphscope.evals.suites.reading import check_suite, encode_suite, parse_suite, suite_registry
 from glyphscope.events import (
@@ -23,8 +22,10 @@ from glyphscope.events import (
 )
 from glyphscope.models.scripted import ScriptedModel
 from glyphscope.registry import bundled_registry
+from glyphscope.runs import NonInteractive
 from glyphscope.sessions.bundle import write_bundle
 from glyphscope.sessions.records import RecordWriter, read_record
+from glyphscope.strategies import run
 from glyphscope.tools.demo import DemoTools
 
 SEARCH = '{"action": "search", "query": "harbour"}'
@@ -45,7 +46,7 @@ def events_of(*turns, registry="default", prompt="Find the harbour.", **more):
     )
     demo = DemoTools()
     try:
-        return list(run(request, ScriptedModel(turns=turns), SilentHost({"demo": demo})))
+        return list(run(request, ScriptedModel(turns=turns), NonInteractive({"demo": demo})))
     finally:
         demo.close()
 
@@ -60,7 +61,7 @@ def recorded(path, events):
 def asked_again(suite, *turns):
     arm = Arm(model="scripted", notation="json", constraint="off")
     planned = Planned(arm, LoadedSuite(suite, encode_suite(suite)), suite.scenarios[0], 0, 1)
-    sample, _ = make_sample(planned, ScriptedModel(turns=turns), threading.Event())
+    sample, _ = run_sample(planned, ScriptedModel(turns=turns), threading.Event())
     return sample
 
 

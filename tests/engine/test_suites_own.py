@@ -6,7 +6,7 @@ import msgspec
 import pytest
 
 from glyphscope.errors import SuiteError
-from glyphscope.evals.judging.matching import Matcher
+from glyphscope.evals.scoring.matching import Matcher
 from glyphscope.evals.suites.call_form import ArgumentCheck, CallForm, call_of, form_of
 from glyphscope.evals.suites.own import add_scenario, keep_suite, own_suites, suite_path
 from glyphscope.evals.suites.reading import load_suite

@@ -8,7 +8,7 @@ import pytest
 
 from glyphscope.evals.matrix.arms import Arm
 from glyphscope.evals.matrix.plan import LoadedSuite, Planned
-from glyphscope.evals.running.make import make_sample
+from glyphscope.evals.running.run_sample import run_sample
 from glyphscope.evals.suites.reading import encode_suite, load_suite
 from glyphscope.events import LimitReached, ToolResult
 from glyphscope.models.scripted import ScriptedModel
@@ -36,7 +36,7 @@ def loaded(name):
 def sample_of(name, scenario, turns, notation="json"):
     arm = Arm(model="scripted", notation=notation, constraint="off")
     planned = Planned(arm, loaded(name), scenario, 0, 1)
-    return make_sample(planned, ScriptedModel(turns=turns), threading.Event())
+    return run_sample(planned, ScriptedModel(turns=turns), threading.Event())
 
 
 def call(tool, **arguments):

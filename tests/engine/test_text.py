@@ -14,7 +14,6 @@ from glyphscope.text import figures
 from glyphscope.text.figures import (
     byte_size,
     count,
-    counted,
     duration,
     duration_ms,
     estimate,
@@ -23,6 +22,7 @@ from glyphscope.text.figures import (
     percent_change,
     plain_ms,
     plain_number,
+    pluralize,
     rate,
 )
 from glyphscope.text.lines import Lines, line_and_column
@@ -81,8 +81,8 @@ def test_a_percentage_is_all_or_nothing_only_where_it_is(share, words, whole):
 def test_other_figures():
     assert count(12345) == "12,345"
     assert count(None) == plain_ms(None) == "–"
-    assert counted(1, "arm") == "1 arm"
-    assert counted(1200, "arm") == "1,200 arms"
+    assert pluralize(1, "arm") == "1 arm"
+    assert pluralize(1200, "arm") == "1,200 arms"
     assert percent_change(885, 1000) == "-11.5%"
     assert percent_change(3, 0) == "–"
     assert [plain_ms(0.421), plain_ms(12.34), plain_ms(1234.5)] == ["0.42", "12.3", "1,234.5"]
@@ -157,8 +157,8 @@ def test_the_place_of_a_character_is_the_same_from_all_lines_and_from_the_text_b
 MODULES = {f"engine/glyphscope/text/{name}.py" for name in ("figures", "shorten", "lines")}
 WINDOWS = {
     "engine/glyphscope/cli/grammar/check.py": "a line around a column",
-    "engine/glyphscope/cli/marking.py": "a text around a character",
-    "engine/glyphscope/grammar/gbnf/check_rules.py": "names, not characters",
+    "engine/glyphscope/cli/caret.py": "a text around a character",
+    "engine/glyphscope/grammar/gbnf/lint/rules.py": "names, not characters",
     "engine/glyphscope/tools/demo/corpus.py": "cut between words",
     "engine/glyphscope/validation/reasons.py": "the text of recorded events",
     "gui/glyphscope_gui/calls/call_texts.py": "says where the rest is",
@@ -166,7 +166,7 @@ WINDOWS = {
     "gui/glyphscope_gui/runs/compare_fields.py": "a text around a character",
 }
 """Where a slice beside an ellipsis is not a text cut to a length."""
-EVENTS = {"engine/glyphscope/calling/loop/guards.py"}
+EVENTS = {"engine/glyphscope/strategies/loop/guards.py"}
 """The text of recorded events, which a replay compares."""
 _FORMAT = re.compile(
     r"\{[^{}]*:[^{}]*(?:[fg]|,)\} ?(?:%|(?:ms|s|min|h|seconds|minutes|hours|B|kB|MB|GB|TB|tokens/s)\b)"

@@ -8,8 +8,6 @@ import msgspec
 import pytest
 from typer.testing import CliRunner
 
-from glyphscope.calling import branch_request, run
-from glyphscope.calling.request import first_prompt, generate_request
 from glyphscope.cli.app import app
 from glyphscope.errors import PromptError
 from glyphscope.evals.suites.from_runs import scenario_of_run
@@ -27,12 +25,15 @@ from glyphscope.events.stream import _LEFT_OUT
 from glyphscope.models import RecordedModel, ScriptedModel, wire
 from glyphscope.models.remote.dialect import DIALECTS
 from glyphscope.registry import default_registry
+from glyphscope.runs import branch_request
 from glyphscope.sessions import RecordWriter, load_project, save_project
 from glyphscope.sessions.bundle import write_bundle
 from glyphscope.sessions.exports import RecordedRun
 from glyphscope.sessions.exports.curl_line import curl_line
 from glyphscope.sessions.project import Project
 from glyphscope.sessions.records import encode_record, read_record
+from glyphscope.strategies import run
+from glyphscope.strategies.request import first_prompt, generate_request
 from scripted_endpoint import Answer, endpoint, remote, said
 
 SWITCH = (

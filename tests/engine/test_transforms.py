@@ -8,11 +8,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from examples import at_most
-from glyphscope.calling.transforms import TRANSFORMS, Chain, Form, chain_of, transforms
 from glyphscope.errors import GlyphscopeError
 from glyphscope.events import LoopSettings, Message, RunRequest
 from glyphscope.registry import default_registry, make_tool
 from glyphscope.registry.tool import ToolRegistry
+from glyphscope.runs.transforms import TRANSFORMS, Chain, Form, chain_of, transforms
 
 REGISTRY = default_registry()
 GLYPH = Form("glyph", "flat", REGISTRY)

@@ -14,10 +14,10 @@ from glyphscope.cli.template_forms import read_template
 from glyphscope.errors import GrammarError
 from glyphscope.events import ConstrainFrom, Violation
 from glyphscope.grammar import Grammar, emit_gbnf, to_lark
-from glyphscope.grammar.gbnf.load import load_gbnf
+from glyphscope.grammar.gbnf.check import load_gbnf
+from glyphscope.grammar.generate.sample import sample_texts
 from glyphscope.grammar.lark.reading import MaskReader
 from glyphscope.grammar.match import compile_grammar, match_text
-from glyphscope.grammar.sample import sample_texts
 from glyphscope.grammar.tree import TokenMatch
 from glyphscope.registry import ToolRegistry, parse_document
 from glyphscope.turns import TurnForm, TurnTools, form_of, judge, read_turn

@@ -19,7 +19,7 @@ from glyphscope.events import (
     Violation,
 )
 from glyphscope.grammar import GrammarOptions, build_call_grammar, emit_gbnf, to_lark
-from glyphscope.grammar.gbnf.load import load_gbnf
+from glyphscope.grammar.gbnf.check import load_gbnf
 from glyphscope.grammar.lark.reading import MaskReader
 from glyphscope.grammar.match import match_text
 from glyphscope.notation import write_call
@@ -61,7 +61,7 @@ def read(judge, *pieces):
 
 def engines(notation, shape, options):
     grammar = build_call_grammar(REGISTRY, notation, shape, options)
-    assert not grammar.unheld
+    assert not grammar.unenforced
     mask = MaskReader(lark=to_lark(grammar))
     gbnf = load_gbnf(emit_gbnf(grammar).text)
     return [mask.accepts, *(lambda text, g=g: match_text(g, text).accepted for g in (grammar, gbnf))]

@@ -9,7 +9,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from examples import at_most
-from glyphscope.calling import continue_aborted, fold_events, run
 from glyphscope.events import (
     BEGUN,
     NOTATIONS,
@@ -28,13 +27,15 @@ from glyphscope.events import (
     encode_event,
 )
 from glyphscope.grammar import GrammarOptions, build_call_grammar, emit_gbnf, to_lark
-from glyphscope.grammar.following import followed_by
 from glyphscope.grammar.match import match_text
+from glyphscope.grammar.tree import with_suffix
 from glyphscope.models import RecordedModel, ScriptedModel
 from glyphscope.notation import shape_keys, write_call
 from glyphscope.registry import default_registry
+from glyphscope.runs import run_state
 from glyphscope.sessions import first_difference
-from glyphscope.validation.parts import ArgumentsValidator, after_name, before_arguments, whole_call
+from glyphscope.strategies import continue_aborted, run
+from glyphscope.validation.split_call import ArgumentsValidator, after_name, before_arguments, whole_call
 
 REGISTRY = default_registry()
 DOCUMENT = REGISTRY.to_document()
@@ -164,7 +165,7 @@ def test_arguments_stop_at_the_character_after_which_no_valid_call_can_exist():
     events = run_stages(Stages('"search"', ['{"query":"x",', '"max_results":', "50", "0}"]), notation="json")
     (aborted,) = of(Aborted, events)
     assert (aborted.stage, aborted.code, aborted.path) == ("arguments", "CONSTRAINT_MAX", "/max_results")
-    text = fold_events(events).text
+    text = run_state(events).text
     assert text[: aborted.char + 1] == '{"query":"x","max_results":500'
 
 
@@ -233,7 +234,7 @@ def test_each_stages_grammar_holds_the_part_and_what_comes_after_it(notation, sh
     assert after.strip(' ,"=:') == (shape_keys(shape).args_key or "arguments")
     for text, part, more in ((names, GrammarOptions(part="name"), after), (arguments, None, "}")):
         options = part or GrammarOptions(part="arguments", tool="search")
-        grammar = followed_by(build_call_grammar(REGISTRY, notation, shape, options), more)
+        grammar = with_suffix(build_call_grammar(REGISTRY, notation, shape, options), more)
         assert text == emit_gbnf(grammar).text
         inside = '"search"' if part else WRITTEN[notation]
         assert match_text(grammar, inside + more).accepted and not match_text(grammar, inside).accepted

@@ -15,10 +15,10 @@ import pytest
 from hypothesis import settings
 
 from examples import FULL
-from glyphscope.calling import run
 from glyphscope.events import CallReady, LoadOptions, RunFinished, RunRequest, Sampling
 from glyphscope.models import Model, open_model
 from glyphscope.registry import default_registry, parse_document
+from glyphscope.strategies import run
 from untrained_models import PAIRS, Pair, model_file
 
 pytestmark = [pytest.mark.slow]

@@ -8,12 +8,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from examples import at_most
-from glyphscope.calling import run
 from glyphscope.events import NOTATIONS, CallReady, FieldOpened, RunFinished, RunRequest, Violation
-from glyphscope.grammar.builder.free_text import call_opening
+from glyphscope.grammar.builder.turn import call_opening
 from glyphscope.models import ScriptedModel
 from glyphscope.notation import write_call
 from glyphscope.registry import default_registry
+from glyphscope.strategies import run
 from glyphscope.validation import CallValidator, FreeTextValidator, validator_of
 
 REGISTRY = default_registry()
@@ -32,7 +32,7 @@ def moved(event, by):
     return event
 
 
-def telling(events):
+def narrated(events):
     return [event for event in events if isinstance(event, Violation | FieldOpened)]
 
 
@@ -55,9 +55,9 @@ def test_a_call_after_text_is_judged_like_the_call_alone(notation, text, argumen
     places = sorted({0, len(data), *(cut for cut in cuts if cut <= len(data))})
     pieces = [data[a:b] for a, b in pairwise(places)]
     after = FreeTextValidator(REGISTRY, notation, "flat")
-    found = telling(judged(after, pieces))
+    found = narrated(judged(after, pieces))
     alone = CallValidator(REGISTRY, notation, "flat")
-    assert found == [moved(event, len(text)) for event in telling(judged(alone, [call]))]
+    assert found == [moved(event, len(text)) for event in narrated(judged(alone, [call]))]
     assert after.valid == alone.valid and after.report().chars == len(whole)
 
 

@@ -101,10 +101,10 @@ def test_chunking_changes_no_verdict_on_a_call_or_a_bare_value(
     text = write_value(value, notation)[:cut] + tail
     one, other = value_judged(schema, notation, text), value_judged(schema, notation, text, sizes)
 
-    def told(validator: ValueValidator) -> Any:
+    def reported(validator: ValueValidator) -> Any:
         return [(v.code, v.path, v.char, v.rule) for v in validator.violations], validator.fields
 
-    assert told(one) == told(other)
+    assert reported(one) == reported(other)
     assert (one.valid, one.complete, one.value) == (other.valid, other.complete, other.value)
 
 

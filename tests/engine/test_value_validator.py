@@ -11,11 +11,11 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from examples import at_most
-from glyphscope.calling.decode import Validator
 from glyphscope.errors import RegistryError
 from glyphscope.events import FieldClosed, Notation
 from glyphscope.notation.write import write_value
 from glyphscope.registry import normalise
+from glyphscope.strategies.decode import Validator
 from glyphscope.validation import ValueValidator
 from glyphscope.validation.checker import Checker
 from schema_strategies import in_our_language, schemas, values

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from examples import at_most
 from glyphscope.errors import ToolError
-from glyphscope.tools.arguments import mistakes
-from glyphscope.tools.verbs import spelling
+from glyphscope.tools.arguments import argument_problems
+from glyphscope.tools.verbs import orthography
 from glyphscope.tools.verbs.conjugation import SUBJECTS, conjugate
 from glyphscope.tools.verbs.lexicon import lexicon
 from glyphscope.tools.verbs.tools import VERB_TOOLS, verb_tools
@@ -53,7 +53,11 @@ def test_fewer_irregular_verbs_than_promised_or_one_without_spanish() -> None:
     ],
 )
 def test_a_regular_ending_is_misspelt(base: str, third: str, past: str, gerund: str) -> None:
-    assert (spelling.third_person(base), spelling.past(base), spelling.gerund(base)) == (third, past, gerund)
+    assert (orthography.third_person(base), orthography.past(base), orthography.gerund(base)) == (
+        third,
+        past,
+        gerund,
+    )
 
 
 @pytest.mark.parametrize(
@@ -219,5 +223,5 @@ def test_a_mistake_teaches_nothing(tool: str, arguments: dict[str, Any], words: 
 def test_a_bundled_example_breaks_its_own_schema() -> None:
     for tool in verb_tools():
         for example in tool.parameters["examples"]:
-            assert mistakes(tool, example) == ""
+            assert argument_problems(tool, example) == ""
             assert VERB_TOOLS[tool.name](**example)[0]

@@ -15,7 +15,7 @@ llama = pytest.importorskip("llama_cpp")
 
 from glyphscope.events import LoadOptions, Sampling  # noqa: E402
 from glyphscope.models import GenerateRequest, open_model  # noqa: E402
-from glyphscope.models.native import model_parameters  # noqa: E402
+from glyphscope.models.llama_engine import model_parameters  # noqa: E402
 from glyphscope.models.tokens import read_ends, read_pieces, read_special  # noqa: E402
 
 

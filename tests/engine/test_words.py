@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from words import REFUSED, ROOT, files, refused, texts_of
+from words import REFUSED, ROOT, files, names_of, refused, refused_name, texts_of
 
 GLOSSARY = (ROOT / "docs" / "glossary.md").read_text(encoding="utf-8")
 
@@ -54,3 +54,28 @@ def test_the_glossary_is_in_alphabetical_order_and_names_each_term_once():
     terms = [term.casefold() for term in re.findall(r"^\| ([^|-][^|]*?) \|", GLOSSARY, re.MULTILINE)[1:]]
     assert len(terms) >= 80 and len(set(terms)) == len(terms)
     assert terms == sorted(terms)
+
+
+def test_no_module_class_function_or_signal_has_a_refused_word_in_its_name():
+    found = [
+        f"{path.relative_to(ROOT)}:{line}: {name}, write {instead}"
+        for folder in ("engine", "gui", "benchmarks")
+        for path in sorted((ROOT / folder).rglob("*.py"))
+        for line, name in names_of(path)
+        if (instead := refused_name(name))
+    ]
+    assert not found, "\n".join(found)
+
+
+@pytest.mark.parametrize(
+    "name", ["modelTold", "runWanted", "Unheld", "_tell", "carry_out", "goOnWanted", "kept_plan"]
+)
+def test_the_patterns_find_the_old_names(name):
+    assert refused_name(name)
+
+
+@pytest.mark.parametrize(
+    "name", ["runRequested", "casefold", "Upholder", "keep", "modelStatusChanged", "holder"]
+)
+def test_the_patterns_leave_the_names_of_the_field_alone(name):
+    assert not refused_name(name)

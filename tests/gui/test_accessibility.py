@@ -23,8 +23,7 @@ from glyphscope.models import ScriptedModel
 from glyphscope_gui.runs.field_table_model import FIELD, VALUE
 from glyphscope_gui.runs.recorder import bundled_run
 from glyphscope_gui.shared.code_edit import CodeEdit
-from glyphscope_gui.shared.elided_label import ElidedLabel
-from glyphscope_gui.shared.elided_link import ElidedLink
+from glyphscope_gui.shared.labels import ElidedLabel, ElidedLink
 from glyphscope_gui.shared.page_ids import PageId
 from glyphscope_gui.theme import ThemeManager
 
@@ -44,7 +43,7 @@ def opened(open_window, qtbot):
     return build
 
 
-def told(wrong):
+def reported(wrong):
     return "\n".join(f"{page}: {words}" for words, page in wrong.items())
 
 
@@ -91,7 +90,7 @@ def test_something_that_takes_the_focus_has_no_name_in_words(opened, qtbot, tmp_
             if not is_named(widget):
                 wrong.setdefault(call_it(widget), type(dialog).__name__)
         dialog.close()
-    assert not wrong, told(wrong)
+    assert not wrong, reported(wrong)
 
 
 def goes_back(before, after, top):
@@ -144,7 +143,7 @@ def test_tab_misses_something_or_is_held_or_goes_back(opened, qtbot, tmp_path):
         for before, after in pairwise(seen):
             if goes_back(before, after, window):
                 wrong.setdefault(f"from {call_it(before)} back to {call_it(after)}", page)
-    assert not wrong, told(wrong)
+    assert not wrong, reported(wrong)
 
 
 def test_an_editor_holds_who_types_nothing_or_does_not_indent(qtbot):
@@ -260,7 +259,7 @@ def test_letters_of_twice_the_size_are_cut_off(twice, opened, qtbot, tmp_path, s
             qtbot.wait(25)
             found = cut_off(window)
         wrong.update(dict.fromkeys(found, page))
-    assert not wrong, told(wrong)
+    assert not wrong, reported(wrong)
 
 
 @pytest.mark.slow

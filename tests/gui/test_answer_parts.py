@@ -7,9 +7,9 @@ from PySide6.QtCore import QEvent, QPoint, Qt
 from PySide6.QtGui import QAccessible
 from PySide6.QtTest import QTest
 
-from glyphscope.calling import RunState, fold, fold_events
 from glyphscope.events import SegmentClosed, SegmentOpened, StageStarted, Token, TokenStep
 from glyphscope.registry import default_registry
+from glyphscope.runs import RunState, reduce_event, run_state
 from glyphscope_gui.playground.timeline_rows import MOST_ROWS, StageRows
 from glyphscope_gui.playground.turn_costs import TurnCosts
 from glyphscope_gui.runs.answer_parts import LONG
@@ -42,7 +42,7 @@ def feed(view, events, size=3):
     for at in range(0, len(events), size):
         batch = events[at : at + size]
         for event in batch:
-            fold(state, event)
+            reduce_event(state, event)
         view.apply(batch)
     view.finish()
     return state
@@ -89,7 +89,7 @@ def test_an_answer_of_parts_shown_later_looks_as_it_did_when_it_came(view, qtbot
 
 
 def test_the_headers_at_the_top_are_shown_where_line_ends_between_calls_are_hidden(view):
-    state = fold_events(bundled_run("native-tags.jsonl"))
+    state = run_state(bundled_run("native-tags.jsonl"))
     stage = state.stages[0]
     view.resize(760, 200)
     view.begin(stage, state.started.request)
@@ -230,7 +230,7 @@ def fields_of(events, size=1):
     for at in range(0, len(events), size):
         batch = events[at : at + size]
         for event in batch:
-            fold(state, event)
+            reduce_event(state, event)
         model.apply(state.present, batch)
     model.add_missing(state.present)
     return model, state
@@ -274,7 +274,7 @@ def test_tokens_name_their_part_and_the_column_is_there_only_with_parts(qtbot):
     table.resize(1200, 300)
     table.show()
     assert table.isColumnHidden(PART)
-    state = fold_events(parts_run())
+    state = run_state(parts_run())
     model.clear(state.present)
     model.append(state.tokens)
     table.show_parts()
@@ -288,7 +288,7 @@ def test_a_turn_lists_what_its_parts_cost(qtbot):
     costs = TurnCosts()
     qtbot.addWidget(costs)
     costs.show()
-    costs.show_stage(fold_events(parts_run()).present)
+    costs.show_stage(run_state(parts_run()).present)
     shown = [
         label.accessibleName() for labels in costs._lines.values() for label in labels if label.isVisible()
     ]
@@ -302,13 +302,13 @@ def test_a_turn_says_where_a_budget_narrowed_the_mask(qtbot):
     costs = TurnCosts()
     qtbot.addWidget(costs)
     step = TokenStep(index=3, id=1, data=b"a", text="a", narrowed="tokens")
-    costs.show_stage(fold_events([Token(step=step, start=0, end=1)]).present)
+    costs.show_stage(run_state([Token(step=step, start=0, end=1)]).present)
     assert costs.has_any and "From token 3 on, the mask makes sure that the answer fits" in costs.note.text()
     assert all(label.isHidden() for label in costs._titles)
 
 
 def test_a_stage_of_the_timeline_has_a_row_for_each_part():
-    state = fold_events(parts_run())
+    state = run_state(parts_run())
     rows = StageRows(0, state.started.request)
     rows.update(state.present, 10.0, over=True)
     told = [(row.title, row.mark, row.tokens.used) for row in rows.rows[1:]]
@@ -324,7 +324,7 @@ def test_a_stage_of_the_timeline_has_a_row_for_each_part():
 def test_the_rows_of_parts_have_a_limit():
     events = [SegmentOpened(kind="call", start=0, call_index=index) for index in range(MOST_ROWS * 2)]
     rows = StageRows(0, None)
-    rows.update(fold_events(events).present, 1.0, over=False)
+    rows.update(run_state(events).present, 1.0, over=False)
     assert len(rows.rows) == MOST_ROWS
 
 

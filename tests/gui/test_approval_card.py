@@ -10,11 +10,11 @@ import pytest
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QLabel, QPushButton
 
-from glyphscope.calling import Decision
-from glyphscope.calling.context import Ending
 from glyphscope.events import ApprovalGiven, QuestionAnswered
 from glyphscope.models import ScriptedModel
 from glyphscope.registry import default_registry, make_tool
+from glyphscope.runs import Decision
+from glyphscope.runs.context import Ending
 from glyphscope_gui.calls.approval_card import MOST_ARGUMENTS, ApprovalCard
 from glyphscope_gui.calls.argument_check import check_arguments
 from glyphscope_gui.calls.argument_field import LONGEST
@@ -284,7 +284,7 @@ def asking(context):
 
 @pytest.fixture
 def loop(monkeypatch):
-    monkeypatch.setitem(importlib.import_module("glyphscope.calling.run")._STRATEGIES, "loop", asking)
+    monkeypatch.setitem(importlib.import_module("glyphscope.strategies.run")._STRATEGIES, "loop", asking)
 
 
 @pytest.fixture

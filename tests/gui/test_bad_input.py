@@ -12,10 +12,10 @@ from PySide6.QtCore import Qt as Core
 from PySide6.QtGui import Qt
 from PySide6.QtWidgets import QLabel
 
-from glyphscope.calling import branch_tree
 from glyphscope.errors import ContextOverflow, ModelDied
 from glyphscope.models import ScriptedModel, open_model
 from glyphscope.models.interface import RenderedPrompt
+from glyphscope.runs import branch_tree
 from glyphscope.sessions import places
 from glyphscope.sessions.files import atomic_write
 from glyphscope.sessions.history import kin_of

@@ -8,23 +8,23 @@ from PySide6.QtCore import QModelIndex, Qt
 from PySide6.QtGui import QRegion
 from PySide6.QtTest import QTest
 
-from glyphscope.calling import branch_tree, fold_events
-from glyphscope.calling.refusing import Refused
-from glyphscope.events import BranchPoint, Relaxed, RunRequest, RunStarted, Token, Written
+from glyphscope.events import BranchPoint, PrefixPart, Relaxed, RunRequest, RunStarted, Token
+from glyphscope.explain.constraint_attribution import Attribution
 from glyphscope.models import ScriptedModel, Vocabulary
 from glyphscope.registry import default_registry
+from glyphscope.runs import branch_tree, run_state
 from glyphscope.sessions.history import kin_of
 from glyphscope_gui.playground.branches.bar import BUSY
 from glyphscope_gui.playground.branches.card import DEEPEST, BranchCard
-from glyphscope_gui.playground.branches.refusal_text import LOOKING, NO_CONSTRAINT, OWN_GRAMMAR, struck
+from glyphscope_gui.playground.branches.refusal_text import LOOKING, NO_CONSTRAINT, OWN_GRAMMAR, mask_reason
 from glyphscope_gui.playground.branches.words import (
     constraint_words,
     half_words,
-    kept_bytes,
     outcome_line,
     pieces_words,
     place_words,
     put_words,
+    shared_bytes,
 )
 from glyphscope_gui.runs.alternatives_model import REASON_ROLE
 from glyphscope_gui.runs.outcome_text import outcome_words
@@ -80,7 +80,7 @@ def stream_place(page, token):
     return box.translated(0, -stream.verticalScrollBar().value()).center().toPoint()
 
 
-def struck_place(events):
+def masked_place(events):
     """A token with a struck alternative that a constraint refused, and that alternative's text."""
     for event in events:
         if isinstance(event, Token) and not event.step.forced:
@@ -118,7 +118,7 @@ def test_what_is_chosen_typed_or_deleted_is_not_what_the_branch_goes_on_with_or_
     state = ended(qtbot, page, lambda: QTest.keyClick(page.evidence.alternatives, Qt.Key.Key_Return))
     second = state.started.run
     assert state.started.request.branch_of == BranchPoint(first, 7)
-    assert state.started.request.written[-1] == Written(other.data, other.id)
+    assert state.started.request.written[-1] == PrefixPart(other.data, other.id)
     assert card.isVisible() and not card.forward_action.isEnabled()
     assert "7 kept, 1 written" in page.evidence.branch_panel.paid.text()
     assert page.view.current_token().step.index == 7
@@ -137,7 +137,7 @@ def test_what_is_chosen_typed_or_deleted_is_not_what_the_branch_goes_on_with_or_
     QTest.keyClicks(bar.field.edit, "weather")
     qtbot.waitUntil(lambda: "1 token" in bar.field.pieces.text())
     state = ended(qtbot, page, lambda: QTest.keyClick(bar.field.edit, Qt.Key.Key_Return))
-    assert state.started.request.written[-1] == Written(b"weather")
+    assert state.started.request.written[-1] == PrefixPart(b"weather")
     third, hidden = state.started.run, bar.field.isHidden()
     assert hidden
     menu = page.view.stream.menu_at(stream_place(page, 3))
@@ -168,7 +168,7 @@ def test_what_is_chosen_typed_or_deleted_is_not_what_the_branch_goes_on_with_or_
 @pytest.mark.slow
 def test_a_cell_that_is_painted_again_wipes_out_the_reason_below_it(qtbot, open_record):
     page = open_record()
-    choose(page, struck_place(MASKED)[0], "0")
+    choose(page, masked_place(MASKED)[0], "0")
     table = page.evidence.alternatives
     qtbot.waitUntil(lambda: bool(table.currentIndex().data(REASON_ROLE)))
     cell = table.visualRect(table.currentIndex().siblingAtColumn(0))
@@ -183,7 +183,7 @@ def test_a_cell_that_is_painted_again_wipes_out_the_reason_below_it(qtbot, open_
 def test_a_struck_alternative_does_not_tell_why_or_cannot_be_let_in(qtbot, open_record):
     page = open_record()
     bar = page.evidence.branch_bar
-    token, other = struck_place(MASKED)
+    token, other = masked_place(MASKED)
     choose(page, token, "0")
     assert bar.box.isVisible() and bar.take_button.isHidden()
     qtbot.waitUntil(bar.box.relax_button.isVisible)
@@ -216,7 +216,7 @@ def test_a_struck_alternative_does_not_tell_why_or_cannot_be_let_in(qtbot, open_
     assert page.context.runs.phase.value == "idle"  # what the constraint refuses is not tried
     request = ended(qtbot, page, bar.typed_box.relax_button.click).started.request
     assert request.relaxed == (Relaxed("search", "/properties/max_results/maximum"),)
-    assert request.written[-1] == Written(b"500")
+    assert request.written[-1] == PrefixPart(b"500")
     ended(qtbot, page, page.view.branches.back_action.trigger)
     choose(page, token, "0")
     request = ended(qtbot, page, bar.box.free_button.click).started.request
@@ -296,7 +296,7 @@ class Special(ScriptedModel):
     """Has a special token: the first alternative of the record's token 7."""
 
     def vocabulary(self):
-        return Vocabulary(names={"<|end|>": fold_events(MASKED).tokens[7].step.alternatives[0].id})
+        return Vocabulary(names={"<|end|>": run_state(MASKED).tokens[7].step.alternatives[0].id})
 
 
 @pytest.mark.slow
@@ -313,9 +313,9 @@ def test_special_tokens_of_the_open_model_are_seen_in_a_run_of_another(qtbot, op
         (other, of_other, True),
         (own, MASKED, True),
     ):
-        runs.modelTold.emit(ModelStatus("opening", "m"))
+        runs.modelStatusChanged.emit(ModelStatus("opening", "m"))
         runs.model = ModelStatus("ready", "m", info=info)
-        runs.modelTold.emit(runs.model)
+        runs.modelStatusChanged.emit(runs.model)
         ended(qtbot, page, lambda events=events: runs.show_record(events))
         choose(page, 0)
         choose(page, 7)
@@ -375,23 +375,23 @@ def branch(*written, token=0):
     return msgspec.structs.replace(REQUEST, written=written, branch_of=BranchPoint("r", token))
 
 
-KEPT = Written(b"{", 5, kept=True)
+KEPT = PrefixPart(b"{", 5, kept=True)
 
 
 @pytest.mark.parametrize(
     ("written", "words"),
     [
-        ((KEPT, Written(b"\xf0\x9f", 7)), "⟨F0 9F⟩"),
-        ((KEPT, Written(b"\xe2\x80\xae", 7)), "⟨U+202E⟩"),
-        ((KEPT, Written(b" a", 7), Written("b\u200b".encode())), "·a “b⟨U+200B⟩”"),
-        ((KEPT, Written(b"<|im_end|>", 2)), "⟨<|im_end|>⟩"),
+        ((KEPT, PrefixPart(b"\xf0\x9f", 7)), "⟨F0 9F⟩"),
+        ((KEPT, PrefixPart(b"\xe2\x80\xae", 7)), "⟨U+202E⟩"),
+        ((KEPT, PrefixPart(b" a", 7), PrefixPart("b\u200b".encode())), "·a “b⟨U+200B⟩”"),
+        ((KEPT, PrefixPart(b"<|im_end|>", 2)), "⟨<|im_end|>⟩"),
         ((KEPT,), ""),
     ],
 )
 def test_what_was_put_somewhere_cannot_be_seen(written, words):
     request = branch(*written, token=1)
     assert put_words(request, {2}) == words
-    assert kept_bytes(request) == b"{"
+    assert shared_bytes(request) == b"{"
     assert place_words(request) == "at token 1, after “{”"
 
 
@@ -426,11 +426,16 @@ def test_a_constraint_is_not_called_by_its_argument(pointer, words):
 
 def test_a_refusal_offers_what_cannot_be_relaxed():
     own = msgspec.structs.replace(REQUEST, grammar='root ::= "a"')
-    assert struck(own, REGISTRY, "", "", None, known=True).why == (OWN_GRAMMAR,)
-    assert struck(REQUEST, REGISTRY, "", "", None, known=False).why == (LOOKING,)
-    assert struck(REQUEST, REGISTRY, "bad", "", None, known=True).why == ("bad", NO_CONSTRAINT)
-    found = struck(
-        REQUEST, REGISTRY, "", "", Refused("search", "/properties/query/minLength", "minLength"), known=True
+    assert mask_reason(own, REGISTRY, "", "", None, known=True).why == (OWN_GRAMMAR,)
+    assert mask_reason(REQUEST, REGISTRY, "", "", None, known=False).why == (LOOKING,)
+    assert mask_reason(REQUEST, REGISTRY, "bad", "", None, known=True).why == ("bad", NO_CONSTRAINT)
+    found = mask_reason(
+        REQUEST,
+        REGISTRY,
+        "",
+        "",
+        Attribution("search", "/properties/query/minLength", "minLength"),
+        known=True,
     )
     assert found.relax == Relaxed("search", "/properties/query/minLength")
     assert found.why == ("Blocked by minLength: search, /properties/query/minLength is 1",)
@@ -438,7 +443,7 @@ def test_a_refusal_offers_what_cannot_be_relaxed():
 
 def test_a_valid_call_of_a_relaxed_branch_is_called_valid_without_a_word():
     events = bundled_run("search-relaxed.jsonl")
-    assert outcome_words(fold_events(events)) == "A valid call of search, with the schema relaxed"
+    assert outcome_words(run_state(events)) == "A valid call of search, with the schema relaxed"
     assert outcome_line(kin_of(events)) == "valid call, relaxed"
     assert outcome_line(kin_of(MASKED)) == "valid call"
 

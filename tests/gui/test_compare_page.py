@@ -274,7 +274,7 @@ def test_a_columns_run_is_not_in_the_history_or_cannot_be_opened(make, qtbot):
     page = make()
     arrange(page, GLYPH_OFF, JSON_OFF)
     kept = []
-    page.context.recorder.kept.connect(kept.append)
+    page.context.recorder.runSaved.connect(kept.append)
     run_all(qtbot, page)
     qtbot.waitUntil(lambda: len(kept) == 2)
     assert len(page.context.services.history.rows()) == 2

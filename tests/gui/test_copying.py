@@ -32,7 +32,7 @@ def copied(qtbot, page, form):
 
 @pytest.mark.slow
 def test_a_run_is_copied_in_every_form_and_what_it_has_not_leaves_the_clipboard(qtbot, page):
-    page.context.recorder.told.connect(page.context.status.set_note)
+    page.context.recorder.noticed.connect(page.context.status.set_note)
     button = page.view.findChild(QToolButton, "copyButton")
     assert not button.isEnabled()
     with qtbot.waitSignal(page.context.runs.ended):

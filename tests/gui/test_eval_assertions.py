@@ -10,12 +10,12 @@ from PySide6.QtCore import QUrl
 from PySide6.QtWidgets import QWidget
 
 from evaluating import ended, set_up
-from glyphscope.calling import fold_events
-from glyphscope.calling.endings import end_of
-from glyphscope.evals.judging.model_judge import ModelJudge
+from glyphscope.evals.scoring.model_judge import ModelJudge
 from glyphscope.evals.suites.reading import load_suite
 from glyphscope.evals.suites.suite import JudgeCheck, PathCheck, PythonCheck
 from glyphscope.models import ScriptedModel
+from glyphscope.runs import run_state
+from glyphscope.runs.endings import end_of
 from glyphscope_gui.evaluate.check_values import loose_text, loose_value
 from glyphscope_gui.evaluate.consent import PythonConsent
 from glyphscope_gui.evaluate.page import SETUP
@@ -193,6 +193,6 @@ def test_a_judge_is_chosen_and_its_evidence_is_shown_with_its_run(opened, qtbot,
 def test_the_run_of_a_judge_ends_with_a_verdict_and_no_call():
     judge = ModelJudge("scripted", ScriptedModel(FAIL))
     _, events = judge.judged("It is about tea.", {"answer": "Tea."}, turn=1, cancelled=threading.Event())
-    state = fold_events(events)
+    state = run_state(events)
     assert outcome_words(state) == "A verdict" and state.call is None
     assert end_of(state).status == "holds"

@@ -10,7 +10,6 @@ import pytest
 from PySide6.QtCore import QModelIndex, QObject, QPersistentModelIndex, Qt
 from PySide6.QtTest import QAbstractItemModelTester
 
-from glyphscope.calling import RunState, fold, run
 from glyphscope.evals.matrix.arms import Arm
 from glyphscope.evals.matrix.plan import Matrix, plan_of
 from glyphscope.evals.results.folder import ResultRow
@@ -21,6 +20,8 @@ from glyphscope.evals.suites.suite import Scenario, Suite
 from glyphscope.events import RunRequest
 from glyphscope.models import ScriptedModel
 from glyphscope.registry import default_registry
+from glyphscope.runs import RunState, reduce_event
+from glyphscope.strategies import run
 from glyphscope_gui.evaluate import result as eval_result
 from glyphscope_gui.evaluate.bad_token import bad_token, bad_turn
 from glyphscope_gui.evaluate.failures_model import COUNT, EvalFailuresModel
@@ -383,7 +384,7 @@ def test_a_run_of_two_stages_opens_in_the_stage_of_the_name():
     state = RunState()
     events = tuple(run(msgspec.structs.replace(request, constraint="off"), script))
     for event in events:
-        fold(state, event)
+        reduce_event(state, event)
     wrong = Failure(reason="WRONG_ARGUMENTS", detail="search: 11 is not 10", path="/max_results")
     found = bad_token(events, made_sample(arm, ok=False, failures=(wrong,)))
     assert found is not None

@@ -116,14 +116,14 @@ def test_all_tables_and_charts_of_a_result_with_controls_are_of_the_same_samples
 def test_progress_is_shown_from_the_first_token(opened, qtbot, suite):
     gate = threading.Event()
 
-    class HeldAfterOneToken(ScriptedModel):
+    class PausedAfterOneToken(ScriptedModel):
         def generate(self, request):
             for number, output in enumerate(super().generate(request)):
                 if number > 2:
                     gate.wait(10)
                 yield output
 
-    page = opened(lambda _name, **_options: HeldAfterOneToken(GOOD))
+    page = opened(lambda _name, **_options: PausedAfterOneToken(GOOD))
     set_up(qtbot, page, suite)
     page.view.setup.go.click()
     qtbot.waitUntil(lambda: "token" in page.view.progress.now.text())
@@ -151,7 +151,7 @@ def test_an_evaluation_makes_other_samples_than_it_said(opened, qtbot, suite):
     model = view.result.model
     assert model.index(0, 0).data() == "100%" and model.columnCount() == 2
     assert "n = 8" in view.result.provenance.text()
-    assert view.progress.isHidden() and not view.go_on.isVisible()
+    assert view.progress.isHidden() and not view.resume.isVisible()
     view.show_view(SETUP)
     assert view.setup.results.model().rowCount() == 1
     assert "based on the last result" in view.setup.cost.text()
@@ -199,14 +199,14 @@ def test_an_evaluation_cannot_be_paused_stopped_and_gone_on_with(opened, qtbot, 
     ended(qtbot, page)
     folder = page.result_presenter.result.path
     assert len(ResultFolder.open(folder).samples()) == 1
-    assert view.go_on.isVisible() and "Incomplete" in view.notice.label.text()
+    assert view.resume.isVisible() and "Incomplete" in view.notice.label.text()
     gate.set()
-    view.go_on.click()
+    view.resume.click()
     qtbot.waitUntil(lambda: evaluations.is_busy)
     ended(qtbot, page)
     again = ResultFolder.open(folder)
     assert len(again.samples()) == 6 and again.manifest.finished
-    assert page.result_presenter.result.path == folder and not view.go_on.isVisible()
+    assert page.result_presenter.result.path == folder and not view.resume.isVisible()
 
 
 @pytest.mark.slow
@@ -530,9 +530,9 @@ def test_a_result_that_another_process_writes_is_held_up_or_not_told(opened, qtb
         fcntl.flock(file, fcntl.LOCK_EX)
         open_it(qtbot, page, path)
         assert "Another evaluation is writing" in page.view.notice.label.text()
-        assert not page.view.go_on.isVisible()
+        assert not page.view.resume.isVisible()
     open_it(qtbot, page, path)
-    assert page.view.go_on.isVisible()
+    assert page.view.resume.isVisible()
 
 
 @pytest.mark.slow
@@ -554,7 +554,7 @@ def test_a_missing_record_is_a_dead_end(opened, qtbot, tmp_path):
 def test_a_changed_suite_is_gone_on_with(opened, qtbot, tmp_path):
     page = opened()
     open_it(qtbot, page, made_result(tmp_path, finished=""))
-    page.view.go_on.click()
+    page.view.resume.click()
     ended(qtbot, page)
     assert "made.json" in told(page)
 

@@ -6,12 +6,12 @@ import msgspec
 import pytest
 from PySide6.QtCore import Qt
 
-from glyphscope.calling import run
-from glyphscope.calling.own_tokens import Boundaries, Otherwise
 from glyphscope.events import Alternative, RunRequest, Token
+from glyphscope.explain.retokenization import Boundaries, BoundaryDiff
 from glyphscope.models import ScriptedModel
 from glyphscope.registry import default_registry
-from glyphscope_gui.playground.wanted_model import STRUCK, TAKEN
+from glyphscope.strategies import run
+from glyphscope_gui.playground.mask_impact_model import MASKED, TAKEN
 from glyphscope_gui.runs.token_table_model import CUT_ROLE, TOKEN
 from glyphscope_gui.runs.worker.token_boundaries import Answered, cut_of
 
@@ -19,14 +19,14 @@ PIECES = ['{action="', 'search"', " query", '="', "AI", '"', " max_results=", "1
 CALL = "".join(PIECES)
 
 
-def struck(text, raw, allowed):
+def masked_row(text, raw, allowed):
     return Alternative(900, text.encode(), text, raw, raw if allowed else 0.0, allowed)
 
 
 FIGHT = {
     "feasible": 0.2,
     "logprob": math.log(0.1),
-    "alternatives": (struck("1", 0.7, False), struck("}", 0.1, True)),
+    "alternatives": (masked_row("1", 0.7, False), masked_row("}", 0.1, True)),
 }
 
 
@@ -67,7 +67,7 @@ def rows(view):
 def test_the_view_tells_another_field_or_another_keyword_or_leads_elsewhere(shown, qtbot):
     page = shown(made())
     view = page.evidence.wanted
-    assert "max_results" in view.words.text() and not page.evidence.wanted_section.isHidden()
+    assert "max_results" in view.words.text() and not page.evidence.mask_impact_section.isHidden()
     assert rows(view) == [
         ["(outside fields)", "0", ""],
         ["action", "0", ""],
@@ -78,7 +78,7 @@ def test_the_view_tells_another_field_or_another_keyword_or_leads_elsewhere(show
     assert view.fight.text().startswith('Token 8: preferred 10▸"1" (raw 70.0%)')
     assert "maximum 100 (search:/properties/max_results/maximum)" in view.detail.text()
     assert view.model.index(3, TAKEN).data(Qt.ItemDataRole.AccessibleTextRole) == "masked mass: 0.80"
-    assert "raw probability" in view.model.index(3, STRUCK).data(Qt.ItemDataRole.ToolTipRole)
+    assert "raw probability" in view.model.index(3, MASKED).data(Qt.ItemDataRole.ToolTipRole)
     assert view.boundaries.text().startswith("Token boundaries are unknown: a scripted model")
     # a field leads to its token, its place to the description
     view.table.setFocus()
@@ -94,7 +94,7 @@ def test_what_is_told_of_a_run_is_of_another_token_or_stays_for_the_next_run(sho
     page = shown(made())
     # a token that is not the model's own is marked, and no other one
     model, view = page.view.tokens_model, page.evidence.wanted
-    cut = Boundaries(9, 8, (Otherwise(4, 6, ("AI", '"'), ('AI"',), "grammar"),))
+    cut = Boundaries(9, 8, (BoundaryDiff(4, 6, ("AI", '"'), ('AI"',), "grammar"),))
     model.set_boundaries(cut)
     view.show_boundaries(cut)
     page.view.stream.set_boundaries(cut)
@@ -114,7 +114,7 @@ def test_what_is_told_of_a_run_is_of_another_token_or_stays_for_the_next_run(sho
     assert view.words.text().startswith("No constraint") and view.table.isHidden()
     assert view.fight.isHidden() and view.place.isHidden()
     page.context.runs.run(made()[0].request)
-    assert page.evidence.wanted_section.isHidden() or view.table.isHidden()
+    assert page.evidence.mask_impact_section.isHidden() or view.table.isHidden()
     qtbot.waitUntil(lambda: not page.context.runs.is_busy and not page.explain.is_busy)
     assert "does not contain" in view.words.text()  # a scripted model has no figures
 

@@ -15,12 +15,10 @@ from glyphscope.events import ApprovalNeeded
 from glyphscope.visible import unseen
 from glyphscope_gui.calls.approval_card import ApprovalCard
 from glyphscope_gui.shared.character_names import char_words, text_words
-from glyphscope_gui.shared.elided_label import ElidedLabel
+from glyphscope_gui.shared.labels import ElidedLabel, WrappedLabel, words_label
 from glyphscope_gui.shared.language import tr
-from glyphscope_gui.shared.read_box import ReadBox
-from glyphscope_gui.shared.text_label import words_label
+from glyphscope_gui.shared.text_edits import ReadBox
 from glyphscope_gui.shared.token_words import token_text
-from glyphscope_gui.shared.wrapped_label import WrappedLabel
 
 HIDDEN = "\u2061\u2064\u180e\u034f\u115f\u3164\U000e0041\u202e\u200b\ue000\ud800\x1b"
 

@@ -78,7 +78,7 @@ def test_a_download_in_the_window_does_not_end_with_a_model_to_use(hub, panel, q
     qtbot.waitUntil(panel.use_button.isVisible)
     place = tmp_path / REPO / FILE
     assert str(place) in panel.words.text() and place.read_bytes() == hub.repos[REPO][FILE]
-    with qtbot.waitSignal(panel.useWanted) as wanted:
+    with qtbot.waitSignal(panel.useRequested) as wanted:
         panel.use_button.click()
     assert wanted.args == [str(place)]
 
@@ -188,7 +188,7 @@ def test_without_the_extra_nothing_says_how_to_get_it(qtbot, tmp_path, monkeypat
     panel = HubPanel(ModelGetting(tmp_path))
     qtbot.addWidget(panel)
     panel.show()
-    assert model_words.MEND_HUB in panel.words.text()
+    assert model_words.FIX_HUB in panel.words.text()
     panel.name_edit.setText(REPO)
     assert not panel.name_edit.isEnabled() and not panel.look_button.isEnabled()
 
@@ -210,7 +210,7 @@ def test_what_is_found_cannot_be_used_or_a_broken_model_can(qtbot, tmp_path):
     assert "✗ The file is cut off" in dialog.found.data(dialog.found.index(1, 0))
     (row,) = dialog.hub._rows
     go_on, discard = row.findChildren(type(dialog.use_button))
-    with qtbot.waitSignal(dialog.discardWanted) as wanted:
+    with qtbot.waitSignal(dialog.discardRequested) as wanted:
         discard.click()
     assert wanted.args == [part] and FILE in go_on.accessibleName()
     dialog.table.selectRow(0)

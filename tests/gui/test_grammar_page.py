@@ -102,7 +102,7 @@ def test_the_tools_grammar_is_not_shown_or_does_not_follow_the_tools(grammar, qt
     assert checked(qtbot, grammar).ok
     grammar.context.project.set_options(notation="json", shape="tool-args")
     qtbot.waitUntil(lambda: '\\"tool\\"' in view.edit.text())
-    assert document.kept is None
+    assert document.saved_work is None
 
 
 @pytest.mark.slow
@@ -184,7 +184,7 @@ def test_a_fix_of_an_older_text_hits_the_wrong_place(grammar, qtbot):
     view.edit.moveCursor(QTextCursor.MoveOperation.Start)
     view.edit.insertPlainText("# a line before\n")
     text = view.edit.text()
-    view.edit.fixWanted.emit(problem)
+    view.edit.fixRequested.emit(problem)
     assert view.edit.text() == text
 
 
@@ -192,7 +192,7 @@ def test_a_fix_of_an_older_text_hits_the_wrong_place(grammar, qtbot):
 def test_a_mistake_in_the_tools_grammar_is_mended_behind_the_tools_back(grammar, qtbot):
     view = grammar.view
     text = view.edit.text()
-    view.edit.fixWanted.emit(GrammarProblem("error", "x", "x", 1, 1, 0, 4, "x", ((0, 4, ""),)))
+    view.edit.fixRequested.emit(GrammarProblem("error", "x", "x", 1, 1, 0, 4, "x", ((0, 4, ""),)))
     assert view.edit.text() == text
     assert view.notice.isVisible()
 

@@ -105,7 +105,7 @@ def test_a_long_line_is_broken_where_it_means_something_else():
     assert max(map(len, shown.split("\n"))) < 3000
     assert shown.replace("\n ", "") == line
     assert break_long_lines("x" * 100_000) == "x" * 100_000
-    assert read_gbnf(shown).mistakes == ()
+    assert read_gbnf(shown).problems == ()
 
 
 @given(st.text(alphabet="a\n😀é", max_size=40))
@@ -222,7 +222,7 @@ def test_a_diagram_does_not_zoom_or_is_not_saved(qapp, qtbot, tmp_path):
 def test_a_grammar_nobody_worked_on_goes_into_the_project(qapp):
     document = GrammarDocument()
     document.set_generated("root ::= x")
-    assert document.kept is None
+    assert document.saved_work is None
     assert document.text == "root ::= x"
     document.edit_as_text()
     document.set_generated("root ::= y")

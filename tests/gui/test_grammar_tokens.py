@@ -5,11 +5,12 @@ from __future__ import annotations
 import msgspec
 import pytest
 
-from glyphscope.calling import prepare, run
-from glyphscope.calling.relaxing import relaxed
 from glyphscope.events import Alternative, Relaxed, RunRequest, Token, TokenStep
 from glyphscope.models import RecordedModel, ScriptedModel, Vocabulary
 from glyphscope.registry import default_registry
+from glyphscope.runs import prepare
+from glyphscope.runs.relaxation import relaxed
+from glyphscope.strategies import run
 from glyphscope_gui.context import RulePlace
 from glyphscope_gui.grammar.rule_costs import EMPTY
 from glyphscope_gui.runs.recorder import bundled_run

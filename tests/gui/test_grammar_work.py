@@ -163,12 +163,12 @@ def test_what_an_edit_lets_through_is_not_told(grammar, qtbot):
     view.edit.insertPlainText('"1" [0-9]{2}')
     model = view.enforcement.model()
 
-    def told():
+    def reported():
         rows = {model.index(row, 0).data(): row for row in range(model.rowCount())}
         row = next((row for words, row in rows.items() if words.endswith("max_results · maximum 100")), None)
         return None if row is None else model.index(row, 1).data(Qt.ItemDataRole.AccessibleTextRole)
 
-    qtbot.waitUntil(lambda: told() == "leaks 101")
+    qtbot.waitUntil(lambda: reported() == "leaks 101")
     assert model.columnCount() == 2
     qtbot.waitUntil(lambda: bool(view.differences.texts()))
     assert [text for _, text in view.differences._model.rows] == [

@@ -13,7 +13,7 @@ OF_TEXT = {"Ctrl+C", "Ctrl+Ins", "F16", "Ctrl+X", "Shift+Del", "F20", "Ctrl+V", 
 """What every field of every program does."""
 
 
-def told() -> set[str]:
+def reported() -> set[str]:
     """The keys of the guide's list, also those of a row of pages."""
     section = GUIDE.read_text(encoding="utf-8").partition("## Keyboard")[2]
     rows = [row.split("|")[1] for row in section.splitlines() if row.startswith("|")]
@@ -31,4 +31,4 @@ def test_the_guide_lists_every_key_of_the_window(open_window):
         for action in window.findChildren(QAction)
         for shortcut in action.shortcuts()[:1]
     }
-    assert {key: words for key, words in keys.items() if key not in told() | OF_TEXT} == {}
+    assert {key: words for key, words in keys.items() if key not in reported() | OF_TEXT} == {}

@@ -21,12 +21,12 @@ from glyphscope.lessons import Progress, bundled_lessons, find_lesson
 from glyphscope.models import ScriptedModel
 from glyphscope.sessions import Places, places
 from glyphscope_gui.context import FilePlace
+from glyphscope_gui.lessons.opened import lecture_slides
 from glyphscope_gui.lessons.player import LessonPlayer
 from glyphscope_gui.lessons.presenter import LessonsPresenter
 from glyphscope_gui.lessons.prose import LessonProse
 from glyphscope_gui.lessons.question import LessonQuestion
 from glyphscope_gui.lessons.run import MOST_ROWS, shown_rows
-from glyphscope_gui.lessons.slides import lecture_slides
 from glyphscope_gui.runs.run_controller import Phase
 from glyphscope_gui.runs.worker.jobs import ModelStatus
 from glyphscope_gui.services import make_services
@@ -73,7 +73,7 @@ def press(lessons, *keys):
         QTest.keyClick(lessons.view.reader, key)
 
 
-def go_on(lessons, there):
+def proceed(lessons, there):
     """What does not fit a slide is scrolled to first."""
     for _ in range(8):
         press(lessons, Qt.Key.Key_PageDown)
@@ -315,7 +315,7 @@ def test_a_model_whose_opening_was_stopped_is_said_not_to_be_here(with_model, qt
     (card,) = lessons.view.reader.active
     for phase, can in (("opening", False), ("none", True), ("failed", False)):
         lessons.context.runs.model = ModelStatus(phase, "m")
-        lessons.context.runs.modelTold.emit(lessons.context.runs.model)
+        lessons.context.runs.modelStatusChanged.emit(lessons.context.runs.model)
         assert card.live_button.isEnabled() is can, "a run opens the model that it wants"
 
 
@@ -346,11 +346,11 @@ def test_a_lecture_leaves_the_list_or_small_letters_or_the_page_otherwise_than_i
     assert base_points() >= 12
     assert lessons.view.reader.hasFocus() or lessons.view.focusWidget() is lessons.view.reader
     press(lessons, Qt.Key.Key_Plus, Qt.Key.Key_Minus)
-    go_on(lessons, lambda: lessons.at == 1)
+    proceed(lessons, lambda: lessons.at == 1)
     press(lessons, Qt.Key.Key_N)
     assert lessons.lecture.notes.isVisible() and "pays for all" in lessons.opened.lesson.steps[1].notes
     press(lessons, Qt.Key.Key_Right, Qt.Key.Key_Right)
-    go_on(lessons, lambda: lessons.at == 2)
+    proceed(lessons, lambda: lessons.at == 2)
     assert lessons.lecture.notes.answers.text() == "Correct: character 0, 'S'"
     QTest.keyClick(lessons.lecture.notes, Qt.Key.Key_PageUp)
     assert lessons.at == 1
@@ -416,17 +416,17 @@ def test_one_key_does_not_go_through_run_question_and_step(without_model, qtbot)
     press(lessons, Qt.Key.Key_Up, Qt.Key.Key_Up, Qt.Key.Key_Down)
     assert run.player.place == run.player.last - 1
     run.player.go(run.player.last)
-    go_on(lessons, lambda: lessons.at == 2)
+    proceed(lessons, lambda: lessons.at == 2)
     question = lessons.view.reader.active[0]
-    go_on(lessons, lambda: question.is_revealed)
+    proceed(lessons, lambda: question.is_revealed)
     assert lessons.at == 2
-    go_on(lessons, lambda: lessons.slides[lessons.at].step == 2)
+    proceed(lessons, lambda: lessons.slides[lessons.at].step == 2)
     slides = lecture_slides(lessons.opened.lesson)
     assert [id(part) for slide in slides for part in slide.parts] == [
         id(part) for step in lessons.opened.lesson.steps for part in step.shown
     ]
     for at in range(lessons.at + 1, len(slides)):
-        go_on(lessons, lambda at=at: lessons.at == at)
+        proceed(lessons, lambda at=at: lessons.at == at)
     step = slides[-1].step
     lessons.context.navigator.show(PageId.PLAYGROUND)  # ends the lecture, at the step where it was
     assert not lessons.lecture.is_on and not lessons.lecture_action.isEnabled()

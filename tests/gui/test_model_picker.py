@@ -115,12 +115,12 @@ def test_a_model_that_is_chosen_is_not_the_projects_or_the_picker_names_another(
     with qtbot.waitSignal(context.project.modelChosen) as chosen:
         picker.modelChosen.emit("/m/qwen3-4b.Q4_K_M.gguf")
     assert chosen.args == [context.project.model] and picker.accessibleName() == "Model: qwen3-4b Q4_K_M"
-    context.runs.modelTold.emit(ModelStatus("opening", "/m/qwen3-4b.Q4_K_M.gguf"))
+    context.runs.modelStatusChanged.emit(ModelStatus("opening", "/m/qwen3-4b.Q4_K_M.gguf"))
     assert "Opening…" in picker.accessibleName()
-    context.runs.modelTold.emit(ModelStatus("opening", "/m/qwen3-4b.Q4_K_M.gguf", progress=0.5))
+    context.runs.modelStatusChanged.emit(ModelStatus("opening", "/m/qwen3-4b.Q4_K_M.gguf", progress=0.5))
     assert "loading" in picker.accessibleName()
     info = ModelInfo(name="Qwen3", path="/m/qwen3-4b.Q4_K_M.gguf", quantisation="Q5_K")
-    context.runs.modelTold.emit(ModelStatus("ready", "/m/qwen3-4b.Q4_K_M.gguf", info=info))
+    context.runs.modelStatusChanged.emit(ModelStatus("ready", "/m/qwen3-4b.Q4_K_M.gguf", info=info))
     assert picker.accessibleName() == "Model: qwen3-4b Q5_K"
     presenter.close()
 

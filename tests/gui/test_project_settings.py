@@ -187,7 +187,7 @@ def test_what_is_set_holds_at_the_next_start_only(open_context, qtbot, qapp, mon
     qtbot.waitUntil(lambda: opened[-1] == 1024)
     context.runs.ended.connect(lambda applied: context.recorder.keep(applied.events))
     for _ in range(2):
-        with qtbot.waitSignal(context.recorder.kept):
+        with qtbot.waitSignal(context.recorder.runSaved):
             context.runs.run(project.next_run())
     assert len(history.rows()) == 1
     context.actions.settings.trigger()

@@ -10,9 +10,9 @@ from PySide6.QtCore import QObject, Qt
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QVBoxLayout
 
-from glyphscope.calling import RunState
 from glyphscope.events import PromptEvaluated, PromptPart, PromptRendered, RunRequest, RunStarted
 from glyphscope.events.base import ModelInfo
+from glyphscope.runs import RunState
 from glyphscope_gui.context import PromptsPlace
 from glyphscope_gui.prompt.changes import PromptChanges
 from glyphscope_gui.prompt.dock import RENDERED, TEMPLATE, PromptDock

@@ -20,7 +20,7 @@ from glyphscope.sessions.bundle import read_bundle, write_bundle
 from glyphscope.sessions.exports import EXPORTS
 from glyphscope.sessions.records import encode_record, header_of
 from glyphscope_gui.history.export_dialog import MOST_SHOWN, ExportDialog
-from glyphscope_gui.runs.export_formats import FORMS, exported, file_name, told_of_record
+from glyphscope_gui.runs.export_formats import FORMS, exported, file_name, record_summary
 from glyphscope_gui.runs.recorder import bundled_run, bundled_runs
 from glyphscope_gui.shared.error_dialog import ErrorDialog
 from glyphscope_gui.shared.page_ids import PageId
@@ -106,8 +106,8 @@ def test_a_record_with_a_servers_command_line_is_said_to_be_fit_for_others():
     bound = msgspec.structs.replace(
         started, request=msgspec.structs.replace(started.request, approvals=(rule,))
     )
-    assert "save it as .glyphrun" in told_of_record(Path("a.jsonl"), (bound, *EVENTS[1:]))
-    assert "save it as" not in told_of_record(Path("a.jsonl"), EVENTS)
+    assert "save it as .glyphrun" in record_summary(Path("a.jsonl"), (bound, *EVENTS[1:]))
+    assert "save it as" not in record_summary(Path("a.jsonl"), EVENTS)
 
 
 def test_a_grammar_is_not_said_to_have_held_nothing():

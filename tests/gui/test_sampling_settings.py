@@ -7,7 +7,6 @@ from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QScrollArea, QWidget
 
 from fake_context import scripted
-from glyphscope.calling import fold_events, run
 from glyphscope.events import (
     Alternative,
     ModelInfo,
@@ -20,8 +19,9 @@ from glyphscope.events import (
 )
 from glyphscope.models import ScriptedModel
 from glyphscope.registry import default_registry
-from glyphscope_gui.run_settings.sampling_effect import effect_of
-from glyphscope_gui.run_settings.sampling_settings import SamplingSettings
+from glyphscope.runs import run_state
+from glyphscope.strategies import run
+from glyphscope_gui.run_settings.sampling_settings import SamplingSettings, effect_of
 from glyphscope_gui.runs.alternatives_model import FINAL, TEXT, AlternativesModel
 from glyphscope_gui.runs.stream_view import StreamView
 from glyphscope_gui.shared.page_ids import HeaderPart, PageId
@@ -46,7 +46,7 @@ def options(**changes):
 def drawn_run(*left):
     """A run whose tokens were drawn with these figures."""
     events = list(run(options(registry=default_registry().to_document(), sampling=WARM), ScriptedModel("")))
-    state = fold_events([events[0], StageStarted(stage="call", title="Call", kind="call")])
+    state = run_state([events[0], StageStarted(stage="call", title="Call", kind="call")])
     for index, (allowed, figures) in enumerate(left):
         step = TokenStep(index=index, id=1, data=b"a", text="a", allowed=allowed, left=figures)
         state.present.tokens.append(Token(step=step, start=index, end=index + 1))
@@ -134,7 +134,7 @@ def test_an_alternative_names_the_filter_that_removed_it(qtbot):
 def test_a_stop_string_is_struck_out_behind_the_answer(qtbot):
     asked = options(registry=default_registry().to_document(), constraint="off", stop=(" max",))
     events = list(run(asked, ScriptedModel([GOOD])))
-    state, view = fold_events(events), StreamView()
+    state, view = run_state(events), StreamView()
     qtbot.addWidget(view)
     view.begin(state.present, asked)
     view.apply(events)

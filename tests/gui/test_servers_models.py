@@ -18,12 +18,12 @@ from glyphscope.visible import visible
 from glyphscope_gui.enforcement.model import Cell, EnforcementRow
 from glyphscope_gui.servers import tool_model as columns
 from glyphscope_gui.servers.call_outcome import IMAGE_SIDE, MOST_TEXT, call_view, shown_text
-from glyphscope_gui.servers.enforcement_summary import kept_words
+from glyphscope_gui.servers.enforcement_summary import enforcement_words
 from glyphscope_gui.servers.import_file import find_servers
 from glyphscope_gui.servers.log import ServerLog
 from glyphscope_gui.servers.log_model import ServersLogModel
 from glyphscope_gui.servers.tool_import import clashes, here_words, imported_name, plan_import
-from glyphscope_gui.servers.tool_model import Kept, ServersToolModel, ToolRow
+from glyphscope_gui.servers.tool_model import EnforcementSummary, ServersToolModel, ToolRow
 from glyphscope_gui.servers.words import claim_words
 from glyphscope_gui.shared.grammar_roles import PILL_ROLE
 from glyphscope_gui.shared.plain_text import plain_tip
@@ -147,7 +147,7 @@ def test_a_tool_that_cannot_be_used_can_be_ticked(qtmodeltester):
     assert not model.flags(bad) & Qt.ItemFlag.ItemIsUserCheckable
     assert bad.data(Qt.ItemDataRole.CheckStateRole) is None
     assert "remote" in bad.data(Qt.ItemDataRole.ToolTipRole)
-    assert model.index(1, columns.KEPT).data(PILL_ROLE) == ("cannot be used", "impossible")
+    assert model.index(1, columns.ENFORCEMENT).data(PILL_ROLE) == ("cannot be used", "impossible")
     model.tick_all(True)
     assert model.ticked == (ONE,)
     assert model.usable == 1
@@ -157,14 +157,14 @@ def test_what_is_kept_is_told_wrongly():
     def rows(*states):
         return tuple(EnforcementRow("t", f"/{n}", "k", "w", {"mask": Cell(s)}) for n, s in enumerate(states))
 
-    assert kept_words(()).words == "no constraints"
-    assert kept_words(rows("enforced", "enforced"))[:2] == ("2 enforced", "holds")
-    assert kept_words(rows("enforced", "checked"))[:2] == ("1 of 2 enforced", "open")
-    assert kept_words(rows("enforced", "unsupported"))[:2] == ("1 of 2 enforced", "impossible")
-    assert "1 of 2: neither enforced nor checked" in kept_words(rows("enforced", "unsupported")).tip
+    assert enforcement_words(()).words == "no constraints"
+    assert enforcement_words(rows("enforced", "enforced"))[:2] == ("2 enforced", "holds")
+    assert enforcement_words(rows("enforced", "checked"))[:2] == ("1 of 2 enforced", "open")
+    assert enforcement_words(rows("enforced", "unsupported"))[:2] == ("1 of 2 enforced", "impossible")
+    assert "1 of 2: neither enforced nor checked" in enforcement_words(rows("enforced", "unsupported")).tip
     model = shown([ONE])
-    model.set_kept({"one": Kept("2 enforced", "holds", "all")})
-    assert model.index(0, columns.KEPT).data(PILL_ROLE) == ("2 enforced", "holds")
+    model.set_enforcement({"one": EnforcementSummary("2 enforced", "holds", "all")})
+    assert model.index(0, columns.ENFORCEMENT).data(PILL_ROLE) == ("2 enforced", "holds")
 
 
 def test_claims_are_in_words():

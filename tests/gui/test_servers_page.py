@@ -279,7 +279,7 @@ def test_what_is_kept_of_a_tool_is_never_known(connected, qtbot):
     words = [row.words for row in page.proofs.whole_rows(tool)]
     assert "text · maxLength 20" in words
     assert view.panel.checks.model().rowCount() == len(words)
-    assert view.tools.model.index(0, columns.KEPT).data() == f"{len(words)} enforced"
+    assert view.tools.model.index(0, columns.ENFORCEMENT).data() == f"{len(words)} enforced"
 
 
 # -- a call by hand ----------------------------------------------------------------------------------------------

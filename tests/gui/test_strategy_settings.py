@@ -8,9 +8,6 @@ import pytest
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QComboBox, QScrollArea
 
-from glyphscope.calling import RunState
-from glyphscope.calling.loop.presets import compose
-from glyphscope.calling.routing.routers import router_preset
 from glyphscope.events import (
     STRATEGIES,
     ApprovalRule,
@@ -23,6 +20,9 @@ from glyphscope.events import (
     Thinking,
 )
 from glyphscope.models import ScriptedModel
+from glyphscope.runs import RunState
+from glyphscope.strategies.loop.presets import compose
+from glyphscope.strategies.routing.routers import router_preset
 from glyphscope_gui.history.model import outcome_status, outcome_words
 from glyphscope_gui.prompt.dock import PromptDock
 from glyphscope_gui.run_settings.strategy_settings import STRATEGY_WORDS, StrategySettings
@@ -45,7 +45,7 @@ def options(**changes):
 
 def told(field, value):
     """As if the user had chosen it."""
-    field.told.emit(value)
+    field.edited.emit(value)
 
 
 def test_a_strategy_is_missing_from_the_picker():

@@ -8,11 +8,12 @@ from hypothesis import strategies as st
 from PySide6.QtCore import QEvent, Qt
 from PySide6.QtGui import QTextCursor, QTextDocument
 
-from glyphscope.calling import RunState, fold, run
-from glyphscope.calling.own_tokens import Boundaries, Otherwise
 from glyphscope.events import RunRequest, Token, TokenStep
+from glyphscope.explain.retokenization import Boundaries, BoundaryDiff
 from glyphscope.models import ScriptedModel
 from glyphscope.registry import default_registry
+from glyphscope.runs import RunState, reduce_event
+from glyphscope.strategies import run
 from glyphscope.text.figures import percent
 from glyphscope.visible import visible
 from glyphscope_gui.runs import stream_view
@@ -41,7 +42,7 @@ def feed(view, events, size=3):
     for at in range(0, len(events), size):
         batch = events[at : at + size]
         for event in batch:
-            fold(state, event)
+            reduce_event(state, event)
         view.apply(batch)
     view.finish()
     return state
@@ -135,7 +136,7 @@ def test_another_theme_forgets_which_tokens_are_not_the_models_own(qtbot):
     qtbot.addWidget(view)
     state = feed(view, events_of(BAD))
     view.set_boundaries(
-        Boundaries(tokens=len(state.tokens), otherwise=(Otherwise(0, 1, ("{",), ("{a",), "written"),))
+        Boundaries(tokens=len(state.tokens), otherwise=(BoundaryDiff(0, 1, ("{",), ("{a",), "written"),))
     )
     assert "Not the model's own" in view.tip(state.tokens[0])
     view.changeEvent(QEvent(QEvent.Type.PaletteChange))
@@ -216,7 +217,7 @@ def fields_of(events, shape="flat"):
     model, state = FieldTableModel(), RunState()
     model.begin(default_registry(), shape)
     for event in events:
-        fold(state, event)
+        reduce_event(state, event)
         model.apply(state, [event])
     model.add_missing(state)
     rows = [

@@ -8,7 +8,6 @@ import msgspec
 import pytest
 from PySide6.QtCore import Qt, QUrl
 
-from glyphscope.calling import RunState, fold, run
 from glyphscope.events import (
     ApprovalGiven,
     LimitReached,
@@ -25,8 +24,10 @@ from glyphscope.events import (
 )
 from glyphscope.models import ScriptedModel
 from glyphscope.registry import default_registry
+from glyphscope.runs import RunState, reduce_event
+from glyphscope.strategies import run
 from glyphscope_gui.playground.notes_view import NotesView
-from glyphscope_gui.playground.timeline import tells
+from glyphscope_gui.playground.timeline import has_details
 from glyphscope_gui.playground.timeline_budgets import budgets
 from glyphscope_gui.playground.timeline_model import TIME, WORDS, TimelineModel
 from glyphscope_gui.playground.timeline_notes import LONGEST, claim_words, notes_of
@@ -58,7 +59,7 @@ MARKS = [
 def state_of(events):
     state = RunState()
     for event in events:
-        fold(state, event)
+        reduce_event(state, event)
     return state
 
 
@@ -67,7 +68,7 @@ def model_of(events, *, batch=1000, over=True):
     model, state = TimelineModel(), RunState()
     for at in range(0, len(events), batch):
         for event in events[at : at + batch]:
-            fold(state, event)
+            reduce_event(state, event)
         model.apply(state, events[min(at + batch, len(events)) - 1].t)
     if over:
         model.finish(state, events[-1].t)
@@ -96,7 +97,7 @@ def test_a_batch_resets_the_table_or_tells_rows_that_stood_still(qapp):
     resets, changed = [], []
     model.modelReset.connect(lambda: resets.append(1))
     for event in events[:-1]:
-        fold(state, event)
+        reduce_event(state, event)
     model.apply(state, 1.0)
     model.dataChanged.connect(lambda first, last: changed.append((first.row(), last.row())))
     model.apply(state, 1.1)
@@ -151,7 +152,7 @@ def test_a_run_that_stops_in_a_question_waits_for_ever(qapp):
     assert rows(model) == [("Router", "waits"), ("Question", "waits")]
     made.add(QuestionAnswered(answer=None))
     for event in made.events[-1:]:
-        fold(state, event)
+        reduce_event(state, event)
     model.finish(state, 3.0)
     assert model.row(1).words == "“Which one?” → no answer"
     assert rows(model) == [("Router", "told"), ("Question", "impossible")]
@@ -211,8 +212,8 @@ def test_the_limit_that_fired_is_a_gauge_like_any(qapp):
 
 def test_a_plain_run_has_a_timeline():
     request = RunRequest(prompt="x", registry=default_registry().to_document(), constraint="off")
-    assert not tells(state_of(run(request, ScriptedModel(GOOD))))
-    assert tells(state_of(loop_run()))
+    assert not has_details(state_of(run(request, ScriptedModel(GOOD))))
+    assert has_details(state_of(loop_run()))
 
 
 # -- notes ---------------------------------------------------------------------------------------------------------
@@ -305,7 +306,7 @@ def feed(choice, state, events, batch):
     for at in range(0, len(events), batch):
         part = tuple(events[at : at + batch])
         for event in part:
-            fold(state, event)
+            reduce_event(state, event)
         choice.apply(Applied(state, part, "replay"))
 
 
@@ -345,7 +346,7 @@ def test_a_stage_shown_late_is_another_than_one_seen_live():
     state = state_of(loop_run())
     again = RunState()
     for event in events_of(state.stages[0]):
-        fold(again, event)
+        reduce_event(again, event)
     assert again.text == state.stages[0].text == BAD[:-1]
     assert set(again.fields) == set(state.stages[0].fields)
     assert again.aborted == state.stages[0].aborted

@@ -9,7 +9,7 @@ from PySide6.QtCore import QEvent, QObject, QRect, QSize
 from PySide6.QtGui import QStandardItemModel
 from PySide6.QtWidgets import QApplication, QScrollArea
 
-from every_page import ABORTED, show_struck
+from every_page import ABORTED, show_masked
 from fake_context import scripted
 from glyphscope_gui.runs.recorder import bundled_run
 from glyphscope_gui.shared.page_ids import PageId
@@ -123,7 +123,7 @@ def test_a_branch_of_a_record_scrolls_nothing_sideways(open_window, qtbot, size,
     window.context.themes.choose("light", round(window_points() * scale))
     with qtbot.waitSignal(window.runs.ended):
         window.runs.show_record(bundled_run(ABORTED))
-    for _name in show_struck(qtbot, window):
+    for _name in show_masked(qtbot, window):
         areas = [area for area in window.findChildren(QScrollArea) if area.isVisible()]
         wide = [area.objectName() for area in areas if area.horizontalScrollBar().isVisible()]
         assert not wide

@@ -8,11 +8,12 @@ import time
 import msgspec
 import pytest
 
-from glyphscope.calling import prepare, run
 from glyphscope.errors import ModelError
 from glyphscope.events import LoopSettings, RunFailed, RunRequest, RunStarted, Sampling, Token
 from glyphscope.models import ScriptedModel, Vocabulary
 from glyphscope.registry import default_registry
+from glyphscope.runs import prepare
+from glyphscope.strategies import run
 from glyphscope_gui.runs.model_queries import priced_prompt_of, vocabulary_of
 from glyphscope_gui.runs.run_controller import Phase, RunController
 from glyphscope_gui.runs.token_place import TokenPlace

@@ -41,7 +41,7 @@ class Breakage:
 _FILES, _GGUF = "engine/glyphscope/models/files.py", "engine/glyphscope/models/gguf.py"
 _LOAD, _SAVED = "engine/glyphscope/registry/load.py", "engine/glyphscope/sessions/files.py"
 _PROJECT, _RUNNING = "engine/glyphscope/sessions/project.py", "engine/glyphscope/models/process.py"
-_PATTERN, _CHECK = "engine/glyphscope/grammar/pattern.py", "engine/glyphscope/registry/check.py"
+_PATTERN, _CHECK = "engine/glyphscope/grammar/regular/pattern.py", "engine/glyphscope/registry/check.py"
 _WHOLE_MODELS = "e2e/test_bad_models.py::test_a_file_that_is_no_whole_model_is_run_or_listed_as_one"
 _HEADERS = "engine/test_models_file.py::test_a_file_that_is_no_whole_model_is_not_named_as_such"
 
@@ -197,7 +197,7 @@ BREAKAGES = (
     ),
     Breakage(
         "a model's process killed in mid-run: the run ends in words",
-        "engine/glyphscope/calling/run.py",
+        "engine/glyphscope/strategies/run.py",
         "yield emitter.stamp(failed(error))",
         "raise",
         (
@@ -255,7 +255,7 @@ BREAKAGES = (
         "return self._decoder.decode(data)",
         'return data.decode("utf-8", errors="replace")',
         (
-            "engine/test_models_told.py::test_a_script_of_bytes_shows_half_a_character",
+            "engine/test_model_descriptions.py::test_a_script_of_bytes_shows_half_a_character",
             "e2e/test_model_process.py::test_half_a_character_is_shown_or_its_bytes_are_lost",
         ),
     ),

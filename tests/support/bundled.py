@@ -7,13 +7,13 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from glyphscope.calling import run
 from glyphscope.events import AnyEvent, RepairSettings, RunRequest, decode_event, encode_event
 from glyphscope.models import ScriptedModel
 from glyphscope.registry import default_registry
 from glyphscope.sessions import Record, RecordWriter
 from glyphscope.sessions.exports import RecordedRun, export
 from glyphscope.sessions.records import header_of
+from glyphscope.strategies import run
 
 GOOD = '{action="search" query="AI news" max_results=10}'
 BAD = '{action="search" query="AI news" max_results=500}'
@@ -82,7 +82,7 @@ def pytest_text(events: list[AnyEvent]) -> str:
     return export(RecordedRun(events), "pytest")
 
 
-def carry_out(text: str) -> list[str]:
+def execute(text: str) -> list[str]:
     """The names of the file's tests, all of which passed. Raises AssertionError where one did not."""
     names: dict[str, Any] = {}
     exec(compile(text, "exported.py", "exec"), names)

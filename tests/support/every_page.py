@@ -47,7 +47,7 @@ def in_turn(qtbot, window, folder):
             qtbot.wait(1)
             yield f"{page}{shown}"
     window.navigator.show(PageId.PLAYGROUND)
-    for name in show_struck(qtbot, window):
+    for name in show_masked(qtbot, window):
         yield f"{PageId.PLAYGROUND}: {name}"
 
 
@@ -145,7 +145,7 @@ SCENES = {
 """What is prepared on a page after it is shown: each yields what to add to the page's name, once it is in sight."""
 
 
-def show_struck(qtbot, window):
+def show_masked(qtbot, window):
     """A struck alternative with what can be done about it, then the branch that lets it in, with what it cost."""
     page = window.page(PageId.PLAYGROUND)
     evidence, bar = page.evidence, page.evidence.branch_bar

@@ -6,14 +6,15 @@ from typing import Any
 
 import msgspec
 
-from glyphscope.calling import RunState, SilentHost, fold_events, history_after, run
-from glyphscope.evals.judging.judge import Verdict, judge
 from glyphscope.evals.matrix.arms import Arm
 from glyphscope.evals.running.requests import request_for
 from glyphscope.evals.running.scripted_tools import ScriptedTools
+from glyphscope.evals.scoring.scorer import Verdict, score
 from glyphscope.evals.suites.suite import Expectation, ExpectedCall, Scenario, Suite
 from glyphscope.events import RunRequest, Sampling
 from glyphscope.registry import ToolRegistry, default_registry
+from glyphscope.runs import NonInteractive, RunState, history_after, run_state
+from glyphscope.strategies import run
 from glyphscope.tools.demo import DemoTools
 from talks import Talker
 
@@ -48,7 +49,7 @@ def made(scenario: Scenario, *said: Any, **arm: Any) -> list[RunState]:
 def verdict(scenario: Scenario, *said: Any, **arm: Any) -> Verdict:
     """What is judged of them, with the workspace as the demo tools left it."""
     states, workspace = _made(scenario, said, arm)
-    return judge(scenario, states, workspace=workspace)
+    return score(scenario, states, workspace=workspace)
 
 
 def _made(
@@ -58,12 +59,12 @@ def _made(
     request = requested(scenario, arm.pop("registry", None), **arm)
     demo = DemoTools() if scenario.demo else None
     try:
-        host = SilentHost({"scripted": ScriptedTools(scenario.script, request.registry, demo)})
-        states = [fold_events(run(request, model, host))]
+        interaction = NonInteractive({"scripted": ScriptedTools(scenario.script, request.registry, demo)})
+        states = [run_state(run(request, model, interaction))]
         for turn in scenario.turns:
             history = history_after(states[-1], request)
             request = msgspec.structs.replace(request, prompt=turn.prompt, history=history)
-            states.append(fold_events(run(request, model, host)))
+            states.append(run_state(run(request, model, interaction)))
         return states, None if demo is None else demo.workspace
     finally:
         if demo is not None:

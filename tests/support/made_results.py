@@ -8,7 +8,6 @@ from random import Random
 
 import msgspec
 
-from glyphscope.calling import run
 from glyphscope.evals.matrix.arms import Arm
 from glyphscope.evals.matrix.plan import sample_id
 from glyphscope.evals.results.folder import ResultFolder
@@ -18,6 +17,7 @@ from glyphscope.evals.suites.suite import SuiteUsed
 from glyphscope.events import AnyEvent, Code, ModelInfo, RunRequest, Sampling
 from glyphscope.models import ScriptedModel
 from glyphscope.registry import default_registry
+from glyphscope.strategies import run
 
 MODEL = "models/SmolLM2-135M-Instruct-Q4_1.gguf"
 GOOD = '{action="search" query="AI news" max_results=10}'

@@ -7,7 +7,6 @@ from typing import Any
 
 import msgspec
 
-from glyphscope.calling import run
 from glyphscope.events import (
     Aborted,
     Alternative,
@@ -42,6 +41,7 @@ from glyphscope.events import (
 )
 from glyphscope.models import ScriptedModel
 from glyphscope.registry import default_registry
+from glyphscope.strategies import run
 
 GOOD = '{action="search" query="AI news" max_results=10}'
 BAD = '{action="search" query="AI news" max_results=500}'

@@ -33,7 +33,7 @@ from glyphscope.grammar import (
     to_lark,
 )  # fmt: skip
 from glyphscope.grammar.lark.reading import MaskReader
-from glyphscope.grammar.pattern import found
+from glyphscope.grammar.regular.pattern import found
 from glyphscope.registry import ToolRegistry, make_tool
 
 SECONDS = 10.0

@@ -11,7 +11,7 @@ from contextlib import contextmanager, suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, NamedTuple
 
-from glyphscope.models.remote import Patience, read_address
+from glyphscope.models.remote import Timeouts, read_address
 from glyphscope.models.remote.model import RemoteModel, open_remote
 
 DONE = b"data: [DONE]\n\n"
@@ -167,14 +167,14 @@ def endpoint(
         thread.join()
 
 
-SHORT = Patience(connect=5.0, first=20.0, between=20.0, attempts=3, retrying=20.0, wait=0.02, longest=0.5)
+SHORT = Timeouts(connect=5.0, first=20.0, between=20.0, attempts=3, retrying=20.0, wait=0.02, longest=0.5)
 """Quick to try again, and slow to give up: much else may run on the machine."""
 SHORTEST = SHORT._replace(first=0.5, between=0.4)
 """For an endpoint that is to be given up."""
 
 
 @contextmanager
-def remote(server: Endpoint, tail: str = "", patience: Patience = SHORT) -> Iterator[RemoteModel]:
+def remote(server: Endpoint, tail: str = "", patience: Timeouts = SHORT) -> Iterator[RemoteModel]:
     """The model behind it; `tail` is what of the address stands behind the path."""
     model = open_remote(read_address(server.url + tail), patience=patience)
     try:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from glyphscope.calling import run
-from glyphscope.calling.host import Host, SilentHost
 from glyphscope.events import AnyEvent, ApprovalRule, LoopSettings, RunRequest, decode_event, encode_event
 from glyphscope.models import ScriptedModel
 from glyphscope.registry import default_registry
+from glyphscope.runs.interaction import Interaction, NonInteractive
+from glyphscope.strategies import run
 from toolbox import Box
 
 SEARCH = '{action="search" query="x"}'
@@ -53,10 +53,12 @@ def request_of(registry: Any = None, **settings) -> RunRequest:
     )
 
 
-def talk(*turns: Any, host: Host | None = None, model: Talker | None = None, **settings) -> list[AnyEvent]:
+def talk(
+    *turns: Any, interaction: Interaction | None = None, model: Talker | None = None, **settings
+) -> list[AnyEvent]:
     """The events of a conversation in which the model says `turns`; each of them survives being recorded."""
     model = model or Talker(*turns)
-    events = list(run(request_of(**settings), model, host or SilentHost({"demo": box()})))
+    events = list(run(request_of(**settings), model, interaction or NonInteractive({"demo": box()})))
     assert [type(decode_event(encode_event(event))) for event in events] == [type(event) for event in events]
     return events
 

@@ -6,8 +6,8 @@ import threading
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from glyphscope.calling import Decision, SilentHost
 from glyphscope.events import AnyEvent, ToolContent
+from glyphscope.runs import Decision, NonInteractive
 from glyphscope.tools import Outcome
 
 ALLOW = Decision(action="allow")
@@ -46,7 +46,7 @@ class Box:
         pass
 
 
-class Person(SilentHost):
+class Person(NonInteractive):
     """Answers each approval by the next decision, the last one for ever; remembers what was asked."""
 
     def __init__(self, box: Box | Iterable[Box], *decisions: Decision) -> None:

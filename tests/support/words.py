@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 ROOT = Path(__file__).parents[2]
 DATA = {
-    "engine/glyphscope/cli/bench/documents.py",  # prompts for a model
+    "benchmarks/glyphscope_benchmarks/documents.py",  # prompts for a model
     "engine/glyphscope/tools/demo/corpus.py",  # words that a search ignores
     "engine/glyphscope/models/turn_forms.py",  # a test of Jinja's
     "engine/glyphscope/tools/verbs/agreement.py",  # English pronouns
@@ -127,6 +127,45 @@ def refused(path: Path) -> list[Found]:
         for pattern, instead in _PATTERNS
         for match in pattern.finditer(text)
     ]
+
+
+NAMES: dict[str, str] = {
+    r"tells?|told|telling": "report, show, print, notify, state",
+    r"held|unheld": "enforced, unenforced, constrained, locked",
+    r"wanted|wants": "requested, required, preferred, expected",
+    r"struck": "masked",
+    r"mend\w*": "fix",
+    r"mistakes?": "problem",
+    r"carry|carries|carried|carrying": "execute, run",
+    r"swallow\w*": "conflict",
+    r"kept": "saved, cached, enforced",
+    r"(?:go|goes|gone|going)_on": "continue, resume",
+    r"anew": "again, restart",
+    r"folds?|folded": "reduce, collapse",
+    r"errand": "task",
+    r"peers?": "baseline",
+    r"fights?": "conflict",
+    r"calling|mending|judging|telling": "a field's term",
+}
+"""Words in names of modules, classes, functions and signals, and what to write instead."""
+
+_NAMES = [(re.compile(rf"(?:^|_)(?:{pattern})(?:_|$)"), instead) for pattern, instead in NAMES.items()]
+
+
+def names_of(path: Path) -> Iterator[tuple[int, str]]:
+    """The names that a module gives: its own, its classes', functions' and signals', with their lines."""
+    yield 1, path.parent.name if path.name == "__init__.py" else path.stem
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+            yield node.lineno, node.name
+        elif isinstance(node, ast.Assign) and re.match(r"Signal\(", ast.unparse(node.value)):
+            yield from ((node.lineno, one.id) for one in node.targets if isinstance(one, ast.Name))
+
+
+def refused_name(name: str) -> str:
+    """What to write instead; empty for a name that is fine."""
+    words = "_".join(re.findall(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+", name)).lower()
+    return next((instead for pattern, instead in _NAMES if pattern.search(words)), "")
 
 
 def main() -> None:

@@ -12,13 +12,12 @@ import typer
 from rich.table import Table
 from rich.text import Text
 
-from glyphscope.calling import RunState
-from glyphscope.cli.ending import INTERRUPTED, closing_when_ended
 from glyphscope.cli.inputs import InputError, read_registry, read_text
 from glyphscope.cli.load_options import NOT_GIVEN, Loading, loads_models
-from glyphscope.cli.opening import opened
+from glyphscope.cli.model_loading import opened
 from glyphscope.cli.options import JsonOption, RegistryOption
 from glyphscope.cli.output import console, diagnostics, print_json
+from glyphscope.cli.signals import INTERRUPTED, closing_when_ended
 from glyphscope.cli.sizes import call_of
 from glyphscope.cli.streaming import run_all
 from glyphscope.evals.ab import (
@@ -36,6 +35,7 @@ from glyphscope.evals.ab import (
 )
 from glyphscope.events import ConstraintKind, Notation, RunRequest, Shape
 from glyphscope.models import EMBEDDED
+from glyphscope.runs import RunState
 from glyphscope.sessions import load_project
 from glyphscope.sessions.project import SUFFIX
 from glyphscope.text.shorten import shorten

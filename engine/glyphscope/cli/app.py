@@ -18,9 +18,9 @@ import typer
 import typer.main
 from typer.core import TyperGroup
 
-from glyphscope.cli.ending import INTERRUPTED
 from glyphscope.cli.gui import gui
 from glyphscope.cli.output import print_error
+from glyphscope.cli.signals import INTERRUPTED
 from glyphscope.errors import GlyphscopeError
 
 BAD_INPUT = 2
@@ -35,7 +35,7 @@ _COMMANDS = {
     "prompt": "prompt.prompt",
     "ab": "ab.ab",
     "bundle": "bundle.bundle",
-    "export": "export.export",
+    "export": "bundle.export",
     "history": "history.app",
     "doctor": "doctor.doctor",
     "bench": "bench.bench",

@@ -10,17 +10,14 @@ from typing import Annotated
 import msgspec
 import typer
 
-from glyphscope.calling import branch_request, named_alternative
-from glyphscope.calling import run as run_request
-from glyphscope.calling.relaxation_cost import relaxation_cost
-from glyphscope.cli.ending import closing_when_ended
-from glyphscope.cli.host import TerminalHost
 from glyphscope.cli.inputs import InputError
+from glyphscope.cli.interaction import TerminalInteraction
 from glyphscope.cli.load_options import NOT_GIVEN, Loading, loads_models
-from glyphscope.cli.opening import RECORDED, opened
+from glyphscope.cli.model_loading import RECORDED, opened
 from glyphscope.cli.options import JsonOption
-from glyphscope.cli.relaxing import print_cost
+from glyphscope.cli.relaxation import print_cost
 from glyphscope.cli.run import exit_code, show
+from glyphscope.cli.signals import closing_when_ended
 from glyphscope.cli.streaming import cancellable, recorded
 from glyphscope.events import (
     DEFAULT_LOAD,
@@ -31,8 +28,11 @@ from glyphscope.events import (
     RunRequest,
     RunStarted,
 )
+from glyphscope.explain.relaxation_cost import relaxation_cost
+from glyphscope.runs import branch_request, named_alternative
 from glyphscope.sessions import RecordWriter
 from glyphscope.sessions.bundle import read_run
+from glyphscope.strategies import run as run_request
 
 
 @loads_models()
@@ -121,9 +121,9 @@ def branch(
         stack.enter_context(closing_when_ended())
         writer = stack.enter_context(RecordWriter(record)) if record else None
         source = stack.enter_context(opened(name, options=options, quiet=as_json))
-        host = TerminalHost({})
-        generation = stack.enter_context(closing(run_request(request, source, host)))
-        told = stack.enter_context(closing(cancellable(generation, source, host)))
+        interaction = TerminalInteraction({})
+        generation = stack.enter_context(closing(run_request(request, source, interaction)))
+        told = stack.enter_context(closing(cancellable(generation, source, interaction)))
         kept: list[AnyEvent] = []
         state = show(_keeping(recorded(told, writer), kept if relax else None), as_json=as_json)
     if relax and not as_json and state.failed is None:

@@ -1,4 +1,4 @@
-"""`glyphscope bundle`: a recorded run as one file for others."""
+"""`glyphscope bundle` and `glyphscope export`: a run as files for others."""
 
 from __future__ import annotations
 
@@ -9,9 +9,11 @@ import typer
 from rich.text import Text
 
 from glyphscope.cli.options import JsonOption
-from glyphscope.cli.output import console, diagnostics, print_json
-from glyphscope.cli.replay import told_if_torn
-from glyphscope.sessions.bundle import MANIFEST, read_run, write_bundle
+from glyphscope.cli.output import console, diagnostics, print_json, print_line
+from glyphscope.cli.replay import warn_if_torn
+from glyphscope.sessions.bundle import MANIFEST, export_file, read_run, write_bundle
+from glyphscope.sessions.exports import ExportForm
+from glyphscope.sessions.files import atomic_write
 from glyphscope.text.figures import byte_size
 
 
@@ -27,7 +29,7 @@ def bundle(
     --json prints its manifest. Missing parts are listed with the reason.
     """
     record = read_run(file)
-    told_if_torn(record, file)
+    warn_if_torn(record, file)
     manifest = write_bundle(out, record, str(file))
     if as_json:
         print_json(manifest)
@@ -39,3 +41,28 @@ def bundle(
         diagnostics().print(Text(f"  without {name}: {reason}"))
     for note in manifest.notes:
         diagnostics().print(Text(f"  {note}"))
+
+
+def export(
+    file: Annotated[Path, typer.Argument(metavar="RUN", help="A bundle (.glyphrun) or a record (.jsonl).")],
+    to: Annotated[
+        ExportForm,
+        typer.Option(
+            help="gbnf is llama.cpp's grammar, lark llguidance's; pytest contains the verdicts as tests, "
+            "curl sends the same request to llama-server, openai-messages is the conversation with the answer; "
+            "openai-tool-calls, calls, results (of tools, complete), answer and prompt are parts of it."
+        ),
+    ],
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            "--out", "-o", metavar="FILE", help="The file to write.", show_default="standard output"
+        ),
+    ] = None,
+) -> None:
+    """Print the constraint or the request of a run in the format of another program."""
+    text = export_file(file, to)
+    if out is not None:
+        atomic_write(out, text)
+    else:
+        print_line(text.removesuffix("\n").encode())

@@ -11,10 +11,10 @@ import typer
 from rich.table import Table
 from rich.text import Text
 
+from glyphscope.cli.caret import marked
 from glyphscope.cli.check_readers import show_readers
 from glyphscope.cli.check_turns import check_turns
 from glyphscope.cli.inputs import InputError, read_json_lines, read_registry, read_text
-from glyphscope.cli.marking import marked
 from glyphscope.cli.options import (
     JsonOption,
     NotationOption,

@@ -5,8 +5,8 @@ from __future__ import annotations
 from rich.table import Table
 from rich.text import Text
 
+from glyphscope.cli.caret import marked
 from glyphscope.cli.inputs import read_text
-from glyphscope.cli.marking import marked
 from glyphscope.cli.output import console, print_json
 from glyphscope.cli.template_forms import read_template
 from glyphscope.events import Thinking

@@ -7,11 +7,11 @@ from typing import Annotated, Any, TypeAlias
 
 import typer
 
-from glyphscope.calling import RunState, answer_messages, fold_events, history_after
 from glyphscope.cli.inputs import STDIN, InputError, read_json, read_text
-from glyphscope.cli.opening import RECORDED
+from glyphscope.cli.model_loading import RECORDED
 from glyphscope.events import Message, default_order
 from glyphscope.prompting.message_list import read_messages
+from glyphscope.runs import RunState, answer_messages, history_after, run_state
 from glyphscope.sessions.bundle import read_run
 
 SystemOption: TypeAlias = Annotated[
@@ -45,7 +45,7 @@ _WITHOUT_OPTION = ("preset", "alternatives")
 def _continued(context: typer.Context, file: Path | None) -> Path | None:
     """Makes the settings of that run the defaults of the command's options."""
     if file is not None and not context.resilient_parsing:
-        context.default_map = {**(context.default_map or {}), **_defaults(run_state(file))}
+        context.default_map = {**(context.default_map or {}), **_defaults(recorded_state(file))}
     return file
 
 
@@ -63,9 +63,9 @@ ContinueOption: TypeAlias = Annotated[
 ]
 
 
-def run_state(file: Path) -> RunState:
+def recorded_state(file: Path) -> RunState:
     """The state of a recorded run. Raises StorageError, RecordError, and InputError for a run without an answer."""
-    state = fold_events(read_run(file).events)
+    state = run_state(read_run(file).events)
     if state.started is None:
         raise InputError("The record does not contain the beginning of a run.", where=str(file))
     if not answer_messages(state, state.started.request):

@@ -8,9 +8,8 @@ from typing import Annotated
 import typer
 from rich.text import Text
 
-from glyphscope.calling import fold_events, run
 from glyphscope.cli import probe_packages, probes
-from glyphscope.cli.opening import opened
+from glyphscope.cli.model_loading import opened
 from glyphscope.cli.options import JsonOption
 from glyphscope.cli.output import console, print_json
 from glyphscope.cli.probes import Finding
@@ -19,7 +18,9 @@ from glyphscope.events import RunRequest, default_order
 from glyphscope.models import EMBEDDED, embedded_path, find_models
 from glyphscope.models.files import inspect_file
 from glyphscope.registry import default_registry
+from glyphscope.runs import run_state
 from glyphscope.sessions import places
+from glyphscope.strategies import run
 from glyphscope.text.figures import duration_ms
 
 
@@ -86,7 +87,7 @@ def _call() -> Finding:
     )
     try:
         with opened(EMBEDDED, quiet=True) as model:
-            state = fold_events(run(request, model))
+            state = run_state(run(request, model))
     except GlyphscopeError as error:
         return Finding("call", False, error.message, error.hint)
     if state.call is not None and state.finished is not None:

@@ -12,36 +12,36 @@ import typer
 from rich.table import Table
 from rich.text import Text
 
-from glyphscope.calling import RunState, StageState, fold_events
-from glyphscope.calling.own_tokens import (
-    Boundaries,
-    boundaries_of,
-    boundary_words,
-    otherwise_words,
-    same_model,
-)
-from glyphscope.calling.relaxation_cost import relaxation_cost
-from glyphscope.calling.wanted import Want, Wanted, wanted_of
-from glyphscope.calling.wanted_words import (
+from glyphscope.cli.inputs import InputError
+from glyphscope.cli.model_loading import opened
+from glyphscope.cli.options import JsonOption
+from glyphscope.cli.output import console, print_json, short_pointer
+from glyphscope.cli.relaxation import print_cost
+from glyphscope.cli.signals import closing_when_ended
+from glyphscope.errors import GlyphscopeError
+from glyphscope.events import LoadOptions
+from glyphscope.explain.mask_impact import FieldImpact, MaskImpact, mask_impact
+from glyphscope.explain.mask_impact_report import (
     field_name,
-    fight_words,
     got_words,
     head,
     loss_words,
+    preferred_words,
     tokens_taken,
-    wanted_words,
+    worst_words,
 )
-from glyphscope.cli.ending import closing_when_ended
-from glyphscope.cli.inputs import InputError
-from glyphscope.cli.opening import opened
-from glyphscope.cli.options import JsonOption
-from glyphscope.cli.output import console, print_json, short_pointer
-from glyphscope.cli.relaxing import print_cost
-from glyphscope.errors import GlyphscopeError
-from glyphscope.events import LoadOptions
+from glyphscope.explain.relaxation_cost import relaxation_cost
+from glyphscope.explain.retokenization import (
+    Boundaries,
+    boundaries_of,
+    boundary_diff_words,
+    boundary_words,
+    same_model,
+)
 from glyphscope.models import Model
 from glyphscope.models.remote import is_address
 from glyphscope.registry import ToolRegistry
+from glyphscope.runs import RunState, StageState, run_state
 from glyphscope.sessions.bundle import read_run
 from glyphscope.text.figures import percent
 from glyphscope.visible import visible
@@ -89,7 +89,7 @@ def explain(
     All probabilities are the model's own (raw). Exit code 2 if the record cannot be read.
     """
     events = read_run(file).events
-    state = fold_events(events)
+    state = run_state(events)
     if state.started is None:
         raise InputError(
             "The record does not contain the beginning of a run.",
@@ -98,7 +98,7 @@ def explain(
         )
     cost = relaxation_cost(read_run(of).events, events) if of is not None else None
     stages = [stage for stage in state.stages if stage.tokens]
-    found = [(stage, wanted_of(state, stage)) for stage in stages]
+    found = [(stage, mask_impact(state, stage)) for stage in stages]
     with ExitStack() as stack:
         stack.enter_context(closing_when_ended())
         source, why = _source(stack, state, model, as_json) if tokens else (None, "--no-tokens was given")
@@ -155,23 +155,23 @@ def _boundaries(stage: StageState, source: Model | None, why: str) -> Boundaries
     return boundaries_of(prompt, [token.step for token in stage.tokens], source)
 
 
-def _print(wanted: Wanted, boundaries: Boundaries, registry: ToolRegistry | None) -> None:
+def _print(wanted: MaskImpact, boundaries: Boundaries, registry: ToolRegistry | None) -> None:
     out = console()
     out.print(Text(visible(head(wanted)), style="bold"))
     if wanted.held:
         out.print(_table(wanted))
-        for want in wanted.fights:
+        for want in wanted.conflicts:
             out.print(Text(visible(f"{field_name(want)}: {loss_words(want)}"), style="bold"))
-            for line in fight_words(want, registry):
+            for line in worst_words(want, registry):
                 out.print(Text(visible(f"  {line}")))
     out.print(Text(visible(boundary_words(boundaries))))
     for one in boundaries.otherwise[:_PLACES]:
-        out.print(Text(visible(f"  token {one.first}: {otherwise_words(one)}")))
+        out.print(Text(visible(f"  token {one.first}: {boundary_diff_words(one)}")))
     if len(boundaries.otherwise) > _PLACES:
         out.print(Text(f"  … and {len(boundaries.otherwise) - _PLACES} more places"))
 
 
-def _table(wanted: Wanted) -> Table:
+def _table(wanted: MaskImpact) -> Table:
     table = Table(box=None, header_style="bold", pad_edge=False)
     for title in ("field", "masked mass", "most", "preferred", "sampled", "blocked by"):
         table.add_column(title, justify="right" if title in ("masked mass", "most") else "left")
@@ -180,18 +180,18 @@ def _table(wanted: Wanted) -> Table:
     return table
 
 
-def _row(want: Want) -> Iterator[str]:
+def _row(want: FieldImpact) -> Iterator[str]:
     known = want.tokens > want.unknown
     struck = want.fight
     yield short_pointer(field_name(want))
     yield tokens_taken(want.lost) if known else "unknown"
     yield f"{percent(want.most)} at {want.most_token}" if want.most_token is not None else ""
-    yield wanted_words(struck) if struck is not None else ""
+    yield preferred_words(struck) if struck is not None else ""
     yield got_words(struck) if struck is not None else ""
     yield struck.refused.keyword if struck is not None and struck.refused is not None else ""
 
 
-def _as_json(stage: StageState, wanted: Wanted, boundaries: Boundaries) -> dict[str, Any]:
+def _as_json(stage: StageState, wanted: MaskImpact, boundaries: Boundaries) -> dict[str, Any]:
     fields = [asdict(want) for want in wanted.fields]
     for told, want in zip(fields, wanted.fields):
         if want.fight is not None and want.fight.refused is not None:
@@ -199,7 +199,7 @@ def _as_json(stage: StageState, wanted: Wanted, boundaries: Boundaries) -> dict[
     return {
         "stage": stage.name,
         "held": wanted.held,
-        "fights": [want.path for want in wanted.fights],
+        "fights": [want.path for want in wanted.conflicts],
         "fields": fields,
         "tokens": {
             "unknown": boundaries.unknown,

@@ -19,12 +19,12 @@ from rich.progress import Progress as Bar
 from rich.table import Table
 from rich.text import Text
 
-from glyphscope.cli.ending import INTERRUPTED, closing_when_ended
 from glyphscope.cli.options import JsonOption
 from glyphscope.cli.output import console, diagnostics, print_json
+from glyphscope.cli.signals import INTERRUPTED, closing_when_ended
 from glyphscope.models.files import available_memory
-from glyphscope.models.hub import Choice, Download, Listing, Lookup, Pick, Progress, pick, read_wanted
-from glyphscope.models.hub.download import Got
+from glyphscope.models.hub import Choice, Download, Listing, Lookup, Pick, Progress, pick, read_request
+from glyphscope.models.hub.download import DownloadResult
 from glyphscope.sessions import places
 from glyphscope.text.figures import byte_size
 
@@ -62,7 +62,7 @@ def get(
 
     HF_ENDPOINT, HF_TOKEN, HF_HOME and HF_HUB_OFFLINE hold as elsewhere. The file has its name only when it is whole.
     """
-    wanted = read_wanted(name)
+    wanted = read_request(name)
     out = diagnostics()
     try:
         with closing_when_ended():
@@ -71,7 +71,7 @@ def get(
                 None if only_list and not wanted.which else pick(listing, wanted.which, available_memory())
             )
             if only_list:
-                _tell_list(listing, picked, as_json)
+                _print_choices(listing, picked, as_json)
                 return
             assert picked is not None
             if not as_json:
@@ -82,10 +82,10 @@ def get(
         words = "Stopped. The same command resumes the download."
         out.print("Stopped." if only_list else words)
         raise typer.Exit(INTERRUPTED) from None
-    _tell_got(listing, picked, got, as_json)
+    _print_result(listing, picked, got, as_json)
 
 
-def _load(listing: Listing, choice: Choice, folder: Path, out: Console) -> Got:
+def _load(listing: Listing, choice: Choice, folder: Path, out: Console) -> DownloadResult:
     bar = Bar(
         TextColumn("{task.description}", markup=False),
         BarColumn(),
@@ -101,17 +101,17 @@ def _load(listing: Listing, choice: Choice, folder: Path, out: Console) -> Got:
         task = bar.add_task("looking", total=choice.bytes or None)
         said = ""
 
-        def told(progress: Progress) -> None:
+        def show_progress(progress: Progress) -> None:
             nonlocal said
             if progress.words and progress.words != said:  # why it waits, once
                 out.print(progress.words)
             said = progress.words
             bar.update(task, description=progress.phase, completed=progress.done)
 
-        return Download(listing, choice, folder, told=told).run_to_end()
+        return Download(listing, choice, folder, told=show_progress).run_to_end()
 
 
-def _tell_list(listing: Listing, picked: Pick | None, as_json: bool) -> None:
+def _print_choices(listing: Listing, picked: Pick | None, as_json: bool) -> None:
     choices = (picked.choice,) if picked else listing.choices
     if as_json:
         found = [_facts(choice) for choice in choices]
@@ -140,7 +140,7 @@ def _print_listing(listing: Listing, chosen: Choice | None, out: Console) -> Non
     out.print(table if listing.choices else Text("The repository has no GGUF model."))
 
 
-def _tell_got(listing: Listing, picked: Pick, got: Got, as_json: bool) -> None:
+def _print_result(listing: Listing, picked: Pick, got: DownloadResult, as_json: bool) -> None:
     if as_json:
         facts = {**_facts(picked.choice), "why": picked.why, "path": str(got.path), "how": got.how}
         print_json({"repository": listing.repo, "commit": listing.commit, **facts, "hashed": got.hashed})

@@ -11,7 +11,7 @@ from rich.table import Table
 from rich.text import Text
 
 from glyphscope.cli.load_options import NOT_GIVEN, Loading, loads_models
-from glyphscope.cli.opening import kept
+from glyphscope.cli.model_loading import downloaded_file
 from glyphscope.cli.options import JsonOption
 from glyphscope.cli.output import console, print_json
 from glyphscope.errors import ModelError
@@ -46,7 +46,7 @@ def _file(model: str) -> Path:
         require_installed(model)
         if path := embedded_path():
             return path
-    path = Path(kept(model)).expanduser()
+    path = Path(downloaded_file(model)).expanduser()
     if not path.is_file():
         raise ModelError(
             "There is no such file.", where=model, hint="`glyphscope models` lists the models found."

@@ -68,7 +68,7 @@ def _finding(wanted: Requirement, version: str, broken: str) -> Finding:
     if not version:
         detail = f"not installed; needed for {use}" if use else "not installed"
         return Finding(wanted.package, False, detail, f"pip install {target}")
-    if not wanted.holds(version):
+    if not wanted.allows(version):
         detail = f"{version}, which is not {wanted.range}" + (f"; needed for {use}" if use else "")
         return Finding(wanted.package, False, detail, f"pip install '{wanted.package}{wanted.range}'")
     if broken:

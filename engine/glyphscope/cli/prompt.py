@@ -10,11 +10,10 @@ import typer
 from rich.table import Table
 from rich.text import Text
 
-from glyphscope.calling.request import first_prompt
 from glyphscope.cli.conversing import MessagesOption, SystemOption, conversation_members
 from glyphscope.cli.inputs import InputError, read_registry
 from glyphscope.cli.load_options import NOT_GIVEN, Loading, loads_models
-from glyphscope.cli.opening import opened
+from glyphscope.cli.model_loading import opened
 from glyphscope.cli.options import (
     AnyNotation,
     AnyNotationOption,
@@ -40,6 +39,7 @@ from glyphscope.prompting.costs import Cost, prompt_costs
 from glyphscope.sessions import load_project
 from glyphscope.sessions.bundle import read_run
 from glyphscope.sessions.project import SUFFIX
+from glyphscope.strategies.request import first_prompt
 from glyphscope.text.figures import percent
 from glyphscope.text.shorten import shorten
 from glyphscope.visible import visible

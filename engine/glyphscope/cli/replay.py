@@ -11,8 +11,6 @@ import msgspec
 import typer
 from rich.text import Text
 
-from glyphscope.calling import CONTINUATION, run
-from glyphscope.calling.recorded import RecordedHost
 from glyphscope.cli.inputs import InputError
 from glyphscope.cli.options import JsonOption
 from glyphscope.cli.output import diagnostics, print_json
@@ -27,9 +25,12 @@ from glyphscope.events import (
     decode_event,
     encode_event,
 )
+from glyphscope.execution.recorded import RecordedInteraction
 from glyphscope.models import RecordedModel
+from glyphscope.runs import CONTINUATION
 from glyphscope.sessions import Record, first_difference
 from glyphscope.sessions.bundle import read_run
+from glyphscope.strategies import run
 
 
 def replay(
@@ -48,13 +49,13 @@ def replay(
 ) -> None:
     """Show a recorded run again. With --verify, show the first difference, if any, with exit code 1."""
     record = read_run(file)
-    told_if_torn(record, file)
+    warn_if_torn(record, file)
     if verify:
         raise typer.Exit(_verify(record, file, as_json))
     show(_paced(record.events, speed), as_json=as_json)
 
 
-def told_if_torn(record: Record, file: Path) -> None:
+def warn_if_torn(record: Record, file: Path) -> None:
     """Says on stderr what of the record is left out."""
     if record.torn:
         diagnostics().print(Text(f"{file}: the last line is incomplete and was skipped."))
@@ -74,7 +75,7 @@ def rerun(events: Iterable[AnyEvent]) -> list[AnyEvent]:
             "A continuation cannot be replayed without the run that it continues.",
             hint="Verify the run itself.",
         )
-    return list(run(started.request, RecordedModel(events), RecordedHost(events)))
+    return list(run(started.request, RecordedModel(events), RecordedInteraction(events)))
 
 
 def _verify(record: Record, file: Path, as_json: bool) -> int:

@@ -27,7 +27,7 @@ class Requirement(NamedTuple):
         bounds = (f">={self.least}" if self.least else "", f"<{self.below}" if self.below else "")
         return ",".join(bound for bound in bounds if bound)
 
-    def holds(self, version: str) -> bool:
+    def allows(self, version: str) -> bool:
         """Whether a version is within the range; one that cannot be read is."""
         found = _release(version)
         if not found:

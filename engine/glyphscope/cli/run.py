@@ -11,23 +11,18 @@ import msgspec
 import typer
 from rich.live import Live
 
-from glyphscope.calling import RunState, fold, fold_events
-from glyphscope.calling import run as run_request
-from glyphscope.calling.sampling import stop_strings
 from glyphscope.cli.conversing import (
     ContinueOption,
     MessagesOption,
     SystemOption,
     conversation_members,
+    recorded_state,
     rest_of,
-    run_state,
 )
-from glyphscope.cli.ending import INTERRUPTED, closing_when_ended
-from glyphscope.cli.host import TerminalHost
 from glyphscope.cli.inputs import InputError, read_registry, read_text
-from glyphscope.cli.live import RunView
+from glyphscope.cli.interaction import TerminalInteraction
 from glyphscope.cli.load_options import NOT_GIVEN, Loading, loads_models
-from glyphscope.cli.opening import opened
+from glyphscope.cli.model_loading import opened
 from glyphscope.cli.options import (
     AnyNotationOption,
     CallsOption,
@@ -43,6 +38,7 @@ from glyphscope.cli.options import (
     notation_members,
 )
 from glyphscope.cli.output import console, print_line, seen_json
+from glyphscope.cli.run_printer import RunView
 from glyphscope.cli.sampling_options import (
     MaxTokensOption,
     MinPOption,
@@ -57,6 +53,7 @@ from glyphscope.cli.sampling_options import (
     sampling_of,
 )
 from glyphscope.cli.seeds import print_distribution, seeds_to_run
+from glyphscope.cli.signals import INTERRUPTED, closing_when_ended
 from glyphscope.cli.sources import open_sources
 from glyphscope.cli.strategy_options import (
     AnswersOption,
@@ -72,7 +69,7 @@ from glyphscope.cli.strategy_options import (
     YesOption,
     loop_settings,
     router_settings,
-    tell_unused,
+    warn_of_unused,
 )
 from glyphscope.cli.streaming import BAD_REQUEST, cancellable, recorded
 from glyphscope.events import (
@@ -86,10 +83,13 @@ from glyphscope.events import (
     default_order,
     encode_event,
 )
-from glyphscope.grammar.gbnf.load import load_gbnf
+from glyphscope.grammar.gbnf.check import load_gbnf
 from glyphscope.models import EMBEDDED
 from glyphscope.registry import parse_document
+from glyphscope.runs import RunState, reduce_event, run_state
+from glyphscope.runs.sampling import stop_strings
 from glyphscope.sessions import RecordWriter
+from glyphscope.strategies import run as run_request
 from glyphscope.tools.approval import parse_approvals
 
 _DEFAULT = Sampling()
@@ -181,13 +181,13 @@ def run(
     """
     options = loading.options(model)
     own = _own_grammar(grammar, constraint)
-    before = None if continued is None else run_state(continued)
+    before = None if continued is None else recorded_state(continued)
     own_tools = read_registry(registry)
     if before is not None and before.started is not None and registry is None:
         own_tools = parse_document(before.started.request.registry, str(continued))
     unused: dict[str, Any] = {"--set": loop, "--preset": preset, "--approve": approve, "--router": router}
     unused |= {"--answer": answer, "--repair": repair}
-    tell_unused(strategy, dispatch=dispatch, given={name: bool(value) for name, value in unused.items()})
+    warn_of_unused(strategy, dispatch=dispatch, given={name: bool(value) for name, value in unused.items()})
     drawn = {"temperature": temperature, "top_k": top_k, "top_p": top_p, "min_p": min_p}
     drawn |= {"repeat_penalty": repeat_penalty, "repeat_last_n": repeat_last_n}
     request = RunRequest(
@@ -247,10 +247,10 @@ def run(
             raise typer.Exit(
                 print_distribution(request, seeds_to_run(seeds, request), source, record, as_json=as_json)
             )
-        host = TerminalHost(tools.sources)
+        interaction = TerminalInteraction(tools.sources)
         # closed here, and not whenever the collector comes: the model stops, and Ctrl-C is what it was before
-        generation = stack.enter_context(closing(run_request(request, source, host)))
-        events = stack.enter_context(closing(cancellable(generation, source, host)))
+        generation = stack.enter_context(closing(run_request(request, source, interaction)))
+        events = stack.enter_context(closing(cancellable(generation, source, interaction)))
         state = show(recorded(events, writer), as_json=as_json)
     raise typer.Exit(exit_code(state))
 
@@ -275,15 +275,15 @@ def show(events: Iterable[AnyEvent], *, as_json: bool) -> RunState:
     if as_json:
         for event in events:
             print_line(seen_json(encode_event(event)))
-            fold(state, event)
+            reduce_event(state, event)
         return state
     out, view = console(), RunView(state)
     if not out.is_terminal:
-        fold_events(events, state)
+        run_state(events, state)
         out.print(view)
         return state
     with Live(view, console=out, refresh_per_second=12, vertical_overflow="visible"):
-        fold_events(events, state)
+        run_state(events, state)
     return state
 
 

@@ -7,9 +7,9 @@ from pathlib import Path
 from rich.table import Table
 from rich.text import Text
 
-from glyphscope.cli.ending import INTERRUPTED
 from glyphscope.cli.inputs import InputError
 from glyphscope.cli.output import console, diagnostics, print_json
+from glyphscope.cli.signals import INTERRUPTED
 from glyphscope.cli.streaming import run_all
 from glyphscope.evals.ab import seeded, seeds_of, worth
 from glyphscope.evals.distribution import (

@@ -13,7 +13,7 @@ from rich.text import Text
 
 from glyphscope.cli.inputs import InputError, read_json_lines, read_registry
 from glyphscope.cli.load_options import NOT_GIVEN, Loading, loads_models
-from glyphscope.cli.opening import opened
+from glyphscope.cli.model_loading import opened
 from glyphscope.cli.options import JsonOption, RegistryOption, ShapeOption
 from glyphscope.cli.output import console, print_json
 from glyphscope.events import NOTATIONS, Notation, RunRequest, Shape

@@ -11,11 +11,11 @@ import msgspec
 import typer
 from rich.text import Text
 
-from glyphscope.calling.loop.presets import compose
-from glyphscope.calling.routing.routers import read_router, router_preset, router_presets
 from glyphscope.cli.inputs import InputError, read_text
 from glyphscope.cli.output import diagnostics
 from glyphscope.events import LoopSettings, RouterSettings, Strategy
+from glyphscope.strategies.loop.presets import compose
+from glyphscope.strategies.routing.routers import read_router, router_preset, router_presets
 
 StrategyOption: TypeAlias = Annotated[Strategy, typer.Option(help="How the prompt becomes a call.")]
 RepairOption: TypeAlias = Annotated[
@@ -145,7 +145,7 @@ def _with(loop: LoopSettings, text: str) -> LoopSettings:
         raise InputError(f"`{text}`: {error}.", where="--set", hint=hint) from None
 
 
-def tell_unused(strategy: Strategy, *, dispatch: bool, given: dict[str, bool]) -> None:
+def warn_of_unused(strategy: Strategy, *, dispatch: bool, given: dict[str, bool]) -> None:
     """Options that do nothing under the strategy are told: a run would look as if they had held."""
     carries_out = dispatch or strategy == "loop"
     used = {

@@ -10,15 +10,15 @@ from types import FrameType
 
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 
-from glyphscope.calling import RunState, fold
-from glyphscope.calling import run as run_request
-from glyphscope.cli.host import TerminalHost
 from glyphscope.cli.inputs import InputError
+from glyphscope.cli.interaction import TerminalInteraction
 from glyphscope.cli.output import diagnostics
 from glyphscope.errors import StorageError
 from glyphscope.events import AnyEvent, RunRequest, RunStarted
 from glyphscope.models import Model
+from glyphscope.runs import RunState, reduce_event
 from glyphscope.sessions import RecordWriter
+from glyphscope.strategies import run as run_request
 
 BAD_REQUEST = frozenset(
     {"BAD_REQUEST", "PROMPT_FAILED", "CONTEXT_OVERFLOW", "CONSTRAINT_FAILED", "CONSTRAINT_IGNORED"}
@@ -39,7 +39,7 @@ def recorded(events: Iterable[AnyEvent], writer: RecordWriter | None) -> Iterato
 
 
 def cancellable(
-    events: Iterable[AnyEvent], model: Model, host: TerminalHost
+    events: Iterable[AnyEvent], model: Model, interaction: TerminalInteraction
 ) -> Generator[AnyEvent, None, None]:
     """The first Ctrl-C cancels what goes on, so that the run ends by its own last event; the second interrupts."""
     cancelled = False
@@ -48,7 +48,7 @@ def cancellable(
         nonlocal cancelled
         cancelled = True
         signal.signal(signal.SIGINT, before)
-        host.cancelled.set()
+        interaction.cancelled.set()
         model.cancel()
 
     before = signal.signal(signal.SIGINT, cancel)
@@ -93,11 +93,11 @@ def _run(request: RunRequest, model: Model, path: Path | None) -> RunState:
     state = RunState()
     with ExitStack() as stack:
         writer = stack.enter_context(RecordWriter(path)) if path else None
-        host = TerminalHost({})
-        generation = stack.enter_context(closing(run_request(request, model, host)))
-        told = stack.enter_context(closing(cancellable(generation, model, host)))
+        interaction = TerminalInteraction({})
+        generation = stack.enter_context(closing(run_request(request, model, interaction)))
+        told = stack.enter_context(closing(cancellable(generation, model, interaction)))
         for event in recorded(told, writer):
-            fold(state, event)
+            reduce_event(state, event)
     if state.failed is not None and state.failed.code in BAD_REQUEST:
         raise InputError(state.failed.message, hint=state.failed.hint)
     return state

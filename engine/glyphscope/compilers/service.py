@@ -42,7 +42,7 @@ class CompilerDied(GrammarError):
     timed_out = False
 
 
-class _Kept(Generic[T]):
+class _Cached(Generic[T]):
     """The last answers, by digests of the questions: a text may be megabytes long."""
 
     def __init__(self) -> None:
@@ -63,9 +63,9 @@ class _Kept(Generic[T]):
         return answer
 
 
-_refusals: _Kept[str] = _Kept()
-_possible: _Kept[bool | None] = _Kept()
-_beginnings: _Kept[State | None] = _Kept()
+_refusals: _Cached[str] = _Cached()
+_possible: _Cached[bool | None] = _Cached()
+_beginnings: _Cached[State | None] = _Cached()
 
 
 def start() -> None:

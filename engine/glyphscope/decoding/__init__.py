@@ -4,10 +4,10 @@ from glyphscope.decoding.budget import Budget
 from glyphscope.decoding.evidence import Evidence
 from glyphscope.decoding.loop import Backend, Decoder
 from glyphscope.decoding.mask import Constraint, MaskTokenizer, TokenMask, mask_tokenizer, schema_grammar
+from glyphscope.decoding.response_prefix import PrefixToken, commit_prefix
 from glyphscope.decoding.sampler import Allowed, Draw, Logits, SamplerState, top
-from glyphscope.decoding.spelling import Spelling
 from glyphscope.decoding.text import TextAssembler, shown
-from glyphscope.decoding.written import WrittenToken, commit_written
+from glyphscope.decoding.token_texts import Spelling
 
 __all__ = [
     "Allowed",
@@ -19,12 +19,12 @@ __all__ = [
     "Evidence",
     "Logits",
     "MaskTokenizer",
+    "PrefixToken",
     "SamplerState",
     "Spelling",
     "TextAssembler",
     "TokenMask",
-    "WrittenToken",
-    "commit_written",
+    "commit_prefix",
     "mask_tokenizer",
     "schema_grammar",
     "shown",

@@ -10,13 +10,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from glyphscope.decoding.sampler import Allowed
-from glyphscope.decoding.spelling import Numbers, Spelling
 from glyphscope.decoding.token_ends import DEAD, DONE, OUTSIDE, End, TokenEnds, codes_of
+from glyphscope.decoding.token_texts import Numbers, Spelling
 from glyphscope.grammar import chars
-from glyphscope.grammar.match.compiled import Compiled
+from glyphscope.grammar.match.earley import Limits, State
 from glyphscope.grammar.match.futures import open_moves
 from glyphscope.grammar.match.remaining import MAX_PIECES, UNIT, Remaining
-from glyphscope.grammar.match.state import Limits, State
+from glyphscope.grammar.match.report import Compiled
 from glyphscope.grammar.packed import parts_of, unpack
 from glyphscope.grammar.reach import open_ended
 from glyphscope.grammar.shortest import TOO_MUCH
@@ -184,13 +184,13 @@ class AnswerReader:
 
     def costs(self, ways: Ways) -> Numbers:
         """What completing the text takes at each of the places."""
-        return self._told(ways, self._costs, self._to_end)
+        return self._numbers(ways, self._costs, self._to_end)
 
     def exits(self, ways: Ways) -> Numbers:
         """What leaving the reasoning takes there."""
-        return self._told(ways, self._exits, self._leaving)
+        return self._numbers(ways, self._exits, self._leaving)
 
-    def _told(self, ways: Ways, known: dict[int, int], cost: Callable[[State], int]) -> Numbers:
+    def _numbers(self, ways: Ways, known: dict[int, int], cost: Callable[[State], int]) -> Numbers:
         places = ways.places.tolist()
         for place in places:
             if place not in known:

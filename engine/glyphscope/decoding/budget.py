@@ -14,7 +14,7 @@ from itertools import takewhile
 
 from glyphscope.decoding.answer_reader import NEVER, AnswerReader
 from glyphscope.decoding.sampler import Allowed
-from glyphscope.decoding.spelling import Spelling
+from glyphscope.decoding.token_texts import Spelling
 from glyphscope.errors import GrammarError
 from glyphscope.events import Narrowed
 

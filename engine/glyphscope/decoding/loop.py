@@ -13,9 +13,9 @@ import numpy as np
 from glyphscope.decoding.budget import Budget
 from glyphscope.decoding.evidence import Evidence, best_logit
 from glyphscope.decoding.mask import Constraint
+from glyphscope.decoding.response_prefix import PrefixToken
 from glyphscope.decoding.sampler import Allowed, Draw, Logits, SamplerState
 from glyphscope.decoding.text import TextAssembler
-from glyphscope.decoding.written import WrittenToken
 from glyphscope.errors import GrammarError
 from glyphscope.events import EvidenceKind, Narrowed, Origin, Sampling, TokenStep
 
@@ -74,7 +74,7 @@ class Decoder:
         max_tokens: int,
         alternatives: int,
         evidence: EvidenceKind = "all",
-        written: Sequence[WrittenToken] = (),
+        written: Sequence[PrefixToken] = (),
         figures_from: int = 0,
         budget: Budget | None = None,
     ) -> None:
@@ -165,7 +165,7 @@ class Decoder:
         self._written = ()
         return tuple(steps)
 
-    def _written_step(self, one: WrittenToken, row: Logits | None, decode_ms: float) -> TokenStep:
+    def _written_step(self, one: PrefixToken, row: Logits | None, decode_ms: float) -> TokenStep:
         start = time.perf_counter()
         allowed = one.allowed(len(self._backend.pieces))
         if not one.forced:

@@ -133,7 +133,7 @@ class SamplerState:
             return Draw(token, np.array([int(logits.argmax())]), np.ones(1))
         candidates = top(logits, max(sampling.top_k, 0))
         weights = _softmax(logits[candidates].astype(np.float64))
-        top_p, min_p = _kept(weights, sampling)
+        top_p, min_p = _cutoffs(weights, sampling)
         ids = candidates[:min_p]
         if min_p < candidates.size or sampling.temperature != 1.0:
             weights = _softmax(logits[ids].astype(np.float64) / sampling.temperature)
@@ -161,7 +161,7 @@ def _softmax(logits: NDArray[np.float64]) -> NDArray[np.float64]:
     return weights / weights.sum()  # type: ignore[no-any-return]
 
 
-def _kept(weights: NDArray[np.float64], sampling: Sampling) -> tuple[int, int]:
+def _cutoffs(weights: NDArray[np.float64], sampling: Sampling) -> tuple[int, int]:
     """How many of the falling weights top-p keeps, and min-p of those; each at least one."""
     kept = weights.size
     if sampling.top_p < 1.0:

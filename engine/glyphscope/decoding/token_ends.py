@@ -15,10 +15,10 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from glyphscope.decoding.spelling import Numbers, Spelling
+from glyphscope.decoding.token_texts import Numbers, Spelling
 from glyphscope.grammar.chars import Ranges
+from glyphscope.grammar.match.earley import State
 from glyphscope.grammar.match.futures import open_moves
-from glyphscope.grammar.match.state import State
 
 DEAD = 0
 """The number of the place where nothing can be completed."""

@@ -13,16 +13,16 @@ from typing import Any
 
 import msgspec
 
-from glyphscope.calling import RunState
 from glyphscope.errors import GlyphscopeError
 from glyphscope.evals.align import align, as_text
 from glyphscope.evals.align_words import difference_words
-from glyphscope.evals.judging.matching import Matcher
 from glyphscope.evals.pairs import Table, mcnemar, newcombe
 from glyphscope.evals.results.words import mcnemar_words, points, share_words
+from glyphscope.evals.scoring.matching import Matcher
 from glyphscope.evals.statistics import Share, share
 from glyphscope.evals.suites.suite import ExpectedCall
 from glyphscope.events import RunRequest
+from glyphscope.runs import RunState
 
 MOST_SEEDS = 1000
 ENOUGH = 6

@@ -13,11 +13,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Final, Literal, TypeAlias
 
-from glyphscope.calling import FieldState, RunState
-from glyphscope.calling.fold import StageState
 from glyphscope.events import Status
 from glyphscope.notation import shape_keys
 from glyphscope.registry.pointer import steps_of, to_pointer
+from glyphscope.runs import FieldState, RunState
+from glyphscope.runs.run_state import StageState
 from glyphscope.text.lines import common_length
 from glyphscope.text.shorten import json_excerpt
 

@@ -16,12 +16,12 @@ from typing import Any, TypeAlias
 
 import msgspec
 
-from glyphscope.calling import RunState
 from glyphscope.evals.align import as_text
 from glyphscope.evals.results.words import share_words
 from glyphscope.evals.statistics import Share, share
 from glyphscope.events import Token
-from glyphscope.text.figures import counted, percent
+from glyphscope.runs import RunState
+from glyphscope.text.figures import percent, pluralize
 from glyphscope.text.shorten import listed, shorten
 from glyphscope.visible import visible
 
@@ -287,11 +287,11 @@ def _option(run: Drawn, depth: int, drawn: int, groups: tuple[int, ...]) -> Opti
 def _words(result: Distribution) -> tuple[str, ...]:
     failed = ""
     if result.failed:
-        failed = f" {counted(len(result.failed), 'run')} failed or stopped: not counted."
+        failed = f" {pluralize(len(result.failed), 'run')} failed or stopped: not counted."
     if not result.n:
         return (f"No run has finished yet.{failed}",)
     top = result.groups[0]
-    runs, answers = counted(result.n, "run"), counted(len(result.groups), "different answer")
+    runs, answers = pluralize(result.n, "run"), pluralize(len(result.groups), "different answer")
     label = shorten(top.label, _LONGEST)
     words = [
         f"{runs}, {answers}.{failed}" if result.n > 1 else f"One run.{failed}",

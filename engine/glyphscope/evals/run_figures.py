@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import msgspec
 
-from glyphscope.calling import RunState
-from glyphscope.calling.fold import StageState
+from glyphscope.runs import RunState
+from glyphscope.runs.run_state import StageState
 
 
 class RunFigures(msgspec.Struct, frozen=True, kw_only=True):

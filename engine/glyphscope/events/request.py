@@ -167,7 +167,7 @@ class ApprovalRule(msgspec.Struct, frozen=True, kw_only=True):
     action: Approval = "ask"
 
 
-class Written(msgspec.Struct, frozen=True):
+class PrefixPart(msgspec.Struct, frozen=True):
     """A piece of the beginning of an answer that is not sampled: a token by its id, or typed text.
 
     `data` is its bytes, for a token possibly an incomplete character. `id` is -1 for text, which the model tokenises.
@@ -254,7 +254,7 @@ class RunRequest(msgspec.Struct, frozen=True, kw_only=True):
     dispatch: bool = False
     sources: dict[str, str] = {}
     approvals: tuple[ApprovalRule, ...] = ()
-    written: tuple[Written, ...] = ()
+    written: tuple[PrefixPart, ...] = ()
     branch_of: BranchPoint | None = None
     relaxed: tuple[Relaxed, ...] = ()
 

@@ -2,8 +2,8 @@
 
 from glyphscope.grammar.builder import GrammarOptions, build_call_grammar, build_value_grammar
 from glyphscope.grammar.gbnf import GbnfText, emit_gbnf
-from glyphscope.grammar.lark import lark_unheld, to_lark
-from glyphscope.grammar.tree import Grammar, Ordered, Origin, Rule, Unheld
+from glyphscope.grammar.lark import lark_unenforced, to_lark
+from glyphscope.grammar.tree import Grammar, Ordered, Origin, Rule, Unenforced
 
 __all__ = [
     "GbnfText",
@@ -12,10 +12,10 @@ __all__ = [
     "Ordered",
     "Origin",
     "Rule",
-    "Unheld",
+    "Unenforced",
     "build_call_grammar",
     "build_value_grammar",
     "emit_gbnf",
-    "lark_unheld",
+    "lark_unenforced",
     "to_lark",
 ]

@@ -11,7 +11,7 @@ import json
 from functools import lru_cache
 
 from glyphscope.compilers import service
-from glyphscope.grammar.strings import words_left_out
+from glyphscope.grammar.regular.strings import words_left_out
 from glyphscope.grammar.tree import (
     Alt,
     CharClass,

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from glyphscope.grammar import chars
-from glyphscope.grammar.automaton import Automaton
 from glyphscope.grammar.chars import Ranges
+from glyphscope.grammar.regular.automaton import Automaton
+from glyphscope.grammar.regular.derivatives import Place
 from glyphscope.grammar.shortest import CHARACTER, TOO_MUCH, Shortest
-from glyphscope.grammar.terms import Place
 from glyphscope.grammar.tree import (
     Alt,
     CharClass,

@@ -18,7 +18,7 @@ from glyphscope.grammar.tree import (
     Rule,
     RuleRef,
     Seq,
-    Unheld,
+    Unenforced,
     Unordered,
     refs,
     replace_refs,
@@ -84,13 +84,13 @@ class RuleBook:
         return RuleRef(name)
 
     def grammar(
-        self, root: str, unheld: tuple[Unheld, ...], *, lexed: bool = True, loose: tuple[str, ...] = (),
+        self, root: str, unenforced: tuple[Unenforced, ...], *, lexed: bool = True, loose: tuple[str, ...] = (),
         ordered: tuple[Ordered, ...] = (),
     ) -> Grammar:  # fmt: skip
         """The rules that the root needs, without those that derive no text at all."""
         productive = self.productive()
 
-        def kept(name: str) -> Node:
+        def productive_node(name: str) -> Node:
             return RuleRef(name) if name in productive else NEVER
 
         rules: dict[str, Rule] = {}
@@ -101,11 +101,11 @@ class RuleBook:
                 continue
             rule = self.rules[name]
             if not productive.issuperset(refs(rule.body)):
-                rule = Rule(name, replace_refs(rule.body, kept), rule.origin)
+                rule = Rule(name, replace_refs(rule.body, productive_node), rule.origin)
             rules[name] = rule
             waiting += reversed(list(refs(rule.body)))
         kept_loose = tuple(name for name in loose if name in rules)
-        return Grammar(rules, root, unheld, lexed, kept_loose, ordered)
+        return Grammar(rules, root, unenforced, lexed, kept_loose, ordered)
 
     def productive(self, given: Set[str] = frozenset()) -> set[str]:
         """The rules that derive any text, were those `given` to derive one."""

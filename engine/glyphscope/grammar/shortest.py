@@ -15,8 +15,8 @@ from typing import Protocol, TypeVar
 
 from glyphscope.errors import GrammarError
 from glyphscope.grammar import chars
-from glyphscope.grammar.automaton import Automaton
-from glyphscope.grammar.terms import Place
+from glyphscope.grammar.regular.automaton import Automaton
+from glyphscope.grammar.regular.derivatives import Place
 from glyphscope.grammar.tree import (
     Alt,
     CharClass,

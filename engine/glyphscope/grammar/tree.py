@@ -7,6 +7,7 @@ the tree flat, join neighbouring literals, and let the empty language (`NEVER`) 
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import TypeAlias
@@ -183,7 +184,7 @@ class Rule:
 
 
 @dataclass(frozen=True, slots=True)
-class Unheld:
+class Unenforced:
     """A constraint the grammar does not hold: `keyword` at the schema place `pointer`, and why not.
 
     Whoever uses the grammar must check it on the value: it is the validator's to decide.
@@ -212,12 +213,12 @@ class Grammar:
 
     `lexed`: its literals, classes and terminals are lexemes with which a lexer that takes the longest one loses no
     text. The builder makes its grammars so, but for what is under the rules that are `loose`; these, and any other
-    grammar, are cut in other places where need be (`lark/exact.py`).
+    grammar, are cut in other places where need be (`grammar/lark/lexeme_partition.py`).
     """
 
     rules: dict[str, Rule]
     root: str
-    unheld: tuple[Unheld, ...] = ()
+    unenforced: tuple[Unenforced, ...] = ()
     lexed: bool = False
     loose: tuple[str, ...] = ()
     ordered: tuple[Ordered, ...] = ()
@@ -369,3 +370,25 @@ def remade(node: Unordered, change: Callable[[Node], Node]) -> Node:
         [(change(member), bool(node.required >> place & 1)) for place, member in enumerate(node.members)],
         change(node.separator), change(node.free), low=node.low, high=node.high, leading=node.leading,
     )  # fmt: skip
+
+
+class ByIdentity:
+    """A grammar is made once and never changes; hashing it by its rules would cost as much as emitting it."""
+
+    def __init__(self, grammar: Grammar) -> None:
+        self.grammar = grammar
+
+    def __hash__(self) -> int:
+        return id(self.grammar)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, ByIdentity) and other.grammar is self.grammar
+
+
+def with_suffix(grammar: Grammar, text: str) -> Grammar:
+    """The texts of the grammar, each with `text` after it."""
+    name = f"{grammar.root}-and-on"
+    while name in grammar.rules:
+        name += "-1"
+    body = seq(RuleRef(grammar.root), text)
+    return dataclasses.replace(grammar, rules={name: Rule(name, body, None), **grammar.rules}, root=name)

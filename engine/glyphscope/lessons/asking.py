@@ -13,10 +13,8 @@ from typing import Any, Literal, TypeVar
 
 import msgspec
 
-from glyphscope.calling.loop.presets import compose
-from glyphscope.calling.routing.routers import router_preset
 from glyphscope.errors import GlyphscopeError, RegistryError
-from glyphscope.evals.judging.values import shown
+from glyphscope.evals.scoring.values import shown
 from glyphscope.evals.suites.registries import only_allowed, open_registry
 from glyphscope.evals.suites.structure import Found
 from glyphscope.events import (
@@ -25,6 +23,7 @@ from glyphscope.events import (
     ConstraintKind,
     LoopSettings,
     Notation,
+    PrefixPart,
     RepairSettings,
     RouterSettings,
     RunRequest,
@@ -33,12 +32,13 @@ from glyphscope.events import (
     StopOn,
     Strategy,
     Thinking,
-    Written,
 )
-from glyphscope.grammar.gbnf.load import load_gbnf
+from glyphscope.grammar.gbnf.check import load_gbnf
 from glyphscope.models import EMBEDDED
 from glyphscope.prompting.presets import preset
 from glyphscope.registry import ToolRegistry, load_registry
+from glyphscope.strategies.loop.presets import compose
+from glyphscope.strategies.routing.routers import router_preset
 
 MOST_TOKENS = 512
 """The longest answer of a lesson's run."""
@@ -117,7 +117,7 @@ def merged(base: Mapping[str, Any], given: Mapping[str, Any]) -> dict[str, Any]:
     return whole
 
 
-def bound_mistakes(said: Mapping[str, Any]) -> Iterator[Found]:
+def bound_problems(said: Mapping[str, Any]) -> Iterator[Found]:
     """Numbers that no run can have. The kinds of all values were looked at before."""
     for name, (least, most) in _BOUNDS.items():
         value = said.get(name)
@@ -164,7 +164,7 @@ def request_of(said: Mapping[str, Any], folder: Path | None) -> tuple[RunRequest
         router=msgspec.structs.replace(router, answers=asking.answers or router.answers),
         loop=loop,
         approvals=(ApprovalRule(source="demo", action="allow"),) if asking.strategy == "loop" else (),
-        written=(Written(asking.written.encode()),) if asking.written else (),
+        written=(PrefixPart(asking.written.encode()),) if asking.written else (),
         repeatable=True,
     )
     return request, []

@@ -6,12 +6,12 @@ from collections.abc import Iterable
 
 import msgspec
 
-from glyphscope.calling import fold_events
 from glyphscope.errors import GlyphscopeError, LessonError, PlacedProblem, StorageError
 from glyphscope.events import AnyEvent, RunFailed, RunFinished, RunRequest, RunStarted
 from glyphscope.lessons.lesson import AnyPart, Experiment, Lesson, Question, Watch
 from glyphscope.lessons.library import LessonPlace
 from glyphscope.lessons.questions import sheet, stage_of
+from glyphscope.runs import run_state
 
 
 def check_lesson(place: LessonPlace) -> Lesson:
@@ -77,7 +77,7 @@ def _try(part: AnyPart, lesson: Lesson, place: LessonPlace) -> None:
         case Watch():
             _watch(part, place)
         case Experiment():
-            stage_of(fold_events(place.events(part.run)), "")
+            stage_of(run_state(place.events(part.run)), "")
         case _ if isinstance(part, Question):
             try:
                 sheet(part, lesson.runs, place.events)
@@ -88,7 +88,7 @@ def _try(part: AnyPart, lesson: Lesson, place: LessonPlace) -> None:
 
 
 def _watch(part: Watch, place: LessonPlace) -> None:
-    state = fold_events(place.events(part.run))
+    state = run_state(place.events(part.run))
     stage = stage_of(state, part.stage)
     count = len(stage.tokens) if part.stage else sum(len(each.tokens) for each in state.stages)
     for name, token in (("from", part.start), ("to", (part.stop or 1) - 1), ("token", part.token or 0)):

@@ -10,17 +10,17 @@ from typing import Literal, TypeAlias
 
 import msgspec
 
-from glyphscope.calling import fold_events
-from glyphscope.calling.constraints import answer_grammar
-from glyphscope.calling.fold import RunState, StageState
-from glyphscope.calling.turns import answer_validator
 from glyphscope.errors import GlyphscopeError, LessonError
 from glyphscope.events import Alternative, AnyEvent, RunRequest, RunStarted, Violation
-from glyphscope.grammar.gbnf.load import load_gbnf
+from glyphscope.grammar.gbnf.check import load_gbnf
 from glyphscope.grammar.match import Limits, State, compile_grammar
 from glyphscope.lessons.lesson import CharacterQuestion, ChoiceQuestion, NextQuestion, Question
 from glyphscope.lessons.reading import LONGEST_TEXT
 from glyphscope.registry import ToolRegistry, load_registry
+from glyphscope.runs import run_state
+from glyphscope.runs.run_state import RunState, StageState
+from glyphscope.strategies.constraints import answer_grammar
+from glyphscope.strategies.turns import answer_validator
 from glyphscope.text.figures import percent
 
 Kind: TypeAlias = Literal["next", "character", "choice"]
@@ -134,7 +134,7 @@ def stage_of(state: RunState, name: str) -> StageState:
 
 
 def _next(question: NextQuestion, request: RunRequest, recorded: Recorded) -> Sheet:
-    stage = stage_of(fold_events(recorded(question.run)), question.stage)
+    stage = stage_of(run_state(recorded(question.run)), question.stage)
     if question.token >= len(stage.tokens):
         raise LessonError(
             f"The recorded run has {len(stage.tokens):,} tokens: there is none with number {question.token}."
@@ -277,7 +277,7 @@ def _character(question: CharacterQuestion, request: RunRequest, recorded: Recor
         found = [event for event in validator.feed(text) if isinstance(event, Violation)]
         found = found or [event for event in validator.finish() if isinstance(event, Violation)]
     else:
-        stage = stage_of(fold_events(recorded(question.run)), question.stage)
+        stage = stage_of(run_state(recorded(question.run)), question.stage)
         text, found = stage.text, list(stage.violations)
     if not found or not 0 <= found[0].char < len(text):
         raise LessonError(

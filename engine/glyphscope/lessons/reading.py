@@ -14,10 +14,10 @@ from typing import Any
 import msgspec
 
 from glyphscope.errors import LessonError, PlacedProblem
-from glyphscope.evals.suites.structure import Found, mistakes
+from glyphscope.evals.suites.structure import Found, problems_of
 from glyphscope.events import RunRequest
 from glyphscope.inputs import utf8_text
-from glyphscope.lessons.asking import NAMES, bound_mistakes, merged, request_of, value_at
+from glyphscope.lessons.asking import NAMES, bound_problems, merged, request_of, value_at
 from glyphscope.lessons.blocks import Block, Section, cut
 from glyphscope.lessons.lesson import (
     AnyPart,
@@ -83,8 +83,8 @@ def varied(
     said.update({name: value for name, value in changes.items() if name in VARY})
     if places:
         said["change"] = {**said.get("change", {}), **places}  # type: ignore[dict-item]
-    found = [*mistakes(LessonExperiment, {"name": experiment.run, "title": experiment.title, **said})]
-    found = found or [*bound_mistakes(said)]
+    found = [*problems_of(LessonExperiment, {"name": experiment.run, "title": experiment.title, **said})]
+    found = found or [*bound_problems(said)]
     request = None
     if not found:
         request, found = request_of(said, folder)
@@ -123,10 +123,10 @@ class _Reading:
         sections, left_open = cut(text)
         if left_open is not None:
             kind = f"```{left_open.kind}" if left_open.kind else "fenced"
-            self._tell(f"The {kind} block is never closed.", left_open.line, 1)
+            self._report(f"The {kind} block is never closed.", left_open.line, 1)
         blocks = sum(len(section.blocks) for section in sections)
         if len(sections) > MAX_STEPS or blocks > MAX_BLOCKS:
-            self._tell(
+            self._report(
                 f"There are {len(sections)} steps with {blocks} parts; at most {MAX_STEPS} with {MAX_BLOCKS} are read.",
                 1, 1,
             )  # fmt: skip
@@ -135,10 +135,10 @@ class _Reading:
         steps = [self._step(section) for section in sections]
         self._check_used()
         if len(self.runs) > MAX_RUNS:
-            self._tell(f"There are {len(self.runs)} runs; a lesson has at most {MAX_RUNS}.", 1, 1)
+            self._report(f"There are {len(self.runs)} runs; a lesson has at most {MAX_RUNS}.", 1, 1)
         told = tuple(step for step in steps if step.parts or step.title)
         if not told and not self.problems:
-            self._tell("The lesson has no steps: a heading (## Title) begins one.", 1, 1)
+            self._report("The lesson has no steps: a heading (## Title) begins one.", 1, 1)
         if self.problems or head is None:
             return None
         if told[0].line == 1 and not told[0].title:
@@ -159,7 +159,7 @@ class _Reading:
     def _head(self, first: Section) -> LessonHead | None:
         block = first.blocks.pop(0) if first.blocks and first.blocks[0].kind == "lesson" else None
         if block is None:
-            self._tell(
+            self._report(
                 "The first thing in the file is a block ```lesson with title, about and minutes.",
                 1,
                 1,
@@ -178,11 +178,11 @@ class _Reading:
 
     def _step(self, section: Section) -> Step:
         if section.line > 1 and not section.title:
-            self._tell("A heading that begins a step has words: they are its title.", section.line, 1)
+            self._report("A heading that begins a step has words: they are its title.", section.line, 1)
         characters = sum(len(block.text) for block in section.blocks if block.kind in ("", "note"))
         if characters > LONGEST_STEP or len(section.blocks) > MOST_PARTS:
             most = f"at most {LONGEST_STEP:,} in {MOST_PARTS} parts are shown at once"
-            self._tell(
+            self._report(
                 f"The step has {characters:,} characters in {len(section.blocks)} parts; {most}.",
                 section.line,
                 1,
@@ -203,7 +203,7 @@ class _Reading:
                 return self._question(block)
             case "experiment":
                 return self._experiment(block)
-        self._tell(
+        self._report(
             "There is one ```lesson block, and it is the first thing in the file.", block.line, 1, "lesson"
         )
         return None
@@ -267,9 +267,9 @@ class _Reading:
         )  # fmt: skip
 
     def _question(self, block: Block) -> NextQuestion | CharacterQuestion | ChoiceQuestion | None:
-        table, mistake = read_toml(block.text)
-        if mistake is not None:
-            self._tell(mistake.message, block.line + mistake.line - 1, mistake.column, block.kind)
+        table, problem = read_toml(block.text)
+        if problem is not None:
+            self._report(problem.message, block.line + problem.line - 1, problem.column, block.kind)
             return None
         kind = table.get("kind")
         if not isinstance(kind, str) or kind not in QUESTIONS:
@@ -327,15 +327,15 @@ class _Reading:
     # -- what blocks share -------------------------------------------------------------------------------------
 
     def _table(self, block: Block, kind: type[msgspec.Struct]) -> dict[str, Any] | None:
-        table, mistake = read_toml(block.text)
-        if mistake is not None:
-            self._tell(mistake.message, block.line + mistake.line - 1, mistake.column, block.kind)
+        table, problem = read_toml(block.text)
+        if problem is not None:
+            self._report(problem.message, block.line + problem.line - 1, problem.column, block.kind)
             return None
         return table if self._is_formed(block, kind, table) else None
 
     def _is_formed(self, block: Block, kind: type[msgspec.Struct], table: dict[str, Any]) -> bool:
-        found = [*mistakes(kind, table)]
-        found = found or [*bound_mistakes(table)]
+        found = [*problems_of(kind, table)]
+        found = found or [*bound_problems(table)]
         self._at_all(block, found)
         return not found
 
@@ -374,8 +374,8 @@ class _Reading:
             return  # finding the place of each of thousands would take minutes
         line, column = place(block.text, path)
         where = ".".join(map(str, (block.kind, *path)))
-        self._tell(message, block.line + line - 1, column, where)
+        self._report(message, block.line + line - 1, column, where)
 
-    def _tell(self, message: str, line: int, column: int, where: str = "") -> None:
+    def _report(self, message: str, line: int, column: int, where: str = "") -> None:
         if len(self.problems) < MAX_PROBLEMS:
             self.problems.append(PlacedProblem(where or "lesson", message, line, column))

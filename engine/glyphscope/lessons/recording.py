@@ -7,13 +7,14 @@ from pathlib import Path
 
 import msgspec
 
-from glyphscope.calling import SilentHost, run
 from glyphscope.errors import LessonError
 from glyphscope.events import AnyEvent, RunFailed, RunRequest, RunStarted
 from glyphscope.lessons.lesson import Lesson
 from glyphscope.lessons.library import RUNS
 from glyphscope.models import EMBEDDED, Model, open_model
+from glyphscope.runs import NonInteractive
 from glyphscope.sessions import RecordWriter
+from glyphscope.strategies import run
 from glyphscope.tools.demo import DemoTools
 
 
@@ -45,7 +46,7 @@ def record_lesson(
 def _record(name: str, request: RunRequest, path: Path, open_: Callable[[], Model]) -> Path:
     model, tools = open_(), DemoTools()
     try:
-        events = [without_place(event) for event in run(request, model, SilentHost({"demo": tools}))]
+        events = [without_place(event) for event in run(request, model, NonInteractive({"demo": tools}))]
     finally:
         tools.close()
         model.close()

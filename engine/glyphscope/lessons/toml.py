@@ -18,7 +18,7 @@ _PLACE = re.compile(r" \(at line (\d+), column (\d+)\)")
 _END = " (at end of document)"
 
 
-class Mistake(NamedTuple):
+class TomlProblem(NamedTuple):
     """What is wrong at a line and column of the block, both from 1."""
 
     message: str
@@ -26,25 +26,25 @@ class Mistake(NamedTuple):
     column: int
 
 
-def read_toml(text: str) -> tuple[dict[str, Any], Mistake | None]:
+def read_toml(text: str) -> tuple[dict[str, Any], TomlProblem | None]:
     """The table of a block. A value that JSON does not know (a date, a number that is none) is a mistake too."""
     if len(text) > LONGEST:
-        return {}, Mistake(f"The block has {len(text):,} characters; at most {LONGEST:,} are read.", 1, 1)
+        return {}, TomlProblem(f"The block has {len(text):,} characters; at most {LONGEST:,} are read.", 1, 1)
     for number, written in enumerate(text.split("\n"), 1):
         if written.count(".") > MOST_DOTS and _QUOTED.sub("", written).count(".") > MOST_DOTS:
-            return {}, Mistake(f"The line has more than {MOST_DOTS} dots.", number, 1)
+            return {}, TomlProblem(f"The line has more than {MOST_DOTS} dots.", number, 1)
     try:
         table = tomllib.loads(text)
         copy, problems = plain(table)
     except RecursionError:
-        return {}, Mistake("The block is nested too deeply.", 1, 1)
+        return {}, TomlProblem("The block is nested too deeply.", 1, 1)
     except tomllib.TOMLDecodeError as error:
         return {}, _of_error(str(error), text)
     except ValueError as error:  # a number of thousands of digits, a date that is none
-        return {}, Mistake(f"The block cannot be read: {error}.", 1, 1)
+        return {}, TomlProblem(f"The block cannot be read: {error}.", 1, 1)
     if problems:
         line, column = place(text, tuple(problems[0].pointer.split("/")[1:]))
-        return {}, Mistake(problems[0].message, line, column)
+        return {}, TomlProblem(problems[0].message, line, column)
     return copy, None
 
 
@@ -78,10 +78,12 @@ def place(text: str, path: Path) -> tuple[int, int]:
     return found
 
 
-def _of_error(message: str, text: str) -> Mistake:
+def _of_error(message: str, text: str) -> TomlProblem:
     hint = ' Put a text in quotes: name = "value".'
     if (found := _PLACE.search(message)) is not None:
         words = message[: found.start()]
-        return Mistake(f"{words}.{hint if words == 'Invalid value' else ''}", int(found[1]), int(found[2]))
+        return TomlProblem(
+            f"{words}.{hint if words == 'Invalid value' else ''}", int(found[1]), int(found[2])
+        )
     lines = text.split("\n")
-    return Mistake(f"{message.removesuffix(_END)}.", len(lines), len(lines[-1]) + 1)
+    return TomlProblem(f"{message.removesuffix(_END)}.", len(lines), len(lines[-1]) + 1)

@@ -20,7 +20,7 @@ import llama_cpp as llama
 from glyphscope.errors import ContextOverflow, GlyphscopeError, ModelError
 from glyphscope.models import wire
 from glyphscope.models.generation import Generation
-from glyphscope.models.native import Interrupted
+from glyphscope.models.llama_engine import Interrupted
 from glyphscope.models.session import Session
 from glyphscope.processes.pipe import Pipe, take_stdio
 

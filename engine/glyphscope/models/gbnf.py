@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from glyphscope.decoding import Allowed
 from glyphscope.errors import GrammarError
-from glyphscope.models.native import LlamaEngine
+from glyphscope.models.llama_engine import LlamaEngine
 
 _CANDIDATE = np.dtype([("id", np.int32), ("logit", np.float32), ("p", np.float32)])
 

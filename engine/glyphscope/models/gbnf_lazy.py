@@ -17,10 +17,10 @@ import numpy as np
 
 from glyphscope.decoding import Allowed
 from glyphscope.errors import GrammarError
-from glyphscope.grammar.gbnf.load import load_gbnf
+from glyphscope.grammar.gbnf.check import load_gbnf
 from glyphscope.grammar.match import MatchLimit, compile_grammar
 from glyphscope.models.gbnf import GbnfConstraint
-from glyphscope.models.native import LlamaEngine
+from glyphscope.models.llama_engine import LlamaEngine
 
 _SPECIAL = re.compile(r"[\\^$.*+?()\[\]{}|]")
 

@@ -6,15 +6,15 @@ import contextlib
 import time
 from collections.abc import Iterator
 
-from glyphscope.decoding import Budget, Constraint, Decoder, TokenMask, WrittenToken, commit_written
+from glyphscope.decoding import Budget, Constraint, Decoder, PrefixToken, TokenMask, commit_prefix
 from glyphscope.errors import ContextOverflow, GlyphscopeError, GrammarError
 from glyphscope.events import EvidenceKind, TokenStep
 from glyphscope.models.gbnf import GbnfConstraint
 from glyphscope.models.gbnf_lazy import LazyGbnfConstraint
 from glyphscope.models.interface import ConstraintMade, GenerateRequest, PromptProgress, PromptReady
-from glyphscope.models.native import CHUNK, LlamaEngine
+from glyphscope.models.llama_engine import CHUNK, LlamaEngine
+from glyphscope.models.response_prefix import place_prefix
 from glyphscope.models.session import Session
-from glyphscope.models.written import place_written
 
 TOO_FEW = (
     "The shortest answer that the grammar allows takes {:,} tokens of this model, and {} left for it: "
@@ -32,12 +32,12 @@ class Generation:
         engine = self._engine = session.engine
         prompt = engine.tokenize(request.prompt, begin=True) or engine.ends[:1]
         _check_room(engine, len(prompt) + sum(one.id >= 0 for one in request.written))
-        placed = place_written(request.written, engine)
+        placed = place_prefix(request.written, engine)
         _check_room(engine, len(prompt) + len(placed.tokens))
         constraint, made = _constraint(session, request)
         self._made: ConstraintMade | None = made
         self._note = placed.note
-        written = commit_written(placed.tokens, constraint, engine.pieces, engine.raise_if_interrupted)
+        written = commit_prefix(placed.tokens, constraint, engine.pieces, engine.raise_if_interrupted)
         figures_from = _figures_from(written, request.evidence)
         budget = _budget(session, request, constraint)
         if budget is not None:
@@ -99,7 +99,7 @@ def _check_room(engine: LlamaEngine, tokens: int) -> None:
         raise ContextOverflow(tokens, engine.context)
 
 
-def _figures_from(written: list[WrittenToken], evidence: EvidenceKind) -> int:
+def _figures_from(written: list[PrefixToken], evidence: EvidenceKind) -> int:
     """The first written token whose figures are wanted. Of those that are kept, the run they are from has told them:
     `chosen` leaves them out, and a branch then costs the evaluation of what is new in it.
     """

@@ -13,10 +13,10 @@ from glyphscope.events import (
     EvidenceKind,
     Message,
     ModelInfo,
+    PrefixPart,
     Sampling,
     Thinking,
     TokenStep,
-    Written,
 )
 from glyphscope.turns import TurnForm
 
@@ -53,7 +53,7 @@ class GenerateRequest(msgspec.Struct, frozen=True, kw_only=True):
     evidence: EvidenceKind = "all"
     build_ms: float = 0.0
     repeatable: bool = False
-    written: tuple[Written, ...] = ()
+    written: tuple[PrefixPart, ...] = ()
     rules: bytes = b""
     near: int | None = None
     reasoning_budget: int | None = None
@@ -133,13 +133,13 @@ class Opening:
     """Told the share of a model that is loaded, as a `progress`; and lets any thread end the loading at once."""
 
     def __init__(self, tell: Callable[[float], None]) -> None:
-        self._tell = tell
+        self._report = tell
         self._lock = threading.Lock()
         self._end: Callable[[], None] | None = None
         self.cancelled = False
 
     def __call__(self, share: float) -> None:
-        self._tell(share)
+        self._report(share)
 
     def begins(self, end: Callable[[], None]) -> None:
         """By who opens: `end` ends the loading, from any thread; at once, where it was cancelled before."""

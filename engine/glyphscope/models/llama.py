@@ -119,7 +119,7 @@ class LlamaModel:
             return self._form
 
     def generate(self, request: GenerateRequest) -> Generator[Output, None, None]:
-        with self._alone.held():
+        with self._alone.exclusive():
             process = self._started()
             number = process.open()
             self._running = (process, number)

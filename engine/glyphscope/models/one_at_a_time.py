@@ -17,7 +17,7 @@ class OneAtATime:
         self._owner: int | None = None
 
     @contextmanager
-    def held(self) -> Iterator[None]:
+    def exclusive(self) -> Iterator[None]:
         """Waits for the generation of another thread. Raises ModelError where this thread has one already."""
         here = threading.get_ident()
         if self._owner == here:

@@ -8,7 +8,7 @@ from collections.abc import Generator, Iterable, Iterator, Sequence
 from typing import Any, TypeAlias
 
 from glyphscope.decoding.text import TextAssembler
-from glyphscope.events import Message, ModelInfo, Thinking, TokenStep, Written
+from glyphscope.events import Message, ModelInfo, PrefixPart, Thinking, TokenStep
 from glyphscope.events.encoding import whole_text
 from glyphscope.models.chat import ChatTemplate
 from glyphscope.models.chat_tools import render_chat
@@ -21,7 +21,7 @@ from glyphscope.models.interface import (
     Vocabulary,
 )
 from glyphscope.models.turn_forms import template_turn_form
-from glyphscope.notation.native import template_form
+from glyphscope.notation.chat_tool_format import template_form
 from glyphscope.turns import TurnForm
 
 _TURNS = re.compile(r"^---[ \t]*(?:\r?\n|\Z)", re.MULTILINE)
@@ -133,7 +133,7 @@ class ScriptedModel:
         """Holds nothing."""
 
 
-def _written(written: Sequence[Written], text: TextAssembler) -> Iterator[TokenStep]:
+def _written(written: Sequence[PrefixPart], text: TextAssembler) -> Iterator[TokenStep]:
     """The tokens as they were; typed text in pieces of the size of tokens."""
     index = 0
     for one in written:

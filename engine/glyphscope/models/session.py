@@ -17,10 +17,10 @@ from glyphscope.models import wire
 from glyphscope.models.chat import NO_TEMPLATE, ChatTemplate
 from glyphscope.models.chat_tools import render_chat
 from glyphscope.models.interface import RenderedPrompt, Vocabulary
-from glyphscope.models.native import LlamaEngine
+from glyphscope.models.llama_engine import LlamaEngine
 from glyphscope.models.tokens import read_special
 from glyphscope.models.turn_forms import template_turn_form
-from glyphscope.notation.native import template_form
+from glyphscope.notation.chat_tool_format import template_form
 from glyphscope.turns import TurnForm
 
 _SPECIAL = b"\xff"

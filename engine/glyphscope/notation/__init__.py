@@ -1,8 +1,16 @@
 """How a call is written: shapes, readers, writers, sizes."""
 
 from glyphscope.notation.shapes import ShapeKeys, call_document, shape_keys
-from glyphscope.notation.sizes import Sizes, call_sizes, sum_of, text_sizes
-from glyphscope.notation.write import STYLES, Style, write_call, write_value
+from glyphscope.notation.write import (
+    STYLES,
+    Sizes,
+    Style,
+    call_sizes,
+    sum_of,
+    text_sizes,
+    write_call,
+    write_value,
+)
 
 __all__ = [
     "STYLES",

@@ -25,7 +25,7 @@ _MOST_EDITS = 600
 _WORDS = re.compile(r"\s*[^\W_]+|\s*[\W_]", re.DOTALL)
 _SHOWN = 40
 """Characters of the text at a place that are shown."""
-WORTH_TELLING = 16
+WORTH_SHOWING = 16
 """Tokens below which advice is not worth a person's time: what ends a chat's turn has as many."""
 _CHANGING = ("user", "history", "template", BEGUN, "said", "result", "note", "asked", "attempt", "repair")
 """Parts that change from one run to the next by nature, or that are the chat template's own."""
@@ -139,14 +139,14 @@ def advice(prompt: PromptRendered, loss: CacheLoss | None = None) -> tuple[str, 
     """What would make the next runs cheaper: only what this prompt, and what was read of it, show to be so."""
     found = []
     behind = _behind_the_user(prompt)
-    if behind >= WORTH_TELLING:
+    if behind >= WORTH_SHOWING:
         found.append(
             f"The user's text comes before the parts that stay the same: every change of it re-reads {behind:,} tokens "
             "of system message, tools and examples behind it."
         )
     if loss is not None and loss.why == "changed" and loss.unchanged and loss.part is not None:
         fixed = loss.part.name not in _CHANGING
-        if fixed and loss.unchanged >= WORTH_TELLING:
+        if fixed and loss.unchanged >= WORTH_SHOWING:
             found.append(
                 f"A change in {part_words(loss.part, prompt.text)} made {loss.unchanged:,} tokens behind it be read "
                 "again that had not changed. Parts that change often cost least near the end of the prompt."

@@ -12,7 +12,7 @@ from glyphscope.compilers.service import CompilerDied
 from glyphscope.errors import GlyphscopeError, GrammarError, ModelDied
 from glyphscope.events import ArgumentOrder, Notation, Shape
 from glyphscope.grammar import Grammar, GrammarOptions, build_call_grammar, to_lark
-from glyphscope.grammar.gbnf.emit import emit_gbnf
+from glyphscope.grammar.gbnf.emit.emit import emit_gbnf
 from glyphscope.grammar.lark.reading import MaskReader
 from glyphscope.models.grammar_probe import GrammarProbe
 from glyphscope.notation import shape_keys

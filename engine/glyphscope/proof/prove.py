@@ -11,11 +11,11 @@ import msgspec
 
 from glyphscope.errors import GlyphscopeError, ModelError
 from glyphscope.events import ArgumentOrder, Notation, Shape
-from glyphscope.grammar import GrammarOptions, Ordered, build_call_grammar, emit_gbnf, lark_unheld
+from glyphscope.grammar import GrammarOptions, Ordered, build_call_grammar, emit_gbnf, lark_unenforced
 from glyphscope.models.grammar_probe import GrammarProbe
 from glyphscope.proof.boundary import Boundary, Unreached, boundary_examples
 from glyphscope.proof.engines import ENGINES, OURS, Answer, EngineName, Judge, judge_for
-from glyphscope.proof.spelling import (
+from glyphscope.proof.renderings import (
     Order,
     as_written,
     required_first,
@@ -110,7 +110,7 @@ def prove(
         counts=count(proofs, engines),
         cancelled=stopped[0],
         order=order,
-        ordered={engine: _told(engine, registry, notation, shape, order).ordered for engine in ours},
+        ordered={engine: _claims(engine, registry, notation, shape, order).ordered for engine in ours},
     )
 
 
@@ -134,8 +134,8 @@ def iterate_proofs(
     """Each proof as it is made, tool by tool. It asks `cancelled` between engines; closing it ends what it started."""
     with ExitStack() as stack:
         judges = _judges(registry, notation, shape, engines, stack, cancelled, order)
-        unheld = {
-            engine: _told(engine, registry, notation, shape, order).reasons
+        unenforced = {
+            engine: _claims(engine, registry, notation, shape, order).reasons
             for engine in engines
             if engine in OURS
         }
@@ -143,7 +143,7 @@ def iterate_proofs(
         for number, tool in enumerate(tools):
             if cancelled():
                 return
-            case = _Case(registry, tool, notation, shape, unheld, order)
+            case = _Case(registry, tool, notation, shape, unenforced, order)
             for engine, judge in judges.items():
                 if cancelled():
                     return
@@ -179,30 +179,30 @@ def _judges(
     return judges
 
 
-class _Told(NamedTuple):
+class _Claims(NamedTuple):
     """What our grammar says of itself: what it does not hold, and why; and where it keeps the schema's order."""
 
     reasons: _Reasons
     ordered: tuple[Ordered, ...]
 
 
-def _told(
+def _claims(
     engine: EngineName, registry: ToolRegistry, notation: Notation, shape: Shape, order: ArgumentOrder
-) -> _Told:
+) -> _Claims:
     """What the grammar says, as that engine has it."""
     try:
         grammar = build_call_grammar(registry, notation, shape, GrammarOptions(order=order))
         if engine == "mask":
-            lost, ordered = lark_unheld(grammar), grammar.ordered
+            lost, ordered = lark_unenforced(grammar), grammar.ordered
         else:
             emitted = emit_gbnf(grammar)
-            lost, ordered = emitted.unheld, emitted.ordered
+            lost, ordered = emitted.unenforced, emitted.ordered
     except GlyphscopeError:
-        return _Told({}, ())
+        return _Claims({}, ())
     reasons: dict[tuple[str, str], dict[str, None]] = {}
-    for left in (*grammar.unheld, *lost):
+    for left in (*grammar.unenforced, *lost):
         reasons.setdefault((left.tool, left.pointer), {})[left.why] = None
-    return _Told({place: "; ".join(told) for place, told in reasons.items()}, ordered)
+    return _Claims({place: "; ".join(told) for place, told in reasons.items()}, ordered)
 
 
 class _Shown(NamedTuple):
@@ -222,12 +222,12 @@ class _Case:
         tool: Tool,
         notation: Notation,
         shape: Shape,
-        unheld: dict[EngineName, _Reasons],
+        unenforced: dict[EngineName, _Reasons],
         order: ArgumentOrder,
     ) -> None:
         self._order = order
         self._registry, self._tool, self._notation, self._shape = registry, tool, notation, shape
-        self._unheld = unheld
+        self._unenforced = unenforced
         self._found = boundary_examples(tool, closed=registry.unknown_arguments == "refuse")
         self._written: dict[str, tuple[_Shown, ...]] = {}
         self._judged: dict[str, bool] = {}
@@ -321,7 +321,7 @@ class _Case:
 
     def _said(self, engine: EngineName, boundary: Boundary) -> str:
         """Why our grammar does not hold the constraint, or what it stands in; it says so where it is built."""
-        reasons = self._unheld.get(engine, {})
+        reasons = self._unenforced.get(engine, {})
         for start in (boundary.pointer, *reversed(boundary.choices)):
             place = start
             while place:

@@ -1,7 +1,7 @@
 """What may be called: tools, the registry, its import and export."""
 
 from glyphscope.registry.example import example_arguments
-from glyphscope.registry.export import to_json, to_openai
+from glyphscope.registry.forms import to_json, to_openai
 from glyphscope.registry.load import (
     bundled_registries,
     bundled_registry,

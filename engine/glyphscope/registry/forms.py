@@ -6,12 +6,15 @@ envelope); `{name: JSON Schema}`; and `{name: {"args": {argument: {"type", "requ
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
 from glyphscope.errors import Problem, RegistryError
+from glyphscope.registry.document import plain
 from glyphscope.registry.pointer import Path, to_pointer
+from glyphscope.registry.tool import ToolRegistry
 
 VERSION = 1
 """The version of our own form that this program writes, and the newest that it reads."""
@@ -233,3 +236,23 @@ def _arg_keywords(raw: RawRegistry, spec: dict[str, Any], path: Path) -> Iterato
                 raw.problem((*path, key), "required is true or false.")
         elif key != "type":
             raw.problem((*path, key), "Unknown constraint.")
+
+
+def to_openai(registry: ToolRegistry) -> list[dict[str, Any]]:
+    """The allowed tools as the `tools` of a chat completion request; the schemas are copies."""
+    return [
+        {
+            "type": "function",
+            "function": {
+                "name": tool.name,
+                "description": tool.description,
+                "parameters": plain(tool.parameters)[0],
+            },
+        }
+        for tool in registry.allowed
+    ]
+
+
+def to_json(registry: ToolRegistry) -> str:
+    """The registry file: our form, indented, with all tools; `load_registry` reads it back equal."""
+    return json.dumps(registry.to_document(), indent=2, ensure_ascii=False) + "\n"

@@ -16,7 +16,7 @@ from glyphscope.registry.pointer import steps_of, to_pointer
 
 _TOKEN = re.compile(r'[ \t\r\n]*(?:("(?:[^"\\]|\\.)*")|([{}\[\]:,])|([^\s{}\[\]:,"]+))')
 
-_Wanted: TypeAlias = dict[str, Any]
+_Pointers: TypeAlias = dict[str, Any]
 """Pointers as a tree of their steps."""
 
 
@@ -35,12 +35,12 @@ class _Container:
     pointer: str
     start: int
     is_object: bool
-    wanted: _Wanted | None
+    wanted: _Pointers | None
     every: bool
     index: int = 0
     key: str | None = None
 
-    def child(self) -> tuple[str, _Wanted | None]:
+    def child(self) -> tuple[str, _Pointers | None]:
         """The pointer of the value that comes next, and what is wanted of it."""
         name = self.key or "" if self.is_object else str(self.index)
         below = {} if self.every else None if self.wanted is None else self.wanted.get(name)
@@ -97,8 +97,8 @@ def find_places(text: str, pointers: Sequence[str]) -> list[Place]:
     return places
 
 
-def _tree(pointers: Iterable[str]) -> _Wanted:
-    root: _Wanted = {}
+def _tree(pointers: Iterable[str]) -> _Pointers:
+    root: _Pointers = {}
     for pointer in pointers:
         node = root
         for step in steps_of(pointer):

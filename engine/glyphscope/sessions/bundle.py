@@ -14,18 +14,18 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from glyphscope.calling.emitter import versions
 from glyphscope.errors import GlyphscopeError, RecordError
 from glyphscope.events import AnyEvent, ModelInfo, RunFailed, RunFinished, encode_event
 from glyphscope.events.encoding import whole_text
 from glyphscope.inputs import refuse_special, storage_error
 from glyphscope.registry import to_json
+from glyphscope.runs.emitter import versions
 from glyphscope.sessions.archive import MAGIC, pack, read_packed, unpack
 from glyphscope.sessions.exports import ExportForm, RecordedRun, export
 from glyphscope.sessions.exports.grammars import constraint_note
 from glyphscope.sessions.files import atomic_write, digest_of
-from glyphscope.sessions.handing_on import handed_on
 from glyphscope.sessions.records import Record, encode_record, parse_record, read_record
+from glyphscope.sessions.redaction import handed_on
 from glyphscope.sessions.versions import Migrations, migrate
 
 VERSION = 1
@@ -131,7 +131,7 @@ def parse_bundle(data: bytes, where: str = "") -> Bundle:
     for name, told in manifest.files.items():
         if name not in files:
             raise _lacks(name, where)
-        if told != _told(files[name]):
+        if told != _entry(files[name]):
             raise RecordError(
                 f"{name} does not match the manifest: it was changed or damaged.",
                 where=where,
@@ -223,7 +223,7 @@ def _manifest(run: RecordedRun, files: dict[str, bytes], missing: dict[str, str]
         events=len(run.events),
         whole=_whole(run.events),
         notes=tuple(note for note in (constraint_note(run), _prompt_note(run)) if note),
-        files={name: _told(files[name]) for name in sorted(files)},
+        files={name: _entry(files[name]) for name in sorted(files)},
         missing=missing,
     )
 
@@ -252,7 +252,7 @@ def _read_manifest(data: bytes, where: str) -> Manifest:
         ) from None
 
 
-def _told(content: bytes) -> BundledFile:
+def _entry(content: bytes) -> BundledFile:
     return BundledFile(len(content), digest_of(content))
 
 

@@ -11,7 +11,6 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from glyphscope.calling.endings import may_call
 from glyphscope.errors import RecordError, StorageError
 from glyphscope.events import (
     Aborted,
@@ -27,9 +26,10 @@ from glyphscope.events import (
 )
 from glyphscope.events.encoding import whole_text
 from glyphscope.inputs import storage_error
-from glyphscope.notation.native import native_format
+from glyphscope.notation.chat_tool_format import native_format
+from glyphscope.runs.endings import may_call
 from glyphscope.sessions.files import folder_lock, move_aside, now
-from glyphscope.sessions.history_search import MOST_SCORE, conditions, kept_tags
+from glyphscope.sessions.history_search import MOST_SCORE, conditions, tag_column
 from glyphscope.sessions.records import encode_record, parse_record
 
 VERSION = 3
@@ -145,7 +145,7 @@ class History:
         kin = kin_of(events)
         values = {column: value for column, value in zip(_COLUMNS.split(", "), kin.row) if column in _OF_RUN}
         values["answer"] = kin.answer
-        values = {column: _kept(value) for column, value in values.items()}
+        values = {column: _storable(value) for column, value in values.items()}
         values["record"] = zlib.compress(encode_record(events), 6)
         again = ", ".join(f"{column} = excluded.{column}" for column in values)
         with self._open() as base:
@@ -206,12 +206,12 @@ class History:
         if score is not None and not 0 <= score <= MOST_SCORE:
             raise ValueError(f"a score is 0 to {MOST_SCORE}, not {score}")
         said: dict[str, Any] = {
-            "name": name, "note": note, "tags": None if tags is None else kept_tags(tags), "score": score
+            "name": name, "note": note, "tags": None if tags is None else tag_column(tags), "score": score
         }  # fmt: skip
         with self._open() as base:
             for column, value in said.items():
                 if value is not None:
-                    base.execute(f"UPDATE runs SET {column} = ? WHERE id = ?", (_kept(value), run))
+                    base.execute(f"UPDATE runs SET {column} = ? WHERE id = ?", (_storable(value), run))
 
     def find(self, run: str) -> HistoryRow:
         """The run with that id, or the only one whose id begins so. Raises RecordError."""
@@ -265,12 +265,12 @@ class History:
             with base:
                 yield base
         except sqlite3.OperationalError as error:
-            raise self._told(error) from error
+            raise self._storage_error(error) from error
         except sqlite3.DatabaseError as error:
             if type(error) is not sqlite3.DatabaseError:  # the others are mistakes of ours, not of the file
                 raise
             base.close()
-            self._begin_anew(error)
+            self._start_over(error)
             raise StorageError(self.take_notice(), where=str(self.path), hint="Try again.") from error
         finally:
             base.close()
@@ -279,13 +279,13 @@ class History:
         try:
             return self._connect()
         except sqlite3.OperationalError as error:
-            raise self._told(error) from error
+            raise self._storage_error(error) from error
         except sqlite3.DatabaseError as error:
-            self._begin_anew(error)
+            self._start_over(error)
         try:
             return self._connect()
         except sqlite3.DatabaseError as error:
-            raise self._told(error) from error
+            raise self._storage_error(error) from error
 
     def _connect(self) -> sqlite3.Connection:
         try:
@@ -310,7 +310,7 @@ class History:
             raise
         return base
 
-    def _begin_anew(self, error: Exception) -> None:
+    def _start_over(self, error: Exception) -> None:
         """Moves a damaged file aside, with what SQLite keeps beside it; unless another process did so already."""
         with folder_lock(self.path.parent):
             if self._is_whole():
@@ -335,7 +335,7 @@ class History:
         except sqlite3.DatabaseError:
             return False
 
-    def _told(self, error: sqlite3.Error) -> StorageError:
+    def _storage_error(self, error: sqlite3.Error) -> StorageError:
         text = str(error)
         if "locked" in text or "busy" in text:
             hint = "Another window or program is using it. Try again."
@@ -365,7 +365,7 @@ def _bring_up(base: sqlite3.Connection) -> None:
     base.commit()
 
 
-def _kept(value: Any) -> Any:
+def _storable(value: Any) -> Any:
     """As SQLite can hold it."""
     return whole_text(value) if isinstance(value, str) else value
 

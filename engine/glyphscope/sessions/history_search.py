@@ -22,7 +22,7 @@ def tags_of(words: Iterable[str]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(tag[:LONGEST_TAG] for tag in found if tag))[:MOST_TAGS]
 
 
-def kept_tags(tags: Iterable[str]) -> str:
+def tag_column(tags: Iterable[str]) -> str:
     """In one column: ` bug slow `, so that a whole tag is found between spaces."""
     found = tags_of(tags)
     return f" {' '.join(found)} " if found else ""
@@ -43,7 +43,7 @@ def conditions(search: str) -> tuple[str, list[Any]]:
             values.append(int(score[2]))
             if score[1].startswith("<"):
                 where += " AND score > 0"
-        elif word.startswith("#") and (tags := kept_tags([word])):
+        elif word.startswith("#") and (tags := tag_column([word])):
             where += " AND instr(tags, ?)"
             values.append(tags)
         else:

@@ -84,7 +84,7 @@ class Journal:
         found = []
         with suppress(OSError):
             for file in self._folder.glob("*.json"):
-                if file != self.file and not _is_held(file.with_suffix(".lock")):
+                if file != self.file and not _is_locked(file.with_suffix(".lock")):
                     try:
                         found.append(Leftover(file, _read(file)))
                     except GlyphscopeError:
@@ -116,7 +116,7 @@ def _read(file: Path) -> Unsaved:
         raise StorageError(f"This journal is damaged: {error}.", where=str(file)) from None
 
 
-def _is_held(lock: Path) -> bool:
+def _is_locked(lock: Path) -> bool:
     try:
         handle = os.open(lock, os.O_RDWR | os.O_CLOEXEC)
     except OSError:

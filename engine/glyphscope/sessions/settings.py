@@ -181,7 +181,7 @@ def _converted(document: dict[str, Any]) -> LoadedSettings:
             values[field.name] = msgspec.convert(value, field.type)
         except msgspec.ValidationError as error:
             wrong.append(
-                f"{field.name} was {json_excerpt(value, _MOST_SHOWN)} ({_wanted(field.type) or error})"
+                f"{field.name} was {json_excerpt(value, _MOST_SHOWN)} ({_expected(field.type) or error})"
             )
     if document.get(_KEY) == VERSION:
         del document[_KEY]
@@ -191,7 +191,7 @@ def _converted(document: dict[str, Any]) -> LoadedSettings:
     return LoadedSettings(Settings(**values, other=document), notice)
 
 
-def _wanted(kind: Any) -> str:
+def _expected(kind: Any) -> str:
     """What a setting may be, in words; empty where its own error says it better."""
     if get_origin(kind) is Literal:
         return f"it is one of {', '.join(map(str, get_args(kind)))}"

@@ -18,7 +18,7 @@ def count(number: int | None) -> str:
     return UNKNOWN if number is None else f"{number:,}"
 
 
-def counted(n: int, noun: str) -> str:
+def pluralize(n: int, noun: str) -> str:
     """`1 arm`, `1,200 arms`."""
     return f"{n:,} {noun}" + ("" if n == 1 else "s")
 

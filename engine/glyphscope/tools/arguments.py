@@ -14,31 +14,31 @@ from jsonschema.exceptions import ValidationError
 from glyphscope.registry import Tool
 from glyphscope.text.shorten import json_excerpt, shorten
 
-MAX_TOLD = 3
+MAX_LISTED = 3
 _KINDS = {"object": "an object", "array": "a list", "string": "a text", "integer": "a whole number"}
 _KINDS |= {"number": "a number", "boolean": "true or false", "null": "null"}
 
 
-def mistakes(tool: Tool, arguments: Any) -> str:
+def argument_problems(tool: Tool, arguments: Any) -> str:
     """What is wrong with the arguments, in sentences; empty where nothing is. Arguments without a name are refused."""
     if not isinstance(arguments, dict):
         return "The arguments are not an object."
     named = tool.parameters.get("properties", {})
     told = [
         f"{shorten(str(name), 60)} is not an argument of {tool.name}; the arguments are {', '.join(named)}."
-        for name in islice((name for name in arguments if name not in named), MAX_TOLD)
+        for name in islice((name for name in arguments if name not in named), MAX_LISTED)
     ]
     try:
         for error in Draft202012Validator(tool.parameters).iter_errors(arguments):
-            told += [sentence for sentence in _told(error, named) if sentence not in told]
-            if len(told) >= MAX_TOLD:
+            told += [sentence for sentence in _sentences(error, named) if sentence not in told]
+            if len(told) >= MAX_LISTED:
                 break
     except (RecursionError, ValueError, OverflowError):  # nested too deep, or a number of thousands of digits
         told.append("The arguments are nested too deep, or a number in them is too large.")
-    return " ".join(told[:MAX_TOLD])
+    return " ".join(told[:MAX_LISTED])
 
 
-def _told(error: ValidationError, named: dict[str, Any]) -> list[str]:
+def _sentences(error: ValidationError, named: dict[str, Any]) -> list[str]:
     if error.validator == "required":  # an error for each name that is missing, which all know of each other
         before = [str(step) for step in error.absolute_path]
         missing = [name for name in error.validator_value if name not in error.instance]

@@ -193,7 +193,7 @@ class _Tagged:
             if stop < 0 or (lost is not None and lost < stop):
                 break
             end = stop + len(core)
-            if self._goes_on(end):
+            if self._continues(end):
                 return stop, end
             first = stop if first is None else first
             place = stop + 1
@@ -204,7 +204,7 @@ class _Tagged:
             return first, first + len(core)
         return None, scan.end
 
-    def _goes_on(self, at: int) -> bool:
+    def _continues(self, at: int) -> bool:
         """Whether a parameter, the call's closing or the text's end follows."""
         scan = self.scan
         start = scan.space(at)

@@ -172,3 +172,10 @@ def load_form(path: Path) -> TurnForm:
 def save_form(form: TurnForm) -> bytes:
     """The JSON of a form, as `load_form` reads it."""
     return msgspec.json.format(msgspec.json.encode(form), indent=2)
+
+
+ENDPOINT_FORM = TurnForm(
+    reasoning=ReasoningForm("<think>\n", "\n</think>\n\n", prompt=dict.fromkeys(STATES, "leaves"), again=True)
+)
+"""Reasoning, text and calls in the order in which they came: reasoning between these markers, a line for each call:
+`{"name": …, "arguments": …}`."""

@@ -2,7 +2,7 @@
 
 There is one state machine, and it is this grammar. Markers that are tokens of the vocabulary are asked for by their
 ids, all others as texts; a text holds none of them. Every text of it is read strictly by `read_turn`, as calls that are
-valid but for what `unheld` names.
+valid but for what `unenforced` names.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ from glyphscope.errors import GrammarError
 from glyphscope.events import ArgumentOrder, ConstrainFrom, Notation, Shape
 from glyphscope.grammar import Grammar, GrammarOptions, build_call_grammar
 from glyphscope.grammar.builder.calls import chosen_tools
+from glyphscope.grammar.regular.strings import ANYTHING
 from glyphscope.grammar.rules import RuleBook
-from glyphscope.grammar.strings import ANYTHING
 from glyphscope.grammar.tree import NEVER, Node, RuleRef, alt, optional, seq
 from glyphscope.registry import ToolRegistry
 from glyphscope.turns.form import TurnForm, state_of
@@ -132,7 +132,7 @@ class _Turn:
             return self.book.grammar(self.root, ())
         made = self.book.grammar(
             self.root,
-            tuple(most.unheld),
+            tuple(most.unenforced),
             lexed=most.lexed,
             loose=tuple(most.loose),
             ordered=tuple(most.ordered),
@@ -295,7 +295,7 @@ class _Turn:
         self.book.shared("content", lambda: content)
         self.book.add(self.root, self._begin())
         return self.book.grammar(
-            self.root, calls.unheld, lexed=calls.lexed, loose=calls.loose, ordered=calls.ordered
+            self.root, calls.unenforced, lexed=calls.lexed, loose=calls.loose, ordered=calls.ordered
         )
 
 

@@ -9,9 +9,9 @@ from glyphscope.errors import GrammarError
 from glyphscope.grammar import chars
 from glyphscope.grammar.builder.context import Entries, SurfaceEntries, ToolContext, Written
 from glyphscope.grammar.builder.schema import TYPES, Part, Parts, Place, join, type_of, types_of
-from glyphscope.grammar.numbers import Bounds, number_node
-from glyphscope.grammar.strings import StringStyle, quoted_style, style_of, word_except
-from glyphscope.grammar.surface import Surface, WhiteSpace, surface
+from glyphscope.grammar.notation_syntax import NotationSyntax, WhiteSpace, notation_syntax
+from glyphscope.grammar.regular.numbers import Bounds, number_node
+from glyphscope.grammar.regular.strings import StringStyle, quoted_style, style_of, word_except
 from glyphscope.grammar.tree import (
     EMPTY,
     NEVER,
@@ -38,12 +38,12 @@ _ONLY_TEXT = frozenset(("string",))
 _DATA = frozenset(TYPES) - _ONLY_TEXT
 
 
-def surface_of(form: ArgumentsForm, white_space: WhiteSpace, markers: Markers) -> Surface:
+def surface_of(form: ArgumentsForm, white_space: WhiteSpace, markers: Markers) -> NotationSyntax:
     """How values are written inside of the arguments."""
-    json = surface("json", white_space)
+    json = notation_syntax("json", white_space)
     if form.encoding == "json":
         return json
-    spaced = surface("json", "single")
+    spaced = notation_syntax("json", "single")
     words = form.encoding != "tagged" or form.literals == "python"
     if words:
         spaced = replace(spaced, boolean=alt("true", "false", "True", "False"), null=alt("null", "None"))

@@ -15,9 +15,9 @@ from glyphscope.grammar.builder.calls import MAX_ALTERNATIVES, choice_of, imposs
 from glyphscope.grammar.builder.context import ToolContext
 from glyphscope.grammar.builder.schema import Place
 from glyphscope.grammar.builder.values import build_values
-from glyphscope.grammar.numbers import integer_node
+from glyphscope.grammar.notation_syntax import NotationSyntax, WhiteSpace
+from glyphscope.grammar.regular.numbers import integer_node
 from glyphscope.grammar.rules import RuleBook
-from glyphscope.grammar.surface import Surface, WhiteSpace
 from glyphscope.grammar.tree import (
     CharClass,
     Grammar,
@@ -27,7 +27,7 @@ from glyphscope.grammar.tree import (
     Origin,
     RuleRef,
     Seq,
-    Unheld,
+    Unenforced,
     alt,
     optional,
     refs,
@@ -49,7 +49,7 @@ _SAFE = chars.union(chars.WORD, chars.of(".-"))
 
 @dataclass
 class CallRules:
-    """Makes the rules of calls. `unheld`, `ordered`, `loose` and `lexed` are for the grammar."""
+    """Makes the rules of calls. `unenforced`, `ordered`, `loose` and `lexed` are for the grammar."""
 
     form: TurnForm
     book: RuleBook
@@ -58,7 +58,7 @@ class CallRules:
     allowed: list[Tool]
     order: ArgumentOrder
     most: int | None
-    unheld: dict[Unheld, None] = field(default_factory=dict)
+    unenforced: dict[Unenforced, None] = field(default_factory=dict)
     ordered: dict[Ordered, None] = field(default_factory=dict)
     loose: dict[str, None] = field(default_factory=dict)
     lexed: bool = True
@@ -223,7 +223,7 @@ class CallRules:
     def _after_colon(self) -> Node:
         return optional(Literal(" "))
 
-    def _id_entry(self, shape: CallObject, spelled: Surface) -> Node:
+    def _id_entry(self, shape: CallObject, spelled: NotationSyntax) -> Node:
         inside = repeat(CharClass(chars.union(chars.WORD, chars.of("-"))), 1, 40)
         return seq(
             spelled.key(shape.id_key), alt(terminal(seq('"', inside, '"')), terminal(integer_node(0, 9999)))
@@ -244,7 +244,7 @@ class CallRules:
             self.book.add(name, body, Origin(tool.name, ""))
             build_values(context)
             self._contexts.append((name, context))
-            self.unheld.update(context.unheld)
+            self.unenforced.update(context.unenforced)
             self.ordered.update(context.ordered)
             if context.loose:
                 self.loose.update(dict.fromkeys((name,) if entries is None else self._outermost(context)))

@@ -13,7 +13,7 @@ from functools import lru_cache
 
 from glyphscope.grammar import chars
 from glyphscope.grammar.chars import Ranges
-from glyphscope.grammar.strings import ANYTHING, StringStyle, first_end
+from glyphscope.grammar.regular.strings import ANYTHING, StringStyle, first_end
 from glyphscope.grammar.tree import (
     EMPTY,
     NEVER,

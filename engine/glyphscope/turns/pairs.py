@@ -71,7 +71,7 @@ class Pair(msgspec.Struct, frozen=True):
         return self.sides[0].text == self.sides[1].text
 
 
-class _Wanted(NamedTuple):
+class _PairKind(NamedTuple):
     key: str
     first: str
     second: str
@@ -79,96 +79,96 @@ class _Wanted(NamedTuple):
     shows: str
 
 
-_WANTED = (
-    _Wanted(
+_KINDS = (
+    _PairKind(
         "call",
         "text",
         "one call",
         "An answer, and a call in its place",
         "The difference is the call with all markers around it.",
     ),
-    _Wanted(
+    _PairKind(
         "calls",
         "one call",
         "two calls",
         "One call, and two",
         "Text that occurs twice belongs to each call; text that occurs once surrounds all of them.",
     ),
-    _Wanted(
+    _PairKind(
         "name",
         "one call",
         "another tool",
         "Another tool",
         "The difference is the name, wherever it is written.",
     ),
-    _Wanted(
+    _PairKind(
         "arguments",
         "one call",
         "two arguments",
         "One argument, and two",
         "The difference is one argument with its markers and the separator.",
     ),
-    _Wanted(
+    _PairKind(
         "empty",
         "one call",
         "no arguments",
         "An argument, and none",
         "The rest is a call without arguments.",
     ),
-    _Wanted(
+    _PairKind(
         "integer",
         "one call",
         "an integer",
         "A text, and an integer",
         "The difference marks a string: quotation marks or nothing.",
     ),
-    _Wanted(
+    _PairKind(
         "boolean",
         "an integer",
         "a boolean",
         "An integer, and true",
         "Shows how true is written: as in JSON or as in Python.",
     ),
-    _Wanted("array", "one call", "an array", "A text, and a list", "Shows how lists are written."),
-    _Wanted(
+    _PairKind("array", "one call", "an array", "A text, and a list", "Shows how lists are written."),
+    _PairKind(
         "object", "one call", "an object", "A text, and an object", "Shows how nested values are written."
     ),
-    _Wanted(
+    _PairKind(
         "before",
         "one call",
         "text and call",
         "A call, and one after text",
         "Shows whether text next to a call is kept, and where it is.",
     ),
-    _Wanted(
+    _PairKind(
         "reasoning",
         "text",
         "reasoning and text",
         "An answer, and one after reasoning",
         "The difference is the reasoning with its markers.",
     ),
-    _Wanted(
+    _PairKind(
         "off",
         "prompt, thinking on",
         "prompt, thinking off",
         "The prompt with thinking on, and off",
         "The text after the header already belongs to the turn.",
     ),
-    _Wanted(
+    _PairKind(
         "undefined",
         "prompt, thinking on",
         "prompt, thinking undefined",
         "The prompt with thinking on, and not set",
         "Shows the default of the template.",
     ),
-    _Wanted(
+    _PairKind(
         "result",
         "one call",
         "call and result",
         "A call, and its result after it",
         "The difference is the result, and what ends the turn before it.",
     ),
-    _Wanted(
+    _PairKind(
         "tools",
         "prompt without tools",
         "prompt with tools",
@@ -197,7 +197,7 @@ def pairs_of(renderings: dict[str, str]) -> tuple[Pair, ...]:
     """Every pair of which both texts were rendered, in the order in which they explain a form."""
     return tuple(
         Pair(wanted.key, wanted.title, wanted.shows, _sides(wanted.first, wanted.second, renderings))
-        for wanted in _WANTED
+        for wanted in _KINDS
         if wanted.first in renderings and wanted.second in renderings
     )
 

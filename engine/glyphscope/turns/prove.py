@@ -61,7 +61,7 @@ _KINDS: tuple[tuple[str, str, Any], ...] = (
 _SCHEMA_OF = {kind: schema for kind, schema, _ in _KINDS}
 
 
-class Carried(msgspec.Struct, frozen=True):
+class Transcription(msgspec.Struct, frozen=True):
     """A kind of value: whether the form carries it; `read` is what came back for `example` where it does not."""
 
     kind: str
@@ -90,7 +90,7 @@ class Proof(msgspec.Struct, frozen=True, kw_only=True):
     strict: int = 0
     refused: int = 0
     counts: dict[str, int] = {}
-    values: tuple[Carried, ...] = ()
+    values: tuple[Transcription, ...] = ()
     failures: tuple[Failure, ...] = ()
     left_out: tuple[str, ...] = ()
 
@@ -125,7 +125,7 @@ class _Prover:
         self.left_out: tuple[str, ...] = ()
         self.document = self._accepted()
         self.tools = TurnTools(parse_document(self.document))
-        self.values: list[Carried] = []
+        self.values: list[Transcription] = []
 
     def _accepted(self) -> list[dict[str, Any]]:
         """Random tools, with every type of argument, or with as many as the template can describe."""
@@ -150,7 +150,7 @@ class _Prover:
         return out
 
     def prove(self, turns: int) -> Proof:
-        self.values = [self._carried(*kind) for kind in _KINDS if kind[1] not in self.left_out]
+        self.values = [self._transcribed(*kind) for kind in _KINDS if kind[1] not in self.left_out]
         counts: dict[str, int] = {}
         failures: list[Failure] = []
         equal = strict = tried = refused = 0
@@ -175,13 +175,13 @@ class _Prover:
             values=tuple(self.values), failures=tuple(failures), left_out=self.left_out,
         )  # fmt: skip
 
-    def _carried(self, kind: str, schema: str, value: Any) -> Carried:
+    def _transcribed(self, kind: str, schema: str, value: Any) -> Transcription:
         key = f"{schema[:3]}_0"
         call = Asked("lookup", {key: value})
         found = self._read(_Plan("", (call,), "", "one call"))
         read = found[1].calls[0].arguments if found is not None and found[1].calls else None
         same = read is not None and _same(read, call.arguments)
-        return Carried(kind, same, value, None if same else (read or {}).get(key))
+        return Transcription(kind, same, value, None if same else (read or {}).get(key))
 
     def _plan(self) -> _Plan:
         kinds = ["one call", "no arguments"]

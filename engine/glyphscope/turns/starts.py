@@ -102,18 +102,18 @@ def starts(form: CallForm) -> list[tuple[str, bool]]:
         whole = form.section_open + also
         if whole.strip():
             out.append((whole, True))
-        if form.section_open and _stands_alone(also):
+        if form.section_open and _is_marker(also):
             out.append((also, False))
         parts = tokens(also)
         for place in range(1, len(parts)):
             rest = "".join(parts[place:])
-            if (rest.startswith(("<", "[")) and _stands_alone(rest) and parts[place - 1].strip()) or (
-                not parts[place - 1].strip() and rest.startswith("<") and _stands_alone(rest)
+            if (rest.startswith(("<", "[")) and _is_marker(rest) and parts[place - 1].strip()) or (
+                not parts[place - 1].strip() and rest.startswith("<") and _is_marker(rest)
             ):
                 out.append((rest, False))
     return sorted(dict.fromkeys(out), key=lambda each: -len(each[0]))
 
 
-def _stands_alone(text: str) -> bool:
+def _is_marker(text: str) -> bool:
     """Whether a text is enough of a marker to be one alone."""
     return len(text.strip()) >= 6 and any(sign in text for sign in "<[")

@@ -28,7 +28,7 @@ from glyphscope.turns.validator_call import Calls, beginnings_of
 from glyphscope.turns.validator_judge import CallJudge
 from glyphscope.turns.validator_last import MOST_CALLS, Record, TurnCall, call_in_words, last_word, only_tool
 from glyphscope.turns.validator_markers import Finder, Found, Marker, markers_of, opens_anywhere, strays_of
-from glyphscope.validation.judge import Limits
+from glyphscope.validation.streaming_validator import Limits
 
 _SLICE = 4096
 _INK = re.compile(r"\S")

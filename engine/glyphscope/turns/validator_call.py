@@ -20,7 +20,7 @@ from glyphscope.turns.validator_arguments import Driver, JsonArguments, JsonCall
 from glyphscope.turns.validator_judge import CallJudge
 from glyphscope.turns.validator_paths import Op, Path, Steps, beginning_of, expected, ops_of
 from glyphscope.turns.validator_tagged import Parameter
-from glyphscope.validation.judge import Limits
+from glyphscope.validation.streaming_validator import Limits
 
 _NO_CALL = ("UNKNOWN_TOOL", "MISSING_TOOL", "SYNTAX")
 

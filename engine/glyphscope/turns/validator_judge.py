@@ -16,13 +16,13 @@ from glyphscope.notation.structure import Structural
 from glyphscope.registry import ToolRegistry
 from glyphscope.validation.call import CallValidator
 from glyphscope.validation.candidates import Candidate, Level, gravest, wrong_type
-from glyphscope.validation.judge import Judge, Limits
 from glyphscope.validation.reasons import Reason
 from glyphscope.validation.schema import SchemaSet
 from glyphscope.validation.spec import ANYTHING
+from glyphscope.validation.streaming_validator import Judge, Limits
 from glyphscope.validation.strings import StringCheck
 
-HELD_TEXT = 21
+CONSTRAINED_TEXT = 21
 """Text of a string that looked like its end until the character `end` (exclusive)."""
 RAW_END = 22
 """A raw string ended before `start`: up to `end` (exclusive) is written what shows it, which is `text`."""
@@ -41,8 +41,8 @@ class RawStrings(Judge):
         super().__init__(*args, **options)
         self.floor = -1  # before this character nothing could be decided
         self._handlers = (
-            *self._handlers, *([self._nothing] * (HELD_TEXT - len(self._handlers))),
-            self._held_text, self._raw_end, self._quote_end,
+            *self._handlers, *([self._nothing] * (CONSTRAINED_TEXT - len(self._handlers))),
+            self._check_text, self._raw_end, self._quote_end,
         )  # fmt: skip
 
     def attach(self, out: list[RunEvent], token: int) -> None:
@@ -68,7 +68,7 @@ class RawStrings(Judge):
     def _nothing(self, start: int, end: int, text: str) -> None:
         raise NotImplementedError
 
-    def _held_text(self, start: int, end: int, text: str) -> None:
+    def _check_text(self, start: int, end: int, text: str) -> None:
         if self._judging_string and any(check is None or _may_end(check) for check in self._strings):
             self.raise_floor(end - 1)
         self._string_text(start, start + len(text), text)
@@ -283,7 +283,7 @@ class CallJudge(RawStrings, CallValidator):
 
 
 __all__ = [
-    "HELD_TEXT",
+    "CONSTRAINED_TEXT",
     "QUOTE_END",
     "RAW_END",
     "CallJudge",

@@ -13,7 +13,7 @@ from typing import TypeAlias
 from glyphscope.notation import structure as s
 from glyphscope.notation.scalars import MAX_NUMBER_LENGTH, number_prefix, scalar_value
 from glyphscope.notation.structure import Structural
-from glyphscope.turns.validator_judge import HELD_TEXT, QUOTE_END
+from glyphscope.turns.validator_judge import CONSTRAINED_TEXT, QUOTE_END
 
 _SPACE = re.compile(r"\s+")
 _KEY = re.compile(r"[^\s:={}\[\],\"'<>()]+")
@@ -292,7 +292,7 @@ class LiteralReader:
             if self._in_key:
                 self._text(self._held_start, self._base + at, held, out)
             else:
-                out.append((HELD_TEXT, self._held_start, self._base + at + 1, held))
+                out.append((CONSTRAINED_TEXT, self._held_start, self._base + at + 1, held))
             return at
         self._held += text[at]
         if self._held == self._quote:

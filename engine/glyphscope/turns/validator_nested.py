@@ -13,7 +13,7 @@ from glyphscope.turns.form import ArgumentsForm
 from glyphscope.turns.literals import whole_value
 from glyphscope.turns.validator_judge import CallJudge
 from glyphscope.turns.validator_values import EitherValue, Piece, RawValue, TypedValue
-from glyphscope.validation.judge import Limits
+from glyphscope.validation.streaming_validator import Limits
 
 _NAME = re.compile(r"[\w.\-]")
 

@@ -16,7 +16,7 @@ from glyphscope.turns.validator_judge import CallJudge
 from glyphscope.turns.validator_markers import Finder, Found, Marker, Sign, signs_of
 from glyphscope.turns.validator_nested import Nested
 from glyphscope.turns.validator_values import EitherValue, Piece, RawValue, TypedValue
-from glyphscope.validation.judge import Limits
+from glyphscope.validation.streaming_validator import Limits
 
 _LONGEST_KEY = 200
 _OWN_LEVELS = 2
@@ -246,14 +246,14 @@ class Parameter:
             if plain is not None:
                 self._text(Piece(base + at, plain[0], -1))
                 return plain.end()
-            if text[at] not in self._wanted():
+            if text[at] not in self._expected():
                 self._text(Piece(base + at, text[at], -1))
                 return at + 1
             self._buffer_at = base + at
         if self._follow is not None:
             return self._read_follow(text, at, base)
         char = text[at]
-        if char not in self._wanted():
+        if char not in self._expected():
             return self._break(base + at, at)
         self._buffer += char
         if self._buffer.endswith(self._core) and self._buffer in (self._core, self._lead + self._core):
@@ -261,7 +261,7 @@ class Parameter:
             self._follow = Finder(self._heads)
         return at + 1
 
-    def _wanted(self) -> tuple[str, ...]:
+    def _expected(self) -> tuple[str, ...]:
         """The characters with which the closing marker can continue, with or without the white space before it."""
         read = self._buffer
         wholes = (self._core, self._lead + self._core)

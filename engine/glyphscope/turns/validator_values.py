@@ -6,9 +6,9 @@ from typing import NamedTuple
 
 from glyphscope.notation import structure as s
 from glyphscope.notation.structure import Structural
-from glyphscope.turns.validator_judge import HELD_TEXT, RAW_END, CallJudge, Hypothesis
+from glyphscope.turns.validator_judge import CONSTRAINED_TEXT, RAW_END, CallJudge, Hypothesis
 from glyphscope.turns.validator_literals import LiteralReader
-from glyphscope.validation.judge import Limits
+from glyphscope.validation.streaming_validator import Limits
 
 
 class Piece(NamedTuple):
@@ -28,7 +28,9 @@ class RawValue:
 
     def text(self, piece: Piece) -> None:
         held = piece.broke >= 0
-        kind, end = (HELD_TEXT, piece.broke + 1) if held else (s.STRING_TEXT, piece.at + len(piece.text))
+        kind, end = (
+            (CONSTRAINED_TEXT, piece.broke + 1) if held else (s.STRING_TEXT, piece.at + len(piece.text))
+        )
         self._judge.drive([(kind, piece.at, end, piece.text)])
 
     def end(self, start: int, end: int, held: str) -> None:

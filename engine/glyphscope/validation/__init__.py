@@ -1,12 +1,10 @@
 """Is it right so far: the streaming validator, three-valued checks, the final word of jsonschema."""
 
-from glyphscope.validation.call import CallValidator
-from glyphscope.validation.free_text import FreeTextValidator, validator_of
-from glyphscope.validation.judge import Limits
-from glyphscope.validation.report import CheckError, CheckField, CheckReport
+from glyphscope.validation.call import CallValidator, CheckError, CheckField, CheckReport
+from glyphscope.validation.free_text_answer import FreeTextValidator, WordsValidator, validator_of
+from glyphscope.validation.streaming_validator import Limits
 from glyphscope.validation.turn import TurnCall, TurnValidator
 from glyphscope.validation.value import ValueValidator
-from glyphscope.validation.words import WordsValidator
 
 __all__ = [
     "CallValidator",

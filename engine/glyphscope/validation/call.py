@@ -10,19 +10,58 @@ from __future__ import annotations
 
 from typing import Any
 
-from glyphscope.events import FieldClosed, Notation, Shape, ToolKnown
+import msgspec
+
+from glyphscope.events import Code, FieldClosed, Notation, Shape, Status, ToolKnown
 from glyphscope.notation.read_glyph import is_head
 from glyphscope.notation.scalars import STRING
 from glyphscope.notation.shapes import shape_keys
 from glyphscope.registry import ToolRegistry
 from glyphscope.registry.pointer import step_of
 from glyphscope.validation.candidates import Candidate, Level
-from glyphscope.validation.judge import Judge, Limits
 from glyphscope.validation.reasons import Reason, one_of, values_in_words
-from glyphscope.validation.report import CheckError, CheckField, CheckReport
 from glyphscope.validation.schema import SchemaSet
 from glyphscope.validation.spec import ANYTHING, Spec
+from glyphscope.validation.streaming_validator import Judge, Limits
 from glyphscope.validation.tools import CallableTool, tools_of
+
+
+class CheckError(msgspec.Struct, frozen=True):
+    """A violation, as `events.Violation` has it."""
+
+    code: Code
+    message: str
+    path: str
+    char: int
+    token: int
+    rule: str
+    viable: str
+
+
+class CheckField(msgspec.Struct, frozen=True):
+    """A member of the call: the characters `start` to `end` (exclusive) are its value."""
+
+    path: str
+    start: int
+    end: int
+    status: Status
+
+
+class CheckReport(msgspec.Struct, frozen=True, kw_only=True):
+    """The verdict on one text. `arguments` is None unless the call is complete."""
+
+    complete: bool
+    valid: bool
+    tool: str | None
+    tool_allowed: bool
+    tool_char: int | None
+    arguments: dict[str, Any] | None
+    errors: list[CheckError]
+    fields: list[CheckField]
+    chars: int
+    tokens: int
+    stopped_at: int | None = None
+
 
 # With more allowed tools than this, arguments that come before the name wait for the name to be judged.
 MOST_TOOLS_AT_ONCE = 64

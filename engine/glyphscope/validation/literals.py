@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from glyphscope.events import Notation
-from glyphscope.grammar.numbers import exact
+from glyphscope.grammar.regular.numbers import exact
 from glyphscope.notation.scalars import (
     BOOLEAN,
     DECIMAL,
@@ -157,7 +157,7 @@ def complete(spec: Spec, kind: int, value: Any, string: StringCheck | None) -> R
         return Reason(
             "CONSTRAINT_ENUM", "is not one of the allowed values", spec.enum_rule, values_in_words(spec.enum)
         )
-    if kind in (INTEGER, DECIMAL) and not spec.free_number and not spec.span.holds(exact(value)):
+    if kind in (INTEGER, DECIMAL) and not spec.free_number and not spec.span.contains(exact(value)):
         return _end_reason(spec, value)
     return None
 

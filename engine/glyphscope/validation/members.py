@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Container, Iterator, Set
 
-from glyphscope.grammar import pattern
-from glyphscope.grammar.pattern import StringLanguage
+from glyphscope.grammar.regular import pattern
+from glyphscope.grammar.regular.pattern import StringLanguage
 from glyphscope.notation.scalars import STRING, is_bare_key
 from glyphscope.validation.reasons import Reason, one_of
 from glyphscope.validation.schema import SchemaSet

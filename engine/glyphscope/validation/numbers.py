@@ -38,7 +38,7 @@ class Range:
             self.step,
         )
 
-    def holds(self, value: Fraction) -> bool:
+    def contains(self, value: Fraction) -> bool:
         if self.low is not None and (value < self.low or (self.low_open and value == self.low)):
             return False
         if self.high is not None and (value > self.high or (self.high_open and value == self.high)):
@@ -95,7 +95,7 @@ def can_become(prefix: str, kinds: int, span: Range) -> bool:
         return _magnitude_left(start, start + Fraction(1, 10 ** len(fraction)), DECIMAL, span)
     start, scale = Fraction(int(whole)), 1
     while True:
-        if kinds & INTEGER and scale == 1 and span.holds(start) and whole_step(span.step):
+        if kinds & INTEGER and scale == 1 and span.contains(start) and whole_step(span.step):
             return True
         if _magnitude_left(start * scale, (start + 1) * scale, kinds, span):
             return True

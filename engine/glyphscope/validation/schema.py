@@ -13,8 +13,8 @@ from fractions import Fraction
 from typing import Any, NamedTuple
 
 from glyphscope.events import Code
-from glyphscope.grammar import pattern
-from glyphscope.grammar.numbers import exact
+from glyphscope.grammar.regular import pattern
+from glyphscope.grammar.regular.numbers import exact
 from glyphscope.notation.scalars import (
     ANY_KIND,
     ARRAY,
@@ -27,8 +27,7 @@ from glyphscope.notation.scalars import (
     STRING,
 )
 from glyphscope.registry.pointer import follow_reference, step_of, to_pointer
-from glyphscope.validation.checker import Checker
-from glyphscope.validation.formats import FORMATS
+from glyphscope.validation.checker import FORMATS, Checker
 from glyphscope.validation.numbers import Range, common_step
 from glyphscope.validation.spec import ANYTHING, ArrayPart, Deferred, ObjectPart, Place, Spec, StringPattern
 

@@ -11,8 +11,8 @@ from functools import cached_property
 from typing import Any, NamedTuple
 
 from glyphscope.events import Code
-from glyphscope.grammar import pattern
-from glyphscope.grammar.pattern import StringLanguage
+from glyphscope.grammar.regular import pattern
+from glyphscope.grammar.regular.pattern import StringLanguage
 from glyphscope.notation.scalars import ANY_KIND
 from glyphscope.validation.numbers import EVERY_NUMBER, Range
 

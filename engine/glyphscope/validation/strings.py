@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from glyphscope.grammar import pattern
-from glyphscope.grammar.pattern import StringLanguage
+from glyphscope.grammar.regular import pattern
+from glyphscope.grammar.regular.pattern import StringLanguage
 from glyphscope.notation.scalars import is_bare
 from glyphscope.validation.reasons import Reason, length_in_words, values_in_words
 from glyphscope.validation.spec import Spec, StringPattern

@@ -16,12 +16,11 @@ from typing import Any
 import msgspec
 
 from glyphscope.events import Notation, RunEvent, SegmentClosed, SegmentOpened, Shape, Violation
-from glyphscope.grammar.builder.free_text import call_opening
-from glyphscope.grammar.builder.turn import WHITE_SPACE, Sign, Signs, call_spellings, spellings
+from glyphscope.grammar.builder.turn import WHITE_SPACE, Sign, Signs, call_opening, call_spellings, spellings
 from glyphscope.notation import shape_keys
 from glyphscope.registry import ToolRegistry
 from glyphscope.validation.call import CallValidator
-from glyphscope.validation.judge import Limits
+from glyphscope.validation.streaming_validator import Limits
 
 _AFTER_BRACES = re.compile(r"(?<=\})")
 MOST_CALLS = 100
@@ -124,7 +123,7 @@ class TurnValidator:
         """Judge the end of the text."""
         out = self.feed(rest, self._token) if (rest := self._decoder.decode(b"", final=True)) else []
         if self._call is None:
-            held = self._openings.held()
+            held = self._openings.pending()
             out += [*self._say(held, self.chars - len(held)), *self._text_ends(self.chars)]
         if self._call is not None:
             out += self._ended(self.chars)
@@ -169,11 +168,11 @@ class TurnValidator:
         end = start + len(text)
         if len(self.calls) >= MOST_CALLS:
             return "", end, self._say(text, start)
-        before = self._openings.held()
+        before = self._openings.pending()
         found = self._openings.feed(text, start)
         read, begin = before + text, start - len(before)
         if found is None:
-            said = read[: len(read) - len(self._openings.held())]
+            said = read[: len(read) - len(self._openings.pending())]
             return "", end, self._say(said, begin)
         brace, held = found
         events = [*self._say(read[: brace - begin], begin), *self._text_ends(brace)]
@@ -242,7 +241,7 @@ class _Openings:
         self._held = self._since_brace(text, start) if self._alive else ""
         return None
 
-    def held(self) -> str:
+    def pending(self) -> str:
         """What may become the beginning of a call."""
         return self._held
 

@@ -11,10 +11,10 @@ from glyphscope.registry import normalise
 from glyphscope.registry.check import check_schema
 from glyphscope.registry.pointer import step_of
 from glyphscope.validation.candidates import Candidate
-from glyphscope.validation.judge import Judge, Limits
 from glyphscope.validation.reasons import Reason
 from glyphscope.validation.schema import SchemaSet
 from glyphscope.validation.spec import ANYTHING
+from glyphscope.validation.streaming_validator import Judge, Limits
 from glyphscope.validation.tools import final_word
 
 _ANY = SchemaSet(True)
@@ -34,13 +34,13 @@ class ValueValidator(Judge):
         self, schema: Any, notation: Notation = "json", *, closed: bool = False, limits: Limits | None = None
     ) -> None:
         super().__init__(notation, limits=limits or Limits(), calls=False)
-        mistakes = check_schema(schema)
-        if mistakes:
+        problems = check_schema(schema)
+        if problems:
             raise RegistryError(
                 "Invalid JSON Schema.",
                 problems=tuple(
                     Problem("".join(f"/{step_of(str(step))}" for step in path), reason)
-                    for path, reason in mistakes
+                    for path, reason in problems
                 ),
             )
         self._schemas = SchemaSet(normalise(schema), closed=closed)

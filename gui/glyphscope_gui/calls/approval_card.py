@@ -26,19 +26,18 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from glyphscope.calling import Decision
 from glyphscope.events import ApprovalNeeded, Status
 from glyphscope.registry import Tool
+from glyphscope.runs import Decision
 from glyphscope.visible import one_line, unseen, visible
 from glyphscope_gui.calls.argument_check import ArgumentCheck, check_arguments
 from glyphscope_gui.calls.argument_field import MISSING, TextArgument, make_field
 from glyphscope_gui.calls.call_texts import argument_text, claim_words, json_text
 from glyphscope_gui.shared.background import Background
 from glyphscope_gui.shared.card import Card
+from glyphscope_gui.shared.labels import PlainLabel, link, words_label
 from glyphscope_gui.shared.language import tr
-from glyphscope_gui.shared.link import link
 from glyphscope_gui.shared.plain_text import plain_tip
-from glyphscope_gui.shared.text_label import PlainLabel, words_label
 from glyphscope_gui.shared.verdict import VERDICTS, paint_pill, pill_font
 from glyphscope_gui.shared.whole_text import Whole, show_whole
 

@@ -10,8 +10,8 @@ from PySide6.QtGui import QKeyEvent, QWheelEvent
 from PySide6.QtWidgets import QComboBox, QWidget
 
 from glyphscope.visible import visible
-from glyphscope_gui.shared.growing_edit import GrowingEdit
 from glyphscope_gui.shared.language import tr
+from glyphscope_gui.shared.text_edits import GrowingEdit
 from glyphscope_gui.theme import mono_font
 
 MISSING = object()

@@ -19,11 +19,9 @@ from PySide6.QtWidgets import (
 from glyphscope_gui.compare.ab_prompts import NAMES, WARM
 from glyphscope_gui.compare.ab_table_model import FIRST, PARTING, SECOND, SEED, AbTableModel
 from glyphscope_gui.shared.card import Card
-from glyphscope_gui.shared.elided_label import ElidedLabel
+from glyphscope_gui.shared.labels import ElidedLabel, FittedLabel, PlainLabel
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.plain_table import PlainTable
-from glyphscope_gui.shared.text_label import PlainLabel
-from glyphscope_gui.shared.wrapped_label import FittedLabel
 from glyphscope_gui.theme.sizes import GAP
 
 _FIRST_WORDS = tr(
@@ -33,16 +31,16 @@ _FIRST_WORDS = tr(
 
 
 class AbPage(QWidget):
-    """Places the parts. `sourceChosen` carries the prompt (0 or 1) and the key of its source, `openWanted` the prompt
-    and the row of the run that is to be opened.
+    """Places the parts. `sourceChosen` carries the prompt (0 or 1) and the key of its source, `openRequested` the
+    prompt and the row of the run that is to be opened.
     """
 
     sourceChosen = Signal(object, object)
-    keepWanted = Signal()
-    expectWanted = Signal()
-    runWanted = Signal()
-    stopWanted = Signal()
-    openWanted = Signal(object, object)
+    keepRequested = Signal()
+    expectRequested = Signal()
+    runRequested = Signal()
+    stopRequested = Signal()
+    openRequested = Signal(object, object)
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -213,10 +211,10 @@ class AbPage(QWidget):
             box.activated.connect(
                 lambda _at, place=place, box=box: self.sourceChosen.emit(place, box.currentData())
             )
-        self.keep_button.clicked.connect(self.keepWanted)
-        self.expect_button.clicked.connect(self.expectWanted)
-        self.run_button.clicked.connect(self.runWanted)
-        self.stop_button.clicked.connect(self.stopWanted)
+        self.keep_button.clicked.connect(self.keepRequested)
+        self.expect_button.clicked.connect(self.expectRequested)
+        self.run_button.clicked.connect(self.runRequested)
+        self.stop_button.clicked.connect(self.stopRequested)
         self.table.selectionModel().currentChanged.connect(lambda _now, _before: self.show_choice())
         self.table.doubleClicked.connect(self._open_clicked)
         for which, button in enumerate(self.open_buttons):
@@ -228,7 +226,7 @@ class AbPage(QWidget):
     def _open(self, which: int) -> None:
         place = self.table.currentIndex().row()
         if place >= 0:
-            self.openWanted.emit(which, place)
+            self.openRequested.emit(which, place)
 
     def _open_clicked(self, index: object) -> None:
         column = self.table.currentIndex().column()

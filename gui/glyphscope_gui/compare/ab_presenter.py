@@ -8,9 +8,9 @@ from typing import cast
 from PySide6.QtCore import QObject
 from PySide6.QtWidgets import QFileDialog
 
-from glyphscope.calling import RunState
 from glyphscope.errors import GlyphscopeError
 from glyphscope.events import RunRequest
+from glyphscope.runs import RunState
 from glyphscope.sessions import load_project
 from glyphscope.sessions.project import SUFFIX, StoredProject
 from glyphscope_gui.compare.ab_page import AbPage
@@ -38,11 +38,11 @@ class AbPresenter(QObject):
         self._background = Background(self)
         self.ab = AbRuns(context.runs, self)
         page.sourceChosen.connect(self._choose)
-        page.keepWanted.connect(self.keep)
-        page.expectWanted.connect(self._expect)
-        page.runWanted.connect(self.run)
-        page.stopWanted.connect(self.ab.stop)
-        page.openWanted.connect(self._open)
+        page.keepRequested.connect(self.keep)
+        page.expectRequested.connect(self._expect)
+        page.runRequested.connect(self.run)
+        page.stopRequested.connect(self.ab.stop)
+        page.openRequested.connect(self._open)
         self.ab.changed.connect(self._show)
         self.ab.runningChanged.connect(lambda _running: self._show())
         self.ab.ended.connect(context.recorder.keep)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from PySide6.QtCore import QObject, Signal
 
-from glyphscope.calling import RunState
 from glyphscope.evals.ab import AbReport, Pair, Trial, ab_report, pair_of, seeded, trial_of
 from glyphscope.events import AnyEvent
+from glyphscope.runs import RunState
 from glyphscope_gui.compare.ab_prompts import NAMES, AbPlan
 from glyphscope_gui.compare.ab_table_model import AbRow
 from glyphscope_gui.compare.aside_queue import AsideQueue, AsideRun, is_hopeless

@@ -8,8 +8,8 @@ from typing import Any, TypeAlias
 
 from PySide6.QtCore import QObject, Signal
 
-from glyphscope.calling import PreparedRequest, RunState, fold
 from glyphscope.events import AnyEvent, RunRequest
+from glyphscope.runs import PreparedRequest, RunState, reduce_event
 from glyphscope_gui.runs.run_controller import Applied, Aside, RunController
 
 AsideJob: TypeAlias = tuple[Any, PreparedRequest | RunRequest]
@@ -86,7 +86,7 @@ class AsideQueue(QObject):
         if aside.events:
             self.events.extend(aside.events)
             for event in aside.events:
-                fold(self.state, event)
+                reduce_event(self.state, event)
             self.grew.emit(Applied(self.state, aside.events, "run"))
         if aside.ended:
             self._end(aside.stopped)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from enum import Enum
 
-from glyphscope.calling import RunState
 from glyphscope.events import AnyEvent
+from glyphscope.runs import RunState
 from glyphscope_gui.compare.variants import Variant
 
 

@@ -20,23 +20,22 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from glyphscope.calling import RunState
-from glyphscope.calling.fold import StageState
 from glyphscope.evals.run_figures import RunFigures, run_figures
 from glyphscope.events import AnyEvent
+from glyphscope.runs import RunState
+from glyphscope.runs.run_state import StageState
 from glyphscope.visible import visible
 from glyphscope_gui.compare.column_state import Column, ColumnPhase
 from glyphscope_gui.compare.variant import VariantPicker
-from glyphscope_gui.compare.words import Told, call_words, figures_of, verdict
+from glyphscope_gui.compare.words import ColumnVerdict, call_words, figures_of, verdict
 from glyphscope_gui.runs.run_controller import Applied
 from glyphscope_gui.runs.stage_choice import StageChoice, events_of
 from glyphscope_gui.runs.stream_view import StreamView
-from glyphscope_gui.shared.elided_label import ElidedLabel
 from glyphscope_gui.shared.icon_button import IconButton
+from glyphscope_gui.shared.labels import ElidedLabel, PlainLabel
 from glyphscope_gui.shared.language import tr
-from glyphscope_gui.shared.pill import Pill
 from glyphscope_gui.shared.plain_text import plain_tip
-from glyphscope_gui.shared.text_label import PlainLabel
+from glyphscope_gui.shared.verdict import Pill
 from glyphscope_gui.theme import mono_font
 from glyphscope_gui.theme.sizes import PAD
 
@@ -92,9 +91,9 @@ class CompareColumn(QFrame):
     """`variantChosen` carries a Variant; the other signals are the user's wishes."""
 
     variantChosen = Signal(object)
-    removeWanted = Signal()
-    openWanted = Signal()
-    settingsWanted = Signal()
+    removeRequested = Signal()
+    openRequested = Signal()
+    settingsRequested = Signal()
 
     def __init__(self, number: int, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -110,17 +109,17 @@ class CompareColumn(QFrame):
         self.pill = Pill(self)
         self.picker = VariantPicker(self)
         settings = QAction(_SETTINGS, self)
-        settings.triggered.connect(self.settingsWanted)
+        settings.triggered.connect(self.settingsRequested)
         self.settings_button = IconButton("more", settings, self)
         remove = QAction(tr("Remove this column"), self)
         remove.setToolTip(tr("Remove this column"))
-        remove.triggered.connect(self.removeWanted)
+        remove.triggered.connect(self.removeRequested)
         self.remove_button = IconButton("remove", remove, self)
         self.tabs = QTabBar(self)
         self.tabs.setAccessibleName(tr("Stage shown"))
         self.tabs.setExpanding(False)
         self.tabs.setDrawBase(False)
-        self._told = Told("", "open")
+        self._told = ColumnVerdict("", "open")
         self.stream = ColumnStream(self)
         self.notice = _Words(self)
         self.detail = PlainLabel(self)
@@ -141,7 +140,7 @@ class CompareColumn(QFrame):
         self.tabs.tabBarClicked.connect(self._choose_stage)
         self.tabs.currentChanged.connect(self._choose_stage)
         self.picker.chosen.connect(self.variantChosen)
-        self.open_button.clicked.connect(self.openWanted)
+        self.open_button.clicked.connect(self.openRequested)
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
@@ -214,7 +213,7 @@ class CompareColumn(QFrame):
         call = visible(call_words(column.state), spaces=True)
         self.notice.label.setText("" if running else visible(told.detail, spaces=True))
         self.stack.setCurrentWidget(self.stream if has_text or running else self.notice)
-        self._told = told if has_text and not call else Told("", "open")
+        self._told = told if has_text and not call else ColumnVerdict("", "open")
         self._show_detail()
         self.call.setText(call)
         self.call.setAccessibleName(tr("The call: {call}", call=call) if call else tr("No call yet"))

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from PySide6.QtCore import QObject, Signal
 
-from glyphscope.calling import PreparedRequest
+from glyphscope.runs import PreparedRequest
 from glyphscope_gui.compare.aside_queue import AsideQueue, AsideRun
 from glyphscope_gui.compare.column_state import Column, ColumnPhase
 from glyphscope_gui.compare.variants import FEWEST, MOST, Variant, next_variant, variant_names

@@ -24,7 +24,7 @@ from glyphscope_gui.runs.compare_fields import CompareFields
 from glyphscope_gui.runs.compare_fields_model import CompareFieldsModel
 from glyphscope_gui.runs.user_prompt_edit import UserPromptEdit
 from glyphscope_gui.shared.card import Card
-from glyphscope_gui.shared.elided_label import ElidedLabel
+from glyphscope_gui.shared.labels import ElidedLabel
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.notice_banner import NoticeBanner
 from glyphscope_gui.theme.sizes import GAP
@@ -40,12 +40,12 @@ class ComparePage(QWidget):
     `variantChosen` also the Variant.
     """
 
-    runWanted = Signal()
+    runRequested = Signal()
     presetChosen = Signal(str)
     variantChosen = Signal(object, object)
-    removeWanted = Signal(object)
-    openWanted = Signal(object)
-    settingsWanted = Signal(object)
+    removeRequested = Signal(object)
+    openRequested = Signal(object)
+    settingsRequested = Signal(object)
 
     def __init__(self, prompt: PromptDocument, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -73,8 +73,8 @@ class ComparePage(QWidget):
         self.words.setProperty("role", "title")
         self._moved = False
         self._lay_out()
-        self.prompt_edit.runRequested.connect(self.runWanted)
-        self.run_button.clicked.connect(self.runWanted)
+        self.prompt_edit.runRequested.connect(self.runRequested)
+        self.run_button.clicked.connect(self.runRequested)
         self.setFocusProxy(self.prompt_edit)
 
     def show_columns(self, count: int) -> None:
@@ -191,9 +191,9 @@ class ComparePage(QWidget):
     def _make_column(self, place: int) -> None:
         view = CompareColumn(place + 1, self)
         view.variantChosen.connect(lambda variant: self.variantChosen.emit(place, variant))
-        view.removeWanted.connect(lambda: self.removeWanted.emit(place))
-        view.openWanted.connect(lambda: self.openWanted.emit(place))
-        view.settingsWanted.connect(lambda: self.settingsWanted.emit(place))
+        view.removeRequested.connect(lambda: self.removeRequested.emit(place))
+        view.openRequested.connect(lambda: self.openRequested.emit(place))
+        view.settingsRequested.connect(lambda: self.settingsRequested.emit(place))
         self._row.addWidget(view, 1)
         self.columns.append(view)
         self._order_tabs()

@@ -113,20 +113,20 @@ class ComparePresenter(Page):
 
     def _connect_view(self) -> None:
         view, comparison = self.view, self.comparison
-        view.runWanted.connect(self._run_columns)
+        view.runRequested.connect(self._run_columns)
         view.stop_button.clicked.connect(comparison.stop)
         view.add_button.clicked.connect(self._add)
         view.presetChosen.connect(self._choose_preset)
         view.variantChosen.connect(self._change)
-        view.removeWanted.connect(self._remove)
-        view.openWanted.connect(self._open)
-        view.settingsWanted.connect(self._show_settings)
+        view.removeRequested.connect(self._remove)
+        view.openRequested.connect(self._open)
+        view.settingsRequested.connect(self._show_settings)
         view.settings.changed.connect(self._set)
-        view.settings.resetWanted.connect(self._reset)
+        view.settings.resetRequested.connect(self._reset)
 
     def _connect_context(self) -> None:
         self._runs.phaseChanged.connect(self._show_turn)
-        self._runs.modelTold.connect(lambda _status: self._show_facts())
+        self._runs.modelStatusChanged.connect(lambda _status: self._show_facts())
         self.context.project.optionsChanged.connect(self._options_changed)
         self.context.project.tools.changed.connect(lambda _registry: self._show_facts())
 
@@ -138,7 +138,7 @@ class ComparePresenter(Page):
             return
         self.view.notice.hide()
         if self.context.project.grammar.work.use:
-            self.view.notice.tell(
+            self.view.notice.show_words(
                 tr(
                     "The columns use grammars generated from the tools: a custom grammar works with one "
                     "notation only."
@@ -187,7 +187,7 @@ class ComparePresenter(Page):
         if self._preset == MODELS and self._is_untouched:
             self._choose_preset(MODELS)
             if len(self._column_models) < FEWEST:
-                self.view.notice.tell(
+                self.view.notice.show_words(
                     tr(
                         "Only one model was found. Get another, or open a file, from the model menu at the top."
                     )

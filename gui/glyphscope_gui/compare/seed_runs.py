@@ -7,10 +7,10 @@ from dataclasses import replace
 
 from PySide6.QtCore import QObject, Signal
 
-from glyphscope.calling import PreparedRequest
 from glyphscope.evals.ab import seeded
 from glyphscope.evals.distribution import Distribution, Drawn, distribution, drawn_of
 from glyphscope.events import AnyEvent
+from glyphscope.runs import PreparedRequest
 from glyphscope_gui.compare.aside_queue import AsideQueue, AsideRun, is_hopeless
 from glyphscope_gui.runs.run_controller import RunController
 from glyphscope_gui.shared.language import tr

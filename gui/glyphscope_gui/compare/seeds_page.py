@@ -36,12 +36,10 @@ from glyphscope_gui.compare.seeds_models import (
 )
 from glyphscope_gui.compare.variants import MOST_TEMPERATURE
 from glyphscope_gui.shared.card import Card
-from glyphscope_gui.shared.elided_label import ElidedLabel
+from glyphscope_gui.shared.labels import ElidedLabel, FittedLabel, PlainLabel
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.plain_table import PlainTable
 from glyphscope_gui.shared.settings_grid import DecimalSetting
-from glyphscope_gui.shared.text_label import PlainLabel
-from glyphscope_gui.shared.wrapped_label import FittedLabel
 from glyphscope_gui.theme.sizes import GAP
 
 WARM = 0.7
@@ -54,14 +52,14 @@ FIRST_WORDS = tr(
 
 
 class SeedsPage(QWidget):
-    """`sourceChosen` carries the place of a setting, `openWanted` a seed and the Parting at which to open its run, or
-    None.
+    """`sourceChosen` carries the place of a setting, `openRequested` a seed and the Parting at which to open its run,
+    or None.
     """
 
     sourceChosen = Signal(int)
-    runWanted = Signal()
-    stopWanted = Signal()
-    openWanted = Signal(int, object)
+    runRequested = Signal()
+    stopRequested = Signal()
+    openRequested = Signal(int, object)
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -138,7 +136,7 @@ class SeedsPage(QWidget):
         self.seeds.setAccessibleName(tr("Seeds"))
         self.seeds.setToolTip(tr("1-20, or 1,3,7-9; one run per seed"))
         self.seeds.setMaximumWidth(120)
-        self.seeds.returnPressed.connect(self.runWanted)
+        self.seeds.returnPressed.connect(self.runRequested)
         self.temperature = DecimalSetting(0, MOST_TEMPERATURE)
         self.temperature.setObjectName("seedsTemperature")
         self.temperature.setAccessibleName(tr("Temperature"))
@@ -149,12 +147,12 @@ class SeedsPage(QWidget):
         self.stop_button = QPushButton(tr("Stop"), self)
         self.stop_button.setObjectName("seedsStopButton")
         self.stop_button.setToolTip(tr("Stop and keep the finished runs (Esc)"))
-        self.stop_button.clicked.connect(self.stopWanted)
+        self.stop_button.clicked.connect(self.stopRequested)
         self.run_button = QPushButton(tr("Run seeds"), self)
         self.run_button.setObjectName("seedsRunButton")
         self.run_button.setProperty("role", "primary")
         self.run_button.setToolTip(tr("Run all seeds in the background (Ctrl+Return)"))
-        self.run_button.clicked.connect(self.runWanted)
+        self.run_button.clicked.connect(self.runRequested)
 
     def _make_tables(self) -> None:
         self.answers = PlainTable(self.answers_model, ANSWER, self)
@@ -263,9 +261,9 @@ class SeedsPage(QWidget):
         self.runs_label.setText(tr("Open the run of seed {seeds}", seeds=links))
 
     def _open(self, seed: str) -> None:
-        self.openWanted.emit(int(seed), self._parting)
+        self.openRequested.emit(int(seed), self._parting)
 
     def _open_first(self) -> None:
         group = self._group
         if group is not None:
-            self.openWanted.emit(group.seeds[0], self._parting)
+            self.openRequested.emit(group.seeds[0], self._parting)

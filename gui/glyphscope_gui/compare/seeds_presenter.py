@@ -33,9 +33,9 @@ class SeedsPresenter(QObject):
         self._chosen = 0
         self.seed_runs = SeedRuns(context.runs, self)
         page.sourceChosen.connect(self._choose)
-        page.runWanted.connect(self.run)
-        page.stopWanted.connect(self.seed_runs.stop)
-        page.openWanted.connect(self._open)
+        page.runRequested.connect(self.run)
+        page.stopRequested.connect(self.seed_runs.stop)
+        page.openRequested.connect(self._open)
         self.seed_runs.changed.connect(self._show)
         self.seed_runs.runningChanged.connect(self._running_changed)
         self.seed_runs.ended.connect(context.recorder.keep)

@@ -8,11 +8,12 @@ from typing import Any
 from PySide6.QtCore import Signal
 from PySide6.QtWidgets import QHBoxLayout, QPushButton, QWidget
 
-from glyphscope.calling.sampling import stop_lines
 from glyphscope.events import RunRequest
+from glyphscope.runs.sampling import stop_lines
 from glyphscope_gui.compare.variants import MOST_TEMPERATURE, Variant
 from glyphscope_gui.run_settings.popup import SettingsPopup
 from glyphscope_gui.run_settings.sampling_settings import read_stops
+from glyphscope_gui.shared.labels import PlainLabel
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.model_names import model_name
 from glyphscope_gui.shared.settings_grid import (
@@ -22,17 +23,16 @@ from glyphscope_gui.shared.settings_grid import (
     NumberSetting,
     SettingsGrid,
 )
-from glyphscope_gui.shared.text_label import PlainLabel
 
 _MOST = 1_000_000
 _MOST_SEED = 2**31 - 1
 
 
 class VariantSettings(SettingsPopup):
-    """A popup. `changed` carries the name and value of a setting that the user changed, `resetWanted` nothing."""
+    """A popup. `changed` carries the name and value of a setting that the user changed, `resetRequested` nothing."""
 
     changed = Signal(str, object)
-    resetWanted = Signal()
+    resetRequested = Signal()
 
     WIDTH = 520
 
@@ -43,7 +43,7 @@ class VariantSettings(SettingsPopup):
         self.reset_button = QPushButton(tr("Use the playground’s settings"), self)
         self.reset_button.setObjectName("compareResetButton")
         self.reset_button.setProperty("role", "link")
-        self.reset_button.clicked.connect(self.resetWanted)
+        self.reset_button.clicked.connect(self.resetRequested)
         self._make_fields()
         self._lay_out()
 
@@ -79,7 +79,7 @@ class VariantSettings(SettingsPopup):
         }
         for name, field in self.fields.items():
             field.setObjectName(f"compareSetting_{name}")
-            field.told.connect(lambda value, name=name: self.changed.emit(name, value))
+            field.edited.connect(lambda value, name=name: self.changed.emit(name, value))
 
     def _lay_out(self) -> None:
         fields, grid = self.fields, SettingsGrid(2)

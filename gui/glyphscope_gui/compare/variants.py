@@ -9,8 +9,6 @@ from typing import Any, Literal, NamedTuple, TypeAlias
 
 import msgspec
 
-from glyphscope.calling import PreparedRequest
-from glyphscope.calling.sampling import stop_lines
 from glyphscope.events import (
     ConstrainFrom,
     ConstraintKind,
@@ -20,6 +18,8 @@ from glyphscope.events import (
     Strategy,
     under_constraint,
 )
+from glyphscope.runs import PreparedRequest
+from glyphscope.runs.sampling import stop_lines
 from glyphscope.text.shorten import excerpt
 from glyphscope_gui.project.project_controller import ProjectController
 from glyphscope_gui.shared.language import tr

@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 from typing import NamedTuple
 
-from glyphscope.calling import RunState
 from glyphscope.evals.run_figures import RunFigures
 from glyphscope.events import Aborted, Violation
+from glyphscope.runs import RunState
 from glyphscope.text.figures import UNKNOWN, count, duration_ms, rate
 from glyphscope_gui.compare.column_state import Column, ColumnPhase
 from glyphscope_gui.runs.outcome_text import outcome_words
@@ -17,7 +17,7 @@ FIRST_WORDS = tr("Press Run all: the call appears here, token by token.")
 WAITS_WORDS = tr("Waiting: one column runs at a time.")
 
 
-class Told(NamedTuple):
+class ColumnVerdict(NamedTuple):
     """A column's verdict: `words` with a sign for the pill, in the colours of `role`; `detail` in sentences, of which
     `short` is what must be seen where there is little room.
     """
@@ -36,47 +36,47 @@ class Figure(NamedTuple):
     tip: str
 
 
-def verdict(column: Column) -> Told:
+def verdict(column: Column) -> ColumnVerdict:
     """The state of the column."""
     match column.phase:
         case ColumnPhase.NEW:
-            return Told("", "open", FIRST_WORDS)
+            return ColumnVerdict("", "open", FIRST_WORDS)
         case ColumnPhase.WAITING:
-            return Told(tr("waiting"), "open", WAITS_WORDS)
+            return ColumnVerdict(tr("waiting"), "open", WAITS_WORDS)
         case ColumnPhase.RUNNING:
-            return Told(tr("◌ running"), "open")
+            return ColumnVerdict(tr("◌ running"), "open")
         case ColumnPhase.NOT_RUN:
-            return Told(tr("not run"), "open", column.why)
+            return ColumnVerdict(tr("not run"), "open", column.why)
         case ColumnPhase.STOPPED:
-            return Told(tr("stopped"), "open", tr("Stopped; the output so far is kept."))
+            return ColumnVerdict(tr("stopped"), "open", tr("Stopped; the output so far is kept."))
         case ColumnPhase.DONE:
             return _ended(column.state)
 
 
-def _ended(state: RunState) -> Told:
+def _ended(state: RunState) -> ColumnVerdict:
     if state.failed is not None:
         parts = (state.failed.message, state.failed.hint)
-        return Told(tr("✕ failed"), "impossible", " ".join(part for part in parts if part))
+        return ColumnVerdict(tr("✕ failed"), "impossible", " ".join(part for part in parts if part))
     match state.outcome:
         case "valid":
-            return Told(tr("✓ valid"), "holds", outcome_words(state) + ".")
+            return ColumnVerdict(tr("✓ valid"), "holds", outcome_words(state) + ".")
         case "aborted" if state.aborted is not None:
             return _broken(tr("✕ aborted"), state.aborted)
         case "invalid":
             if state.violations:
                 return _broken(tr("✕ invalid"), state.violations[0])
-            return Told(tr("✕ invalid"), "impossible", f"{outcome_words(state)}.")
+            return ColumnVerdict(tr("✕ invalid"), "impossible", f"{outcome_words(state)}.")
         case _:
-            return Told(
+            return ColumnVerdict(
                 tr("✕ failed"),
                 "impossible",
                 tr("An internal error ended this run; the other columns continue."),
             )
 
 
-def _broken(words: str, fault: Aborted | Violation) -> Told:
+def _broken(words: str, fault: Aborted | Violation) -> ColumnVerdict:
     place = tr("At character {char}: {code}", char=fault.char, code=fault.code)
-    return Told(words, "impossible", f"{place}. {fault.message}", place)
+    return ColumnVerdict(words, "impossible", f"{place}. {fault.message}", place)
 
 
 def call_words(state: RunState) -> str:

@@ -20,16 +20,20 @@ from glyphscope.events import RunStarted
 from glyphscope.models import Model, RecordedModel
 from glyphscope.sessions import Places, Project
 from glyphscope.sessions.places import HOME_VARIABLE
-from glyphscope_gui.devtools.branch_scenes import show_branch, show_struck
-from glyphscope_gui.devtools.compare_scenes import show_compare
-from glyphscope_gui.devtools.eval_scenes import show_evaluate
-from glyphscope_gui.devtools.grammar_scenes import show_mistakes, show_tools_grammar
-from glyphscope_gui.devtools.lesson_scenes import show_lesson
-from glyphscope_gui.devtools.native_scenes import show_first_turn
 from glyphscope_gui.devtools.png_quantize import save_small
-from glyphscope_gui.devtools.prompt_scenes import show_prompt
-from glyphscope_gui.devtools.servers_scenes import show_servers
-from glyphscope_gui.devtools.template_scenes import show_template
+from glyphscope_gui.devtools.scenes import (
+    show_branch,
+    show_compare,
+    show_evaluate,
+    show_first_turn,
+    show_lesson,
+    show_masked,
+    show_problems,
+    show_prompt,
+    show_servers,
+    show_template,
+    show_tools_grammar,
+)
 from glyphscope_gui.runs.recorder import bundled_run
 from glyphscope_gui.services import make_services
 from glyphscope_gui.shell import Window
@@ -61,11 +65,11 @@ SCENES = (
     Scene("abort", "sources-abort.jsonl", "sources-whole.jsonl"),
     Scene("loop", "verbs-loop.jsonl"),
     Scene("native", "native-tags.jsonl", prepare=show_first_turn, once=True),
-    Scene("struck", "search-mask.jsonl", prepare=show_struck, once=True),
+    Scene("struck", "search-mask.jsonl", prepare=show_masked, once=True),
     Scene("branch", "search-mask.jsonl", prepare=show_branch, once=True),
     Scene("prompt", "search-mask.jsonl", prepare=show_prompt, once=True),
     Scene("grammar", "search-mask.jsonl", prepare=show_tools_grammar),
-    Scene("mistakes", "search-mask.jsonl", prepare=show_mistakes),
+    Scene("mistakes", "search-mask.jsonl", prepare=show_problems),
     Scene("servers", "search-mask.jsonl", prepare=show_servers),
     Scene("evaluate", "search-mask.jsonl", prepare=show_evaluate),
     Scene("compare", "search-mask.jsonl", prepare=show_compare, once=True),

@@ -19,9 +19,9 @@ from PySide6.QtWidgets import (
 
 from glyphscope.evals.suites.assertion_form import AssertionKind, AssertionLine, PathTest
 from glyphscope_gui.evaluate.check_values import loose_text, loose_value
-from glyphscope_gui.shared.growing_edit import GrowingEdit
+from glyphscope_gui.shared.labels import link
 from glyphscope_gui.shared.language import tr
-from glyphscope_gui.shared.link import link
+from glyphscope_gui.shared.text_edits import GrowingEdit
 
 KINDS: tuple[tuple[AssertionKind, str, str], ...] = (
     ("path", tr("JSONPath"), tr("For example $.calls[0].arguments.query, or $.answer")),

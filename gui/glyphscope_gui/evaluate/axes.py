@@ -10,10 +10,10 @@ from PySide6.QtWidgets import QCheckBox, QGridLayout, QWidget
 
 from glyphscope.visible import visible
 from glyphscope_gui.evaluate.setup import Axis
-from glyphscope_gui.shared.flow import Flow
+from glyphscope_gui.shared.labels import PlainLabel
 from glyphscope_gui.shared.language import tr
+from glyphscope_gui.shared.layouts import Flow
 from glyphscope_gui.shared.plain_text import plain_tip
-from glyphscope_gui.shared.text_label import PlainLabel
 
 
 class EvalAxes(QWidget):

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from glyphscope.calling import RunState, fold_events
-from glyphscope.calling.fold import StageState
 from glyphscope.evals.results.sample import Failure, Sample
 from glyphscope.events import AnyEvent
 from glyphscope.notation import shape_keys
+from glyphscope.runs import RunState, run_state
+from glyphscope.runs.run_state import StageState
 from glyphscope_gui.runs.token_place import TokenPlace
 
 OF_TOOL = frozenset({"WRONG_TOOL", "FORBIDDEN_TOOL", "UNWANTED_CALL", "EXTRA_CALL"})
@@ -20,7 +20,7 @@ def bad_token(events: Iterable[AnyEvent], sample: Sample, turn: int = 1) -> Toke
     It is the token of the deciding character where the validator decided; of a call that is valid and wrong, the one
     at which the wrong argument, or the tool's name, begins.
     """
-    state = fold_events(events)
+    state = run_state(events)
     failure = next((each for each in sample.failures if each.turn == turn), None)
     if failure is None:
         return None

@@ -13,11 +13,11 @@ from glyphscope.evals.matrix.arms import Arm
 from glyphscope.evals.results.changes import ArmChange, Change, ChangeKind, Changes
 from glyphscope.evals.results.words import p_words
 from glyphscope_gui.evaluate.words import arm_labels, why_words
+from glyphscope_gui.shared.labels import words_label
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.plain_table import PlainTable
 from glyphscope_gui.shared.plain_text import plain_data, plain_tip
 from glyphscope_gui.shared.table_model import Index, TableModel
-from glyphscope_gui.shared.text_label import words_label
 from glyphscope_gui.theme import theme
 
 CHANGE, SCENARIO, ARM, BEFORE, AFTER = range(5)
@@ -96,9 +96,9 @@ class ChangesTable(PlainTable):
 
 
 class ChangesDialog(QDialog):
-    """`runWanted` carries a sample of the second result. Opened with `open()`; it deletes itself."""
+    """`runRequested` carries a sample of the second result. Opened with `open()`; it deletes itself."""
 
-    runWanted = Signal(object)
+    runRequested = Signal(object)
 
     def __init__(
         self, changes: Changes, arms: list[Arm], before: str, after: str, parent: QWidget | None = None
@@ -125,7 +125,7 @@ class ChangesDialog(QDialog):
             self.table.selectRow(0)
 
     def _open(self, sample: object) -> None:
-        self.runWanted.emit(sample)
+        self.runRequested.emit(sample)
         self.accept()
 
 

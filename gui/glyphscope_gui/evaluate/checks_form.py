@@ -18,8 +18,8 @@ from PySide6.QtWidgets import (
 
 from glyphscope.evals.suites.call_form import ArgumentCheck, CheckKind
 from glyphscope_gui.evaluate.check_values import field_text, field_value
+from glyphscope_gui.shared.labels import link
 from glyphscope_gui.shared.language import tr
-from glyphscope_gui.shared.link import link
 
 KINDS: tuple[tuple[CheckKind, str, str], ...] = (
     ("equals", tr("equals"), tr("The value: text without quotes, anything else as JSON")),

@@ -16,8 +16,8 @@ from PySide6.QtWidgets import (
 
 from glyphscope.evals.matrix.needs import PythonFile
 from glyphscope.visible import visible
+from glyphscope_gui.shared.labels import words_label
 from glyphscope_gui.shared.language import tr
-from glyphscope_gui.shared.text_label import words_label
 from glyphscope_gui.theme import mono_font
 
 

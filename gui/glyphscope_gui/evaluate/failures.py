@@ -43,14 +43,14 @@ class EvalFailures(QTreeView):
         self._open: set[str] = set()
         model.modelAboutToBeReset.connect(self._keep)
         model.modelReset.connect(self._reset)
-        self.clicked.connect(self._tell)
+        self.clicked.connect(self._notify)
 
     def currentChanged(self, current: Index, previous: Index) -> None:
         super().currentChanged(current, previous)
         if current.isValid() and self.hasFocus():
-            self._tell(current)
+            self._notify(current)
 
-    def _tell(self, index: Index) -> None:
+    def _notify(self, index: Index) -> None:
         above = index.parent()
         words = self._failures.words(index)
         whole = f"{self._failures.words(above)}: {words}" if above.isValid() else words

@@ -13,11 +13,10 @@ from glyphscope_gui.evaluate.result_view import EvalResultView
 from glyphscope_gui.evaluate.setup import Axis
 from glyphscope_gui.evaluate.setup_view import EvalSetupView
 from glyphscope_gui.evaluate.ticks_model import TicksModel
-from glyphscope_gui.shared.elided_label import ElidedLabel
+from glyphscope_gui.shared.labels import ElidedLabel, PlainLabel
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.notice_banner import NoticeBanner
 from glyphscope_gui.shared.segmented import Segmented
-from glyphscope_gui.shared.text_label import PlainLabel
 from glyphscope_gui.theme.sizes import GAP
 
 SETUP, RESULT = "setup", "result"
@@ -29,10 +28,10 @@ class EvalPage(QWidget):
     Empty until `make` is called, when it is first looked at: a start of the program does not wait for it.
     """
 
-    openWanted = Signal()
-    reportWanted = Signal()
-    exportWanted = Signal()
-    goOnWanted = Signal()
+    openRequested = Signal()
+    reportRequested = Signal()
+    exportRequested = Signal()
+    resumeRequested = Signal()
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -56,10 +55,10 @@ class EvalPage(QWidget):
         self.views.setAccessibleName(tr("Set up or result"))
         self.title = ElidedLabel(self, Qt.TextElideMode.ElideRight)
         self.title.setProperty("role", "muted")
-        self.go_on = QPushButton(tr("Resume"), self)
-        self.go_on.setObjectName("evalGoOnButton")
-        self.go_on.setToolTip(tr("Run the remaining samples"))
-        self.go_on.hide()
+        self.resume = QPushButton(tr("Resume"), self)
+        self.resume.setObjectName("evalGoOnButton")
+        self.resume.setToolTip(tr("Run the remaining samples"))
+        self.resume.hide()
         self.open_button = QPushButton(tr("Open result…"), self)
         self.open_button.setObjectName("evalOpenButton")
         self.open_button.setToolTip(tr("Open the folder of a result"))
@@ -90,10 +89,10 @@ class EvalPage(QWidget):
             self.stack.addWidget(view)
         self._has_result = False
         self.views.chosen.connect(self.show_view)
-        self.open_button.clicked.connect(self.openWanted)
-        self.report_button.clicked.connect(self.reportWanted)
-        self.export_button.clicked.connect(self.exportWanted)
-        self.go_on.clicked.connect(self.goOnWanted)
+        self.open_button.clicked.connect(self.openRequested)
+        self.report_button.clicked.connect(self.reportRequested)
+        self.export_button.clicked.connect(self.exportRequested)
+        self.resume.clicked.connect(self.resumeRequested)
         self._lay_out()
         self.setFocusProxy(self.views.button(SETUP))
         self.result.arrange(self.width())
@@ -123,7 +122,7 @@ class EvalPage(QWidget):
         head.setSpacing(10)
         head.addWidget(self.views)
         head.addWidget(self.title, 1)
-        head.addWidget(self.go_on)
+        head.addWidget(self.resume)
         head.addWidget(self.open_button)
         head.addWidget(self.compare_button)
         head.addWidget(self.report_button)

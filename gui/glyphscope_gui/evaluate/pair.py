@@ -12,9 +12,9 @@ from glyphscope.evals.align_words import difference_words
 from glyphscope_gui.evaluate.pairs_model import FIRST, SCENARIO, SECOND, TRIAL, EvalPairsModel
 from glyphscope_gui.runs.compare_fields import CompareFields
 from glyphscope_gui.runs.compare_fields_model import CompareFieldsModel
+from glyphscope_gui.shared.labels import PlainLabel
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.plain_table import PlainTable
-from glyphscope_gui.shared.text_label import PlainLabel
 
 NOTHING = tr("Select a line to compare both calls by field.")
 _NAMES = (tr("first"), tr("second"))
@@ -107,7 +107,7 @@ class EvalPair(QWidget):
         if 0 <= row < self._fields.rowCount():
             self.aligned.scrollTo(self._fields.index(row, 0))
 
-    def tell(self, words: str) -> None:
+    def show_words(self, words: str) -> None:
         """Instead of an alignment."""
         self.words.setText(words)
         self.aligned.hide()

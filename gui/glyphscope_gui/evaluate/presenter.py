@@ -107,18 +107,18 @@ class EvaluatePresenter(Page):
     def _connect_setup(self) -> None:
         page, setup = self.view, self.view.setup
         setup.changed.connect(self._setup_changed)
-        setup.presetWanted.connect(self._choose_preset)
-        setup.suiteFilesWanted.connect(self._ask_for_suites)
-        setup.modelFilesWanted.connect(self._ask_for_models)
-        setup.endpointWanted.connect(self._ask_for_endpoint)
+        setup.presetRequested.connect(self._choose_preset)
+        setup.suiteFilesRequested.connect(self._ask_for_suites)
+        setup.modelFilesRequested.connect(self._ask_for_models)
+        setup.endpointRequested.connect(self._ask_for_endpoint)
         setup.suites.dropped.connect(self._add_suites)
         setup.models.dropped.connect(self._add_models)
         setup.resultChosen.connect(self._open_row)
         setup.go.clicked.connect(self.begin)
-        page.openWanted.connect(self._ask_for_result)
-        page.reportWanted.connect(self._open_report)
-        page.exportWanted.connect(self._ask_for_export)
-        page.goOnWanted.connect(self.go_on)
+        page.openRequested.connect(self._ask_for_result)
+        page.reportRequested.connect(self._open_report)
+        page.exportRequested.connect(self._ask_for_export)
+        page.resumeRequested.connect(self.resume)
         self.context.project.modelChosen.connect(self._show_open_model)
 
     def _connect_evaluations(self) -> None:
@@ -129,8 +129,8 @@ class EvaluatePresenter(Page):
         evaluations.grew.connect(self.result_presenter.grow)
         evaluations.ended.connect(self._ended)
         evaluations.failed.connect(self._failed)
-        bar.pauseWanted.connect(self._pause)
-        bar.stopWanted.connect(evaluations.stop)
+        bar.pauseRequested.connect(self._pause)
+        bar.stopRequested.connect(evaluations.stop)
 
     def _connect_reading(self) -> None:
         reading = self.reading
@@ -145,8 +145,8 @@ class EvaluatePresenter(Page):
         reading.reportMade.connect(self._show_report)
         reading.exported.connect(self._show_export)
         reading.failed.connect(self._failed)
-        self.result_presenter.runWanted.connect(reading.open_run)
-        self.result_presenter.judgeWanted.connect(reading.open_judge)
+        self.result_presenter.runRequested.connect(reading.open_run)
+        self.result_presenter.judgeRequested.connect(reading.open_judge)
         self.context.runs.ended.connect(self._offer_way_back)
 
     # -- setting up --------------------------------------------------------------------------------------------
@@ -188,7 +188,7 @@ class EvaluatePresenter(Page):
             more = (
                 tr("  … and {count} more: hover the suite for the full list", count=len(lines) - MOST_LINES),
             )
-            self.view.notice.tell(
+            self.view.notice.show_words(
                 "\n".join([*lines[:MOST_LINES], *(more if len(lines) > MOST_LINES else ())])
             )
         self._setup_changed()
@@ -269,7 +269,7 @@ class EvaluatePresenter(Page):
         if self._priced is not None and self._priced.plan is not None and self._priced.price is not None:
             self._start(EvalJob(self._priced.plan, self.context.services.results))
 
-    def go_on(self) -> None:
+    def resume(self) -> None:
         """Make the missing samples of the result that is shown."""
         result = self.result_presenter.result
         if result is not None and not self.evaluations.is_busy:
@@ -291,7 +291,9 @@ class EvaluatePresenter(Page):
         dialog = PythonConsent(asked, self.context.window)
         dialog.accepted.connect(lambda: self._allow(asked, job))
         dialog.rejected.connect(
-            lambda: self.view.notice.tell(tr("Nothing was evaluated: Python functions were not allowed."))
+            lambda: self.view.notice.show_words(
+                tr("Nothing was evaluated: Python functions were not allowed.")
+            )
         )
         dialog.open()
 
@@ -307,7 +309,7 @@ class EvaluatePresenter(Page):
 
     def _began(self, result: EvalResult) -> None:
         self.result_presenter.show(result, growing=True)
-        self.view.go_on.hide()
+        self.view.resume.hide()
         self.view.show_view(RESULT)
 
     def _show_phase(self, phase: EvalPhase) -> None:
@@ -316,7 +318,7 @@ class EvaluatePresenter(Page):
         page.progress.show_progress(self.evaluations.progress)
         idle = phase is EvalPhase.IDLE
         page.setup.go.setEnabled(idle and self._priced is not None and self._priced.price is not None)
-        page.go_on.setEnabled(idle)
+        page.resume.setEnabled(idle)
 
     def _show_progress(self, progress: EvalProgress) -> None:
         self.view.progress.show_progress(progress)
@@ -326,7 +328,7 @@ class EvaluatePresenter(Page):
                 for name, why in progress.missing.items()
             )
             if told != self.view.notice.label.text():
-                self.view.notice.tell(told)
+                self.view.notice.show_words(told)
 
     def _ended(self, folder: Path | None) -> None:
         """Read the figures from the folder, so that what is shown is what is saved."""
@@ -362,9 +364,9 @@ class EvaluatePresenter(Page):
             self.result_presenter.show(going, growing=True)
         else:
             self.result_presenter.show(result)
-            page.go_on.setVisible(opened.may_go_on)
+            page.resume.setVisible(opened.may_resume)
             if opened.note:
-                page.notice.tell(opened.note)
+                page.notice.show_words(opened.note)
 
     def _listed(self, rows: list[ResultRow]) -> None:
         self._results.show(rows)
@@ -388,7 +390,7 @@ class EvaluatePresenter(Page):
 
     def _show_report(self, path: Path) -> None:
         if not QDesktopServices.openUrl(QUrl.fromLocalFile(str(path))):
-            self.view.notice.tell(tr("No browser was found. The report is {path}", path=path))
+            self.view.notice.show_words(tr("No browser was found. The report is {path}", path=path))
 
     def _ask_for_export(self) -> None:
         result = self.result_presenter.result
@@ -407,7 +409,7 @@ class EvaluatePresenter(Page):
         dialog.open()
 
     def _show_export(self, out: Path, number: int) -> None:
-        self.view.notice.tell(
+        self.view.notice.show_words(
             tr("{samples} exported to {path}", samples=tr("%n sample(s)", "", number), path=out)
         )
 

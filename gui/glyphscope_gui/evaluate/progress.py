@@ -8,16 +8,16 @@ from PySide6.QtWidgets import QFrame, QHBoxLayout, QProgressBar, QPushButton, QV
 from glyphscope.text.figures import estimate, percent
 from glyphscope.visible import visible
 from glyphscope_gui.evaluate.evaluations import EvalPhase, EvalProgress
-from glyphscope_gui.shared.elided_label import ElidedLabel
+from glyphscope_gui.shared.labels import ElidedLabel
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.theme.sizes import PAD
 
 
 class EvalProgressBar(QFrame):
-    """Hidden while there is nothing to tell. `pauseWanted` carries whether to pause, or to go on."""
+    """Hidden while there is nothing to tell. `pauseRequested` carries whether to pause, or to go on."""
 
-    pauseWanted = Signal(bool)
-    stopWanted = Signal()
+    pauseRequested = Signal(bool)
+    stopRequested = Signal()
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -36,8 +36,8 @@ class EvalProgressBar(QFrame):
         self.stop_button = QPushButton(tr("Stop"), self)
         self.stop_button.setObjectName("evalStopButton")
         self.stop_button.setAccessibleDescription(tr("Stop; finished samples are kept and you can resume"))
-        self.pause_button.clicked.connect(lambda: self.pauseWanted.emit(self._phase is EvalPhase.RUNNING))
-        self.stop_button.clicked.connect(self.stopWanted)
+        self.pause_button.clicked.connect(lambda: self.pauseRequested.emit(self._phase is EvalPhase.RUNNING))
+        self.stop_button.clicked.connect(self.stopRequested)
         texts = QVBoxLayout()
         texts.setSpacing(5)
         line = QHBoxLayout()

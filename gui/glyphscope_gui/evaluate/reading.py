@@ -10,7 +10,6 @@ from typing import TypeVar
 
 from PySide6.QtCore import QObject, Signal
 
-from glyphscope.calling import fold_events
 from glyphscope.errors import GlyphscopeError, RecordError
 from glyphscope.evals.align import Alignment, align
 from glyphscope.evals.matrix.arms import Arm
@@ -22,10 +21,11 @@ from glyphscope.evals.results.folder import SAMPLES, ResultFolder, list_results
 from glyphscope.evals.results.publish import REPORT, publish
 from glyphscope.evals.results.sample import Sample
 from glyphscope.evals.results.summary import summarise
-from glyphscope.evals.running.kept import kept_plan
+from glyphscope.evals.running.saved_plan import saved_plan
 from glyphscope.evals.suites.reading import load_suite
 from glyphscope.evals.suites.suite import Suite
 from glyphscope.events import AnyEvent
+from glyphscope.runs import run_state
 from glyphscope.sessions import read_record
 from glyphscope_gui.evaluate.bad_token import bad_token, bad_turn
 from glyphscope_gui.evaluate.pairs_model import Pair
@@ -46,7 +46,7 @@ class Opened:
 
     result: EvalResult
     note: str = ""
-    may_go_on: bool = False
+    may_resume: bool = False
 
 
 @dataclass(frozen=True)
@@ -245,7 +245,7 @@ def _report(path: Path) -> Path:
 
 
 def _job_of(folder: ResultFolder) -> EvalJob:
-    return EvalJob(kept_plan(folder), folder.path.parent, folder.path)
+    return EvalJob(saved_plan(folder), folder.path.parent, folder.path)
 
 
 def _priced(matrix: Matrix) -> Priced:
@@ -298,6 +298,4 @@ def _judge_run(folder: ResultFolder, sample: Sample, number: int) -> OpenedRun:
 def _aligned(folder: ResultFolder, pair: Pair) -> Alignment:
     """Of several turns the one in which either went wrong first."""
     turn = min((bad_turn(sample) for sample in pair if sample.failures), default=1)
-    return align(
-        [fold_events(_events(folder, sample, max(1, min(turn, len(sample.runs))))) for sample in pair]
-    )
+    return align([run_state(_events(folder, sample, max(1, min(turn, len(sample.runs))))) for sample in pair])

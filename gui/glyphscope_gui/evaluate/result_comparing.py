@@ -53,5 +53,5 @@ class ResultComparing(QObject):
         result = compared.result
         after = when(result.manifest.started)
         dialog = ChangesDialog(compared.changes, compared.arms, compared.before, after, self._context.window)
-        dialog.runWanted.connect(lambda sample: self._reading.open_run(result, sample))
+        dialog.runRequested.connect(lambda sample: self._reading.open_run(result, sample))
         dialog.open()

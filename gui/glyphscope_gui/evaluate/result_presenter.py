@@ -21,12 +21,12 @@ GROWN_MS = 1000
 
 
 class EvalResultPresenter(QObject):
-    """`runWanted` carries the EvalResult and the Sample whose run the user wants to see, `judgeWanted` also the number
-    of the verdict whose run is wanted.
+    """`runRequested` carries the EvalResult and the Sample whose run the user wants to see, `judgeRequested` also the
+    number of the verdict whose run is wanted.
     """
 
-    runWanted = Signal(object, object)
-    judgeWanted = Signal(object, object, int)
+    runRequested = Signal(object, object)
+    judgeRequested = Signal(object, object, int)
 
     def __init__(self, page: EvalPage, reading: EvalReading, parent: QObject | None = None) -> None:
         super().__init__(parent)
@@ -127,7 +127,7 @@ class EvalResultPresenter(QObject):
 
     def _run_opened(self, sample: Sample) -> None:
         if self.result is not None:
-            self.runWanted.emit(self.result, sample)
+            self.runRequested.emit(self.result, sample)
 
     def _run_selected(self, current: QModelIndex, _previous: QModelIndex) -> None:
         sample = self._view.runs_model.sample(current.row()) if current.isValid() else None
@@ -135,7 +135,7 @@ class EvalResultPresenter(QObject):
 
     def _judge_opened(self, sample: Sample, number: int) -> None:
         if self.result is not None:
-            self.judgeWanted.emit(self.result, sample, number)
+            self.judgeRequested.emit(self.result, sample, number)
 
     def _columns_chosen(self, first: int, second: int) -> None:
         view = self._view
@@ -176,7 +176,7 @@ class EvalResultPresenter(QObject):
         without = next((sample for sample in pair if not sample.runs), None)
         if without is not None:
             why = without.failures[0].detail if without.failures else tr("no run was recorded")
-            self._view.pair.tell(
+            self._view.pair.show_words(
                 tr("Nothing to compare: {arm}: {why}", arm=self._view.model.label(without.arm), why=why)
             )
         else:

@@ -22,10 +22,9 @@ from glyphscope_gui.evaluate.table_model import EvalTableModel
 from glyphscope_gui.evaluate.words import MEASURES, MeasureName
 from glyphscope_gui.runs.compare_fields_model import CompareFieldsModel
 from glyphscope_gui.shared.card import Card
-from glyphscope_gui.shared.elided_label import ElidedLabel
+from glyphscope_gui.shared.labels import ElidedLabel, PlainLabel
 from glyphscope_gui.shared.language import tr
-from glyphscope_gui.shared.splitter import splitter
-from glyphscope_gui.shared.text_label import PlainLabel
+from glyphscope_gui.shared.layouts import splitter
 from glyphscope_gui.theme.sizes import PAD
 
 WIDE = 1180

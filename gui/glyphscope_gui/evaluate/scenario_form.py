@@ -24,9 +24,9 @@ from glyphscope.evals.suites.suite import ExpectedCall, Scenario
 from glyphscope.registry import Tool, ToolRegistry
 from glyphscope_gui.evaluate.assertions_form import AssertionsForm
 from glyphscope_gui.evaluate.checks_form import ChecksForm
+from glyphscope_gui.shared.labels import words_label
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.segmented import Segmented
-from glyphscope_gui.shared.text_label import words_label
 from glyphscope_gui.theme import mono_font
 
 FORM, JSON = "form", "json"
@@ -172,7 +172,7 @@ class ScenarioForm(QWidget):
         tool = self.tool_box.currentData()
         self.checks.show_checks((), self._arguments(tool))
         self._enable_call()
-        self._tell()
+        self._notify()
 
     def _show_view(self, view: str) -> None:
         """What was edited in one view is shown in the other; what cannot be read stays where it is."""
@@ -180,27 +180,27 @@ class ScenarioForm(QWidget):
         try:
             edited = self.scenario()
         except GlyphscopeError:
-            self._tell()
+            self._notify()
             return
         self.views.set_value(view)
         self.stack.setCurrentIndex(0 if view == FORM else 1)
         registry = ToolRegistry(tuple(self._tools.values())) if self._tools else None
         self.show_scenario(edited, registry)
 
-    def _tell(self) -> None:
+    def _notify(self) -> None:
         if not self._showing:
             self.changed.emit()
 
     def _connect(self) -> None:
         for edit in (self.id_edit, self.group_edit):
-            edit.textChanged.connect(lambda _text: self._tell())
+            edit.textChanged.connect(lambda _text: self._notify())
         for text in (self.prompt_edit, self.json_edit):
-            text.textChanged.connect(self._tell)
+            text.textChanged.connect(self._notify)
         for box in (self.others_box, self.folded_box):
-            box.toggled.connect(lambda _on: self._tell())
+            box.toggled.connect(lambda _on: self._notify())
         self.tool_box.activated.connect(self._tool_chosen)
-        self.checks.changed.connect(self._tell)
-        self.assertions.changed.connect(self._tell)
+        self.checks.changed.connect(self._notify)
+        self.assertions.changed.connect(self._notify)
         self.views.chosen.connect(self._show_view)
 
     def _lay_out(self) -> None:

@@ -11,10 +11,10 @@ from PySide6.QtWidgets import QHBoxLayout, QLineEdit, QListView, QSpinBox, QVBox
 from glyphscope.evals.matrix.plan import Plan
 from glyphscope.evals.suites.suite import Scenario
 from glyphscope.visible import visible
+from glyphscope_gui.shared.labels import PlainLabel
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.plain_text import plain_data, plain_tip
 from glyphscope_gui.shared.table_model import NO_INDEX, Index
-from glyphscope_gui.shared.text_label import PlainLabel
 
 MARGINS = (6, 0, 0, 0)
 """Of the text in a box with buttons: there, Qt knows no padding of style sheets."""

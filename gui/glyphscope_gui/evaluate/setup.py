@@ -10,12 +10,12 @@ from typing import Any, NamedTuple
 import msgspec
 
 from glyphscope.errors import GlyphscopeError
-from glyphscope.evals.judging.model_judge import MAX_TOKENS as JUDGE_TOKENS
 from glyphscope.evals.matrix.arms import Arm
 from glyphscope.evals.matrix.needs import rubrics_of
 from glyphscope.evals.matrix.plan import Plan
 from glyphscope.evals.matrix.profiles import profiles
 from glyphscope.evals.results.folder import ResultRow
+from glyphscope.evals.scoring.model_judge import MAX_TOKENS as JUDGE_TOKENS
 from glyphscope.evals.suites.own import own_suites
 from glyphscope.evals.suites.reading import STARTER, bundled_suites, load_suite
 from glyphscope.evals.suites.suite import Scenario, Suite

@@ -30,11 +30,10 @@ from glyphscope_gui.evaluate.setup import PRESETS, Axis
 from glyphscope_gui.evaluate.ticks import TickList
 from glyphscope_gui.evaluate.ticks_model import TicksModel
 from glyphscope_gui.shared.card import Card
-from glyphscope_gui.shared.flow import Flow
+from glyphscope_gui.shared.labels import PlainLabel, link, words_label
 from glyphscope_gui.shared.language import tr
-from glyphscope_gui.shared.link import link
+from glyphscope_gui.shared.layouts import Flow
 from glyphscope_gui.shared.plain_text import plain_tip
-from glyphscope_gui.shared.text_label import PlainLabel, words_label
 from glyphscope_gui.theme import theme
 from glyphscope_gui.theme.sizes import GAP, PAD, is_crowded
 
@@ -43,16 +42,16 @@ MOST_TRIALS = 1000
 
 
 class EvalSetupView(QWidget):
-    """`changed` when the user changes anything; `presetWanted` carries the preset's place; the others are wishes.
+    """`changed` when the user changes anything; `presetRequested` carries the preset's place; the others are wishes.
 
     `resultChosen` carries a row of the list of results.
     """
 
     changed = Signal()
-    presetWanted = Signal(int)
-    suiteFilesWanted = Signal()
-    modelFilesWanted = Signal()
-    endpointWanted = Signal()
+    presetRequested = Signal(int)
+    suiteFilesRequested = Signal()
+    modelFilesRequested = Signal()
+    endpointRequested = Signal()
     resultChosen = Signal(int)
 
     def __init__(
@@ -169,9 +168,9 @@ class EvalSetupView(QWidget):
         self.judge.changed.connect(self.changed)
         for box in (self.trials, self.seed, self.jobs, self.savings):
             box.valueChanged.connect(lambda _value: self.changed.emit())
-        self.add_suite.clicked.connect(self.suiteFilesWanted)
-        self.add_model.clicked.connect(self.modelFilesWanted)
-        self.add_endpoint.clicked.connect(self.endpointWanted)
+        self.add_suite.clicked.connect(self.suiteFilesRequested)
+        self.add_model.clicked.connect(self.modelFilesRequested)
+        self.add_endpoint.clicked.connect(self.endpointRequested)
         self.results.activated.connect(self._activated)
         self.results.clicked.connect(self._activated)
 
@@ -239,7 +238,7 @@ class EvalSetupView(QWidget):
             button.setObjectName(f"evalPreset{place}")
             button.setToolTip(preset.tip)
             button.setAccessibleDescription(preset.tip)
-            button.clicked.connect(lambda _on=False, chosen=place: self.presetWanted.emit(chosen))
+            button.clicked.connect(lambda _on=False, chosen=place: self.presetRequested.emit(chosen))
             flow.add(button)
         return flow
 

@@ -41,7 +41,7 @@ class SuiteEditing(QObject):
         if row is not None:
             self.edit(row)
         else:
-            self._view.notice.tell(tr("Select a suite to edit."))
+            self._view.notice.show_words(tr("Select a suite to edit."))
 
     def edit(self, row: ScenarioRow) -> None:
         """The suite of a scenario, which is chosen in it; of a bundled suite a copy."""

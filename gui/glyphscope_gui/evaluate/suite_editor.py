@@ -26,9 +26,8 @@ from glyphscope.registry import ToolRegistry
 from glyphscope.visible import visible
 from glyphscope_gui.evaluate.scenario_form import ScenarioForm
 from glyphscope_gui.shared.background import Background
+from glyphscope_gui.shared.labels import link, words_label
 from glyphscope_gui.shared.language import tr
-from glyphscope_gui.shared.link import link
-from glyphscope_gui.shared.text_label import words_label
 
 MOST_PROBLEMS = 4
 """Mistakes that are shown at once."""

@@ -137,7 +137,7 @@ class _Names(QHeaderView):
         self.setSectionResizeMode(QHeaderView.ResizeMode.Fixed)
 
     def sizeHint(self) -> QSize:
-        return QSize(self._wanted(), 0)
+        return QSize(self._best_width(), 0)
 
     @property
     def _table(self) -> QTableView:
@@ -145,7 +145,7 @@ class _Names(QHeaderView):
         assert isinstance(table, QTableView)
         return table
 
-    def _wanted(self) -> int:
+    def _best_width(self) -> int:
         model, metrics = self.model(), self.fontMetrics()
         widest = 0
         for section in range(min(model.rowCount() if model is not None else 0, 400)):

@@ -133,7 +133,7 @@ class EvalTableModel(QAbstractTableModel):
     def labels(self) -> dict[str, str]:
         return self._labels
 
-    def is_folded(self, row: Row) -> bool:
+    def is_collapsed(self, row: Row) -> bool:
         return _key(row) in self._folded
 
     def toggle(self, place: int) -> bool:
@@ -184,7 +184,7 @@ class EvalTableModel(QAbstractTableModel):
             if role == ROW_ROLE:
                 return row
             if role == FOLDED_ROLE:
-                return self.is_folded(row)
+                return self.is_collapsed(row)
             if role == Qt.ItemDataRole.ToolTipRole:
                 return plain_tip(_row_tip(row))
             return None

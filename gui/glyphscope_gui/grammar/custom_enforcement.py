@@ -12,7 +12,7 @@ from glyphscope.events import Notation, Shape
 from glyphscope.grammar import Grammar
 from glyphscope.grammar.match import Limits, compile_grammar
 from glyphscope.proof import boundary_examples
-from glyphscope.proof.spelling import as_written, texts
+from glyphscope.proof.renderings import as_written, texts
 from glyphscope.registry import Tool, ToolRegistry
 from glyphscope_gui.enforcement.model import OWN, Cell, EnforcementRow
 from glyphscope_gui.enforcement.rows import constraint_row_words, leaking_value

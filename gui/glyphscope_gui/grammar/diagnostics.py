@@ -29,10 +29,10 @@ FIX_SHARE = 0.3
 
 
 class GrammarDiagnostics(PlainTable):
-    """`chosen` carries the problem to go to, `fixWanted` the one to mend."""
+    """`chosen` carries the problem to go to, `fixRequested` the one to mend."""
 
     chosen = Signal(object)
-    fixWanted = Signal(object)
+    fixRequested = Signal(object)
 
     def __init__(self, parent: QWidget | None = None) -> None:
         self._model = GrammarDiagnosticsModel()
@@ -79,7 +79,7 @@ class GrammarDiagnostics(PlainTable):
             and event.key() == Qt.Key.Key_Period
             and event.modifiers() & Qt.KeyboardModifier.ControlModifier
         ):
-            self.fixWanted.emit(problem)
+            self.fixRequested.emit(problem)
         else:
             super().keyPressEvent(event)
 
@@ -100,7 +100,7 @@ class GrammarDiagnostics(PlainTable):
     def _clicked(self, index: QModelIndex) -> None:
         problem = self._model.problem(index.row())
         if problem is not None and index.column() == FIX and problem.edits:
-            self.fixWanted.emit(problem)
+            self.fixRequested.emit(problem)
 
     def _go(self, index: QModelIndex) -> None:
         problem = self._model.problem(index.row())

@@ -61,7 +61,7 @@ class GrammarEdit(CodeEdit):
 
     edited = Signal()
     ruleEntered = Signal(str)
-    fixWanted = Signal(object)
+    fixRequested = Signal(object)
 
     def __init__(self, parent: QWidget | None = None) -> None:
         self._highlighter: GrammarHighlighter | None = None
@@ -124,7 +124,7 @@ class GrammarEdit(CodeEdit):
         """What completion offers."""
         self.completer.set_names(names)
 
-    def _tell(self) -> None:
+    def _notify(self) -> None:
         if not self._showing:
             self.edited.emit()
 
@@ -259,7 +259,7 @@ class GrammarEdit(CodeEdit):
     def _fix_here(self) -> None:
         problem = self.problem_at_cursor()
         if problem is not None and problem.edits:
-            self.fixWanted.emit(problem)
+            self.fixRequested.emit(problem)
 
     # -- marks -------------------------------------------------------------------------------------------------
 

@@ -32,8 +32,8 @@ from glyphscope_gui.shared.grammar_cells import PillDelegate, TextDelegate, Word
 from glyphscope_gui.shared.grammar_roles import PILL_ROLE
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.plain_table import PlainTable
+from glyphscope_gui.shared.text_edits import WrappingEdit
 from glyphscope_gui.shared.verdict import pill_font
-from glyphscope_gui.shared.wrapping_edit import WrappingEdit
 from glyphscope_gui.theme import mono_font
 
 MOST_MEASURED = 200
@@ -102,9 +102,9 @@ class _EditableText(TextDelegate):
 
 
 class GrammarExamples(PlainTable):
-    """`stepWanted` carries a text to step through."""
+    """`stepRequested` carries a text to step through."""
 
-    stepWanted = Signal(str)
+    stepRequested = Signal(str)
 
     def __init__(self, model: GrammarExamplesModel, parent: QWidget | None = None) -> None:
         super().__init__(model, stretch=TEXT, parent=parent)
@@ -150,7 +150,7 @@ class GrammarExamples(PlainTable):
             return
         example = self._model.examples[row]
         menu = QMenu(self)
-        menu.addAction(tr("Step through"), lambda: self.stepWanted.emit(example.text))
+        menu.addAction(tr("Step through"), lambda: self.stepRequested.emit(example.text))
         menu.addAction(
             tr("It must not match") if example.matches else tr("It must match"), lambda: self._model.turn(row)
         )
@@ -193,7 +193,7 @@ class GrammarExamples(PlainTable):
 
     def _chosen(self, index: QModelIndex, _before: QModelIndex) -> None:
         if 0 <= index.row() < len(self._model.examples):
-            self.stepWanted.emit(self._model.examples[index.row()].text)
+            self.stepRequested.emit(self._model.examples[index.row()].text)
 
     def _remove(self, row: int) -> None:
         self._model.remove(row)

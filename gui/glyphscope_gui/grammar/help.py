@@ -8,8 +8,8 @@ from PySide6.QtCore import Qt
 from PySide6.QtGui import QShowEvent
 from PySide6.QtWidgets import QDialog, QVBoxLayout, QWidget
 
+from glyphscope_gui.shared.labels import PlainLabel
 from glyphscope_gui.shared.language import tr
-from glyphscope_gui.shared.text_label import PlainLabel
 from glyphscope_gui.theme import mono_font, theme
 from glyphscope_gui.theme.sizes import PAD
 

@@ -24,13 +24,11 @@ from glyphscope_gui.grammar.rule_costs import RuleCosts
 from glyphscope_gui.grammar.step import GrammarStep
 from glyphscope_gui.grammar.texts import GrammarTexts
 from glyphscope_gui.shared.card import Card
-from glyphscope_gui.shared.elided_label import ElidedLabel
-from glyphscope_gui.shared.elided_link import ElidedLink
+from glyphscope_gui.shared.labels import ElidedLabel, ElidedLink, link
 from glyphscope_gui.shared.language import tr
-from glyphscope_gui.shared.link import link
+from glyphscope_gui.shared.layouts import splitter
 from glyphscope_gui.shared.notice_banner import NoticeBanner
 from glyphscope_gui.shared.segmented import Segmented
-from glyphscope_gui.shared.splitter import splitter
 from glyphscope_gui.theme import Looks
 from glyphscope_gui.theme.sizes import GAP, PAD
 

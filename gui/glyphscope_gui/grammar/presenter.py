@@ -100,8 +100,8 @@ class GrammarPresenter(Page):
         page, document = self.view, self._document
         page.edit.edited.connect(self._edited)
         page.edit.ruleEntered.connect(self._rule_entered)
-        page.edit.fixWanted.connect(self._fix)
-        page.diagnostics.fixWanted.connect(self._fix)
+        page.edit.fixRequested.connect(self._fix)
+        page.diagnostics.fixRequested.connect(self._fix)
         page.diagnostics.chosen.connect(self._go_to)
         document.sourceChanged.connect(self._show_source)
         document.changed.connect(self._show_links)
@@ -120,8 +120,8 @@ class GrammarPresenter(Page):
         page, bench = self.view, self.bench
         bench.checking.connect(self._show_checking)
         bench.checked.connect(self._show_checked)
-        bench.generated.connect(lambda _made: self._told_trouble(""))
-        bench.notGenerated.connect(lambda error: self._told_trouble(str(error)))
+        bench.generated.connect(lambda _made: self._show_trouble(""))
+        bench.notGenerated.connect(lambda error: self._show_trouble(str(error)))
         bench.drawn.connect(self._show_drawing)
         bench.judged.connect(self._show_judged)
         bench.stepped.connect(self._show_step)
@@ -132,9 +132,9 @@ class GrammarPresenter(Page):
         bench.crashed.connect(self.context.show_error)
         page.step.moved.connect(self._step_moved)
         for source in (page.examples, page.samples, page.differences):
-            source.stepWanted.connect(page.step.set_text)
+            source.stepRequested.connect(page.step.set_text)
         for source in (page.samples, page.differences):
-            source.exampleWanted.connect(self.examples.add)
+            source.exampleRequested.connect(self.examples.add)
         page.step.ruleChosen.connect(self._go_to_rule)
         page.railroad.ruleChosen.connect(self._go_to_rule)
         page.railroad.failed.connect(self.context.show_error)
@@ -200,7 +200,7 @@ class GrammarPresenter(Page):
     def _opened(self, path: str, trouble: str) -> None:
         self.view.notice.hide()
         if trouble:
-            self.view.notice.tell(trouble)
+            self.view.notice.show_words(trouble)
         self.view.edit.setFocus()
 
     def _replacing(self, do: Callable[[], None]) -> None:
@@ -208,7 +208,7 @@ class GrammarPresenter(Page):
         before = self._document.work
         do()
         if before.text and before.text != self._document.work.text:
-            self.view.notice.tell(
+            self.view.notice.show_words(
                 tr("Your grammar was replaced."), tr("Undo"), lambda: self._take_back(before)
             )
 
@@ -218,7 +218,7 @@ class GrammarPresenter(Page):
     def _fix(self, problem: GrammarProblem) -> None:
         """Of the text as it was checked only: an older fix would hit the wrong place."""
         if self._document.is_generated:
-            self.view.notice.tell(
+            self.view.notice.show_words(
                 tr("Generated from the tools. Edit a copy to change it."),
                 tr("Edit as text"),
                 self._edit_as_text,
@@ -243,7 +243,7 @@ class GrammarPresenter(Page):
     def _show_checking(self) -> None:
         self.view.summary.setText(self._summary or tr("Checking…"))
 
-    def _told_trouble(self, words: str) -> None:
+    def _show_trouble(self, words: str) -> None:
         self._trouble = words
         self._show_summary()
 
@@ -404,7 +404,7 @@ class GrammarPresenter(Page):
 
 
 def summary_words(found: Checked) -> str:
-    """`8 rules, 2 mistakes, checked in 4 ms`."""
+    """`8 rules, 2 problems, checked in 4 ms`."""
     errors, warnings, hints = (found.counts.get(kind, 0) for kind in ("error", "warning", "hint"))
     words = [
         tr("%n rule(s)", "", len(found.rules)),

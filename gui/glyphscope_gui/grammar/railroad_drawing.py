@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import railroad
 
-from glyphscope.grammar.gbnf.syntax import GbnfRule
+from glyphscope.grammar.gbnf.parse.syntax import GbnfRule
 from glyphscope_gui.grammar.railroad_items import Link, Piece, RailroadItems
 
 MARGIN = 10

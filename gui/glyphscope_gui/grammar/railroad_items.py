@@ -8,7 +8,7 @@ from __future__ import annotations
 import railroad
 
 from glyphscope.grammar.chars import ALL, Ranges, subtract, union
-from glyphscope.grammar.gbnf.syntax import (
+from glyphscope.grammar.gbnf.parse.syntax import (
     Alternatives,
     AnyCharacter,
     Class,

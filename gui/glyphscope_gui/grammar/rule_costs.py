@@ -9,11 +9,11 @@ from PySide6.QtWidgets import QVBoxLayout, QWidget
 
 from glyphscope.text.figures import duration_ms, plain_ms
 from glyphscope_gui.runs.token_rules import RuleCost
+from glyphscope_gui.shared.labels import PlainLabel
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.plain_table import PlainTable
 from glyphscope_gui.shared.plain_text import plain_data
 from glyphscope_gui.shared.table_model import Index, TableModel
-from glyphscope_gui.shared.text_label import PlainLabel
 from glyphscope_gui.theme import theme
 
 EMPTY = tr("Run the model to see the cost of each rule.")

@@ -32,10 +32,10 @@ class RunRulesPresenter(QObject):
         view.step.moved.connect(self.tokens.set_place)
         view.costs.ruleChosen.connect(lambda rule: self.show_rule(rule, context.rules.grammar))
         context.rules.priced.connect(view.costs.show_costs)
-        self.tokens.told.connect(view.step.show_tokens)
+        self.tokens.answered.connect(view.step.show_tokens)
         self.tokens.crashed.connect(context.show_error)
         context.navigator.shown.connect(lambda _page: self._ask_vocabulary())
-        context.runs.modelTold.connect(self._model_changed)
+        context.runs.modelStatusChanged.connect(self._model_changed)
 
     @property
     def is_busy(self) -> bool:
@@ -66,7 +66,7 @@ class RunRulesPresenter(QObject):
         name, self._wanted = self._wanted, ""
         custom = self._run_grammar
         if not self._view.edit.go_to_rule(name):
-            self._view.notice.tell(
+            self._view.notice.show_words(
                 tr(
                     "The run used the grammar generated from the tools; its rule {name} is not in this text.",
                     name=name,
@@ -80,7 +80,7 @@ class RunRulesPresenter(QObject):
         elif (custom is not None and custom != found.text) or (
             custom is None and not self._document.is_generated
         ):
-            self._view.notice.tell(tr("The run used another grammar, with a rule of that name."))
+            self._view.notice.show_words(tr("The run used another grammar, with a rule of that name."))
 
     # -- the model's vocabulary ----------------------------------------------------------------------------------
 

@@ -19,9 +19,9 @@ from PySide6.QtWidgets import (
 
 from glyphscope_gui.grammar.problems import TextPositions
 from glyphscope_gui.grammar.work import StepView, TokensView
+from glyphscope_gui.shared.labels import PlainLabel
 from glyphscope_gui.shared.language import tr
-from glyphscope_gui.shared.text_label import PlainLabel
-from glyphscope_gui.shared.wrapping_edit import WrappingEdit
+from glyphscope_gui.shared.text_edits import WrappingEdit
 from glyphscope_gui.theme import mono_font, theme
 from glyphscope_gui.theme.sizes import PAD
 

@@ -10,10 +10,10 @@ from PySide6.QtGui import QContextMenuEvent, QResizeEvent
 from PySide6.QtWidgets import QHeaderView, QMenu, QVBoxLayout, QWidget
 
 from glyphscope_gui.shared.grammar_cells import TextDelegate, WordsDelegate
+from glyphscope_gui.shared.labels import PlainLabel
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.plain_table import PlainTable
 from glyphscope_gui.shared.plain_text import plain_data
-from glyphscope_gui.shared.text_label import PlainLabel
 from glyphscope_gui.theme import theme
 
 _Index = QModelIndex | QPersistentModelIndex
@@ -56,11 +56,11 @@ class _Rows(QAbstractTableModel):
 class GrammarTexts(QWidget):
     """Texts with a word before each, or a sentence where there are none.
 
-    `stepWanted` carries a text that was chosen, `exampleWanted` one to keep and whether it must match.
+    `stepRequested` carries a text that was chosen, `exampleRequested` one to keep and whether it must match.
     """
 
-    stepWanted = Signal(str)
-    exampleWanted = Signal(str, bool)
+    stepRequested = Signal(str)
+    exampleRequested = Signal(str, bool)
 
     def __init__(self, name: str, accessible: str, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -113,10 +113,12 @@ class GrammarTexts(QWidget):
             return
         text = self._model.rows[index.row()][1]
         menu = QMenu(self)
-        menu.addAction(tr("Step through"), lambda: self.stepWanted.emit(text))
-        menu.addAction(tr("Add as an example that must match"), lambda: self.exampleWanted.emit(text, True))
+        menu.addAction(tr("Step through"), lambda: self.stepRequested.emit(text))
         menu.addAction(
-            tr("Add as an example that must not match"), lambda: self.exampleWanted.emit(text, False)
+            tr("Add as an example that must match"), lambda: self.exampleRequested.emit(text, True)
+        )
+        menu.addAction(
+            tr("Add as an example that must not match"), lambda: self.exampleRequested.emit(text, False)
         )
         menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         menu.popup(event.globalPos())
@@ -126,7 +128,7 @@ class GrammarTexts(QWidget):
         self._fit()
 
     def _chosen(self, index: QModelIndex) -> None:
-        self.stepWanted.emit(self._model.rows[index.row()][1])
+        self.stepRequested.emit(self._model.rows[index.row()][1])
 
     def _fit(self) -> None:
         labels = [label for label, _ in self._model.rows]

@@ -16,9 +16,9 @@ REST_MS = 150
 
 
 class GrammarTokens(QObject):
-    """`told` carries a TokensView; None where it is not known: no model, mistakes in the grammar, no text."""
+    """`answered` carries a TokensView; None where it is not known: no model, mistakes in the grammar, no text."""
 
-    told = Signal(object)
+    answered = Signal(object)
     crashed = Signal(object)
 
     def __init__(self, parent: QObject | None = None) -> None:
@@ -77,7 +77,7 @@ class GrammarTokens(QObject):
         self._jobs.drop("tokens")
         if self._trie is None or self._grammar is None or not self._place[0]:
             self._later.stop()
-            self.told.emit(None)
+            self.answered.emit(None)
         else:
             self._later.start()
 
@@ -88,11 +88,11 @@ class GrammarTokens(QObject):
         self._jobs.start(
             "tokens",
             lambda: work.step_tokens(grammar, text, at, trie, lambda: self._round != mine),
-            self.told.emit,
+            self.answered.emit,
             self._failed,
         )
 
     def _failed(self, error: BaseException) -> None:
-        self.told.emit(None)
+        self.answered.emit(None)
         if not isinstance(error, GlyphscopeError):  # a text read in too many ways is told beside it
             self.crashed.emit(error)

@@ -33,7 +33,7 @@ SAMPLES = 8
 MOST_CHARACTERS = 300_000
 """Of a grammar that is compared, sampled and tried on the tools' constraints after each edit."""
 _TOO_LARGE = tr("Not computed: the grammar is too large.")
-_MISTAKES = tr("Available when the errors are fixed.")
+_PROBLEMS = tr("Available when the errors are fixed.")
 PROOF_DELAY_MS = 600
 """After the last edit of the tools: proofs start processes, and nobody waits for them."""
 PROOF_SHOWN_MS = 150
@@ -274,7 +274,7 @@ class GrammarBench(QObject):
         if found is None or not text:
             self.stepped.emit(None, "")
         elif found.grammar is None:
-            self.stepped.emit(None, _MISTAKES)
+            self.stepped.emit(None, _PROBLEMS)
         else:
             grammar = found.grammar
             self._start(
@@ -290,7 +290,7 @@ class GrammarBench(QObject):
             return
         if found.grammar is None:
             self._jobs.drop("samples")
-            self.sampled.emit(None, _MISTAKES)
+            self.sampled.emit(None, _PROBLEMS)
             return
         if len(found.text) > MOST_CHARACTERS:
             self.sampled.emit(None, _TOO_LARGE)
@@ -311,7 +311,7 @@ class GrammarBench(QObject):
             return
         if found.grammar is None:
             self._jobs.drop("compare")
-            self.compared.emit(None, _MISTAKES)
+            self.compared.emit(None, _PROBLEMS)
             return
         if max(len(base), len(found.text)) > MOST_CHARACTERS:
             self.compared.emit(None, _TOO_LARGE)

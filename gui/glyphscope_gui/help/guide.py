@@ -31,9 +31,9 @@ from PySide6.QtWidgets import (
 from glyphscope.resources import docs_folder
 from glyphscope_gui.help.commands import Command
 from glyphscope_gui.help.pages import PAGES, page_text, slug_of
+from glyphscope_gui.shared.labels import PlainLabel
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.markdown import set_markdown
-from glyphscope_gui.shared.text_label import PlainLabel
 from glyphscope_gui.theme import Looks
 from glyphscope_gui.theme.sizes import GAP, letters
 

@@ -9,14 +9,14 @@ from PySide6.QtCore import QEvent, QObject, QPoint, QRect, Qt
 from PySide6.QtGui import QKeySequence, QPainter, QPaintEvent, QPen, QShortcut
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QPushButton, QVBoxLayout, QWidget
 
-from glyphscope.calling import RunState
 from glyphscope.errors import GlyphscopeError
 from glyphscope.events import CallReady, Shape
 from glyphscope.notation import Style, write_call
+from glyphscope.runs import RunState
 from glyphscope.text.figures import percent
 from glyphscope.text.shorten import shorten
+from glyphscope_gui.shared.labels import PlainLabel, words_label
 from glyphscope_gui.shared.language import tr
-from glyphscope_gui.shared.text_label import PlainLabel, words_label
 from glyphscope_gui.theme import mono_font, theme
 from glyphscope_gui.theme.sizes import GAP, PAD, letters
 

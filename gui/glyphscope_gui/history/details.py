@@ -10,9 +10,9 @@ from PySide6.QtWidgets import QGridLayout, QLineEdit, QWidget
 
 from glyphscope.sessions import HistoryRow
 from glyphscope.sessions.history_search import MOST_SCORE, tags_of
+from glyphscope_gui.shared.labels import PlainLabel
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.segmented import Segmented
-from glyphscope_gui.shared.text_label import PlainLabel
 
 LONGEST_NAME, LONGEST_NOTE, LONGEST_TAGS = 120, 2000, 400
 """Characters."""

@@ -24,8 +24,8 @@ from glyphscope_gui.history.export_dialog import ExportMenu
 from glyphscope_gui.history.model import ROW_ROLE, HistoryModel
 from glyphscope_gui.runs.copy_menu import CopyMenu
 from glyphscope_gui.shared.background import Background
+from glyphscope_gui.shared.labels import PlainLabel
 from glyphscope_gui.shared.language import tr
-from glyphscope_gui.shared.text_label import PlainLabel
 
 SEARCH_DELAY_MS = 150
 UNDO_MS = 8000
@@ -35,17 +35,17 @@ _EMPTY = tr("No runs yet.\n\nPress Run: each run is saved here and can be opened
 
 
 class HistoryDock(QWidget):
-    """`runOpened` and `saveWanted` tell a run's id, `exportWanted` and `copyWanted` its form too, `described`
+    """`runOpened` and `saveRequested` tell a run's id, `exportRequested` and `copyRequested` its form too, `described`
     one that the user described; `notified` tells a sentence.
 
     Reads and writes off the GUI thread.
     """
 
     runOpened = Signal(object)
-    saveWanted = Signal(str)
-    exportWanted = Signal(str, str)
-    copyWanted = Signal(str, str)
-    suiteWanted = Signal(str)
+    saveRequested = Signal(str)
+    exportRequested = Signal(str, str)
+    copyRequested = Signal(str, str)
+    suiteRequested = Signal(str)
     described = Signal(str)
     notified = Signal(object)
 
@@ -89,7 +89,7 @@ class HistoryDock(QWidget):
         """Load the rows again, as after a run."""
         self._timer.stop()
         history, words = self._history, self.search_edit.text()
-        self._background.start("rows", lambda: history.rows(words), self._show_rows, self._tell)
+        self._background.start("rows", lambda: history.rows(words), self._show_rows, self._notify)
 
     def open_current(self) -> None:
         row = self._current()
@@ -100,23 +100,23 @@ class HistoryDock(QWidget):
         """Ask for the run as a scenario of a suite."""
         row = self._current()
         if row is not None:
-            self.suiteWanted.emit(row.id)
+            self.suiteRequested.emit(row.id)
 
     def save_current(self) -> None:
         """Ask for the run as a file."""
         row = self._current()
         if row is not None:
-            self.saveWanted.emit(row.id)
+            self.saveRequested.emit(row.id)
 
     def export_current(self, form: ExportForm) -> None:
         row = self._current()
         if row is not None:
-            self.exportWanted.emit(row.id, form)
+            self.exportRequested.emit(row.id, form)
 
     def copy_current(self, form: ExportForm) -> None:
         row = self._current()
         if row is not None:
-            self.copyWanted.emit(row.id, form)
+            self.copyRequested.emit(row.id, form)
 
     def delete_current(self) -> None:
         """Take the run out of the list; for some seconds it can be taken back."""
@@ -144,7 +144,7 @@ class HistoryDock(QWidget):
         if row is not None:
             history, run, pinned = self._history, row.id, not row.pinned
             self._background.start(
-                "pin", lambda: history.pin(run, pinned), lambda _: self.refresh(), self._tell
+                "pin", lambda: history.pin(run, pinned), lambda _: self.refresh(), self._notify
             )
 
     def _describe(self, run: str, what: dict[str, Any]) -> None:
@@ -155,7 +155,7 @@ class HistoryDock(QWidget):
             self.described.emit(run)
 
         self._background.start(
-            f"describe {run} {[*what]}", lambda: history.describe(run, **what), done, self._tell
+            f"describe {run} {[*what]}", lambda: history.describe(run, **what), done, self._notify
         )
 
     def shut_down(self) -> None:
@@ -262,9 +262,9 @@ class HistoryDock(QWidget):
         """What is still there is shown again."""
         self._forget(runs)
         self.refresh()
-        self._tell(error)
+        self._notify(error)
 
-    def _tell(self, error: BaseException) -> None:
+    def _notify(self, error: BaseException) -> None:
         self.notified.emit(str(error))
         self._show_empty()
 
@@ -280,6 +280,6 @@ class HistoryDock(QWidget):
         exports.formChosen.connect(self.export_current)
         menu.insertMenu(self._actions[-1], exports)
         copies = CopyMenu(menu)
-        copies.copyWanted.connect(self.copy_current)
+        copies.copyRequested.connect(self.copy_current)
         menu.insertMenu(self._actions[-1], copies)
         menu.popup(self.list.viewport().mapToGlobal(place))

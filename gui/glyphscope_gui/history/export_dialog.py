@@ -19,8 +19,8 @@ from PySide6.QtWidgets import (
 from glyphscope.visible import visible
 from glyphscope_gui.runs.export_formats import FORMS, Exported
 from glyphscope_gui.shared.clipboard import copy_text
+from glyphscope_gui.shared.labels import PlainLabel
 from glyphscope_gui.shared.language import tr
-from glyphscope_gui.shared.text_label import PlainLabel
 from glyphscope_gui.theme import mono_font
 
 MOST_SHOWN = 20_000
@@ -42,9 +42,9 @@ class ExportMenu(QMenu):
 
 
 class ExportDialog(QDialog):
-    """`saveWanted` carries a path and the whole text. Opened with `open()`; it deletes itself."""
+    """`saveRequested` carries a path and the whole text. Opened with `open()`; it deletes itself."""
 
-    saveWanted = Signal(str, str)
+    saveRequested = Signal(str, str)
 
     def __init__(self, exported: Exported, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -111,5 +111,5 @@ class ExportDialog(QDialog):
 
     def save(self, path: str) -> None:
         """Let the whole text be written there, and close."""
-        self.saveWanted.emit(path, self._exported.text)
+        self.saveRequested.emit(path, self._exported.text)
         self.accept()

@@ -26,9 +26,9 @@ class HistoryPresenter(QObject):
         self._context = context
         self._background = Background(self)
         dock.runOpened.connect(self._open)
-        dock.suiteWanted.connect(self._ask_for_suite)
+        dock.suiteRequested.connect(self._ask_for_suite)
         dock.notified.connect(context.status.set_note)
-        context.recorder.kept.connect(dock.refresh)
+        context.recorder.runSaved.connect(dock.refresh)
         context.recorder.described.connect(dock.refresh)
         dock.described.connect(context.recorder.described)
 

@@ -17,8 +17,8 @@ from PySide6.QtWidgets import (
 
 from glyphscope.errors import SuiteError
 from glyphscope.evals.suites.own import own_suites, suite_path
+from glyphscope_gui.shared.labels import words_label
 from glyphscope_gui.shared.language import tr
-from glyphscope_gui.shared.text_label import words_label
 
 
 class SuiteDialog(QDialog):

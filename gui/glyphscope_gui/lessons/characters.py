@@ -30,7 +30,7 @@ class CharacterLine(QWidget):
         self._text = text
         self.at = -1
         self._right = -1
-        self._tell()
+        self._notify()
 
     @property
     def is_revealed(self) -> bool:
@@ -41,7 +41,7 @@ class CharacterLine(QWidget):
         if self.is_revealed or not self._text:
             return
         self.at = min(max(place, 0), len(self._text) - 1)
-        self._tell()
+        self._notify()
         self.update()
         self.chosen.emit(self.at)
 
@@ -141,7 +141,7 @@ class CharacterLine(QWidget):
         place = row * a_line + column
         return place if 0 <= column < a_line and 0 <= place < len(self._text) else None
 
-    def _tell(self) -> None:
+    def _notify(self) -> None:
         chosen = (
             tr("Character {place}: {character}", place=self.at, character=repr(self._text[self.at]))
             if self.at >= 0

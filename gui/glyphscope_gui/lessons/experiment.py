@@ -20,20 +20,19 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from glyphscope.calling import RunState, fold_events
 from glyphscope.evals.align import align
 from glyphscope.evals.align_words import difference_words
 from glyphscope.events import NOTATIONS, SHAPES, AnyEvent, RunRequest
 from glyphscope.lessons import Experiment
 from glyphscope.lessons.asking import MOST_TOKENS, value_at
+from glyphscope.runs import RunState, run_state
 from glyphscope.text.shorten import shorten
 from glyphscope.visible import visible
 from glyphscope_gui.lessons.prose import LessonProse
 from glyphscope_gui.lessons.run import LessonRun
 from glyphscope_gui.runs.run_controller import Aside
+from glyphscope_gui.shared.labels import LessonLabel, PlainLabel
 from glyphscope_gui.shared.language import tr
-from glyphscope_gui.shared.lesson_label import LessonLabel
-from glyphscope_gui.shared.text_label import PlainLabel
 from glyphscope_gui.theme.sizes import PAD
 
 _CHOICES: dict[str, tuple[str, ...]] = {
@@ -75,10 +74,10 @@ _CHOICE_WORDS = {
 
 
 class LessonExperiment(QFrame):
-    """`liveWanted` carries what the reader changed; `stopWanted` ends the run that goes on."""
+    """`liveRequested` carries what the reader changed; `stopRequested` ends the run that goes on."""
 
-    liveWanted = Signal(object)
-    stopWanted = Signal()
+    liveRequested = Signal(object)
+    stopRequested = Signal()
 
     def __init__(
         self,
@@ -136,7 +135,7 @@ class LessonExperiment(QFrame):
         self.run.show_run(self._recorded)
         self.run.player.play()
         self.notice.set_words(tr("This is the recording, not a live run."))
-        self._tell_difference()
+        self._show_difference()
 
     def begin(self, request: RunRequest) -> None:
         """A live run begins."""
@@ -156,7 +155,7 @@ class LessonExperiment(QFrame):
         if aside.ended:
             self.is_running = False
             self._set_running(False)
-            self._tell_difference()
+            self._show_difference()
 
     def refuse(self, words: str) -> None:
         """What cannot be run as it is set, and why."""
@@ -194,15 +193,15 @@ class LessonExperiment(QFrame):
     @property
     def state(self) -> RunState:
         """What the run that is shown came to."""
-        return fold_events(self._events)
+        return run_state(self._events)
 
     # -- inside ------------------------------------------------------------------------------------------------
 
     def _live(self) -> None:
         if self.is_running:
-            self.stopWanted.emit()
+            self.stopRequested.emit()
         else:
-            self.liveWanted.emit(self.changed())
+            self.liveRequested.emit(self.changed())
 
     def _set_running(self, running: bool) -> None:
         self.live_button.setText(tr("Stop") if running else tr("Run live"))
@@ -210,13 +209,13 @@ class LessonExperiment(QFrame):
         for widget in self._fields.values():
             widget.setEnabled(not running)
 
-    def _tell_difference(self) -> None:
+    def _show_difference(self) -> None:
         """Against the run that the experiment departs from, in a sentence."""
         state = self.state
         if state.finished is None:
             self.difference.set_words("")
             return
-        words = difference_words(align([fold_events(self._base), state]), ["previous run", "this run"])
+        words = difference_words(align([run_state(self._base), state]), ["previous run", "this run"])
         self.difference.set_words(f"{words[:1].upper()}{words[1:]}")
 
     def _value(self, name: str) -> Any:

@@ -10,9 +10,8 @@ from PySide6.QtGui import QKeyEvent
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QScrollArea, QVBoxLayout, QWidget
 
 from glyphscope_gui.lessons.prose import LessonProse
+from glyphscope_gui.shared.labels import LessonLabel, PlainLabel
 from glyphscope_gui.shared.language import tr
-from glyphscope_gui.shared.lesson_label import LessonLabel
-from glyphscope_gui.shared.text_label import PlainLabel
 
 
 class LessonNotes(QWidget):

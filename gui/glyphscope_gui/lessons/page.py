@@ -12,10 +12,9 @@ from glyphscope_gui.lessons.list_model import LessonListModel
 from glyphscope_gui.lessons.list_view import LessonList
 from glyphscope_gui.lessons.reader import LessonReader
 from glyphscope_gui.shared.card import Card
+from glyphscope_gui.shared.labels import PlainLabel, link
 from glyphscope_gui.shared.language import tr
-from glyphscope_gui.shared.link import link
 from glyphscope_gui.shared.notice_banner import NoticeBanner
-from glyphscope_gui.shared.text_label import PlainLabel
 from glyphscope_gui.theme.sizes import GAP, letters
 
 LIST_WIDTH, SLIM_LIST_WIDTH = 250, 190
@@ -25,9 +24,9 @@ _MOST_PROBLEMS = 12
 
 
 class LessonPage(QWidget):
-    """Places the parts; `stepWanted` carries 1 or -1."""
+    """Places the parts; `stepRequested` carries 1 or -1."""
 
-    stepWanted = Signal(int)
+    stepRequested = Signal(int)
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -60,9 +59,9 @@ class LessonPage(QWidget):
         self.lecture_button.setObjectName("lectureButton")
         self.lecture_button.setToolTip(tr("Full screen with large text, one step at a time (F11)"))
         self._lay_out()
-        self.reader.pageWanted.connect(self.stepWanted)
-        self.before_button.clicked.connect(lambda: self.stepWanted.emit(-1))
-        self.after_button.clicked.connect(lambda: self.stepWanted.emit(1))
+        self.reader.pageRequested.connect(self.stepRequested)
+        self.before_button.clicked.connect(lambda: self.stepRequested.emit(-1))
+        self.after_button.clicked.connect(lambda: self.stepRequested.emit(1))
         self.setFocusProxy(self.list)
         self.set_lecture(False)
         self.show_place(0, 0)

@@ -14,7 +14,7 @@ from glyphscope_gui.lessons.opened import Opened
 from glyphscope_gui.lessons.player import first_of_stage
 from glyphscope_gui.lessons.question import LessonQuestion
 from glyphscope_gui.lessons.run import LessonRun
-from glyphscope_gui.shared.text_label import words_label
+from glyphscope_gui.shared.labels import words_label
 
 Active: TypeAlias = LessonRun | LessonQuestion | LessonExperiment
 

@@ -9,8 +9,8 @@ from collections.abc import Sequence
 
 from PySide6.QtCore import QObject, QTimer, Signal
 
-from glyphscope.calling import RunState, fold
 from glyphscope.events import AnyEvent, StageStarted, Token
+from glyphscope.runs import RunState, reduce_event
 from glyphscope_gui.runs.run_controller import Applied
 
 SLOWEST, FASTEST = 0.2, 50.0
@@ -54,7 +54,7 @@ class LessonPlayer(QObject):
         self.last = len(self._tokens) if last is None else min(last, len(self._tokens))
         self.first = min(first, self.last)
         self._begin()
-        self._fold_to(self.first if at is None else min(max(at, self.first), self.last))
+        self._reduce_to(self.first if at is None else min(max(at, self.first), self.last))
         self.moved.emit()
 
     def begin_live(self) -> None:
@@ -70,7 +70,7 @@ class LessonPlayer(QObject):
         self._tokens += [begin + place for place, event in enumerate(events) if isinstance(event, Token)]
         self.last = len(self._tokens)
         if at_end:
-            self._fold_to(self.last)
+            self._reduce_to(self.last)
         self.moved.emit()
 
     @property
@@ -130,14 +130,14 @@ class LessonPlayer(QObject):
             return
         if place < self.place:
             self._begin()
-        self._fold_to(place)
+        self._reduce_to(place)
         self.moved.emit()
 
     def _begin(self) -> None:
         self.state, self._done, self.place = RunState(), 0, 0
         self.began.emit(self.state)
 
-    def _fold_to(self, place: int) -> None:
+    def _reduce_to(self, place: int) -> None:
         """Up to the token before which `place` tokens are, with all that was told of those; at the end, everything."""
         if place >= len(self._tokens):
             stop = len(self._events) if self._whole or self.is_live else self._after(place)
@@ -146,7 +146,7 @@ class LessonPlayer(QObject):
         mine = tuple(self._events[self._done : stop])
         self._done, self.place = max(stop, self._done), place
         for event in mine:
-            fold(self.state, event)
+            reduce_event(self.state, event)
         if mine:
             self.applied.emit(Applied(self.state, mine, "replay"))
 

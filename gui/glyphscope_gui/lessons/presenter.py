@@ -16,12 +16,11 @@ from glyphscope_gui.lessons.experiment import LessonExperiment
 from glyphscope_gui.lessons.lecture import Lecture
 from glyphscope_gui.lessons.list_model import LessonRow
 from glyphscope_gui.lessons.live_run import LiveRun
-from glyphscope_gui.lessons.opened import Opened, open_lesson
+from glyphscope_gui.lessons.opened import Opened, Slide, lecture_slides, open_lesson, reading_slides
 from glyphscope_gui.lessons.page import LessonPage
 from glyphscope_gui.lessons.part_widgets import make_part
 from glyphscope_gui.lessons.progress_store import LessonProgressStore
 from glyphscope_gui.lessons.question import LessonQuestion
-from glyphscope_gui.lessons.slides import Slide, lecture_slides, reading_slides
 from glyphscope_gui.lessons.words import right_words
 from glyphscope_gui.shared.background import Background
 from glyphscope_gui.shared.language import tr
@@ -132,7 +131,7 @@ class LessonsPresenter(Page):
             self.slides = make(self.opened.lesson)
             self.show_slide(next(n for n, slide in enumerate(self.slides) if slide.step == step))
 
-    def _begin_anew(self) -> None:
+    def _start_over(self) -> None:
         if self.opened is not None:
             self.progress.forget(self.opened.place.key)
             self._arrange(0)
@@ -153,8 +152,8 @@ class LessonsPresenter(Page):
             widget.guards = number not in self.progress.of(key).answers
             widget.answered.connect(partial(self._answered, key, number))
         elif isinstance(widget, LessonExperiment):
-            widget.liveWanted.connect(partial(self.live.start, widget, opened))
-            widget.stopWanted.connect(self.context.runs.stop)
+            widget.liveRequested.connect(partial(self.live.start, widget, opened))
+            widget.stopRequested.connect(self.context.runs.stop)
         return widget
 
     def _answered(self, key: str, question: int, right: bool) -> None:
@@ -171,9 +170,9 @@ class LessonsPresenter(Page):
     def _connect(self) -> None:
         view, runs, navigator = self.view, self.context.runs, self.context.navigator
         view.list.opened.connect(self._choose)
-        view.stepWanted.connect(self.turn)
+        view.stepRequested.connect(self.turn)
         view.open_button.clicked.connect(self.open_action.trigger)
-        view.again_button.clicked.connect(self._begin_anew)
+        view.again_button.clicked.connect(self._start_over)
         view.lecture_button.clicked.connect(self.lecture_action.trigger)
         self.open_action.triggered.connect(self._ask_for_file)
         self.lecture_action.triggered.connect(self.lecture.toggle)
@@ -181,7 +180,7 @@ class LessonsPresenter(Page):
         self.progress.changed.connect(view.model.set_progress)
         navigator.leaving.connect(self._leave)
         navigator.shown.connect(self._page_shown)
-        runs.modelTold.connect(self._show_obstacle)
+        runs.modelStatusChanged.connect(self._show_obstacle)
         runs.phaseChanged.connect(self._show_obstacle)
 
     def _page_shown(self, page: PageId) -> None:
@@ -230,7 +229,7 @@ class LessonsPresenter(Page):
         self.view.notice.hide()
         missing = [name for name, found in opened.events.items() if isinstance(found, GlyphscopeError)]
         if missing:
-            self.view.notice.tell(
+            self.view.notice.show_words(
                 tr(
                     "No matching recording: {names}. Record with glyphscope lesson record FILE.",
                     names=", ".join(missing),

@@ -9,9 +9,8 @@ from PySide6.QtWidgets import QFrame, QHBoxLayout, QPushButton, QSizePolicy, QVB
 from glyphscope.lessons import Choice, Sheet, judge
 from glyphscope_gui.lessons.characters import CharacterLine
 from glyphscope_gui.lessons.prose import LessonProse
+from glyphscope_gui.shared.labels import LessonLabel, PlainLabel
 from glyphscope_gui.shared.language import tr
-from glyphscope_gui.shared.lesson_label import LessonLabel
-from glyphscope_gui.shared.text_label import PlainLabel
 from glyphscope_gui.shared.token_words import token_text
 from glyphscope_gui.theme import mono_font
 from glyphscope_gui.theme.sizes import PAD

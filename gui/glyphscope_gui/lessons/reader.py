@@ -22,8 +22,8 @@ from glyphscope.lessons import AnyPart, Prose
 from glyphscope_gui.lessons.part_widgets import Active
 from glyphscope_gui.lessons.prose import LessonProse
 from glyphscope_gui.lessons.question import LessonQuestion
+from glyphscope_gui.shared.labels import LessonLabel
 from glyphscope_gui.shared.language import tr
-from glyphscope_gui.shared.lesson_label import LessonLabel
 from glyphscope_gui.theme import ui_font
 from glyphscope_gui.theme.sizes import scale
 
@@ -41,9 +41,9 @@ MakePart: TypeAlias = Callable[[AnyPart, QWidget], QWidget]
 
 
 class LessonReader(QScrollArea):
-    """`pageWanted` carries 1 or -1 for the next step or the one before."""
+    """`pageRequested` carries 1 or -1 for the next step or the one before."""
 
-    pageWanted = Signal(int)
+    pageRequested = Signal(int)
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -155,9 +155,9 @@ class LessonReader(QScrollArea):
             return
         bar = self.verticalScrollBar()
         if event.key() == Qt.Key.Key_PageDown and bar.value() >= bar.maximum():
-            self.pageWanted.emit(1)
+            self.pageRequested.emit(1)
         elif event.key() == Qt.Key.Key_PageUp and bar.value() <= bar.minimum():
-            self.pageWanted.emit(-1)
+            self.pageRequested.emit(-1)
         else:
             super().keyPressEvent(event)
 

@@ -14,8 +14,6 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from glyphscope.calling import RunState
-from glyphscope.calling.fold import StageState
 from glyphscope.events import (
     Aborted,
     Alternative,
@@ -27,6 +25,8 @@ from glyphscope.events import (
     Token,
 )
 from glyphscope.lessons.lesson import View
+from glyphscope.runs import RunState
+from glyphscope.runs.run_state import StageState
 from glyphscope.text.figures import rate
 from glyphscope_gui.lessons.player import FASTEST, SLOWEST, LessonPlayer
 from glyphscope_gui.lessons.words import info_of, place_words, source_words, token_title, token_words
@@ -42,9 +42,8 @@ from glyphscope_gui.runs.stream_view import StreamView
 from glyphscope_gui.runs.token_table import TokenTable
 from glyphscope_gui.runs.token_table_model import TokenTableModel
 from glyphscope_gui.shared.card import section_label
+from glyphscope_gui.shared.labels import LessonLabel, PlainLabel
 from glyphscope_gui.shared.language import tr
-from glyphscope_gui.shared.lesson_label import LessonLabel
-from glyphscope_gui.shared.text_label import PlainLabel
 from glyphscope_gui.shared.verdict import VERDICTS
 from glyphscope_gui.theme import mono_font, ui_font
 from glyphscope_gui.theme.sizes import PAD, scale

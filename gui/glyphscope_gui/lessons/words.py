@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 
-from glyphscope.calling import RunState
 from glyphscope.events import ModelInfo, RunRequest, Token
 from glyphscope.lessons import Lesson, LessonProgress, Sheet
+from glyphscope.runs import RunState
 from glyphscope.text.figures import UNKNOWN, count, percent
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.model_names import ModelName, opened_name

@@ -89,7 +89,7 @@ class ServerSource:
         """The requests that wait for the user."""
         return self._server.questions if self._server is not None else ()
 
-    def _tell_asked(self, _server: McpServer) -> None:
+    def _notify_asked(self, _server: McpServer) -> None:
         if self._asked is not None:
             self._asked(self.name)
 
@@ -107,7 +107,7 @@ class ServerSource:
             server = McpServer(
                 self.config,
                 changed=lambda _server: self._changed(self.name),
-                asked=self._tell_asked if self._asked is not None else None,
+                asked=self._notify_asked if self._asked is not None else None,
                 sign_in=sign_in,
             )
             server.log.added = lambda: self._logged(self.name)

@@ -37,14 +37,14 @@ SAVE_DELAY_MS = 400
 class ServersController(QObject):
     """`listChanged`: another list of servers. `stateChanged` (phase, tools or settings) and `logGrew` carry the name
     of the server, `asked` that of one with another set of open requests, `effectsChanged` a place of the demo tools,
-    `signInWanted` a server and the address at which the user signs in, `failed` an error, mostly a StorageError.
+    `signInRequested` a server and the address at which the user signs in, `failed` an error, mostly a StorageError.
     """
 
     listChanged = Signal()
     stateChanged = Signal(str)
     logGrew = Signal(str)
     asked = Signal(str)
-    signInWanted = Signal(str, str)
+    signInRequested = Signal(str, str)
     effectsChanged = Signal(str)
     failed = Signal(object)
     _marked = Signal()
@@ -153,11 +153,11 @@ class ServersController(QObject):
             self.stateChanged.emit(name)
 
     def sign_in(self, name: str) -> None:
-        """Start it, and let the user sign in: `signInWanted` carries the address."""
+        """Start it, and let the user sign in: `signInRequested` carries the address."""
         known = self._known.get(name)
         if known is None or known.source is None:
             return
-        if known.source.start(sign_in=lambda address: self.signInWanted.emit(name, address)):
+        if known.source.start(sign_in=lambda address: self.signInRequested.emit(name, address)):
             self.stateChanged.emit(name)
 
     def stop(self, name: str) -> None:

@@ -26,9 +26,9 @@ from glyphscope_gui.model_picker.hub_panel import HubPanel
 from glyphscope_gui.model_picker.load_panel import LoadPanel, OpenModelLine
 from glyphscope_gui.model_picker.offers import QUANTISATION, SIZE, SOURCE, FoundModelsModel
 from glyphscope_gui.shared.card import section_label
+from glyphscope_gui.shared.labels import PlainLabel, words_label
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.plain_table import PlainTable
-from glyphscope_gui.shared.text_label import PlainLabel, words_label
 from glyphscope_gui.theme.sizes import ROW, letters
 
 FIRST_SIZE = QSize(720, 440)
@@ -44,9 +44,9 @@ class ModelDialog(QDialog):
     """
 
     chosen = Signal(str)
-    fileWanted = Signal()
-    endpointWanted = Signal()
-    discardWanted = Signal(object)
+    fileRequested = Signal()
+    endpointRequested = Signal()
+    discardRequested = Signal(object)
     modelSelected = Signal(str)
 
     def __init__(self, getting: ModelGetting, parent: QWidget | None = None) -> None:
@@ -79,16 +79,16 @@ class ModelDialog(QDialog):
         self.use_button.clicked.connect(self._use_found)
         self.nothing = words_label(tr("Looking for models…"), parent=self)
         self.hub = HubPanel(getting, self)
-        self.hub.useWanted.connect(self._use)
-        self.hub.discardWanted.connect(self.discardWanted)
+        self.hub.useRequested.connect(self._use)
+        self.hub.discardRequested.connect(self.discardRequested)
         self.hub.grew.connect(self._keep_in_sight)
         self.file_button = QPushButton(tr("Open a GGUF…"), self)
-        self.file_button.clicked.connect(self.fileWanted)
+        self.file_button.clicked.connect(self.fileRequested)
         self.endpoint_button = QPushButton(tr("Endpoint…"), self)
         self.endpoint_button.setToolTip(
             tr("llama-server, vLLM, SGLang, Ollama, LM Studio or any server with an OpenAI-compatible API")
         )
-        self.endpoint_button.clicked.connect(self.endpointWanted)
+        self.endpoint_button.clicked.connect(self.endpointRequested)
         self.buttons = QDialogButtonBox(QDialogButtonBox.StandardButton.Close, self)
         self.buttons.rejected.connect(self.reject)
         for button in self.findChildren(QPushButton):

@@ -16,8 +16,8 @@ from PySide6.QtWidgets import (
 from glyphscope.errors import GlyphscopeError
 from glyphscope.models.remote import Address, read_address, set_key
 from glyphscope_gui.shared.background import Background
+from glyphscope_gui.shared.labels import words_label
 from glyphscope_gui.shared.language import tr
-from glyphscope_gui.shared.text_label import words_label
 from glyphscope_gui.theme import mono_font
 
 _NO_KEY = tr("optional; stored in the system keyring")
@@ -90,14 +90,14 @@ class EndpointDialog(QDialog):
             return
         key = self.key_edit.text()
         if not key.strip():
-            self._kept(address)
+            self._key_saved(address)
             return
         self.open_button.setEnabled(False)
         self._background.start(  # a keyring may ask the user first
-            "key", lambda: set_key(address, key), lambda _none: self._kept(address), self._not_kept
+            "key", lambda: set_key(address, key), lambda _none: self._key_saved(address), self._key_not_saved
         )
 
-    def _kept(self, address: Address) -> None:
+    def _key_saved(self, address: Address) -> None:
         self.key_edit.clear()
         if self._left:
             self.reject()
@@ -105,7 +105,7 @@ class EndpointDialog(QDialog):
         self.chosen.emit(str(address))
         self.accept()
 
-    def _not_kept(self, error: BaseException) -> None:
+    def _key_not_saved(self, error: BaseException) -> None:
         if self._left:
             self.reject()
             return

@@ -27,9 +27,9 @@ from glyphscope.models.hub import (
     Search,
     Stopped,
     pick,
-    read_wanted,
+    read_request,
 )
-from glyphscope.models.hub.download import Got
+from glyphscope.models.hub.download import DownloadResult
 from glyphscope_gui.shared.background import Background
 
 LOOK_MS = 200
@@ -84,7 +84,7 @@ class ModelGetting(QObject):
         self.hits: tuple[Hit, ...] = ()
         self.loading: Loaded | None = None
         self._background = Background(self)
-        self._errand: Search | Lookup | Download | None = None
+        self._task: Search | Lookup | Download | None = None
         self._samples: deque[tuple[float, int]] = deque()
         self._timer = QTimer(self, interval=LOOK_MS)
         self._timer.timeout.connect(self._look_how_far)
@@ -102,12 +102,12 @@ class ModelGetting(QObject):
             if is_words(text):
                 self._search(Search(text, available_memory()))
                 return
-            wanted = read_wanted(text)
+            wanted = read_request(text)
         except GlyphscopeError as error:
             self._set_phase(Phase.IDLE)
             self.failed.emit(error)
             return
-        lookup = self._errand = Lookup(wanted)
+        lookup = self._task = Lookup(wanted)
         self._set_phase(Phase.LOOKING)
 
         def work() -> Looked:
@@ -133,7 +133,7 @@ class ModelGetting(QObject):
         """Download it, or go on where an earlier download of it stopped."""
         if self.phase is not Phase.IDLE:
             return
-        download = self._errand = Download(listing, choice, self.folder)
+        download = self._task = Download(listing, choice, self.folder)
         self._samples.clear()
         self.loading = Loaded(choice, download.progress, 0.0)
         self._set_phase(Phase.LOADING)
@@ -142,8 +142,8 @@ class ModelGetting(QObject):
 
     def cancel(self) -> None:
         """Stop what is under way, at once; what was loaded is kept."""
-        if self._errand is not None:
-            self._errand.cancel()
+        if self._task is not None:
+            self._task.cancel()
 
     def close(self) -> None:
         """Stop, and wait until it has stopped."""
@@ -152,25 +152,25 @@ class ModelGetting(QObject):
         self._background.close()
 
     def _start(
-        self, errand: Search | Lookup | Download, work: Callable[[], Any], done: Callable[[Any], None]
+        self, task: Search | Lookup | Download, work: Callable[[], Any], done: Callable[[Any], None]
     ) -> None:
         """What an errand tells that nobody waits for any more is told to nobody."""
 
-        def told(tell: Callable[[Any], None]) -> Callable[[Any], None]:
-            return lambda outcome: tell(outcome) if errand is self._errand else None
+        def if_current(then: Callable[[Any], None]) -> Callable[[Any], None]:
+            return lambda outcome: then(outcome) if task is self._task else None
 
-        self._background.start("errand", work, told(done), told(self._came_to_nothing))
+        self._background.start("errand", work, if_current(done), if_current(self._came_to_nothing))
 
     def _set_phase(self, phase: Phase) -> None:
         self.phase = phase
         if phase is not Phase.LOADING:
             self._timer.stop()
         if phase is Phase.IDLE:
-            self._errand = None
+            self._task = None
         self.phaseChanged.emit()
 
     def _search(self, search: Search) -> None:
-        self._errand = search
+        self._task = search
         self._set_phase(Phase.LOOKING)
         self._start(search, search.hits, self._has_searched)
 
@@ -184,12 +184,12 @@ class ModelGetting(QObject):
         self._set_phase(Phase.IDLE)
         self.looked.emit(looked)
 
-    def _has_loaded(self, got: Got) -> None:
+    def _has_loaded(self, got: DownloadResult) -> None:
         self._set_phase(Phase.IDLE)
         self.ended.emit(got)
 
     def _came_to_nothing(self, error: BaseException) -> None:
-        if isinstance(self._errand, Download):
+        if isinstance(self._task, Download):
             self._look_how_far()
         self._set_phase(Phase.IDLE)
         if isinstance(error, Stopped):
@@ -198,9 +198,9 @@ class ModelGetting(QObject):
             self.failed.emit(error)
 
     def _look_how_far(self) -> None:
-        if not isinstance(self._errand, Download) or self.loading is None:
+        if not isinstance(self._task, Download) or self.loading is None:
             return
-        now, progress = time.monotonic(), self._errand.progress
+        now, progress = time.monotonic(), self._task.progress
         if progress.phase != "downloading":
             self._samples.clear()
         self._samples.append((now, progress.done))

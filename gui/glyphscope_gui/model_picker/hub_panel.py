@@ -10,15 +10,15 @@ from PySide6.QtWidgets import QHBoxLayout, QLineEdit, QProgressBar, QPushButton,
 
 from glyphscope.errors import GlyphscopeError
 from glyphscope.models.hub import Choice, Hit, Unfinished
-from glyphscope.models.hub.download import Got
+from glyphscope.models.hub.download import DownloadResult
 from glyphscope.text.figures import byte_size
 from glyphscope.visible import visible
 from glyphscope_gui.model_picker.getting import Loaded, Looked, ModelGetting, Phase
 from glyphscope_gui.model_picker.offers import DOWNLOADS, FITS, QUANTISATION, SIZE, ChoicesModel, HitsModel
-from glyphscope_gui.model_picker.words import MEND_HUB, hub_is_here, progress_words
+from glyphscope_gui.model_picker.words import FIX_HUB, hub_is_here, progress_words
+from glyphscope_gui.shared.labels import words_label
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.plain_table import PlainTable
-from glyphscope_gui.shared.text_label import words_label
 from glyphscope_gui.theme import mono_font
 from glyphscope_gui.theme.sizes import ROW
 
@@ -29,10 +29,10 @@ MOST_UNFINISHED = 3
 
 
 class HubPanel(QWidget):
-    """`useWanted` carries the path of a model that was got; `discardWanted` an Unfinished."""
+    """`useRequested` carries the path of a model that was got; `discardRequested` an Unfinished."""
 
-    useWanted = Signal(str)
-    discardWanted = Signal(object)
+    useRequested = Signal(str)
+    discardRequested = Signal(object)
     grew = Signal()
 
     def __init__(self, getting: ModelGetting, parent: QWidget | None = None) -> None:
@@ -82,7 +82,7 @@ class HubPanel(QWidget):
             for widget in (self.name_edit, self.look_button):
                 widget.setEnabled(False)
             self._say(
-                tr("Downloading by name needs huggingface_hub. Install it with: {command}", command=MEND_HUB)
+                tr("Downloading by name needs huggingface_hub. Install it with: {command}", command=FIX_HUB)
             )
         else:
             looked = getting.looked_at
@@ -171,8 +171,8 @@ class HubPanel(QWidget):
         words = tr("Incomplete: {name}, {size} downloaded", name=name, size=byte_size(part.bytes))
         line.addWidget(words_label(words, parent=row), 1)
         acts: tuple[tuple[str, Callable[[], None]], ...] = (
-            (tr("Resume"), partial(self._go_on, part)),
-            (tr("Discard"), partial(self.discardWanted.emit, part)),
+            (tr("Resume"), partial(self._resume, part)),
+            (tr("Discard"), partial(self.discardRequested.emit, part)),
         )
         for title, act in acts:
             button = QPushButton(title, row)
@@ -182,7 +182,7 @@ class HubPanel(QWidget):
             line.addWidget(button)
         return row
 
-    def _go_on(self, part: Unfinished) -> None:
+    def _resume(self, part: Unfinished) -> None:
         self.name_edit.setText(f"{part.repo}:{part.file}")
         self._look()
 
@@ -200,7 +200,7 @@ class HubPanel(QWidget):
 
     def _use(self) -> None:
         if self._path:
-            self.useWanted.emit(self._path)
+            self.useRequested.emit(self._path)
 
     def _choice(self) -> Choice | None:
         rows = self.table.selectionModel().selectedRows()
@@ -289,7 +289,7 @@ class HubPanel(QWidget):
         self.bar.setValue(round(loaded.progress.done / total * STEPS) if total else 0)
         self._say(progress_words(loaded))
 
-    def _show_got(self, got: Got) -> None:
+    def _show_got(self, got: DownloadResult) -> None:
         self._path = str(got.path)
         words = {
             "downloaded": tr("Downloaded: {path}.", path=got.path),

@@ -13,9 +13,9 @@ from glyphscope.events.load_options import MOST_CONTEXT, MOST_LAYERS, MOST_THREA
 from glyphscope.models.memory import ModelFacts, memory_needed
 from glyphscope_gui.model_picker.words import facts_words, memory_words, status_words
 from glyphscope_gui.runs.worker.jobs import ModelStatus
+from glyphscope_gui.shared.labels import words_label
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.settings_grid import ChoiceSetting, NumberSetting, SettingsGrid
-from glyphscope_gui.shared.text_label import words_label
 
 _STEPS = 1000
 _LEAST_CONTEXT = 256
@@ -76,7 +76,7 @@ class LoadPanel(QWidget):
 
     def _add(self, name: str, words: str, field: NumberSetting | ChoiceSetting, tip: str) -> None:
         field.setObjectName(f"load_{name}")
-        field.told.connect(lambda value: self._edit(name, value))
+        field.edited.connect(lambda value: self._edit(name, value))
         self._fields[name] = field
         self.grid.add(words, field, tip)
 
@@ -98,7 +98,7 @@ class LoadPanel(QWidget):
 class OpenModelLine(QWidget):
     """The model that is loaded or loading, with Unload."""
 
-    unloadWanted = Signal()
+    unloadRequested = Signal()
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -106,7 +106,7 @@ class OpenModelLine(QWidget):
         self.unload = QPushButton(tr("Unload"), self)
         self.unload.setObjectName("modelUnloadButton")
         self.unload.setToolTip(tr("Unload the model and free its memory; the next run loads it again"))
-        self.unload.clicked.connect(self.unloadWanted)
+        self.unload.clicked.connect(self.unloadRequested)
         self.bar = QProgressBar(self)
         self.bar.setObjectName("modelLoadProgress")
         self.bar.setAccessibleName(tr("Loading progress"))

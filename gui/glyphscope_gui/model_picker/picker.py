@@ -46,7 +46,7 @@ class ModelPicker(QToolButton):
     """`modelChosen` carries what `open_model` takes: a path or a name. The presenter sets which one is open."""
 
     modelChosen = Signal(str)
-    getWanted = Signal()
+    getRequested = Signal()
 
     def __init__(self, settings: SettingsStore, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -68,7 +68,7 @@ class ModelPicker(QToolButton):
         self._menu.setToolTipsVisible(True)
         self._menu.aboutToShow.connect(self._fill)
         self.setMenu(self._menu)
-        self._tell()
+        self._notify()
 
     # -- what can be done --------------------------------------------------------------------------------------
 
@@ -77,18 +77,18 @@ class ModelPicker(QToolButton):
         self._path = model
         guess = model_name(model) if model else ModelName(tr("Choose a model"))
         self._shown = ModelName(*map(visible, (name or guess.name, quantisation or guess.quantisation)))
-        self._tell()
+        self._notify()
 
     def show_record(self, name: str) -> None:
         """The model of the record that is shown, in place of the model in use; "" for that again."""
         self._record = name
-        self._tell()
+        self._notify()
 
     def set_loading(self, fraction: float | None, text: str = "") -> None:
         """How far loading is, 0 to 1; None with a text while that is not known, None without one when it is over."""
         self._loading = fraction is not None or bool(text)
         self._fraction, self._progress_text = fraction, text
-        self._tell()
+        self._notify()
 
     def search(self) -> None:
         """Look for models in the background; the menu shows them from then on."""
@@ -132,7 +132,7 @@ class ModelPicker(QToolButton):
         recent = [model for model in self._settings.value.recent_models if model != self._path][:MAX_RECENT]
         self._add_group(tr("Recent"), [_Entry(model, *model_name(model), tip=model) for model in recent])
         self._menu.addSeparator()
-        self._menu.addAction(tr("Get a model…")).triggered.connect(self.getWanted)
+        self._menu.addAction(tr("Get a model…")).triggered.connect(self.getRequested)
         self._menu.addAction(tr("Open a GGUF…")).triggered.connect(self.ask_for_file)
         self._menu.addAction(tr("Endpoint…")).triggered.connect(self.ask_for_endpoint)
         self._menu.addAction(tr("Refresh list")).triggered.connect(self.look_again)
@@ -170,7 +170,7 @@ class ModelPicker(QToolButton):
 
     # -- looks -------------------------------------------------------------------------------------------------
 
-    def _tell(self) -> None:
+    def _notify(self) -> None:
         name, quantisation = self._words() if self._record else self._shown
         progress = self._progress_text or tr("loading")
         state = f", {progress}" if self._loading else ""

@@ -10,7 +10,7 @@ from PySide6.QtCore import QObject, Signal
 from glyphscope.events import LoadOptions
 from glyphscope.models import FoundModel, find_models
 from glyphscope.models.hub import Unfinished, find_unfinished
-from glyphscope.models.hub.download import Got
+from glyphscope.models.hub.download import DownloadResult
 from glyphscope.models.memory import ModelFacts, read_facts
 from glyphscope.models.opening import model_name_of
 from glyphscope_gui.context import AppContext
@@ -49,9 +49,9 @@ class ModelPresenter(QObject):
         picker.own_folder = self._folder
         picker.set_model(context.project.model)
         picker.modelChosen.connect(context.project.choose_model)
-        picker.getWanted.connect(self.show)
+        picker.getRequested.connect(self.show)
         context.project.modelChosen.connect(picker.set_model)
-        context.runs.modelTold.connect(self._show_status)
+        context.runs.modelStatusChanged.connect(self._show_status)
         context.actions.open_model.triggered.connect(picker.ask_for_file)
         context.actions.get_model.triggered.connect(self.show)
         context.actions.unload_model.triggered.connect(context.runs.unload_model)
@@ -76,12 +76,12 @@ class ModelPresenter(QObject):
             return self._dialog
         dialog = self._dialog = ModelDialog(self.getting, self._context.window)
         dialog.chosen.connect(self._context.project.choose_model)
-        dialog.fileWanted.connect(self._ask_for_file)
-        dialog.endpointWanted.connect(self._ask_for_endpoint)
-        dialog.discardWanted.connect(self._discard)
+        dialog.fileRequested.connect(self._ask_for_file)
+        dialog.endpointRequested.connect(self._ask_for_endpoint)
+        dialog.discardRequested.connect(self._discard)
         dialog.modelSelected.connect(self._read_facts)
         dialog.loading.optionsChosen.connect(self._remember)
-        dialog.open_line.unloadWanted.connect(self._context.actions.unload_model.trigger)
+        dialog.open_line.unloadRequested.connect(self._context.actions.unload_model.trigger)
         self._show_loaded()
         dialog.finished.connect(self._closed)
         dialog.show()  # not modal: what the window shows can be used meanwhile
@@ -184,7 +184,7 @@ class ModelPresenter(QObject):
             name = model_name(loaded.choice.name).name
             self._context.status.set_note(f"{name}: {progress_words(loaded)}")
 
-    def _offer(self, got: Got) -> None:
+    def _offer(self, got: DownloadResult) -> None:
         self._picker.look_again()
         name = model_name(str(got.path)).name
         if self._dialog is None:

@@ -14,7 +14,7 @@ from glyphscope_gui.runs.worker.jobs import ModelStatus
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.model_names import model_name
 
-MEND_HUB = "pip install 'glyphscope[hub]'"
+FIX_HUB = "pip install 'glyphscope[hub]'"
 
 
 def hub_is_here() -> bool:

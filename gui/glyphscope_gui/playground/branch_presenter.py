@@ -9,19 +9,19 @@ from typing import Any
 from PySide6.QtCore import QObject
 from PySide6.QtGui import QAction
 
-from glyphscope.calling import RunState
-from glyphscope.calling.own_tokens import same_model
-from glyphscope.calling.relaxation_cost import RelaxationCost, relaxation_cost
-from glyphscope.calling.relaxation_words import cost_words
 from glyphscope.errors import GlyphscopeError, ModelError
 from glyphscope.events import Alternative, ModelInfo, Relaxed, RunRequest, RunStarted
+from glyphscope.explain.relaxation_cost import RelaxationCost, relaxation_cost
+from glyphscope.explain.relaxation_report import cost_words
+from glyphscope.explain.retokenization import same_model
 from glyphscope.models.opening import EMBEDDED
 from glyphscope.models.remote import is_address
+from glyphscope.runs import RunState
 from glyphscope_gui.context import AppContext
 from glyphscope_gui.playground.branches.bar import BUSY
 from glyphscope_gui.playground.branches.branches import Branches, Events, Wish
 from glyphscope_gui.playground.branches.panel import CostLine
-from glyphscope_gui.playground.branches.refusal_text import Struck, struck
+from glyphscope_gui.playground.branches.refusal_text import MaskReason, mask_reason
 from glyphscope_gui.playground.branches.words import (
     NOTHING,
     freed_words,
@@ -81,7 +81,7 @@ class BranchPresenter(QObject):
         self._show_tree()
 
     def begin(self, state: RunState) -> None:
-        self._panel.tell_edits()
+        self._panel.commit_edits()
         self.branches.begin(state)
         self._forget()
 
@@ -102,46 +102,46 @@ class BranchPresenter(QObject):
         runs = self._runs
         runs.phaseChanged.connect(lambda _phase: self._show_why_not())
         runs.notStarted.connect(self._not_started)
-        runs.modelTold.connect(self._model_changed)
+        runs.modelStatusChanged.connect(self._model_changed)
 
     def _connect_branches(self) -> None:
         branches = self.branches
         branches.changed.connect(self._show_tree)
-        branches.wanted.connect(self._show_run)
+        branches.runRequested.connect(self._show_run)
         branches.ready.connect(self._run)
-        branches.refused.connect(self._bar.tell)
+        branches.refused.connect(self._bar.show_words)
         branches.failed.connect(self._context.show_error)
         branches.notFound.connect(lambda error: self._context.status.set_note(str(error)))
         branches.described.connect(self._context.recorder.described)
         self._context.recorder.described.connect(branches.look_again)
-        branches.keepWanted.connect(self._context.recorder.keep)
+        branches.keepRequested.connect(self._context.recorder.keep)
         self._card.tree.runChosen.connect(self._run_chosen)
         self._card.model.renamed.connect(lambda run, name: branches.describe(run, name=name))
         self._card.back_action.triggered.connect(lambda _checked=False: branches.back())
         self._card.forward_action.triggered.connect(lambda _checked=False: branches.forward())
-        self._panel.nameWanted.connect(lambda run, name: branches.describe(run, name=name))
-        self._panel.noteWanted.connect(lambda run, note: branches.describe(run, note=note))
+        self._panel.nameRequested.connect(lambda run, name: branches.describe(run, name=name))
+        self._panel.noteRequested.connect(lambda run, note: branches.describe(run, note=note))
 
     def _connect_tokens(self) -> None:
         table = self._evidence.alternatives
         self._context.rules.refused.connect(self._refused)
         table.rowChosen.connect(lambda _row: self._show_chosen())
         table.rowTaken.connect(self._take_row)
-        table.menuWanted.connect(lambda place: self._bar.menu(table).popup(place))
+        table.menuRequested.connect(lambda place: self._bar.menu(table).popup(place))
         tokens = self._page.tokens
-        tokens.menuWanted.connect(lambda place: self._bar.menu(tokens).popup(place))
+        tokens.menuRequested.connect(lambda place: self._bar.menu(tokens).popup(place))
         for action in self._bar.actions_.values():
             for view in (table, tokens, self._page.stream):
                 view.addAction(action)
 
     def _connect_wishes(self) -> None:
         bar = self._bar
-        bar.takeWanted.connect(self._take)
-        bar.typeWanted.connect(lambda text: self._start(text=text))
-        bar.deleteWanted.connect(self._start)
-        bar.keepWanted.connect(lambda: self._start(after=1))
-        bar.relaxWanted.connect(lambda what, relax: self._take(what, relax=relax))
-        bar.freeWanted.connect(lambda what: self._take(what, constraint="off"))
+        bar.tokenRequested.connect(self._take)
+        bar.textRequested.connect(lambda text: self._start(text=text))
+        bar.deleteRequested.connect(self._start)
+        bar.keepRequested.connect(lambda: self._start(after=1))
+        bar.relaxRequested.connect(lambda what, relax: self._take(what, relax=relax))
+        bar.unconstrainedRequested.connect(lambda what: self._take(what, constraint="off"))
 
     # -- what the user wants -----------------------------------------------------------------------------------
 
@@ -166,14 +166,14 @@ class BranchPresenter(QObject):
         try:
             self._model_of(self._runs.state.started)
         except ModelError as error:
-            self._bar.tell(" ".join((error.message, error.hint)))
+            self._bar.show_words(" ".join((error.message, error.hint)))
             return
         events = tuple(self._runs.events)
         self.branches.start(events, Wish(token.step.index + after, **wish), self._model_of)
 
     def _run(self, request: RunRequest) -> None:
         if self._runs.is_busy:
-            self._bar.tell(BUSY)
+            self._bar.show_words(BUSY)
             return
         self._select = request.branch_of.token if request.branch_of is not None else None
         self._runs.run(request)
@@ -275,19 +275,19 @@ class BranchPresenter(QObject):
         if not 0 <= row < model.rowCount():
             return
         one = model.alternative(row)
-        self._bar.show_alternative(one, self._struck(row) if is_masked(one) else None)
+        self._bar.show_alternative(one, self._mask_reason(row) if is_masked(one) else None)
 
-    def _struck(self, row: int) -> Struck:
+    def _mask_reason(self, row: int) -> MaskReason:
         started, token = self._runs.state.started, self._page.current_token()
         if started is None or token is None:
-            return Struck()
+            return MaskReason()
         model, refusal = self._evidence.alternatives_model, self._refusal
         known = refusal is not None and refusal.index == token.step.index
         found = refusal.constraints if refusal is not None and known else ()
         refused = found[row] if row < len(found) else None
         message, said = str(model.index(row, 0).data(REASON_ROLE) or ""), model.grammar_words(row)
         registry, special = self._runs.state.registry, model.alternative(row).id in self._special
-        return struck(started.request, registry, message, said, refused, known=known, special=special)
+        return mask_reason(started.request, registry, message, said, refused, known=known, special=special)
 
     def _show_why_not(self) -> None:
         busy = self._runs.phase is not Phase.IDLE
@@ -312,7 +312,7 @@ class BranchPresenter(QObject):
         self._forget()
         self._show_special()
         if started is not None:
-            self.branches.why_not(applied.events, self._told_why_not)
+            self.branches.why_not(applied.events, self._show_refusal)
             if started.request.branch_of is not None:
                 self._panel.show_paid(paid_words(self._runs.state))
                 self._evidence.verticalScrollBar().setValue(0)  # what is told of it stands at the top
@@ -332,7 +332,7 @@ class BranchPresenter(QObject):
         self._panel.show_cost(())
         self._cost_of = ""
 
-    def _told_why_not(self, words: str) -> None:
+    def _show_refusal(self, words: str) -> None:
         self._why_not = words
         self._show_why_not()
 
@@ -349,7 +349,7 @@ class BranchPresenter(QObject):
         """What both records tell of it; nothing once another run is shown."""
         run = self.branches.shown
 
-        def told(cost: RelaxationCost) -> None:
+        def put_cost(cost: RelaxationCost) -> None:
             if self.branches.shown == run:
                 self._panel.show_cost(self._cost_lines(cost))
 
@@ -358,7 +358,7 @@ class BranchPresenter(QObject):
                 raise error  # a mistake of ours is reported as any
             self._panel.show_cost((CostLine(tr("The cost is unknown: {error}", error=error)),))
 
-        self._background.start("cost", lambda: relaxation_cost(before, events), told, failed)
+        self._background.start("cost", lambda: relaxation_cost(before, events), put_cost, failed)
 
     def _cost_lines(self, cost: RelaxationCost) -> list[CostLine]:
         """The engine's sentences, under what was given up in the words of the tree."""

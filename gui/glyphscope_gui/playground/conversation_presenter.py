@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from PySide6.QtCore import QObject
 
-from glyphscope.calling import RunState, answer_messages, history_after
+from glyphscope.runs import RunState, answer_messages, history_after
 from glyphscope_gui.context import AppContext
 from glyphscope_gui.playground.run_page import RunPage
 from glyphscope_gui.project.prompt_document import PromptState
@@ -22,8 +22,8 @@ class ConversationPresenter(QObject):
         self._prompt = context.project.prompt
         self._state = RunState()
         self._is_own = True
-        view.reply.sendWanted.connect(self._send)
-        view.reply.editWanted.connect(self._edit)
+        view.reply.sendRequested.connect(self._send)
+        view.reply.editRequested.connect(self._edit)
         view.history_link.clicked.connect(context.panels.reveal_messages)
         view.new_link.clicked.connect(self._start_new)
         self._prompt.changed.connect(self._show_history)

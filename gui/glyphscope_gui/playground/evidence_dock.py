@@ -16,20 +16,19 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from glyphscope.calling import RunState
-from glyphscope.calling.fold import StageState
-from glyphscope.calling.segments import reasoning_tokens
 from glyphscope.events import AnyEvent, RunStarted, SegmentClosed, StageFinished, Token
+from glyphscope.explain.segments import reasoning_tokens
 from glyphscope.registry import ToolRegistry
+from glyphscope.runs import RunState
+from glyphscope.runs.run_state import StageState
 from glyphscope.text.figures import count, percent
 from glyphscope_gui.playground.branches.bar import BranchBar
 from glyphscope_gui.playground.branches.panel import BranchPanel
+from glyphscope_gui.playground.mask_impact_view import MaskImpactView
 from glyphscope_gui.playground.rule_line import RuleLine
-from glyphscope_gui.playground.savings_chart import SavingsChart
-from glyphscope_gui.playground.size_chart import LEGEND, SizeChart, summary
+from glyphscope_gui.playground.size_chart import LEGEND, SavingsChart, SizeChart, summary
 from glyphscope_gui.playground.step_chart import StepChart
 from glyphscope_gui.playground.turn_costs import TurnCosts
-from glyphscope_gui.playground.wanted_view import WantedView
 from glyphscope_gui.runs.alternatives_model import AlternativesModel, reasons
 from glyphscope_gui.runs.alternatives_table import AlternativesTable
 from glyphscope_gui.runs.run_controller import Applied, Saving
@@ -37,10 +36,10 @@ from glyphscope_gui.runs.token_rules import Refusal, TokenRule
 from glyphscope_gui.runs.worker.jobs import Measured
 from glyphscope_gui.shared.bars import edge_role
 from glyphscope_gui.shared.card import Heading
-from glyphscope_gui.shared.flow import Flow
+from glyphscope_gui.shared.labels import PlainLabel, words_label
 from glyphscope_gui.shared.language import tr
+from glyphscope_gui.shared.layouts import Flow
 from glyphscope_gui.shared.segmented import Segmented
-from glyphscope_gui.shared.text_label import PlainLabel, words_label
 from glyphscope_gui.shared.token_words import step_text
 from glyphscope_gui.theme import Looks, theme
 from glyphscope_gui.theme.sizes import PAD
@@ -98,7 +97,7 @@ class EvidenceDock(QScrollArea):
         self.all_button = QPushButton(self)
         self.all_button.setProperty("role", "link")
         self.all_button.clicked.connect(self._show_all)
-        self.wanted = WantedView(self)
+        self.wanted = MaskImpactView(self)
         self.turn = TurnCosts(self)
         self.size_chart = SizeChart(self)
         self.size_note = words_label("")
@@ -272,9 +271,9 @@ class EvidenceDock(QScrollArea):
         )
         for section in sections:
             column.addWidget(section)
-        _, self.turn_section, self.size_section, _, self.wanted_section, self.savings_section = sections
+        _, self.turn_section, self.size_section, _, self.mask_impact_section, self.savings_section = sections
         self.turn_section.hide()
-        self.wanted_section.hide()
+        self.mask_impact_section.hide()
         self.size_section.hide()
         self.savings_section.hide()
         column.addStretch(1)

@@ -6,8 +6,8 @@ from functools import partial
 
 from PySide6.QtCore import QObject
 
-from glyphscope.calling.fold import StageState
-from glyphscope.calling.wanted import Wanted, wanted_of
+from glyphscope.explain.mask_impact import MaskImpact, mask_impact
+from glyphscope.runs.run_state import StageState
 from glyphscope_gui.context import AppContext
 from glyphscope_gui.playground.evidence_dock import EvidenceDock
 from glyphscope_gui.playground.run_page import RunPage
@@ -47,7 +47,7 @@ class ExplainPresenter(QObject):
         self._asked: Answered | None = None
         self._over = False
         self._working = False
-        self._runs.modelTold.connect(self._model_changed)
+        self._runs.modelStatusChanged.connect(self._model_changed)
         choice.shown.connect(self._stage_shown)
         self._view.tokenChosen.connect(view.tokens.choose)
         self._view.placeChosen.connect(context.panels.reveal_argument)
@@ -69,7 +69,7 @@ class ExplainPresenter(QObject):
         self._dropped.now = True
         self._asked, self._working = None, False
         self._view.clear()
-        self._evidence.wanted_section.hide()
+        self._evidence.mask_impact_section.hide()
 
     def finish(self, applied: Applied) -> None:
         if applied.kind != "continuation":
@@ -84,14 +84,14 @@ class ExplainPresenter(QObject):
         state = self._runs.state
         self._dropped.now = True
         self._view.clear()
-        self._evidence.wanted_section.setVisible(bool(stage.tokens))
+        self._evidence.mask_impact_section.setVisible(bool(stage.tokens))
         if not stage.tokens or state.started is None:
             return
         dropped = self._dropped = _Dropped()
         self._working = True
         self._background.start(
             "wanted",
-            lambda: wanted_of(state, stage, cancel=dropped),
+            lambda: mask_impact(state, stage, cancel=dropped),
             self._show,
             self._failed,
         )
@@ -102,11 +102,11 @@ class ExplainPresenter(QObject):
         if not self._dropped.now:
             self._context.show_error(error)
 
-    def _show(self, wanted: Wanted) -> None:
+    def _show(self, wanted: MaskImpact) -> None:
         self._working = False
         started = self._runs.state.started
         if not self._dropped.now and started is not None:
-            self._view.show_wanted(wanted, self._runs.state.registry)
+            self._view.show_impact(wanted, self._runs.state.registry)
 
     # -- token boundaries --------------------------------------------------------------------------------------
 

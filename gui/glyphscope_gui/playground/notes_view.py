@@ -16,8 +16,8 @@ from PySide6.QtWidgets import QTextBrowser, QTextEdit, QWidget
 from glyphscope.visible import visible
 from glyphscope_gui.playground.timeline_notes import Block
 from glyphscope_gui.shared.language import tr
+from glyphscope_gui.shared.text_edits import bear, ease
 from glyphscope_gui.shared.whole_text import show_whole
-from glyphscope_gui.shared.wrapping_edit import bear, ease
 from glyphscope_gui.theme import Looks, mono_font, theme, ui_font
 
 IMAGE_WIDTH = 420

@@ -9,10 +9,10 @@ from PySide6.QtCore import Qt
 from PySide6.QtGui import QAction
 from PySide6.QtWidgets import QWidget
 
-from glyphscope.calling import RunState
-from glyphscope.calling.endings import RunEnd, answered_without_call, end_of
 from glyphscope.errors import GlyphscopeError
 from glyphscope.events import RunFailed, RunStarted
+from glyphscope.runs import RunState
+from glyphscope.runs.endings import RunEnd, answered_without_call, end_of
 from glyphscope.sessions.exports import ExportForm
 from glyphscope_gui.context import AppContext, Page
 from glyphscope_gui.playground.branch_presenter import BranchPresenter
@@ -71,7 +71,7 @@ class PlaygroundPresenter(Page):
         return {MenuId.RUN: [*self.branches.actions, self.examples.menuAction()]}
 
     def offer(self, words: str, button: str, do: Callable[[], None]) -> None:
-        self.view.notice.tell(words, button, do)
+        self.view.notice.show_words(words, button, do)
 
     def close(self) -> None:
         self.stages.close()
@@ -132,7 +132,7 @@ class PlaygroundPresenter(Page):
         runs.notStarted.connect(self.not_started)
         runs.measured.connect(self.evidence.show_sizes)
         runs.saved.connect(self._show_saving)
-        runs.modelTold.connect(self._model_changed)
+        runs.modelStatusChanged.connect(self._model_changed)
         runs.phaseChanged.connect(self._show_phase)
         self.context.record.changed.connect(self.view.show_record)
 
@@ -140,10 +140,10 @@ class PlaygroundPresenter(Page):
         view, evidence, actions = self.view, self.evidence, self.context.actions
         view.tokenChosen.connect(self._show_token)
         evidence.tokenChosen.connect(view.tokens.choose)
-        view.runWanted.connect(actions.run.trigger)
-        view.continueWanted.connect(actions.continue_aborted.trigger)
-        view.copyWanted.connect(self._copy)
-        view.renderedWanted.connect(self.context.panels.reveal_rendered_prompt)
+        view.runRequested.connect(actions.run.trigger)
+        view.continueRequested.connect(actions.continue_aborted.trigger)
+        view.copyRequested.connect(self._copy)
+        view.renderedRequested.connect(self.context.panels.reveal_rendered_prompt)
 
     def _connect_actions(self) -> None:
         view, actions = self.view, self.context.actions
@@ -210,7 +210,7 @@ class PlaygroundPresenter(Page):
             fix = (tr("Use GLYPH"), self._use_glyph)
         elif started is None and failed.code == "MODEL_FAILED":
             fix = (tr("Get a model…"), self.context.actions.get_model.trigger)
-        self.view.notice.tell(words, *fix, error=True)
+        self.view.notice.show_words(words, *fix, error=True)
 
     def _show_end(self, end: RunEnd, state: RunState) -> None:
         """What ended it that is no valid call, and what to do; with what its prompt had to say."""
@@ -222,7 +222,7 @@ class PlaygroundPresenter(Page):
             fix = (tr("Use Mask"), self._use_mask)
         elif answered_without_call(state):
             fix = (tr("Require a call"), self._require_call)
-        self.view.notice.tell(words, *fix, error=end.status == "impossible")
+        self.view.notice.show_words(words, *fix, error=end.status == "impossible")
 
     def _use_mask(self) -> None:
         self.context.project.set_options(constraint="mask")
@@ -260,7 +260,7 @@ class PlaygroundPresenter(Page):
         get = (tr("Get a model…"), self.context.actions.get_model.trigger)
         if self._first_model and recordings and not self._runs.events:
             self.play_bundled()
-            self.view.notice.tell(
+            self.view.notice.show_words(
                 tr("{message} A recorded run is shown instead.", message=status.message),
                 tr("Replay"),
                 self.play_bundled,
@@ -268,4 +268,4 @@ class PlaygroundPresenter(Page):
             )
         else:
             again = tr("Replay a recorded run") if recordings else ""
-            self.view.notice.tell(status.message, again, self.play_bundled, get, error=True)
+            self.view.notice.show_words(status.message, again, self.play_bundled, get, error=True)

@@ -13,8 +13,8 @@ from PySide6.QtWidgets import (
 )
 
 from glyphscope_gui.shared.card import Card
+from glyphscope_gui.shared.labels import PlainLabel
 from glyphscope_gui.shared.language import tr
-from glyphscope_gui.shared.text_label import PlainLabel
 
 LONGEST = 2000
 """Characters of a question that are shown, and of an answer."""

@@ -6,31 +6,31 @@ from PySide6.QtCore import Qt, Signal
 from PySide6.QtGui import QKeyEvent
 from PySide6.QtWidgets import QHBoxLayout, QPushButton, QWidget
 
-from glyphscope_gui.shared.growing_edit import GrowingEdit
 from glyphscope_gui.shared.language import tr
+from glyphscope_gui.shared.text_edits import GrowingEdit
 
 _LINES = 3
 
 
 class ReplyEdit(GrowingEdit):
-    """`sendWanted` on Ctrl+Enter."""
+    """`sendRequested` on Ctrl+Enter."""
 
-    sendWanted = Signal()
+    sendRequested = Signal()
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
         enter = event.key() in (Qt.Key.Key_Return, Qt.Key.Key_Enter)
         if enter and event.modifiers() & Qt.KeyboardModifier.ControlModifier:
             event.accept()
-            self.sendWanted.emit()
+            self.sendRequested.emit()
             return
         super().keyPressEvent(event)
 
 
 class ReplyBar(QWidget):
-    """Hidden until a run has an answer. `sendWanted` carries the text, `editWanted` nothing."""
+    """Hidden until a run has an answer. `sendRequested` carries the text, `editRequested` nothing."""
 
-    sendWanted = Signal(str)
-    editWanted = Signal()
+    sendRequested = Signal(str)
+    editRequested = Signal()
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -61,9 +61,9 @@ class ReplyBar(QWidget):
         line.addWidget(self.send_button)
         line.addWidget(self.edit_button)
         self.edit.textChanged.connect(self._show_whether)
-        self.edit.sendWanted.connect(self._send)
+        self.edit.sendRequested.connect(self._send)
         self.send_button.clicked.connect(self._send)
-        self.edit_button.clicked.connect(self.editWanted)
+        self.edit_button.clicked.connect(self.editRequested)
         self._can_send = True
         self._show_whether()
         self.hide()
@@ -78,4 +78,4 @@ class ReplyBar(QWidget):
 
     def _send(self) -> None:
         if self.send_button.isEnabled():
-            self.sendWanted.emit(self.edit.toPlainText().strip())
+            self.sendRequested.emit(self.edit.toPlainText().strip())

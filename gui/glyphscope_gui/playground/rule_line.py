@@ -6,8 +6,7 @@ from PySide6.QtCore import Qt, Signal
 from PySide6.QtWidgets import QHBoxLayout, QWidget
 
 from glyphscope_gui.runs.token_rules import TokenRule
-from glyphscope_gui.shared.elided_label import ElidedLabel
-from glyphscope_gui.shared.elided_link import ElidedLink
+from glyphscope_gui.shared.labels import ElidedLabel, ElidedLink
 from glyphscope_gui.shared.language import tr
 
 

@@ -15,8 +15,6 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from glyphscope.calling import RunState
-from glyphscope.calling.fold import StageState
 from glyphscope.events import (
     Aborted,
     AnyEvent,
@@ -28,6 +26,8 @@ from glyphscope.events import (
     Token,
     ToolResult,
 )
+from glyphscope.runs import RunState
+from glyphscope.runs.run_state import StageState
 from glyphscope_gui.calls.approval_card import MOST_HEIGHT, ApprovalCard
 from glyphscope_gui.playground.branches.card import BranchCard
 from glyphscope_gui.playground.notes_view import NotesView
@@ -49,9 +49,8 @@ from glyphscope_gui.runs.token_table_model import TokenTableModel
 from glyphscope_gui.runs.user_prompt_edit import UserPromptEdit
 from glyphscope_gui.shared.card import Card
 from glyphscope_gui.shared.clipboard import copy_text
-from glyphscope_gui.shared.elided_label import ElidedLabel
-from glyphscope_gui.shared.elided_link import ElidedLink
 from glyphscope_gui.shared.icon_button import IconButton
+from glyphscope_gui.shared.labels import ElidedLabel, ElidedLink
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.notice_banner import NoticeBanner
 from glyphscope_gui.shared.verdict import VerdictLegend
@@ -69,10 +68,10 @@ class RunPage(QWidget):
     """
 
     tokenChosen = Signal(object)
-    runWanted = Signal()
-    continueWanted = Signal()
-    renderedWanted = Signal()
-    copyWanted = Signal(str)
+    runRequested = Signal()
+    continueRequested = Signal()
+    renderedRequested = Signal()
+    copyRequested = Signal(str)
 
     def __init__(self, prompt: PromptDocument, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -107,9 +106,9 @@ class RunPage(QWidget):
         self.new_link.setToolTip(tr("Start a new conversation: send this message without the earlier ones"))
         self._moved = self._asking = False
         self._lay_out()
-        self.prompt_edit.runRequested.connect(self.runWanted)
-        self.rendered_link.clicked.connect(self.renderedWanted)
-        self.banner.continueWanted.connect(self.continueWanted)
+        self.prompt_edit.runRequested.connect(self.runRequested)
+        self.rendered_link.clicked.connect(self.renderedRequested)
+        self.banner.continueRequested.connect(self.continueRequested)
         self.stream.tokenChosen.connect(self.tokens.choose)
         self.tokens.tokenChosen.connect(self._choose)
         self.timeline.appeared.connect(self._share_room)
@@ -138,7 +137,7 @@ class RunPage(QWidget):
                 case RunStarted():
                     self._started(event)
                 case PromptRendered(note=note) if note:
-                    self.notice.tell(note)
+                    self.notice.show_words(note)
         self.timeline.apply(applied)
         if self._row is None and not self.timeline.isHidden():
             self._show_current_row()
@@ -296,7 +295,7 @@ class RunPage(QWidget):
 
     def _make_copying(self) -> None:
         self.copy_menu = CopyMenu(self)
-        self.copy_menu.copyWanted.connect(self.copyWanted)
+        self.copy_menu.copyRequested.connect(self.copyRequested)
         shown = QAction(tr("Copy what is &shown"), self)
         shown.setObjectName("copyShown")
         shown.triggered.connect(self.copy_shown)
@@ -359,7 +358,7 @@ class RunPage(QWidget):
                 if forced
                 else tr("{total} decoded", total=total)
             )
-            self.tokens.choose(telling_token(stage))
+            self.tokens.choose(notable_token(stage))
 
     def _show_abort(self, event: Aborted) -> None:
         request = self._state.started.request if self._state.started is not None else None
@@ -462,7 +461,7 @@ class RunPage(QWidget):
         layout.addWidget(splitter, 1)
 
 
-def telling_token(state: StageState) -> int:
+def notable_token(state: StageState) -> int:
     """The token worth a look when a stage has ended: the one that broke it, else the last with a choice."""
     last = len(state.tokens) - 1
     if state.aborted is not None:

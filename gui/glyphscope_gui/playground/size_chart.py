@@ -1,13 +1,40 @@
-"""What the call costs in GLYPH and in JSON, by every measure and against every baseline that people use."""
+"""Charts of an answer's size: in each notation, and what a stop saved."""
 
 from __future__ import annotations
+
+from collections.abc import Sequence
 
 from PySide6.QtWidgets import QWidget
 
 from glyphscope.events import Notation
 from glyphscope.notation import Sizes
+from glyphscope_gui.runs.run_controller import Saving
 from glyphscope_gui.shared.bars import BarChart, Series
 from glyphscope_gui.shared.language import tr
+
+NEWEST = 5
+"""So many measurements fit side by side."""
+
+
+class SavingsChart(BarChart):
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__("savingsChart", tr("Tokens saved by early abort"), 130, parent)
+
+    def show_savings(self, savings: Sequence[Saving]) -> None:
+        newest = savings[-NEWEST:]
+        self.show_series(
+            [_short(saving.code) for saving in newest],
+            [
+                Series(tr("without stopping"), "chart-other", [saving.whole for saving in newest]),
+                Series(tr("with early abort"), "chart-main", [saving.decoded for saving in newest]),
+            ],
+        )
+
+
+def _short(code: str) -> str:
+    """Such as `max` for CONSTRAINT_MAX."""
+    return code.removeprefix("CONSTRAINT_").replace("_", " ").lower()
+
 
 _STYLES = {
     "openai": (tr("OpenAI wrapper"), "chart-faint"),

@@ -5,8 +5,8 @@ from __future__ import annotations
 from PySide6.QtCore import QObject
 from PySide6.QtWidgets import QApplication, QLineEdit, QPlainTextEdit, QWidget
 
-from glyphscope.calling import RunState
-from glyphscope.calling.fold import StageState
+from glyphscope.runs import RunState
+from glyphscope.runs.run_state import StageState
 from glyphscope_gui.context import AppContext
 from glyphscope_gui.playground.evidence_dock import EvidenceDock
 from glyphscope_gui.playground.run_page import RunPage
@@ -32,7 +32,7 @@ class StagePresenter(QObject):
             choice.grew.connect(each.grow_stage)
         choice.shown.connect(self._show_pinned)
         view.timeline.rowChosen.connect(self._row_chosen)
-        view.timeline.followWanted.connect(self._follow)
+        view.timeline.followRequested.connect(self._follow)
         runs.asked.connect(self._asked)
         view.approval.decided.connect(runs.reply)
         view.question.answered.connect(runs.reply)

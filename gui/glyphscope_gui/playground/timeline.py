@@ -6,7 +6,7 @@ from PySide6.QtCore import QModelIndex, QPersistentModelIndex, QRect, QRectF, QS
 from PySide6.QtGui import QFont, QFontMetrics, QKeyEvent, QPainter, QResizeEvent
 from PySide6.QtWidgets import QPushButton, QStyle, QStyledItemDelegate, QStyleOptionViewItem, QWidget
 
-from glyphscope.calling import RunState
+from glyphscope.runs import RunState
 from glyphscope.visible import visible
 from glyphscope_gui.playground.budget_gauges import BudgetGauges, paint_share
 from glyphscope_gui.playground.timeline_budgets import budgets
@@ -159,27 +159,27 @@ class TimelineTable(PlainTable):
     def keyPressEvent(self, event: QKeyEvent) -> None:
         """Enter tells the current row again: it pins the stage that is shown anyway."""
         if event.key() in (Qt.Key.Key_Return, Qt.Key.Key_Enter) and self.currentIndex().isValid():
-            self._tell(self.currentIndex().row())
+            self._notify(self.currentIndex().row())
         else:
             super().keyPressEvent(event)
 
     def _current_changed(self, current: QModelIndex, _before: QModelIndex) -> None:
         if self._told and current.isValid():
-            self._tell(current.row())
+            self._notify(current.row())
 
-    def _tell(self, place: int) -> None:
+    def _notify(self, place: int) -> None:
         self._telling = True
         self.rowChosen.emit(self._timeline.row(place))
         self._telling = False
 
 
 class Timeline(Card):
-    """The card. Hidden until a run has more to tell than one stage's text. `rowChosen` as the table's; `followWanted`:
-    the user wants to see the newest stage again; `appeared`: it became visible, or has more rows.
+    """The card. Hidden until a run has more to tell than one stage's text. `rowChosen` as the table's;
+    `followRequested`: the user wants to see the newest stage again; `appeared`: it became visible, or has more rows.
     """
 
     rowChosen = Signal(object)
-    followWanted = Signal()
+    followRequested = Signal()
     appeared = Signal()
 
     def __init__(self, parent: QWidget | None = None) -> None:
@@ -194,7 +194,7 @@ class Timeline(Card):
         self.follow_link.setObjectName("followLink")
         self.follow_link.setProperty("role", "link")
         self.follow_link.setToolTip(tr("Follow the run: always show the current stage"))
-        self.follow_link.clicked.connect(self.followWanted)
+        self.follow_link.clicked.connect(self.followRequested)
         self.follow_link.hide()
         self.table.rowChosen.connect(self.rowChosen)
         self.hide()
@@ -226,7 +226,9 @@ class Timeline(Card):
         self.follow_link.setVisible(pinned)
 
     def _show(self, state: RunState, now: float, *, over: bool) -> None:
-        if not tells(state):  # a plain run costs nothing here; what comes later reads on from its beginning
+        if not has_details(
+            state
+        ):  # a plain run costs nothing here; what comes later reads on from its beginning
             return
         before = self.model.rowCount()
         bar = self.table.verticalScrollBar()
@@ -245,7 +247,7 @@ class Timeline(Card):
             self.table.scrollToBottom()
 
 
-def tells(state: RunState) -> bool:
+def has_details(state: RunState) -> bool:
     """Whether a run has something to tell beside the text of one stage."""
     if len(state.stages) > 1:
         return True

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from glyphscope.calling import RunState
 from glyphscope.events import LimitReached, QuestionAsked, RepairTried
+from glyphscope.runs import RunState
 from glyphscope.text.figures import count, duration, estimate
 from glyphscope_gui.shared.language import tr
 

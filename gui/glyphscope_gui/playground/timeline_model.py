@@ -6,9 +6,9 @@ from typing import Any
 
 from PySide6.QtCore import QObject, Qt
 
-from glyphscope.calling import RunState
-from glyphscope.calling.endings import answered_without_call
 from glyphscope.events import LimitReached, RunRequest
+from glyphscope.runs import RunState
+from glyphscope.runs.endings import answered_without_call
 from glyphscope.text.figures import count, duration_ms
 from glyphscope_gui.playground.timeline_rows import Spent, StageRows, TimelineRow
 from glyphscope_gui.shared.language import tr

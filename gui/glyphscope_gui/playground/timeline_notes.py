@@ -126,10 +126,10 @@ def _notes(event: AnyEvent) -> Iterator[Block]:
                 )
             yield _difference(event.before, event.after)
         case _:
-            yield from _told(event)
+            yield from _sentences(event)
 
 
-def _told(event: AnyEvent) -> Iterator[Block]:
+def _sentences(event: AnyEvent) -> Iterator[Block]:
     """What is said in a sentence or two."""
     match event:
         case LimitReached():

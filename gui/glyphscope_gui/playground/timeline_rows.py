@@ -10,8 +10,6 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
-from glyphscope.calling.fold import Segment, StageState
-from glyphscope.calling.segments import seconds_of
 from glyphscope.events import (
     AnyEvent,
     ApprovalGiven,
@@ -31,6 +29,8 @@ from glyphscope.events import (
     ToolStarted,
     TransformActed,
 )
+from glyphscope.explain.segments import seconds_of
+from glyphscope.runs.run_state import Segment, StageState
 from glyphscope.text.figures import duration_ms
 from glyphscope.text.shorten import excerpt
 from glyphscope_gui.playground.timeline_words import (

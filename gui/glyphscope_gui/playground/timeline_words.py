@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from glyphscope.calling.fold import Segment, StageState
 from glyphscope.events import (
     ApprovalGiven,
     CandidatesFound,
@@ -16,6 +15,7 @@ from glyphscope.events import (
     ToolResult,
     ToolStarted,
 )
+from glyphscope.runs.run_state import Segment, StageState
 from glyphscope.text.figures import duration_ms, plain_number
 from glyphscope.text.shorten import excerpt
 from glyphscope_gui.shared.language import tr

@@ -7,12 +7,12 @@ from __future__ import annotations
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QGridLayout, QLabel, QWidget
 
-from glyphscope.calling import StageState
-from glyphscope.calling.segments import PartCost, PartKind, part_costs
 from glyphscope.events import Narrowed
+from glyphscope.explain.segments import PartCost, PartKind, part_costs
+from glyphscope.runs import StageState
 from glyphscope.text.figures import count, duration
+from glyphscope_gui.shared.labels import PlainLabel, words_label
 from glyphscope_gui.shared.language import tr
-from glyphscope_gui.shared.text_label import PlainLabel, words_label
 
 _KINDS: tuple[tuple[PartKind, str], ...] = (
     ("reasoning", tr("reasoning")),

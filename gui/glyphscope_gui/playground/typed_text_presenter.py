@@ -6,10 +6,10 @@ from functools import partial
 
 from PySide6.QtCore import QObject
 
-from glyphscope.models.written import CONTEXT
+from glyphscope.models.response_prefix import CONTEXT
 from glyphscope_gui.context import AppContext
 from glyphscope_gui.playground.branches.bar import BranchBar
-from glyphscope_gui.playground.branches.refusal_text import struck
+from glyphscope_gui.playground.branches.refusal_text import mask_reason
 from glyphscope_gui.playground.branches.words import half_words, pieces_words
 from glyphscope_gui.playground.run_page import RunPage
 from glyphscope_gui.runs.token_rules import Refusal
@@ -26,7 +26,7 @@ class TypedTextPresenter(QObject):
         self._page = view
         self._bar = bar
         self._rules = context.rules
-        bar.piecesWanted.connect(self._ask)
+        bar.tokensRequested.connect(self._ask)
         self._rules.judged.connect(self._judged)
 
     # -- inside ------------------------------------------------------------------------------------------------
@@ -76,4 +76,4 @@ class TypedTextPresenter(QObject):
             self._bar.show_refused(text, None)
             return
         registry = self._runs.state.registry
-        self._bar.show_refused(text, struck(started.request, registry, "", said, found, known=True))
+        self._bar.show_refused(text, mask_reason(started.request, registry, "", said, found, known=True))

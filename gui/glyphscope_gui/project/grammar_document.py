@@ -42,7 +42,7 @@ class GrammarDocument(QObject):
         return self._work
 
     @property
-    def kept(self) -> GrammarWork | None:
+    def saved_work(self) -> GrammarWork | None:
         """What goes into the project file: nothing, as long as nobody has worked on a grammar."""
         return None if self.work == EMPTY else self.work
 

@@ -12,11 +12,11 @@ from typing import Any
 import msgspec
 from PySide6.QtCore import QObject, QTimer, Signal
 
-from glyphscope.calling import PreparedRequest
 from glyphscope.errors import GlyphscopeError, StorageError
 from glyphscope.events import RunRequest, under_constraint
 from glyphscope.models.opening import EMBEDDED, model_name_of
 from glyphscope.registry import parse_document
+from glyphscope.runs import PreparedRequest
 from glyphscope.sessions import ChangedOnDisk, Journal, Project, StoredProject, load_project, save_project
 from glyphscope.sessions.journal import Leftover
 from glyphscope.tools.approval import without_permissions
@@ -177,7 +177,7 @@ class ProjectController(QObject):
             request=self.request,
             notes=self._notes,
             drafts=dict(self.tools.state.texts),
-            grammar=self.grammar.kept,
+            grammar=self.grammar.saved_work,
         )
 
     def new(self, project: Project) -> None:

@@ -57,7 +57,7 @@ class _Edit(QUndoCommand):
         return 1 if self.key else -1
 
     def mergeWith(self, other: QUndoCommand) -> bool:
-        if not isinstance(other, _Edit) or other.key != self.key or not self.document.typing_goes_on():
+        if not isinstance(other, _Edit) or other.key != self.key or not self.document.is_typing():
             return False
         self.after = other.after
         return True
@@ -255,7 +255,7 @@ class RegistryDocument(QObject):
 
     # -- inside ------------------------------------------------------------------------------------------------
 
-    def typing_goes_on(self) -> bool:
+    def is_typing(self) -> bool:
         return self._since_edit.isValid() and self._since_edit.elapsed() < MERGE_MS
 
     def show_state(self, state: RegistryState) -> None:

@@ -9,9 +9,8 @@ from PySide6.QtWidgets import QLabel, QPlainTextEdit, QVBoxLayout, QWidget
 from glyphscope.prompting.changes import Changes, Piece, loss_words
 from glyphscope.visible import visible
 from glyphscope_gui.prompt.watch import ShownPrompt
-from glyphscope_gui.shared.elided_link import ElidedLink
+from glyphscope_gui.shared.labels import ElidedLink, words_label
 from glyphscope_gui.shared.language import tr
-from glyphscope_gui.shared.text_label import words_label
 from glyphscope_gui.theme import mono_font, theme
 
 _AROUND = 60
@@ -23,10 +22,10 @@ _MOST = 20_000
 class PromptChanges(QWidget):
     """Removed words are struck out, added ones underlined: never a colour alone.
 
-    `compareWanted` is a press on the link to both prompts on the same seeds.
+    `compareRequested` is a press on the link to both prompts on the same seeds.
     """
 
-    compareWanted = Signal()
+    compareRequested = Signal()
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -44,7 +43,7 @@ class PromptChanges(QWidget):
         self.link = ElidedLink(self)
         self.link.setObjectName("promptCompareLink")
         self.link.set_words(tr("Compare both prompts with the same seeds"))
-        self.link.clicked.connect(self.compareWanted)
+        self.link.clicked.connect(self.compareRequested)
         column = QVBoxLayout(self)
         column.setContentsMargins(14, 12, 14, 12)
         column.setSpacing(8)

@@ -16,19 +16,18 @@ from glyphscope_gui.prompt.message_editor import MessageEditor
 from glyphscope_gui.prompt.message_list import MessageList
 from glyphscope_gui.prompt.messages_model import MessagesModel
 from glyphscope_gui.shared.clipboard import copy_text
-from glyphscope_gui.shared.elided_link import ElidedLink
-from glyphscope_gui.shared.growing_edit import GrowingEdit
 from glyphscope_gui.shared.icon_button import IconButton
+from glyphscope_gui.shared.labels import ElidedLink, PlainLabel, words_label
 from glyphscope_gui.shared.language import tr
-from glyphscope_gui.shared.text_label import PlainLabel, words_label
+from glyphscope_gui.shared.text_edits import GrowingEdit
 
 _SYSTEM_LINES = 5
 
 
 class ConversationEditor(QWidget):
-    """`templateWanted` is a press on the link to the template."""
+    """`templateRequested` is a press on the link to the template."""
 
-    templateWanted = Signal()
+    templateRequested = Signal()
 
     def __init__(self, document: PromptDocument, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -44,7 +43,7 @@ class ConversationEditor(QWidget):
         self.system_tokens.setWordWrap(False)
         self.template_link = ElidedLink(self)
         self.template_link.setObjectName("templateLink")
-        self.template_link.clicked.connect(self.templateWanted)
+        self.template_link.clicked.connect(self.templateRequested)
         self.model = MessagesModel(self)
         self.list = MessageList(self.model, self)
         self.editor = MessageEditor(self)
@@ -107,8 +106,8 @@ class ConversationEditor(QWidget):
         self.system_edit.textChanged.connect(self._system_typed)
         self.list.selectionModel().currentChanged.connect(lambda now, _before: self._chosen(now.row()))
         self.editor.edited.connect(self._edited)
-        self.editor.removeWanted.connect(self._remove)
-        self.list.removeWanted.connect(self._remove)
+        self.editor.removeRequested.connect(self._remove)
+        self.list.removeRequested.connect(self._remove)
         self.add_button.clicked.connect(self._add)
         self.undo_button.clicked.connect(document.undo)
         document.changed.connect(self._show_state)

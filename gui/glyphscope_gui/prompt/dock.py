@@ -31,8 +31,8 @@ from glyphscope_gui.prompt.watch import ShownPrompt
 from glyphscope_gui.shared.clipboard import copy_text
 from glyphscope_gui.shared.code_edit import TAB_WORDS, CodeEdit
 from glyphscope_gui.shared.icon_button import IconButton
+from glyphscope_gui.shared.labels import words_label
 from glyphscope_gui.shared.language import tr
-from glyphscope_gui.shared.text_label import words_label
 
 LEAST_CHARACTERS = 30
 MESSAGES, TEMPLATE, RENDERED, CHANGES = range(4)
@@ -43,13 +43,13 @@ class PromptDock(QWidget):
     """The left page about prompts. The user's own words are edited in the centre, or as a part of the whole here.
 
     `partChosen` carries the Cost of a row of the costs, or None; `partEdited` what the user made of its text;
-    `leadWanted` is a press on the link to where it comes from, `runWanted` one on Run again.
+    `introductionRequested` is a press on the link to where it comes from, `runRequested` one on Run again.
     """
 
     partChosen = Signal(object)
     partEdited = Signal(str)
-    leadWanted = Signal()
-    runWanted = Signal()
+    introductionRequested = Signal()
+    runRequested = Signal()
 
     def __init__(self, document: PromptDocument, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -163,7 +163,7 @@ class PromptDock(QWidget):
     # -- inside ------------------------------------------------------------------------------------------------
 
     def _connect(self, document: PromptDocument) -> None:
-        self.conversation.templateWanted.connect(lambda: self.tabs.setCurrentIndex(TEMPLATE))
+        self.conversation.templateRequested.connect(lambda: self.tabs.setCurrentIndex(TEMPLATE))
         self.preset_combo.activated.connect(self._choose_preset)
         self.reset_button.clicked.connect(document.reset_to_preset)
         self.system_edit.textEdited.connect(document.set_system)
@@ -172,8 +172,8 @@ class PromptDock(QWidget):
         self.rendered_view.placeChosen.connect(self._place_chosen)
         self.rendered_view.placeHovered.connect(self._place_hovered)
         self.part.edited.connect(self.partEdited)
-        self.part.leadWanted.connect(self.leadWanted)
-        self.run_button.clicked.connect(self.runWanted)
+        self.part.introductionRequested.connect(self.introductionRequested)
+        self.run_button.clicked.connect(self.runRequested)
         document.changed.connect(self._show_state)
         document.rendered.connect(self._show_messages)
         document.failed.connect(self._show_problem)

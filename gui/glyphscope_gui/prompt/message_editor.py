@@ -10,19 +10,19 @@ from glyphscope.errors import PromptError
 from glyphscope.events import Message
 from glyphscope.prompting.message_list import read_calls, written_calls
 from glyphscope_gui.prompt.messages_model import ROLE_WORDS
-from glyphscope_gui.shared.growing_edit import GrowingEdit
+from glyphscope_gui.shared.labels import words_label
 from glyphscope_gui.shared.language import tr
-from glyphscope_gui.shared.text_label import words_label
+from glyphscope_gui.shared.text_edits import GrowingEdit
 from glyphscope_gui.theme import mono_font
 
 _LINES = 6
 
 
 class MessageEditor(QWidget):
-    """`edited` carries the Message as the user changed it, `removeWanted` nothing."""
+    """`edited` carries the Message as the user changed it, `removeRequested` nothing."""
 
     edited = Signal(object)
-    removeWanted = Signal()
+    removeRequested = Signal()
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -54,10 +54,10 @@ class MessageEditor(QWidget):
         self.words = words_label(role="problem", parent=self, name="messageProblem")
         self._lay_out()
         self.role_combo.activated.connect(self._role_chosen)
-        self.id_edit.textEdited.connect(lambda text: self._tell(tool_call_id=text.strip()))
-        self.edit.textChanged.connect(lambda: self._tell(content=self.edit.toPlainText()))
+        self.id_edit.textEdited.connect(lambda text: self._notify(tool_call_id=text.strip()))
+        self.edit.textChanged.connect(lambda: self._notify(content=self.edit.toPlainText()))
         self.calls_edit.textChanged.connect(self._calls_typed)
-        self.remove_button.clicked.connect(self.removeWanted)
+        self.remove_button.clicked.connect(self.removeRequested)
 
     def show_message(self, message: Message, problem: str, *, is_next: bool) -> None:
         """`is_next`: the user message that is sent next, which keeps its role."""
@@ -100,7 +100,7 @@ class MessageEditor(QWidget):
     def _role_chosen(self, place: int) -> None:
         role = self.role_combo.itemData(place)
         if role != self._message.role:
-            self._tell(role=role)
+            self._notify(role=role)
 
     def _calls_typed(self) -> None:
         if self._showing:
@@ -111,9 +111,9 @@ class MessageEditor(QWidget):
             self.say(tr("Not applied: {error}", error=str(error)))
             return
         self.say("")
-        self._tell(tool_calls=calls)
+        self._notify(tool_calls=calls)
 
-    def _tell(self, **changes: object) -> None:
+    def _notify(self, **changes: object) -> None:
         if self._showing:
             return
         message = replace(self._message, **changes)

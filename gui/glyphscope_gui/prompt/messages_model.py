@@ -44,14 +44,14 @@ class MessagesModel(QAbstractListModel):
         self._rows = rows
         self._problems = [result_problem(rows, place) for place in range(len(rows))]
         if same:
-            self._tell()
+            self._notify()
         else:
             self.endResetModel()
 
     def show_tokens(self, tokens: Mapping[str, int]) -> None:
         """As `message_tokens` counts them; empty where nobody counts."""
         self._tokens = tokens
-        self._tell()
+        self._notify()
 
     def message(self, place: int) -> Message:
         return self._rows[place]
@@ -93,7 +93,7 @@ class MessagesModel(QAbstractListModel):
         words = ROLE_WORDS.get(role, role)
         return tr("{role}, next", role=words) if place == len(self._rows) - 1 else words
 
-    def _tell(self) -> None:
+    def _notify(self) -> None:
         if self._rows:
             self.dataChanged.emit(self.index(0), self.index(len(self._rows) - 1))
 

@@ -6,20 +6,19 @@ from PySide6.QtCore import Signal
 from PySide6.QtWidgets import QHBoxLayout, QVBoxLayout, QWidget
 
 from glyphscope_gui.prompt.places import PartPlace
-from glyphscope_gui.shared.elided_label import ElidedLabel
-from glyphscope_gui.shared.elided_link import ElidedLink
-from glyphscope_gui.shared.growing_edit import GrowingEdit
+from glyphscope_gui.shared.labels import ElidedLabel, ElidedLink, words_label
 from glyphscope_gui.shared.language import tr
-from glyphscope_gui.shared.text_label import words_label
+from glyphscope_gui.shared.text_edits import GrowingEdit
 
 _LINES = 4
 
 
 class PartEditor(QWidget):
-    """`edited` carries the text as the user typed it, `leadWanted` is a press on the link to where it comes from."""
+    """`edited` carries the text as the user typed it, `introductionRequested` is a press on the link to where it comes
+    from."""
 
     edited = Signal(str)
-    leadWanted = Signal()
+    introductionRequested = Signal()
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -43,8 +42,8 @@ class PartEditor(QWidget):
         column.addLayout(top)
         column.addWidget(self.edit)
         column.addWidget(self.words)
-        self.edit.textChanged.connect(self._tell)
-        self.link.clicked.connect(self.leadWanted)
+        self.edit.textChanged.connect(self._notify)
+        self.link.clicked.connect(self.introductionRequested)
         self.show_place(None)
 
     def show_place(self, place: PartPlace | None) -> None:
@@ -78,6 +77,6 @@ class PartEditor(QWidget):
             return tr("Show in Tools")
         return tr("Show in Template") if place.source == "line" else tr("Go to the prompt")
 
-    def _tell(self) -> None:
+    def _notify(self) -> None:
         if not self._showing:
             self.edited.emit(self.edit.toPlainText())

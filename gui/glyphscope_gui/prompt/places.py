@@ -84,14 +84,14 @@ _WHY = {
     "rules": tr("A rule of the router: edit it in the strategy settings."),
     BEGUN: tr("The beginning of the answer in this notation."),
 }
-_GONE = tr("This tool is no longer in the project.")
+_REMOVED = tr("This tool is no longer in the project.")
 
 
 def _of_tool(cost: Cost, place: tuple[str, str | None, bool], registry: RegistryDocument) -> PartPlace:
     name, argument, describes = place
     tool = registry.registry.get(name)
     if tool is None:
-        return PartPlace(cost.title, _GONE)
+        return PartPlace(cost.title, _REMOVED)
     if cost.kind == "examples":
         example = next(iter(registry.shown_parameters(name).get("examples", ())), None)
         title = tr("Example of {name}", name=name)

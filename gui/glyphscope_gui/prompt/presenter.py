@@ -7,8 +7,8 @@ from functools import partial
 import msgspec
 from PySide6.QtCore import QObject, QTimer
 
-from glyphscope.calling import PreparedRequest
 from glyphscope.prompting.costs import Cost
+from glyphscope.runs import PreparedRequest
 from glyphscope_gui.context import AppContext, PromptsPlace
 from glyphscope_gui.prompt.dock import PromptDock
 from glyphscope_gui.prompt.places import PartPlace, edit, place_of
@@ -38,7 +38,7 @@ class PromptPresenter(QObject):
         runs, project = context.runs, context.project
         runs.applied.connect(self.watch.apply)
         runs.aside.connect(self.watch.note)
-        runs.modelTold.connect(self._model_told)
+        runs.modelStatusChanged.connect(self._model_changed)
         project.prompt.rendered.connect(lambda _messages: self._ask.start())
         project.optionsChanged.connect(lambda _options: self._ask.start())
         project.prompt.changed.connect(lambda _state: self._show_place())
@@ -47,9 +47,9 @@ class PromptPresenter(QObject):
         self.watch.shown.connect(self._show)
         dock.partChosen.connect(self._choose)
         dock.partEdited.connect(self._edit)
-        dock.leadWanted.connect(self._lead)
-        dock.runWanted.connect(context.actions.run.trigger)
-        dock.changes.compareWanted.connect(self._compare)
+        dock.introductionRequested.connect(self._lead)
+        dock.runRequested.connect(context.actions.run.trigger)
+        dock.changes.compareRequested.connect(self._compare)
         context.actions.run.changed.connect(self._show_run)
         self._show_run()
 
@@ -59,7 +59,7 @@ class PromptPresenter(QObject):
 
     # -- what runs report --------------------------------------------------------------------------------------
 
-    def _model_told(self, status: ModelStatus) -> None:
+    def _model_changed(self, status: ModelStatus) -> None:
         if status.phase == "opening" and status.progress is None:
             self.watch.forget()
         elif status.phase == "ready":

@@ -8,8 +8,8 @@ from PySide6.QtWidgets import QPlainTextEdit, QVBoxLayout, QWidget
 
 from glyphscope.events import Message, RunRequest
 from glyphscope.visible import visible
+from glyphscope_gui.shared.labels import words_label
 from glyphscope_gui.shared.language import tr
-from glyphscope_gui.shared.text_label import words_label
 from glyphscope_gui.theme import mono_font
 
 

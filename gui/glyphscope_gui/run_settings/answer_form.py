@@ -73,11 +73,11 @@ class AnswerForm(SettingsGrid):
         ):
             field.setObjectName(name)
             self.add(words, field, tip)
-        self.choice.told.connect(lambda value: self.chosen.emit({"tool_choice": value}))
-        self.calls.told.connect(lambda value: self.chosen.emit({"most_calls": value or None}))
-        self.begin.told.connect(lambda value: self.chosen.emit({"constrain_from": value}))
-        self.order.told.connect(lambda value: self.chosen.emit({"order": value}))
-        self.budget.told.connect(
+        self.choice.edited.connect(lambda value: self.chosen.emit({"tool_choice": value}))
+        self.calls.edited.connect(lambda value: self.chosen.emit({"most_calls": value or None}))
+        self.begin.edited.connect(lambda value: self.chosen.emit({"constrain_from": value}))
+        self.order.edited.connect(lambda value: self.chosen.emit({"order": value}))
+        self.budget.edited.connect(
             lambda value: self.chosen.emit({"reasoning_budget": None if value == _NO_LIMIT else value})
         )
 

@@ -16,17 +16,17 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from glyphscope.calling import RunState
-from glyphscope.calling.sampling import limits_in_words, sampling_words
 from glyphscope.events import ModelInfo, RunRequest
 from glyphscope.registry import ToolRegistry
+from glyphscope.runs import RunState
+from glyphscope.runs.sampling import limits_in_words, sampling_words
 from glyphscope_gui.run_settings.sampling_settings import SamplingSettings
 from glyphscope_gui.run_settings.strategy_settings import STRATEGY_WORDS, StrategySettings
 from glyphscope_gui.shared.call_shapes import SHAPES
+from glyphscope_gui.shared.labels import PlainLabel
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.page_ids import HeaderPart
 from glyphscope_gui.shared.segmented import Segmented
-from glyphscope_gui.shared.text_label import PlainLabel
 from glyphscope_gui.theme import theme
 from glyphscope_gui.theme.sizes import PAD
 

@@ -8,11 +8,12 @@ import msgspec
 from PySide6.QtCore import Signal
 from PySide6.QtWidgets import QHBoxLayout, QMenu, QPushButton, QVBoxLayout, QWidget
 
-from glyphscope.calling.loop.guards import calls_per_turn
-from glyphscope.calling.loop.presets import compose, loop_presets
-from glyphscope.calling.transforms import TRANSFORMS
 from glyphscope.events import LoopSettings
+from glyphscope.runs.transforms import TRANSFORMS
+from glyphscope.strategies.loop.guards import calls_per_turn
+from glyphscope.strategies.loop.presets import compose, loop_presets
 from glyphscope_gui.run_settings.strategy_texts import words, words_of
+from glyphscope_gui.shared.labels import PlainLabel
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.settings_grid import (
     ChoiceSetting,
@@ -21,7 +22,6 @@ from glyphscope_gui.shared.settings_grid import (
     SettingsGrid,
     TextSetting,
 )
-from glyphscope_gui.shared.text_label import PlainLabel
 
 _MOST = 2**31 - 1
 _NUMBERS = (
@@ -198,21 +198,21 @@ class LoopForm(QWidget):
     def _add(self, name: str, title: str, field: Any, tip: str) -> None:
         self._fields[name] = field
         self.grid.add(title, field, tip)
-        field.told.connect(lambda value, name=name: self._set(name, value))
+        field.edited.connect(lambda value, name=name: self._set(name, value))
 
     def _add_check(self, name: str, field: FlagSetting, tip: str) -> None:
         self._fields[name] = field
         self.grid.add_check(field, tip)
-        field.told.connect(lambda value, name=name: self._set(name, value))
+        field.edited.connect(lambda value, name=name: self._set(name, value))
 
     def _set(self, name: str, value: Any) -> None:
         if name == "max_tool_calls_per_turn":
             value = value or None
         if name in ("max_seconds", "max_tool_seconds"):
             value = float(value)
-        self._tell(msgspec.structs.replace(self._settings, **{name: value}))
+        self._notify(msgspec.structs.replace(self._settings, **{name: value}))
 
-    def _tell(self, settings: LoopSettings) -> None:
+    def _notify(self, settings: LoopSettings) -> None:
         self.show_settings(settings)
         self.chosen.emit(settings)
 
@@ -236,7 +236,7 @@ class LoopForm(QWidget):
     def _compose(self) -> None:
         """All settings from the checked presets, in their order."""
         names = [a.data() for a in self.presets_button.menu().actions() if a.isChecked()]
-        self._tell(compose(names))
+        self._notify(compose(names))
 
     def _transform_menu(self) -> QMenu:
         menu = QMenu(self)

@@ -8,13 +8,13 @@ import msgspec
 from PySide6.QtCore import Signal
 from PySide6.QtWidgets import QHBoxLayout, QMenu, QPushButton, QVBoxLayout, QWidget
 
-from glyphscope.calling.routing.routers import router_preset, router_presets
 from glyphscope.events import RouterSettings
 from glyphscope.prompting.strategies import strategy_preset
+from glyphscope.strategies.routing.routers import router_preset, router_presets
 from glyphscope_gui.run_settings.strategy_texts import lines_of, named_lists
+from glyphscope_gui.shared.labels import PlainLabel
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.settings_grid import LinesSetting, NumberSetting, SettingsGrid
-from glyphscope_gui.shared.text_label import PlainLabel
 
 
 class RouterForm(QWidget):
@@ -28,7 +28,7 @@ class RouterForm(QWidget):
         menu = QMenu(self)
         for name in router_presets():
             menu.addAction(name).triggered.connect(
-                lambda _on=False, name=name: self._tell(router_preset(name))
+                lambda _on=False, name=name: self._notify(router_preset(name))
             )
         self.presets_button = QPushButton(tr("Fill in"), self)
         self.presets_button.setMenu(menu)
@@ -102,12 +102,12 @@ class RouterForm(QWidget):
     def _add(self, name: str, title: str, field: Any, tip: str) -> None:
         self._fields[name] = field
         self.grid.add(title, field, tip)
-        field.told.connect(lambda value, name=name: self._set(name, value))
+        field.edited.connect(lambda value, name=name: self._set(name, value))
 
     def _set(self, name: str, value: Any) -> None:
-        self._tell(msgspec.structs.replace(self._settings, **{name: value}))
+        self._notify(msgspec.structs.replace(self._settings, **{name: value}))
 
-    def _tell(self, settings: RouterSettings) -> None:
+    def _notify(self, settings: RouterSettings) -> None:
         self.show_settings(settings)
         self.chosen.emit(settings)
 

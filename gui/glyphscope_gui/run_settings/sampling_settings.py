@@ -2,22 +2,64 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from dataclasses import dataclass
+from statistics import median_low
 from typing import Any
 
 import msgspec
 from PySide6.QtCore import Signal
 from PySide6.QtWidgets import QHBoxLayout, QLabel, QMenu, QPushButton, QWidget
 
-from glyphscope.calling import RunState
-from glyphscope.calling.sampling import sampling_words, stop_lines, stop_mistake, stop_strings
 from glyphscope.evals.matrix.profiles import Profile, profiles
 from glyphscope.events import ModelInfo, RunRequest, Sampling
+from glyphscope.runs import RunState
+from glyphscope.runs.sampling import sampling_words, stop_lines, stop_problem, stop_strings
 from glyphscope.text.figures import count
 from glyphscope_gui.run_settings.popup import SettingsPopup
-from glyphscope_gui.run_settings.sampling_effect import SamplingEffect, effect_of
+from glyphscope_gui.shared.labels import PlainLabel, words_label
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.settings_grid import DecimalSetting, LinesSetting, NumberSetting, SettingsGrid
-from glyphscope_gui.shared.text_label import PlainLabel, words_label
+
+
+@dataclass(frozen=True)
+class SamplingEffect:
+    """Medians over the `drawn` tokens of a run: how many were allowed, and how many each filter left of them.
+
+    `single` counts the draws for which only one token was left, `longest` the tokens of the longest answer.
+    """
+
+    drawn: int
+    allowed: int
+    top_k: int
+    top_p: int
+    min_p: int
+    single: int
+    longest: int
+
+
+def effect_of(state: RunState) -> SamplingEffect:
+    """Over all stages of the run. Without a drawn token (a greedy run, an endpoint's), all but `longest` is 0."""
+    left = list(_left(state))
+    allowed, top_k, top_p, min_p = (median_low(column) for column in zip(*left)) if left else (0, 0, 0, 0)
+    return SamplingEffect(
+        drawn=len(left),
+        allowed=allowed,
+        top_k=top_k,
+        top_p=top_p,
+        min_p=min_p,
+        single=sum(each[-1] == 1 for each in left),
+        longest=max((len(stage.tokens) for stage in state.stages), default=0),
+    )
+
+
+def _left(state: RunState) -> Iterator[tuple[int, int, int, int]]:
+    for stage in state.stages:
+        for token in stage.tokens:
+            if len(token.step.left) == 3:
+                top_k, top_p, min_p = token.step.left
+                yield token.step.allowed, top_k, top_p, min_p
+
 
 _ALL_TOKENS = -1
 _MOST = 1_000_000
@@ -99,13 +141,13 @@ class SamplingSettings(SettingsPopup):
             "repeat_last_n": last,
         }
         for name, field in self._fields.items():
-            field.told.connect(lambda value, name=name: self._sample(**{name: value}))
+            field.edited.connect(lambda value, name=name: self._sample(**{name: value}))
         self.max_tokens = NumberSetting(1, _MOST)
-        self.max_tokens.told.connect(lambda value: self._tell(max_tokens=value))
+        self.max_tokens.edited.connect(lambda value: self._notify(max_tokens=value))
         self.stop = LinesSetting(
             read_stops, lambda stops: "\n".join(stop_lines(stops)), tr("none; one per line")
         )
-        self.stop.told.connect(lambda value: self._tell(stop=value))
+        self.stop.edited.connect(lambda value: self._notify(stop=value))
 
     def _lay_out(self) -> None:
         grid = SettingsGrid(2)
@@ -167,7 +209,7 @@ class SamplingSettings(SettingsPopup):
         return menu
 
     def _choose(self, preset: Profile) -> None:
-        self._tell(sampling=self._of(preset))
+        self._notify(sampling=self._of(preset))
 
     def _of(self, preset: Profile) -> Sampling:
         return preset.of(self._model, self._options.sampling.seed)
@@ -208,9 +250,9 @@ class SamplingSettings(SettingsPopup):
         self.run_note.setText(words)
 
     def _sample(self, **changes: Any) -> None:
-        self._tell(sampling=msgspec.structs.replace(self._options.sampling, **changes))
+        self._notify(sampling=msgspec.structs.replace(self._options.sampling, **changes))
 
-    def _tell(self, **changes: Any) -> None:
+    def _notify(self, **changes: Any) -> None:
         self.show_options(msgspec.structs.replace(self._options, **changes))
         self.optionsChosen.emit(changes)
 
@@ -232,6 +274,6 @@ def _effects(effect: SamplingEffect | None) -> tuple[str, str, str, str]:
 
 def read_stops(text: str) -> tuple[str, ...]:
     stops = stop_strings(text.splitlines())
-    if wrong := stop_mistake(stops):
+    if wrong := stop_problem(stops):
         raise ValueError(wrong)
     return stops

@@ -17,6 +17,7 @@ from glyphscope_gui.run_settings.popup import SettingsPopup
 from glyphscope_gui.run_settings.router_form import RouterForm
 from glyphscope_gui.run_settings.strategy_texts import approval_rules, approvals_text, no_thinking_words
 from glyphscope_gui.shared.card import section_label
+from glyphscope_gui.shared.labels import PlainLabel
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.settings_grid import (
     ChoiceSetting,
@@ -25,7 +26,6 @@ from glyphscope_gui.shared.settings_grid import (
     SettingsGrid,
     TextSetting,
 )
-from glyphscope_gui.shared.text_label import PlainLabel
 
 STRATEGY_WORDS: Sequence[tuple[Strategy, str, str]] = (
     ("direct", tr("Direct"), tr("One prompt, one answer, one call.")),
@@ -64,14 +64,14 @@ class StrategySettings(SettingsPopup):
         self.answer = AnswerForm()
         self._make_common()
         self._lay_out()
-        self.loop.chosen.connect(lambda settings: self._tell(loop=settings))
-        self.router.chosen.connect(lambda settings: self._tell(router=settings))
-        self.answer.chosen.connect(lambda changes: self._tell(**changes))
-        self.thinking.told.connect(lambda value: self._tell(thinking=value))
-        self.attempts.told.connect(lambda value: self._repair(attempts=value))
-        self.extract.told.connect(lambda value: self._repair(extract=value))
-        self.dispatch.told.connect(lambda value: self._tell(dispatch=value))
-        self.approvals.told.connect(self._approve)
+        self.loop.chosen.connect(lambda settings: self._notify(loop=settings))
+        self.router.chosen.connect(lambda settings: self._notify(router=settings))
+        self.answer.chosen.connect(lambda changes: self._notify(**changes))
+        self.thinking.edited.connect(lambda value: self._notify(thinking=value))
+        self.attempts.edited.connect(lambda value: self._repair(attempts=value))
+        self.extract.edited.connect(lambda value: self._repair(extract=value))
+        self.dispatch.edited.connect(lambda value: self._notify(dispatch=value))
+        self.approvals.edited.connect(self._approve)
 
     def show_options(self, options: RunRequest) -> None:
         """What the project says, without telling it back."""
@@ -160,12 +160,12 @@ class StrategySettings(SettingsPopup):
     def _approve(self, rules: tuple[ApprovalRule, ...]) -> None:
         """What a rule is bound to is not in the text, and must not be lost by an edit beside it."""
         bound = {(r.tool, r.source, r.action): r for r in self._options.approvals}
-        self._tell(approvals=tuple(bound.get((r.tool, r.source, r.action), r) for r in rules))
+        self._notify(approvals=tuple(bound.get((r.tool, r.source, r.action), r) for r in rules))
 
     def _repair(self, **changes: Any) -> None:
-        self._tell(repair=msgspec.structs.replace(self._options.repair, **changes))
+        self._notify(repair=msgspec.structs.replace(self._options.repair, **changes))
 
-    def _tell(self, **changes: Any) -> None:
+    def _notify(self, **changes: Any) -> None:
         self._options = msgspec.structs.replace(self._options, **changes)
         self.answer.show_options(self._options)
         self.optionsChosen.emit(changes)

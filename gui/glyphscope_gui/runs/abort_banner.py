@@ -8,8 +8,8 @@ from PySide6.QtWidgets import QFrame, QHBoxLayout, QPushButton, QSizePolicy, QVB
 
 from glyphscope.events import Aborted
 from glyphscope_gui.runs.run_controller import Saving
+from glyphscope_gui.shared.labels import PlainLabel
 from glyphscope_gui.shared.language import tr
-from glyphscope_gui.shared.text_label import PlainLabel
 from glyphscope_gui.theme import theme
 from glyphscope_gui.theme.sizes import is_crowded
 
@@ -35,9 +35,9 @@ class StopMark(QWidget):
 
 
 class AbortBanner(QFrame):
-    """Hidden until a run aborts. `continueWanted`: the user asks what it would have said."""
+    """Hidden until a run aborts. `continueRequested`: the user asks what it would have said."""
 
-    continueWanted = Signal()
+    continueRequested = Signal()
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -56,7 +56,7 @@ class AbortBanner(QFrame):
         self.button = QPushButton(tr("Continue aborted run"), self)
         self.button.setObjectName("continueButton")
         self.button.setToolTip(tr("Continue in the background to measure the tokens that stopping saved"))
-        self.button.clicked.connect(self.continueWanted)
+        self.button.clicked.connect(self.continueRequested)
         self._lay_out()
         self.hide()
 

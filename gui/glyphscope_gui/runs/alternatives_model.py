@@ -7,10 +7,10 @@ from typing import Any
 
 from PySide6.QtCore import QObject, Qt
 
-from glyphscope.calling.turns import answer_validator
 from glyphscope.errors import GlyphscopeError
 from glyphscope.events import Alternative, RunRequest, Violation
 from glyphscope.registry import ToolRegistry
+from glyphscope.strategies.turns import answer_validator
 from glyphscope.text.figures import UNKNOWN, percent
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.plain_text import plain_data

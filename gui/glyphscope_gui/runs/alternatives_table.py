@@ -120,12 +120,12 @@ class AlternativesTable(PlainTable):
     """As high as its rows: the column it stands in scrolls.
 
     `rowChosen` carries the row that became current, `rowTaken` the one that Enter or a double click is meant for,
-    `menuWanted` where on the screen its menu is asked for.
+    `menuRequested` where on the screen its menu is asked for.
     """
 
     rowChosen = Signal(int)
     rowTaken = Signal(int)
-    menuWanted = Signal(QPoint)
+    menuRequested = Signal(QPoint)
 
     def __init__(self, model: AlternativesModel, parent: QWidget | None = None) -> None:
         super().__init__(model, stretch=BAR, parent=parent)
@@ -175,7 +175,7 @@ class AlternativesTable(PlainTable):
         index = self.indexAt(place)
         if index.isValid():
             self.setCurrentIndex(index)
-            self.menuWanted.emit(self.viewport().mapToGlobal(place))
+            self.menuRequested.emit(self.viewport().mapToGlobal(place))
 
     def _fit(self) -> None:
         line, small = _line_height(), small_height()

@@ -15,9 +15,9 @@ from PySide6.QtCore import QObject, QRectF, Qt
 from PySide6.QtGui import QPainter, QPen, QTextBlock, QTextBlockFormat, QTextCharFormat, QTextCursor
 from PySide6.QtWidgets import QTextEdit
 
-from glyphscope.calling import Segment, StageState
-from glyphscope.calling.segments import EarlierCall, earlier_call
 from glyphscope.events import RunRequest
+from glyphscope.explain.segments import EarlierCall, earlier_call
+from glyphscope.runs import Segment, StageState
 from glyphscope.visible import visible
 from glyphscope_gui.runs.part_header import PartHeader, PartWords, call_words, reasoning_words
 from glyphscope_gui.shared.text_places import TextPlaces
@@ -100,13 +100,13 @@ class AnswerParts(QObject):
                 cursor.insertText(self._places.add(text), formats.forced if forced else formats.plain)
             if zone.place is None:
                 self._show_marker(cursor.block(), zone)
-        self._fold_long(start)
+        self._collapse_long(start)
 
     def _cut(self, cursor: QTextCursor, start: int) -> None:
         cursor.setPosition(self._places.cut(start))
         cursor.movePosition(QTextCursor.MoveOperation.End, QTextCursor.MoveMode.KeepAnchor)
         cursor.removeSelectedText()
-        self._places.go_on_in_line(cursor.positionInBlock())
+        self._places.continue_line(cursor.positionInBlock())
 
     def _zones(self, start: int) -> Iterator[_Zone]:
         """What there is from that character on, in order, in one piece a part."""
@@ -273,7 +273,7 @@ class AnswerParts(QObject):
         end = segments[place].end
         return place if end is None or character < end else None
 
-    def _fold_long(self, start: int) -> None:
+    def _collapse_long(self, start: int) -> None:
         """What is complete of the text from that character on."""
         for part in self._stage.segments[self._from(start) :]:
             if part.kind != "reasoning" or part.end is None:

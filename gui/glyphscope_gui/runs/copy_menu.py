@@ -19,9 +19,9 @@ COPIED: dict[ExportForm, str] = {
 
 
 class CopyMenu(QMenu):
-    """`copyWanted` carries the form."""
+    """`copyRequested` carries the form."""
 
-    copyWanted = Signal(str)
+    copyRequested = Signal(str)
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(tr("Copy as"), parent)
@@ -29,7 +29,7 @@ class CopyMenu(QMenu):
         for form, words in COPIED.items():
             action = self.addAction(words)
             action.setObjectName(f"copy-{form}")
-            action.triggered.connect(lambda _checked=False, wanted=form: self.copyWanted.emit(wanted))
+            action.triggered.connect(lambda _checked=False, wanted=form: self.copyRequested.emit(wanted))
 
 
 def copied_words(form: str) -> str:

@@ -14,7 +14,7 @@ from glyphscope.events import AnyEvent, RunStarted
 from glyphscope.sessions.bundle import SUFFIX, Manifest
 from glyphscope.sessions.exports import ExportForm, RecordedRun
 from glyphscope.sessions.exports.grammars import constraint_note
-from glyphscope.sessions.handing_on import handed_on
+from glyphscope.sessions.redaction import handed_on
 from glyphscope.text.figures import byte_size
 from glyphscope_gui.shared.language import tr
 
@@ -112,7 +112,7 @@ def file_name(events: Sequence[AnyEvent]) -> str:
     return _slug(events) + SUFFIX
 
 
-def told_of_bundle(path: Path, manifest: Manifest, size: int) -> str:
+def bundle_summary(path: Path, manifest: Manifest, size: int) -> str:
     """What is in a bundle that was just written, and what is not. `size` is in bytes."""
     words = tr(
         "{name}, {size}. In it: the prompt, the answers and what tools answered. "
@@ -126,7 +126,7 @@ def told_of_bundle(path: Path, manifest: Manifest, size: int) -> str:
     return words + without
 
 
-def told_of_record(path: Path, events: Sequence[AnyEvent]) -> str:
+def record_summary(path: Path, events: Sequence[AnyEvent]) -> str:
     """The same of a record, which is written as it is."""
     if tuple(handed_on(events)) == tuple(events):
         return tr(

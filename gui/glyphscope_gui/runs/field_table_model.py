@@ -14,8 +14,6 @@ from typing import Any, TypeAlias
 from PySide6.QtCore import QObject, Qt
 from PySide6.QtGui import QFont
 
-from glyphscope.calling import FieldState
-from glyphscope.calling.fold import StageState
 from glyphscope.events import (
     AnyEvent,
     CallReady,
@@ -34,6 +32,8 @@ from glyphscope.notation import shape_keys
 from glyphscope.prompting.signature import argument_types
 from glyphscope.registry import ToolRegistry
 from glyphscope.registry.pointer import readable, to_pointer
+from glyphscope.runs import FieldState
+from glyphscope.runs.run_state import StageState
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.plain_text import plain_data, plain_tip
 from glyphscope_gui.shared.table_model import NO_INDEX, Index, TableModel

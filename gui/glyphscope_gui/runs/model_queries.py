@@ -8,10 +8,10 @@ from typing import Any, TypeVar
 
 from PySide6.QtCore import QObject, Qt, Signal, Slot
 
-from glyphscope.calling import PreparedRequest
-from glyphscope.calling.request import first_prompt
 from glyphscope.errors import GlyphscopeError
 from glyphscope.models import Model, Vocabulary
+from glyphscope.runs import PreparedRequest
+from glyphscope.strategies.request import first_prompt
 from glyphscope_gui.runs.worker.jobs import Answer, Priced, Query
 from glyphscope_gui.runs.worker.run_worker import RunWorker
 

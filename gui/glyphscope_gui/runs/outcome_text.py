@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from glyphscope.calling import RunState
-from glyphscope.calling.endings import answered_without_call
 from glyphscope.events import LimitReached
+from glyphscope.runs import RunState
+from glyphscope.runs.endings import answered_without_call
 from glyphscope.text.figures import duration, duration_ms, percent, rate
 from glyphscope_gui.runs.worker.jobs import ModelStatus
 from glyphscope_gui.shared.language import tr

@@ -8,8 +8,8 @@ from PySide6.QtCore import QRectF, QSize, Qt, Signal
 from PySide6.QtGui import QFont, QFontMetricsF, QKeyEvent, QPainter, QPaintEvent, QPen
 from PySide6.QtWidgets import QAbstractButton, QWidget
 
-from glyphscope.calling import CallState, Segment, StageState
-from glyphscope.calling.segments import EarlierCall, seconds_of
+from glyphscope.explain.segments import EarlierCall, seconds_of
+from glyphscope.runs import CallState, Segment, StageState
 from glyphscope.text.figures import duration, percent
 from glyphscope.visible import visible
 from glyphscope_gui.shared.language import tr

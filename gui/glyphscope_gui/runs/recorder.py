@@ -13,10 +13,10 @@ from glyphscope.resources import names, read_bytes
 from glyphscope.sessions import History, Record, atomic_write
 from glyphscope.sessions.bundle import SUFFIX, read_run, write_bundle
 from glyphscope.sessions.exports import ExportForm, RecordedRun, export
-from glyphscope.sessions.handing_on import handed_on
 from glyphscope.sessions.records import encode_record, header_of, parse_record
+from glyphscope.sessions.redaction import handed_on
 from glyphscope_gui.runs.copy_menu import copied_words
-from glyphscope_gui.runs.export_formats import Exported, exported, told_of_bundle, told_of_record
+from glyphscope_gui.runs.export_formats import Exported, bundle_summary, exported, record_summary
 from glyphscope_gui.shared.background import Background
 from glyphscope_gui.shared.clipboard import copy_text
 from glyphscope_gui.shared.language import tr
@@ -27,28 +27,28 @@ FIRST_RUN = "search-mask.jsonl"
 
 
 class Recorder(QObject):
-    """Reads and writes off the window's thread. `kept` after a run is in the history, `failed` a GlyphscopeError.
+    """Reads and writes off the window's thread. `runSaved` after a run is in the history, `failed` a GlyphscopeError.
 
     `described` carries the id of a run of which the history has other words of the user now.
 
-    `notKept` carries the words of an error that `failed` told already: a history that cannot be written is no reason
-    for a dialog after every run. `written` says of a file what is in it, before it is handed on; `told` anything else.
-    `limit` is how many runs are kept.
+    `saveFailed` carries the words of an error that `failed` told already: a history that cannot be written is no reason
+    for a dialog after every run. `written` says of a file what is in it, before it is handed on; `noticed` anything
+    else. `limit` is how many runs are kept.
     """
 
-    kept = Signal(object)
+    runSaved = Signal(object)
     described = Signal(str)
     failed = Signal(object)
-    notKept = Signal(str)
+    saveFailed = Signal(str)
     written = Signal(str, str)
-    told = Signal(str)
+    noticed = Signal(str)
 
     def __init__(self, history: History, limit: int, parent: QObject | None = None) -> None:
         super().__init__(parent)
         self._history = history
         self.limit = limit
         self._background = Background(self)
-        self._told = ""
+        self._last_error = ""
 
     def keep(self, events: tuple[AnyEvent, ...]) -> None:
         """Put a finished run into the history."""
@@ -61,7 +61,7 @@ class Recorder(QObject):
             self._history.add(events)
             self._history.prune(limit)
 
-        self._background.start(f"keep {events[0].run}", work, self._kept, self._not_kept)
+        self._background.start(f"keep {events[0].run}", work, self._run_saved, self._run_not_saved)
 
     def open(self, run: str, then: Callable[[tuple[AnyEvent, ...]], None]) -> None:
         """A run of the history."""
@@ -72,7 +72,7 @@ class Recorder(QObject):
 
         def read(record: Record) -> None:
             if record.torn:
-                self.told.emit(tr("The last line of {name} is incomplete and was skipped", name=path.name))
+                self.noticed.emit(tr("The last line of {name} is incomplete and was skipped", name=path.name))
             then(record.events)
 
         self._background.start("open", lambda: read_run(path), read, self._fail)
@@ -83,9 +83,9 @@ class Recorder(QObject):
         def work() -> str:
             if path.suffix.lower() != SUFFIX:
                 atomic_write(path, encode_record(events))
-                return told_of_record(path, events)
+                return record_summary(path, events)
             manifest = write_bundle(path, Record(header_of(events[0]), events, torn=False))
-            return told_of_bundle(path, manifest, path.stat().st_size)
+            return bundle_summary(path, manifest, path.stat().st_size)
 
         self._background.start(f"write {path}", work, lambda w: self.written.emit(str(path), w), self._fail)
 
@@ -101,19 +101,19 @@ class Recorder(QObject):
         self._background.start("export", work, then, self._fail)
 
     def copy(self, events: tuple[AnyEvent, ...], form: ExportForm) -> None:
-        """Put the run in that form on the clipboard; where it cannot be had in it, `told` says why."""
+        """Put the run in that form on the clipboard; where it cannot be had in it, `noticed` says why."""
 
         def work() -> str:
             return export(RecordedRun(tuple(handed_on(events))), form)
 
         def done(text: str) -> None:
             copy_text(text.removesuffix("\n") if form != "prompt" else text)
-            self.told.emit(copied_words(form))
+            self.noticed.emit(copied_words(form))
 
         def failed(error: BaseException) -> None:
             if not isinstance(error, GlyphscopeError):
                 raise error
-            self.told.emit(str(error))
+            self.noticed.emit(str(error))
 
         self._background.start("copy", work, done, failed)
 
@@ -123,22 +123,22 @@ class Recorder(QObject):
         self._background.start(
             f"write {path}",
             lambda: atomic_write(path, data),
-            lambda _: self.told.emit(tr("{name} was saved", name=path.name)),
+            lambda _: self.noticed.emit(tr("{name} was saved", name=path.name)),
             self._fail,
         )
 
     def close(self) -> None:
         self._background.close()
 
-    def _kept(self, row: object) -> None:
-        self._told = ""
-        self.kept.emit(row)
+    def _run_saved(self, row: object) -> None:
+        self._last_error = ""
+        self.runSaved.emit(row)
 
-    def _not_kept(self, error: BaseException) -> None:
-        if str(error) == self._told:
-            self.notKept.emit(self._told)
+    def _run_not_saved(self, error: BaseException) -> None:
+        if str(error) == self._last_error:
+            self.saveFailed.emit(self._last_error)
         else:
-            self._told = str(error)
+            self._last_error = str(error)
             self._fail(error)
 
     def _fail(self, error: BaseException) -> None:

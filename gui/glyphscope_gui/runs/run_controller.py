@@ -9,8 +9,6 @@ from typing import Literal, TypeAlias
 
 from PySide6.QtCore import QObject, Qt, QThread, Signal
 
-from glyphscope.calling import PreparedRequest, RunState, fold, fold_events
-from glyphscope.calling.host import Decision
 from glyphscope.events import (
     AnyEvent,
     CandidatesFound,
@@ -24,6 +22,8 @@ from glyphscope.events import (
     StageStarted,
     TransformActed,
 )
+from glyphscope.runs import PreparedRequest, RunState, reduce_event, run_state
+from glyphscope.runs.interaction import Decision
 from glyphscope_gui.runs.model_queries import ModelQueries
 from glyphscope_gui.runs.token_place import TokenPlace
 from glyphscope_gui.runs.worker.interaction import Sources
@@ -125,10 +125,10 @@ class RunController(QObject):
     all other signals where it does not come so far.
 
     `began` a fresh RunState, `applied` an Applied, `ended` an Applied of all events (also of a run that was stopped
-    before its end), `measured` a Measured, `saved` a Saving, `modelTold` a ModelStatus, `phaseChanged` a Phase,
-    `crashed` an exception that is a bug of ours. `asked` carries an Asked that the run waits for, and None as soon as
-    it does not any more. `aside` carries an Aside of a run that the playground does not show, of which no other signal
-    but `phaseChanged` is emitted. `queries` asks the open model.
+    before its end), `measured` a Measured, `saved` a Saving, `modelStatusChanged` a ModelStatus, `phaseChanged` a
+    Phase, `crashed` an exception that is a bug of ours. `asked` carries an Asked that the run waits for, and None as
+    soon as it does not any more. `aside` carries an Aside of a run that the playground does not show, of which no other
+    signal but `phaseChanged` is emitted. `queries` asks the open model.
     """
 
     began = Signal(object)
@@ -136,16 +136,16 @@ class RunController(QObject):
     ended = Signal(object)
     measured = Signal(object)
     saved = Signal(object)
-    modelTold = Signal(object)
+    modelStatusChanged = Signal(object)
     phaseChanged = Signal(object)
     crashed = Signal(object)
     asked = Signal(object)
     aside = Signal(object)
     notStarted = Signal(object)
-    _wanted = Signal(object)
-    _openWanted = Signal(str)
-    _unloadWanted = Signal(str)
-    _closeWanted = Signal()
+    _runRequested = Signal(object)
+    _openRequested = Signal(str)
+    _unloadRequested = Signal(str)
+    _closeRequested = Signal()
 
     def __init__(
         self,
@@ -174,11 +174,11 @@ class RunController(QObject):
         self._thread.setObjectName("glyphscope-run")
         self._worker = RunWorker(open_model, self._mailbox, sources, options_of)
         self._worker.moveToThread(self._thread)
-        self._wanted.connect(self._worker.run, Qt.ConnectionType.QueuedConnection)
-        self._openWanted.connect(self._worker.open, Qt.ConnectionType.QueuedConnection)
-        self._unloadWanted.connect(self._worker.unload, Qt.ConnectionType.QueuedConnection)
-        self._closeWanted.connect(self._worker.close, Qt.ConnectionType.QueuedConnection)
-        self._worker.modelTold.connect(self._model_told, Qt.ConnectionType.QueuedConnection)
+        self._runRequested.connect(self._worker.run, Qt.ConnectionType.QueuedConnection)
+        self._openRequested.connect(self._worker.open, Qt.ConnectionType.QueuedConnection)
+        self._unloadRequested.connect(self._worker.unload, Qt.ConnectionType.QueuedConnection)
+        self._closeRequested.connect(self._worker.close, Qt.ConnectionType.QueuedConnection)
+        self._worker.modelStatusChanged.connect(self._model_changed, Qt.ConnectionType.QueuedConnection)
         self.queries = ModelQueries(self._worker, self)
         self.queries.crashed.connect(self.crashed)
         self._thread.start()
@@ -269,12 +269,12 @@ class RunController(QObject):
 
     def open_model(self, name: str) -> None:
         """Open a model now, so that the first run need not wait for it; again where its options changed."""
-        self._openWanted.emit(name)
+        self._openRequested.emit(name)
 
     def unload_model(self) -> None:
         """End the open model's process, which frees its memory; the next run loads it again."""
         if not self.is_busy:
-            self._unloadWanted.emit(self.model.name)
+            self._unloadRequested.emit(self.model.name)
 
     def close(self) -> None:
         """Stop, close the model's process, and join the thread."""
@@ -285,7 +285,7 @@ class RunController(QObject):
         self.queries.close()
         self._worker.stop(self._next_id)
         self._mailbox.close()
-        self._closeWanted.emit()
+        self._closeRequested.emit()
         self._thread.wait()
         self._worker.deleteLater()
         self._thread.deleteLater()
@@ -313,7 +313,7 @@ class RunController(QObject):
                 self._begin(job)
         self._mailbox.open_for(job.id)
         self._set_phase(Phase.STEPPING if job.stepping else Phase.RUNNING)
-        self._wanted.emit(job)
+        self._runRequested.emit(job)
 
     def _begin(self, job: Job) -> None:
         given = job.request if isinstance(job, RunJob) else None
@@ -356,7 +356,7 @@ class RunController(QObject):
         else:
             self.events.extend(events)
             for event in events:
-                fold(self.state, event)
+                reduce_event(self.state, event)
         self.applied.emit(Applied(self.state, events, kind))
 
     def _ask(self, asked: Asked) -> None:
@@ -380,7 +380,7 @@ class RunController(QObject):
         waiting, self._waiting = self._waiting, None
         kind = _kind_of(job)
         if kind == "continuation":
-            self._tell_saving()
+            self._report_saving()
         self._set_phase(Phase.IDLE)
         if ended.error is not None:
             self.crashed.emit(ended.error)
@@ -409,14 +409,14 @@ class RunController(QObject):
             if waiting is not None:
                 waiting()
 
-    def _tell_saving(self) -> None:
-        said = fold_events(self._said)
+    def _report_saving(self) -> None:
+        said = run_state(self._said)
         aborted = self.state.aborted
         if aborted is None or said.finished is None or said.finished.reason == "cancelled":
             self._said = []
             return
         self.saved.emit(Saving(aborted.code, aborted.tokens_decoded, said.finished.tokens))
 
-    def _model_told(self, status: ModelStatus) -> None:
+    def _model_changed(self, status: ModelStatus) -> None:
         self.model = status
-        self.modelTold.emit(status)
+        self.modelStatusChanged.emit(status)

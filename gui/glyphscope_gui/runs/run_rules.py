@@ -10,10 +10,10 @@ from typing import Any
 
 from PySide6.QtCore import QObject, QTimer, Signal
 
-from glyphscope.calling import RunState
 from glyphscope.errors import GlyphscopeError
 from glyphscope.events import Alternative, RunRequest, RunStarted, Token
 from glyphscope.registry import ToolRegistry
+from glyphscope.runs import RunState
 from glyphscope_gui.runs.alternatives_model import LONGEST_TEXT
 from glyphscope_gui.runs.run_controller import Applied
 from glyphscope_gui.runs.token_rules import Refusal, RuleReader, TokenRule
@@ -179,7 +179,7 @@ class RunRules(QObject):
         """`first`: the number of the first token that the job reads; if it cannot, it and all after it tell why."""
         self._working = True
 
-        def told(value: Any) -> None:
+        def show(value: Any) -> None:
             self._working = False
             if run is self._run:
                 done(value)
@@ -193,4 +193,4 @@ class RunRules(QObject):
             if not isinstance(error, GlyphscopeError):
                 raise error  # a mistake of ours is reported as any
 
-        self._background.start("rules", work, told, failed)
+        self._background.start("rules", work, show, failed)

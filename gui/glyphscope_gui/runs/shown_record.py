@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from PySide6.QtCore import QObject, Signal
 
-from glyphscope.calling import RunState
 from glyphscope.errors import GlyphscopeError
 from glyphscope.events import RunStarted
+from glyphscope.runs import RunState
 from glyphscope_gui.project.project_controller import ProjectController
 from glyphscope_gui.runs.run_controller import Applied, RunController
 

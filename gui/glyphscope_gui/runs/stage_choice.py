@@ -6,9 +6,9 @@ from collections.abc import Iterable
 
 from PySide6.QtCore import QObject, Signal
 
-from glyphscope.calling import CallState, RunState
-from glyphscope.calling.fold import StageState
 from glyphscope.events import AnyEvent, FieldChanged, FieldOpened, RunStarted, SegmentOpened, StageStarted
+from glyphscope.runs import CallState, RunState
+from glyphscope.runs.run_state import StageState
 from glyphscope_gui.runs.run_controller import Applied
 
 

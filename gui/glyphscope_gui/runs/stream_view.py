@@ -25,9 +25,6 @@ from PySide6.QtGui import (
 )
 from PySide6.QtWidgets import QMenu, QTextEdit, QToolTip, QWidget
 
-from glyphscope.calling import FieldState
-from glyphscope.calling.fold import StageState
-from glyphscope.calling.own_tokens import Boundaries
 from glyphscope.events import (
     Aborted,
     AnyEvent,
@@ -39,6 +36,9 @@ from glyphscope.events import (
     Token,
     Violation,
 )
+from glyphscope.explain.retokenization import Boundaries
+from glyphscope.runs import FieldState
+from glyphscope.runs.run_state import StageState
 from glyphscope.text.figures import percent
 from glyphscope.visible import visible
 from glyphscope_gui.runs.answer_parts import AnswerParts, Formats, is_header
@@ -275,7 +275,7 @@ class StreamView(QTextEdit):
         marks = []
         stop = self._state.stop_string
         if stop is not None and stop.char < self._places.characters:
-            marks.append(self._struck(stop.char, self._places.characters))
+            marks.append(self._masked_mark(stop.char, self._places.characters))
         for character in self._decided:
             if character >= self._places.characters:
                 continue
@@ -288,7 +288,7 @@ class StreamView(QTextEdit):
             marks.append(mark)
         self.setExtraSelections(marks)
 
-    def _struck(self, start: int, end: int) -> QTextEdit.ExtraSelection:
+    def _masked_mark(self, start: int, end: int) -> QTextEdit.ExtraSelection:
         mark = QTextEdit.ExtraSelection()
         mark.cursor = QTextCursor(self.document())
         mark.cursor.setPosition(self._places.position(start))

@@ -13,13 +13,13 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from glyphscope.calling.constraints import answer_grammar
-from glyphscope.calling.refusing import Refusals, Refused, Unrelated
 from glyphscope.events import Alternative, RunRequest, Token
+from glyphscope.explain.constraint_attribution import Attribution, Attributor, Unrelated
 from glyphscope.grammar import Grammar, Origin
-from glyphscope.grammar.gbnf.load import load_gbnf
+from glyphscope.grammar.gbnf.check import load_gbnf
 from glyphscope.grammar.match import ActiveRule, Limits, MatchLimit, State, compile_grammar
 from glyphscope.registry import ToolRegistry
+from glyphscope.strategies.constraints import answer_grammar
 from glyphscope_gui.runs.grammar_origins import RuleOrigin, rule_origin
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.token_words import is_masked
@@ -67,7 +67,7 @@ class Refusal:
     index: int
     place: str
     alternatives: tuple[str, ...]
-    constraints: tuple[Refused | None, ...] = ()
+    constraints: tuple[Attribution | None, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -92,7 +92,7 @@ class RuleReader:
     def __init__(self, request: RunRequest, registry: ToolRegistry) -> None:
         """Raises GrammarError."""
         self._grammar = run_grammar(request, registry)
-        self._reasons = Refusals(request, registry)
+        self._reasons = Attributor(request, registry)
         self._registry = registry
         self._root = self._grammar.root if request.grammar is not None else "root"
         self._has_origins = any(rule.origin is not None for rule in self._grammar.rules.values())
@@ -134,10 +134,10 @@ class RuleReader:
         masked = any(is_masked(one) for one in alternatives)
         text = "".join(token.step.text for token in before)
         until = time.monotonic() + SECONDS
-        why: list[Refused | None] = []
+        why: list[Attribution | None] = []
         for number, one in enumerate(alternatives):
             found = self._reason(text, one, cancelled) if time.monotonic() < until else None
-            why.append(found if isinstance(found, Refused) else None)
+            why.append(found if isinstance(found, Attribution) else None)
             if isinstance(found, str):
                 told[number] = UNRELATED[found]
         return Refusal(len(before), place if masked else "", tuple(told), tuple(why))
@@ -164,9 +164,9 @@ class RuleReader:
             state = _after(self._state, token, cancelled)
             best = _reading(state) if state.alive else None
         self._state, self._last = state, best
-        return self._told(best) if state.alive else TokenRule(words=LEFT)
+        return self._token_rule(best) if state.alive else TokenRule(words=LEFT)
 
-    def _told(self, best: _Place | None) -> TokenRule:
+    def _token_rule(self, best: _Place | None) -> TokenRule:
         if best is None:
             return TokenRule()
         known = self._known.get(best)
@@ -188,9 +188,9 @@ class RuleReader:
 
     def _reason(
         self, before: str, one: Alternative, cancelled: Callable[[], bool]
-    ) -> Refused | Unrelated | None:
+    ) -> Attribution | Unrelated | None:
         """The constraint, or what refuses it that is no constraint of the schema."""
-        if not is_masked(one) or _goes_on_inside(one):
+        if not is_masked(one) or _starts_inside(one):
             return None
         text = one.data.decode(errors="ignore")
         try:
@@ -200,7 +200,7 @@ class RuleReader:
             return None
 
     def _refused(self, state: State, place: str, one: Alternative) -> str:
-        if not is_masked(one) or _goes_on_inside(one):
+        if not is_masked(one) or _starts_inside(one):
             return ""
         text = one.data.decode(errors="ignore")
         after = state.feed_token(one.id, text)
@@ -228,16 +228,16 @@ class RuleReader:
         listed = tr(" or ").join([", ".join(shown[:-1]), shown[-1]] if len(shown) > 1 else shown)
         first = wanted[0]  # the innermost that goes on: one that is over expects nothing
         if first.origin is None and self._has_origins:
-            told = self._told(_innermost(state.active_rules()))
+            told = self._token_rule(_innermost(state.active_rules()))
         else:
-            told = self._told((first.rule or self._grammar.root, first.origin))
+            told = self._token_rule((first.rule or self._grammar.root, first.origin))
         name = told.argument or told.rule
         return tr("{name} expects {expected}", name=name, expected=listed) + (
             f": {told.constraint}" if told.constraint else ""
         )
 
 
-def _goes_on_inside(one: Alternative) -> bool:
+def _starts_inside(one: Alternative) -> bool:
     """Whether it begins in the middle of a character."""
     return bool(one.data) and 0x80 <= one.data[0] < 0xC0
 

@@ -81,12 +81,12 @@ def _frame(step: TokenStep) -> QPen:
 
 class TokenTable(PlainTable):
     """`tokenChosen` carries the index of the row that became current, `ruleChosen` the rule that was double-clicked,
-    `menuWanted` where on the screen a token's menu is asked for.
+    `menuRequested` where on the screen a token's menu is asked for.
     """
 
     tokenChosen = Signal(object)
     ruleChosen = Signal(str)
-    menuWanted = Signal(QPoint)
+    menuRequested = Signal(QPoint)
 
     def __init__(self, model: TokenTableModel, parent: QWidget | None = None) -> None:
         super().__init__(model, stretch=TOKEN, parent=parent)
@@ -165,7 +165,7 @@ class TokenTable(PlainTable):
         index = self.indexAt(place)
         if index.isValid():
             self.setCurrentIndex(index)
-            self.menuWanted.emit(self.viewport().mapToGlobal(place))
+            self.menuRequested.emit(self.viewport().mapToGlobal(place))
 
     def _double_clicked(self, index: QModelIndex) -> None:
         rule = self._tokens.rule(index.row()) if index.column() == RULE else None

@@ -8,10 +8,10 @@ from typing import Any, NamedTuple
 
 from PySide6.QtCore import QObject, Qt
 
-from glyphscope.calling import StageState
-from glyphscope.calling.own_tokens import Boundaries, otherwise_words
-from glyphscope.calling.segments import part_of
 from glyphscope.events import Token, TokenStep
+from glyphscope.explain.retokenization import Boundaries, boundary_diff_words
+from glyphscope.explain.segments import part_of
+from glyphscope.runs import StageState
 from glyphscope.text.figures import UNKNOWN, count, percent, plain_ms
 from glyphscope_gui.runs.token_rules import TokenRule
 from glyphscope_gui.shared.language import tr
@@ -248,7 +248,7 @@ def cut_words(cut: Boundaries, step: TokenStep) -> str:
     other = cut.at(step.index)
     if other is None:
         return ""
-    return "\n" + tr("Not the model's own tokens: {tokens}", tokens=otherwise_words(other))
+    return "\n" + tr("Not the model's own tokens: {tokens}", tokens=boundary_diff_words(other))
 
 
 def _tip(step: TokenStep) -> str:

@@ -8,8 +8,8 @@ from PySide6.QtWidgets import QFrame, QWidget
 
 from glyphscope.visible import visible
 from glyphscope_gui.project.prompt_document import PromptDocument, PromptState
-from glyphscope_gui.shared.growing_edit import GrowingEdit
 from glyphscope_gui.shared.language import tr
+from glyphscope_gui.shared.text_edits import GrowingEdit
 
 MAX_LINES = 4
 

@@ -17,12 +17,11 @@ from glyphscope_gui.calls.argument_check import ArgumentCheck
 from glyphscope_gui.calls.argument_field import MISSING, make_field
 from glyphscope_gui.project import argument_schema as schema
 from glyphscope_gui.shared.code_edit import TAB_WORDS
-from glyphscope_gui.shared.elided_label import ElidedLabel
 from glyphscope_gui.shared.json_editor import JsonEditor
 from glyphscope_gui.shared.json_places import located, parse_object, places
+from glyphscope_gui.shared.labels import ElidedLabel, PlainLabel, words_label
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.plain_text import plain_tip
-from glyphscope_gui.shared.text_label import PlainLabel, words_label
 
 LABEL = 98
 """Pixels of an argument's name."""
@@ -45,10 +44,10 @@ class _Row:
 
 
 class CallForm(QStackedWidget):
-    """`changed` after every edit; `told` carries words about the arguments as a whole."""
+    """`changed` after every edit; `messageChanged` carries words about the arguments as a whole."""
 
     changed = Signal()
-    told = Signal(str)
+    messageChanged = Signal(str)
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -74,7 +73,7 @@ class CallForm(QStackedWidget):
         return self.currentWidget() is self.editor
 
     @property
-    def wanted_height(self) -> int:
+    def preferred_height(self) -> int:
         """Of all fields."""
         box = self._scroll.widget()
         layout = box.layout() if box is not None else None
@@ -113,12 +112,12 @@ class CallForm(QStackedWidget):
             try:
                 given = self.arguments()
             except ValueError as error:
-                self.told.emit(str(error))
+                self.messageChanged.emit(str(error))
                 return False
             names = schema.arguments(self._tool.parameters)
             foreign = [name for name in given if name not in names]
             if foreign or len(names) > MOST_FIELDS:
-                self.told.emit(
+                self.messageChanged.emit(
                     tr("“{name}” has no field here: edit the arguments as JSON.", name=foreign[0][:60])
                     if foreign
                     else tr("Too many arguments for a form: edit them as JSON.")

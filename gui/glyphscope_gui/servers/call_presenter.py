@@ -44,8 +44,8 @@ class CallPresenter(QObject):
         self._drafts: dict[_Place, dict[str, Any]] = {}
         self._answers: dict[_Place, CallView] = {}
         panel.edited.connect(self._judge)
-        panel.callWanted.connect(self._call)
-        panel.cancelWanted.connect(self.jobs.cancel)
+        panel.callRequested.connect(self._call)
+        panel.cancelRequested.connect(self.jobs.cancel)
         self.jobs.judged.connect(panel.show_check)
         self.jobs.began.connect(panel.begin)
         self.jobs.progressed.connect(self._show_progress)

@@ -8,12 +8,11 @@ from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QScrollArea, QVBoxLay
 
 from glyphscope.visible import visible
 from glyphscope_gui.servers.call_outcome import CallView, Piece
+from glyphscope_gui.shared.labels import PlainLabel, link, words_label
 from glyphscope_gui.shared.language import tr
-from glyphscope_gui.shared.link import link
-from glyphscope_gui.shared.pill import Pill
 from glyphscope_gui.shared.plain_text import plain_tip
-from glyphscope_gui.shared.read_box import ReadBox
-from glyphscope_gui.shared.text_label import PlainLabel, words_label
+from glyphscope_gui.shared.text_edits import ReadBox
+from glyphscope_gui.shared.verdict import Pill
 from glyphscope_gui.shared.whole_text import show_whole
 
 MOST_LINES = 16

@@ -20,13 +20,11 @@ from glyphscope.visible import visible
 from glyphscope_gui.mcp.known_server import KnownServer
 from glyphscope_gui.servers.words import secret_words, state_words
 from glyphscope_gui.shared.card import Card
-from glyphscope_gui.shared.elided_label import ElidedLabel
+from glyphscope_gui.shared.labels import ElidedLabel, PlainLabel, link
 from glyphscope_gui.shared.language import tr
-from glyphscope_gui.shared.link import link
-from glyphscope_gui.shared.pill import Pill
 from glyphscope_gui.shared.plain_text import plain_tip
-from glyphscope_gui.shared.read_box import ReadBox
-from glyphscope_gui.shared.text_label import PlainLabel
+from glyphscope_gui.shared.text_edits import ReadBox
+from glyphscope_gui.shared.verdict import Pill
 from glyphscope_gui.theme import mono_font
 
 LAST_LINES = 4
@@ -188,7 +186,7 @@ class ServerCard(Card):
         self.identity.hide()
         self.about.setText(DEMO_WORDS)
         self.about.show()
-        self._tell(None, "")
+        self._notify(None, "")
         self.consent.ask(None)
 
     def show_server(self, known: KnownServer) -> None:
@@ -200,7 +198,7 @@ class ServerCard(Card):
         self.identity.setVisible(source is not None)
         if source is None:
             self.about.hide()
-            self._tell(ServerError(known.problem, hint=tr("Fix the file and import it again.")), "")
+            self._notify(ServerError(known.problem, hint=tr("Fix the file and import it again.")), "")
             self.consent.ask(None)
             return
         asked = known.question if source.phase in ("stopped", "failed", "ended") and known.enabled else None
@@ -215,7 +213,9 @@ class ServerCard(Card):
         self.about.setText(about)
         self.about.setVisible(bool(about) and asked is None)
         failed = server is not None and source.phase in ("failed", "ended")
-        self._tell(server.problem if failed and server else None, server.stderr if failed and server else "")
+        self._notify(
+            server.problem if failed and server else None, server.stderr if failed and server else ""
+        )
         self.consent.ask(asked)
 
     def show_debugging(self, ready: bool, roots: int | None, *, instructions: bool = False) -> None:
@@ -253,7 +253,7 @@ class ServerCard(Card):
         self.enabled_box.setEnabled(source is not None)
         self.enabled_box.setChecked(known.enabled)
         server = source.server if source is not None else None
-        self.sign_in_button.setVisible(idle and may and server is not None and server.wants_sign_in)
+        self.sign_in_button.setVisible(idle and may and server is not None and server.needs_sign_in)
         self.start_button.setVisible(idle)
         self.start_button.setEnabled(may)
         self.stop_button.setVisible(not idle)
@@ -261,7 +261,7 @@ class ServerCard(Card):
         self.restart_button.setVisible(not idle)
         self.restart_button.setEnabled(phase == "ready")
 
-    def _tell(self, problem: ServerError | None, printed: str) -> None:
+    def _notify(self, problem: ServerError | None, printed: str) -> None:
         words = f"{problem.message} {problem.hint}".strip() if problem is not None else ""
         self.problem.setText(words)
         self.problem.setVisible(bool(words))

@@ -40,9 +40,9 @@ class DebugPresenter(QObject):
         self._shown = ""
         self._leveled: object = None
         view.card.acted.connect(self._act)
-        view.log.resendWanted.connect(self.ask_to_send)
+        view.log.resendRequested.connect(self.ask_to_send)
         view.log.levelChosen.connect(self._set_level)
-        view.tools.changesWanted.connect(self._show_changes)
+        view.tools.changesRequested.connect(self._show_changes)
 
     @property
     def is_busy(self) -> bool:
@@ -148,7 +148,9 @@ class DebugPresenter(QObject):
 
         def done(outcome: Outcome) -> None:
             if not outcome.ok:
-                self._view.notice.tell(tr("The log level was not set: {reason}", reason=outcome.message))
+                self._view.notice.show_words(
+                    tr("The log level was not set: {reason}", reason=outcome.message)
+                )
             self.show()
 
         self._background.start(

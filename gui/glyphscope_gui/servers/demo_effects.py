@@ -20,7 +20,7 @@ from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.plain_table import PlainTable
 from glyphscope_gui.shared.plain_text import plain_tip
 from glyphscope_gui.shared.segmented import Segmented
-from glyphscope_gui.shared.wrapping_edit import WrappingEdit
+from glyphscope_gui.shared.text_edits import WrappingEdit
 from glyphscope_gui.theme import mono_font
 
 VIEWS = (

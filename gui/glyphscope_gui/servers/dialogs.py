@@ -30,11 +30,9 @@ from glyphscope_gui.mcp.servers import DEMO, server_config
 from glyphscope_gui.servers.import_file import FoundServer, FoundServers, find_servers
 from glyphscope_gui.servers.words import secret_words
 from glyphscope_gui.shared.background import Background
-from glyphscope_gui.shared.growing_edit import GrowingEdit
+from glyphscope_gui.shared.labels import PlainLabel, words_label
 from glyphscope_gui.shared.language import tr
-from glyphscope_gui.shared.read_box import ReadBox
-from glyphscope_gui.shared.text_label import PlainLabel, words_label
-from glyphscope_gui.shared.wrapping_edit import WrappingEdit
+from glyphscope_gui.shared.text_edits import GrowingEdit, ReadBox, WrappingEdit
 from glyphscope_gui.theme import mono_font
 
 MOST_SHOWN = 100

@@ -30,12 +30,12 @@ from glyphscope_gui.servers.request_dialog import is_resendable
 from glyphscope_gui.shared.card import Card
 from glyphscope_gui.shared.clipboard import copy_text
 from glyphscope_gui.shared.json_editor import JsonEditor
+from glyphscope_gui.shared.labels import link
 from glyphscope_gui.shared.language import tr
-from glyphscope_gui.shared.link import link
 from glyphscope_gui.shared.plain_table import PlainTable
 from glyphscope_gui.shared.segmented import Segmented
+from glyphscope_gui.shared.text_edits import WrappingEdit
 from glyphscope_gui.shared.whole_text import Whole, show_whole
-from glyphscope_gui.shared.wrapping_edit import WrappingEdit
 from glyphscope_gui.theme import mono_font
 
 VIEWS = (
@@ -55,10 +55,10 @@ ANY = ""
 class ServerLog(Card):
     """Shows what the wiring hands it; `views.value` says which of the three is in sight.
 
-    `resendWanted` carries an Entry, `levelChosen` the level of log messages that the server is to send.
+    `resendRequested` carries an Entry, `levelChosen` the level of log messages that the server is to send.
     """
 
-    resendWanted = Signal(object)
+    resendRequested = Signal(object)
     levelChosen = Signal(str)
 
     def __init__(self, model: ServersLogModel, parent: QWidget | None = None) -> None:
@@ -183,7 +183,7 @@ class ServerLog(Card):
         self._beside.hide()
         self.open_link.clicked.connect(self._open)
         self.copy_link.clicked.connect(self._copy_one)
-        self.resend_link.clicked.connect(lambda: self.resendWanted.emit(self._current))
+        self.resend_link.clicked.connect(lambda: self.resendRequested.emit(self._current))
         return self._beside
 
     def _make_levels(self) -> None:

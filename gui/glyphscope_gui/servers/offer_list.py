@@ -8,9 +8,9 @@ from PySide6.QtWidgets import QLineEdit, QVBoxLayout, QWidget
 
 from glyphscope.tools.mcp.offers import Offer
 from glyphscope_gui.servers.offer_model import ADDRESS, NAME, TYPE, OfferModel
+from glyphscope_gui.shared.labels import PlainLabel, words_label
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.plain_table import PlainTable
-from glyphscope_gui.shared.text_label import PlainLabel, words_label
 from glyphscope_gui.theme.sizes import PAD
 
 FILTER_FROM = 13

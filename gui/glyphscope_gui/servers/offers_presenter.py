@@ -47,7 +47,7 @@ class OffersPresenter(QObject):
         self._again = QTimer(self, singleShot=True, interval=AGAIN_MS)
         self._again.timeout.connect(self._read_again)
         self.resources.jobs.ended.connect(lambda _view: self._show_subscription())
-        view.resource.subscribeWanted.connect(self._subscribe)
+        view.resource.subscribeRequested.connect(self._subscribe)
         view.resource.edited.connect(self._show_subscription)
         view.resources.chosen.connect(lambda offer: self._chosen(self.resources, offer))
         view.prompts.chosen.connect(lambda offer: self._chosen(self.prompts, offer))
@@ -138,7 +138,7 @@ class OffersPresenter(QObject):
 
         def done(outcome: Outcome) -> None:
             if not outcome.ok:
-                self._view.notice.tell(tr("Not subscribed: {reason}", reason=outcome.message))
+                self._view.notice.show_words(tr("Not subscribed: {reason}", reason=outcome.message))
             self._show_subscription()
 
         self._background.start(

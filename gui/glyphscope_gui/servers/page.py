@@ -19,11 +19,11 @@ from glyphscope_gui.servers.tool_model import ServersToolModel
 from glyphscope_gui.servers.tool_panel import PROMPT, RESOURCE, ToolPanel
 from glyphscope_gui.servers.tools import ServerTools
 from glyphscope_gui.shared.card import Card
+from glyphscope_gui.shared.labels import link
 from glyphscope_gui.shared.language import tr
-from glyphscope_gui.shared.link import link
+from glyphscope_gui.shared.layouts import splitter
 from glyphscope_gui.shared.notice_banner import NoticeBanner
 from glyphscope_gui.shared.segmented import Segmented
-from glyphscope_gui.shared.splitter import splitter
 from glyphscope_gui.theme.sizes import GAP, is_crowded
 
 KINDS = (

@@ -15,7 +15,7 @@ from glyphscope_gui.servers.call_presenter import CallPresenter
 from glyphscope_gui.servers.debug_presenter import DebugPresenter
 from glyphscope_gui.servers.demo_effects_presenter import DemoEffectsPresenter
 from glyphscope_gui.servers.dialogs import AddServerDialog, ImportServersDialog
-from glyphscope_gui.servers.enforcement_summary import kept_words
+from glyphscope_gui.servers.enforcement_summary import enforcement_words
 from glyphscope_gui.servers.import_file import FoundServer
 from glyphscope_gui.servers.list_model import ServersListModel
 from glyphscope_gui.servers.offers_presenter import OffersPresenter
@@ -115,7 +115,7 @@ class ServersPresenter(Page):
     def _connect_tools(self) -> None:
         view = self.view
         view.tools.chosen.connect(self._tool_chosen)
-        view.tools.importWanted.connect(self._import)
+        view.tools.importRequested.connect(self._import)
         view.tools.model.tickedChanged.connect(self._settle.start)
         self.proofs.proved.connect(self._proved)
         self.proofs.crashed.connect(self.context.show_error)
@@ -126,7 +126,7 @@ class ServersPresenter(Page):
         self.context.navigator.shown.connect(self._page_shown)
         self.context.themes.changed.connect(lambda _theme: self.view.list.viewport().update())
         if self._servers.notice:
-            self.view.notice.tell(self._servers.notice)
+            self.view.notice.show_words(self._servers.notice)
 
     # -- the list ----------------------------------------------------------------------------------------------
 
@@ -247,7 +247,7 @@ class ServersPresenter(Page):
                 ToolRow(problem.tool, None, problem.message) for problem in problems if not problem.usable
             ]
             view.tools.model.show(rows, self._claims, self._here, keep=keep)
-            self._show_kept()
+            self._show_enforcement()
             self._settle.start()
         problem = server.list_problem if server is not None else ""
         view.tools.show_words(self._empty_words(known), problem)
@@ -324,7 +324,7 @@ class ServersPresenter(Page):
         whole = [current] if current is not None else []
         whole += [tool for tool in model.ticked[:MOST_PROVED] if tool != current]
         self.proofs.want(whole, self._few(), options.notation, options.shape, options.order)
-        self._show_kept()
+        self._show_enforcement()
         self._show_checks()
 
     def _few(self) -> tuple[Tool, ...]:
@@ -334,14 +334,16 @@ class ServersPresenter(Page):
         return tools if len(tools) <= FEW else ()
 
     def _proved(self, _tool: str) -> None:
-        self._show_kept()
+        self._show_enforcement()
         self._show_checks()
 
-    def _show_kept(self) -> None:
+    def _show_enforcement(self) -> None:
         model, current = self.view.tools.model, self.view.panel.tool
         tools = [*self._few(), *model.ticked[:MOST_PROVED], *([current] if current is not None else [])]
         found = {tool.name: self.proofs.rows(tool) for tool in tools}
-        model.set_kept({name: kept_words(rows) for name, rows in found.items() if rows is not None})
+        model.set_enforcement(
+            {name: enforcement_words(rows) for name, rows in found.items() if rows is not None}
+        )
 
     def _show_checks(self) -> None:
         tool = self.view.panel.tool
@@ -380,7 +382,7 @@ class ServersPresenter(Page):
         self._document.add_all(ToolRegistry(plan.tools), tr("import tools of {server}", server=server))
         self.view.tools.model.tick_all(False)
         one = plan.tools[0].name if len(plan.tools) == 1 else ""
-        self.view.notice.tell(
+        self.view.notice.show_words(
             tr("{tool} was added to the registry; runs call it on {server}.", tool=one, server=server)
             if one
             else tr(

@@ -14,11 +14,9 @@ from glyphscope_gui.calls.argument_check import ArgumentCheck
 from glyphscope_gui.servers.call_form import CallForm
 from glyphscope_gui.servers.call_outcome import shown_text
 from glyphscope_gui.shared.card import Card
-from glyphscope_gui.shared.growing_edit import GrowingEdit
+from glyphscope_gui.shared.labels import PlainLabel, link, words_label
 from glyphscope_gui.shared.language import tr
-from glyphscope_gui.shared.link import link
-from glyphscope_gui.shared.read_box import ReadBox
-from glyphscope_gui.shared.text_label import PlainLabel, words_label
+from glyphscope_gui.shared.text_edits import GrowingEdit, ReadBox
 
 MOST_FORM = 170
 """Pixels of a form before it scrolls."""
@@ -28,11 +26,11 @@ BY_HAND = "human"
 
 
 class QuestionCard(Card):
-    """`answered` carries an Answer; `generateWanted` approves an answer of the open model."""
+    """`answered` carries an Answer; `generateRequested` approves an answer of the open model."""
 
     answered = Signal(object)
-    generateWanted = Signal()
-    stopWanted = Signal()
+    generateRequested = Signal()
+    stopRequested = Signal()
     edited = Signal()
 
     def __init__(self, parent: QWidget | None = None) -> None:
@@ -79,7 +77,7 @@ class QuestionCard(Card):
             column.addWidget(widget)
         column.addLayout(row)
         self.form.changed.connect(self.edited)
-        self.form.told.connect(self.words.setText)
+        self.form.messageChanged.connect(self.words.setText)
         self.answer_edit.textChanged.connect(self._written)
         self.send_button.clicked.connect(self._send)
         self.generate_button.clicked.connect(self._generate)
@@ -116,7 +114,7 @@ class QuestionCard(Card):
         self.shown.setPlainText(_request_words(question))
         self.form.setVisible(kind == "form" and usable)
         self.form.show_tool(question.form, _defaults(question))
-        self.form.setFixedHeight(min(self.form.wanted_height, MOST_FORM))
+        self.form.setFixedHeight(min(self.form.preferred_height, MOST_FORM))
         self.answer_edit.setVisible(kind == "sampling")
         self.generate_button.setVisible(kind == "sampling")
         self.cancel_button.setVisible(kind != "sampling")
@@ -132,7 +130,7 @@ class QuestionCard(Card):
         if self.question is None or self.question.kind != "form":
             return
         self.form.show_check(check)
-        self.form.setFixedHeight(min(self.form.wanted_height, MOST_FORM))
+        self.form.setFixedHeight(min(self.form.preferred_height, MOST_FORM))
         begun = not self.form.is_empty
         needed = tr("Required: {arguments}", arguments=", ".join(self.form.needed))
         self.words.setText("" if check.ok else check.whole if begun else needed)
@@ -161,12 +159,12 @@ class QuestionCard(Card):
 
     def _generate(self) -> None:
         if self._generating:
-            self.stopWanted.emit()
+            self.stopRequested.emit()
             return
         self._generating = True
         self.words.setText(tr("Generating the response…"))
         self._show_generating()
-        self.generateWanted.emit()
+        self.generateRequested.emit()
 
     def _show_generating(self) -> None:
         self.generate_button.setText(tr("Stop") if self._generating else tr("Generate"))

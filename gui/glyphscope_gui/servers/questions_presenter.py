@@ -7,8 +7,8 @@ from functools import partial
 
 from PySide6.QtCore import QObject
 
-from glyphscope.calling.server_sampling import answer_sampling
 from glyphscope.errors import GlyphscopeError
+from glyphscope.strategies.server_sampling import answer_sampling
 from glyphscope.tools.mcp.questions import Answer, Question
 from glyphscope_gui.context import AppContext
 from glyphscope_gui.servers.question_card import QuestionCard
@@ -34,8 +34,8 @@ class QuestionsPresenter(QObject):
         card.answered.connect(self._answer)
         card.refuse_all.clicked.connect(self._refuse_all)
         card.edited.connect(self._judge)
-        card.generateWanted.connect(self._generate)
-        card.stopWanted.connect(self._stop)
+        card.generateRequested.connect(self._generate)
+        card.stopRequested.connect(self._stop)
         self.jobs.judged.connect(card.show_check)
         self.jobs.crashed.connect(context.show_error)
 

@@ -23,8 +23,8 @@ from glyphscope_gui.servers.call_outcome import raw_view
 from glyphscope_gui.servers.call_result import CallResult
 from glyphscope_gui.servers.tool_calls import ToolCalls, Work
 from glyphscope_gui.shared.json_editor import JsonEditor
+from glyphscope_gui.shared.labels import words_label
 from glyphscope_gui.shared.language import tr
-from glyphscope_gui.shared.text_label import words_label
 
 METHODS = (
     "ping",

@@ -19,8 +19,8 @@ from PySide6.QtWidgets import (
 
 from glyphscope.tools.mcp.config import MOST_ROOTS
 from glyphscope.visible import visible
+from glyphscope_gui.shared.labels import words_label
 from glyphscope_gui.shared.language import tr
-from glyphscope_gui.shared.text_label import words_label
 
 
 class RootsDialog(QDialog):
@@ -77,9 +77,9 @@ class RootsDialog(QDialog):
         """Add a folder, once."""
         path = Path(folder)
         if not path.is_dir():
-            self._tell(tr("Not a folder: {path}", path=folder))
+            self._notify(tr("Not a folder: {path}", path=folder))
         elif len(self._roots) >= MOST_ROOTS:
-            self._tell(tr("A server has at most {count} roots.", count=MOST_ROOTS))
+            self._notify(tr("A server has at most {count} roots.", count=MOST_ROOTS))
         elif str(path.absolute()) not in self._roots:
             self._roots.append(str(path.absolute()))
             self._show()
@@ -94,9 +94,9 @@ class RootsDialog(QDialog):
         self.list.clear()
         self.list.addItems([visible(root, spaces=True) for root in self._roots])
         self.remove_button.setEnabled(False)
-        self._tell("")
+        self._notify("")
 
-    def _tell(self, words: str) -> None:
+    def _notify(self, words: str) -> None:
         self.problem.setText(words)
         self.problem.setVisible(bool(words))
 

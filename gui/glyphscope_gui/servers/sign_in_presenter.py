@@ -22,7 +22,7 @@ class SignInPresenter(QObject):
         self._servers = context.services.servers
         self._notice = notice
         self._wanted = ""
-        self._servers.signInWanted.connect(self._show)
+        self._servers.signInRequested.connect(self._show)
         self._servers.stateChanged.connect(self._state_changed)
 
     def _show(self, name: str, address: str) -> None:
@@ -30,7 +30,7 @@ class SignInPresenter(QObject):
         host = urlsplit(address).hostname or ""
         words = tr("The server {name} asks you to sign in at {host}.", name=visible(name), host=visible(host))
         copy = (tr("Copy address"), lambda: self._copy(name, address))
-        self._notice.tell(words, tr("Open browser"), lambda: self._open(name, address), copy)
+        self._notice.show_words(words, tr("Open browser"), lambda: self._open(name, address), copy)
         self._notice.label.setToolTip(plain_tip(visible(address, spaces=True)))
 
     def _open(self, name: str, address: str) -> None:
@@ -38,14 +38,14 @@ class SignInPresenter(QObject):
             shown = visible(address, spaces=True)
             words = tr("No browser was found. Open this address yourself: {address}", address=shown)
             copy = lambda: self._copy(name, address)  # noqa: E731
-            self._notice.tell(words, tr("Copy address"), copy, error=True)
+            self._notice.show_words(words, tr("Copy address"), copy, error=True)
 
     def _copy(self, name: str, address: str) -> None:
         QGuiApplication.clipboard().setText(address)
         words = tr(
             "Address copied. Open it in a browser on this computer; {name} is waiting.", name=visible(name)
         )
-        self._notice.tell(words, tr("Open browser"), lambda: self._open(name, address))
+        self._notice.show_words(words, tr("Open browser"), lambda: self._open(name, address))
 
     def _state_changed(self, name: str) -> None:
         """The sign-in has ended, one way or the other."""
@@ -57,4 +57,4 @@ class SignInPresenter(QObject):
         self._notice.hide()
         unsaved = source.server.unsaved_sign_in if source is not None and source.server is not None else ""
         if unsaved:
-            self._notice.tell(tr("The sign-in was not saved: {reason}", reason=unsaved))
+            self._notice.show_words(tr("The sign-in was not saved: {reason}", reason=unsaved))

@@ -82,7 +82,7 @@ class ToolCalls(QObject):
         self._told, self._since = None, time.monotonic()
         self._look.start()
         self._background.start(
-            "call", _carried_out(work, cancel, self._tell, self._view), self._done, self._failed
+            "call", _timed_call(work, cancel, self._notify, self._view), self._done, self._failed
         )
         self.began.emit()
         self._show_progress()
@@ -99,7 +99,7 @@ class ToolCalls(QObject):
 
     # -- inside ------------------------------------------------------------------------------------------------
 
-    def _tell(self, done: float, total: float | None, message: str) -> None:
+    def _notify(self, done: float, total: float | None, message: str) -> None:
         """In the call's thread: the last word counts, and is looked at when it suits the window."""
         self._told = (done, total, message)
 
@@ -132,7 +132,7 @@ class ToolCalls(QObject):
         self._look.stop()
 
 
-def _carried_out(
+def _timed_call(
     work: Work, cancel: threading.Event, tell: Progress, view: Callable[[Outcome, float], CallView]
 ) -> Callable[[], CallView]:
     def timed() -> CallView:

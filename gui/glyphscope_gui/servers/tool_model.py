@@ -15,7 +15,7 @@ from glyphscope_gui.shared.plain_text import plain_data, plain_tip
 from glyphscope_gui.shared.table_model import NO_INDEX, Index, TableModel
 from glyphscope_gui.theme import theme
 
-NAME, KEPT, SAYS, HERE = range(4)
+NAME, ENFORCEMENT, SAYS, HERE = range(4)
 
 
 class ToolRow(NamedTuple):
@@ -26,7 +26,7 @@ class ToolRow(NamedTuple):
     problem: str = ""
 
 
-class Kept(NamedTuple):
+class EnforcementSummary(NamedTuple):
     """What of a tool's schema the engine in use keeps: words, the role of their pill, and the whole story."""
 
     words: str
@@ -54,7 +54,7 @@ class ServersToolModel(TableModel):
         self._ticked: set[str] = set()
         self._claims: Callable[[str], Mapping[str, Any]] = lambda _name: {}
         self._here: Callable[[Tool], str] = lambda _tool: ""
-        self._kept: dict[str, Kept] = {}
+        self._kept: dict[str, EnforcementSummary] = {}
 
     @property
     def ticked(self) -> tuple[Tool, ...]:
@@ -90,10 +90,10 @@ class ServersToolModel(TableModel):
         self._rows = self._found()
         self.endResetModel()
 
-    def set_kept(self, kept: Mapping[str, Kept]) -> None:
+    def set_enforcement(self, kept: Mapping[str, EnforcementSummary]) -> None:
         """What is known now of how much is kept, by tool."""
         self._kept = dict(kept)
-        self._refresh(KEPT)
+        self._refresh(ENFORCEMENT)
 
     def refresh_here(self) -> None:
         """The registry is another one."""
@@ -141,7 +141,7 @@ class ServersToolModel(TableModel):
                 "text-faint" if row.tool is None else "text" if column == NAME else "text-muted"
             )
         if role == PILL_ROLE:
-            return self._pill(row) if column == KEPT else None
+            return self._pill(row) if column == ENFORCEMENT else None
         if role in (Qt.ItemDataRole.DisplayRole, Qt.ItemDataRole.AccessibleTextRole):
             return self._words(row, column)
         if role == Qt.ItemDataRole.ToolTipRole:
@@ -153,7 +153,7 @@ class ServersToolModel(TableModel):
     def _words(self, row: ToolRow, column: int) -> str:
         if column == NAME:
             return row.name
-        if column == KEPT:
+        if column == ENFORCEMENT:
             pill = self._pill(row)
             return pill[0] if pill else ""
         if row.tool is None:
@@ -167,7 +167,7 @@ class ServersToolModel(TableModel):
         return (kept.words, kept.role) if kept else None
 
     def _tip(self, row: ToolRow, column: int) -> str:
-        if column == KEPT and row.tool is not None:
+        if column == ENFORCEMENT and row.tool is not None:
             kept = self._kept.get(row.name)
             return kept.tip if kept else tr("Tested when the tool is selected.")
         if column == SAYS:

@@ -33,14 +33,11 @@ from glyphscope_gui.servers.tool_calls import Progressed
 from glyphscope_gui.servers.tool_model import ToolRow
 from glyphscope_gui.servers.words import claim_words, updates_words
 from glyphscope_gui.shared.card import Card
-from glyphscope_gui.shared.elided_label import ElidedLabel
 from glyphscope_gui.shared.json_editor import JsonEditor
+from glyphscope_gui.shared.labels import ElidedLabel, PlainLabel, WrappedLabel, link, words_label
 from glyphscope_gui.shared.language import tr
-from glyphscope_gui.shared.link import link
 from glyphscope_gui.shared.plain_text import plain_tip
 from glyphscope_gui.shared.segmented import Segmented
-from glyphscope_gui.shared.text_label import PlainLabel, words_label
-from glyphscope_gui.shared.wrapped_label import WrappedLabel
 
 VIEWS = (
     ("call", tr("Call"), tr("Call the tool and see the result")),
@@ -81,11 +78,11 @@ PROMPT = PanelWords(
 
 
 class ToolPanel(Card):
-    """`callWanted` carries the arguments; `edited`: they may have changed. `subscribeWanted`: of a resource."""
+    """`callRequested` carries the arguments; `edited`: they may have changed. `subscribeRequested`: of a resource."""
 
-    callWanted = Signal(object)
-    cancelWanted = Signal()
-    subscribeWanted = Signal(bool)
+    callRequested = Signal(object)
+    cancelRequested = Signal()
+    subscribeRequested = Signal(bool)
     edited = Signal()
 
     def __init__(self, words: PanelWords = TOOL, parent: QWidget | None = None) -> None:
@@ -120,7 +117,7 @@ class ToolPanel(Card):
         self._lay_out(body)
         self.views.chosen.connect(self.show_view)
         self.form.changed.connect(self.edited)
-        self.form.told.connect(self._tell)
+        self.form.messageChanged.connect(self._notify)
         self.show_row(None, {})
 
     @property
@@ -159,7 +156,7 @@ class ToolPanel(Card):
         self.schema.show_text(text[:LONGEST_SCHEMA])
         self.show_checks(None)
         self._show_json_button()
-        self._tell("")
+        self._notify("")
         self._show_state()
         self._fit()
         self.edited.emit()
@@ -189,11 +186,11 @@ class ToolPanel(Card):
         self._refit()
         if self.form.is_empty and not check.ok:
             needed = ", ".join(self.form.needed)
-            self._tell(tr("Required: {arguments}", arguments=needed) if needed else check.whole, calm=True)
+            self._notify(tr("Required: {arguments}", arguments=needed) if needed else check.whole, calm=True)
         else:
             words = [check.whole, *(check.by_name.values() if self.form.is_json else ())]
             told = " ".join(one if one.endswith(".") else f"{one}." for one in words if one)
-            self._tell(
+            self._notify(
                 told if check.ok else tr("{problems} The server may reject the call.", problems=told).strip()
             )
         fits = check.ok or self.form.is_empty
@@ -202,7 +199,7 @@ class ToolPanel(Card):
     def show_unreadable(self, words: str) -> None:
         self.form.show_unreadable()
         self._refit()
-        self._tell(words)
+        self._notify(words)
         self.call_button.setEnabled(False)
 
     def readable(self) -> None:
@@ -270,13 +267,13 @@ class ToolPanel(Card):
         self.progress = ElidedLabel(body, Qt.TextElideMode.ElideRight)
         self.progress.setProperty("role", "hint")
         self.call_button.clicked.connect(self._call)
-        self.cancel_button.clicked.connect(self.cancelWanted)
+        self.cancel_button.clicked.connect(self.cancelRequested)
         self.subscribe_box = QCheckBox(tr("Subscribe"), body)
         self.subscribe_box.setObjectName("subscribeBox")
         self.subscribe_box.setToolTip(
             tr("Let the server report updates, and read the resource again after each")
         )
-        self.subscribe_box.clicked.connect(self.subscribeWanted)
+        self.subscribe_box.clicked.connect(self.subscribeRequested)
         self.updates = ElidedLabel(body, Qt.TextElideMode.ElideRight)
         self.updates.setProperty("role", "hint")
         self.show_subscription(None, can=False)
@@ -330,7 +327,7 @@ class ToolPanel(Card):
         column.addWidget(self._stack, 1)
 
     def _fit(self) -> None:
-        height, wanted = self._split.height(), self.form.wanted_height
+        height, wanted = self._split.height(), self.form.preferred_height
         share = FORM_SHARE if self.result.view is not None else ALONE_SHARE
         upper = min(wanted, round(height * share))
         self._wanted = wanted
@@ -338,7 +335,7 @@ class ToolPanel(Card):
 
     def _refit(self) -> None:
         """Where a reason has come or gone; what the user dragged stays otherwise."""
-        if self.form.wanted_height != self._wanted:
+        if self.form.preferred_height != self._wanted:
             self._fit()
 
     def _show_state(self) -> None:
@@ -373,7 +370,7 @@ class ToolPanel(Card):
             return
         found = example_arguments(self._tool.parameters)
         if found is None:
-            self._tell(tr("No example was found."))
+            self._notify(tr("No example was found."))
             return
         as_json = self.form.is_json
         self.form.show_tool(self._tool, found)
@@ -385,11 +382,11 @@ class ToolPanel(Card):
 
     def _call(self) -> None:
         try:
-            self.callWanted.emit(self.form.arguments())
+            self.callRequested.emit(self.form.arguments())
         except ValueError as error:
-            self._tell(str(error))
+            self._notify(str(error))
 
-    def _tell(self, words: str, calm: bool = False) -> None:
+    def _notify(self, words: str, calm: bool = False) -> None:
         role = "hint" if calm else "problem"
         if self.words.property("role") != role:
             self.words.setProperty("role", role)

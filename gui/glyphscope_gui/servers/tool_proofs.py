@@ -18,7 +18,7 @@ from glyphscope_gui.enforcement.proving import prove
 from glyphscope_gui.enforcement.rows import enforcement_rows
 from glyphscope_gui.shared.background import Background
 
-KEPT = 400
+CACHED = 400
 """Tools whose proofs are remembered."""
 
 
@@ -136,7 +136,7 @@ class ToolProofs(QObject):
 
     def _keep(self, key: _Key, rows: tuple[EnforcementRow, ...]) -> None:
         self._found[key] = rows
-        while len(self._found) > KEPT:
+        while len(self._found) > CACHED:
             del self._found[next(iter(self._found))]
 
     def _key(self, job: _Job) -> _Key:

@@ -7,14 +7,12 @@ from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QHBoxLayout, QLineEdit, QPushButton, QVBoxLayout, QWidget
 
 from glyphscope.tools.mcp.changes import ToolChanges
-from glyphscope_gui.servers.tool_model import HERE, KEPT, NAME, SAYS, ServersToolModel, ToolRow
+from glyphscope_gui.servers.tool_model import ENFORCEMENT, HERE, NAME, SAYS, ServersToolModel, ToolRow
 from glyphscope_gui.servers.words import changes_words
-from glyphscope_gui.shared.elided_label import ElidedLabel
 from glyphscope_gui.shared.grammar_cells import PillDelegate
+from glyphscope_gui.shared.labels import ElidedLabel, PlainLabel, link
 from glyphscope_gui.shared.language import tr
-from glyphscope_gui.shared.link import link
 from glyphscope_gui.shared.plain_table import PlainTable
-from glyphscope_gui.shared.text_label import PlainLabel
 from glyphscope_gui.theme.sizes import PAD
 
 WIDE = 470
@@ -24,13 +22,13 @@ FILTER_FROM = 13
 
 
 class ServerTools(QWidget):
-    """`chosen` carries the ToolRow that is shown beside, or None; `importWanted` is for the ticked ones,
-    `changesWanted` for the differences of the last two lists.
+    """`chosen` carries the ToolRow that is shown beside, or None; `importRequested` is for the ticked ones,
+    `changesRequested` for the differences of the last two lists.
     """
 
     chosen = Signal(object)
-    importWanted = Signal()
-    changesWanted = Signal()
+    importRequested = Signal()
+    changesRequested = Signal()
 
     def __init__(self, model: ServersToolModel, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -44,7 +42,7 @@ class ServerTools(QWidget):
         self.table = PlainTable(model, NAME, self)
         self.table.setObjectName("serverToolTable")
         self.table.setAccessibleName(tr("Tools of the server"))
-        self.table.setItemDelegateForColumn(KEPT, PillDelegate(self.table))
+        self.table.setItemDelegateForColumn(ENFORCEMENT, PillDelegate(self.table))
         self.table.fit_rows(11)
         self.empty = PlainLabel(self)
         self.empty.setProperty("role", "muted")
@@ -56,7 +54,7 @@ class ServerTools(QWidget):
         self.changes.setObjectName("toolChanges")
         self.changes_link = link(tr("Differences"), tr("Show the changes of the tool list as text"), self)
         self.changes_link.setObjectName("toolChangesLink")
-        self.changes_link.clicked.connect(self.changesWanted)
+        self.changes_link.clicked.connect(self.changesRequested)
         self.count = ElidedLabel(self, Qt.TextElideMode.ElideRight)
         self.count.setProperty("role", "hint")
         self.all_button = QPushButton(tr("Select all"), self)
@@ -70,7 +68,7 @@ class ServerTools(QWidget):
         self.filter_edit.textChanged.connect(self._filter)
         self.table.selectionModel().currentChanged.connect(self._current_changed)
         self.all_button.clicked.connect(self._tick_all)
-        self.import_button.clicked.connect(self.importWanted)
+        self.import_button.clicked.connect(self.importRequested)
         model.tickedChanged.connect(self._show_ticked)
         model.modelReset.connect(self._keep)
         self._show_ticked()
@@ -148,11 +146,11 @@ class ServerTools(QWidget):
             tr("{enforced} of {total} enforced", enforced=4, total=10),
             tr("{total} enforced", total=10),
         )
-        table.fit_column(KEPT, some if wide else whole)
+        table.fit_column(ENFORCEMENT, some if wide else whole)
         says = ", ".join((tr("not read-only"), tr("closed world")))
         table.fit_column(SAYS, says[:28])
         table.fit_column(HERE, tr("imported, changed") if wide else tr("imported"))
-        table.give_way(SAYS, KEPT, HERE)
+        table.give_way(SAYS, ENFORCEMENT, HERE)
         self.import_button.setText(tr("Import into the registry") if self.width() > roomy else tr("Import"))
 
     def _filter(self, text: str) -> None:

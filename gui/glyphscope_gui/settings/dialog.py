@@ -23,9 +23,9 @@ from glyphscope_gui.settings.network_contacts import Contact
 from glyphscope_gui.settings.places_section import places_section
 from glyphscope_gui.settings.privacy_section import HistoryClearer, privacy_section
 from glyphscope_gui.settings.sections import appearance, limits, new_projects
+from glyphscope_gui.shared.labels import PlainLabel, words_label
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.tab_order import focus_next
-from glyphscope_gui.shared.text_label import PlainLabel, words_label
 from glyphscope_gui.theme.sizes import GAP, is_crowded, letters
 
 SIZE = QSize(780, 560)

@@ -12,9 +12,8 @@ from glyphscope.sessions import Places
 from glyphscope.sessions.places import HOME_VARIABLE
 from glyphscope_gui.project.settings_store import SettingsStore
 from glyphscope_gui.settings.rows import SettingRow, SettingSection
-from glyphscope_gui.shared.elided_label import ElidedLabel
+from glyphscope_gui.shared.labels import ElidedLabel, words_label
 from glyphscope_gui.shared.language import tr
-from glyphscope_gui.shared.text_label import words_label
 from glyphscope_gui.theme import mono_font
 
 
@@ -105,14 +104,14 @@ class FolderLine(QWidget):
         try:
             self._folder.mkdir(parents=True, exist_ok=True)
         except OSError as error:
-            self._tell(tr("The folder cannot be created: {why}.", why=error.strerror or error))
+            self._notify(tr("The folder cannot be created: {why}.", why=error.strerror or error))
             return
         if QDesktopServices.openUrl(QUrl.fromLocalFile(str(self._folder))):
             self.problem.hide()
         else:
-            self._tell(tr("No file manager was found."))
+            self._notify(tr("No file manager was found."))
 
-    def _tell(self, words: str) -> None:
+    def _notify(self, words: str) -> None:
         self.problem.setText(words)
         self.problem.show()
 

@@ -25,7 +25,7 @@ class SettingsPresenter(QObject):
         self._store = context.settings
         self._before = self._store.value
         self._reopen = QTimer(self, singleShot=True, interval=REOPEN_MS)
-        self._reopen.timeout.connect(self._open_anew)
+        self._reopen.timeout.connect(self._open_again)
         context.actions.settings.triggered.connect(self.show)
         self._store.failed.connect(context.show_error)
         self._store.changed.connect(self._changed)
@@ -62,7 +62,7 @@ class SettingsPresenter(QObject):
         if settings.first_options() != before.first_options() and untouched:
             project.new(first_project(settings))
 
-    def _open_anew(self) -> None:
+    def _open_again(self) -> None:
         runs = self._context.runs
         if runs.model.phase != "none":
             runs.open_model(self._context.project.model)

@@ -13,8 +13,8 @@ from glyphscope.sessions import History
 from glyphscope_gui.settings.network_contacts import Contact, summary
 from glyphscope_gui.settings.rows import SettingRow, SettingSection
 from glyphscope_gui.shared.background import Background
+from glyphscope_gui.shared.labels import words_label
 from glyphscope_gui.shared.language import tr
-from glyphscope_gui.shared.text_label import words_label
 
 _Role = QMessageBox.ButtonRole
 

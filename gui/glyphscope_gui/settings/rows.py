@@ -9,7 +9,7 @@ from PySide6.QtWidgets import QBoxLayout, QFrame, QHBoxLayout, QVBoxLayout, QWid
 
 from glyphscope.sessions import Settings
 from glyphscope_gui.shared.card import Card
-from glyphscope_gui.shared.text_label import PlainLabel, words_label
+from glyphscope_gui.shared.labels import PlainLabel, words_label
 from glyphscope_gui.theme.sizes import PAD, is_crowded
 
 FIELD_WIDTH = 15

@@ -156,7 +156,7 @@ def _row(store: SettingsStore, name: str, words: str, field: Any, about: str = "
         field.show_value(getattr(settings, name))
 
     follow(store.value)
-    field.told.connect(lambda value: store.update(**{name: value}))
+    field.edited.connect(lambda value: store.update(**{name: value}))
     row = SettingRow(words, widget, about)
     row.follow = follow
     return row

@@ -5,8 +5,7 @@ from __future__ import annotations
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QVBoxLayout, QWidget
 
-from glyphscope_gui.shared.elided_label import ElidedLabel
-from glyphscope_gui.shared.text_label import PlainLabel
+from glyphscope_gui.shared.labels import ElidedLabel, PlainLabel
 from glyphscope_gui.theme.sizes import PAD
 
 

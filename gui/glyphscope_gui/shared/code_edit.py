@@ -22,7 +22,7 @@ from PySide6.QtWidgets import QFrame, QPlainTextEdit, QTextEdit, QWidget
 
 from glyphscope_gui.shared.json_places import TextProblem
 from glyphscope_gui.shared.language import tr
-from glyphscope_gui.shared.wrapping_edit import WrappingEdit, bear, ease
+from glyphscope_gui.shared.text_edits import WrappingEdit, bear, ease
 from glyphscope_gui.theme import Looks, mono_font, theme
 
 TAB = "  "
@@ -67,13 +67,13 @@ class CodeEdit(WrappingEdit):
         self.document().setDocumentMargin(6)
         self._problems: tuple[TextProblem, ...] = ()
         self._showing = False
-        self._tab_goes_on = False
+        self._tab_continues = False
         self._numbers = _LineNumbers(self)
         self.setCornerWidget(QWidget(self))  # without one, Fusion draws a box between the scroll bars
         self.blockCountChanged.connect(self._fit_numbers)
         self.updateRequest.connect(self._scroll_numbers)
         self.cursorPositionChanged.connect(self._mark)
-        self.textChanged.connect(self._tell)
+        self.textChanged.connect(self._notify)
         self._looks = Looks()
         self._restyle()
         self._fit_numbers()
@@ -119,14 +119,14 @@ class CodeEdit(WrappingEdit):
         self.centerCursor()
         self.setFocus(Qt.FocusReason.OtherFocusReason)
 
-    def _tell(self) -> None:
+    def _notify(self) -> None:
         if not self._showing:
             self.textEdited.emit(self.toPlainText())
 
     # -- keys --------------------------------------------------------------------------------------------------
 
     def event(self, event: QEvent) -> bool:
-        if event.type() == QEvent.Type.ShortcutOverride and self._undo_goes_up(event):
+        if event.type() == QEvent.Type.ShortcutOverride and self._undo_is_passed_up(event):
             event.ignore()
             return False
         if isinstance(event, QHelpEvent) and event.type() == QEvent.Type.ToolTip:
@@ -153,25 +153,25 @@ class CodeEdit(WrappingEdit):
 
     def focusInEvent(self, event: QFocusEvent) -> None:
         super().focusInEvent(event)
-        self._tab_goes_on = event.reason() in (
+        self._tab_continues = event.reason() in (
             Qt.FocusReason.TabFocusReason,
             Qt.FocusReason.BacktabFocusReason,
         )
 
     def focusNextPrevChild(self, forward: bool) -> bool:
-        if self._tab_goes_on:
+        if self._tab_continues:
             return QWidget.focusNextPrevChild(self, forward)
         return super().focusNextPrevChild(forward)
 
     def mousePressEvent(self, event: QMouseEvent) -> None:
-        self._tab_goes_on = False
+        self._tab_continues = False
         super().mousePressEvent(event)
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
         if event.key() not in _MODIFIERS:
-            self._tab_goes_on = event.key() == Qt.Key.Key_Escape
+            self._tab_continues = event.key() == Qt.Key.Key_Escape
         plain = event.modifiers() in (Qt.KeyboardModifier.NoModifier, Qt.KeyboardModifier.ShiftModifier)
-        if self._undo_goes_up(event):
+        if self._undo_is_passed_up(event):
             event.ignore()
         elif event.key() == Qt.Key.Key_Backtab:
             QWidget.focusNextPrevChild(self, False)  # the way out by keyboard, since Tab indents
@@ -182,7 +182,7 @@ class CodeEdit(WrappingEdit):
         else:
             super().keyPressEvent(event)
 
-    def _undo_goes_up(self, event: QEvent) -> bool:
+    def _undo_is_passed_up(self, event: QEvent) -> bool:
         return not self.isUndoRedoEnabled() and is_undo_key(event)
 
     def _new_line(self) -> None:

@@ -15,8 +15,8 @@ from PySide6.QtWidgets import (
 )
 
 from glyphscope.visible import visible
+from glyphscope_gui.shared.labels import PlainLabel
 from glyphscope_gui.shared.language import tr
-from glyphscope_gui.shared.text_label import PlainLabel
 
 
 class ErrorDialog(QDialog):

@@ -7,8 +7,8 @@ from collections.abc import Callable
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QPushButton, QWidget
 
+from glyphscope_gui.shared.labels import PlainLabel
 from glyphscope_gui.shared.language import tr
-from glyphscope_gui.shared.text_label import PlainLabel
 
 
 class NoticeBanner(QFrame):
@@ -45,7 +45,7 @@ class NoticeBanner(QFrame):
         row.addWidget(self.dismiss)
         self.hide()
 
-    def tell(
+    def show_words(
         self,
         words: str,
         action: str = "",

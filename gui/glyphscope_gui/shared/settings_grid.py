@@ -18,9 +18,9 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from glyphscope_gui.shared.growing_edit import GrowingEdit
+from glyphscope_gui.shared.labels import PlainLabel
 from glyphscope_gui.shared.plain_text import plain_tip
-from glyphscope_gui.shared.text_label import PlainLabel
+from glyphscope_gui.shared.text_edits import GrowingEdit
 
 
 class SettingsGrid(QWidget):
@@ -74,9 +74,9 @@ class SettingsGrid(QWidget):
 
 
 class _Number:
-    """What numbers of both kinds have in common; beside one of Qt's boxes, whose signal `told` is."""
+    """What numbers of both kinds have in common; beside one of Qt's boxes, whose signal `edited` is."""
 
-    told: Any
+    edited: Any
     _shown: float
 
     def _set_up(self: Any) -> None:
@@ -99,13 +99,13 @@ class _Number:
     def _changed(self, value: float) -> None:
         if value != self._shown:
             self._shown = value
-            self.told.emit(value)
+            self.edited.emit(value)
 
 
 class NumberSetting(_Number, QSpinBox):
-    """A whole number; `told` after an edit of the user's."""
+    """A whole number; `edited` after an edit of the user's."""
 
-    told = Signal(object)
+    edited = Signal(object)
 
     def __init__(self, least: int, most: int, suffix: str = "", parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -116,9 +116,9 @@ class NumberSetting(_Number, QSpinBox):
 
 
 class DecimalSetting(_Number, QDoubleSpinBox):
-    """A number with two places; `told` after an edit of the user's."""
+    """A number with two places; `edited` after an edit of the user's."""
 
-    told = Signal(object)
+    edited = Signal(object)
 
     def __init__(self, least: float, most: float, step: float = 0.1, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -130,7 +130,7 @@ class DecimalSetting(_Number, QDoubleSpinBox):
 class ChoiceSetting(QComboBox):
     """One of a few; `choices` are value, words and tip of each."""
 
-    told = Signal(object)
+    edited = Signal(object)
 
     def __init__(self, choices: Sequence[tuple[Any, str, str]], parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -138,7 +138,7 @@ class ChoiceSetting(QComboBox):
             self.addItem(words, value)
             self.setItemData(self.count() - 1, tip, Qt.ItemDataRole.ToolTipRole)
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
-        self.activated.connect(lambda place: self.told.emit(self.itemData(place)))
+        self.activated.connect(lambda place: self.edited.emit(self.itemData(place)))
 
     def show_value(self, value: Any) -> None:
         place = self.findData(value)
@@ -154,11 +154,11 @@ class ChoiceSetting(QComboBox):
 class FlagSetting(QCheckBox):
     """On or off."""
 
-    told = Signal(object)
+    edited = Signal(object)
 
     def __init__(self, words: str, parent: QWidget | None = None) -> None:
         super().__init__(words, parent)
-        self.clicked.connect(lambda checked: self.told.emit(bool(checked)))
+        self.clicked.connect(lambda checked: self.edited.emit(bool(checked)))
 
     def show_value(self, value: bool) -> None:
         self.setChecked(value)
@@ -167,7 +167,7 @@ class FlagSetting(QCheckBox):
 class TextSetting(QLineEdit):
     """A line that means a value: told when the editing is finished; marked, with the reason as its hint, while none."""
 
-    told = Signal(object)
+    edited = Signal(object)
 
     def __init__(
         self,
@@ -200,13 +200,13 @@ class TextSetting(QLineEdit):
             return
         mark_refused(self, "")
         self._shown = self.text()
-        self.told.emit(value)
+        self.edited.emit(value)
 
 
 class LinesSetting(GrowingEdit):
     """Lines that mean a value; told as they are typed, while they mean one."""
 
-    told = Signal(object)
+    edited = Signal(object)
 
     def __init__(
         self,
@@ -243,7 +243,7 @@ class LinesSetting(GrowingEdit):
         mark_refused(self, "")
         if value != self._value:
             self._value = value
-            self.told.emit(value)
+            self.edited.emit(value)
 
 
 def mark_refused(field: QWidget, reason: str) -> None:

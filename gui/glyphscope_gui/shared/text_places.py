@@ -53,7 +53,7 @@ class TextPlaces:
         self.characters = character
         return at
 
-    def go_on_in_line(self, characters: int) -> None:
+    def continue_line(self, characters: int) -> None:
         """The text goes on in a line that has so many already."""
         self._in_line = characters
 

@@ -6,11 +6,20 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from PySide6.QtCore import QRectF, QSize, Qt
-from PySide6.QtGui import QColor, QFont, QFontMetricsF, QPainter, QPaintEvent, QPen, QResizeEvent
+from PySide6.QtGui import (
+    QColor,
+    QFont,
+    QFontMetrics,
+    QFontMetricsF,
+    QPainter,
+    QPaintEvent,
+    QPen,
+    QResizeEvent,
+)
 from PySide6.QtWidgets import QHBoxLayout, QLabel, QSizePolicy, QWidget
 
+from glyphscope_gui.shared.labels import PlainLabel
 from glyphscope_gui.shared.language import tr
-from glyphscope_gui.shared.text_label import PlainLabel
 from glyphscope_gui.theme import theme, ui_font
 from glyphscope_gui.theme.fonts import smaller
 
@@ -184,3 +193,38 @@ class VerdictLegend(QWidget):
             for verdict, swatch, label in shown
         )
         return sum(widths) + 3 * _SPACE * len(shown)
+
+
+_PLAIN = "open"
+"""For roles that have no soft ground of their own."""
+
+
+class Pill(QWidget):
+    """As wide as its words; hidden without any."""
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._words, self._role = "", _PLAIN
+        self.setSizePolicy(QSizePolicy.Policy.Fixed, QSizePolicy.Policy.Fixed)
+        self.hide()
+
+    @property
+    def words(self) -> str:
+        return self._words
+
+    def set_words(self, words: str, role: str, tip: str = "") -> None:
+        self._words, self._role = words, role if f"{role}-soft" in theme().roles else _PLAIN
+        self.setToolTip(tip)
+        self.setAccessibleName(words)
+        self.setAccessibleDescription(tip)
+        self.setVisible(bool(words))
+        self.updateGeometry()
+        self.update()
+
+    def sizeHint(self) -> QSize:
+        metrics = QFontMetrics(pill_font(self.font()))
+        return QSize(metrics.horizontalAdvance(self._words) + 18, metrics.height() + 6)
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        if self._words:
+            paint_pill(QPainter(self), QRectF(self.rect()), self._words, self._role, self.font())

@@ -31,9 +31,9 @@ from glyphscope.sessions.files import atomic_write
 from glyphscope.visible import one_line, unseen, visible
 from glyphscope_gui.shared.background import Background
 from glyphscope_gui.shared.clipboard import copy_text
+from glyphscope_gui.shared.labels import PlainLabel, words_label
 from glyphscope_gui.shared.language import tr
-from glyphscope_gui.shared.text_label import PlainLabel, words_label
-from glyphscope_gui.shared.wrapping_edit import WrappingEdit
+from glyphscope_gui.shared.text_edits import WrappingEdit
 from glyphscope_gui.theme import mono_font
 
 PART = 100_000

@@ -5,7 +5,7 @@ from __future__ import annotations
 from PySide6.QtCore import QSize, Qt, QTimer
 from PySide6.QtWidgets import QDockWidget, QMainWindow, QWidget
 
-from glyphscope_gui.shared.text_label import PlainLabel
+from glyphscope_gui.shared.labels import PlainLabel
 
 
 class _NoTitle(QWidget):

@@ -76,11 +76,11 @@ class OpenFiles(QObject):
         acts.open_record.triggered.connect(self.ask_for_run)
         acts.save_record.triggered.connect(self.save_shown)
         exports.formChosen.connect(self.export_shown)
-        history.saveWanted.connect(self.save_kept)
-        history.exportWanted.connect(self.export_kept)
-        history.copyWanted.connect(self.copy_kept)
-        self._recorder.written.connect(self._told_of_file)
-        self._recorder.told.connect(context.status.set_note)
+        history.saveRequested.connect(self.save_run)
+        history.exportRequested.connect(self.export_run)
+        history.copyRequested.connect(self.copy_run)
+        self._recorder.written.connect(self._announce_file)
+        self._recorder.noticed.connect(context.status.set_note)
         self._runs.phaseChanged.connect(self._show_phase)
         self._show_phase()
 
@@ -141,7 +141,7 @@ class OpenFiles(QObject):
     def save_shown(self) -> None:
         self._ask_where(tuple(self._runs.events))
 
-    def save_kept(self, run: str) -> None:
+    def save_run(self, run: str) -> None:
         """Save a run of the history."""
         self._recorder.open(run, self._ask_where)
 
@@ -157,7 +157,7 @@ class OpenFiles(QObject):
         dialog.finished.connect(dialog.deleteLater)
         dialog.open()
 
-    def _told_of_file(self, path: str, words: str) -> None:
+    def _announce_file(self, path: str, words: str) -> None:
         folder = QUrl.fromLocalFile(str(Path(path).parent))
         self._context.offer(words, tr("Open folder"), lambda: _open(folder))
         if self._context.navigator.current is not PageId.PLAYGROUND:
@@ -169,17 +169,17 @@ class OpenFiles(QObject):
     def export_shown(self, form: ExportForm) -> None:
         self._recorder.export(tuple(self._runs.events), form, self._show_export)
 
-    def export_kept(self, run: str, form: ExportForm) -> None:
+    def export_run(self, run: str, form: ExportForm) -> None:
         """Export a run of the history."""
         self._recorder.open(run, lambda events: self._recorder.export(events, form, self._show_export))
 
-    def copy_kept(self, run: str, form: ExportForm) -> None:
+    def copy_run(self, run: str, form: ExportForm) -> None:
         """Copy a run of the history in that form."""
         self._recorder.open(run, lambda events: self._recorder.copy(events, form))
 
     def _show_export(self, exported: Exported) -> None:
         dialog = ExportDialog(exported, self._window)
-        dialog.saveWanted.connect(lambda path, text: self._recorder.write_text(Path(path), text))
+        dialog.saveRequested.connect(lambda path, text: self._recorder.write_text(Path(path), text))
         dialog.open()
 
     def _show_phase(self, _phase: object = None) -> None:

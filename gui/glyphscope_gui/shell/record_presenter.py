@@ -13,11 +13,11 @@ from glyphscope_gui.context import AppContext
 from glyphscope_gui.history.model import when
 from glyphscope_gui.model_picker.picker import ModelPicker
 from glyphscope_gui.run_settings.header import Header
-from glyphscope_gui.shared.elided_label import ElidedLabel
+from glyphscope_gui.shared.labels import ElidedLabel
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.model_names import opened_name
 from glyphscope_gui.shared.page_ids import PageId
-from glyphscope_gui.shared.pill import Pill
+from glyphscope_gui.shared.verdict import Pill
 from glyphscope_gui.shell.side_panels import SidePanels
 from glyphscope_gui.theme.sizes import GAP, PAD
 

@@ -7,8 +7,8 @@ from typing import Any
 from PySide6.QtCore import QObject, QTimer
 from PySide6.QtWidgets import QMessageBox
 
-from glyphscope.calling import RunState
 from glyphscope.events import PromptEvaluated, RunRequest
+from glyphscope.runs import RunState
 from glyphscope_gui.context import AppContext
 from glyphscope_gui.project.first_project import first_project
 from glyphscope_gui.run_settings.header import Header
@@ -69,7 +69,7 @@ class WindowPresenter(QObject):
         runs.applied.connect(self._applied)
         runs.ended.connect(self._ended)
         runs.notStarted.connect(self._show_not_started)
-        runs.modelTold.connect(self._show_model)
+        runs.modelStatusChanged.connect(self._show_model)
         runs.phaseChanged.connect(self._show_phase)
         runs.crashed.connect(self._context.show_error)
 
@@ -97,7 +97,7 @@ class WindowPresenter(QObject):
         project.stateChanged.connect(self._show_title)
         project.permissionsDropped.connect(self._show_permissions)
         recorder.failed.connect(self._context.show_error)
-        recorder.notKept.connect(self._status.set_note)
+        recorder.saveFailed.connect(self._status.set_note)
 
     def _connect_pages(self) -> None:
         self._navigation.shown.connect(lambda _page: self._show_page())

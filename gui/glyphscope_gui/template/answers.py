@@ -6,9 +6,9 @@ from typing import NamedTuple
 
 import msgspec
 
-from glyphscope.calling import RunState
 from glyphscope.events import TokenStep
 from glyphscope.registry import ToolRegistry
+from glyphscope.runs import RunState
 from glyphscope.turns import TurnForm
 
 _STATES: dict[str, bool | None] = {"on": True, "off": False, "auto": None}

@@ -10,7 +10,7 @@ from PySide6.QtWidgets import QFrame, QTextEdit, QWidget
 
 from glyphscope.visible import visible
 from glyphscope_gui.shared.code_edit import to_utf16
-from glyphscope_gui.shared.wrapping_edit import WrappingEdit
+from glyphscope_gui.shared.text_edits import WrappingEdit
 from glyphscope_gui.theme import Looks, mono_font, theme
 
 Spans = Sequence[tuple[int, int]]

@@ -11,12 +11,10 @@ from PySide6.QtWidgets import QHBoxLayout, QPushButton, QStackedWidget, QVBoxLay
 from glyphscope.errors import GlyphscopeError
 from glyphscope.visible import visible
 from glyphscope_gui.shared.card import Card
-from glyphscope_gui.shared.elided_label import ElidedLabel
+from glyphscope_gui.shared.labels import ElidedLabel, PlainLabel, link
 from glyphscope_gui.shared.language import tr
-from glyphscope_gui.shared.link import link
-from glyphscope_gui.shared.pill import Pill
-from glyphscope_gui.shared.splitter import splitter
-from glyphscope_gui.shared.text_label import PlainLabel
+from glyphscope_gui.shared.layouts import splitter
+from glyphscope_gui.shared.verdict import Pill
 from glyphscope_gui.template.details import Details
 from glyphscope_gui.template.pair_view import PairView
 from glyphscope_gui.template.tables import MarkersModel, RowsTable, SlotsModel

@@ -7,10 +7,8 @@ from PySide6.QtWidgets import QSplitter, QVBoxLayout, QWidget
 
 from glyphscope.turns.pairs import Pair
 from glyphscope_gui.shared.card import Card
-from glyphscope_gui.shared.elided_label import ElidedLabel
+from glyphscope_gui.shared.labels import ElidedLabel, PlainLabel, link
 from glyphscope_gui.shared.language import tr
-from glyphscope_gui.shared.link import link
-from glyphscope_gui.shared.text_label import PlainLabel
 from glyphscope_gui.template.marked_text import MarkedText
 from glyphscope_gui.theme.sizes import PAD
 

@@ -96,7 +96,7 @@ class TemplatePresenter(Page):
 
     def refresh(self) -> None:
         """Inspect what is to be shown, unless it is shown already."""
-        source = self._wanted()
+        source = self._next_source()
         if source is None:
             self._source = None
             self._show_nothing()
@@ -106,7 +106,7 @@ class TemplatePresenter(Page):
 
     # -- what is inspected -------------------------------------------------------------------------------------
 
-    def _wanted(self) -> _Source | None:
+    def _next_source(self) -> _Source | None:
         info = self.context.runs.model.info
         model = Path(info.path) if info is not None and info.kind == "llama.cpp" and info.path else None
         if self._file is None:
@@ -223,13 +223,13 @@ class TemplatePresenter(Page):
         view.pair.moved.connect(self._move)
         self.readers_action.triggered.connect(self.ask_readers)
         self.context.navigator.shown.connect(self._page_shown)
-        self.context.runs.modelTold.connect(self._model_told)
+        self.context.runs.modelStatusChanged.connect(self._model_changed)
 
     def _page_shown(self, page: PageId) -> None:
         if page is self.id:
             self.refresh()
 
-    def _model_told(self, _status: object) -> None:
+    def _model_changed(self, _status: object) -> None:
         if self.context.navigator.current is self.id:
             self.refresh()
 

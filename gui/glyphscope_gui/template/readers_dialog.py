@@ -20,11 +20,11 @@ from glyphscope.turns import TurnForm
 from glyphscope.turns.readers import Departed, Reading, departed, readings
 from glyphscope.visible import visible
 from glyphscope_gui.shared.background import Background
+from glyphscope_gui.shared.labels import PlainLabel
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.segmented import Segmented
-from glyphscope_gui.shared.text_label import PlainLabel
+from glyphscope_gui.shared.text_edits import WrappingEdit
 from glyphscope_gui.shared.token_words import token_text
-from glyphscope_gui.shared.wrapping_edit import WrappingEdit
 from glyphscope_gui.template.answers import Answer
 from glyphscope_gui.template.marked_text import MarkedText
 from glyphscope_gui.template.tables import Cell, ReadersModel, Row, RowsTable

@@ -79,7 +79,7 @@ class ToolDelegate(QStyledItemDelegate):
         painter.drawText(box, Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter, detail)
 
         font = QFont(option.font)
-        if selected or _holds_current(option, index):
+        if selected or _has_current(option, index):
             font.setWeight(QFont.Weight.DemiBold)
         off = is_tool and index.data(Qt.ItemDataRole.CheckStateRole) == Qt.CheckState.Unchecked
         painter.setFont(font)
@@ -106,7 +106,7 @@ class ToolDelegate(QStyledItemDelegate):
         model.setData(index, turned, Qt.ItemDataRole.CheckStateRole)
 
 
-def _holds_current(option: QStyleOptionViewItem, index: _Index) -> bool:
+def _has_current(option: QStyleOptionViewItem, index: _Index) -> bool:
     """Whether the row is the tool of the argument that is chosen."""
     view = option.widget
     return isinstance(view, QAbstractItemView) and view.currentIndex().parent() == index

@@ -10,10 +10,9 @@ from glyphscope.registry import Tool
 from glyphscope.registry.pointer import readable, to_pointer
 from glyphscope_gui.project.registry_document import RegistryDocument
 from glyphscope_gui.shared.background import Background
-from glyphscope_gui.shared.elided_label import ElidedLabel
 from glyphscope_gui.shared.enforcement_badge import EnforcementMap
+from glyphscope_gui.shared.labels import ElidedLabel, words_label
 from glyphscope_gui.shared.language import tr
-from glyphscope_gui.shared.text_label import words_label
 from glyphscope_gui.tools.argument_form import ArgumentForm
 from glyphscope_gui.tools.form_grid import FormGrid
 from glyphscope_gui.tools.keyword_fields import LineField, TextField

@@ -10,8 +10,8 @@ from PySide6.QtWidgets import QGridLayout, QLabel, QWidget
 
 from glyphscope.visible import visible
 from glyphscope_gui.shared.enforcement_badge import EnforcementBadge
+from glyphscope_gui.shared.labels import PlainLabel
 from glyphscope_gui.shared.plain_text import plain_tip
-from glyphscope_gui.shared.text_label import PlainLabel
 
 FieldT = TypeVar("FieldT", bound=QWidget)
 

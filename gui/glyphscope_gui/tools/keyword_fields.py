@@ -15,8 +15,8 @@ from PySide6.QtGui import QKeyEvent, QWheelEvent
 from PySide6.QtWidgets import QCheckBox, QComboBox, QLineEdit, QWidget
 
 from glyphscope_gui.shared.code_edit import is_undo_key
-from glyphscope_gui.shared.growing_edit import GrowingEdit
 from glyphscope_gui.shared.language import tr
+from glyphscope_gui.shared.text_edits import GrowingEdit
 
 
 class LineField(QLineEdit):

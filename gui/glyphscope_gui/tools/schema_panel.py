@@ -9,9 +9,9 @@ from PySide6.QtWidgets import QListWidget, QListWidgetItem, QVBoxLayout, QWidget
 from glyphscope_gui.project.registry_document import RegistryDocument
 from glyphscope_gui.shared.code_edit import TAB_WORDS
 from glyphscope_gui.shared.json_editor import JsonEditor
+from glyphscope_gui.shared.labels import words_label
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.plain_text import plain_tip
-from glyphscope_gui.shared.text_label import words_label
 from glyphscope_gui.tools.form import NOT_IN_FORCE
 
 MAX_SHOWN = 50

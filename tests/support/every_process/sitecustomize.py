@@ -9,7 +9,7 @@ from importlib.machinery import ModuleSpec, PathFinder
 from types import ModuleType
 from typing import Any
 
-MODEL, ENGINE = "glyphscope.models.child", "glyphscope.models.native"
+MODEL, ENGINE = "glyphscope.models.child", "glyphscope.models.llama_engine"
 FOLDER = os.environ.get("GLYPHSCOPE_KEPT_PROMPTS", "")
 
 

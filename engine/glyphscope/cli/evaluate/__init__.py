@@ -8,11 +8,9 @@ import typer
 from typer.core import TyperGroup
 
 from glyphscope.cli.evaluate.compare import compare
-from glyphscope.cli.evaluate.export import export
-from glyphscope.cli.evaluate.profiles import profiles
-from glyphscope.cli.evaluate.report import report
+from glyphscope.cli.evaluate.report import export, profiles, report
 from glyphscope.cli.evaluate.run import run
-from glyphscope.cli.many import ManyValues
+from glyphscope.cli.multi_value import ManyValues
 
 _HELP = (
     "Run suites of prompts with models, and report success rates with confidence "

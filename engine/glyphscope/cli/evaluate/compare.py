@@ -16,7 +16,7 @@ from glyphscope.evals.results.changes import Change, Changes, changes_between
 from glyphscope.evals.results.folder import ResultFolder
 from glyphscope.evals.results.sample import Sample
 from glyphscope.evals.results.words import REASON_WORDS, arm_labels, p_words
-from glyphscope.text.figures import counted, percent
+from glyphscope.text.figures import percent, pluralize
 from glyphscope.visible import visible
 
 _MARKS = {"regression": "✗ regression", "fix": "✓ fixed", "other": "· reason changed"}
@@ -71,7 +71,7 @@ def _show(found: Changes, labels: dict[str, str]) -> None:
     for note in found.notes:
         out.print(Text(visible(note)))
     if not found.changes:
-        out.print(f"No change in {counted(sum(arm.pairs for arm in found.arms), 'pair')}.")
+        out.print(f"No change in {pluralize(sum(arm.pairs for arm in found.arms), 'pair')}.")
 
 
 def _line(change: Change, labels: dict[str, str]) -> str:

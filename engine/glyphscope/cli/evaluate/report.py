@@ -12,15 +12,17 @@ from rich.text import Text
 
 from glyphscope.cli.options import JsonOption
 from glyphscope.cli.output import console, diagnostics, print_json
+from glyphscope.evals.matrix.profiles import profiles as all_profiles
+from glyphscope.evals.results.export import export_samples
 from glyphscope.evals.results.figures import Summary
 from glyphscope.evals.results.folder import ResultFolder
 from glyphscope.evals.results.publish import REPORT, publish
 from glyphscope.evals.results.words import arm_labels, comparison_words, interval_words
 from glyphscope.evals.statistics import Share
-from glyphscope.text.figures import percent, plain_number
+from glyphscope.text.figures import percent, plain_number, pluralize
 from glyphscope.visible import visible
 
-TOLD_BELOW = 0.05
+LISTED_BELOW = 0.05
 """Comparisons by other measures than `ok` are printed where their corrected p is below; the report has all."""
 
 
@@ -55,7 +57,7 @@ def show_result(folder: Path, summary: Summary, *, as_json: bool) -> None:
         )  # fmt: skip
     out.print(table)
     for comparison in summary.comparisons:
-        if comparison.measure == "ok" or comparison.p_holm < TOLD_BELOW:
+        if comparison.measure == "ok" or comparison.p_holm < LISTED_BELOW:
             out.print(Text(visible(comparison_words(comparison, arms, labels))))
     for note in summary.notes:
         out.print(Text(visible(note)))
@@ -67,6 +69,35 @@ def shown(share: Share) -> str:
     return f"{percent(share.share, 0)} {interval_words(share)}" if share.n else "–"
 
 
-def tell(text: str) -> None:
+def print_note(text: str) -> None:
     """A sentence beside the answer."""
     diagnostics().print(Text(text))
+
+
+def export(
+    folder: Annotated[Path, typer.Argument(metavar="DIR", help="The folder of a result.")],
+    out: Annotated[
+        Path,
+        typer.Option("--out", "-o", metavar="FILE", help="A file that ends with .csv or .parquet."),
+    ],
+) -> None:
+    """Write all samples of a result as a table, one row each. Parquet needs the extra `parquet`."""
+    written = export_samples(ResultFolder.open(folder), out)
+    print_note(f"{pluralize(written, 'sample')} written to {out}.")
+
+
+def profiles(as_json: JsonOption = False) -> None:
+    """List the sampling profiles and the recommended settings of models, with their sources."""
+    if as_json:
+        print_json([msgspec.to_builtins(profile) for profile in all_profiles()])
+        return
+    table = Table("profile", "for", "sampling", "about", box=None, header_style="bold")
+    for profile in all_profiles():
+        table.add_row(profile.name, "", _members(profile.sampling), Text(profile.about))
+        for family in profile.for_models:
+            table.add_row("", " ".join(family.models), _members(family.sampling), Text(family.source, "dim"))
+    console().print(table)
+
+
+def _members(sampling: dict[str, object]) -> str:
+    return ", ".join(f"{name} {value}" for name, value in sampling.items())

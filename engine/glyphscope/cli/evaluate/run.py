@@ -1,11 +1,11 @@
-"""`glyphscope eval SUITE…`: a matrix of arms over suites, into a folder that tells everything of it."""
+"""The choices of the options that take several values: typer wants an Enum where one of a list is chosen."""
 
 from __future__ import annotations
 
 import signal
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, closing, contextmanager
-from enum import Enum
+from enum import Enum, StrEnum
 from pathlib import Path
 from types import FrameType
 from typing import Annotated, Any
@@ -13,24 +13,13 @@ from typing import Annotated, Any
 import msgspec
 import typer
 
-from glyphscope.cli.ending import INTERRUPTED, closing_when_ended
-from glyphscope.cli.evaluate.choices import (
-    Beginnings,
-    Constraints,
-    Levels,
-    Notations,
-    Orders,
-    Shapes,
-    Strategies,
-    ThinkingStates,
-    Workarounds,
-)
-from glyphscope.cli.evaluate.report import show_result, tell
+from glyphscope.cli.evaluate.report import print_note, show_result
 from glyphscope.cli.evaluate.view import ProgressView
 from glyphscope.cli.load_options import NOT_GIVEN, Loading, loads_models
-from glyphscope.cli.opening import kept
+from glyphscope.cli.model_loading import downloaded_file
 from glyphscope.cli.options import JsonOption
 from glyphscope.cli.output import diagnostics
+from glyphscope.cli.signals import INTERRUPTED, closing_when_ended
 from glyphscope.errors import GlyphscopeError
 from glyphscope.evals.matrix.needs import needs_of
 from glyphscope.evals.matrix.plan import Matrix, Plan, plan_of
@@ -41,6 +30,61 @@ from glyphscope.evals.running import Begun, Control, Ended, ModelMissing, evalua
 from glyphscope.evals.suites.reading import STARTER
 from glyphscope.models import EMBEDDED, open_model, require_installed
 from glyphscope.models.remote import is_address
+
+
+class Notations(StrEnum):
+    GLYPH = "glyph"
+    JSON = "json"
+    NATIVE = "native"
+
+
+class Shapes(StrEnum):
+    FLAT = "flat"
+    TOOL_ARGS = "tool-args"
+    NAME_ARGUMENTS = "name-arguments"
+
+
+class Constraints(StrEnum):
+    OFF = "off"
+    MASK = "mask"
+    GBNF = "gbnf"
+
+
+class Strategies(StrEnum):
+    SUITE = "suite"
+    DIRECT = "direct"
+    TWO_STAGE = "two-stage"
+    ROUTE_EXECUTE = "route-execute"
+    LOOP = "loop"
+
+
+class Workarounds(StrEnum):
+    PRODUCTION = "production"
+    BASELINE = "baseline"
+
+
+class ThinkingStates(StrEnum):
+    AUTO = "auto"
+    ON = "on"
+    OFF = "off"
+
+
+class Beginnings(StrEnum):
+    START = "start"
+    REASONING = "reasoning"
+    CALL = "call"
+
+
+class Orders(StrEnum):
+    USUAL = "usual"
+    SCHEMA = "schema"
+    ANY = "any"
+
+
+class Levels(StrEnum):
+    SIMPLE = "simple"
+    TYPICAL = "typical"
+    EXTREME = "extreme"
 
 
 @loads_models()
@@ -197,10 +241,16 @@ def run(
         "seed": seed,
         "jobs": jobs,
         "savings": savings,
-        "judge": kept(judge) if judge else "",
+        "judge": downloaded_file(judge) if judge else "",
     }
     matrix = msgspec.convert(
-        {"suites": suites, "models": [kept(name) for name in model or [EMBEDDED]], **given, **fixed}, Matrix
+        {
+            "suites": suites,
+            "models": [downloaded_file(name) for name in model or [EMBEDDED]],
+            **given,
+            **fixed,
+        },
+        Matrix,
     )
     for name in matrix.models:
         require_installed(name)
@@ -223,7 +273,7 @@ def run(
         progress = evaluate(
             plan,
             out,
-            opener=lambda name: open_model(kept(name), options=options[name]),
+            opener=lambda name: open_model(downloaded_file(name), options=options[name]),
             resume=before,
             again=retry,
             control=control,
@@ -238,7 +288,7 @@ def run(
     summary = publish(folder)
     show_result(folder, summary, as_json=as_json)
     if control.stopped.is_set():
-        tell(f"Stopped. Resume with the same command and --resume. Finished samples are in {folder}.")
+        print_note(f"Stopped. Resume with the same command and --resume. Finished samples are in {folder}.")
         raise typer.Exit(INTERRUPTED)
     raise typer.Exit(1 if missing or not _is_good(summary, fail_under) else 0)
 

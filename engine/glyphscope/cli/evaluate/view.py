@@ -22,7 +22,7 @@ from glyphscope.evals.running import (
     SampleGrew,
 )
 from glyphscope.evals.running import Progress as Told
-from glyphscope.text.figures import counted, estimate
+from glyphscope.text.figures import estimate, pluralize
 from glyphscope.visible import visible
 
 
@@ -62,9 +62,9 @@ class ProgressView:
                 self._manifest = manifest
                 there = f", {done:,} of them already done" if done else ""
                 self._say(
-                    f"{counted(manifest.planned, 'sample')}{there}: {counted(len(manifest.arms), 'arm')}, "
-                    f"{counted(sum(suite.scenarios for suite in manifest.suites), 'scenario')}, "
-                    f"{counted(manifest.trials, 'trial')}. Into {folder}"
+                    f"{pluralize(manifest.planned, 'sample')}{there}: {pluralize(len(manifest.arms), 'arm')}, "
+                    f"{pluralize(sum(suite.scenarios for suite in manifest.suites), 'scenario')}, "
+                    f"{pluralize(manifest.trials, 'trial')}. Into {folder}"
                 )
                 self._task = self._bar.add_task("beginning", total=manifest.planned, completed=done, left="")
             case ModelOpened(name=name):
@@ -75,7 +75,7 @@ class ProgressView:
                 self._now[id] = words = sample_words(self._manifest, arm, suite, scenario, trial)
                 self._update(description=visible(f"{words}: reading the prompt"))
             case SampleGrew(id=id, tokens=tokens):
-                self._update(description=visible(f"{self._now.get(id, id)}: {counted(tokens, 'token')}"))
+                self._update(description=visible(f"{self._now.get(id, id)}: {pluralize(tokens, 'token')}"))
             case SampleDone(sample=sample, done=done, left=left):
                 self._done += 1
                 name = self._now.pop(sample.id, sample.id)

@@ -10,7 +10,12 @@ from typing import Annotated, Any, Literal
 import typer
 
 from glyphscope.cli.grammar.report import report as print_proofs
-from glyphscope.cli.grammar.unheld import ordered_entry, print_contradictions, print_unheld, unheld_entry
+from glyphscope.cli.grammar.unenforced import (
+    ordered_entry,
+    print_contradictions,
+    print_unenforced,
+    unenforced_entry,
+)
 from glyphscope.cli.inputs import InputError, read_json, read_registry
 from glyphscope.cli.options import JsonOption, NotationOption, OrderOption, RegistryOption, ShapeOption
 from glyphscope.cli.output import print_json
@@ -20,11 +25,11 @@ from glyphscope.grammar import (
     GrammarOptions,
     Ordered,
     Origin,
-    Unheld,
+    Unenforced,
     build_call_grammar,
     build_value_grammar,
     emit_gbnf,
-    lark_unheld,
+    lark_unenforced,
     to_lark,
 )  # fmt: skip
 from glyphscope.grammar.builder import Part
@@ -32,7 +37,7 @@ from glyphscope.grammar.builder.calls import SCHEMA
 from glyphscope.grammar.builder.contradictions import contradictions, registry_contradictions
 from glyphscope.grammar.builder.json_schema import call_schema
 from glyphscope.grammar.builder.notes import constraint_notes
-from glyphscope.grammar.surface import WhiteSpace
+from glyphscope.grammar.notation_syntax import WhiteSpace
 from glyphscope.registry import Tool, normalise
 from glyphscope.registry.check import check_schema
 from glyphscope.visible import escaped
@@ -87,7 +92,7 @@ def build(
         if report:
             grammar = build_value_grammar(document, notation, options)
             emitted = emit_gbnf(grammar)
-            print_unheld((*grammar.unheld, *emitted.unheld), emitted.ordered, as_json=as_json)
+            print_unenforced((*grammar.unenforced, *emitted.unenforced), emitted.ordered, as_json=as_json)
         else:
             made = document if to == "json-schema" else build_value_grammar(document, notation, options)
             _print(made, to, comments, as_json)
@@ -110,21 +115,21 @@ def _print(
     made: Any, to: str, comments: bool, as_json: bool, notes: Callable[[Origin], str] = lambda _: ""
 ) -> None:
     """The grammar's text on stdout; what it does not hold on stderr, or both as one object of JSON."""
-    unheld: tuple[Unheld, ...] = ()
+    unenforced: tuple[Unenforced, ...] = ()
     ordered: tuple[Ordered, ...] = ()
     if not isinstance(made, Grammar):
         text = escaped(json.dumps(made, indent=2, ensure_ascii=False)) + "\n"
     elif to == "gbnf":
         emitted = emit_gbnf(made, comments=comments, notes=notes)
-        text, unheld, ordered = emitted.text, (*made.unheld, *emitted.unheld), emitted.ordered
+        text, unenforced, ordered = emitted.text, (*made.unenforced, *emitted.unenforced), emitted.ordered
     else:
-        text, unheld, ordered = to_lark(made), lark_unheld(made), made.ordered
+        text, unenforced, ordered = to_lark(made), lark_unenforced(made), made.ordered
     if as_json:
-        told = {"unheld": [unheld_entry(left) for left in unheld]}
+        told = {"unheld": [unenforced_entry(left) for left in unenforced]}
         if ordered:
             told["ordered"] = [ordered_entry(one) for one in ordered]
         print_json({"language": to, "grammar": text, **told})
         return
     typer.echo(text, nl=False)
-    if unheld or ordered:
-        print_unheld(unheld, ordered, as_json=False, beside=True)
+    if unenforced or ordered:
+        print_unenforced(unenforced, ordered, as_json=False, beside=True)

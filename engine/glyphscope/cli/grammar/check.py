@@ -13,7 +13,7 @@ from rich.text import Text
 from glyphscope.cli.inputs import STDIN, InputError, read_bytes
 from glyphscope.cli.options import JsonOption
 from glyphscope.cli.output import console, diagnostics, print_json
-from glyphscope.grammar.gbnf import Diagnostic, GbnfCheck, check_gbnf_bytes, mended, print_gbnf
+from glyphscope.grammar.gbnf import Diagnostic, GbnfCheck, apply_fixes, check_gbnf_bytes, print_gbnf
 from glyphscope.sessions import atomic_write
 from glyphscope.text.lines import Lines
 from glyphscope.visible import visible
@@ -42,11 +42,11 @@ def check(
         raise InputError("--print and --json exclude each other.", hint="Give one of them.")
     found = check_gbnf_bytes(read_bytes(file))
     if fix:
-        found = _mend(file, found)
+        found = _fix(file, found)
     if as_json:
         print_json(report(found))
     else:
-        _tell(file, found, aside=laid_out)
+        _report(file, found, aside=laid_out)
     if laid_out:
         typer.echo(print_gbnf(found.document).encode("utf-8", "surrogateescape"), nl=False)
     raise typer.Exit(0 if found.ok else 1)
@@ -76,10 +76,10 @@ def _span(start: int, end: int, lines: Lines) -> dict[str, int]:
     return {"line": line, "column": column, "end_line": end_line, "end_column": end_column}
 
 
-def _mend(file: str, found: GbnfCheck) -> GbnfCheck:
+def _fix(file: str, found: GbnfCheck) -> GbnfCheck:
     if file == STDIN:
         raise InputError("--fix writes a file.", hint="Give a file, or use --print.")
-    text, count = mended(found)
+    text, count = apply_fixes(found)
     if count:
         data = text.encode("utf-8", "surrogateescape")
         atomic_write(Path(file), data)
@@ -88,7 +88,7 @@ def _mend(file: str, found: GbnfCheck) -> GbnfCheck:
     return found
 
 
-def _tell(file: str, found: GbnfCheck, *, aside: bool) -> None:
+def _report(file: str, found: GbnfCheck, *, aside: bool) -> None:
     out = diagnostics() if aside else console()
     lines = Lines(found.document.text)
     name = "standard input" if file == STDIN else file

@@ -13,7 +13,7 @@ from glyphscope.cli.options import JsonOption, NotationOption, OrderOption, Shap
 from glyphscope.cli.output import console, diagnostics, print_json
 from glyphscope.errors import GrammarError
 from glyphscope.events import ArgumentOrder, Notation, Shape
-from glyphscope.grammar.difference import Bound, Differences, shortest_differences
+from glyphscope.grammar.generate.difference import Bound, Differences, shortest_differences
 from glyphscope.visible import visible
 
 

@@ -7,9 +7,9 @@ from typing import Annotated, Any
 import typer
 from rich.text import Text
 
+from glyphscope.cli.caret import marked
 from glyphscope.cli.grammar.inputs import GrammarRegistryOption, SchemaOption, read_grammar
 from glyphscope.cli.inputs import STDIN, InputError, read_json_lines, read_text
-from glyphscope.cli.marking import marked
 from glyphscope.cli.options import JsonOption, NotationOption, OrderOption, ShapeOption
 from glyphscope.cli.output import console, print_json
 from glyphscope.errors import GrammarError

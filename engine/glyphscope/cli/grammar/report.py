@@ -8,7 +8,7 @@ from rich.progress import Progress
 from rich.table import Table
 from rich.text import Text
 
-from glyphscope.cli.grammar.unheld import print_ordered
+from glyphscope.cli.grammar.unenforced import print_ordered
 from glyphscope.cli.output import console, diagnostics, print_json
 from glyphscope.events import ArgumentOrder, Notation, Shape
 from glyphscope.proof import ENGINES, OURS, EngineName, Proof, Report, prove

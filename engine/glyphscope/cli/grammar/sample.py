@@ -9,7 +9,7 @@ import typer
 from glyphscope.cli.grammar.inputs import GrammarRegistryOption, SchemaOption, read_grammar
 from glyphscope.cli.options import JsonOption, NotationOption, OrderOption, ShapeOption
 from glyphscope.cli.output import console, print_json
-from glyphscope.grammar.sample import covering_texts, sample_texts
+from glyphscope.grammar.generate.sample import covering_texts, sample_texts
 from glyphscope.visible import visible
 
 

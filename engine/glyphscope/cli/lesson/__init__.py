@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import typer
 
-from glyphscope.cli.lesson import check, listing, record, run, show
+from glyphscope.cli.lesson import commands, run
 
 app = typer.Typer(help="Lessons: text, recorded runs, questions and experiments.", no_args_is_help=True)
 
@@ -14,10 +14,10 @@ def root() -> None:
     """Lessons: text, recorded runs, questions and experiments."""
 
 
-app.command("list")(listing.list_lessons)
-app.command("show")(show.show)
+app.command("list")(commands.list_lessons)
+app.command("show")(commands.show)
 app.command("run")(run.run)
-app.command("check")(check.check)
-app.command("record")(record.record)
+app.command("check")(commands.check)
+app.command("record")(commands.record)
 
 __all__ = ["app"]

@@ -10,11 +10,10 @@ from rich.console import Console
 from rich.markdown import Markdown
 from rich.text import Text
 
-from glyphscope.calling import fold_events
 from glyphscope.cli.inputs import InputError
-from glyphscope.cli.lesson.show import LessonArgument
-from glyphscope.cli.live import RunView
+from glyphscope.cli.lesson.commands import LessonArgument
 from glyphscope.cli.output import console
+from glyphscope.cli.run_printer import RunView
 from glyphscope.evals.align import align
 from glyphscope.evals.align_words import difference_words
 from glyphscope.lessons import (
@@ -32,6 +31,7 @@ from glyphscope.lessons import (
     judge,
     sheet,
 )
+from glyphscope.runs import run_state
 from glyphscope.sessions import places
 from glyphscope.visible import visible
 
@@ -91,7 +91,7 @@ class _Taking:
         if caption:
             self._out.print(Text(visible(caption), style="italic"))
         self._out.print(Text(f"recorded: {visible(self._lesson.runs[name].prompt)}", style="dim"))
-        self._out.print(RunView(fold_events(self._place.events(name))))
+        self._out.print(RunView(run_state(self._place.events(name))))
 
     def _experiment(self, part: Experiment) -> None:
         self._out.print()
@@ -101,7 +101,7 @@ class _Taking:
         for name, value in part.given.items():
             self._out.print(Text(f"  {name}: {visible(str(value))}"))
         self._run(part.run, "")
-        states = [fold_events(self._place.events(name)) for name in (part.of, part.run)]
+        states = [run_state(self._place.events(name)) for name in (part.of, part.run)]
         words = difference_words(align(states), ["before", "now"])
         if words:
             self._out.print(Text(visible(words)))

@@ -10,12 +10,12 @@ from typing import Annotated, Any, TypeAlias
 import typer
 from rich.text import Text
 
-from glyphscope.calling.server_sampling import answer_sampling
 from glyphscope.cli.mcp.outcome import violations
-from glyphscope.cli.opening import opened
+from glyphscope.cli.model_loading import opened
 from glyphscope.cli.output import diagnostics
 from glyphscope.errors import GlyphscopeError
 from glyphscope.registry import Tool
+from glyphscope.strategies.server_sampling import answer_sampling
 from glyphscope.tools import Outcome
 from glyphscope.tools.mcp import McpServer
 from glyphscope.tools.mcp.questions import Answer, Question, SamplingRequest

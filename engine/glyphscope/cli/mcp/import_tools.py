@@ -10,12 +10,12 @@ import typer
 from rich.text import Text
 
 from glyphscope.cli.grammar.report import report as print_proofs
-from glyphscope.cli.grammar.unheld import print_contradictions
+from glyphscope.cli.grammar.unenforced import print_contradictions
 from glyphscope.cli.inputs import STDIN, InputError
 from glyphscope.cli.mcp.list_tools import SecondsOption, WordsArgument
 from glyphscope.cli.mcp.servers import (
     ServerOption,
-    Wanted,
+    ServerRequest,
     YesOption,
     print_failure,
     print_file_problems,
@@ -65,7 +65,7 @@ def import_tools(
         raise InputError("No output was requested.", hint="Give -o REGISTRY.json, or --report, or both.")
     if output == STDIN and report:
         raise InputError("Only one output can go to standard output.", hint="Give -o a file.")
-    wanted = Wanted(words, server)
+    wanted = ServerRequest(words, server)
     wanted.allow(yes=yes)
     with started(wanted.servers, seconds) as servers:
         print_file_problems(wanted.problems)

@@ -11,7 +11,7 @@ from rich.text import Text
 from glyphscope.cli.mcp.servers import (
     RootOption,
     ServerOption,
-    Wanted,
+    ServerRequest,
     YesOption,
     print_failure,
     print_file_problems,
@@ -47,7 +47,7 @@ def list_servers(
     as_json: JsonOption = False,
 ) -> None:
     """Start servers, list their tools, and stop them. Exit code 1 if one of them does not start."""
-    wanted = Wanted(words, server)
+    wanted = ServerRequest(words, server)
     wanted.allow(yes=yes)
     with started([with_roots(each, root) for each in wanted.servers], seconds) as servers:
         if as_json:

@@ -13,9 +13,9 @@ import msgspec
 import typer
 from rich.text import Text
 
-from glyphscope.cli.ending import closing_when_ended
 from glyphscope.cli.inputs import InputError
 from glyphscope.cli.output import diagnostics
+from glyphscope.cli.signals import closing_when_ended
 from glyphscope.cli.sources import consent
 from glyphscope.errors import Problem
 from glyphscope.tools.mcp import McpServer, ServerConfig, ToolProblem, command_server, read_servers
@@ -58,7 +58,7 @@ _FILES = (".json", ".jsonc")
 _SET_LEVEL_SECONDS = 10.0
 
 
-class Wanted:
+class ServerRequest:
     """The servers that are meant, those of a file that are switched off, and what is wrong with the file."""
 
     def __init__(self, words: Sequence[str], name: str | None) -> None:
@@ -124,7 +124,7 @@ def one_server(
     log_level: LogLevel | None = None,
 ) -> Iterator[McpServer]:
     """The one server that is meant, ready. Raises InputError; exits with 2 where it does not get ready."""
-    wanted = Wanted([config], name)
+    wanted = ServerRequest([config], name)
     if not wanted.servers:
         raise InputError("The file has no enabled server.", where=config)
     if len(wanted.servers) > 1:
@@ -211,7 +211,7 @@ def print_failure(server: McpServer) -> None:
     out.print(Text(f"✗ {visible(server.name)}: {visible(error.message)}", style="bold red"))
     if error.hint:
         out.print(Text(f"  do: {visible(error.hint)}"))
-    if server.wants_sign_in:
+    if server.needs_sign_in:
         out.print(Text(f"  do: glyphscope mcp sign-in {visible(server.identity, spaces=True)}"))
     for line in error.log.splitlines()[-10:]:
         out.print(Text(f"  | {visible(line)}", style="dim"))

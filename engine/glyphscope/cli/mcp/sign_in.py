@@ -10,7 +10,7 @@ import typer
 from rich.text import Text
 
 from glyphscope.cli.inputs import InputError
-from glyphscope.cli.mcp.servers import ConfigArgument, ServerOption, Wanted, print_failure, started
+from glyphscope.cli.mcp.servers import ConfigArgument, ServerOption, ServerRequest, print_failure, started
 from glyphscope.cli.output import diagnostics
 from glyphscope.errors import ServerError
 from glyphscope.tools.mcp import ServerConfig
@@ -52,7 +52,7 @@ def sign_out(config: ConfigArgument, server: ServerOption = None) -> None:
 
 
 def _address(config: str, name: str | None) -> ServerConfig:
-    found = [each for each in Wanted([config], name).servers if each.url]
+    found = [each for each in ServerRequest([config], name).servers if each.url]
     if len(found) != 1:
         hint = "Give its address, or a file and --server NAME."
         raise InputError("This is not one server with an address.", where=config, hint=hint)

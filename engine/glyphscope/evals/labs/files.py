@@ -12,12 +12,12 @@ from typing import Any
 
 import msgspec
 
-from glyphscope.calling.emitter import versions
 from glyphscope.errors import StorageError
 from glyphscope.evals.labs.mask_driven import Entry, LabRun, MaskDrivenLab, Timings
 from glyphscope.evals.statistics import share, spread
 from glyphscope.events import ModelInfo
 from glyphscope.inputs import storage_error
+from glyphscope.runs.emitter import versions
 from glyphscope.sessions import atomic_write
 
 TRANSCRIPT, RESULTS, TIMINGS, MANIFEST = "transcript.json", "results.json", "timings.json", "manifest.json"

@@ -1,7 +1,8 @@
-"""The mask-driven lab: prompt, masked call in two stages, parsed, checked, and carried out by an MCP server.
+"""The schema of a tool call's envelope: one layer above each tool's own schema.
 
-What is measured is the pipeline. Under the masks a call parses or the mask is wrong, so nothing is tried twice; whether
-the model chose the right tool is counted, and is nobody's fault but the model's.
+It says what a parsed call must be; no mask is made of it. While a call is decoded its two stages replace the `oneOf`:
+the name is chosen under a grammar of names, which then decides whose schema the arguments are held to. A `oneOf` in one
+mask is the strategy direct.
 """
 
 from __future__ import annotations
@@ -9,18 +10,17 @@ from __future__ import annotations
 import json
 import threading
 import time
-from collections.abc import Generator, Sequence
+from collections.abc import Generator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from typing import Any
+from urllib.parse import quote
 
 import msgspec
 from jsonschema import Draft202012Validator
 
 from glyphscope import resources
-from glyphscope.calling import RunState, fold, run
 from glyphscope.errors import GlyphscopeError, ModelError
-from glyphscope.evals.labs.envelope import build_tool_call_schema
 from glyphscope.events import (
     ConstraintReady,
     RepairSettings,
@@ -31,8 +31,37 @@ from glyphscope.events import (
 )
 from glyphscope.models import Model
 from glyphscope.registry import ToolRegistry
+from glyphscope.runs import RunState, reduce_event
+from glyphscope.strategies import run
 from glyphscope.tools import Outcome, ToolSource
-from glyphscope.validation.parts import before_arguments
+from glyphscope.validation.split_call import before_arguments
+
+DIALECT = "https://json-schema.org/draft/2020-12/schema"
+
+
+def build_tool_call_schema(tool_schemas: Mapping[str, Any]) -> dict[str, Any]:
+    """`{"name": …, "arguments": …}` of exactly one of the tools, by name and `parameters`.
+
+    A tool's schema keeps its references: it has an `$id` of its own, from which `#/…` is read. An argument that the
+    tool does not name is left to its schema.
+    """
+    return {
+        "$schema": DIALECT,
+        "type": "object",
+        "properties": {"name": {"enum": list(tool_schemas)}, "arguments": {"type": "object"}},
+        "required": ["name", "arguments"],
+        "additionalProperties": False,
+        "oneOf": [
+            {
+                "properties": {
+                    "name": {"const": name},
+                    "arguments": {**schema, "$id": f"urn:tool:{quote(name, safe='')}"},
+                }
+            }
+            for name, schema in tool_schemas.items()
+        ],
+    }
+
 
 PROMPTS = "labs/mask-driven.json"
 CALL_SECONDS = 30.0
@@ -163,7 +192,7 @@ class MaskDrivenLab:
             model_output_name=name,
             model_output_args=arguments,
             parsed_tool_call=call,
-            tool_result=_told(outcome),
+            tool_result=_outcome_json(outcome),
             timings_ms=Timings(built, generation, parse_ms, dispatch_ms, _since(began)),
             expected_tool=asked.expected_tool,
             expected_args=asked.expected_args,
@@ -179,7 +208,7 @@ class MaskDrivenLab:
         state = RunState()
         with closing(run(request, self._model)) as events:
             for event in events:
-                fold(state, event)
+                reduce_event(state, event)
         if state.failed is not None:
             raise ModelError(state.failed.message, where=f"the prompt {prompt!r}", hint=state.failed.hint)
         return state
@@ -203,7 +232,7 @@ class MaskDrivenLab:
         return (call, "") if fault is None else (None, f"no call: {fault.message}")
 
 
-def _told(outcome: Outcome | None) -> str | dict[str, Any] | None:
+def _outcome_json(outcome: Outcome | None) -> str | dict[str, Any] | None:
     if outcome is None:
         return None
     if not outcome.ok:

@@ -9,10 +9,21 @@ from html import escape
 
 from markupsafe import Markup
 
-from glyphscope.evals.results.shown import shown
 from glyphscope.evals.results.words import share_words
 from glyphscope.evals.statistics import Share, Spread
 from glyphscope.text.figures import percent, plain_number
+from glyphscope.text.shorten import shorten
+from glyphscope.visible import visible
+
+_MOST_TEXT = 300
+
+
+def shown(text: object, most: int = _MOST_TEXT) -> str:
+    """A text from elsewhere as it can be shown: cut, and what would be unseen or turn the line round as a sign."""
+    whole = str(text)
+    cut = shorten(whole, most, length=True)
+    return visible(cut, lines=True)
+
 
 WIDTH, HEIGHT = 360, 26
 _LEFT, _RIGHT = 8, 12

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from glyphscope.evals.results.figures import Comparison
 from glyphscope.evals.results.manifest import Manifest
 from glyphscope.evals.results.rows import Row
-from glyphscope.text.figures import counted, percent
+from glyphscope.text.figures import percent, pluralize
 
 FEW = 30
 _NAMED = 5
@@ -43,9 +43,9 @@ def _missing(manifest: Manifest, by_arm: Mapping[str, Sequence[Row]]) -> Iterato
     for model, why in manifest.missing.items():
         arms = [arm.id for arm in manifest.arms if arm.model == model]
         made = sum(len(by_arm.get(arm, ())) for arm in arms)
-        of = f"its {counted(len(arms), 'arm')} {'has' if len(arms) == 1 else 'have'}"
+        of = f"its {pluralize(len(arms), 'arm')} {'has' if len(arms) == 1 else 'have'}"
         if made:
-            yield f"The model “{model}” was abandoned: {of} only {counted(made, 'sample')}. {_sentence(why)}"
+            yield f"The model “{model}” was abandoned: {of} only {pluralize(made, 'sample')}. {_sentence(why)}"
         else:
             yield f"The model “{model}” could not be opened, so {of} no samples: {_sentence(why)}"
 
@@ -79,7 +79,7 @@ def _unanswered(by_arm: Mapping[str, Sequence[Row]]) -> Iterator[str]:
     worst = max(silent, key=silent.__getitem__)
     rows, right = by_arm[worst], sum(row.ok for row in by_arm[worst])
     yield (
-        f"{reasons.total():,} of {counted(sum(map(len, by_arm.values())), 'sample')} brought no answer of the model "
+        f"{reasons.total():,} of {pluralize(sum(map(len, by_arm.values())), 'sample')} brought no answer of the model "
         f"({told}); shares are over the others. No arm has more of them than {worst}: {silent[worst]:,} of its "
         f"{len(rows):,}. Counted as wrong, {right:,} of these {len(rows):,} would be right."
     )
@@ -102,7 +102,7 @@ def _own_strategy(manifest: Manifest) -> Iterator[str]:
         if own := suite.own_strategy:
             have = "has a strategy of its" if len(own) == 1 else "have strategies of their"
             yield (
-                f"{counted(len(own), 'scenario')} of {suite.name} ({_listed(own)}) {have} "
+                f"{pluralize(len(own), 'scenario')} of {suite.name} ({_listed(own)}) {have} "
                 "own and ran so in every arm: an arm's strategy replaces only what the suite is made for."
             )
 
@@ -119,13 +119,13 @@ def _trials(manifest: Manifest, by_arm: Mapping[str, Sequence[Row]]) -> Iterator
         return
     unsteady = [arm for arm in greedy if _different_answers(by_arm[arm])]
     yield (
-        f"{counted(len(greedy), 'arm')} of {len(by_arm)} sample greedily (temperature 0): further trials repeat the "
+        f"{pluralize(len(greedy), 'arm')} of {len(by_arm)} sample greedily (temperature 0): further trials repeat the "
         "first, so they add no evidence, and pass^k equals pass^1."
     )
     for arm in unsteady:
         yield (
-            f"{arm}: with greedy sampling, {counted(_different_answers(by_arm[arm]), 'scenario')} still got different "
-            "texts in different trials. The computation of this model is not deterministic."
+            f"{arm}: with greedy sampling, {pluralize(_different_answers(by_arm[arm]), 'scenario')} still got "
+            "different texts in different trials. The computation of this model is not deterministic."
         )
 
 
@@ -141,7 +141,7 @@ def _few(by_arm: Mapping[str, Sequence[Row]]) -> Iterator[str]:
     scenarios = {row.key for rows in by_arm.values() for row in rows if not row.control}
     if 0 < len(scenarios) < FEW:
         yield (
-            f"There are only {counted(len(scenarios), 'scenario')} that ask for tools: intervals are wide, and only "
+            f"There are only {pluralize(len(scenarios), 'scenario')} that ask for tools: intervals are wide, and only "
             "large differences can be significant."
         )
 
@@ -150,7 +150,7 @@ def _savings(manifest: Manifest, by_arm: Mapping[str, Sequence[Row]]) -> Iterato
     aborted = sum(row.aborted for rows in by_arm.values() for row in rows)
     measured = sum(row.saved is not None for rows in by_arm.values() for row in rows)
     if aborted and not measured and not manifest.savings:
-        yield f"The savings of {counted(aborted, 'early abort')} were not measured (`--savings` is 0)."
+        yield f"The savings of {pluralize(aborted, 'early abort')} were not measured (`--savings` is 0)."
     elif measured < aborted:
         yield (
             f"The savings of early aborts were measured for {measured:,} of {aborted:,} of them "

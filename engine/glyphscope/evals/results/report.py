@@ -19,6 +19,7 @@ from markupsafe import Markup
 
 from glyphscope import resources
 from glyphscope.evals.results import charts
+from glyphscope.evals.results.charts import shown
 from glyphscope.evals.results.figures import MEASURES, ArmFigures, Summary
 from glyphscope.evals.results.manifest import Manifest
 from glyphscope.evals.results.report_parts import (
@@ -34,7 +35,6 @@ from glyphscope.evals.results.report_parts import (
 )
 from glyphscope.evals.results.rows import rows_of
 from glyphscope.evals.results.sample import Sample
-from glyphscope.evals.results.shown import shown
 from glyphscope.evals.results.tables import STYLE_WORDS, SuiteTables
 from glyphscope.evals.results.words import MEASURE_WORDS, arm_labels, interval_words, sensitivity_words
 from glyphscope.evals.statistics import Spread

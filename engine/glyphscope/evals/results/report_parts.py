@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from pathlib import PurePosixPath
 from urllib.parse import quote
 
-from glyphscope.calling.sampling import sampling_words as words_of_sampling
 from glyphscope.evals.results.figures import MEASURES, Figures, Summary
 from glyphscope.evals.results.folder import is_inside
 from glyphscope.evals.results.manifest import Manifest
@@ -21,6 +20,7 @@ from glyphscope.evals.results.words import (
     interval_words,
 )
 from glyphscope.evals.statistics import Share
+from glyphscope.runs.sampling import sampling_words as words_of_sampling
 from glyphscope.text.figures import percent
 
 MOST_OF_A_REASON = 40

@@ -9,7 +9,7 @@ from glyphscope.evals.results.figures import Comparison, Measure, Sensitivity
 from glyphscope.evals.results.manifest import Manifest
 from glyphscope.evals.results.sample import Reason
 from glyphscope.evals.statistics import Share
-from glyphscope.text.figures import counted, percent
+from glyphscope.text.figures import percent, pluralize
 
 MEASURE_WORDS: dict[Measure, str] = {
     "ok": "correct",
@@ -94,7 +94,7 @@ def _short(name: str, arm: Arm) -> str:
     if name == "strategy":
         return value or "suite's strategy"
     if name == "repair":
-        return counted(value, "repair") if value else "no repair"
+        return pluralize(value, "repair") if value else "no repair"
     if name == "thinking":
         return f"thinking {value}"
     if name == "constrain_from":
@@ -145,7 +145,7 @@ def value_words(differ: str, arm: Arm) -> str:
     """An arm's value of what differs, as a subject."""
     value = getattr(arm, differ)
     if differ == "repair":
-        return counted(value, "repair") if value else "no repair"
+        return pluralize(value, "repair") if value else "no repair"
     return _VALUES.get((differ, value)) or f"{differ} {value}"
 
 
@@ -157,10 +157,10 @@ def mcnemar_words(p: float, *, exact: bool) -> str:
 
 def pairs_words(comparison: Comparison) -> str:
     """`50 pairs`, or how many scenarios they are of."""
-    pairs = counted(comparison.pairs, "pair")
+    pairs = pluralize(comparison.pairs, "pair")
     if comparison.scenarios == comparison.pairs:
         return pairs
-    return f"{pairs} of {counted(comparison.scenarios, 'scenario')}"
+    return f"{pairs} of {pluralize(comparison.scenarios, 'scenario')}"
 
 
 def conclusion(comparison: Comparison, compared: int) -> str:
@@ -182,7 +182,7 @@ def sensitivity_words(sensitivity: Sensitivity, labels: Mapping[str, str]) -> st
     judged = "significant" if s.p < 0.05 else "not significant"
     return (
         f"{names}: from {percent(s.least, 0)} to {percent(s.most, 0)} correct over "
-        f"{counted(s.scenarios, 'scenario')}, a spread of {s.spread * 100:.1f} points. If the "
+        f"{pluralize(s.scenarios, 'scenario')}, a spread of {s.spread * 100:.1f} points. If the "
         f"format made no difference, it would be {s.by_chance * 100:.1f} points on average "
         f"({p_words(s.p)}: {judged})."
     )

@@ -17,10 +17,7 @@ from typing import TypeAlias
 
 import msgspec
 
-from glyphscope.calling.emitter import versions
 from glyphscope.errors import GlyphscopeError, ModelError, RecordError
-from glyphscope.evals.judging.assertions import Assertors
-from glyphscope.evals.judging.model_judge import ModelJudge
 from glyphscope.evals.machine import this_machine
 from glyphscope.evals.matrix.needs import Needs, needs_of, require_consent
 from glyphscope.evals.matrix.plan import Plan, Planned
@@ -30,7 +27,6 @@ from glyphscope.evals.results.manifest import Manifest
 from glyphscope.evals.results.sample import Sample
 from glyphscope.evals.results.tables import suite_tables
 from glyphscope.evals.running.forecast import Forecast
-from glyphscope.evals.running.make import make_sample
 from glyphscope.evals.running.progress import (
     Begun,
     Control,
@@ -42,9 +38,13 @@ from glyphscope.evals.running.progress import (
     SampleDone,
     SampleGrew,
 )
+from glyphscope.evals.running.run_sample import run_sample
+from glyphscope.evals.scoring.assertions import Assertors
+from glyphscope.evals.scoring.model_judge import ModelJudge
 from glyphscope.evals.suites.reading import suite_registry
 from glyphscope.events import AnyEvent
 from glyphscope.models import Model, open_model
+from glyphscope.runs.emitter import versions
 from glyphscope.sessions.files import now
 
 Opener: TypeAlias = Callable[[str], Model]
@@ -305,9 +305,7 @@ class _Crew:
                 suite, scenario = planned.suite.suite.name, planned.scenario.id
                 self._told.put(SampleBegun(planned.id, planned.arm.id, suite, scenario, planned.trial))
                 began = time.monotonic()
-                made = make_sample(
-                    planned, model, self._ended, self._savings, self._told.put, self._assertors
-                )
+                made = run_sample(planned, model, self._ended, self._savings, self._told.put, self._assertors)
                 if made is not None:
                     self._told.put((*made, time.monotonic() - began))
         except BaseException as error:  # a mistake of ours: it ends the evaluation, in its own thread

@@ -7,13 +7,13 @@ from typing import Any
 
 import msgspec
 
-from glyphscope.calling import compose
 from glyphscope.errors import GlyphscopeError
 from glyphscope.evals.matrix.arms import Arm
 from glyphscope.evals.running.scripted_tools import SCRIPTED
 from glyphscope.evals.suites.suite import Scenario, Suite
 from glyphscope.events import ApprovalRule, RunRequest, Sampling
 from glyphscope.registry import ToolRegistry
+from glyphscope.strategies import compose
 
 _ALLOWED = (ApprovalRule(source=SCRIPTED, action="allow"),)
 

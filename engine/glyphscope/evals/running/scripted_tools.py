@@ -6,7 +6,7 @@ import threading
 from collections.abc import Sequence
 from typing import Any
 
-from glyphscope.evals.judging.matching import has_all
+from glyphscope.evals.scoring.matching import has_all
 from glyphscope.evals.suites.suite import ScriptedResult
 from glyphscope.events import ToolContent
 from glyphscope.registry import Tool, ToolRegistry, parse_document

@@ -22,7 +22,7 @@ from glyphscope.errors import GlyphscopeError, RegistryError, SuiteError
 from glyphscope.evals.suites.bfcl_values import NotReadable, expected_call, parsed_call, tool_of
 from glyphscope.evals.suites.reading import MAX_SCENARIOS, read_bounded
 from glyphscope.evals.suites.registries import KnownTools, open_registry
-from glyphscope.evals.suites.rules import scenario_mistakes
+from glyphscope.evals.suites.rules import scenario_problems
 from glyphscope.evals.suites.suite import (
     VERSION,
     Expectation,
@@ -201,7 +201,7 @@ def _checked(scenario: Scenario, tools: KnownTools) -> Scenario:
     expect = scenario.expect
     calls = tuple(_accepted(call, tools) for call in expect.calls)
     scenario = msgspec.structs.replace(scenario, expect=msgspec.structs.replace(expect, calls=calls))
-    for path, message in scenario_mistakes(scenario, tools, ()):
+    for path, message in scenario_problems(scenario, tools, ()):
         raise NotReadable(f"{to_pointer(path)}: {message}")
     return scenario
 

@@ -13,7 +13,6 @@ from typing import Any
 
 import msgspec
 
-from glyphscope.calling import fold_events
 from glyphscope.errors import SuiteError
 from glyphscope.evals.suites.rules import REQUEST_MEMBERS
 from glyphscope.evals.suites.suite import (
@@ -28,6 +27,7 @@ from glyphscope.evals.suites.suite import (
 )
 from glyphscope.events import AnyEvent, CallReady, QuestionAnswered, Routed, RunRequest, ToolResult
 from glyphscope.registry import parse_document
+from glyphscope.runs import run_state
 from glyphscope.sessions.bundle import read_run
 
 _FAULTS: dict[str, Any] = {"tool": "tool", "protocol": "protocol", "timeout": "timeout"}
@@ -68,7 +68,7 @@ def suite_of_runs(paths: Iterable[Path], name: str) -> Suite:
 def scenario_of_run(events: Iterable[AnyEvent], id: str, where: str = "") -> Scenario:
     """The scenario of one run. Raises SuiteError for a run of which nobody could say what is right."""
     told = list(events)
-    state = fold_events(told)
+    state = run_state(told)
     if state.started is None or state.finished is None:
         raise SuiteError(
             "The run is incomplete, so the expected call is unknown.",

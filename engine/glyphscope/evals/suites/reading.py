@@ -25,8 +25,8 @@ from glyphscope.evals.suites.registries import (
     registry_document,
     why,
 )
-from glyphscope.evals.suites.sources import function_mistake, with_sources
-from glyphscope.evals.suites.structure import Found, mistakes
+from glyphscope.evals.suites.sources import function_problem, with_sources
+from glyphscope.evals.suites.structure import Found, problems_of
 from glyphscope.evals.suites.suite import VERSION, CheckRow, Scenario, SizeRow, Suite, expectations
 from glyphscope.inputs import read_file
 from glyphscope.registry import ToolRegistry
@@ -75,7 +75,7 @@ def parse_suite(text: str | bytes, *, where: str = "", folder: FilePath | None =
     if found:
         raise _error([(problem.pointer, problem.message) for problem in found], text, where)
     reading = _Reading(folder)
-    told = list(islice(reading.mistakes(copy), MAX_PROBLEMS + 1))
+    told = list(islice(reading.problems(copy), MAX_PROBLEMS + 1))
     if told:
         raise _error([(to_pointer(path), message) for path, message in told], text, where)
     return reading.suite(copy)
@@ -86,7 +86,7 @@ def check_suite(suite: Suite, folder: FilePath | None = None) -> tuple[Problem, 
     document, found = plain(msgspec.to_builtins(suite))
     if found:
         return tuple(found)
-    told = islice(_Reading(folder).mistakes(document), MAX_PROBLEMS)
+    told = islice(_Reading(folder).problems(document), MAX_PROBLEMS)
     return tuple(Problem(to_pointer(path), message) for path, message in told)
 
 
@@ -118,7 +118,7 @@ class _Reading:
     _functions: dict[str, str] = field(default_factory=dict)
     _sources: dict[str, str] = field(default_factory=dict)
 
-    def mistakes(self, document: Any) -> Iterator[Found]:
+    def problems(self, document: Any) -> Iterator[Found]:
         if not isinstance(document, dict):
             yield (), 'A suite is a JSON object: {"glyphscope_suite": 1, "name": …, "scenarios": […]}.'
             return
@@ -127,7 +127,7 @@ class _Reading:
             yield (_KEY,), _wrong_version(version)
             return
         broken: set[Path] = set()
-        for path, message in mistakes(Suite, document):
+        for path, message in problems_of(Suite, document):
             broken.add(path[:2] if path[:1] and path[0] in _PARTS else path[:1])
             yield path, message
         if ("sources",) not in broken:
@@ -140,26 +140,26 @@ class _Reading:
         """The suite of a document without mistakes, with the files that it names in it. Raises SuiteError."""
         suite = msgspec.convert(document, Suite)
         named = Counter(each.registry for each in suite.scenarios if isinstance(each.registry, str))
-        sizes = (times * len(msgspec.json.encode(self._kept(source))) for source, times in named.items())
+        sizes = (times * len(msgspec.json.encode(self._registry(source))) for source, times in named.items())
         if (together := sum(sizes)) > MAX_BYTES:
             raise SuiteError(
                 f"The registries that the scenarios name have {byte_size(together)} together.",
                 hint="Name one for the suite, or split the suite.",
             )
         scenarios = tuple(
-            msgspec.structs.replace(each, registry=self._kept(each.registry))
+            msgspec.structs.replace(each, registry=self._registry(each.registry))
             if isinstance(each.registry, str)
             else each
             for each in suite.scenarios
         )
         return msgspec.structs.replace(
             suite,
-            registry=self._kept(suite.registry),
+            registry=self._registry(suite.registry),
             scenarios=scenarios,
             sources=with_sources(suite, self.folder),
         )
 
-    def _kept(self, source: str | dict[str, Any]) -> str | dict[str, Any]:
+    def _registry(self, source: str | dict[str, Any]) -> str | dict[str, Any]:
         if isinstance(source, dict):
             return source
         if source not in self._documents:
@@ -167,11 +167,11 @@ class _Reading:
         return self._documents[source]
 
     def _of_whole(self, document: dict[str, Any]) -> Iterator[Found]:
-        yield from rules.name_mistakes(document.get("name", "x"), ("name",))
+        yield from rules.name_problems(document.get("name", "x"), ("name",))
         tools: list[Found] = []
         known = self._tools(document.get("registry", "default"), ("registry",), tools)
         yield from tools
-        yield from rules.request_mistakes(document.get("request", {}), known, ("request",))
+        yield from rules.request_problems(document.get("request", {}), known, ("request",))
         if not any(document.get(name) for name in _PARTS):
             yield (), "The suite asks nothing: it has no scenarios, no checks and no sizes."
         number = len(document.get("scenarios") or ())
@@ -197,13 +197,13 @@ class _Reading:
     def _of_part(self, kind: Any, part: Any, known: KnownTools | None, at: Path) -> Iterator[Found]:
         try:
             struct = msgspec.convert(part, kind)
-        except (msgspec.ValidationError, RecursionError) as error:  # what `mistakes` does not know of
+        except (msgspec.ValidationError, RecursionError) as error:  # what `problems_of` does not know of
             yield at, f"{error}."
             return
         if isinstance(struct, CheckRow):
-            yield from rules.check_mistakes(struct, at)
+            yield from rules.check_problems(struct, at)
         elif isinstance(struct, SizeRow):
-            yield from rules.size_mistakes(struct, known, at)
+            yield from rules.size_problems(struct, known, at)
         else:
             found: list[Found] = []
             own = known
@@ -212,7 +212,7 @@ class _Reading:
             yield from found
             if own is not None and struct.tools is not None:
                 own = own.only(struct.tools)
-            yield from rules.scenario_mistakes(struct, own, at)
+            yield from rules.scenario_problems(struct, own, at)
             yield from self._of_functions(struct, at)
 
     def _of_functions(self, scenario: Scenario, at: Path) -> Iterator[Found]:
@@ -221,8 +221,8 @@ class _Reading:
             place = (*at, "turns", turn - 1, "expect") if turn else (*at, "expect")
             for index, check in enumerate(expect.python):
                 if check.function not in self._functions:
-                    mistake = function_mistake(check.function, self.folder, self._sources)
-                    self._functions[check.function] = mistake
+                    problem = function_problem(check.function, self.folder, self._sources)
+                    self._functions[check.function] = problem
                 if self._functions[check.function]:
                     yield (*place, "python", index, "function"), self._functions[check.function]
 

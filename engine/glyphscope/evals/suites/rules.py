@@ -12,12 +12,9 @@ from typing import Any
 
 import msgspec
 
-from glyphscope.calling.loop.presets import loop_presets
-from glyphscope.calling.sampling import stop_mistake
-from glyphscope.calling.transforms import TRANSFORMS
 from glyphscope.evals.checking.service import bad_path
 from glyphscope.evals.suites.registries import KnownTools
-from glyphscope.evals.suites.structure import Found, member_mistakes, member_names, no_such
+from glyphscope.evals.suites.structure import Found, member_names, member_problems, no_such
 from glyphscope.evals.suites.suite import (
     CheckRow,
     Expectation,
@@ -33,6 +30,9 @@ from glyphscope.prompting import presets, strategy_presets
 from glyphscope.registry.check import check_schema
 from glyphscope.registry.patterns import bad_pattern
 from glyphscope.registry.pointer import Path, steps_of
+from glyphscope.runs.sampling import stop_problem
+from glyphscope.runs.transforms import TRANSFORMS
+from glyphscope.strategies.loop.presets import loop_presets
 
 REQUEST_MEMBERS = (
     "strategy", "max_tokens", "system", "system_prompt", "preset", "loop", "router", "repair", "dispatch", "stop_on",
@@ -48,7 +48,7 @@ MAX_RUBRIC = 20_000
 """Characters of a rubric: it is part of the judge's prompt."""
 
 _OWN_PLACE = {"prompt": '"prompt"', "registry": '"registry"', "history": '"turns"'}
-_NOBODY = ("sources", "approvals")
+_UNUSED = ("sources", "approvals")
 _AT_LEAST_ONE = {
     "loop": (
         "max_turns", "max_total_tokens", "max_identical_calls", "max_invalid_turns", "max_tool_calls_per_turn",
@@ -57,7 +57,7 @@ _AT_LEAST_ONE = {
 }  # fmt: skip
 
 
-def name_mistakes(name: str, path: Path) -> Iterator[Found]:
+def name_problems(name: str, path: Path) -> Iterator[Found]:
     """An id or a name: one line, not empty, short; a sample's own id is put together of them with slashes."""
     if not name.strip():
         yield path, "It must not be empty."
@@ -69,14 +69,14 @@ def name_mistakes(name: str, path: Path) -> Iterator[Found]:
         yield path, "It must have no slash."
 
 
-def request_mistakes(request: dict[str, Any], tools: KnownTools | None, path: Path) -> Iterator[Found]:
+def request_problems(request: dict[str, Any], tools: KnownTools | None, path: Path) -> Iterator[Found]:
     """The members of the request that a suite or a scenario brings. `tools` None: they are not known."""
     known = member_names(RunRequest)
     for name in request:
         at = (*path, name)
         if name in _OWN_PLACE:
             yield at, f"This belongs in a separate place: {_OWN_PLACE[name]}."
-        elif name in _NOBODY:
+        elif name in _UNUSED:
             yield at, "Calls of a suite are answered by its script and by the demo tools only."
         elif name in known and name not in REQUEST_MEMBERS:
             yield (
@@ -86,19 +86,19 @@ def request_mistakes(request: dict[str, Any], tools: KnownTools | None, path: Pa
         elif name not in known:
             yield at, no_such(name, REQUEST_MEMBERS, "A request")
     found = list(
-        member_mistakes(RunRequest, {n: v for n, v in request.items() if n in REQUEST_MEMBERS}, path)
+        member_problems(RunRequest, {n: v for n, v in request.items() if n in REQUEST_MEMBERS}, path)
     )
     yield from found
     if not found:
         yield from _values(request, tools, path)
 
 
-def scenario_mistakes(scenario: Scenario, tools: KnownTools | None, path: Path) -> Iterator[Found]:
+def scenario_problems(scenario: Scenario, tools: KnownTools | None, path: Path) -> Iterator[Found]:
     """Everything about one scenario. `tools` are those of its registry under its own allow list; None: not known."""
-    yield from name_mistakes(scenario.id, (*path, "id"))
+    yield from name_problems(scenario.id, (*path, "id"))
     if not scenario.prompt.strip():
         yield (*path, "prompt"), "A scenario asks something: the prompt is empty."
-    yield from request_mistakes(scenario.request, tools, (*path, "request"))
+    yield from request_problems(scenario.request, tools, (*path, "request"))
     if tools is not None:
         yield from _allow_list(scenario.tools, tools, (*path, "tools"))
         for index, result in enumerate(scenario.script):
@@ -112,13 +112,13 @@ def scenario_mistakes(scenario: Scenario, tools: KnownTools | None, path: Path) 
         yield from _expected(turn.expect, scenario, tools, (*path, "turns", index, "expect"))
 
 
-def check_mistakes(row: CheckRow, path: Path) -> Iterator[Found]:
+def check_problems(row: CheckRow, path: Path) -> Iterator[Found]:
     if row.code in ("UNKNOWN_TOOL", "MISSING_TOOL") and row.tool_allowed:
         yield (*path, "tool_allowed"), f"With {row.code}, no tool is allowed."
 
 
-def size_mistakes(row: SizeRow, tools: KnownTools | None, path: Path) -> Iterator[Found]:
-    yield from name_mistakes(row.id, (*path, "id"))
+def size_problems(row: SizeRow, tools: KnownTools | None, path: Path) -> Iterator[Found]:
+    yield from name_problems(row.id, (*path, "id"))
     for name, size in row.claimed.items():
         if name not in NOTATIONS:
             yield (*path, "claimed", name), no_such(name, NOTATIONS, "A size")
@@ -138,7 +138,7 @@ def _values(request: dict[str, Any], tools: KnownTools | None, path: Path) -> It
     """Values of the right kind that no run could have."""
     if request.get("max_tokens", 1) < 1:
         yield (*path, "max_tokens"), "It is at least 1."
-    if wrong := stop_mistake(tuple(request.get("stop", ()))):
+    if wrong := stop_problem(tuple(request.get("stop", ()))):
         yield (*path, "stop"), f"{wrong}."
     if (name := request.get("preset")) is not None and name not in (known := _presets()):
         yield (*path, "preset"), f'There is no preset "{name}". There are {", ".join(known)}.'

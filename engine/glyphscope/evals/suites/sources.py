@@ -52,7 +52,7 @@ def read_source(file: str, folder: Path | None, kept: dict[str, str]) -> str:
     return utf8_text(data, file, hint="Save it as UTF-8.", error=SuiteError)
 
 
-def function_mistake(function: str, folder: Path | None, kept: dict[str, str]) -> str:
+def function_problem(function: str, folder: Path | None, kept: dict[str, str]) -> str:
     """Why a suite cannot name this function; empty where it can. The file is parsed, not run."""
     try:
         file, name = split_function(function)

@@ -28,12 +28,12 @@ _KINDS: tuple[tuple[type, str], ...] = (
 )
 
 
-def mistakes(kind: Any, value: Any, path: Path = ()) -> Iterator[Found]:
+def problems_of(kind: Any, value: Any, path: Path = ()) -> Iterator[Found]:
     """Where `value`, plain JSON data, is none of `kind` (a struct, or any type of a struct's members), and why."""
     yield from _of(_info(kind), value, path)
 
 
-def member_mistakes(kind: Any, members: dict[str, Any], path: Path = ()) -> Iterator[Found]:
+def member_problems(kind: Any, members: dict[str, Any], path: Path = ()) -> Iterator[Found]:
     """The same of some members of a struct: none need be there."""
     yield from _of_members(_struct(kind), members, path)
 
@@ -68,13 +68,13 @@ def _of(info: inspect.Type, value: Any, path: Path) -> Iterator[Found]:
     if isinstance(info, inspect.UnionType):
         yield from _of_any(info, value, path)
     elif not _fits(info, value):
-        yield path, f"This is {_described(value)}, and must be {_wanted(info)}."
+        yield path, f"This is {_described(value)}, and must be {_expected(info)}."
     elif isinstance(info, inspect.StructType):
         yield from _of_struct(info, value, path)
     elif isinstance(info, inspect.DictType):
         for name, item in value.items():
             if isinstance(info.key_type, inspect.LiteralType) and name not in info.key_type.values:
-                yield (*path, name), f"This name must be {_wanted(info.key_type)}."
+                yield (*path, name), f"This name must be {_expected(info.key_type)}."
             yield from _of(info.value_type, item, (*path, name))
     elif isinstance(info, inspect.VarTupleType | inspect.ListType):
         for index, item in enumerate(value):
@@ -87,7 +87,7 @@ def _of_any(info: inspect.UnionType, value: Any, path: Path) -> Iterator[Found]:
         if _fits(each, value):
             yield from _of(each, value, path)
             return
-    yield path, f"This is {_described(value)}, and must be {' or '.join(_wanted(t) for t in info.types)}."
+    yield path, f"This is {_described(value)}, and must be {' or '.join(_expected(t) for t in info.types)}."
 
 
 def _of_struct(info: inspect.StructType, value: dict[str, Any], path: Path) -> Iterator[Found]:
@@ -127,7 +127,7 @@ def _fits(info: inspect.Type, value: Any) -> bool:
     return isinstance(value, dict)
 
 
-def _wanted(info: inspect.Type) -> str:
+def _expected(info: inspect.Type) -> str:
     if isinstance(info, inspect.LiteralType):
         named = ", ".join(f'"{value}"' for value in info.values[:24])
         return f"one of {named}" if len(info.values) > 1 else named

@@ -21,7 +21,7 @@ _DEFINITIONS = ("$defs", "definitions")
 
 def note_weak_choices(context: ToolContext) -> None:
     """Leaves each `anyOf` and `oneOf` of which an alternative holds less than its schema says."""
-    left = [left for left in context.left if left.unheld.keyword]
+    left = [left for left in context.left if left.unenforced.keyword]
     if not context.choices or not left:
         return
     reached = _reached(context, left)
@@ -33,7 +33,7 @@ def note_weak_choices(context: ToolContext) -> None:
                 context.leave(
                     choice.part,
                     choice.keyword,
-                    f"alternative {number + 1} lets through what {weak.unheld.pointer} would refuse",
+                    f"alternative {number + 1} lets through what {weak.unenforced.pointer} would refuse",
                 )
                 break
 

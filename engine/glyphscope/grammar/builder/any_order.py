@@ -8,7 +8,7 @@ from typing import Any, TypeAlias
 from glyphscope.grammar.builder.context import ToolContext
 from glyphscope.grammar.builder.schema import Part, Parts, sizes_of
 from glyphscope.grammar.lark.parametric import BITS, bits_needed
-from glyphscope.grammar.strings import StringStyle
+from glyphscope.grammar.regular.strings import StringStyle
 from glyphscope.grammar.tree import NEVER, Alt, Literal, Node, Seq, Unordered, alt, seq, terminal, unordered
 
 Members: TypeAlias = tuple[list[tuple[str, Node]], set[str], Node]

@@ -11,20 +11,19 @@ from glyphscope.errors import GrammarError
 from glyphscope.events import ArgumentOrder, Notation, Shape
 from glyphscope.grammar.builder.context import ToolContext
 from glyphscope.grammar.builder.contradictions import cause
-from glyphscope.grammar.builder.free_text import call_opening, up_to
 from glyphscope.grammar.builder.schema import Place, join
-from glyphscope.grammar.builder.turn import next_call, words_only, words_to_call
+from glyphscope.grammar.builder.turn import call_opening, next_call, up_to, words_only, words_to_call
 from glyphscope.grammar.builder.values import build_values
+from glyphscope.grammar.notation_syntax import NotationSyntax, WhiteSpace, notation_syntax
 from glyphscope.grammar.patience import limited, note_made
 from glyphscope.grammar.rules import RuleBook
-from glyphscope.grammar.surface import Surface, WhiteSpace, surface
-from glyphscope.grammar.tree import Grammar, Literal, Node, Origin, RuleRef, Unheld, alt, repeat, seq
+from glyphscope.grammar.tree import Grammar, Literal, Node, Origin, RuleRef, Unenforced, alt, repeat, seq
 from glyphscope.notation import shape_keys
 from glyphscope.registry import Tool, ToolRegistry, normalise
 from glyphscope.registry.check import check_schema
 from glyphscope.registry.document import plain
 
-MOST_TOLD = 5  # mistakes of a schema that one message tells
+MOST_LISTED = 5  # mistakes of a schema that one message tells
 MAX_ALTERNATIVES = 100  # names offered side by side; more are reached by way of their first letters
 SCHEMA = "schema"
 """The tool's name in the origins and messages of a grammar that is made of a bare schema."""
@@ -38,7 +37,7 @@ class GrammarOptions:
 
     `white_space` is JSON's; without it more of a call is forced, so fewer tokens are decided by the model.
     `part`: the whole call, the tool's name as a value, or the arguments of one tool as a value. `tool` is the only
-    tool there is. `free_text` lets any text stand before the call (`free_text.py` says which).
+    tool there is. `free_text` lets any text stand before the call (`turn.py` says which).
     `order` any: arguments, and the members of objects in them, come in any order; a call's own members do not, because
     its arguments depend on its name.
     `most_calls` may stand one after another, None for any number. With `words`, a text without any call is taken as
@@ -75,7 +74,7 @@ def build_call_grammar(
 ) -> Grammar:
     """The calls of the registry's allowed tools in that notation and shape, or the part of them that is asked for.
 
-    Every text of it is a call that the validator accepts, but for the constraints named in `unheld`.
+    Every text of it is a call that the validator accepts, but for the constraints named in `unenforced`.
     Raises GrammarError, with tool and JSON Pointer, where a tool cannot be called at all. The last few are kept.
     """
     with limited():
@@ -97,10 +96,10 @@ def _value_grammar(schema: Any, notation: Notation, options: GrammarOptions) -> 
     schema, problems = plain(schema)
     if problems:
         raise GrammarError(problems[0].message, where=f"{SCHEMA}: {problems[0].pointer}")
-    mistakes = check_schema(schema)
-    if mistakes:
-        told = "; ".join(reason.rstrip(".") for _, reason in mistakes[:MOST_TOLD])
-        pointer = join("", *(str(step) for step in mistakes[0][0]))
+    faults = check_schema(schema)
+    if faults:
+        told = "; ".join(reason.rstrip(".") for _, reason in faults[:MOST_LISTED])
+        pointer = join("", *(str(step) for step in faults[0][0]))
         raise GrammarError(f"Invalid JSON Schema: {told}.", where=f"{SCHEMA}: {pointer}")
     made = normalise(schema)
     if made is True:
@@ -111,14 +110,14 @@ def _value_grammar(schema: Any, notation: Notation, options: GrammarOptions) -> 
         )
     book = RuleBook()
     root = book.reserve("value")
-    spelling = surface(notation, options.white_space)
+    spelling = notation_syntax(notation, options.white_space)
     context = ToolContext(book, spelling, SCHEMA, made, closed=False, order=options.order)
     margin = context.surface.margin
     book.add(root, seq(margin, context.ref((Place(""),), "value", SCHEMA), margin), Origin(SCHEMA, ""))
     build_values(context)
     loose = (root,) if context.loose else ()
-    unheld, ordered = tuple(context.unheld), tuple(context.ordered)
-    grammar = book.grammar(root, unheld, lexed=context.lexed, loose=loose, ordered=ordered)
+    unenforced, ordered = tuple(context.unenforced), tuple(context.ordered)
+    grammar = book.grammar(root, unenforced, lexed=context.lexed, loose=loose, ordered=ordered)
     if root not in grammar.rules:
         raise impossible(context, root, "No value can be valid")
     return grammar
@@ -127,14 +126,14 @@ def _value_grammar(schema: Any, notation: Notation, options: GrammarOptions) -> 
 @lru_cache(maxsize=8)
 def _build(key: _ByDigest, notation: Notation, shape: Shape, options: GrammarOptions) -> Grammar:
     tools = chosen_tools(key.registry, options)
-    spelling = surface(notation, options.white_space)
+    spelling = notation_syntax(notation, options.white_space)
     book = RuleBook()
     root = book.reserve("call" if options.part == "call" else options.part)
     if options.part == "name":
         book.add(root, choice_of(book, [(_written(spelling, tool.name), seq()) for tool in tools]))
         return book.grammar(root, ())
     names: list[tuple[str, Node]] = []
-    unheld: dict[Unheld, None] = {}
+    unenforced: dict[Unenforced, None] = {}
     made: list[tuple[str, ToolContext]] = []
     for tool in tools:
         context = ToolContext(book, spelling, tool.name, tool.parameters, order=options.order)
@@ -147,7 +146,7 @@ def _build(key: _ByDigest, notation: Notation, shape: Shape, options: GrammarOpt
         book.add(rule, body, Origin(tool.name, ""))
         build_values(context)
         made.append((rule, context))
-        unheld.update(context.unheld)
+        unenforced.update(context.unenforced)
         names.append((_written(spelling, tool.name), RuleRef(rule)))
     if options.part == "arguments":
         book.add(root, names[0][1])
@@ -157,7 +156,7 @@ def _build(key: _ByDigest, notation: Notation, shape: Shape, options: GrammarOpt
     lexed = all(context.lexed for _, context in made)
     loose = tuple(rule for rule, context in made if context.loose)
     ordered = tuple(dict.fromkeys(one for _, context in made for one in context.ordered))
-    grammar = book.grammar(root, tuple(unheld), lexed=lexed, loose=loose, ordered=ordered)
+    grammar = book.grammar(root, tuple(unenforced), lexed=lexed, loose=loose, ordered=ordered)
     for rule, context in made:
         if rule not in grammar.rules:
             raise impossible(context, rule, "No call of this tool can be valid")
@@ -185,7 +184,7 @@ def chosen_tools(registry: ToolRegistry, options: GrammarOptions) -> list[Tool]:
     return tools
 
 
-def _opening(spelling: Surface, shape: Shape, options: GrammarOptions) -> tuple[Node, ...]:
+def _opening(spelling: NotationSyntax, shape: Shape, options: GrammarOptions) -> tuple[Node, ...]:
     """What stands before the tool's name."""
     if options.words or options.free_text or options.most_calls != 1:
         _one_way(options, spelling.notation)
@@ -196,7 +195,9 @@ def _opening(spelling: Surface, shape: Shape, options: GrammarOptions) -> tuple[
     return (up_to(call_opening(spelling.notation, shape)),)
 
 
-def _whole(book: RuleBook, call: Node, spelling: Surface, shape: Shape, options: GrammarOptions) -> Node:
+def _whole(
+    book: RuleBook, call: Node, spelling: NotationSyntax, shape: Shape, options: GrammarOptions
+) -> Node:
     """The text around the call: what stands before it, further calls, and words in the place of all."""
     opening = _opening(spelling, shape, options)
     if options.most_calls == 1 and not options.words:
@@ -231,7 +232,7 @@ def _after_name(context: ToolContext, tool: Tool, shape: Shape) -> Node:
     return seq(context.ref(root, "members", f"{tool.name}-args"), spelling.close_object)
 
 
-def _written(spelling: Surface, name: str) -> str:
+def _written(spelling: NotationSyntax, name: str) -> str:
     node = spelling.constant(name)
     if not isinstance(node, Literal):
         raise GrammarError("The tool's name cannot be written.", where=repr(name))

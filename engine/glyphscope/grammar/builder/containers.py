@@ -5,8 +5,8 @@ from __future__ import annotations
 from glyphscope.grammar.builder.any_order import any_order
 from glyphscope.grammar.builder.context import Entries, SurfaceEntries, ToolContext
 from glyphscope.grammar.builder.schema import Part, Parts, Place, names_of, sizes_of
-from glyphscope.grammar.pattern import found
-from glyphscope.grammar.regex import PatternNotHeld, pattern_node
+from glyphscope.grammar.regular.pattern import found
+from glyphscope.grammar.regular.regex import PatternNotEnforced, pattern_node
 from glyphscope.grammar.schema_order import Listed, after_another, in_order
 from glyphscope.grammar.tree import EMPTY, NEVER, Literal, Node, Terminal, alt, optional, repeat, seq
 
@@ -226,7 +226,7 @@ def _entry(
     for part, text in wanted:
         try:
             contents.append(pattern_node(text))
-        except PatternNotHeld as reason:
+        except PatternNotEnforced as reason:
             context.leave(
                 part, "patternProperties" if pattern == (part, text) else "propertyNames", str(reason)
             )

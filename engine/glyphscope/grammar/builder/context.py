@@ -8,11 +8,11 @@ from typing import Any, Literal, NamedTuple, Protocol, TypeAlias
 from glyphscope.errors import GrammarError
 from glyphscope.events import ArgumentOrder
 from glyphscope.grammar.builder.schema import Part, Parts, Place, Schema, join
-from glyphscope.grammar.numbers import Bounds, number_node
+from glyphscope.grammar.notation_syntax import NotationSyntax
 from glyphscope.grammar.patience import check_time
+from glyphscope.grammar.regular.numbers import Bounds, number_node
+from glyphscope.grammar.regular.strings import StringStyle
 from glyphscope.grammar.rules import RuleBook
-from glyphscope.grammar.strings import StringStyle
-from glyphscope.grammar.surface import Surface
 from glyphscope.grammar.tree import (
     EMPTY,
     NEVER,
@@ -20,7 +20,7 @@ from glyphscope.grammar.tree import (
     Ordered,
     Origin,
     RuleRef,
-    Unheld,
+    Unenforced,
     alt,
     optional,
     repeat,
@@ -68,7 +68,7 @@ class Entries(Protocol):
 class SurfaceEntries:
     """Members as a surface writes them."""
 
-    surface: Surface
+    surface: NotationSyntax
 
     @property
     def separator(self) -> Node:
@@ -95,7 +95,7 @@ _OF_TEXTS = ("minLength", "maxLength", "pattern", "format")
 _OF_COUNTS = ("minProperties", "maxProperties")
 
 
-class Wanted(NamedTuple):
+class PendingRule(NamedTuple):
     """A rule that was referred to and is still to be made."""
 
     name: str
@@ -108,7 +108,7 @@ class Left(NamedTuple):
 
     rule: str
     place: str
-    unheld: Unheld
+    unenforced: Unenforced
 
 
 class Choice(NamedTuple):
@@ -134,7 +134,7 @@ def _text_keywords(parts: Parts, pointer: str) -> tuple[str, ...]:
 
 
 class ToolContext:
-    """One tool: `unheld` collects what no rule holds, `impossible` (rule, pointer, why) where no value can exist.
+    """One tool: `unenforced` collects what no rule holds, `impossible` (rule, pointer, why) where no value can exist.
 
     `offered`: what excludes each listed value and type, None for those that are possible, by the place of the rule, the
     pointer of the list, and the value in words.
@@ -150,7 +150,7 @@ class ToolContext:
     """
 
     def __init__(
-        self, book: RuleBook, surface: Surface, tool: str, parameters: dict[str, Any], *, closed: bool = True,
+        self, book: RuleBook, surface: NotationSyntax, tool: str, parameters: dict[str, Any], *, closed: bool = True,
         order: ArgumentOrder = "schema", entries: Entries | None = None,
     ) -> None:  # fmt: skip
         self.book = book
@@ -163,13 +163,13 @@ class ToolContext:
         self.loose = False
         self.loose_in: dict[str, None] = {}
         self.rule = ""
-        self.unheld: dict[Unheld, None] = {}
+        self.unenforced: dict[Unenforced, None] = {}
         self.ordered: dict[Ordered, None] = {}
         self.left: list[Left] = []
         self.choices: list[Choice] = []
         self.impossible: list[tuple[str, str, str]] = []
         self.offered: dict[tuple[str, str, str], str | None] = {}
-        self.wanted: list[Wanted] = []
+        self.wanted: list[PendingRule] = []
         self.origins: dict[str, Origin] = {}
         self._names: dict[tuple[tuple[Place, ...], Form], str] = {}
 
@@ -192,15 +192,15 @@ class ToolContext:
             name = self._names[key] = self.book.reserve(hint)
             pointer = next((p for p in places if not p.taken), places[0]).pointer
             self.origins[name] = Origin(self.schema.tool, pointer, _text_keywords(parts, pointer))
-            self.wanted.append(Wanted(name, parts, form))
+            self.wanted.append(PendingRule(name, parts, form))
         return RuleRef(name)
 
     def leave(self, part: Part, keyword: str, why: str) -> None:
         """Notes a constraint that the grammar does not hold; an empty keyword is the schema itself."""
         pointer = join(part.place.pointer, keyword) if keyword else part.place.pointer
-        unheld = Unheld(self.schema.tool, pointer, keyword, why)
-        self.unheld[unheld] = None
-        self.left.append(Left(self.rule, part.place.pointer, unheld))
+        unenforced = Unenforced(self.schema.tool, pointer, keyword, why)
+        self.unenforced[unenforced] = None
+        self.left.append(Left(self.rule, part.place.pointer, unenforced))
 
     def offer(self, pointer: str, label: str, why: str | None) -> None:
         """Notes a value or type that the schema lists: None where it is possible, or what excludes it.

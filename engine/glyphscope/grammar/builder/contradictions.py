@@ -14,8 +14,8 @@ from glyphscope.errors import GrammarError
 from glyphscope.grammar.builder.context import ToolContext
 from glyphscope.grammar.builder.schema import Place, join
 from glyphscope.grammar.builder.values import build_values
+from glyphscope.grammar.notation_syntax import notation_syntax
 from glyphscope.grammar.rules import RuleBook
-from glyphscope.grammar.surface import surface
 from glyphscope.grammar.tree import refs
 from glyphscope.registry import Tool, ToolRegistry
 from glyphscope.registry.pointer import is_under
@@ -60,7 +60,7 @@ def contradictions(tool: Tool, *, closed: bool = True) -> tuple[Contradiction, .
     It takes as long as the tool's grammar: milliseconds, or a second for a schema of thousands of places.
     """
     book = RuleBook()
-    context = ToolContext(book, surface("json", "none"), tool.name, tool.parameters, closed=closed)
+    context = ToolContext(book, notation_syntax("json", "none"), tool.name, tool.parameters, closed=closed)
     context.ref((Place(""),), "value", "arguments")
     try:
         build_values(context)

@@ -7,11 +7,11 @@ notation; whether that is a value at all, and a valid one, stays the validator's
 from __future__ import annotations
 
 from glyphscope.errors import GrammarError
-from glyphscope.grammar.automaton import Automaton
 from glyphscope.grammar.builder.context import Form, ToolContext
 from glyphscope.grammar.builder.schema import Part, Parts, join
-from glyphscope.grammar.gbnf.load import load_gbnf
-from glyphscope.grammar.lark.exact import as_lexeme
+from glyphscope.grammar.gbnf.check import load_gbnf
+from glyphscope.grammar.lark.lexeme_partition import as_lexeme
+from glyphscope.grammar.regular.automaton import Automaton
 from glyphscope.grammar.tree import Grammar, Node, Origin, RuleRef, replace_refs, terminal
 
 CUSTOM = "x-grammar"

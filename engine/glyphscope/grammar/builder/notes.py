@@ -11,7 +11,7 @@ from glyphscope.grammar.tree import Origin
 from glyphscope.registry import ToolRegistry
 from glyphscope.text.shorten import shorten
 
-_TOLD = (
+_NOTED = (
     "type", "const", "minimum", "exclusiveMinimum", "maximum", "exclusiveMaximum", "multipleOf", "minLength",
     "maxLength", "pattern", "format", "minItems", "maxItems", "minProperties", "maxProperties", "$ref",
 )  # fmt: skip
@@ -36,7 +36,7 @@ def constraint_notes(registry: ToolRegistry) -> Callable[[Origin], str]:
 
 def in_words(schema: dict[str, Any]) -> str:
     """A schema's own constraints on one line."""
-    told = [f"{keyword} {_short(schema[keyword])}" for keyword in _TOLD if keyword in schema]
+    told = [f"{keyword} {_short(schema[keyword])}" for keyword in _NOTED if keyword in schema]
     if "enum" in schema:
         told.append(f"one of {len(schema['enum'])} values")
     return shorten(" ".join(", ".join(told).split()), _LONGEST)

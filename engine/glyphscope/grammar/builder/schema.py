@@ -14,7 +14,7 @@ from urllib.parse import unquote
 
 from glyphscope.errors import GrammarError
 from glyphscope.grammar.checking import SafeValidator
-from glyphscope.grammar.numbers import Bounds
+from glyphscope.grammar.regular.numbers import Bounds
 from glyphscope.registry.pointer import follow, to_pointer
 
 TYPES = ("object", "array", "string", "integer", "number", "boolean", "null")

@@ -1,9 +1,10 @@
-"""From a conjunction of schemas to the node of its value."""
+"""Whether the alternatives of a `oneOf` may both hold: then a grammar, which only lists them, holds less."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
+from itertools import combinations
 from math import lcm
 from typing import Any
 
@@ -18,23 +19,24 @@ from glyphscope.grammar.builder.containers import (
 )
 from glyphscope.grammar.builder.context import Choice, Form, ToolContext, Written
 from glyphscope.grammar.builder.custom import CUSTOM, custom_node
-from glyphscope.grammar.builder.overlap import may_overlap
 from glyphscope.grammar.builder.schema import (
     TYPES,
     Part,
     Parts,
     Place,
+    Schema,
     bounds_of,
     join,
+    names_of,
     sizes_of,
     type_of,
     types_of,
 )
-from glyphscope.grammar.formats import format_node
 from glyphscope.grammar.lexemes import is_possible
-from glyphscope.grammar.numbers import integer_node, multiples_node, number_node
-from glyphscope.grammar.regex import PatternNotHeld, pattern_node
-from glyphscope.grammar.strings import StringStyle, string_node
+from glyphscope.grammar.regular.formats import format_node
+from glyphscope.grammar.regular.numbers import integer_node, multiples_node, number_node
+from glyphscope.grammar.regular.regex import PatternNotEnforced, pattern_node
+from glyphscope.grammar.regular.strings import StringStyle, string_node
 from glyphscope.grammar.tree import (
     NEVER,
     Alt,
@@ -48,6 +50,53 @@ from glyphscope.grammar.tree import (
     seq,
     terminal,
 )
+
+MAX_LOOKS = 6  # levels of properties that are compared
+
+
+def may_overlap(schema: Schema, part: Part) -> bool:
+    """False only where no value can satisfy two of the alternatives."""
+    places = [part.at("oneOf", i) for i in range(len(part.schema["oneOf"]))]
+    return any(_may_both(schema, a, b, MAX_LOOKS) for a, b in combinations(places, 2))
+
+
+def _may_both(schema: Schema, a: Place, b: Place, looks: int) -> bool:
+    left, right = schema.expand([a]), schema.expand([b])
+    if isinstance(left, str) or isinstance(right, str):
+        return False
+    types = _types(left) & _types(right)
+    if not types - ({"integer"} if "number" not in types else set()) and "integer" not in types:
+        return False
+    listed = [values for values in (_enumerated(left), _enumerated(right)) if values is not None]
+    if len(listed) == 2 and not listed[0] & listed[1]:
+        return False
+    if types != {"object"} or looks == 0:
+        return True
+    (left_names, left_required), (right_names, right_required) = names_of(left), names_of(right)
+    del left_names, right_names
+    return not any(
+        _property_excludes(schema, key, left, right, looks) for key in left_required & right_required
+    )
+
+
+def _property_excludes(schema: Schema, key: str, left: Parts, right: Parts, looks: int) -> bool:
+    ours = [part.at("properties", key) for part in left if key in part.schema.get("properties", {})]
+    theirs = [part.at("properties", key) for part in right if key in part.schema.get("properties", {})]
+    return any(not _may_both(schema, a, b, looks - 1) for a in ours for b in theirs)
+
+
+def _types(parts: Parts) -> set[str]:
+    declared = any("type" in part.schema for part in parts)
+    return types_of(parts) if declared else types_of(())
+
+
+def _enumerated(parts: Parts) -> set[str] | None:
+    for part in parts:
+        values: Any = [part.schema["const"]] if "const" in part.schema else part.schema.get("enum")
+        if values is not None:
+            return {json.dumps(value, sort_keys=True) for value in values}
+    return None
+
 
 # Keywords that no grammar here holds, by the type they speak of ("" for any), and why.
 _BEYOND = (
@@ -172,11 +221,11 @@ def _note_beyond(context: ToolContext, types: set[str], parts: Parts) -> None:
             if part.schema.get(keyword) not in (None, False) and (not kind or kind in types):
                 context.leave(part, keyword, why)
         excluded = part.schema.get("not")
-        if excluded is not None and not _held_not(excluded):
+        if excluded is not None and not _must_exclude(excluded):
             context.leave(part, "not", "a grammar spells what may come, not what may not")
 
 
-def _held_not(excluded: Any) -> bool:
+def _must_exclude(excluded: Any) -> bool:
     if forbids_one(excluded):
         return True
     if not isinstance(excluded, dict) or set(excluded) != {"type"}:
@@ -217,7 +266,7 @@ def _string(context: ToolContext, parts: Parts, style: StringStyle | None) -> No
         if "pattern" in part.schema:
             try:
                 contents.append(pattern_node(part.schema["pattern"]))
-            except PatternNotHeld as reason:
+            except PatternNotEnforced as reason:
                 context.leave(part, "pattern", str(reason))
         if "format" in part.schema:
             content = format_node(part.schema["format"])

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import cached_property
+from functools import cached_property, lru_cache
 
-from glyphscope.grammar.gbnf import codes
-from glyphscope.grammar.gbnf.codes import report
+from glyphscope.errors import GrammarError
+from glyphscope.grammar.gbnf import diagnostics as codes
+from glyphscope.grammar.gbnf.cancellation import stoppable
 from glyphscope.grammar.gbnf.convert import tree_of
-from glyphscope.grammar.gbnf.diagnose import diagnose
-from glyphscope.grammar.gbnf.diagnostic import Diagnostic, Edit, Fix
-from glyphscope.grammar.gbnf.reader import read_gbnf
-from glyphscope.grammar.gbnf.stopping import stoppable
-from glyphscope.grammar.gbnf.syntax import GbnfDocument
+from glyphscope.grammar.gbnf.diagnostics import Diagnostic, Edit, Fix, report
+from glyphscope.grammar.gbnf.lint.diagnose import diagnose
+from glyphscope.grammar.gbnf.parse.parser import read_gbnf
+from glyphscope.grammar.gbnf.parse.syntax import GbnfDocument
 from glyphscope.grammar.tree import Grammar
+from glyphscope.text.lines import Lines
 
 
 class GbnfCheck:
@@ -82,7 +83,7 @@ _CHOICES = {
 _ROUNDS = 50
 
 
-def mended(found: GbnfCheck) -> tuple[str, int]:
+def apply_fixes(found: GbnfCheck) -> tuple[str, int]:
     """The text with every error mended whose fix is no choice, and how many of them were.
 
     Each round makes the fixes that do not touch each other and looks again, for one mistake can hide another.
@@ -106,3 +107,35 @@ def mended(found: GbnfCheck) -> tuple[str, int]:
 
 def _touch(a: Edit, b: Edit) -> bool:
     return a[0] <= b[1] and b[0] <= a[1]
+
+
+MOST = 10  # mistakes that one message tells
+
+
+def load_gbnf(text: str, *, where: str = "grammar", before: int = 0) -> Grammar:
+    """The rule tree. Raises GrammarError with each mistake's line and column, both from 1.
+
+    The first `before` characters were put there by the caller, and do not count.
+    """
+    check = _checked(text)
+    if check.grammar is not None:
+        return check.grammar
+    problems = [found for found in check.diagnostics if found.severity == "error"]
+    lines = Lines(text[before:])
+    told = [
+        f"line {line}, column {column}: {found.message}"
+        for found in problems[:MOST]
+        for line, column in [lines.place(max(0, found.start - before))]
+    ]
+    if len(problems) > MOST:
+        told.append(f"… and {len(problems) - MOST} more")
+    raise GrammarError(
+        "\n".join(told), where=where, hint="Correct it: llama.cpp refuses it, or crashes on it."
+    )
+
+
+@lru_cache(maxsize=4)
+def _checked(text: str) -> GbnfCheck:
+    return check_gbnf(
+        text
+    )  # kept, so that the same text is the same grammar to the caches of what is made of it

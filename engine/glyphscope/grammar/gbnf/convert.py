@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from glyphscope.errors import GrammarError
 from glyphscope.grammar import chars
-from glyphscope.grammar.gbnf.characters import IMPOSSIBLE, united
-from glyphscope.grammar.gbnf.diagnose import diagnose
-from glyphscope.grammar.gbnf.facts import MAX_REPETITIONS
-from glyphscope.grammar.gbnf.stopping import worked
-from glyphscope.grammar.gbnf.survey import ROOT
-from glyphscope.grammar.gbnf.syntax import (
+from glyphscope.grammar.gbnf.cancellation import checkpoint
+from glyphscope.grammar.gbnf.lint.analysis import ROOT
+from glyphscope.grammar.gbnf.lint.diagnose import diagnose
+from glyphscope.grammar.gbnf.lint.rule_properties import MAX_REPETITIONS
+from glyphscope.grammar.gbnf.parse.literals import IMPOSSIBLE, united
+from glyphscope.grammar.gbnf.parse.syntax import (
     Alternatives,
     AnyCharacter,
     Class,
@@ -63,7 +63,7 @@ def _node(body: Alternatives) -> Node:
     done: list[Node] = []
     waiting: list[tuple[Alternatives | Item, bool]] = [(body, False)]
     while waiting:
-        worked()
+        checkpoint()
         node, entered = waiting.pop()
         if isinstance(node, Group):
             waiting.append((node.body, False))

@@ -1,6 +1,6 @@
 """Emission for llguidance: its variant of Lark's syntax.
 
-A grammar that was not made for a lexer is first cut into lexemes that lose none of its texts (`exact.py`).
+A grammar that was not made for a lexer is first cut into lexemes that lose none of its texts (`lexeme_partition.py`).
 """
 
 from __future__ import annotations
@@ -10,14 +10,14 @@ from functools import lru_cache
 
 from glyphscope.compilers import service
 from glyphscope.errors import GrammarError
-from glyphscope.grammar.identity import ByIdentity
-from glyphscope.grammar.lark.exact import exact_lexemes, with_exact_rules
+from glyphscope.grammar.lark.lexeme_partition import partition_lexemes, with_partitioned_rules
 from glyphscope.grammar.lark.parametric import parametric_rules
 from glyphscope.grammar.lexemes import lexeme, quoted
 from glyphscope.grammar.patience import limited, seconds_left
 from glyphscope.grammar.tree import (
     NEVER,
     Alt,
+    ByIdentity,
     CharClass,
     Grammar,
     Literal,
@@ -27,7 +27,7 @@ from glyphscope.grammar.tree import (
     Seq,
     Terminal,
     TokenMatch,
-    Unheld,
+    Unenforced,
     Unordered,
 )  # fmt: skip
 
@@ -42,7 +42,7 @@ def to_lark(grammar: Grammar) -> str:
     return _emit(ByIdentity(grammar))[0]
 
 
-def lark_unheld(grammar: Grammar) -> tuple[Unheld, ...]:
+def lark_unenforced(grammar: Grammar) -> tuple[Unenforced, ...]:
     """What the text for llguidance does not hold: what the grammar does not, and what was too large for lexemes.
 
     Raises GrammarError as `to_lark` does.
@@ -56,22 +56,22 @@ def lark_rules(grammar: Grammar) -> Grammar:
 
 
 @lru_cache(maxsize=8)
-def _emit(key: ByIdentity) -> tuple[str, tuple[Unheld, ...], Grammar]:
+def _emit(key: ByIdentity) -> tuple[str, tuple[Unenforced, ...], Grammar]:
     with limited(key.grammar):
         return _emitted(key.grammar)
 
 
-def _emitted(given: Grammar) -> tuple[str, tuple[Unheld, ...], Grammar]:
-    grammar = with_exact_rules(given) if given.lexed else exact_lexemes(given)
+def _emitted(given: Grammar) -> tuple[str, tuple[Unenforced, ...], Grammar]:
+    grammar = with_partitioned_rules(given) if given.lexed else partition_lexemes(given)
     emitter = _Emitter(grammar)
     text = emitter.emit()
     if emitter.names_tokens:
-        return text, grammar.unheld, grammar
+        return text, grammar.unenforced, grammar
     said = service.refusal(text, seconds=max(1.0, seconds_left()))
     if said:
         hint = service.HINT if said.startswith("llguidance") else ""  # its own reasons begin with a place
         raise GrammarError(f"llguidance rejects the grammar: {said}", where=emitter.rule_at(said), hint=hint)
-    return text, grammar.unheld, grammar
+    return text, grammar.unenforced, grammar
 
 
 class _Emitter:

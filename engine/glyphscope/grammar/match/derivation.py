@@ -13,11 +13,10 @@ from functools import lru_cache
 from heapq import heappop, heappush
 from typing import NamedTuple, TypeAlias
 
-from glyphscope.grammar.identity import ByIdentity
+from glyphscope.grammar.match.earley import CHARACTERS_BETWEEN_POLLS, Budget, Limits, MatchLimit
 from glyphscope.grammar.match.rule_automata import RuleAutomata
-from glyphscope.grammar.match.state import CHARACTERS_BETWEEN_POLLS, Budget, Limits, MatchLimit
-from glyphscope.grammar.terms import Place
-from glyphscope.grammar.tree import Grammar
+from glyphscope.grammar.regular.derivatives import Place
+from glyphscope.grammar.tree import ByIdentity, Grammar
 
 MAX_RULES = 1_000_000
 """Rules in a derivation, counting those tried on the way; about half a kilobyte each."""

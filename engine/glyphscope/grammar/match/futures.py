@@ -11,9 +11,9 @@ from collections.abc import Hashable
 from typing import Any, TypeAlias
 
 from glyphscope.grammar.chars import Ranges
+from glyphscope.grammar.match.earley import Begun, Limits, State
 from glyphscope.grammar.match.rule_automata import RuleAutomata
-from glyphscope.grammar.match.state import Begun, Limits, State
-from glyphscope.grammar.terms import Place
+from glyphscope.grammar.regular.derivatives import Place
 
 _END = "end"
 _SELF = "self"

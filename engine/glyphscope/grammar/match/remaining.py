@@ -11,10 +11,22 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple, Protocol
 
 from glyphscope.grammar.chars import Ranges
+from glyphscope.grammar.match.earley import Begun, Item, State
 from glyphscope.grammar.match.rule_automata import RuleAutomata
-from glyphscope.grammar.match.state import Begun, Item, State
+from glyphscope.grammar.regular.derivatives import (
+    Both,
+    Call,
+    Cat,
+    Chars,
+    Choice,
+    Loop,
+    Members,
+    Place,
+    Term,
+    Text,
+    Token,
+)
 from glyphscope.grammar.shortest import CHARACTER, TOO_MUCH, Measure, Shortest, cheapest_way
-from glyphscope.grammar.terms import Both, Call, Cat, Chars, Choice, Loop, Members, Place, Term, Text, Token
 from glyphscope.grammar.tree import TokenMatch
 
 UNIT = CHARACTER

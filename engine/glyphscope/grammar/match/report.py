@@ -1,14 +1,34 @@
-"""One text against one grammar, answered whole."""
+"""A grammar compiled once for its texts, and what it says of one: whether it matches, and what may come next."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import lru_cache
 from typing import NamedTuple
 
-from glyphscope.grammar.match.compiled import compile_grammar
-from glyphscope.grammar.match.state import ActiveRule, Limits
+from glyphscope.grammar.match.earley import ActiveRule, Limits, State, start_state
+from glyphscope.grammar.match.rule_automata import RuleAutomata
 from glyphscope.grammar.match.words import Expectation
-from glyphscope.grammar.tree import Grammar
+from glyphscope.grammar.tree import ByIdentity, Grammar
+
+
+class Compiled(RuleAutomata):
+    """A grammar to match texts against. Raises GrammarError for one that cannot be."""
+
+    def start(self, limits: Limits | None = None) -> State:
+        """The state before the first character."""
+        return start_state(self, limits or Limits())
+
+
+def compile_grammar(grammar: Grammar) -> Compiled:
+    """The grammar, ready for matching; the last few are kept. Raises GrammarError."""
+    return _compiled(ByIdentity(grammar))
+
+
+@lru_cache(maxsize=8)
+def _compiled(key: ByIdentity) -> Compiled:
+    return Compiled(key.grammar)
+
 
 SHOWN = 12
 

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from typing import TypeAlias, cast
 
-from glyphscope.grammar.automaton import Automaton
-from glyphscope.grammar.match.facts import check_references, nullable_rules, productive_rules
-from glyphscope.grammar.terms import Place, Term
+from glyphscope.grammar.match.nullability import check_references, nullable_rules, productive_rules
+from glyphscope.grammar.regular.automaton import Automaton
+from glyphscope.grammar.regular.derivatives import Place, Term
 from glyphscope.grammar.tree import Grammar, TokenMatch
 
 Calls: TypeAlias = tuple[tuple[str, Place], ...]

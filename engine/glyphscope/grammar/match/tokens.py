@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 
 from glyphscope.grammar.chars import Ranges
-from glyphscope.grammar.match.state import State
+from glyphscope.grammar.match.earley import State
 from glyphscope.grammar.tree import TokenMatch
 
 MANY = 64  # children of a node from which on it is asked first which characters may come

@@ -7,9 +7,9 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 from glyphscope.grammar import chars
-from glyphscope.grammar.automaton import Automaton
 from glyphscope.grammar.chars import Ranges
-from glyphscope.grammar.terms import Place
+from glyphscope.grammar.regular.automaton import Automaton
+from glyphscope.grammar.regular.derivatives import Place
 from glyphscope.grammar.tree import Origin, TokenMatch
 from glyphscope.text.shorten import shorten
 from glyphscope.visible import character_words

@@ -14,12 +14,12 @@ this file does without it. Its own download is not used: of version 2.4 it keeps
 cut, checks no hash, deletes the old file first, only warns of a full disk, and waits in ways that nobody can end.
 """
 
+from glyphscope.models.hub.cancellable import Stopped
 from glyphscope.models.hub.choosing import Pick, pick
 from glyphscope.models.hub.download import Download, Progress
-from glyphscope.models.hub.errand import Stopped
 from glyphscope.models.hub.files import Choice, HubFile, Listing
 from glyphscope.models.hub.listing import Lookup
-from glyphscope.models.hub.names import Wanted, read_wanted
+from glyphscope.models.hub.names import HubRequest, read_request
 from glyphscope.models.hub.part import Unfinished, find_unfinished
 from glyphscope.models.hub.search import Hit, Search
 
@@ -28,6 +28,7 @@ __all__ = [
     "Download",
     "Hit",
     "HubFile",
+    "HubRequest",
     "Listing",
     "Lookup",
     "Pick",
@@ -35,8 +36,7 @@ __all__ = [
     "Search",
     "Stopped",
     "Unfinished",
-    "Wanted",
     "find_unfinished",
     "pick",
-    "read_wanted",
+    "read_request",
 ]

@@ -19,9 +19,9 @@ from huggingface_hub.errors import OfflineModeIsEnabled
 from glyphscope.errors import ModelError
 from glyphscope.models.hub.failures import TOKEN_HINT, not_understood, offline, refusal, unreachable
 from glyphscope.models.hub.files import Choice, HubFile, Listing, choices_of
-from glyphscope.models.hub.names import Wanted, is_repo
+from glyphscope.models.hub.names import HubRequest, is_repo
 from glyphscope.models.remote.keys import fits_header
-from glyphscope.models.remote.retry import Patience
+from glyphscope.models.remote.retry import Timeouts
 
 T = TypeVar("T")
 
@@ -62,7 +62,7 @@ class _Found(msgspec.Struct):
 class Hub:
     """For one errand: `async with` it. The endpoint and the token are those of the environment at that time."""
 
-    def __init__(self, patience: Patience) -> None:
+    def __init__(self, patience: Timeouts) -> None:
         self.endpoint = (os.environ.get("HF_ENDPOINT") or constants.ENDPOINT or _USUAL).rstrip("/")
         self.patience = patience
         forbidden = constants.HF_HUB_DISABLE_IMPLICIT_TOKEN
@@ -92,7 +92,7 @@ class Hub:
     def where(self, repo: str) -> str:
         return f"{self.endpoint}/{repo}"
 
-    async def look(self, wanted: Wanted) -> Listing:
+    async def look(self, wanted: HubRequest) -> Listing:
         """The files of a repository, in one request. Raises Refused and ModelError."""
         at = "" if wanted.revision == "main" else f"/revision/{quote(wanted.revision, safe='')}"
         address = f"{self.endpoint}/api/models/{wanted.repo}{at}?blobs=true"

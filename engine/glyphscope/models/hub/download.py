@@ -11,18 +11,18 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 from glyphscope.errors import ModelError, StorageError
 from glyphscope.models.files import inspect_file
 from glyphscope.models.gguf import read_header
-from glyphscope.models.hub.errand import Errand
+from glyphscope.models.hub.cancellable import Cancellable
 from glyphscope.models.hub.files import Choice, HubFile, Listing, is_safe
 from glyphscope.models.hub.listing import need_hub
-from glyphscope.models.hub.part import Part, give_names, need_room, new_hash, read_into
-from glyphscope.models.remote.retry import Patience, Refused, Retries
+from glyphscope.models.hub.part import PartialFile, give_names, need_room, new_hash, read_into
+from glyphscope.models.remote.retry import RequestFailed, Retries, Timeouts
 from glyphscope.text.figures import estimate
 from glyphscope.text.shorten import shorten
 
 if TYPE_CHECKING:
     from glyphscope.models.hub.client import Hub
 
-PATIENCE = Patience(
+TIMEOUTS = Timeouts(
     connect=10.0, first=30.0, between=30.0, attempts=6, retrying=300.0, wait=1.0, longest=60.0
 )
 """`between` is the longest silence; attempts are counted anew after each that brought something."""
@@ -39,7 +39,7 @@ class Progress(NamedTuple):
     words: str = ""
 
 
-class Got(NamedTuple):
+class DownloadResult(NamedTuple):
     """The model's (first) file; `how`: it came now, was in the folder already, or is used from Hugging Face's cache.
 
     `hashed`: its content was held against the hash that the Hub tells; there may be none.
@@ -50,7 +50,7 @@ class Got(NamedTuple):
     hashed: bool = True
 
 
-class Download(Errand):
+class Download(Cancellable):
     """One download. `run_to_end` may be called from any thread, and `cancel` and `progress` from any other."""
 
     def __init__(
@@ -60,7 +60,7 @@ class Download(Errand):
         folder: Path,
         *,
         told: Callable[[Progress], None] = lambda _progress: None,
-        patience: Patience = PATIENCE,
+        patience: Timeouts = TIMEOUTS,
     ) -> None:
         super().__init__()
         self._listing, self._choice, self._patience, self._told = listing, choice, patience, told
@@ -68,7 +68,7 @@ class Download(Errand):
         self._before = 0
         self.progress = Progress("checking", 0, choice.bytes)
 
-    def run_to_end(self) -> Got:
+    def run_to_end(self) -> DownloadResult:
         """Raises ModelError and StorageError; Stopped after `cancel`. What was loaded is kept for the next time."""
         need_hub()
         if self._choice.missing or not all(is_safe(file.path) for file in self._choice.files):
@@ -82,31 +82,31 @@ class Download(Errand):
                 hint="Check the disk and the permissions, or choose another folder: glyphscope models get --to FOLDER",
             ) from error
 
-    async def _get(self) -> Got:
+    async def _get(self) -> DownloadResult:
         from glyphscope.models.hub.client import Hub  # an extra
 
         async with Hub(self._patience) as hub:
             return await self._get_from(hub)
 
-    async def _get_from(self, hub: Hub) -> Got:
+    async def _get_from(self, hub: Hub) -> DownloadResult:
         files = self._choice.files
         first, hashed = self._place / files[0].path, all(file.sha256 or file.blob for file in files)
         if (cached := hub.cached(self._listing, self._choice)) is not None:
-            return Got(cached, "cached")
+            return DownloadResult(cached, "cached")
         wanted = [file for file in files if not await self._has(file)]
         if not wanted:
-            return Got(first, "kept", hashed)
+            return DownloadResult(first, "kept", hashed)
         with ExitStack() as stack:
-            parts = [stack.enter_context(Part(self._place / file.path, file)) for file in wanted]
+            parts = [stack.enter_context(PartialFile(self._place / file.path, file)) for file in wanted]
             need_room(self._place, sum(max(part.file.bytes - part.there, 0) for part in parts))
             for part in parts:
                 await self._fetch(hub, part)
                 self._before += part.size
-            self._tell("naming", 0)
+            self._report("naming", 0)
             for part in reversed(parts):  # the first one tells what model it is
                 self._inspect(part, is_first=part.file is files[0])
             give_names(parts)
-        return Got(first, "downloaded", hashed)
+        return DownloadResult(first, "downloaded", hashed)
 
     async def _has(self, file: HubFile) -> bool:
         """Whether the file is in its place. Raises ModelError where another one is."""
@@ -117,7 +117,7 @@ class Download(Errand):
         if not file.bytes or size == file.bytes:
             digest = new_hash(file)
             for done in read_into(digest, place):
-                self._tell("checking", done)
+                self._report("checking", done)
                 await asyncio.sleep(0)
             if not wanted or digest.hexdigest() == wanted:
                 self._before += size
@@ -128,7 +128,7 @@ class Download(Errand):
             hint="Move it away or delete it, and get the model again.",
         )
 
-    async def _fetch(self, hub: Hub, part: Part) -> None:
+    async def _fetch(self, hub: Hub, part: PartialFile) -> None:
         """The whole of a file, right by its hash; where it was begun before and is wrong, once more from the start."""
         begun = part.there > 0
         await self._read(part)
@@ -148,22 +148,22 @@ class Download(Errand):
                 )
             begun = False
 
-    async def _load(self, hub: Hub, part: Part) -> None:
+    async def _load(self, hub: Hub, part: PartialFile) -> None:
         retries = Retries(self._patience)
         while not part.file.bytes or part.size < part.file.bytes:
             before = part.size
             try:
                 await self._stream(hub, part)
                 return
-            except Refused as refused:
+            except RequestFailed as refused:
                 if part.size > before:
                     retries = Retries(self._patience)
                 pause = retries.pause(refused)
                 words = f"{refused.error.message} Trying again in {estimate(pause)}."
-                self._tell("waiting", part.size, words)
+                self._report("waiting", part.size, words)
                 await asyncio.sleep(pause)
 
-    async def _stream(self, hub: Hub, part: Part) -> None:
+    async def _stream(self, hub: Hub, part: PartialFile) -> None:
         """One connection's worth. Raises Refused where another may bring the rest."""
         where = hub.where(self._listing.repo)
         async with hub.file(self._listing, part.file, part.size) as response:
@@ -171,7 +171,7 @@ class Download(Errand):
             start, total = _range(response.headers.get("content-range", ""))
             if status == 416 or (status == 206 and start != part.size):
                 part.restart()
-                raise Refused(
+                raise RequestFailed(
                     ModelError("The server gave another part than asked for.", where=where), again=True
                 )
             if status == 200:
@@ -193,17 +193,19 @@ class Download(Errand):
                     )
                 _check_magic(part, data, where)
                 part.write(data)
-                self._tell("downloading", part.size)
+                self._report("downloading", part.size)
         if part.size < expected:
-            raise Refused(ModelError("The connection was cut.", where=where, hint="Try again."), again=True)
+            raise RequestFailed(
+                ModelError("The connection was cut.", where=where, hint="Try again."), again=True
+            )
 
-    async def _read(self, part: Part) -> None:
+    async def _read(self, part: PartialFile) -> None:
         """What is there is hashed; in between others get a turn, and `cancel` among them."""
         for done in part.read_again():
-            self._tell("checking", done)
+            self._report("checking", done)
             await asyncio.sleep(0)
 
-    def _inspect(self, part: Part, *, is_first: bool) -> None:
+    def _inspect(self, part: PartialFile, *, is_first: bool) -> None:
         """Raises ModelError, and keeps nothing, where it is no GGUF that a model can be opened from."""
         try:
             if is_first:
@@ -214,12 +216,12 @@ class Download(Errand):
             part.restart()
             raise ModelError(error.message, where=part.file.path, hint="The file was discarded.") from error
 
-    def _tell(self, phase: Phase, done: int, words: str = "") -> None:
+    def _report(self, phase: Phase, done: int, words: str = "") -> None:
         self.progress = Progress(phase, self._before + done, self._choice.bytes, words)
         self._told(self.progress)
 
 
-def _check_magic(part: Part, data: bytes, where: str) -> None:
+def _check_magic(part: PartialFile, data: bytes, where: str) -> None:
     """The first bytes tell whether it is a GGUF, long before the last have come."""
     if part.size >= len(MAGIC):
         return

@@ -9,7 +9,7 @@ import httpx2
 
 from glyphscope.errors import ModelError
 from glyphscope.models.remote.keys import without
-from glyphscope.models.remote.retry import AGAIN, Refused, asked_pause
+from glyphscope.models.remote.retry import RETRYABLE_STATUS, RequestFailed, asked_pause
 from glyphscope.text.shorten import excerpt
 
 _LIMIT = re.compile(r"\br\s*=\s*0\s*;\s*t\s*=\s*(\d{1,6})\b")
@@ -23,17 +23,17 @@ def offline(where: str) -> ModelError:
     return ModelError("HF_HUB_OFFLINE disables the network.", where=where, hint=f"Unset it. {OFFLINE_HINT}")
 
 
-def unreachable(error: httpx2.HTTPError | TimeoutError, where: str, token: str = "") -> Refused:
+def unreachable(error: httpx2.HTTPError | TimeoutError, where: str, token: str = "") -> RequestFailed:
     """What kept a request from being answered, or an answer from coming to its end."""
     words = excerpt(without(token, str(error))) or type(error).__name__
     hint = f"Is there a network? HTTPS_PROXY names a proxy, HF_ENDPOINT a mirror. {OFFLINE_HINT}"
     if "CERTIFICATE" in words.upper():
         hint = "Fix the certificate, or name its authority in SSL_CERT_FILE."
         said = f"TLS certificate verification failed: {words}"
-        return Refused(ModelError(said, where=where, hint=hint), again=False)
+        return RequestFailed(ModelError(said, where=where, hint=hint), again=False)
     if isinstance(error, httpx2.UnsupportedProtocol):
         said = f"Invalid address: {words}"
-        return Refused(
+        return RequestFailed(
             ModelError(said, where=where, hint="HF_ENDPOINT is an address: https://…"), again=False
         )
     match error:
@@ -51,12 +51,12 @@ def unreachable(error: httpx2.HTTPError | TimeoutError, where: str, token: str =
             said = f"The connection was cut: {words}."
         case _:
             said = f"The request could not be sent: {words}."
-    return Refused(
+    return RequestFailed(
         ModelError(said, where=where, hint=hint), again=not isinstance(error, httpx2.TooManyRedirects)
     )
 
 
-def refusal(status: int, headers: Mapping[str, str], where: str, *, token: str) -> Refused:
+def refusal(status: int, headers: Mapping[str, str], where: str, *, token: str) -> RequestFailed:
     """What a status other than success says; `where` is the repository's page."""
     code = headers.get("x-error-code", "")
     said = excerpt(without(token, headers.get("x-error-message", "")))
@@ -87,7 +87,9 @@ def refusal(status: int, headers: Mapping[str, str], where: str, *, token: str) 
     pause = asked_pause(headers.get("retry-after"))
     if pause is None and status == 429 and (limit := _LIMIT.search(headers.get("ratelimit", ""))):
         pause = float(limit[1])
-    return Refused(ModelError(words, where=where, hint=hint.strip()), again=status in AGAIN, wait=pause)
+    return RequestFailed(
+        ModelError(words, where=where, hint=hint.strip()), again=status in RETRYABLE_STATUS, wait=pause
+    )
 
 
 def not_understood(what: str, where: str) -> ModelError:

@@ -8,14 +8,14 @@ from importlib.util import find_spec
 from typing import TypeVar
 
 from glyphscope.errors import ModelError
-from glyphscope.models.hub.errand import Errand
+from glyphscope.models.hub.cancellable import Cancellable
 from glyphscope.models.hub.files import Listing
-from glyphscope.models.hub.names import Wanted
-from glyphscope.models.remote.retry import Patience, Refused, Retries
+from glyphscope.models.hub.names import HubRequest
+from glyphscope.models.remote.retry import RequestFailed, Retries, Timeouts
 
 T = TypeVar("T")
 
-PATIENCE = Patience(connect=10.0, first=30.0, between=15.0, attempts=3, retrying=30.0, wait=1.0, longest=15.0)
+TIMEOUTS = Timeouts(connect=10.0, first=30.0, between=15.0, attempts=3, retrying=30.0, wait=1.0, longest=15.0)
 """For a question that somebody waits for."""
 
 
@@ -28,20 +28,20 @@ def need_hub() -> None:
         )
 
 
-async def patiently(ask: Callable[[], Awaitable[T]], patience: Patience) -> T:
+async def patiently(ask: Callable[[], Awaitable[T]], patience: Timeouts) -> T:
     """The result of a request that is repeated as long as that may help. Raises ModelError."""
     retries = Retries(patience)
     while True:
         try:
             return await ask()
-        except Refused as refused:
+        except RequestFailed as refused:
             await asyncio.sleep(retries.pause(refused))
 
 
-class Lookup(Errand):
+class Lookup(Cancellable):
     """One question, that any thread can end."""
 
-    def __init__(self, wanted: Wanted, patience: Patience = PATIENCE) -> None:
+    def __init__(self, wanted: HubRequest, patience: Timeouts = TIMEOUTS) -> None:
         super().__init__()
         self._wanted, self._patience = wanted, patience
 

@@ -18,7 +18,7 @@ _USER = re.compile(r"//[^/@]*@")
 _SCHEMES = ("hf://", "hf.co/", "huggingface.co/")
 
 
-class Wanted(NamedTuple):
+class HubRequest(NamedTuple):
     """`which` is a file's name or path, a quantisation, or nothing; `revision` a branch, a tag or a commit."""
 
     repo: str
@@ -30,7 +30,7 @@ class Wanted(NamedTuple):
         return f"{self.repo}{at}" + (f":{self.which}" if self.which else "")
 
 
-def read_wanted(text: str) -> Wanted:
+def read_request(text: str) -> HubRequest:
     """Reads a name, or the address of a page or file of a repository. Raises ModelError."""
     text = text.strip()
     where = _USER.sub("//", text)[:200]
@@ -47,7 +47,7 @@ def is_repo(name: str) -> bool:
     return bool(_REPO.fullmatch(name)) and ".." not in name and "--" not in name
 
 
-def _of_name(text: str) -> Wanted:
+def _of_name(text: str) -> HubRequest:
     for scheme in _SCHEMES:
         text = text[len(scheme) :] if text.lower().startswith(scheme) else text
     name, _, which = text.partition(":")
@@ -55,10 +55,10 @@ def _of_name(text: str) -> Wanted:
     more = repo.split("/")
     if len(more) > 2 and not which and not at:  # OWNER/NAME/FILE
         repo, which = "/".join(more[:2]), "/".join(more[2:])
-    return Wanted(repo, which.strip(), revision if at else "main")
+    return HubRequest(repo, which.strip(), revision if at else "main")
 
 
-def _of_address(text: str) -> Wanted:
+def _of_address(text: str) -> HubRequest:
     """`https://host/OWNER/NAME`, and below it `/blob/REVISION/FILE`, `/resolve/…`, `/tree/REVISION`.
 
     The host is not used: HF_ENDPOINT alone says where to ask.
@@ -69,5 +69,5 @@ def _of_address(text: str) -> Wanted:
         parts = []
     repo = "/".join(parts[:2])
     if len(parts) >= 4 and parts[2] in ("blob", "resolve", "raw", "tree"):
-        return Wanted(repo, "" if parts[2] == "tree" else "/".join(parts[4:]), parts[3])
-    return Wanted(repo)
+        return HubRequest(repo, "" if parts[2] == "tree" else "/".join(parts[4:]), parts[3])
+    return HubRequest(repo)

@@ -64,7 +64,7 @@ def need_room(folder: Path, count: int) -> None:
         )
 
 
-class Part:
+class PartialFile:
     """The file while it is loaded, open and locked: two downloads of it at a time would write into each other."""
 
     def __init__(self, target: Path, file: HubFile) -> None:
@@ -75,7 +75,7 @@ class Part:
         self._handle = -1
         self._hash = new_hash(self.file)
 
-    def __enter__(self) -> Part:
+    def __enter__(self) -> PartialFile:
         try:
             self.path.parent.mkdir(parents=True, exist_ok=True)
             self._handle = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
@@ -189,7 +189,7 @@ def read_into(digest: hashlib._Hash, path: Path) -> Iterator[int]:
         ) from error
 
 
-def give_names(parts: list[Part]) -> None:
+def give_names(parts: list[PartialFile]) -> None:
     """Puts each in its place, the first one last: by it a split model is found. Raises StorageError.
 
     Beginnings of the same file as it was at other commits go: nothing will ever go on from them.

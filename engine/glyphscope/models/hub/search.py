@@ -6,12 +6,12 @@ import asyncio
 from typing import TYPE_CHECKING, NamedTuple
 
 from glyphscope.errors import ModelError
+from glyphscope.models.hub.cancellable import Cancellable
 from glyphscope.models.hub.choosing import Pick, pick
-from glyphscope.models.hub.errand import Errand
 from glyphscope.models.hub.files import Listing
-from glyphscope.models.hub.listing import PATIENCE, need_hub, patiently
-from glyphscope.models.hub.names import Wanted
-from glyphscope.models.remote.retry import Patience
+from glyphscope.models.hub.listing import TIMEOUTS, need_hub, patiently
+from glyphscope.models.hub.names import HubRequest
+from glyphscope.models.remote.retry import Timeouts
 
 if TYPE_CHECKING:
     from glyphscope.models.hub.client import Hub
@@ -37,11 +37,11 @@ class Hit(NamedTuple):
     problem: ModelError | None = None
 
 
-class Search(Errand):
+class Search(Cancellable):
     """One search, that any thread can cancel. `memory` is the free memory in bytes, None where it is unknown."""
 
     def __init__(
-        self, words: str, memory: int | None, limit: int = 10, patience: Patience = PATIENCE
+        self, words: str, memory: int | None, limit: int = 10, patience: Timeouts = TIMEOUTS
     ) -> None:
         """Raises ModelError for words that cannot be searched."""
         super().__init__()
@@ -70,7 +70,7 @@ class Search(Errand):
         hit = Hit(repo, downloads)
         try:
             async with places:
-                listing = await patiently(lambda: hub.look(Wanted(repo)), self._patience)
+                listing = await patiently(lambda: hub.look(HubRequest(repo)), self._patience)
         except ModelError as error:
             return hit._replace(problem=error)
         try:

@@ -10,7 +10,7 @@ from glyphscope.models.remote.address import Address
 from glyphscope.models.remote.chunks import Chunk, read_chunk
 from glyphscope.models.remote.connection import LARGEST_BODY, Exchange
 from glyphscope.models.remote.failures import not_understood
-from glyphscope.models.remote.retry import Patience, Refused
+from glyphscope.models.remote.retry import RequestFailed, Timeouts
 from glyphscope.models.remote.sse import EventReader
 from glyphscope.text.figures import byte_size, duration
 
@@ -23,8 +23,8 @@ CUT_HINT = "Run it again; the endpoint's log may have the reason. The tokens so 
 class Answer:
     """One reply of status 200, read as chunks.
 
-    `characters` counts what came. Before the first chunk of substance a break is `Refused`, so that it may be asked
-    again; after it, it is a ModelError.
+    `characters` counts what came. Before the first chunk of substance a break is `RequestFailed`, so that it may be
+    asked again; after it, it is a ModelError.
     """
 
     def __init__(
@@ -32,7 +32,7 @@ class Answer:
         exchange: Exchange,
         headers: Mapping[str, str],
         address: Address,
-        patience: Patience,
+        patience: Timeouts,
         deadline: float,
     ) -> None:
         """`deadline`, by the monotonic clock, is for the first chunk of substance."""
@@ -78,7 +78,7 @@ class Answer:
                 where=str(self._address),
                 hint="See the server's log: llama_cpp.server does so for a prompt beyond its context.",
             )
-            raise Refused(failed, again=False, silent=True)
+            raise RequestFailed(failed, again=False, silent=True)
         if not events:
             raise not_understood("The endpoint sent no event of a stream.", self._address, beginning)
         self._check_end()
@@ -129,7 +129,7 @@ class Answer:
             if self._ended:
                 return b""
             if not self._begun:
-                raise Refused(error, again=True) from error
+                raise RequestFailed(error, again=True) from error
             raise self._cut("The connection broke in the middle of the answer") from error
 
     def _late(self) -> ModelError:

@@ -19,7 +19,7 @@ from glyphscope.errors import ModelError
 from glyphscope.models.remote.address import Address
 from glyphscope.models.remote.failures import not_understood, unreachable
 from glyphscope.models.remote.keys import without
-from glyphscope.models.remote.retry import Patience, Refused
+from glyphscope.models.remote.retry import RequestFailed, Timeouts
 from glyphscope.text.figures import duration
 
 LARGEST_BODY = 8_000_000
@@ -46,7 +46,7 @@ class Reply(NamedTuple):
 class Connection:
     """To one endpoint, with one key. From any thread; `close` ends its thread and everything under way."""
 
-    def __init__(self, address: Address, key: str, patience: Patience) -> None:
+    def __init__(self, address: Address, key: str, patience: Timeouts) -> None:
         self.address, self.key, self.patience = address, key, patience
         self._loop: asyncio.AbstractEventLoop | None = None
         self._thread: threading.Thread | None = None
@@ -210,7 +210,7 @@ class Exchange:
                 break
         return Reply(response.status_code, response.headers, self.without_key(bytes(body)))
 
-    def _unreachable(self, error: httpx.HTTPError) -> Refused:
+    def _unreachable(self, error: httpx.HTTPError) -> RequestFailed:
         return unreachable(error, self._connection.address, self._connection.key)
 
     def _limited(self, ask: Ask[T], seconds: float, late: str) -> T:
@@ -223,11 +223,11 @@ class Exchange:
             return self._run(asked)
         except TimeoutError as error:
             hint = "It may have too much to do, or the prompt is long."
-            raise Refused(ModelError(late, where=str(address), hint=hint), again=False) from error
+            raise RequestFailed(ModelError(late, where=str(address), hint=hint), again=False) from error
         except httpx.HTTPError as error:
             raise self._unreachable(error) from error
         except (httpx.InvalidURL, UnicodeError) as error:
-            raise Refused(not_understood("Invalid address.", address), again=False) from error
+            raise RequestFailed(not_understood("Invalid address.", address), again=False) from error
 
     def _run(self, ask: Ask[T]) -> T:
         async def asked(client: httpx.AsyncClient) -> T:

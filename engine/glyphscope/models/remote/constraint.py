@@ -9,13 +9,13 @@ from glyphscope.errors import GrammarError
 from glyphscope.models.interface import GenerateRequest
 from glyphscope.models.remote.dialect import Dialect
 
-Held: TypeAlias = Literal["", "grammar", "schema", "tools"]
+EnforcedKind: TypeAlias = Literal["", "grammar", "schema", "tools"]
 
 
 class Constraint(NamedTuple):
     """`fields` are the request's; `held` what of our request the endpoint is asked to hold, `field` the name of it."""
 
-    held: Held = ""
+    held: EnforcedKind = ""
     field: str = ""
     fields: Mapping[str, Any] = {}
     note: str = ""

@@ -13,11 +13,11 @@ from glyphscope.errors import ContextOverflow, GlyphscopeError, ModelError, Prom
 from glyphscope.models.remote.address import KEY_HINT, Address
 from glyphscope.models.remote.dialect import TEMPLATE_FIELD
 from glyphscope.models.remote.keys import without
-from glyphscope.models.remote.retry import AGAIN, Refused, asked_pause
+from glyphscope.models.remote.retry import RETRYABLE_STATUS, RequestFailed, asked_pause
 from glyphscope.text.shorten import excerpt
 
 
-def unreachable(error: httpx.HTTPError, address: Address, key: str) -> Refused:
+def unreachable(error: httpx.HTTPError, address: Address, key: str) -> RequestFailed:
     """What kept the request from being answered at all; nothing of an answer was read."""
     words = excerpt(without(key, str(error)), 200) or type(error).__name__
     hint = "Is the server running, and is this its address?"
@@ -25,7 +25,7 @@ def unreachable(error: httpx.HTTPError, address: Address, key: str) -> Refused:
         case httpx.ConnectTimeout():
             said = "The endpoint did not take the connection in time."
         case httpx.ConnectError() if "CERTIFICATE" in words.upper():
-            return Refused(
+            return RequestFailed(
                 ModelError(
                     f"TLS certificate verification failed: {words}",
                     where=str(address),
@@ -40,20 +40,20 @@ def unreachable(error: httpx.HTTPError, address: Address, key: str) -> Refused:
             hint = "See the server's log."
         case _:
             said = f"The request could not be sent: {words}."
-    return Refused(ModelError(said, where=str(address), hint=hint), again=True)
+    return RequestFailed(ModelError(said, where=str(address), hint=hint), again=True)
 
 
 def refusal(
     status: int, headers: Mapping[str, str], body: bytes, address: Address, *, had_key: bool
-) -> Refused:
+) -> RequestFailed:
     """What a status other than 200 says; `body` is without the key."""
     said = words_of(body)
     told = f" {said}" if said else ""
-    again, wait = status in AGAIN, asked_pause(headers.get("retry-after"))
+    again, wait = status in RETRYABLE_STATUS, asked_pause(headers.get("retry-after"))
     where = str(address)
     error: GlyphscopeError
     if (overflow := _overflow(body, where)) is not None:
-        return Refused(overflow, again=False)
+        return RequestFailed(overflow, again=False)
     if status in (401, 403):
         asked = "The key was rejected" if had_key else "The endpoint asks for a key"
         error = ModelError(f"{asked} ({status}).{told}", where=where, hint=KEY_HINT)
@@ -83,7 +83,7 @@ def refusal(
         error = ModelError(
             f"The endpoint failed ({status}).{told}", where=where, hint="See the server's log."
         )
-    return Refused(error, again=again, wait=wait)
+    return RequestFailed(error, again=again, wait=wait)
 
 
 def words_of(body: bytes) -> str:

@@ -22,7 +22,7 @@ from glyphscope.models.remote.dialect import (
     vllm_of,
 )
 from glyphscope.models.remote.failures import not_understood, refusal
-from glyphscope.models.remote.retry import Refused, Retries
+from glyphscope.models.remote.retry import RequestFailed, Retries
 from glyphscope.text.shorten import excerpt
 
 _PROBES = (
@@ -87,7 +87,7 @@ def _count(exchange: Exchange, address: Address, dialect: Dialect, text: str) ->
     try:
         reply = exchange.get(address.root + dialect.tokenize, body=json.dumps(asked).encode())
         found = json.loads(reply.body) if reply.status == 200 else {}
-    except Refused as refused:
+    except RequestFailed as refused:
         raise refused.error from None
     except (ValueError, RecursionError):
         found = {}
@@ -110,7 +110,7 @@ def _models(exchange: Exchange, address: Address, connection: Connection) -> Rep
                 return reply
             had_key = bool(connection.key)
             raise refusal(reply.status, reply.headers, reply.body, address, had_key=had_key)
-        except Refused as refused:
+        except RequestFailed as refused:
             exchange.wait(retries.pause(refused))
 
 
@@ -161,7 +161,7 @@ def _facts(exchange: Exchange, url: str) -> dict[str, Any]:
     try:
         reply = exchange.get(url, seconds=5.0)
         found = json.loads(reply.body) if reply.status == 200 else {}
-    except (Refused, ValueError, RecursionError):
+    except (RequestFailed, ValueError, RecursionError):
         return {}
     return found if isinstance(found, dict) else {}
 

@@ -30,8 +30,8 @@ from glyphscope.models.remote.failures import refusal
 from glyphscope.models.remote.fields import body_of, outgoing, readable, thinking_note, unsaid, with_written
 from glyphscope.models.remote.finding import Found, count_tokens, find
 from glyphscope.models.remote.keys import key_of
-from glyphscope.models.remote.retry import Patience, Refused, Retries
-from glyphscope.models.remote.telling import Teller
+from glyphscope.models.remote.response_decoder import ChatStreamDecoder
+from glyphscope.models.remote.retry import RequestFailed, Retries, Timeouts
 
 CHAT = "/chat/completions"
 
@@ -88,7 +88,7 @@ class RemoteModel:
 
         Raises GrammarError where the endpoint takes no such constraint or ignores it, PromptError, ModelError.
         """
-        with self._alone.held():
+        with self._alone.exclusive():
             exchange = self._running = self._connection.exchange()
             try:
                 yield from self._asked(exchange, request)
@@ -112,7 +112,7 @@ class RemoteModel:
         constraint = constraint_of(request, self.dialect)
         notes = [constraint.note, unsaid(request, self.dialect)]
         body = body_of(request, constraint, self.dialect, self._found.model, logprobs=self._logprobs)
-        teller = Teller(request, constraint, self.dialect, self._connection.address)
+        decoder = ChatStreamDecoder(request, constraint, self.dialect, self._connection.address)
         start = time.monotonic()
         yield PromptProgress(0, 0, 0.0, " ".join(note for note in notes if note))
         chunks: Iterator[Chunk] | None = None
@@ -120,7 +120,7 @@ class RemoteModel:
         while chunks is None:
             try:
                 chunks = self._begun(exchange, body)
-            except Refused as refused:
+            except RequestFailed as refused:
                 if "logprobs" in body and (refused.silent or "logprob" in refused.error.message.lower()):
                     # figures are no constraint: it is asked without them, and they stay None
                     body = {name: value for name, value in body.items() if "logprobs" not in name}
@@ -129,11 +129,11 @@ class RemoteModel:
                 exchange.wait(retries.pause(refused))
         self._logprobs = self._logprobs and not without_figures  # not asked for again, as it answered without
         yield PromptReady(0, 0, (time.monotonic() - start) * 1000)
-        if written := teller.written():
+        if written := decoder.prefix():
             yield written
         for chunk in chunks:
-            yield from teller.told(chunk)
-        yield from teller.end()
+            yield from decoder.feed(chunk)
+        yield from decoder.end()
 
     def _begun(self, exchange: Exchange, body: dict[str, Any]) -> Iterator[Chunk]:
         """The answer's chunks, of which the first is there. Raises Refused."""
@@ -153,13 +153,13 @@ class RemoteModel:
 
 
 def open_remote(
-    address: Address, *, progress: Callable[[float], None] | None = None, patience: Patience | None = None
+    address: Address, *, progress: Callable[[float], None] | None = None, patience: Timeouts | None = None
 ) -> RemoteModel:
     """Asks the endpoint for its models and what it is. Raises ModelError.
 
     An `Opening` as `progress` can end it.
     """
-    connection = Connection(address, key_of(address), patience or Patience())
+    connection = Connection(address, key_of(address), patience or Timeouts())
     exchange = connection.exchange()
     if isinstance(progress, Opening):
         progress.begins(exchange.cancel)
@@ -171,7 +171,7 @@ def open_remote(
             raise ModelError(
                 "Opening the model was stopped.", where=str(address), hint="The next run opens it."
             ) from None
-        if isinstance(error, Refused):
+        if isinstance(error, RequestFailed):
             raise error.error from None
         raise
     exchange.close()
@@ -185,5 +185,5 @@ def _joined(first: Chunk, rest: Iterator[Chunk]) -> Iterator[Chunk]:
     yield first
     try:
         yield from rest
-    except Refused as refused:  # never after the first piece, or its text would stand there twice
+    except RequestFailed as refused:  # never after the first piece, or its text would stand there twice
         raise refused.error from None

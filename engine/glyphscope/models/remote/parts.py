@@ -10,7 +10,7 @@ from typing import Literal, TypeAlias
 
 from glyphscope.models.remote.calls import CallWriter
 from glyphscope.models.remote.chunks import CallPiece
-from glyphscope.turns.endpoint import ENDPOINT_FORM
+from glyphscope.turns.form import ENDPOINT_FORM
 
 assert ENDPOINT_FORM.reasoning is not None, "the form has its markers"
 _OPEN, _CLOSE = ENDPOINT_FORM.reasoning.open, ENDPOINT_FORM.reasoning.close

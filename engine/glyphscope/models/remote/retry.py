@@ -13,11 +13,11 @@ from typing import NamedTuple
 from glyphscope.errors import GlyphscopeError
 from glyphscope.text.figures import estimate
 
-AGAIN = frozenset({408, 425, 429, 500, 502, 503, 504, 529})
+RETRYABLE_STATUS = frozenset({408, 425, 429, 500, 502, 503, 504, 529})
 """The statuses after which the same request may go well."""
 
 
-class Patience(NamedTuple):
+class Timeouts(NamedTuple):
     """Seconds, but for `attempts`.
 
     `first` is the longest wait for the first piece of an answer, which a long prompt may take; `between` that for each
@@ -34,7 +34,7 @@ class Patience(NamedTuple):
     longest: float = 20.0
 
 
-class Refused(Exception):
+class RequestFailed(Exception):
     """An attempt that came to nothing: `error` is what to tell, `again` whether another may go better.
 
     `wait` is the pause in seconds that the endpoint asked for. `silent`: it began to answer and said nothing, as
@@ -51,12 +51,12 @@ class Refused(Exception):
 class Retries:
     """The attempts at one request."""
 
-    def __init__(self, patience: Patience, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(self, patience: Timeouts, clock: Callable[[], float] = time.monotonic) -> None:
         self._patience, self._clock = patience, clock
         self._began = clock()
         self.attempts = 1
 
-    def pause(self, refused: Refused) -> float:
+    def pause(self, refused: RequestFailed) -> float:
         """Seconds to wait before the next attempt. Raises the refusal's error where there is to be none.
 
         The pause is drawn between half of it and all of it, so that clients which failed together do not come back

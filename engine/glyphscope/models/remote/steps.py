@@ -9,7 +9,7 @@ import math
 from collections.abc import Sequence
 
 from glyphscope.decoding.text import TextAssembler, shown
-from glyphscope.events import Alternative, Origin, TokenStep, Written
+from glyphscope.events import Alternative, Origin, PrefixPart, TokenStep
 from glyphscope.events.encoding import whole_text
 from glyphscope.models.remote.chunks import Likely
 
@@ -28,7 +28,7 @@ class StepMaker:
         """The steps so far."""
         return self._index
 
-    def written(self, written: Sequence[Written]) -> tuple[TokenStep, ...]:
+    def written(self, written: Sequence[PrefixPart]) -> tuple[TokenStep, ...]:
         """The pieces that the answer begins with. They count with the others."""
         return tuple(
             self._step(

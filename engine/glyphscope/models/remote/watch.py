@@ -11,13 +11,13 @@ from typing import Any, Protocol
 
 from glyphscope.errors import ConstraintIgnored
 from glyphscope.events import Violation
-from glyphscope.grammar.gbnf.load import load_gbnf
+from glyphscope.grammar.gbnf.check import load_gbnf
 from glyphscope.grammar.match import MatchLimit, compile_grammar
 from glyphscope.models.interface import GenerateRequest
 from glyphscope.models.remote.constraint import Constraint
 from glyphscope.validation import ValueValidator
 
-_HELD_BY_ALL = frozenset(
+_ENFORCED_BY_ALL = frozenset(
     {"SYNTAX", "LEADING_TEXT", "TRAILING_TEXT", "TYPE_MISMATCH", "CONSTRAINT_ENUM", "UNKNOWN_ARGUMENT"}
 )
 _SHOWN = 60
@@ -106,7 +106,7 @@ class _SchemaReader:
         for event in self._validator.feed(text):
             if isinstance(event, Violation) and not self._wrong:
                 self._wrong = True
-                if event.code in _HELD_BY_ALL:
+                if event.code in _ENFORCED_BY_ALL:
                     return event.char
         return None
 

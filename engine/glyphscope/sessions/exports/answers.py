@@ -7,9 +7,9 @@ from typing import Any
 
 import msgspec
 
-from glyphscope.calling import fold_events
 from glyphscope.errors import GlyphscopeError
 from glyphscope.events import CallReady, ToolResult
+from glyphscope.runs import run_state
 from glyphscope.sessions.exports.recorded_run import RecordedRun
 from glyphscope.visible import escaped
 
@@ -18,7 +18,7 @@ _TIMING = ("type", "t", "stage")
 
 def answer(run: RecordedRun) -> str:
     """The final answer of a conversation, or else the last text that the model wrote, as it wrote it."""
-    state = fold_events(run.events)
+    state = run_state(run.events)
     text = next((stage.text for stage in reversed(state.stages) if stage.text), "")
     text = state.answer.text if state.answer is not None else text
     if not text:

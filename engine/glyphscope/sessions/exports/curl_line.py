@@ -11,15 +11,15 @@ from typing import Literal
 
 import msgspec
 
-from glyphscope.calling.request import generate_request, sent
 from glyphscope.errors import GlyphscopeError
 from glyphscope.events import ConstraintKind, NativeForm, under_constraint
 from glyphscope.models.remote.constraint import constraint_of
 from glyphscope.models.remote.dialect import LLAMA_SERVER
 from glyphscope.models.remote.fields import body_of, with_written
-from glyphscope.notation.native import ENDPOINTS_OWN
+from glyphscope.notation.chat_tool_format import ENDPOINTS_OWN
 from glyphscope.prompting import render_messages
 from glyphscope.sessions.exports.recorded_run import RecordedRun
+from glyphscope.strategies.request import generate_request, sent
 
 ADDRESS = "http://localhost:8080"
 """Where llama-server listens unless it is told otherwise."""

@@ -11,15 +11,15 @@ from typing import Any
 
 import msgspec
 
-from glyphscope.calling.constraints import call_constraint, call_options
-from glyphscope.calling.loop.guards import calls_per_turn
 from glyphscope.errors import GrammarError
 from glyphscope.events import ConstraintKind
 from glyphscope.grammar import GrammarOptions
 from glyphscope.grammar.builder.json_schema import call_schema
-from glyphscope.notation.native import ENDPOINTS_OWN
+from glyphscope.notation.chat_tool_format import ENDPOINTS_OWN
 from glyphscope.registry import to_openai
 from glyphscope.sessions.exports.recorded_run import RecordedRun
+from glyphscope.strategies.constraints import call_constraint, call_options
+from glyphscope.strategies.loop.guards import calls_per_turn
 from glyphscope.visible import escaped
 
 

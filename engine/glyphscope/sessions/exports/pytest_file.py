@@ -12,10 +12,10 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from glyphscope.calling.sampling import limits_in_words, sampling_words
 from glyphscope.errors import GlyphscopeError
 from glyphscope.events import RunRequest
-from glyphscope.notation.native import native_format
+from glyphscope.notation.chat_tool_format import native_format
+from glyphscope.runs.sampling import limits_in_words, sampling_words
 from glyphscope.sessions.exports.judged_texts import JudgedText, judged_texts
 from glyphscope.sessions.exports.recorded_run import RecordedRun
 from glyphscope.visible import one_line
@@ -94,14 +94,14 @@ def _imports(texts: tuple[JudgedText, ...], request: RunRequest) -> str:
     lines += [
         "from hashlib import sha256",
         "",
-        *(["from glyphscope.calling.turns import answer_validator"] if "answer_validator" in asks else []),
+        *(["from glyphscope.strategies.turns import answer_validator"] if "answer_validator" in asks else []),
         f"from glyphscope.events import CallReady, {asked}decode_event, encode_event, violations_of",
         "from glyphscope.registry import load_registry",
     ]
     if whole := [name for name in whole if name != "answer_validator"]:
         lines.append(f"from glyphscope.validation import {', '.join(whole)}")
     if parts:
-        lines.append(f"from glyphscope.validation.parts import {', '.join(parts)}")
+        lines.append(f"from glyphscope.validation.split_call import {', '.join(parts)}")
     return "\n".join(lines) + "\n"
 
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 from functools import cached_property
 
-from glyphscope.calling.prepared import PreparedRequest, prepare
 from glyphscope.errors import RecordError
 from glyphscope.events import AnyEvent, PromptRendered, RunRequest, RunStarted
 from glyphscope.registry import ToolRegistry
+from glyphscope.runs.prepared import PreparedRequest, prepare
 
 
 class RecordedRun:

@@ -22,7 +22,7 @@ CONSTANTS: dict[str, Number] = {"pi": math.pi, "e": math.e, "tau": math.tau}
 def bounded(operate: Callable[..., Number], *values: Number) -> Number:
     """The operation's result, if it is a number that is held. Raises ToolError."""
     try:
-        return _held(operate(*values))
+        return _bounded(operate(*values))
     except ZeroDivisionError:
         raise ToolError("This divides by zero.") from None
     except OverflowError:
@@ -31,7 +31,7 @@ def bounded(operate: Callable[..., Number], *values: Number) -> Number:
         raise ToolError("This has no real result: a root or a logarithm of a number that has none.") from None
 
 
-def _held(value: Any) -> Number:
+def _bounded(value: Any) -> Number:
     if isinstance(value, float):
         if not math.isfinite(value):
             raise _too_large()

@@ -17,7 +17,7 @@ from glyphscope import resources
 from glyphscope.errors import ToolError
 from glyphscope.events import ToolContent
 from glyphscope.registry import Tool, default_registry, load_registry
-from glyphscope.tools.arguments import mistakes
+from glyphscope.tools.arguments import argument_problems
 from glyphscope.tools.demo.calculate import calculate
 from glyphscope.tools.demo.corpus import DEFAULT_RESULTS, Document, bundled_corpus
 from glyphscope.tools.demo.outbox import Mail, Outbox
@@ -57,7 +57,7 @@ class DemoTools:
         self._outbox = Outbox()
         self._workspace = Workspace(workspace)
         self._tools = {tool.name: tool for tool in demo_tools()}
-        self._carry_out: dict[str, Callable[[Arguments], Outcome]] = {
+        self._executor: dict[str, Callable[[Arguments], Outcome]] = {
             "calculate": self._calculate,
             "search": self._search,
             "browse": self._browse,
@@ -117,20 +117,20 @@ class DemoTools:
             )
         if cancel.is_set():
             return Outcome(fault="cancelled", message="The call was cancelled before it began.")
-        if wrong := mistakes(known, arguments):
+        if wrong := argument_problems(known, arguments):
             return Outcome(fault="tool", message=wrong)
         try:
             if tool in VERB_TOOLS:
                 text, structured = VERB_TOOLS[tool](**arguments)
                 return _said(text, structured)
-            return self._carry_out[tool](arguments)
+            return self._executor[tool](arguments)
         except ToolError as error:
             return Outcome(fault="tool", message=str(error))
 
     def close(self) -> None:
         self._scratch.close()
 
-    def _tell(self, place: Place) -> None:
+    def _report(self, place: Place) -> None:
         if (changed := self.changed) is not None:
             changed(place)
 
@@ -192,13 +192,13 @@ class DemoTools:
                 hint="Leave the escape of a lone surrogate out.",
             ) from None
         size = self._scratch.write(path, data, mode)
-        self._tell("scratch")
+        self._report("scratch")
         verb = "Added to" if mode == "append" else "Wrote"
         return _said(f"{verb} {path}: it has {size:,} bytes.", {"path": path, "bytes": size})
 
     def _send_email(self, given: Arguments) -> Outcome:
         mail = self._outbox.put(given["to"], given["subject"], given["body"], given.get("cc", ()))
-        self._tell("outbox")
+        self._report("outbox")
         text = f"Message {mail.number} to {mail.to} lies in the outbox. This is a demo: nothing leaves this machine."
         return _said(text, {"message": mail.number, "to": mail.to, "cc": list(mail.cc), "sent": False})
 
@@ -216,7 +216,7 @@ class DemoTools:
     def _state_patch(self, given: Arguments) -> Outcome:
         operations = given["ops"]
         revision = self._workspace.patch(given["workspace_id"], operations)
-        self._tell("workspace")
+        self._report("workspace")
         done = f"{len(operations)} operations are" if len(operations) > 1 else "1 operation is"
         paths = [operation["path"] for operation in operations]
         return _said(

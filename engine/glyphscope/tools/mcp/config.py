@@ -193,22 +193,22 @@ class _Entry:
 
     def read(self, entry: Any) -> ServerConfig | None:
         if not isinstance(entry, dict):
-            self._tell((), 'A server is an object with "command" or "url".')
+            self._report((), 'A server is an object with "command" or "url".')
             return None
         if not self._name.strip() or _UNSEEN.search(self._name) or "/" in self._name or self._name == "*":
-            self._tell((), "A server's name is not empty, and has neither control characters nor a slash.")
+            self._report((), "A server's name is not empty, and has neither control characters nor a slash.")
         url_key = "httpUrl" if "httpUrl" in entry else "url"
         if "command" not in entry and url_key not in entry:
-            self._tell((), 'A server has "command" or "url".')
+            self._report((), 'A server has "command" or "url".')
             return None
         kind = self._kind(entry)
         disabled = entry.get("disabled", False)
         enabled = entry.get("enabled", True)
         for key, flag in (("disabled", disabled), ("enabled", enabled)):
             if not isinstance(flag, bool):
-                self._tell((key,), f"`{key}` is true or false.")
+                self._report((key,), f"`{key}` is true or false.")
         if "envFile" in entry:
-            self._tell(("envFile",), "A file of variables is not read: write them into `env`.")
+            self._report(("envFile",), "A file of variables is not read: write them into `env`.")
         roots = self._folders(entry)
         if kind == "stdio":
             server = ServerConfig(
@@ -235,16 +235,16 @@ class _Entry:
         has_url = "url" in entry or "httpUrl" in entry
         if told is None:
             if has_url and "command" in entry:
-                self._tell((), 'A server has "command" or "url", and not both.')
+                self._report((), 'A server has "command" or "url", and not both.')
             return "http" if has_url else "stdio"
         key = "type" if "type" in entry else "transport"
         if not isinstance(told, str) or told.lower() not in ("stdio", *_HTTP_TYPES):
             if told == "sse":
-                self._tell((key,), "Servers of the old SSE kind are not supported, only streamable HTTP.")
+                self._report((key,), "Servers of the old SSE kind are not supported, only streamable HTTP.")
             else:
-                self._tell((key,), 'The type is "stdio" or "http" (streamable HTTP).')
+                self._report((key,), 'The type is "stdio" or "http" (streamable HTTP).')
         elif (told.lower() == "stdio") == has_url:
-            self._tell((key,), 'A "stdio" server has "command", an "http" server has "url".')
+            self._report((key,), 'A "stdio" server has "command", an "http" server has "url".')
         return "http" if has_url else "stdio"
 
     def _text(self, entry: dict[str, Any], key: str, *, needed: bool = False) -> str:
@@ -252,21 +252,21 @@ class _Entry:
         if value is None and not needed:
             return ""
         if not isinstance(value, str) or (needed and not value.strip()):
-            self._tell((key,), f"`{key}` is a text{' that is not empty' if needed else ''}.")
+            self._report((key,), f"`{key}` is a text{' that is not empty' if needed else ''}.")
             return ""
         return self._plain(value, (key,))
 
     def _texts(self, entry: dict[str, Any], key: str) -> tuple[str, ...]:
         values = entry.get(key) or []
         if not isinstance(values, list):
-            self._tell((key,), f"`{key}` is a list of texts.")
+            self._report((key,), f"`{key}` is a list of texts.")
             return ()
         found = []
         for index, value in enumerate(values):
             if isinstance(value, str):
                 found.append(self._plain(value, (key, index)))
             else:
-                self._tell((key, index), "An argument is a text: put it into double quotes.")
+                self._report((key, index), "An argument is a text: put it into double quotes.")
         return tuple(found)
 
     def _folders(self, entry: dict[str, Any]) -> tuple[str, ...]:
@@ -274,31 +274,33 @@ class _Entry:
         for index, value in enumerate(self._texts(entry, "roots")):
             folder = os.path.expanduser(value)
             if not os.path.isabs(folder):
-                self._tell(("roots", index), "A root is the absolute path of a folder.")
+                self._report(("roots", index), "A root is the absolute path of a folder.")
             found.append(os.path.normpath(folder))
         if len(found) > MOST_ROOTS:
-            self._tell(("roots",), f"A server has at most {MOST_ROOTS} roots.")
+            self._report(("roots",), f"A server has at most {MOST_ROOTS} roots.")
         return tuple(dict.fromkeys(found))
 
     def _plain(self, value: str, path: Path) -> str:
         """A text that is shown before it runs, so it stays as it is written."""
         if "\0" in value:
-            self._tell(path, "A command line has no NUL characters.")
+            self._report(path, "A command line has no NUL characters.")
         if found := _OTHER_VARIABLE.search(value):
-            self._tell(path, f"{found[0]} is replaced only in `env` and `headers`: write what it stands for.")
+            self._report(
+                path, f"{found[0]} is replaced only in `env` and `headers`: write what it stands for."
+            )
         return value
 
     def _table(self, entry: dict[str, Any], key: str, name_problem: Callable[[str], str]) -> dict[str, str]:
         values = entry.get(key) or {}
         if not isinstance(values, dict):
-            self._tell((key,), f"`{key}` is an object of texts.")
+            self._report((key,), f"`{key}` is an object of texts.")
             return {}
         found = {}
         for name, value in values.items():
             if reason := name_problem(name):
-                self._tell((key, name), reason)
+                self._report((key, name), reason)
             elif isinstance(value, bool) or not isinstance(value, str | int | float):
-                self._tell((key, name), "The value is a text.")
+                self._report((key, name), "The value is a text.")
             else:
                 found[name] = self._filled(str(value), (key, name))
         return found
@@ -310,14 +312,14 @@ class _Entry:
             default: str | None = found[2]
             text = os.environ.get(found[1], default)
             if text is None:
-                self._tell(path, f"The environment variable {found[1]} is not set.")
+                self._report(path, f"The environment variable {found[1]} is not set.")
             return text or ""
 
         filled = _VARIABLE.sub(replacement, value)
         if found := next((m for m in _OTHER_VARIABLE.finditer(value) if not _VARIABLE.fullmatch(m[0])), None):
-            self._tell(path, f"{found[0]} cannot be asked for here: write the value, or ${{env:NAME}}.")
+            self._report(path, f"{found[0]} cannot be asked for here: write the value, or ${{env:NAME}}.")
         if "\0" in filled or (path[0] == "headers" and _UNSEEN.search(filled)):
-            self._tell(path, "The value has control characters.")
+            self._report(path, "The value has control characters.")
         return filled
 
     def _address(self, entry: dict[str, Any], key: str) -> str:
@@ -330,10 +332,10 @@ class _Entry:
         except ValueError:
             good = False
         if not good or _UNSEEN.search(address) or " " in address:
-            self._tell((key,), "The address begins with http:// or https://, and names a host.")
+            self._report((key,), "The address begins with http:// or https://, and names a host.")
         return address
 
-    def _tell(self, path: Path, message: str) -> None:
+    def _report(self, path: Path, message: str) -> None:
         self.problems.append(Problem(to_pointer((*self._at, *path)), message))
 
 

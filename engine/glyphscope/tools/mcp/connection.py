@@ -255,7 +255,7 @@ class Connection:
                 if kinds:
                     tasks.start_soon(self._keep_offered, ask)
                 while (call := await self._jobs.get()) is not None:
-                    tasks.start_soon(self._carry_out, session, ask, call)
+                    tasks.start_soon(self._execute, session, ask, call)
                 tasks.cancel_scope.cancel()
 
     async def _introduce(self, session: ClientSession, seconds: float) -> About:
@@ -398,12 +398,12 @@ class Connection:
         self._offers = offers
         self._offered(offers)
 
-    async def _carry_out(self, session: ClientSession, ask: Ask, call: Call) -> None:
-        async def tell(progress: float, total: float | None, message: str | None) -> None:
+    async def _execute(self, session: ClientSession, ask: Ask, call: Call) -> None:
+        async def report_progress(progress: float, total: float | None, message: str | None) -> None:
             if math.isfinite(progress):
                 call.replies.put(Progressed(progress, total, message or ""))
 
-        options: CallOptions = {"on_progress": tell}
+        options: CallOptions = {"on_progress": report_progress}
         with anyio.CancelScope() as call.scope:
             if call.abandoned:
                 return
@@ -472,7 +472,7 @@ class Connection:
         return self._error(f"The connection broke: {type(error).__name__}: {error}.")
 
     @property
-    def wants_sign_in(self) -> bool:
+    def needs_sign_in(self) -> bool:
         """Whether it refused for want of a sign-in that this program could make."""
         has_header = any(name.lower() == "authorization" for name in self._config.headers)
         return self._refusals.last.startswith("HTTP 401") and not has_header

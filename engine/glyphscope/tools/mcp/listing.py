@@ -14,7 +14,7 @@ MAX_TOOLS = 20_000
 MAX_PAGES = 1_000
 MAX_BYTES = 128_000_000
 """Bounds of a whole list; what is beyond them is left out, and that is told."""
-_TOLD = 5
+_MOST_PROBLEMS = 5
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -56,13 +56,13 @@ class ListReader:
     def take(self, entry: Any) -> None:
         self._count += 1
         if not isinstance(entry, dict):
-            self._tell(f"tool {self._count}", "Not an object.")
+            self._report(f"tool {self._count}", "Not an object.")
             return
         name = entry.get("name")
         if not isinstance(name, str) or not name:
-            self._tell(f"tool {self._count}", "It has no name.")
+            self._report(f"tool {self._count}", "It has no name.")
         elif name in self._tools:
-            self._tell(name, "Another tool before it has this name.")
+            self._report(name, "Another tool before it has this name.")
         else:
             self._take(name, entry)
 
@@ -70,19 +70,19 @@ class ListReader:
         description = entry.get("description") or entry.get("title") or ""
         parameters = entry.get("inputSchema")
         if not isinstance(parameters, dict):
-            self._tell(name, "Its inputSchema is not a JSON Schema of type object.")
+            self._report(name, "Its inputSchema is not a JSON Schema of type object.")
             return
         execution = entry.get("execution")
         if isinstance(execution, dict) and execution.get("taskSupport") == "required":
-            self._tell(name, "It can be called only as a task of MCP, and those are not supported.")
+            self._report(name, "It can be called only as a task of MCP, and those are not supported.")
             return
         try:
             made = make_tool(name, description if isinstance(description, str) else "", parameters)
         except RegistryError as error:
-            self._tell(name, _words(error))
+            self._report(name, _words(error))
             return
         except RecursionError:
-            self._tell(name, "Its schema is nested too deep.")
+            self._report(name, "Its schema is nested too deep.")
             return
         self._tools[name] = made
         if isinstance(claims := entry.get("annotations"), dict):
@@ -92,9 +92,9 @@ class ListReader:
                 self._outputs[name] = OutputSchema(output)
             except (ValueError, RecursionError) as error:
                 words = f"Answers are not checked against its output schema: {str(error) or 'it is nested too deep.'}"
-                self._tell(name, words, usable=True)
+                self._report(name, words, usable=True)
 
-    def _tell(self, tool: str, message: str, *, usable: bool = False) -> None:
+    def _report(self, tool: str, message: str, *, usable: bool = False) -> None:
         self._problems.append(ToolProblem(tool=tool, message=message, usable=usable))
 
     def listing(self, problem: str = "") -> Listing:
@@ -105,6 +105,6 @@ class ListReader:
 
 
 def _words(error: RegistryError) -> str:
-    lines: Iterable[str] = (f"{p.pointer or '/'}: {p.message}" for p in error.problems[:_TOLD])
-    more = len(error.problems) - _TOLD
+    lines: Iterable[str] = (f"{p.pointer or '/'}: {p.message}" for p in error.problems[:_MOST_PROBLEMS])
+    more = len(error.problems) - _MOST_PROBLEMS
     return "; ".join(lines) + (f"; and {more} more" if more > 0 else "")

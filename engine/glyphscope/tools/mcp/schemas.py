@@ -10,7 +10,7 @@ from glyphscope.registry.document import plain
 from glyphscope.registry.pointer import to_pointer
 from glyphscope.validation.checker import Checker
 
-_TOLD = 20
+_MOST_PROBLEMS = 20
 _WORDS = 300
 
 
@@ -21,15 +21,15 @@ class OutputSchema:
         copy, problems = plain(schema)
         if problems:
             raise ValueError(problems[0].message)
-        if mistakes := check_schema(copy):
-            path, reason = mistakes[0]
+        if faults := check_schema(copy):
+            path, reason = faults[0]
             raise ValueError(f"{to_pointer(path) or '(whole schema)'}: {reason}")
         self._checker = Checker(normalise(copy))
 
     def problems(self, value: Any) -> tuple[str, ...]:
         """Where `value` breaks it: JSON Pointer and reason, the first few."""
         try:
-            errors = self._checker.errors(value, _TOLD)
+            errors = self._checker.errors(value, _MOST_PROBLEMS)
         except RecursionError:
             return ("The structured content is nested too deep to be checked.",)
         return tuple(f"{to_pointer(tuple(e.absolute_path)) or '/'}: {e.message[:_WORDS]}" for e in errors)

@@ -70,7 +70,7 @@ class McpServer:
         self._changed = changed
         self._asked = asked
         self._sign_in = sign_in
-        self._wants_sign_in = False
+        self._needs_sign_in = False
         self._unsaved = ""
         self._start_seconds = start_seconds
         self._lock = threading.Lock()
@@ -126,9 +126,9 @@ class McpServer:
         return self._listing.problem
 
     @property
-    def wants_sign_in(self) -> bool:
+    def needs_sign_in(self) -> bool:
         """Whether it failed for want of a sign-in with OAuth."""
-        return self._wants_sign_in
+        return self._needs_sign_in
 
     @property
     def unsaved_sign_in(self) -> str:
@@ -190,13 +190,13 @@ class McpServer:
             if not on:
                 self._subscriptions.pop(uri, None)
             connection.listen_to(tuple(self._subscriptions))
-            self._tell()
+            self._report()
             return Outcome()
         method = f"resources/{'' if on else 'un'}subscribe"
         found = self.request(method, {"uri": uri}, seconds=seconds, cancel=cancel)
         if not on or not found.ok:
             self._subscriptions.pop(uri, None)
-        self._tell()
+        self._report()
         return found
 
     def _unsupported(self, what: str) -> Outcome:
@@ -353,7 +353,7 @@ class McpServer:
     # in the server's thread
 
     def _run(self) -> None:
-        self._tell()
+        self._report()
         if find_spec("mcp") is None:
             self._finish(
                 ServerError("The MCP SDK is not installed.", hint='Install it: pip install "glyphscope[mcp]"')
@@ -365,7 +365,7 @@ class McpServer:
 
         connection = Connection(
             self.config, self.log, self._stderr, self._ready, self._listed, self._offered, self._updated,
-            None if self._asked is None else self._tell_asked, self._sign_in,
+            None if self._asked is None else self._notify_asked, self._sign_in,
         )  # fmt: skip
         with self._lock:
             self._connection = connection
@@ -382,14 +382,14 @@ class McpServer:
             )
         finally:
             connection.kill()
-        self._wants_sign_in, self._unsaved = connection.wants_sign_in, connection.unsaved
+        self._needs_sign_in, self._unsaved = connection.needs_sign_in, connection.unsaved
         self._finish(problem)
 
     def _ready(self, about: About, listing: Listing) -> None:
         with self._lock:
             self._about, self._listing, self._state = about, listing, "ready"
         self._settled.set()
-        self._tell()
+        self._report()
 
     def _listed(self, listing: Listing) -> None:
         if (
@@ -398,12 +398,12 @@ class McpServer:
             listing = replace(self._listing, problem=listing.problem)
         changes, self._listing = tool_changes(self._listing, listing), listing
         self._changes = changes or self._changes
-        self._tell()
+        self._report()
 
     def _offered(self, offers: Offers) -> None:
         self._offers = offers
         if offers.listed:
-            self._tell()
+            self._report()
 
     def _updated(self, uri: str) -> None:
         """Of a subscribed resource, or of one below it; others are only in the log."""
@@ -414,9 +414,9 @@ class McpServer:
         )
         if known is not None and (before := self._subscriptions.get(known)) is not None:
             self._subscriptions[known] = Updates(before.times + 1, time.time())
-            self._tell()
+            self._report()
 
-    def _tell_asked(self) -> None:
+    def _notify_asked(self) -> None:
         if self._asked is not None:
             self._asked(self)
 
@@ -431,9 +431,9 @@ class McpServer:
         for call in calls:  # those that the connection's end left without an answer
             call.replies.put(Refused(why))
         self._settled.set()
-        self._tell()
+        self._report()
 
-    def _tell(self) -> None:
+    def _report(self) -> None:
         if self._changed is not None:
             self._changed(self)
 

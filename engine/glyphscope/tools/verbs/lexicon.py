@@ -11,7 +11,7 @@ from typing import Any, Literal, TypeAlias
 from glyphscope import resources
 from glyphscope.errors import ToolError
 from glyphscope.text.shorten import shorten
-from glyphscope.tools.verbs import spelling
+from glyphscope.tools.verbs import orthography
 
 Part: TypeAlias = Literal["base", "third", "past", "participle", "gerund"]
 
@@ -113,21 +113,21 @@ def _irregular(item: dict[str, Any], doubling: frozenset[str]) -> Verb:
         base,
         tuple(item["past"].split("/")),
         tuple(item["participle"].split("/")),
-        {"be": "is", "have": "has"}.get(base) or spelling.third_person(base),
-        spelling.gerund(base, base in doubling),
+        {"be": "is", "have": "has"}.get(base) or orthography.third_person(base),
+        orthography.gerund(base, base in doubling),
         True,
         Spanish(*item["spanish"]),
     )
 
 
 def _regular(base: str, doubling: frozenset[str], spanish: Spanish | None) -> Verb:
-    past = (spelling.past(base, base in doubling),)
+    past = (orthography.past(base, base in doubling),)
     return Verb(
         base,
         past,
         past,
-        spelling.third_person(base),
-        spelling.gerund(base, base in doubling),
+        orthography.third_person(base),
+        orthography.gerund(base, base in doubling),
         False,
         spanish,
     )

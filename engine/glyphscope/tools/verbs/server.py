@@ -25,7 +25,7 @@ from mcp_types import (
 )
 
 from glyphscope.errors import ToolError
-from glyphscope.tools.arguments import mistakes
+from glyphscope.tools.arguments import argument_problems
 from glyphscope.tools.verbs.tools import VERB_TOOLS, verb_tools
 
 NAME = "glyphscope-verbs"
@@ -114,7 +114,7 @@ async def _call_tool(context: Any, params: CallToolRequestParams) -> CallToolRes
     if tool is None:
         raise MCPError(INVALID_PARAMS, f"There is no tool {params.name[:60]}.")
     arguments = params.arguments or {}
-    if wrong := mistakes(tool, arguments):
+    if wrong := argument_problems(tool, arguments):
         return _error(wrong)
     try:
         text, structured = VERB_TOOLS[tool.name](**arguments)

@@ -14,12 +14,12 @@ from PySide6.QtWidgets import QMenu, QPushButton, QVBoxLayout, QWidget
 from glyphscope.events import Alternative, Token
 from glyphscope.text.shorten import shorten
 from glyphscope_gui.playground.branches.field import BranchField
-from glyphscope_gui.playground.branches.refusal_text import Struck
-from glyphscope_gui.playground.branches.struck_box import StruckBox
+from glyphscope_gui.playground.branches.masked_box import MaskedBox
+from glyphscope_gui.playground.branches.refusal_text import MaskReason
 from glyphscope_gui.playground.branches.words import seen_alternative
-from glyphscope_gui.shared.flow import Flow
+from glyphscope_gui.shared.labels import words_label
 from glyphscope_gui.shared.language import tr
-from glyphscope_gui.shared.text_label import words_label
+from glyphscope_gui.shared.layouts import Flow
 from glyphscope_gui.shared.token_words import is_masked
 
 BUSY = tr("Stop the run, or wait until it finishes, to branch.")
@@ -29,19 +29,19 @@ CHOOSE = tr("Select an alternative to continue with it.")
 
 
 class BranchBar(QWidget):
-    """Shows one token and, once it is chosen, one of its alternatives. The wishes are the user's: `takeWanted` carries
-    the Alternative, `typeWanted` a text, `relaxWanted` either and what is to be relaxed, `freeWanted` either.
-    `piecesWanted` carries a typed text that is to be judged. `grown`: it tells more than before, and may be out of
-    sight.
+    """Shows one token and, once it is chosen, one of its alternatives. The wishes are the user's: `tokenRequested`
+    carries the Alternative, `textRequested` a text, `relaxRequested` either and what is to be relaxed,
+    `unconstrainedRequested` either. `tokensRequested` carries a typed text that is to be judged. `grown`: it tells more
+    than before, and may be out of sight.
     """
 
-    takeWanted = Signal(object)
-    typeWanted = Signal(str)
-    deleteWanted = Signal()
-    keepWanted = Signal()
-    relaxWanted = Signal(object, object)
-    freeWanted = Signal(object)
-    piecesWanted = Signal(str)
+    tokenRequested = Signal(object)
+    textRequested = Signal(str)
+    deleteRequested = Signal()
+    keepRequested = Signal()
+    relaxRequested = Signal(object, object)
+    unconstrainedRequested = Signal(object)
+    tokensRequested = Signal(str)
     grown = Signal()
 
     def __init__(self, parent: QWidget | None = None) -> None:
@@ -49,18 +49,22 @@ class BranchBar(QWidget):
         self.setObjectName("branchBar")
         self._token: Token | None = None
         self._chosen: Alternative | None = None
-        self._refused: tuple[str, Struck] | None = None
+        self._refused: tuple[str, MaskReason] | None = None
         self._why_not = ""
         self._special: frozenset[int] = frozenset()
         self.words = words_label(name="branchWords")
         self.field = BranchField(self)
         self.take_button = self._button("branchTakeButton", self._take)
-        self.box = StruckBox("branch", self)
-        self.box.relaxWanted.connect(lambda relax: self.relaxWanted.emit(self._chosen, relax))
-        self.box.freeWanted.connect(lambda: self.freeWanted.emit(self._chosen))
-        self.typed_box = StruckBox("typed", self)
-        self.typed_box.relaxWanted.connect(lambda relax: self.relaxWanted.emit(self.field.edit.text(), relax))
-        self.typed_box.freeWanted.connect(lambda: self.freeWanted.emit(self.field.edit.text()))
+        self.box = MaskedBox("branch", self)
+        self.box.relaxRequested.connect(lambda relax: self.relaxRequested.emit(self._chosen, relax))
+        self.box.unconstrainedRequested.connect(lambda: self.unconstrainedRequested.emit(self._chosen))
+        self.typed_box = MaskedBox("typed", self)
+        self.typed_box.relaxRequested.connect(
+            lambda relax: self.relaxRequested.emit(self.field.edit.text(), relax)
+        )
+        self.typed_box.unconstrainedRequested.connect(
+            lambda: self.unconstrainedRequested.emit(self.field.edit.text())
+        )
         self.actions_ = {
             "type": self._action(
                 tr("&Type instead…"), "T", tr("Type text to replace this token"), self.open_field
@@ -69,13 +73,13 @@ class BranchBar(QWidget):
                 tr("&Delete from here and continue"),
                 "Del",
                 tr("Delete this token and everything after it, and let the model continue"),
-                self.deleteWanted.emit,
+                self.deleteRequested.emit,
             ),
             "keep": self._action(
                 tr("&Keep it and continue"),
                 "",
                 tr("Keep this token, delete everything after it, and let the model continue"),
-                self.keepWanted.emit,
+                self.keepRequested.emit,
             ),
         }
         self.links = Flow(self, gap=14)
@@ -83,7 +87,7 @@ class BranchBar(QWidget):
         for link in self.link_buttons:
             self.links.add(link)
         self.field.typed.connect(self._typed)
-        self.field.piecesWanted.connect(self.piecesWanted)
+        self.field.tokensRequested.connect(self.tokensRequested)
         self.field.edit.textChanged.connect(lambda _text: self.show_refused("", None))
         self.field.closed.connect(self._close_field)
         self._lay_out()
@@ -103,25 +107,25 @@ class BranchBar(QWidget):
         self._why_not = words
         self._show()
 
-    def show_alternative(self, chosen: Alternative | None, struck: Struck | None = None) -> None:
+    def show_alternative(self, chosen: Alternative | None, struck: MaskReason | None = None) -> None:
         """The alternative that was chosen, and of a struck one why."""
         if chosen != self._chosen:
             self._shut_field()
         self._chosen = chosen
         masked = chosen is not None and is_masked(chosen)
         if chosen is not None and masked:
-            self.box.show_struck(self._name(chosen), struck or Struck())
+            self.box.show_masked(self._name(chosen), struck or MaskReason())
         self._show()
         if masked and not self.box.isHidden():
             self.grown.emit()
 
-    def show_refused(self, text: str, struck: Struck | None) -> None:
+    def show_refused(self, text: str, struck: MaskReason | None) -> None:
         """Why the constraint refuses a typed text, unless another one stands there by now; None where it does not."""
         if struck is not None and (text != self.field.edit.text() or self.field.isHidden()):
             return
         self._refused = (text, struck) if struck is not None else None
         if struck is not None:
-            self.typed_box.show_struck(tr("Typed text"), struck)
+            self.typed_box.show_masked(tr("Typed text"), struck)
             self.grown.emit()
         else:
             self.typed_box.hide()
@@ -130,7 +134,7 @@ class BranchBar(QWidget):
         """The ids of special tokens, once they are known."""
         self._special = special
 
-    def tell(self, words: str) -> None:
+    def show_words(self, words: str) -> None:
         """Why what was wished cannot be done."""
         self.words.setText(words)
         self.words.show()
@@ -201,14 +205,14 @@ class BranchBar(QWidget):
 
     def _take(self) -> None:
         if self._chosen is not None:
-            self.takeWanted.emit(self._chosen)
+            self.tokenRequested.emit(self._chosen)
 
     def _typed(self, text: str) -> None:
         """A text that the constraint refuses is not tried: what can be given up for it stands below."""
         if self._refused is not None and self._refused[0] == text:
             self.typed_box.focus_first()
         else:
-            self.typeWanted.emit(text)
+            self.textRequested.emit(text)
 
     def _shut_field(self) -> None:
         self.field.close_field()

@@ -12,16 +12,16 @@ from dataclasses import dataclass
 import msgspec
 from PySide6.QtCore import QObject, Signal
 
-from glyphscope.calling import RunState, branch_request, branch_tree
-from glyphscope.calling.branch import Branch
 from glyphscope.errors import GlyphscopeError
 from glyphscope.events import AnyEvent, ConstraintKind, Relaxed, RunRequest, RunStarted
+from glyphscope.runs import RunState, branch_request, branch_tree
+from glyphscope.runs.branch import Branch
 from glyphscope.sessions import History, Kin
 from glyphscope.sessions.history import kin_of
 from glyphscope_gui.runs.run_controller import Applied
 from glyphscope_gui.shared.background import Background
 
-MOST_HELD = 64
+MOST_BRANCHES = 64
 """Runs of the tree whose events are held, so that going back and forth reads nothing."""
 Events = tuple[AnyEvent, ...]
 
@@ -41,19 +41,20 @@ class Wish:
 
 
 class Branches(QObject):
-    """`changed`: the tree, or which of its runs is shown. `wanted` carries the events of a run to be shown, `ready` the
-    request of a branch to be run, `refused` why there is no such branch, in words; `failed` a GlyphscopeError of the
-    history, `notFound` one that only leaves the tree without relatives; `keepWanted` the events of a run that
-    branches leave and the history may not have; `described` the id of a run that has other words of the user now.
+    """`changed`: the tree, or which of its runs is shown. `runRequested` carries the events of a run to be shown,
+    `ready` the request of a branch to be run, `refused` why there is no such branch, in words; `failed` a
+    GlyphscopeError of the history, `notFound` one that only leaves the tree without relatives; `keepRequested` the
+    events of a run that branches leave and the history may not have; `described` the id of a run that has other words
+    of the user now.
     """
 
     changed = Signal()
-    wanted = Signal(object)
+    runRequested = Signal(object)
     ready = Signal(object)
     refused = Signal(str)
     failed = Signal(object)
     notFound = Signal(object)
-    keepWanted = Signal(object)
+    keepRequested = Signal(object)
     described = Signal(str)
 
     def __init__(self, history: History, parent: QObject | None = None) -> None:
@@ -61,7 +62,7 @@ class Branches(QObject):
         self._history = history
         self._background = Background(self)
         self._held: OrderedDict[str, Events] = OrderedDict()
-        self._kept: set[str] = set()
+        self._saved_requests: set[str] = set()
         self._last: dict[str, str] = {}
         self.kin: dict[str, Kin] = {}
         self.roots: list[Branch] = []
@@ -108,7 +109,7 @@ class Branches(QObject):
         if not isinstance(applied.events[0], RunStarted) or applied.events[0].run != self.shown:
             return
         if applied.kind == "run":
-            self._kept.add(self.shown)  # whoever records runs does it now
+            self._saved_requests.add(self.shown)  # whoever records runs does it now
         kin, before = kin_of(applied.events), self.kin.get(self.shown)
         if before is not None:
             row = kin.row._replace(name=before.row.name, note=before.row.note, pinned=before.row.pinned)
@@ -136,9 +137,9 @@ class Branches(QObject):
             except GlyphscopeError as error:  # another model was opened meanwhile, or its file is gone
                 self._refuse(error)
                 return
-            if started.run not in self._kept:
-                self._kept.add(started.run)
-                self.keepWanted.emit(events)
+            if started.run not in self._saved_requests:
+                self._saved_requests.add(started.run)
+                self.keepRequested.emit(events)
             self.ready.emit(msgspec.structs.replace(request, model=name))
 
         self._background.start("branch", work, run, self._refuse)
@@ -158,7 +159,7 @@ class Branches(QObject):
     def show(self, run: str) -> None:
         """Have a run of the tree shown."""
         if run in self.kin and run != self.shown:
-            self.read(run, self.wanted.emit)
+            self.read(run, self.runRequested.emit)
 
     def back(self) -> None:
         """To the run that the shown one leaves."""
@@ -193,14 +194,14 @@ class Branches(QObject):
         if row == kin.row:
             return
         self.kin[run] = kin._replace(row=row)
-        held = None if run in self._kept else self._held.get(run)
+        held = None if run in self._saved_requests else self._held.get(run)
 
         def work() -> None:
             if held is not None:
                 self._history.add(held)
             self._history.describe(run, name=name, note=note)
 
-        self._kept.add(run)
+        self._saved_requests.add(run)
         self._background.start(f"describe {run}", work, lambda _: self.described.emit(run), self._fail)
         self.changed.emit()
 
@@ -220,7 +221,7 @@ class Branches(QObject):
         if not started.run or not (is_known or parent in self.kin):
             self.kin, self._last = {}, {}
             self._held.clear()
-            self._kept.clear()
+            self._saved_requests.clear()
         self.shown = started.run
         if started.run:
             if parent:
@@ -244,7 +245,7 @@ class Branches(QObject):
         """What the history says holds for names and notes."""
         if run not in self.kin:  # another tree is shown by now
             return
-        self._kept |= {kin.started.run for kin in family}
+        self._saved_requests |= {kin.started.run for kin in family}
         for kin in family:
             if kin.started.run in self._held or kin.started.run != self.shown:
                 self.kin[kin.started.run] = kin
@@ -261,7 +262,7 @@ class Branches(QObject):
     def _hold(self, run: str, events: Events) -> None:
         self._held[run] = events
         self._held.move_to_end(run)
-        while len(self._held) > MOST_HELD:
+        while len(self._held) > MOST_BRANCHES:
             self._held.popitem(last=False)
 
     def _refuse(self, error: BaseException) -> None:

@@ -50,7 +50,7 @@ class BranchTree(QTreeView):
         self.setHeaderHidden(True)
         self.header().setStretchLastSection(False)
         self.header().setSectionResizeMode(CAME, self.header().ResizeMode.Stretch)
-        self.clicked.connect(self._tell)
+        self.clicked.connect(self._notify)
         self.customContextMenuRequested.connect(self._show_menu)
         self.actions_ = [
             self._action(tr("&Show"), self.show_current),
@@ -65,7 +65,7 @@ class BranchTree(QTreeView):
             self.scrollTo(index)
 
     def show_current(self) -> None:
-        self._tell(self.currentIndex())
+        self._notify(self.currentIndex())
 
     def name_current(self) -> None:
         index = self.currentIndex()
@@ -106,7 +106,7 @@ class BranchTree(QTreeView):
         self.setColumnWidth(OUTCOME, outcome)
         self.setColumnWidth(RUN, width - outcome if narrow else round((width - outcome) * 0.5))
 
-    def _tell(self, index: QModelIndex) -> None:
+    def _notify(self, index: QModelIndex) -> None:
         if index.isValid():
             self.runChosen.emit(self._tree.run(index))
 

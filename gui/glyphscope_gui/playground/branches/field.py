@@ -7,9 +7,9 @@ from PySide6.QtGui import QKeyEvent
 from PySide6.QtWidgets import QHBoxLayout, QLineEdit, QPushButton, QVBoxLayout, QWidget
 
 from glyphscope.visible import unseen
+from glyphscope_gui.shared.labels import words_label
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.plain_text import plain_tip
-from glyphscope_gui.shared.text_label import words_label
 
 ASK_MS = 150
 """The tokens of a text are asked for when nobody has typed for so long."""
@@ -30,10 +30,10 @@ class _Edit(QLineEdit):
 
 
 class BranchField(QWidget):
-    """Hidden until it is opened. `typed` carries the text; `piecesWanted` a text whose tokens are to be told."""
+    """Hidden until it is opened. `typed` carries the text; `tokensRequested` a text whose tokens are to be told."""
 
     typed = Signal(str)
-    piecesWanted = Signal(str)
+    tokensRequested = Signal(str)
     closed = Signal()
 
     def __init__(self, parent: QWidget | None = None) -> None:
@@ -53,7 +53,7 @@ class BranchField(QWidget):
         self.go_button.setToolTip(tr("Let the model continue from the typed text (Enter)"))
         self.pieces = words_label(role="hint", parent=self, name="branchPieces")
         self._later = QTimer(self, singleShot=True, interval=ASK_MS)
-        self._later.timeout.connect(lambda: self.piecesWanted.emit(self.edit.text()))
+        self._later.timeout.connect(lambda: self.tokensRequested.emit(self.edit.text()))
         self.edit.textChanged.connect(self._changed)
         self.edit.returnPressed.connect(self._go)
         self.edit.left.connect(self.closed)

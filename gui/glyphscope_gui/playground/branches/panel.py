@@ -9,8 +9,8 @@ from PySide6.QtCore import Signal
 from PySide6.QtWidgets import QGridLayout, QLabel, QLineEdit, QVBoxLayout, QWidget
 
 from glyphscope_gui.playground.branches.tree_model import LONGEST_NAME
+from glyphscope_gui.shared.labels import PlainLabel, words_label
 from glyphscope_gui.shared.language import tr
-from glyphscope_gui.shared.text_label import PlainLabel, words_label
 
 LONGEST_NOTE = 2000
 """Characters."""
@@ -24,10 +24,10 @@ class CostLine(NamedTuple):
 
 
 class BranchPanel(QWidget):
-    """`nameWanted` and `noteWanted` carry the run and what the user wrote of it, once he is done with it."""
+    """`nameRequested` and `noteRequested` carry the run and what the user wrote of it, once he is done with it."""
 
-    nameWanted = Signal(str, str)
-    noteWanted = Signal(str, str)
+    nameRequested = Signal(str, str)
+    noteRequested = Signal(str, str)
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -65,21 +65,21 @@ class BranchPanel(QWidget):
         another one is told first.
         """
         if run != self._run:
-            self.tell_edits()
+            self.commit_edits()
         is_other, self._run = run != self._run, run
-        self._tell(self.where, where)
+        self._notify(self.where, where)
         for edit, text in ((self.name_edit, name), (self.note_edit, note)):
             if edit.text() != text and (is_other or not edit.isModified()):
                 edit.setText(text)
 
-    def tell_edits(self) -> None:
+    def commit_edits(self) -> None:
         """What is being written of the shown run is told now: it does not stay."""
         for edit, tell in ((self.name_edit, self._name), (self.note_edit, self._note)):
             if edit.isModified():
                 tell()
 
     def show_paid(self, words: str) -> None:
-        self._tell(self.paid, words)
+        self._notify(self.paid, words)
 
     def show_cost(self, lines: Sequence[CostLine]) -> None:
         """What being freed from a constraint cost; nothing where nothing was given up."""
@@ -110,13 +110,13 @@ class BranchPanel(QWidget):
 
     def _name(self) -> None:
         self.name_edit.setModified(False)
-        self.nameWanted.emit(self._run, self.name_edit.text().strip())
+        self.nameRequested.emit(self._run, self.name_edit.text().strip())
 
     def _note(self) -> None:
         self.note_edit.setModified(False)
-        self.noteWanted.emit(self._run, self.note_edit.text().strip())
+        self.noteRequested.emit(self._run, self.note_edit.text().strip())
 
-    def _tell(self, label: QLabel, words: str) -> None:
+    def _notify(self, label: QLabel, words: str) -> None:
         label.setText(words)
         label.setAccessibleName(words)
         label.setVisible(bool(words))

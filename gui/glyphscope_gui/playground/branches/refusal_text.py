@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from glyphscope.calling.refusing import Refused
 from glyphscope.events import Relaxed, RunRequest
+from glyphscope.explain.constraint_attribution import Attribution
 from glyphscope.registry import ToolRegistry
 from glyphscope.registry.pointer import follow
 from glyphscope.text.shorten import json_excerpt
@@ -20,7 +20,7 @@ OWN_GRAMMAR = tr("This run uses a custom grammar; only the whole constraint can 
 
 
 @dataclass(frozen=True)
-class Struck:
+class MaskReason:
     """`why` are the reasons, one a line; `relax` what can be relaxed so that the alternative is let in, and `words`
     that constraint, such as `minimum of max_results`.
     """
@@ -30,16 +30,16 @@ class Struck:
     words: str = ""
 
 
-def struck(
+def mask_reason(
     request: RunRequest,
     registry: ToolRegistry | None,
     message: str,
     said: str,
-    refused: Refused | None,
+    refused: Attribution | None,
     *,
     known: bool,
     special: bool = False,
-) -> Struck:
+) -> MaskReason:
     """`message` is the schema's own word on it, `said` the grammar's, where there are any. `known`: it was looked for
     the constraint that refused it, and `refused` is that. `special`: it is a special token.
     """
@@ -57,11 +57,11 @@ def struck(
         words.append(NO_CONSTRAINT)
     else:
         relax = Relaxed(refused.tool, refused.pointer)
-        return Struck(tuple(words), relax, constraint_words(refused.pointer, refused.tool))
-    return Struck(tuple(words))
+        return MaskReason(tuple(words), relax, constraint_words(refused.pointer, refused.tool))
+    return MaskReason(tuple(words))
 
 
-def _place(refused: Refused, registry: ToolRegistry | None) -> str:
+def _place(refused: Attribution, registry: ToolRegistry | None) -> str:
     """`search, /properties/max_results/minimum: 1`."""
     tool = registry.get(refused.tool) if registry is not None else None
     found = follow(tool.parameters, refused.pointer) if tool else None

@@ -8,7 +8,7 @@ from typing import Any
 from PySide6.QtCore import QAbstractItemModel, QModelIndex, QObject, QPersistentModelIndex, Qt, Signal
 from PySide6.QtGui import QFont
 
-from glyphscope.calling.branch import Branch
+from glyphscope.runs.branch import Branch
 from glyphscope.sessions import Kin
 from glyphscope_gui.history.model import outcome_status
 from glyphscope_gui.playground.branches.words import came_words, outcome_line, row_words, tip_words

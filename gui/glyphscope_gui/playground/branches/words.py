@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Container, Sequence
 
-from glyphscope.calling import RunState
-from glyphscope.calling.relaxing import parts_of
-from glyphscope.events import Alternative, Relaxed, RunRequest, Written
+from glyphscope.events import Alternative, PrefixPart, Relaxed, RunRequest
+from glyphscope.runs import RunState
+from glyphscope.runs.relaxation import parts_of
 from glyphscope.sessions import Kin
 from glyphscope.text.shorten import shorten
 from glyphscope.visible import visible
@@ -30,7 +30,7 @@ def seen_alternative(one: Alternative, special: Container[int] = ()) -> str:
     return seen(one.data, one.text, special=one.id in special)
 
 
-def put_of(request: RunRequest) -> list[Written]:
+def put_of(request: RunRequest) -> list[PrefixPart]:
     """What somebody put where the run leaves the other one: an alternative, a typed text, both, or nothing."""
     point = request.branch_of
     return [] if point is None else [one for one in request.written[point.token :] if not one.kept]
@@ -48,14 +48,14 @@ def put_words(request: RunRequest, special: Container[int] = ()) -> str:
     return shorten(words, _LONGEST)
 
 
-def kept_bytes(request: RunRequest) -> bytes:
+def shared_bytes(request: RunRequest) -> bytes:
     """What of the answer is the other run's."""
     return b"".join(one.data for one in request.written[: len(request.written) - len(put_of(request))])
 
 
 def before_words(request: RunRequest) -> str:
     """The end of what is kept: `…_results=`."""
-    return shorten(seen(kept_bytes(request)), _BEFORE, keep="end")
+    return shorten(seen(shared_bytes(request)), _BEFORE, keep="end")
 
 
 def place_words(request: RunRequest) -> str:
@@ -71,7 +71,7 @@ def place_words(request: RunRequest) -> str:
 
 def came_words(kin: Kin) -> str:
     """What the run wrote from where it leaves on; of one that leaves none, all of it."""
-    kept = kept_bytes(kin.started.request).decode("utf-8", "ignore")
+    kept = shared_bytes(kin.started.request).decode("utf-8", "ignore")
     answer = kin.answer
     return visible(answer[len(kept) :] if answer.startswith(kept) else answer, lines=True).replace("\n", "⏎")
 

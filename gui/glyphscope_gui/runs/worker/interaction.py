@@ -10,8 +10,8 @@ import threading
 from collections.abc import Callable, Mapping
 from typing import TypeAlias
 
-from glyphscope.calling.host import NOBODY, Decision
 from glyphscope.events import ApprovalNeeded
+from glyphscope.runs.interaction import DENIED, Decision
 from glyphscope.tools import ToolSource
 from glyphscope_gui.runs.worker.jobs import Asked
 
@@ -19,8 +19,9 @@ Sources: TypeAlias = Callable[[], Mapping[str, ToolSource]]
 """Who carries out calls, by name, at the moment it is asked: servers come and go."""
 
 
-class WindowHost:
-    """A `calling.Host`. `post` hands an Asked to the window and returns at once; `reply` is called by the window."""
+class WindowInteraction:
+    """A `runs.Interaction`. `post` hands an Asked to the window and returns at once; `reply` is called by the
+    window."""
 
     def __init__(self, job: int, sources: Sources, post: Callable[[Asked], None]) -> None:
         self.job = job
@@ -43,7 +44,7 @@ class WindowHost:
 
     def decide(self, needed: ApprovalNeeded) -> Decision:
         reply = self._ask(needed)
-        return reply if isinstance(reply, Decision) else NOBODY
+        return reply if isinstance(reply, Decision) else DENIED
 
     def answer(self, question: str) -> str | None:
         reply = self._ask(question)

@@ -7,10 +7,10 @@ from dataclasses import dataclass, field
 from threading import Event
 from typing import Any, Literal, TypeAlias
 
-from glyphscope.calling import PreparedRequest
 from glyphscope.events import AnyEvent, ApprovalNeeded, ModelInfo, Notation, PromptRendered, RunRequest
 from glyphscope.models import Model
 from glyphscope.notation import Sizes
+from glyphscope.runs import PreparedRequest
 from glyphscope_gui.runs.token_place import TokenPlace
 
 ModelPhase: TypeAlias = Literal["none", "opening", "ready", "failed"]

@@ -25,7 +25,7 @@ class ModelKeeper:
 
     def __init__(self, open_model: Open, tell: Callable[[ModelStatus], None]) -> None:
         self._open_model = open_model
-        self._tell = tell
+        self._notify = tell
         self._lock = threading.Lock()
         self._key: tuple[str, LoadOptions] | None = None
         self._model: Model | None = None
@@ -40,16 +40,16 @@ class ModelKeeper:
         """The model of that name, opened now if it was not. Raises ModelError."""
         if self._model is not None and self._key == (name, options):
             return self._model
-        opening = Opening(lambda done: self._tell(ModelStatus("opening", name, progress=done)))
+        opening = Opening(lambda done: self._notify(ModelStatus("opening", name, progress=done)))
         with self._lock:
             self._opening = opening
         self.close()
-        self._tell(ModelStatus("opening", name))
+        self._notify(ModelStatus("opening", name))
 
         try:
             model = self._open_model(name, options=options, progress=opening)
         except GlyphscopeError as error:
-            self._tell(
+            self._notify(
                 ModelStatus("none", name) if opening.cancelled else ModelStatus("failed", name, str(error))
             )
             raise
@@ -58,7 +58,7 @@ class ModelKeeper:
                 self._opening = None
         with self._lock:
             self._key, self._model = (name, options), model
-        self._tell(ModelStatus("ready", name, info=model.info))
+        self._notify(ModelStatus("ready", name, info=model.info))
         return model
 
     def cancel(self) -> None:

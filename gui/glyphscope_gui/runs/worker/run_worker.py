@@ -9,17 +9,18 @@ from threading import Event
 
 from PySide6.QtCore import QObject, QThread, Signal, Slot
 
-from glyphscope.calling import CONTINUATION, PreparedRequest, prepare, run
-from glyphscope.calling.continuation import continue_aborted
-from glyphscope.calling.failures import failed
-from glyphscope.calling.host import Decision
-from glyphscope.calling.instructions import instructions
-from glyphscope.calling.own_tokens import same_model
-from glyphscope.calling.prepared import request_of
 from glyphscope.errors import GlyphscopeError
 from glyphscope.events import NOTATIONS, AnyEvent, CallReady, RunRequest, RunStarted, Token
+from glyphscope.explain.retokenization import same_model
 from glyphscope.notation import call_sizes, sum_of
-from glyphscope_gui.runs.worker.interaction import Sources, WindowHost
+from glyphscope.runs import CONTINUATION, PreparedRequest, prepare
+from glyphscope.runs.failures import failed
+from glyphscope.runs.interaction import Decision
+from glyphscope.runs.prepared import request_of
+from glyphscope.strategies import run
+from glyphscope.strategies.continuation import continue_aborted
+from glyphscope.strategies.instructions import instructions
+from glyphscope_gui.runs.worker.interaction import Sources, WindowInteraction
 from glyphscope_gui.runs.worker.jobs import (
     Answer,
     Asked,
@@ -41,14 +42,14 @@ _AHEAD = 0.001
 
 
 class RunWorker(QObject):
-    """Events go to the mailbox. `modelTold` carries a ModelStatus, `answered` the Answer to a Query. The slots run in
-    its thread.
+    """Events go to the mailbox. `modelStatusChanged` carries a ModelStatus, `answered` the Answer to a Query. The slots
+    run in its thread.
 
     `stop`, `reply` and `step` are called from the window's thread and take effect at once: a queued slot would wait
     for the job to end.
     """
 
-    modelTold = Signal(object)
+    modelStatusChanged = Signal(object)
     answered = Signal(object)
 
     def __init__(
@@ -61,8 +62,8 @@ class RunWorker(QObject):
         super().__init__()
         self._mailbox = mailbox
         self._sources = sources
-        self._host: WindowHost | None = None
-        self._keeper = ModelKeeper(open_model, self.modelTold.emit)
+        self._interaction: WindowInteraction | None = None
+        self._keeper = ModelKeeper(open_model, self.modelStatusChanged.emit)
         self._gate = Gate()
         self._stopped_to = self._resumed_to = 0
         self._nudge = Event()
@@ -75,16 +76,16 @@ class RunWorker(QObject):
         self._stopped_to = max(self._stopped_to, job)
         self._nudge.set()
         self._gate.open()
-        host = self._host
-        if host is not None and host.job <= job:
-            host.end()
+        interaction = self._interaction
+        if interaction is not None and interaction.job <= job:
+            interaction.end()
         self._keeper.cancel()
 
     def reply(self, asked: Asked, reply: Decision | str | None) -> None:
         """What the user says to what the run asked; too late, it is dropped."""
-        host = self._host
-        if host is not None and host.job == asked.job:
-            host.reply(asked.number, reply)
+        interaction = self._interaction
+        if interaction is not None and interaction.job == asked.job:
+            interaction.reply(asked.number, reply)
 
     def step(self) -> None:
         """Let one step through."""
@@ -124,13 +125,13 @@ class RunWorker(QObject):
         except GlyphscopeError:
             return
         except Exception as error:
-            self.modelTold.emit(ModelStatus("failed", name, str(error)))
+            self.modelStatusChanged.emit(ModelStatus("failed", name, str(error)))
 
     @Slot(str)
     def unload(self, name: str) -> None:
         """End the model's process; the next run starts it again."""
         self._keeper.close()
-        self.modelTold.emit(ModelStatus("none", name))
+        self.modelStatusChanged.emit(ModelStatus("none", name))
 
     @Slot(object)
     def answer(self, query: Query) -> None:
@@ -186,14 +187,16 @@ class RunWorker(QObject):
 
     def _run(self, job: RunJob) -> Iterator[AnyEvent]:
         model = self._model(job)
-        host = WindowHost(job.id, self._sources, lambda asked: self._mailbox.post(job.id, asked))
-        self._host = host
+        interaction = WindowInteraction(
+            job.id, self._sources, lambda asked: self._mailbox.post(job.id, asked)
+        )
+        self._interaction = interaction
         if self._is_stopped(job):  # by somebody who saw no host yet
-            host.end()
+            interaction.end()
         try:
-            yield from run(job.request, model, host)
+            yield from run(job.request, model, interaction)
         finally:
-            self._host = None
+            self._interaction = None
 
     def _model(self, job: RunJob | ContinueJob) -> GatedModel:
         name = request_of(job.request).model

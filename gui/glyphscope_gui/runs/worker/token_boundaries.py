@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from glyphscope.calling.own_tokens import Boundaries, boundaries_of, same_model
 from glyphscope.events import ModelInfo, TokenStep
+from glyphscope.explain.retokenization import Boundaries, boundaries_of, same_model
 from glyphscope.models import Model
 
 

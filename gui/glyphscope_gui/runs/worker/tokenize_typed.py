@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from glyphscope.errors import GlyphscopeError
 from glyphscope.models import Model
-from glyphscope.models.written import cut_after
+from glyphscope.models.response_prefix import cut_after
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,198 @@
+"""The baseline of the measurements, in a separate process: `python -m glyphscope_benchmarks.baseline FILE OPTIONS`.
+
+OPTIONS are load options as JSON; all ways of measuring use them.
+
+A JSON object a line on stdin, its answer a line on stdout; it ends when stdin closes.
+
+- `{"task": "grammar", "prompt", "schema", "max_tokens"}`: llama-cpp-python as its users call it,
+  `Llama.create_completion(grammar=LlamaGrammar.from_json_schema(…))`, greedy, the prompt in its cache.
+- `{"task": "bare", "prompt", "tokens"}`: nothing but `llama_decode` of one token and the argmax of its logits, with
+  the context, the batches and the threads that `LlamaEngine` has, asked for one token at a time as the model's process
+  is: an empty line in, the token's id out, and after the last one the answer.
+
+- `{"task": "constraint", …}`: what a grammar costs (`baseline_grammars.py`).
+- `{"task": "opening", "registry"}`: `spent` are the seconds of opening the model for the bare loop, and those of
+  opening it as ours up to the first mask; for a process that has not opened it yet.
+
+Answers: `{"start", "stamps", "text"}`, the seconds at which the evaluation of the prompt's last token began and at
+which each generated token was known, of a clock whose differences alone mean something; or `{"ids", "spent"}`, the
+tokens and the seconds that each one took between question and answer; or `{"error"}`.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import json
+import os
+import sys
+import time
+from collections.abc import Callable, Iterator
+from functools import cached_property
+from typing import Any
+
+import llama_cpp as llama
+import msgspec
+import numpy as np
+
+from glyphscope.events import LoadOptions
+from glyphscope.models.llama_engine import ATTENTION, CHUNK, attention_of, model_parameters, physical_cores
+from glyphscope.models.memory import KV_TYPES
+from glyphscope_benchmarks.baseline_grammars import GrammarTasks
+
+
+class Baseline:
+    """The model, opened from the same mapped file once for each way that it is measured in."""
+
+    def __init__(self, path: str, options: LoadOptions) -> None:
+        self._path, self._options = path, options
+
+    def answer(self, request: dict[str, Any]) -> dict[str, Any]:
+        """Does the task."""
+        match request:
+            case {"task": "grammar", "prompt": prompt, "schema": schema, "max_tokens": most}:
+                return self._constrained(prompt, json.dumps(schema), most)
+            case {"task": "bare", "prompt": prompt, "tokens": tokens}:
+                return self._bare.decode(self._prompt(prompt), tokens)
+            case {"task": "constraint"}:
+                return self._grammars.constraint(request)
+            case {"task": "opening", "registry": registry}:
+                return {"spent": list(self._opening(registry))}
+            case _:
+                return {"error": f"There is no such task: {request.get('task')!r}."}
+
+    def _opening(self, registry: dict[str, Any]) -> Iterator[float]:
+        openings: tuple[Callable[[], object], ...] = (
+            lambda: self._bare,
+            lambda: self._grammars.first_mask(registry),
+        )
+        for opening in openings:
+            start = time.perf_counter()
+            opening()
+            yield time.perf_counter() - start
+
+    @cached_property
+    def _llama(self) -> Any:
+        options = self._options
+        threads, kv_type = options.threads or physical_cores(), KV_TYPES[options.kv_type]
+        return TimedLlama(
+            self._path,
+            n_ctx=options.context,
+            n_threads=threads,
+            n_threads_batch=threads,
+            n_gpu_layers=options.gpu_layers,
+            type_k=kv_type,
+            type_v=kv_type,
+            flash_attn=attention_of(options) == "on",
+            verbose=False,
+        )
+
+    @cached_property
+    def _grammars(self) -> GrammarTasks:
+        return GrammarTasks(self._path, self._options)
+
+    @cached_property
+    def _bare(self) -> BareLoop:
+        return BareLoop(self._path, self._options)
+
+    def _prompt(self, text: str) -> list[int]:
+        """The prompt's tokens; one that begins a sequence comes first only where the text does not write it."""
+        bos = self._llama.token_bos()
+        written = bos >= 0 and text.encode().startswith(self._llama.detokenize([bos], special=True) or b"\0")
+        return list(self._llama.tokenize(text.encode(), add_bos=not written, special=True))
+
+    def _constrained(self, prompt: str, schema: str, most: int) -> dict[str, Any]:
+        ids = self._prompt(prompt)
+        # from here on the whole prompt is cached; of one that is, the last token is evaluated again, as ours is
+        self._llama.create_completion(ids, max_tokens=2)
+        self._llama.forget()
+        done = self._llama.create_completion(
+            ids,
+            grammar=llama.LlamaGrammar.from_json_schema(schema, verbose=False),
+            max_tokens=most,
+            temperature=0.0,
+        )
+        text = done["choices"][0]["text"]
+        return {"start": self._llama.began, "stamps": self._llama.stamps, "text": text}
+
+
+class TimedLlama(llama.Llama):  # type: ignore[misc]
+    """Notes when its first evaluation `began` since it was told to forget, and the `stamps` of its tokens (seconds)."""
+
+    began: float | None = None
+    stamps: tuple[float, ...] = ()
+
+    def forget(self) -> None:
+        """What was noted is of no interest any more."""
+        self.began, self.stamps = None, ()
+
+    def eval(self, tokens: Any) -> None:
+        if self.began is None:
+            self.began = time.perf_counter()
+        super().eval(tokens)
+
+    def sample(self, *args: Any, **options: Any) -> int:
+        token: int = super().sample(*args, **options)
+        self.stamps += (time.perf_counter(),)
+        return token
+
+
+class BareLoop:
+    """The least that decoding can be: evaluate a token, take the best one."""
+
+    def __init__(self, path: str, options: LoadOptions) -> None:
+        llama.llama_backend_init()
+        model = model_parameters()
+        model.n_gpu_layers = options.gpu_layers
+        self._model = llama.llama_model_load_from_file(os.fsencode(path), model)
+        parameters = llama.llama_context_default_params()
+        parameters.n_ctx = options.context
+        parameters.n_batch = parameters.n_ubatch = CHUNK
+        parameters.n_threads = parameters.n_threads_batch = options.threads or physical_cores()
+        parameters.type_k = parameters.type_v = KV_TYPES[options.kv_type]
+        parameters.flash_attn_type = ATTENTION[attention_of(options)]
+        self._context = llama.llama_init_from_model(self._model, parameters)
+        if not self._context:
+            raise MemoryError("llama.cpp cannot load the model for the bare loop")
+        self._vocabulary = llama.llama_vocab_n_tokens(llama.llama_model_get_vocab(self._model))
+
+    def decode(self, prompt: list[int], count: int) -> dict[str, Any]:
+        """`count` tokens after the prompt, the best one each time, each when it is asked for."""
+        llama.llama_memory_clear(llama.llama_get_memory(self._context), True)
+        for at in range(0, len(prompt) - 1, CHUNK):
+            self._evaluate(prompt[at : min(at + CHUNK, len(prompt) - 1)])
+        token = prompt[-1]
+        ids: list[int] = []
+        spent: list[float] = []
+        one = (llama.llama_token * 1)()
+        for _ in range(count):
+            sys.stdin.buffer.readline()
+            start = time.perf_counter()
+            one[0] = token
+            llama.llama_decode(self._context, llama.llama_batch_get_one(one, 1))
+            pointer = ctypes.cast(llama.llama_get_logits_ith(self._context, -1), ctypes.c_void_p).value
+            logits = np.frombuffer((ctypes.c_float * self._vocabulary).from_address(pointer or 0), np.float32)
+            token = int(logits.argmax())
+            ids.append(token)
+            spent.append(time.perf_counter() - start)
+            sys.stdout.buffer.write(b"%d\n" % token)
+            sys.stdout.buffer.flush()
+        return {"ids": ids, "spent": spent}
+
+    def _evaluate(self, tokens: list[int]) -> None:
+        batch = (llama.llama_token * len(tokens))(*tokens)
+        llama.llama_decode(self._context, llama.llama_batch_get_one(batch, len(tokens)))
+
+
+def main() -> None:
+    """Serves until stdin closes. What cannot be done is answered with its reason."""
+    baseline = Baseline(sys.argv[1], msgspec.json.decode(sys.argv[2], type=LoadOptions))
+    for line in sys.stdin.buffer:
+        try:
+            answer = baseline.answer(json.loads(line))
+        except Exception as error:
+            answer = {"error": f"{type(error).__name__}: {error}"}
+        print(json.dumps(answer), flush=True)
+
+
+if __name__ == "__main__":
+    main()

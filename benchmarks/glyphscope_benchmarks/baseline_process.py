@@ -1,0 +1,112 @@
+"""The parent's end of the peer's process (`glyphscope_benchmarks.baseline`): a task, its answer."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import subprocess
+import tempfile
+import time
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import IO, Any
+
+import msgspec
+
+from glyphscope.errors import ModelDied, ModelError
+from glyphscope.events import LoadOptions
+from glyphscope.models.process import ENVIRONMENT
+from glyphscope.processes import module_command
+from glyphscope_benchmarks.timing import Stamped
+
+
+class Answer(msgspec.Struct, frozen=True):
+    """What the peer's module says: of each task some of it, or why there is none."""
+
+    start: float = 0.0
+    stamps: list[float] = []
+    ids: list[int] = []
+    spent: list[float] = []
+    built: float = 0.0
+    text: str = ""
+    error: str = ""
+
+    @property
+    def stamped(self) -> Stamped:
+        return Stamped(self.start, tuple((at, 1) for at in self.stamps))
+
+
+class Baseline:
+    """A running peer; `started` makes one."""
+
+    def __init__(self, process: subprocess.Popen[bytes], stderr: IO[bytes]) -> None:
+        self._process, self._stderr = process, stderr
+
+    def ask(self, **task: Any) -> Answer:
+        """Raises ModelError with the peer's reason, ModelDied when it ended."""
+        self._write(msgspec.json.encode(task))
+        return self._answer(self._read())
+
+    def ask_bare(self, prompt: str, tokens: int) -> tuple[Stamped, Answer]:
+        """The bare loop, asked for one token at a time: when each one arrived here, and its answer.
+
+        Raises ModelError with the peer's reason, ModelDied when it ended.
+        """
+        self._write(msgspec.json.encode({"task": "bare", "prompt": prompt, "tokens": tokens}))
+        start = time.perf_counter()
+        arrivals: list[tuple[float, int]] = []
+        for _ in range(tokens):
+            self._write(b"")
+            line = self._read()
+            if line.startswith(b"{"):  # it failed
+                return Stamped(start, tuple(arrivals)), self._answer(line)
+            arrivals.append((time.perf_counter(), 1))
+        return Stamped(start, tuple(arrivals)), self._answer(self._read())
+
+    def _write(self, line: bytes) -> None:
+        stdin = self._process.stdin
+        assert stdin, "it is a pipe"
+        try:
+            stdin.write(line + b"\n")
+            stdin.flush()
+        except (BrokenPipeError, ValueError):  # it ended, and what is read next tells so
+            with contextlib.suppress(BrokenPipeError):  # what was not read would be written again
+                stdin.close()
+
+    def _read(self) -> bytes:
+        stdout = self._process.stdout
+        assert stdout, "it is a pipe"
+        line = stdout.readline()
+        if not line:
+            self._stderr.seek(0)
+            words = self._stderr.read().decode("utf-8", errors="replace")
+            raise ModelDied(
+                f"the peer's process ended with exit code {self._process.wait()}", stderr=words[-2000:]
+            )
+        return line
+
+    def _answer(self, line: bytes) -> Answer:
+        answer = msgspec.json.decode(line, type=Answer)
+        if answer.error:
+            raise ModelError(f"the peer failed: {answer.error}")
+        return answer
+
+
+def with_benchmarks(environment: Mapping[str, str]) -> dict[str, str]:
+    """The environment of a process that runs one of these modules, which no installation puts on the path."""
+    folders = [str(Path(__file__).parents[1]), environment.get("PYTHONPATH", "")]
+    return {**environment, "PYTHONPATH": os.pathsep.join(filter(None, folders))}
+
+
+@contextlib.contextmanager
+def started(path: str, options: LoadOptions) -> Iterator[Baseline]:
+    """A peer for that model file, ended at the end. It has the environment and the options of the model's process."""
+    command = module_command("glyphscope_benchmarks.baseline", path, msgspec.json.encode(options).decode())
+    environment = {**ENVIRONMENT, **with_benchmarks(os.environ)}
+    with (
+        tempfile.TemporaryFile() as stderr,
+        subprocess.Popen(
+            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=stderr, env=environment
+        ) as process,
+    ):
+        yield Baseline(process, stderr)

@@ -1,0 +1,92 @@
+"""The work of `glyphscope bench`: the project's figures, measured here and now, with their targets."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack
+
+from glyphscope.cli.inputs import InputError
+from glyphscope.cli.load_options import Loading
+from glyphscope.cli.model_loading import opened
+from glyphscope.cli.output import console, diagnostics, print_json
+from glyphscope.errors import ModelError
+from glyphscope.events import LoadOptions
+from glyphscope.models import EMBEDDED, Model
+from glyphscope_benchmarks import decoding, grammars, large, reuse, validators, window
+from glyphscope_benchmarks.baseline_process import started
+from glyphscope_benchmarks.figures import Figure, measured_or_missing
+from glyphscope_benchmarks.report import footnotes, report, table, this_machine
+from glyphscope_benchmarks.timing import FULL, QUICK, Plan
+
+MODEL_ROWS = (*reuse.ROWS, *grammars.ROWS, *decoding.ROWS)
+
+
+def bench(quick: bool, model: str, large_model: str, loading: Loading, as_json: bool) -> bool:
+    """Measure and print everything; whether every target is met. The options are those of `glyphscope.cli.bench`."""
+    options = loading.options(model)
+    plan = QUICK if quick else FULL
+    machine, start = this_machine(), time.perf_counter()
+    with ExitStack() as stack:
+        opened_model, reason = _open(model, options, stack)
+        info = opened_model.info if opened_model else None
+        figures: list[Figure] = []
+        with diagnostics().status("measuring …") as status:
+            for figure in measure(plan, opened_model, reason, large_model):
+                figures.append(figure)
+                status.update(f"measured: {figure.name}")
+    found = report(figures, quick=quick, seconds=time.perf_counter() - start, machine=machine, model=info)
+    if as_json:
+        print_json(found)
+    else:
+        out = console()
+        out.print(table(found))
+        for note in footnotes(found):
+            out.print(note)
+    return found.met
+
+
+def measure(
+    plan: Plan, model: Model | None, reason: str = "no model", large_model: str = ""
+) -> Iterator[Figure]:
+    """Every figure, each as soon as it is known. Those that need a model are missing for that reason without one."""
+    yield from validators.figures(plan)
+    yield from grammars.keystroke(plan)
+    if model is None:
+        yield from (row.missing(reason) for row in MODEL_ROWS)
+    else:
+        yield from measured_or_missing(reuse.ROWS, lambda: reuse.figures(model, plan))
+        yield from measured_or_missing(
+            (*grammars.ROWS, *decoding.ROWS), lambda: _beside_baseline(model, plan)
+        )
+    if large_model:
+        yield from measured_or_missing(large.ROWS, lambda: large.figures(large_model, plan))
+    else:
+        yield from (row.missing(large.NO_FILE) for row in large.ROWS)
+    yield from measured_or_missing(window.ROWS, lambda: window.figures(plan))
+
+
+def _beside_baseline(model: Model, plan: Plan) -> list[Figure]:
+    options = model.info.load or LoadOptions(context=model.info.context)
+    with started(model.info.path, options) as baseline:
+        return [
+            *grammars.figures(baseline, plan),
+            *decoding.throughput(model, baseline, plan),
+            *decoding.overhead(model, baseline, plan),
+        ]
+
+
+def _open(name: str, options: LoadOptions, stack: ExitStack) -> tuple[Model | None, str]:
+    """The model, or why there is none. One that was asked for by name and cannot be had is an error."""
+    try:
+        model = stack.enter_context(opened(name, options=options))
+    except ModelError as error:
+        if name != EMBEDDED:
+            raise
+        return None, f"no model: {error.message}"
+    if model.info.kind != "llama.cpp":
+        raise InputError(
+            f"The model {name} computes nothing that can be measured.",
+            hint="Give a GGUF file, or `embedded`.",
+        )
+    return model, ""

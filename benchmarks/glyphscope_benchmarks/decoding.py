@@ -1,0 +1,166 @@
+"""Tokens per second: under our mask, without it, under llama-cpp-python's own grammar, and in the barest of loops."""
+
+from __future__ import annotations
+
+import statistics
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+import msgspec
+
+from glyphscope.events import ConstraintKind, Message, RunRequest, Sampling
+from glyphscope.grammar import GrammarOptions
+from glyphscope.grammar.builder.json_schema import call_schema
+from glyphscope.models import GenerateRequest, Model, PromptReady
+from glyphscope.registry import ToolRegistry, default_registry
+from glyphscope.strategies.request import generate_request, render_prompt
+from glyphscope_benchmarks import documents
+from glyphscope_benchmarks.baseline_process import Baseline
+from glyphscope_benchmarks.figures import Figure, Row, at_least, at_most
+from glyphscope_benchmarks.timing import Plan, Stamped, interleaved, rate
+
+_TIMED = "greedy, from the evaluation of the prompt's last token, the others being cached, to the last token's arrival"
+
+AGAINST_GRAMMAR = Row(
+    "tokens/s, our mask over llama-cpp-python's grammar=",
+    "ratio",
+    f"JSON calls of the seven tools, a prompt for each, {_TIMED}, all tokens counted, without evidence, of which the "
+    "peer has none either (--evidence none). The peer's GBNF is its own conversion of the same schemas, without the "
+    "pattern of a URL, which it refuses; it loses the integers' ranges, and allows a blank where ours allows none: it "
+    "has less to hold than our mask",
+    at_least(2.0),
+)
+WITH_EVIDENCE = Row(
+    "the same with the evidence of every token",
+    "ratio",
+    "as the window shows it: ten alternatives, and the model's own figures also of the tokens that the mask forced",
+    None,
+)
+AGAINST_NONE = Row(
+    "tokens/s, our mask over our unconstrained decoding",
+    "ratio",
+    f"the same prompts, {_TIMED}, with the evidence of every token in both",
+    at_least(1.0),
+)
+OVERHEAD = Row(
+    "time per token over a bare loop",
+    "%",
+    "our unconstrained tokens as they arrive here, with 10 alternatives and all evidence, against those of "
+    "llama_decode and argmax in a process that is asked for one at a time like ours; the same tokens, position by "
+    "position, medians",
+    at_most(5.0),
+)
+ROWS = (AGAINST_GRAMMAR, WITH_EVIDENCE, AGAINST_NONE, OVERHEAD)
+
+
+def throughput(model: Model, baseline: Baseline, plan: Plan) -> list[Figure]:
+    """The ratios, from generations that took turns. Raises ModelError."""
+    runs: dict[tuple[str, int], Callable[[], Stamped]] = {}
+    for number, text in enumerate(documents.PROMPTS[: plan.prompts]):
+        registry = _beginning_with(number, default_registry())
+        schema = convertible(registry)
+        masked, free = (_request(model, registry, text, kind, plan) for kind in ("mask", "off"))
+        bare = msgspec.structs.replace(masked, evidence="none")
+        runs["bare mask", number] = partial(stamped, model, bare)
+        runs["mask", number] = partial(stamped, model, masked)
+        runs["grammar", number] = partial(_by_baseline, baseline, masked.prompt, schema, plan.call_tokens)
+        runs["none", number] = partial(stamped, model, free)
+    interleaved(dict(list(runs.items())[:4]), 1)  # what is made once for each model and grammar is made here
+    results = interleaved(runs, plan.call_rounds)
+    rates = {
+        way: rate([times for (name, _), times in results.items() if name == way])
+        for way in ("bare mask", "mask", "grammar", "none")
+    }
+    samples = {f"{way.replace(' ', '_')}_tokens_per_second": value for way, value in rates.items()}
+    return [
+        AGAINST_GRAMMAR.of(rates["bare mask"] / rates["grammar"], samples=samples),
+        WITH_EVIDENCE.of(rates["mask"] / rates["grammar"], samples=samples),
+        AGAINST_NONE.of(rates["mask"] / rates["none"], samples=samples),
+    ]
+
+
+def overhead(model: Model, baseline: Baseline, plan: Plan) -> list[Figure]:
+    """What our token costs more than a bare one. Raises ModelError."""
+    prompt = model.render_chat([Message("user", documents.STORY)]).text
+    request = GenerateRequest(
+        prompt=prompt, constraint="off", sampling=Sampling(temperature=0.0), max_tokens=plan.text_tokens
+    )
+    runs: dict[str, Callable[[], Stamped]] = {
+        "ours": partial(stamped, model, request),
+        "bare": lambda: baseline.ask_bare(prompt, plan.text_tokens)[0],
+    }
+    interleaved(runs, 1)
+    results = interleaved(runs, 3 * plan.rounds)  # a difference of a few per cent wants more of them
+    ours, bare = (_each_median([run.intervals for run in results[way]]) for way in ("ours", "bare"))
+    both = min(len(ours), len(bare))
+    ms = {way: statistics.mean(times[:both]) * 1000 for way, times in (("ours", ours), ("bare", bare))}
+    samples = {f"{way}_ms_per_token": value for way, value in ms.items()}
+    samples["evidence_ms_per_token"] = _evidence_ms(model, request)
+    samples["bare_compute_ms_per_token"] = (
+        statistics.median(baseline.ask_bare(prompt, plan.text_tokens)[1].spent) * 1000
+    )
+    return [OVERHEAD.of((ms["ours"] / ms["bare"] - 1) * 100, samples=samples)]
+
+
+def _evidence_ms(model: Model, request: GenerateRequest) -> float:
+    """The overhead of choosing a token and telling its evidence; the rest of it is the way here and back."""
+    outputs = [output for output in model.generate(request) if isinstance(output, tuple)]
+    return statistics.median(step.sample_ms for steps in outputs for step in steps)
+
+
+def stamped(model: Model, request: GenerateRequest) -> Stamped:
+    """Runs the generation and notes when its tokens arrive."""
+    start = time.perf_counter()
+    arrivals: list[tuple[float, int]] = []
+    for output in model.generate(request):
+        now = time.perf_counter()
+        if isinstance(output, PromptReady):
+            start = now
+        elif isinstance(output, tuple):
+            arrivals.append((now, len(output)))
+    return Stamped(start, tuple(arrivals))
+
+
+def convertible(registry: ToolRegistry) -> dict[str, Any]:
+    """One schema for a flat call of any of the tools, without what llama-cpp-python's conversion refuses."""
+    schema = call_schema(registry, "flat", GrammarOptions())
+    for call in schema["oneOf"]:
+        for argument in call["properties"].values():
+            argument.pop("pattern", None)
+    return schema
+
+
+def _beginning_with(number: int, registry: ToolRegistry) -> ToolRegistry:
+    """The same tools in turned order: a small model calls the one whose example it reads first."""
+    return replace(registry, tools=registry.tools[number:] + registry.tools[:number])
+
+
+def run_request(registry: ToolRegistry, prompt: str, constraint: ConstraintKind, tokens: int) -> RunRequest:
+    """A greedy JSON call, as the window would ask for it."""
+    return RunRequest(
+        prompt=prompt,
+        registry=registry.to_document(),
+        notation="json",
+        constraint=constraint,
+        sampling=Sampling(temperature=0.0),
+        max_tokens=tokens,
+    )
+
+
+def _request(
+    model: Model, registry: ToolRegistry, prompt: str, constraint: ConstraintKind, plan: Plan
+) -> GenerateRequest:
+    request = run_request(registry, prompt, constraint, plan.call_tokens)
+    return generate_request(request, registry, render_prompt(request, registry, model).text)
+
+
+def _by_baseline(baseline: Baseline, prompt: str, schema: dict[str, Any], tokens: int) -> Stamped:
+    return baseline.ask(task="grammar", prompt=prompt, schema=schema, max_tokens=tokens).stamped
+
+
+def _each_median(rounds: Sequence[Sequence[float]]) -> list[float]:
+    """The median of each position over the rounds."""
+    return [statistics.median(times) for times in zip(*rounds)]

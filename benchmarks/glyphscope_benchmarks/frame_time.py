@@ -1,0 +1,119 @@
+"""How long the window's thread is busy at a time while tokens stream in.
+
+Run it with `python -m glyphscope_benchmarks.frame_time`.
+
+A busy slice is what all events between two sleeps of the event loop take together: what a key press would have to
+wait. The run is scripted, and goes through the same worker, mailbox and views as any.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import sys
+import tempfile
+import threading
+import time
+from pathlib import Path
+
+import numpy as np
+from PySide6.QtCore import QAbstractEventDispatcher, QEvent, QEventLoop, QObject, QTimer
+from PySide6.QtWidgets import QApplication
+
+from glyphscope.events import AnyEvent
+from glyphscope.sessions import Places
+from glyphscope_benchmarks.long_run import long_run
+from glyphscope_gui.app import SWITCH_SECONDS
+from glyphscope_gui.services import make_services
+from glyphscope_gui.shell import Window
+from glyphscope_gui.theme import ThemeManager
+
+SETTLE_MS = 600
+"""After the window is shown, before anything is measured."""
+
+
+class BusyApplication(QApplication):
+    """Adds up what the events between two sleeps of the loop take, in milliseconds, while it is `on`."""
+
+    def __init__(self) -> None:
+        super().__init__(["glyphscope"])
+        self.slices: list[float] = []
+        self.on = False
+        self._depth = 0
+        self._busy = self._own_work = 0.0
+        self.work: list[float] = []
+        self._own_thread = threading.get_ident()  # the events of other threads' objects pass through here too
+        QAbstractEventDispatcher.instance().aboutToBlock.connect(self._sleeps)
+
+    def notify(self, receiver: QObject, event: QEvent) -> bool:
+        if self._depth or not self.on or threading.get_ident() != self._own_thread:
+            return super().notify(receiver, event)
+        self._depth = 1
+        begin, work = time.perf_counter(), time.thread_time()
+        try:
+            return super().notify(receiver, event)
+        finally:
+            self._busy += (time.perf_counter() - begin) * 1000
+            self._own_work += (time.thread_time() - work) * 1000
+            self._depth = 0
+
+    def _sleeps(self) -> None:
+        if self.on and self._busy:
+            self.slices.append(self._busy)
+            self.work.append(self._own_work)
+        self._busy = self._own_work = 0.0
+
+
+def measure(events: tuple[AnyEvent, ...], rate: float, home: Path) -> dict[str, float]:
+    """Replay `events` at `rate` tokens a second in a real window; `p99_ms` and `max_ms` of the busy slices."""
+    sys.setswitchinterval(SWITCH_SECONDS)
+    app = BusyApplication()
+    owner = QObject()
+    parts = make_services(Places(home, home, home, home), owner)
+    window = Window(parts, ThemeManager(app, "light", parent=owner))
+    window.show()
+    _spin(SETTLE_MS)
+    loop = QEventLoop()
+    window.runs.ended.connect(loop.quit)
+    app.on = True
+    begin = time.perf_counter()
+    window.runs.replay(events, rate)
+    loop.exec()
+    seconds = time.perf_counter() - begin
+    app.on = False
+    tokens = len(window.runs.state.tokens)
+    window.shut_down()
+    window.deleteLater()
+    owner.deleteLater()
+    _spin(10)
+    slices = np.array(app.slices)  # by the clock; own_p99_ms counts only what this thread itself worked
+    return {
+        "p99_ms": round(float(np.percentile(slices, 99)), 2),
+        "p50_ms": round(float(np.percentile(slices, 50)), 2),
+        "max_ms": round(float(slices.max()), 2),
+        "own_p99_ms": round(float(np.percentile(app.work, 99)), 2),
+        "slices": len(slices),
+        "tokens": tokens,
+        "seconds": round(seconds, 2),
+    }
+
+
+def _spin(ms: int) -> None:
+    loop = QEventLoop()
+    QTimer.singleShot(ms, loop.quit)
+    loop.exec()
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--tokens", type=int, default=4000)
+    parser.add_argument("--rate", type=float, default=2000, help="tokens a second")
+    asked = parser.parse_args()
+    os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")
+    with tempfile.TemporaryDirectory() as home:
+        print(json.dumps(measure(long_run(asked.tokens), asked.rate, Path(home))))
+
+
+if __name__ == "__main__":
+    main()

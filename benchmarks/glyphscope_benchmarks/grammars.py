@@ -1,0 +1,198 @@
+"""What grammars cost: to build, for each token under both engines, and to check again after a keystroke."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Callable, Iterator
+from functools import partial
+from itertools import count
+from typing import Any
+
+import numpy as np
+
+from glyphscope.events import Notation
+from glyphscope.grammar import GrammarOptions, build_call_grammar
+from glyphscope.grammar.builder.json_schema import call_schema
+from glyphscope.grammar.gbnf import check_gbnf, emit_gbnf
+from glyphscope.notation import write_call
+from glyphscope.registry import ToolRegistry, default_registry, example_arguments
+from glyphscope_benchmarks import documents
+from glyphscope_benchmarks.baseline_process import Answer, Baseline
+from glyphscope_benchmarks.decoding import convertible
+from glyphscope_benchmarks.figures import Figure, Row, at_most
+from glyphscope_benchmarks.timing import Plan, interleaved, seconds
+
+TOOLS = (10, 100, 1000)
+RULES = 1000
+
+_WAYS: dict[str, Notation] = {"GLYPH": "glyph", "JSON": "json"}
+_BUILT = "from the tools' schemas to the first tokens allowed, on the model's vocabulary, nothing cached"
+_LED = "the same compact calls, one of each of the seven tools, token by token"
+
+GROWTH = tuple(
+    Row(
+        f"a {name} grammar of {TOOLS[2]:,} tools over one of {TOOLS[1]:,}, a tool",
+        "ratio",
+        f"{_BUILT}, divided by the number of tools; 1 is linear",
+        at_most(1.3),
+    )
+    for name in _WAYS
+)
+BASELINES = (
+    Row(f"llguidance's JSON Schema compiler, {TOOLS[1]:,} tools", "ms", f"{_BUILT}; the same calls as oneOf"),
+    Row(
+        f"llama-cpp-python's json_schema_to_gbnf, {TOOLS[1]:,} tools",
+        "ms",
+        "the conversion alone, to text that no engine has read yet; patterns taken out, which it refuses",
+    ),
+)
+MASK = tuple(
+    Row(
+        f"mask of a token, our grammar over llguidance's JSON Schema, {name}",
+        "ratio",
+        f"the same schemas, {_LED}, each with its commitment",
+        at_most(1.5),
+    )
+    for name in ("median", "99th percentile")
+)
+ORDER = Row(
+    "mask of a token, arguments in any order over the schema's",
+    "ratio",
+    f"our grammar both times, {_LED}, each with its commitment, medians; the samples have what building both takes",
+    at_most(1.5),
+)
+SAMPLER = Row(
+    "llama.cpp's sampler, our GBNF over its own converter's",
+    "ratio",
+    f"its walk of the whole vocabulary, {_LED}; the converter's grammar enforces less",
+    at_most(1.0),
+)
+KEYSTROKE = Row(
+    f"a grammar of {RULES:,} rules, checked again after a keystroke",
+    "ms",
+    "read whole and diagnosed whole, in our own GBNF of many tools",
+    at_most(50.0),
+)
+ROWS = (*GROWTH, *BASELINES, *MASK, ORDER, SAMPLER)
+
+
+def figures(baseline: Baseline, plan: Plan) -> list[Figure]:
+    """What needs a vocabulary. Raises ModelError."""
+    return [*_building(baseline, plan), *_leading(baseline, plan), _in_any_order(baseline, plan)]
+
+
+def keystroke(plan: Plan) -> Iterator[Figure]:
+    """What needs nothing but the text."""
+    text = _grammar_of(RULES)
+    middle = len(text) // 2
+    edits = [text[:middle] + "x" * size + text[middle:] for size in range(plan.rounds + 1)]
+    check_gbnf(edits[0])
+    taken = [seconds(partial(check_gbnf, edit)) for edit in edits[1:]]
+    yield KEYSTROKE.of(
+        statistics.median(taken) * 1000, samples={"rules": float(len(check_gbnf(text).document.rules))}
+    )
+
+
+def _building(baseline: Baseline, plan: Plan) -> Iterator[Figure]:
+    marks = count()
+    runs: dict[tuple[str, int], Callable[[], float]] = {}
+    for tools in TOOLS[: 3 if plan.rounds > 1 else 2]:
+        for name, notation in _WAYS.items():
+            runs[name, tools] = partial(_built, baseline, "mask", notation, tools, marks)
+    runs["schema", TOOLS[1]] = partial(_built, baseline, "schema", "json", TOOLS[1], marks)
+    runs["converter", TOOLS[1]] = partial(_built, baseline, "converter", "json", TOOLS[1], marks)
+    _built(baseline, "mask", "json", 1, marks)  # what is made once for each model is made here
+    taken = {key: statistics.median(times) for key, times in interleaved(runs, min(plan.rounds, 3)).items()}
+    for row, name in zip(GROWTH, _WAYS):
+        samples = {
+            f"{tools}_tools_ms": taken[name, tools] * 1000 for tools in TOOLS if (name, tools) in taken
+        }
+        large, small = (2, 1) if (name, TOOLS[2]) in taken else (1, 0)
+        ratio = taken[name, TOOLS[large]] / TOOLS[large] / (taken[name, TOOLS[small]] / TOOLS[small])
+        note = "" if large == 2 else f"quick: {TOOLS[1]} tools over {TOOLS[0]}"
+        yield row.of(ratio, note=note, samples=samples)
+    for row, way in zip(BASELINES, ("schema", "converter")):
+        yield row.of(taken[way, TOOLS[1]] * 1000)
+
+
+def _leading(baseline: Baseline, plan: Plan) -> Iterator[Figure]:
+    registry = default_registry()
+    runs = {
+        (way, text): partial(_ask, baseline, way, "json", registry, text)
+        for text in _calls(registry)
+        for way in ("mask", "schema", "gbnf", "converter")
+    }
+    answers = interleaved(runs, plan.rounds)
+    spent = {
+        way: [each for (name, _), rounds in answers.items() if name == way for each in _medians(rounds)]
+        for way in ("mask", "schema", "gbnf", "converter")
+    }
+    for row, share in zip(MASK, (50, 99)):
+        ours, theirs = (float(np.percentile(spent[way], share)) for way in ("mask", "schema"))
+        yield row.of(ours / theirs, samples={"ours_us": ours * 1e6, "llguidance_us": theirs * 1e6})
+    ours, theirs = (statistics.mean(spent[way]) for way in ("gbnf", "converter"))
+    yield SAMPLER.of(ours / theirs, samples={"ours_ms": ours * 1000, "converter_ms": theirs * 1000})
+
+
+def _in_any_order(baseline: Baseline, plan: Plan) -> Figure:
+    registry, marks = default_registry(), count()
+    ways = {"schema": "mask", "any": "any"}
+    led = {
+        (order, text): partial(_ask, baseline, way, "json", registry, text)
+        for text in _calls(registry)
+        for order, way in ways.items()
+    }
+    answers, tools = interleaved(led, plan.rounds), TOOLS[1]
+    built = interleaved(
+        {order: partial(_built, baseline, way, "json", tools, marks) for order, way in ways.items()},
+        min(plan.rounds, 3),
+    )
+    samples = {}
+    for order in ways:
+        spent = [each for (name, _), rounds in answers.items() if name == order for each in _medians(rounds)]
+        samples[f"{order}_us"] = statistics.median(spent) * 1e6
+        samples[f"{order}_99th_percentile_us"] = float(np.percentile(spent, 99)) * 1e6
+        samples[f"{order}_{tools}_tools_built_ms"] = statistics.median(built[order]) * 1000
+    return ORDER.of(samples["any_us"] / samples["schema_us"], samples=samples)
+
+
+def _medians(rounds: list[Answer]) -> list[float]:
+    """Of each token the median over the rounds."""
+    return [statistics.median(times) for times in zip(*(answer.spent for answer in rounds))]
+
+
+def _built(baseline: Baseline, way: str, notation: Notation, tools: int, marks: Iterator[int]) -> float:
+    registry = documents.many_tools(tools, f"_{next(marks)}")
+    return _ask(baseline, way, notation, registry, "").built
+
+
+def _ask(baseline: Baseline, way: str, notation: Notation, registry: ToolRegistry, text: str) -> Answer:
+    schema: dict[str, Any] | None = None
+    if way == "schema":
+        schema = call_schema(registry, "flat", GrammarOptions())
+    elif way == "converter":
+        schema = convertible(registry)
+    return baseline.ask(
+        task="constraint",
+        way=way,
+        notation=notation,
+        registry=registry.to_document(),
+        schema=schema,
+        text=text,
+    )
+
+
+def _calls(registry: ToolRegistry) -> list[str]:
+    """A call of each tool, in the one spelling that all the grammars allow."""
+    examples = ((tool.name, example_arguments(tool.parameters) or {}) for tool in registry.allowed)
+    return [write_call(name, arguments, style="json") for name, arguments in examples]
+
+
+def _grammar_of(rules: int) -> str:
+    """Our own GBNF of as many tools as it takes for so many rules."""
+    tools = 1
+    while (text := emit_gbnf(build_call_grammar(documents.many_tools(tools), "json", "flat")).text).count(
+        "::="
+    ) < rules:
+        tools *= 2
+    return text

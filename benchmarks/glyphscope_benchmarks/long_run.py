@@ -1,0 +1,67 @@
+"""A long run made without a model: every kind of event, as fast as it is asked for. For measuring, not for showing."""
+
+from __future__ import annotations
+
+import math
+
+import msgspec
+
+from glyphscope.events import Alternative, AnyEvent, RunRequest, Token
+from glyphscope.models import ScriptedModel
+from glyphscope.registry import Tool, ToolRegistry
+from glyphscope.strategies import run
+
+_LIST = "items"
+
+
+def long_run(tokens: int) -> tuple[AnyEvent, ...]:
+    """A call whose list goes on for about so many tokens, judged by the real validator, with evidence filled in."""
+    registry = ToolRegistry(
+        (
+            Tool(
+                "collect",
+                "Collect numbers.",
+                {
+                    "type": "object",
+                    "properties": {_LIST: {"type": "array", "items": {"type": "integer", "maximum": 9999}}},
+                    "required": [_LIST],
+                },
+            ),
+        )
+    )
+    numbers = " ".join(str(n % 1000) for n in range(max(tokens // 2, 1)))
+    script = f'{{action="collect" {_LIST}=[{numbers}]}}'
+    pieces = [script[at : at + 2] for at in range(0, len(script), 2)][:tokens]
+    request = RunRequest(
+        prompt="Collect", registry=registry.to_document(), max_tokens=tokens, constraint="off"
+    )
+    return tuple(_with_evidence(event) for event in run(request, ScriptedModel(pieces)))
+
+
+def _with_evidence(event: AnyEvent) -> AnyEvent:
+    """A scripted token tells no probabilities; these are made up, as large as those of a model."""
+    if not isinstance(event, Token):
+        return event
+    n = event.step.index
+    share = 0.5 + 0.4 * math.sin(n)
+    alternatives = tuple(
+        Alternative(
+            id=k, data=b"x%d" % k, text=f"x{k}", raw=share / (k + 1), final=share / (k + 1), allowed=k % 3 > 0
+        )
+        for k in range(10)
+    )
+    step = msgspec.structs.replace(
+        event.step,
+        logprob=math.log(share),
+        rank=n % 7,
+        probability=share,
+        allowed=(n * 37) % 40_000 + 1,
+        feasible=share,
+        entropy=2.0 + math.cos(n),
+        forced=n % 5 == 0,
+        alternatives=alternatives,
+        mask_ms=0.1,
+        sample_ms=0.2,
+        decode_ms=12.0 + n % 4,
+    )
+    return msgspec.structs.replace(event, step=step)

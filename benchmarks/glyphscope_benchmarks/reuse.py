@@ -1,0 +1,63 @@
+"""Time to the first token: a rerun with another prompt, which pays only for what is new, against a cold start."""
+
+from __future__ import annotations
+
+import statistics
+import time
+
+from glyphscope.errors import ModelError
+from glyphscope.events import RunFailed, RunRequest, Token
+from glyphscope.models import GenerateRequest, Model
+from glyphscope.registry import default_registry
+from glyphscope.strategies import run
+from glyphscope_benchmarks import documents
+from glyphscope_benchmarks.decoding import run_request
+from glyphscope_benchmarks.figures import Figure, Row, at_most
+from glyphscope_benchmarks.timing import Plan
+
+RERUN = Row(
+    "time to first token, rerun over cold",
+    "ratio",
+    "a whole run under the mask up to its first token, prompt rendering and grammar included; the same system prompt "
+    "with another user prompt, against the same with an empty cache",
+    at_most(0.2),
+)
+ROWS = (RERUN,)
+
+_OTHER = "0 1 2 3"
+"""Shares nothing with a rendered prompt: generating from it empties the cache."""
+
+
+def figures(model: Model, plan: Plan) -> list[Figure]:
+    """Pairs of a cold run and its rerun, each pair with other prompts. Raises ModelError."""
+    registry = default_registry()
+    orders = [run_request(registry, prompt, "mask", plan.call_tokens) for prompt in documents.PROMPTS]
+    first_token(orders[0], model)  # the grammar and the mask's tokenizer are made once, here
+    cold, rerun = [], []
+    for number in range(plan.call_rounds):
+        _forget(model)
+        cold.append(first_token(orders[number % len(orders)], model))
+        rerun.append(first_token(orders[(number + 1) % len(orders)], model))
+    times = [statistics.median(each) for each in (cold, rerun)]
+    samples = {"cold_ms": times[0] * 1000, "rerun_ms": times[1] * 1000}
+    return [RERUN.of(times[1] / times[0], samples=samples)]
+
+
+def first_token(request: RunRequest, model: Model) -> float:
+    """Seconds from the request to its first token. Raises ModelError when none comes."""
+    start = time.perf_counter()
+    spent = None
+    for event in run(request, model):
+        if isinstance(event, Token) and spent is None:
+            spent = time.perf_counter() - start
+            model.cancel()
+        elif isinstance(event, RunFailed):
+            raise ModelError(event.message)
+    if spent is None:
+        raise ModelError("the run ended without a token")
+    return spent
+
+
+def _forget(model: Model) -> None:
+    for _ in model.generate(GenerateRequest(prompt=_OTHER, max_tokens=1)):
+        pass

@@ -1,0 +1,68 @@
+"""How long the window's thread is busy at a time while tokens stream in: measured by the window itself, offscreen."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from importlib.util import find_spec
+
+import msgspec
+
+from glyphscope.errors import GlyphscopeError
+from glyphscope.processes import module_command
+from glyphscope.text.figures import duration
+from glyphscope_benchmarks.baseline_process import with_benchmarks
+from glyphscope_benchmarks.figures import Figure, Row, at_most
+from glyphscope_benchmarks.timing import Plan
+
+MODULE = "glyphscope_benchmarks.frame_time"
+BUSY = Row(
+    "window, busy slices of its thread, 99th percentile",
+    "ms",
+    "a recorded run replayed at 2,000 tokens/s into the whole window, drawn offscreen; the median of the rounds",
+    at_most(16.0),
+)
+ROWS = (BUSY,)
+
+_PATIENCE = 180.0
+
+
+class Slices(msgspec.Struct, frozen=True):
+    """What `python -m glyphscope_benchmarks.frame_time` prints."""
+
+    p99_ms: float
+    max_ms: float
+    tokens: int
+    seconds: float
+
+
+def figures(plan: Plan) -> list[Figure]:
+    """Runs the window in a process of its own, once a round. Raises GlyphscopeError where there is none."""
+    rounds = sorted((_measured() for _ in range(plan.rounds)), key=lambda slices: slices.p99_ms)
+    median = rounds[len(rounds) // 2]
+    samples = {
+        "max_ms": max(slices.max_ms for slices in rounds),
+        "tokens_per_second": median.tokens / median.seconds,
+        "lowest_p99_ms": rounds[0].p99_ms,
+        "highest_p99_ms": rounds[-1].p99_ms,
+    }
+    return [BUSY.of(median.p99_ms, samples=samples)]
+
+
+def _measured() -> Slices:
+    if find_spec("PySide6") is None:
+        raise GlyphscopeError("PySide6 is not installed")
+    if find_spec("glyphscope_gui") is None:
+        raise GlyphscopeError("this installation has no window")
+    command = module_command(MODULE)
+    environment = {**with_benchmarks(os.environ), "QT_QPA_PLATFORM": "offscreen"}
+    try:
+        done = subprocess.run(command, env=environment, capture_output=True, timeout=_PATIENCE, check=False)
+        return msgspec.json.decode(done.stdout, type=Slices)
+    except subprocess.TimeoutExpired:
+        raise GlyphscopeError(f"the window did not answer within {duration(_PATIENCE)}") from None
+    except msgspec.DecodeError:
+        words = done.stderr.decode("utf-8", errors="replace").strip().splitlines()
+        raise GlyphscopeError(
+            f"the window failed: {words[-1] if words else 'it printed no figures'}"
+        ) from None

@@ -1,0 +1,49 @@
+"""`glyphscope bench`: the benchmarks of a checkout, which an installed package does not contain."""
+
+from __future__ import annotations
+
+import sys
+from importlib import import_module
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from glyphscope.cli.load_options import NOT_GIVEN, Loading, loads_models
+from glyphscope.cli.options import JsonOption, ModelOption
+from glyphscope.errors import GlyphscopeError
+from glyphscope.models import EMBEDDED
+
+FOLDER = Path(__file__).parents[3] / "benchmarks"
+
+
+@loads_models()
+def bench(
+    quick: Annotated[
+        bool, typer.Option("--quick", help="One repetition only, for a first impression.")
+    ] = False,
+    model: ModelOption = EMBEDDED,
+    large_model: Annotated[
+        str,
+        typer.Option(
+            "--large",
+            metavar="FILE.gguf",
+            help="A model with a large vocabulary, to measure its cost; `make bench` creates one.",
+        ),
+    ] = "",
+    loading: Loading = NOT_GIVEN,
+    as_json: JsonOption = False,
+) -> None:
+    """Measure the speed of validator, decoding and window. Exit code 1 when a target is missed.
+
+    The load options apply to the model and to what it is compared with; the targets are for the defaults.
+    """
+    if not (FOLDER / "glyphscope_benchmarks").is_dir():
+        raise GlyphscopeError(
+            "The benchmarks are not part of the installed program.",
+            hint="Run `make bench` in a checkout of the source code.",
+        )
+    if str(FOLDER) not in sys.path:
+        sys.path.append(str(FOLDER))
+    met = import_module("glyphscope_benchmarks.command").bench(quick, model, large_model, loading, as_json)
+    raise typer.Exit(0 if met else 1)

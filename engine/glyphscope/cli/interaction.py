@@ -1,0 +1,99 @@
+"""Who stands beside a run in a terminal: asks the person there, if there is one, and holds the sources of tools."""
+
+from __future__ import annotations
+
+import json
+import sys
+import threading
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from rich.console import Console
+from rich.prompt import Prompt
+from rich.text import Text
+
+from glyphscope.cli.output import diagnostics
+from glyphscope.events import ApprovalNeeded
+from glyphscope.runs import Decision
+from glyphscope.runs.interaction import DENIED
+from glyphscope.tools import ToolSource
+from glyphscope.visible import unseen, visible
+
+_CHOICES = {"y": "once", "r": "run", "t": "tool", "s": "source"}
+
+
+class TerminalInteraction:
+    """Asks on stderr and reads from the terminal; where stdin is none, nobody is there, and nothing is allowed."""
+
+    def __init__(self, sources: Mapping[str, ToolSource], *, asks: bool = True) -> None:
+        self._sources = dict(sources)
+        self._asks = asks and sys.stdin is not None and sys.stdin.isatty()
+        self.cancelled = threading.Event()
+
+    def source(self, name: str) -> ToolSource | None:
+        return self._sources.get(name)
+
+    def decide(self, needed: ApprovalNeeded) -> Decision:
+        """The call with every argument, and the claims as claims; then one letter."""
+        if not self._asks:
+            return DENIED
+        out = diagnostics()
+        for line in _card(needed):
+            out.print(line)
+        chosen = self._ask(
+            out, "Allow: y once, r for this run, t this tool, s this source, e edit; n deny", "yrtsen", "n"
+        )
+        if chosen == "e":
+            return self._edited(out, needed)
+        if chosen not in _CHOICES:
+            return Decision(action="deny", reason="denied by the user")
+        return Decision(action="allow", scope=_scope(chosen))
+
+    def answer(self, question: str) -> str | None:
+        if not self._asks:
+            return None
+        said = self._ask(diagnostics(), visible(question))
+        return said or None
+
+    def close(self) -> None:
+        """Closes every source."""
+        for source in self._sources.values():
+            source.close()
+
+    def _edited(self, out: Console, needed: ApprovalNeeded) -> Decision:
+        """Arguments typed anew, as JSON; what the schema says of them is judged before anything runs."""
+        text = self._ask(out, "Arguments as JSON", default=json.dumps(needed.arguments))
+        try:
+            arguments = json.loads(text)
+        except ValueError as error:
+            out.print(Text(f"Invalid JSON: {error}. The call is denied.", style="red"))
+            return Decision(action="deny", reason="denied by the user")
+        if not isinstance(arguments, dict):
+            out.print(Text("Arguments must be an object. The call is denied.", style="red"))
+            return Decision(action="deny", reason="denied by the user")
+        return Decision(action="allow", arguments=arguments)
+
+    def _ask(self, out: Console, words: str, letters: Iterable[str] = (), default: str = "") -> str:
+        """The answer; the default where the terminal is closed meanwhile."""
+        try:
+            return Prompt.ask(Text(words), console=out, choices=list(letters) or None, default=default)
+        except EOFError:
+            return default
+
+
+def _scope(letter: str) -> Any:
+    return _CHOICES[letter]
+
+
+def _card(needed: ApprovalNeeded) -> Iterable[Text]:
+    yield Text(f"{visible(needed.tool, spaces=True)} wants to run", style="bold yellow")
+    by = needed.source + (f": {needed.identity}" if needed.identity else "")
+    yield Text(f"  by {visible(by, spaces=True)}")
+    for name, value in needed.arguments.items():
+        yield Text(f"  {visible(name)} = {visible(json.dumps(value, ensure_ascii=False))}")
+        if found := unseen(
+            name + (value if isinstance(value, str) else json.dumps(value, ensure_ascii=False))
+        ):
+            yield Text(f"  ! contains invisible characters: {found}", style="yellow")
+    for claim, value in needed.claims.items():
+        yield Text(f"  annotation (not verified): {visible(str(claim))} = {visible(str(value))}", style="dim")

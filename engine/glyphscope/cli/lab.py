@@ -1,0 +1,115 @@
+"""`glyphscope lab …`: experiments with many prompts."""
+
+from __future__ import annotations
+
+import shlex
+import sys
+from contextlib import ExitStack, closing
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.text import Text
+
+from glyphscope.cli.model_loading import opened
+from glyphscope.cli.options import JsonOption, ModelOption
+from glyphscope.cli.output import console, diagnostics, print_json
+from glyphscope.evals.labs import Entry, LabRun, MaskDrivenLab, lab_prompts, write_lab
+from glyphscope.evals.labs.files import RESULTS, TIMINGS, check_folder
+from glyphscope.events import Sampling
+from glyphscope.models import EMBEDDED
+from glyphscope.processes import own_command
+from glyphscope.tools.mcp import McpServer, command_server
+
+_DEFAULT = Sampling()
+TEMPERATURE = 0.7
+SERVER = "verbs"
+
+
+def mask_driven(
+    out: Annotated[Path, typer.Option("--out", metavar="DIR", help="The folder for the four files.")],
+    model: ModelOption = EMBEDDED,
+    seed: Annotated[int, typer.Option(help="Temperature for every prompt.")] = _DEFAULT.seed,
+    temperature: Annotated[float, typer.Option(min=0.0, help="0 takes the most likely token.")] = TEMPERATURE,
+    runs: Annotated[
+        int,
+        typer.Option(
+            min=1, max=20, help="Number of runs of all prompts; from the second on, masks are cached."
+        ),
+    ] = 2,
+    as_json: JsonOption = False,
+) -> None:
+    """Twenty prompts for the four verb tools: a masked name, masked arguments, parsed, and called over MCP.
+
+    Writes transcript.json, results.json, timings.json and manifest.json. Exit code 1 where a call did not parse.
+    """
+    check_folder(out)
+    prompts = lab_prompts()
+    words = own_command("mcp", "serve-verbs")
+    with ExitStack() as stack:
+        server = McpServer(command_server(words, SERVER))
+        stack.callback(server.close)
+        server.open()
+        source = stack.enter_context(opened(model, quiet=as_json))
+        lab = MaskDrivenLab(source, server, Sampling(temperature=temperature, seed=seed))
+        done: list[LabRun] = []
+        for number in range(runs):
+            entries = []
+            with closing(lab.entries(prompts)) as answers:
+                for entry in answers:
+                    entries.append(entry)
+                    _report(entry, len(entries), len(prompts), number + 1, runs)
+            done.append(LabRun(tuple(entries)))
+        files = write_lab(out, lab, done, source.info, server=shlex.join(words), command=_command())
+    summary = _summary(done[0].entries)
+    if as_json:
+        print_json({"files": [str(path) for path in files], **summary})
+    else:
+        _show(summary, out)
+    raise typer.Exit(1 if summary["parse_failures"] else 0)
+
+
+def _command() -> str:
+    return shlex.join(["glyphscope", *sys.argv[1:]])
+
+
+def _report(entry: Entry, number: int, of: int, run: int, runs: int) -> None:
+    mark = "✗" if entry.parse_error or entry.dispatch_error else "✓"
+    line = Text(f"{mark} run {run} of {runs}, prompt {number} of {of}: {entry.model_output_str}")
+    if entry.parse_error or entry.dispatch_error:
+        line.append(f"  {entry.parse_error or entry.dispatch_error}", style="bold red")
+    diagnostics().print(line)
+
+
+def _summary(entries: tuple[Entry, ...]) -> dict[str, int]:
+    return {
+        "total_prompts": len(entries),
+        "parse_failures": sum(bool(entry.parse_error) for entry in entries),
+        "dispatch_failures": sum(bool(entry.dispatch_error) for entry in entries),
+        "tool_errors": sum(bool(entry.tool_error) for entry in entries),
+        "right_tool": sum(entry.right_tool for entry in entries),
+    }
+
+
+def _show(summary: dict[str, int], out: Path) -> None:
+    n = summary["total_prompts"]
+    print_out = console().print
+    print_out(
+        Text(
+            f"{n} prompts: {summary['parse_failures']} parse failures, "
+            f"{summary['dispatch_failures']} dispatch failures, {summary['tool_errors']} tool "
+            f"errors; the correct tool {summary['right_tool']} of {n} times."
+        )
+    )
+    print_out(Text(f"Details: {out / RESULTS} and {out / TIMINGS}."))
+
+
+app = typer.Typer(help="Experiments with many prompts, and files with their results.")
+
+
+@app.callback()
+def labs() -> None:
+    """Experiments with many prompts, and files with their results."""
+
+
+app.command("mask-driven")(mask_driven)

@@ -1,0 +1,269 @@
+"""A run as people read it in a terminal: the stream with its verdicts, while it grows and when it has ended."""
+
+from __future__ import annotations
+
+import json
+import math
+
+from rich.console import Group, RenderableType
+from rich.padding import Padding
+from rich.table import Table
+from rich.text import Text
+
+from glyphscope.cli.output import STATUS_MARKS, short_pointer, status_text
+from glyphscope.cli.strategy_lines import lines
+from glyphscope.events import ConstraintReady, Narrowed, Status
+from glyphscope.explain.segments import reasoning_tokens
+from glyphscope.notation import write_call
+from glyphscope.runs import CallState, FieldState, RunState, StageState
+from glyphscope.runs.endings import RunEnd, end_of
+from glyphscope.text.figures import duration, duration_ms
+from glyphscope.visible import visible
+
+SHORTEST_WAIT = 0.1
+"""Seconds for a person's answer that are worth a word: a rule or a pipe answers faster."""
+MOST_CALLS = 50
+"""Calls of one answer that are told one by one."""
+
+
+_SIGNS: dict[Status, tuple[str, str]] = {
+    "holds": ("✓", "bold green"),
+    "open": ("•", "bold yellow"),
+    "impossible": ("✗", "bold red"),
+}
+"""Of how a run ended without a call."""
+
+
+class RunView:
+    """What is shown of a `RunState`; rich asks for it again at every refresh."""
+
+    def __init__(self, state: RunState) -> None:
+        self._state = state
+
+    def __rich__(self) -> RenderableType:
+        state = self._state
+        parts: list[RenderableType] = []
+        for stage in state.stages:
+            parts += _stage(stage, titled=len(state.stages) > 1, told_later=stage is state.present)
+        parts += _ending(state) if state.outcome != "running" else [_progress(state)]
+        return Group(*parts)
+
+
+def _stage(stage: StageState, *, titled: bool, told_later: bool) -> list[RenderableType]:
+    """A stage's text with its fields, and what the strategy did in it; `titled` where there are several.
+
+    What the text of the present one breaks is told below, with the run's end.
+    """
+    parts: list[RenderableType] = []
+    if titled:
+        parts.append(Text(visible(stage.title), style="bold blue"))
+    first = stage.tokens[0].t if stage.tokens else math.inf
+    for event in stage.outline:
+        if event.t <= first:
+            parts += lines(event)
+    if stage.tokens or not titled:
+        parts.append(_stream(stage))
+    if stage.segments:
+        parts += _calls(stage)
+    elif stage.fields:
+        parts.append(_fields(stage.text, stage.written[0]))
+    parts += _narrowed(stage)
+    if (stop := stage.stop_string) is not None:
+        words = f"the stop string {json.dumps(stop.text, ensure_ascii=False)} ended the answer"
+        parts.append(Text(visible(words), style="dim"))
+    if not told_later:
+        for violation in stage.violations[:1]:
+            parts.append(Text(f"✗ {violation.code}: {visible(violation.message)}", style="bold red"))
+    for event in stage.outline:
+        if event.t > first:
+            parts += lines(event)
+    if stage.waited >= SHORTEST_WAIT:
+        parts.append(Text(f"waited {duration(stage.waited)} for you, which no limit counts", style="dim"))
+    if titled and (finished := stage.finished) is not None and finished.tokens:
+        parts.append(
+            Text(
+                f"{finished.tokens:,} tokens ({finished.forced:,} forced), prompt {finished.prompt_tokens:,} tokens "
+                f"({finished.cached:,} cached), {duration_ms(finished.ms)}{_made(stage.constraint)}",
+                style="dim",
+            )
+        )
+    return parts
+
+
+_NARROWED: dict[Narrowed, str] = {
+    "reasoning": "only the end of the reasoning, whose budget is used up",
+    "tokens": "only continuations that fit in the remaining tokens",
+}
+
+
+def _narrowed(stage: StageState) -> list[RenderableType]:
+    """From where on a budget of tokens narrowed the mask."""
+    found: list[RenderableType] = []
+    for kind, words in _NARROWED.items():
+        first = next((token for token in stage.tokens if token.step.narrowed == kind), None)
+        if first is not None:
+            found.append(Text(f"from token {first.step.index} on, the mask allowed {words}", style="dim"))
+    return found
+
+
+def _made(ready: ConstraintReady | None) -> str:
+    """What the stage's constraint cost, where the model had one to make."""
+    if ready is None:
+        return ""
+    return (
+        ", constraint kept"
+        if ready.hit
+        else f", constraint made in {duration_ms(ready.build_ms + ready.compile_ms)}"
+    )
+
+
+def _stream(state: StageState) -> Text:
+    """The text so far: fields in their verdict's colour with its mark behind them; forced characters in italics, and
+    those that somebody wrote bold. Reasoning is dim, and keeps its lines, as all of an answer of several parts does.
+    """
+    text = state.text
+    stream = Text(visible(text, lines=bool(state.segments), single=True))
+    for part in state.segments:
+        if part.kind == "reasoning":
+            stream.stylize("dim", part.start, len(text) if part.end is None else part.end)
+    for token in state.tokens:
+        if token.step.forced:
+            stream.stylize("italic dim", token.start, token.end)
+        if token.step.origin == "written":
+            stream.stylize("bold", token.start, token.end)
+    fields = [field for call in state.written.values() for field in _leaves(call)]
+    for field in fields:
+        stream.stylize(f"underline {STATUS_MARKS[field.status][1]}", field.start or 0, field.end)
+    marks = {field.end: STATUS_MARKS[field.status] for field in fields}
+    if state.violations:
+        char = state.violations[0].char
+        stream.stylize("reverse bold red", char, char + 1)
+        marks[min(char + 1, len(text))] = ("⏹" if state.aborted else "✗", "bold red")
+    return _with_marks(stream, marks)
+
+
+def _with_marks(stream: Text, marks: dict[int, tuple[str, str]]) -> Text:
+    """The text with each mark written after the characters before its place."""
+    places = sorted(place for place in marks if place <= len(stream))
+    result = Text()
+    for piece, place in zip(stream.divide(places), [*places, None]):
+        result.append_text(piece)
+        if place is not None:
+            mark, colour = marks[place]
+            result.append(mark, style=colour)
+    return result
+
+
+def _leaves(call: CallState) -> list[FieldState]:
+    """The fields that hold no other field: a whole object's colour would hide those of its parts."""
+    paths = list(call.fields)
+    return [
+        field
+        for path, field in call.fields.items()
+        if not any(other.startswith(path + "/") for other in paths)
+    ]
+
+
+def _calls(stage: StageState) -> list[RenderableType]:
+    """Each call of an answer: a line with its verdict, and its fields."""
+    told: list[RenderableType] = []
+    calls = [call for call in stage.written.values() if call.part is not None]
+    for number, call in enumerate(calls[:MOST_CALLS], 1):
+        mark, colour = STATUS_MARKS[call.status]
+        words = f" call {number} of {len(calls)}"
+        if call.tool is not None:
+            words += f": {visible(call.tool.name)}"
+        if call.violations:
+            first = call.violations[0]
+            words += f", {first.code}"
+            words += "" if stage.aborted else f": {visible(first.message)}"  # which the abort has
+        told.append(Text.assemble((mark, colour), words))
+        if call.fields:
+            told.append(Padding(_fields(stage.text, call), (0, 0, 0, 2)))
+    if len(calls) > MOST_CALLS:
+        told.append(Text(f"… and {len(calls) - MOST_CALLS} more calls", style="dim"))
+    return told
+
+
+def _fields(text: str, call: CallState) -> Table:
+    table = Table("field", "value", "verdict", box=None, header_style="bold", pad_edge=False)
+    for field in _leaves(call):
+        table.add_row(
+            visible(short_pointer(field.path)),
+            Text(visible(text[field.start or 0 : field.end])),
+            status_text(field.status),
+        )
+    return table
+
+
+def _progress(state: RunState) -> Text:
+    if state.tokens:
+        return Text(f"… {len(state.tokens):,} tokens", style="dim")
+    if state.evaluated is not None and not state.evaluated.total:
+        return Text("… waiting for the endpoint", style="dim")
+    if state.evaluated is not None:
+        return Text(f"… prompt {state.evaluated.done:,} of {state.evaluated.total:,} tokens", style="dim")
+    return Text("… loading", style="dim")
+
+
+def _ending(state: RunState) -> list[RenderableType]:
+    """Why the run ended, what came of it, and what it cost."""
+    told: list[RenderableType] = []
+    if state.prompt is not None and state.prompt.note:
+        told.append(Text(f"! {visible(state.prompt.note)}", style="yellow"))
+    if (failed := state.failed) is not None:
+        told.append(Text(f"✗ {failed.code}: {visible(failed.message, lines=True)}", style="bold red"))
+        told += [Text(f"  {visible(part, lines=True)}") for part in (failed.hint, failed.detail) if part]
+        return told
+    for violation in state.violations[:1] if state.aborted else state.violations:
+        what = "⏹ stopped" if state.aborted else "✗ violation"
+        where = f"character {violation.char}, token {violation.token}"
+        told.append(
+            Text(f"{what} at {where}: {violation.code}: {visible(violation.message)}", style="bold red")
+        )
+        if violation.viable:
+            told.append(Text(f"  still possible: {visible(violation.viable)}"))
+    finished, call = state.finished, state.call
+    assert finished is not None
+    end = end_of(state)
+    if call is not None and end is None:
+        calls = state.present.calls if state.segments else []
+        for each in calls[:MOST_CALLS] or [call]:
+            written = write_call(each.tool, each.arguments, style="json", shape="name-arguments")
+            told.append(Text.assemble(("✓ ", "bold green"), visible(written)))
+    if end is not None:
+        told += _end_lines(end)
+    of_these = f"{_reasoned(state)}{finished.forced:,} forced{_begun(state)}"
+    told.append(
+        Text(
+            f"{finished.tokens:,} tokens ({of_these}), prompt {duration_ms(finished.prompt_ms)}, "
+            f"first token after {duration_ms(finished.first_token_ms)}, "
+            f"all {duration_ms(finished.total_ms)}{_waited(state)}",
+            style="dim",
+        )
+    )
+    return told
+
+
+def _reasoned(state: RunState) -> str:
+    """How many tokens of all stages are reasoning."""
+    count = sum(reasoning_tokens(stage) for stage in state.stages)
+    return f"{count} of reasoning, " if count else ""
+
+
+def _waited(state: RunState) -> str:
+    """How much of all the time was spent waiting for a person."""
+    return f" ({duration(state.waited)} of it waiting for you)" if state.waited >= SHORTEST_WAIT else ""
+
+
+def _begun(state: RunState) -> str:
+    """How much of a branch was there before the model went on."""
+    count = sum(token.step.origin != "model" for token in state.stages[0].tokens)
+    return f", {count} kept or written" if count else ""
+
+
+def _end_lines(end: RunEnd) -> list[Text]:
+    """How a run ended other than by a call, and what to do about it."""
+    sign, style = _SIGNS[end.status]
+    told = [Text(f"{sign} {visible(end.words)}", style=style)]
+    return [*told, Text(f"  {end.hint}")] if end.hint else told

@@ -1,0 +1,226 @@
+"""`glyphscope suite …`: the suites of prompts that models can be asked."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from pathlib import Path
+from typing import Annotated
+
+import msgspec
+import typer
+from rich.table import Table
+from rich.text import Text
+
+from glyphscope.cli.options import JsonOption
+from glyphscope.cli.output import console, diagnostics, print_json, print_problems
+from glyphscope.errors import SuiteError
+from glyphscope.evals.suites.bfcl import import_bfcl
+from glyphscope.evals.suites.from_runs import suite_of_runs
+from glyphscope.evals.suites.reading import bundled_suites, check_suite, encode_suite, load_suite
+from glyphscope.evals.suites.suite import Expectation, ExpectedCall, Scenario, Suite
+from glyphscope.sessions.files import atomic_write
+from glyphscope.text.figures import pluralize
+from glyphscope.text.shorten import shorten
+from glyphscope.visible import visible
+
+
+class Overview(msgspec.Struct, frozen=True, kw_only=True):
+    """A suite in a line; `groups` counts its scenarios by group, in the order of the file."""
+
+    name: str
+    about: str
+    scenarios: int
+    controls: int
+    checks: int
+    sizes: int
+    strategy: str
+    groups: dict[str, int]
+
+
+def overview(suite: Suite) -> Overview:
+    return Overview(
+        name=suite.name,
+        about=suite.about,
+        scenarios=len(suite.scenarios),
+        controls=sum(each.control for each in suite.scenarios),
+        checks=len(suite.checks),
+        sizes=len(suite.sizes),
+        strategy=suite.strategy,
+        groups=dict(Counter(each.group for each in suite.scenarios)),
+    )
+
+
+def list_suites(as_json: JsonOption = False) -> None:
+    """List the bundled suites."""
+    found = [overview(load_suite(name)) for name in bundled_suites()]
+    if as_json:
+        print_json(found)
+        return
+    table = Table(box=None, header_style="bold", pad_edge=False)
+    table.add_column("suite", no_wrap=True)
+    table.add_column("scenarios", justify="right")
+    table.add_column("strategy", no_wrap=True)
+    table.add_column("about")
+    for each in found:
+        table.add_row(each.name, str(each.scenarios), each.strategy, each.about)
+    console().print(table)
+
+
+SuiteArgument = Annotated[str, typer.Argument(metavar="NAME|FILE", help="A bundled suite, or a suite file.")]
+
+_LONGEST = 90
+
+
+def show(suite: SuiteArgument, as_json: JsonOption = False) -> None:
+    """Show the scenarios of a suite and the expected calls; with --json, the suite itself with its registries."""
+    found = load_suite(suite)
+    if as_json:
+        print_json(found)
+        return
+    out = console()
+    short = overview(found)
+    out.print(Text(f"{found.name}: {visible(found.about)}", style="bold"))
+    groups = ", ".join(f"{name or 'without a group'} {number}" for name, number in short.groups.items())
+    out.print(
+        Text(
+            f"{short.scenarios:,} scenarios ({visible(groups)}), {short.checks:,} checks, {short.sizes:,} sizes"
+        )
+    )
+    table = Table("scenario", "level", "prompt", "right", box=None, header_style="bold", pad_edge=False)
+    for scenario in found.scenarios:
+        table.add_row(
+            Text(visible(scenario.id)),
+            scenario.level,
+            Text(shorten(visible(scenario.prompt), _LONGEST)),
+            Text(shorten(visible(_right(scenario)), _LONGEST)),
+        )
+    out.print(table)
+    for note in found.notes:
+        out.print(Text(f"· {visible(note)}"))
+
+
+def _right(scenario: Scenario) -> str:
+    turns = [scenario.expect, *(turn.expect for turn in scenario.turns)]
+    return " / ".join(_expected(each) for each in turns)
+
+
+def _expected(expect: Expectation) -> str:
+    parts: list[str] = [expect.choice] if expect.choice else []
+    parts += [_call(call) for call in expect.calls] or (["no call"] if not expect.choice else [])
+    if expect.final is not None and expect.final.equals is not None:
+        parts.append(f'says "{expect.final.equals}"')
+    if expect.workspace is not None:
+        parts.append("the workspace at the end")
+    parts += [check.path for check in expect.paths]
+    parts += [check.function for check in expect.python]
+    parts += [f'judge: "{check.rubric}"' for check in expect.judge]
+    return ", ".join(parts)
+
+
+def _call(call: ExpectedCall) -> str:
+    given = {**(call.arguments or {}), **{name: values[0] for name, values in call.any_of.items()}}
+    inside = " ".join(f"{name}={json.dumps(value, ensure_ascii=False)}" for name, value in given.items())
+    more = " …" if call.any_of or call.schema or call.match == "subset" else ""
+    return f"{'|'.join(call.tools)}({inside}{more})"
+
+
+def check(
+    file: Annotated[str, typer.Argument(metavar="FILE|NAME", help="A suite file, or a bundled suite.")],
+    as_json: JsonOption = False,
+) -> None:
+    """List every error of a suite, with line, column and JSON Pointer. Exit code 1 if there is one."""
+    try:
+        suite = load_suite(file)
+    except SuiteError as error:
+        if not error.problems:
+            raise  # no suite at all: no such file, or no JSON
+        print_problems(error, as_json=as_json)
+        raise typer.Exit(1) from None
+    number = len(suite.scenarios)
+    if as_json:
+        print_json({"ok": True, "name": suite.name, "scenarios": number, "problems": []})
+    else:
+        console().print(Text(f"✓ {visible(suite.name)}: {number:,} scenarios, no errors", style="green"))
+
+
+OutOption = Annotated[Path, typer.Option("--out", "-o", metavar="FILE", help="The suite file to write.")]
+
+_LISTED = 20
+
+
+def bfcl(
+    questions: Annotated[Path, typer.Argument(metavar="QUESTIONS", help="A file of questions, JSON Lines.")],
+    out: OutOption,
+    answers: Annotated[
+        Path | None,
+        typer.Argument(
+            metavar="ANSWERS",
+            help="The answers. Default: the file with the same name in possible_answer/ next to the questions.",
+            show_default=False,
+        ),
+    ] = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Create a suite from a leaderboard file. Unsupported entries are skipped and listed with the reason.
+
+    Functions of conversations are read from multi_turn_func_doc/ next to the questions.
+    """
+    found = import_bfcl(questions, answers)
+    atomic_write(out, encode_suite(found.suite))
+    number = len(found.suite.scenarios)
+    if as_json:
+        left = [{"id": each.id, "reason": each.reason} for each in found.left_out]
+        print_json({"file": str(out), "name": found.suite.name, "scenarios": number, "left_out": left})
+        return
+    console().print(Text(f"{out}: {number:,} scenarios, {len(found.left_out):,} entries skipped"))
+    for each in found.left_out[:_LISTED]:
+        diagnostics().print(Text(f"  {visible(each.id)}: {visible(each.reason)}"))
+    if len(found.left_out) > _LISTED:
+        diagnostics().print(Text(f"  … and {len(found.left_out) - _LISTED} more; --json lists them all"))
+
+
+def from_runs(
+    runs: Annotated[list[Path], typer.Argument(metavar="RUN…", help="Records or bundles of runs.")],
+    out: OutOption,
+    name: Annotated[
+        str | None, typer.Option(help="The suite's name. Default: the file's.", show_default=False)
+    ] = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Create a suite from recorded runs: the same prompts and tools, with the recorded calls as the expected ones."""
+    suite = suite_of_runs(runs, name or out.stem)
+    if problems := check_suite(suite):
+        raise SuiteError(
+            f"No suite can be created from these runs: {problems[0].pointer} {problems[0].message}",
+            where=", ".join(map(str, runs[:3])),
+        )
+    atomic_write(out, encode_suite(suite))
+    if as_json:
+        print_json({"file": str(out), "name": suite.name, "scenarios": len(suite.scenarios)})
+    else:
+        console().print(
+            Text(f"{out}: {pluralize(len(suite.scenarios), 'scenario')}. Check the expected calls.")
+        )
+
+
+app = typer.Typer(help="Suites: prompts with expected calls, for `glyphscope eval`.", no_args_is_help=True)
+imports = typer.Typer(help="Create suites from files of other programs.", no_args_is_help=True)
+
+
+@app.callback()
+def root() -> None:
+    """Suites: prompts with expected calls, for `glyphscope eval`."""
+
+
+@imports.callback()
+def import_root() -> None:
+    """Create suites from files of other programs."""
+
+
+app.command("list")(list_suites)
+app.command("show")(show)
+app.command("check")(check)
+app.command("from-runs")(from_runs)
+imports.command("bfcl")(bfcl)
+app.add_typer(imports, name="import")

@@ -1,0 +1,213 @@
+"""One sample: the scenario's runs, one after the other in one conversation, judged, and their prices added up."""
+
+from __future__ import annotations
+
+import hashlib
+import threading
+import time
+from collections.abc import Callable, Sequence
+from contextlib import closing
+
+import msgspec
+
+from glyphscope.errors import GlyphscopeError
+from glyphscope.evals.matrix.plan import Planned
+from glyphscope.evals.matrix.profiles import profile, recommended_presets
+from glyphscope.evals.results.sample import Failure, Sample
+from glyphscope.evals.running.progress import SampleGrew
+from glyphscope.evals.running.requests import request_for
+from glyphscope.evals.running.scripted_tools import ScriptedTools
+from glyphscope.evals.scoring.assertions import NOBODY, Assertors, assert_all
+from glyphscope.evals.scoring.scorer import Verdict, score
+from glyphscope.evals.suites.reading import suite_registry
+from glyphscope.evals.suites.suite import Turn
+from glyphscope.events import AnyEvent, RunRequest, Token
+from glyphscope.models import Model
+from glyphscope.runs import NonInteractive, RunState, history_after, reduce_event, run_state
+from glyphscope.runs.prepared import PreparedRequest, prepare
+from glyphscope.sessions.files import now
+from glyphscope.strategies import continue_aborted, run
+from glyphscope.text.shorten import shorten
+from glyphscope.tools.demo import DemoTools
+
+ALTERNATIVES = 5
+"""Of each token, kept in the records: enough to see what else it could have been, in a third of the room of ten."""
+
+MAX_TEXT = 4_000
+"""Characters of a text in `samples.jsonl`; the record has all of it."""
+
+GREW_SECONDS, GREW_TEXT = 0.2, 200
+"""Time between two reports of a text that is being written, and the characters of its end that they have."""
+
+OF_THE_USER = frozenset({"user", "template", "history", "begun"})
+"""The parts of a prompt that are no instructions."""
+
+
+class Runs:
+    """The runs of a sample: events of each turn, and what they come to. `grew` hears of the text as it is written."""
+
+    def __init__(self, id: str = "", grew: Callable[[SampleGrew], object] | None = None) -> None:
+        self.events: list[list[AnyEvent]] = []
+        self.states: list[RunState] = []
+        self._id, self._grew = id, grew
+        self._tokens, self._next = 0, 0.0
+
+    def make(self, request: PreparedRequest, model: Model, interaction: NonInteractive) -> RunState:
+        """One turn's run, from its first event to its last."""
+        events: list[AnyEvent] = []
+        state = RunState(prepared=request)
+        with closing(run(request, model, interaction)) as stream:
+            for event in stream:
+                events.append(event)
+                reduce_event(state, event)
+                if isinstance(event, Token):
+                    self._report(state)
+        self.events.append(events)
+        self.states.append(state)
+        return state
+
+    def _report(self, state: RunState) -> None:
+        self._tokens += 1
+        if self._grew is not None and time.monotonic() >= self._next:
+            self._next = time.monotonic() + GREW_SECONDS
+            self._grew(SampleGrew(self._id, self._tokens, state.stages[-1].text[-GREW_TEXT:]))
+
+
+def run_sample(
+    planned: Planned,
+    model: Model,
+    cancelled: threading.Event,
+    savings: float = 0.0,
+    grew: Callable[[SampleGrew], object] | None = None,
+    assertors: Assertors = NOBODY,
+) -> tuple[Sample, list[list[AnyEvent]]] | None:
+    """The sample, and the events of its runs, then of its judge's; None where it was cancelled in the middle: nothing
+    is kept of it then.
+
+    Whatever is wrong with the request is the sample's failure. `savings` is the share of aborted runs that are
+    continued, where that can be done; which ones, the sample's id decides. `grew` hears of the text as it is written.
+    """
+    runs = Runs(planned.id, grew)
+    demo = DemoTools() if planned.scenario.demo else None
+    try:
+        request = prepare(_request(planned, model))
+        tools = ScriptedTools(planned.scenario.script, request.registry, demo)
+        interaction = NonInteractive({tools.name: tools}, cancelled)
+        for turn in (None, *planned.scenario.turns):
+            if turn is not None:
+                request = _next(request, runs.states[-1], turn)
+            state = runs.make(request, model, interaction)
+            if state.failed is not None:
+                break
+        if cancelled.is_set():
+            return None
+        workspace = None if demo is None else demo.workspace
+        verdict = score(planned.scenario, runs.states, workspace=workspace)
+        asserted = assert_all(
+            planned.suite.suite, planned.scenario, runs.states, verdict, workspace, assertors, cancelled
+        )
+        sample = _sample(planned, asserted.verdict, runs.states)
+        sample = msgspec.structs.replace(sample, judged=asserted.judged)
+        if _chosen(planned.id, savings) and _can_continue(request.request, runs.states):
+            sample = msgspec.structs.replace(sample, saved=_saved(request, runs.events[0], model))
+        return None if cancelled.is_set() else (sample, [*runs.events, *asserted.runs])
+    except GlyphscopeError as error:
+        return _refused(planned, error), runs.events
+    finally:
+        if demo is not None:
+            demo.close()
+
+
+def _request(planned: Planned, model: Model) -> RunRequest:
+    suite, scenario, arm = planned.suite, planned.scenario, planned.arm
+    registry = suite_registry(suite.suite, scenario)
+    sampling = profile(arm.profile).of(model.info.name, planned.seed)
+    presets = recommended_presets(model.info.name) if arm.workarounds == "production" else ()
+    request = request_for(arm, suite.suite, scenario, registry, sampling, presets=presets)
+    return msgspec.structs.replace(request, repeatable=True, alternatives=ALTERNATIVES)
+
+
+def _next(request: PreparedRequest, state: RunState, turn: Turn) -> PreparedRequest:
+    return request.changed(prompt=turn.prompt, history=history_after(state, request.request))
+
+
+def _sample(planned: Planned, verdict: Verdict, states: Sequence[RunState]) -> Sample:
+    stages = [stage for state in states for stage in state.stages]
+    finished = [state.finished for state in states if state.finished is not None]
+    text = verdict.text
+    return msgspec.structs.replace(
+        _blank(planned),
+        calls=verdict.calls,
+        text=shorten(text, MAX_TEXT),
+        parsed=verdict.parsed,
+        valid=verdict.valid,
+        right_tool=verdict.right_tool,
+        right_arguments=verdict.right_arguments,
+        ok=verdict.ok,
+        failures=verdict.failures,
+        outcome=verdict.outcome,
+        ended=verdict.ended,
+        prompt_tokens=sum(stage.prompt.tokens for stage in stages if stage.prompt is not None),
+        instructions=_instructions(states[0]),
+        decoded=sum(len(stage.tokens) for stage in stages),
+        forced=sum(stage.forced for stage in stages),
+        characters=sum(len(stage.text) for stage in stages),
+        bytes=sum(len(stage.text.encode("utf-8", "replace")) for stage in stages),
+        stopped_at=verdict.stopped_at,
+        stopped_code=verdict.stopped_code,
+        first_token_ms=finished[0].first_token_ms if finished else 0.0,
+        total_ms=sum(state.worked_ms or 0.0 for state in states),
+        model_turns=sum(bool(stage.tokens) for stage in stages),
+    )
+
+
+def _blank(planned: Planned) -> Sample:
+    scenario = planned.scenario
+    expected = (tool for call in scenario.expect.calls for tool in call.tools)
+    return Sample(
+        id=planned.id,
+        arm=planned.arm.id,
+        suite=planned.suite.suite.name,
+        scenario=scenario.id,
+        trial=planned.trial,
+        seed=planned.seed,
+        group=scenario.group,
+        level=scenario.level,
+        control=scenario.control,
+        expected=tuple(dict.fromkeys(expected)),
+        time=now(),
+    )
+
+
+def _refused(planned: Planned, error: GlyphscopeError) -> Sample:
+    failure = Failure(reason="BAD_REQUEST", detail=str(error)[:MAX_TEXT])
+    return msgspec.structs.replace(_blank(planned), outcome="failed", failures=(failure,))
+
+
+def _instructions(state: RunState) -> int:
+    prompt = state.stages[0].prompt
+    return 0 if prompt is None else sum(part.tokens for part in prompt.parts if part.name not in OF_THE_USER)
+
+
+def _chosen(id: str, share: float) -> bool:
+    """Of all samples that share, always the same ones."""
+    place = int.from_bytes(hashlib.sha256(f"savings {id}".encode()).digest()[:4], "big")
+    return place < share * 2**32
+
+
+def _can_continue(request: RunRequest, states: Sequence[RunState]) -> bool:
+    """Whether one text is all that was written, and was stopped: after a repair or in another turn, nobody knows what
+    would have come of it.
+    """
+    written = sum(bool(stage.tokens) for state in states for stage in state.stages)
+    stopped = len(states) == 1 and states[0].aborted is not None
+    return stopped and written == 1 and request.strategy == "direct"
+
+
+def _saved(request: PreparedRequest, events: Sequence[AnyEvent], model: Model) -> int | None:
+    """The tokens that stopping saved; None where the run could not be continued."""
+    state = run_state(continue_aborted(request, events, model))
+    decoded = run_state(events).finished
+    if state.finished is None or decoded is None or state.outcome == "cancelled":
+        return None
+    return state.finished.tokens - decoded.tokens

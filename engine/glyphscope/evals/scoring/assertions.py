@@ -1,0 +1,134 @@
+"""What is asked of a result only where everything else is right: Python functions first, then the judge model.
+
+Both can fail to give a verdict. Such a sample has no answer, as if the model had not been reached: nothing is known of
+it, and `--retry` makes it again.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from glyphscope.errors import GlyphscopeError
+from glyphscope.evals.checking.service import CheckFailed, call_function
+from glyphscope.evals.results.sample import Failure, Judged, Reason
+from glyphscope.evals.scoring.model_judge import ModelJudge
+from glyphscope.evals.scoring.outcome import RunReading
+from glyphscope.evals.scoring.scorer import MOST_DETAIL, Verdict
+from glyphscope.evals.scoring.subject import subject
+from glyphscope.evals.suites.sources import split_function
+from glyphscope.evals.suites.suite import JudgeCheck, PythonCheck, Scenario, Suite, expectations
+from glyphscope.events import AnyEvent
+from glyphscope.runs import RunState
+from glyphscope.text.shorten import shorten
+from glyphscope.visible import visible
+
+
+@dataclass(frozen=True)
+class Assertors:
+    """Who decides. `allow_python` is the user's consent; `judges` are the open judge models, by suite."""
+
+    allow_python: bool = False
+    judges: Mapping[str, ModelJudge] = field(default_factory=dict)
+
+
+NOBODY = Assertors()
+
+
+@dataclass(frozen=True)
+class Asserted:
+    """The verdict with what was found; `judged` and `runs`, the events of the judge's runs, belong together."""
+
+    verdict: Verdict
+    judged: tuple[Judged, ...] = ()
+    runs: tuple[list[AnyEvent], ...] = ()
+
+
+def assert_all(
+    suite: Suite,
+    scenario: Scenario,
+    turns: Sequence[RunState],
+    verdict: Verdict,
+    workspace: dict[str, Any] | None,
+    assertors: Assertors,
+    cancelled: threading.Event,
+) -> Asserted:
+    """The verdict after the assertions of every turn, in order. The first failure ends it."""
+    if not verdict.ok:
+        return Asserted(verdict)
+    work = _Work(suite, assertors, cancelled)
+    prompts = [scenario.prompt, *(turn.prompt for turn in scenario.turns)]
+    results = [subject(p, RunReading(state), workspace) for p, state in zip(prompts, turns)]
+    expected = list(zip(expectations(scenario), results))
+    failure = next(
+        (
+            found
+            for number, (expect, result) in enumerate(expected, 1)
+            for check in expect.python
+            if (found := work.of_function(check, result, number)) is not None
+        ),
+        None,
+    ) or next(
+        (
+            found
+            for number, (expect, result) in enumerate(expected, 1)
+            for rubric in expect.judge
+            if (found := work.of_judge(rubric, result, number)) is not None
+        ),
+        None,
+    )
+    if failure is not None:
+        verdict = replace(verdict, ok=False, failures=(failure,))
+    return Asserted(verdict, tuple(work.judged), tuple(work.runs))
+
+
+# -- inside ----------------------------------------------------------------------------------------------------
+
+
+class _Work:
+    """One sample's assertions, and what the judge said in them."""
+
+    def __init__(self, suite: Suite, assertors: Assertors, cancelled: threading.Event) -> None:
+        self._suite, self._assertors, self._cancelled = suite, assertors, cancelled
+        self.judged: list[Judged] = []
+        self.runs: list[list[AnyEvent]] = []
+
+    def of_function(self, check: PythonCheck, result: dict[str, Any], turn: int) -> Failure | None:
+        """None where the function returns True."""
+        if (
+            not self._assertors.allow_python
+        ):  # whoever evaluates refuses the suite before: this is the last door
+            return _failure("CHECK_FAILED", f"{check.function}: Python is not allowed", turn)
+        try:
+            file, name = split_function(check.function)
+            source = self._suite.sources[file]
+            found = call_function(source, file, name, result, self._cancelled)
+        except CheckFailed as failed:
+            return _failure("CHECK_FAILED", f"{check.function}: {failed.message}", turn)
+        except (GlyphscopeError, KeyError):
+            return _failure("CHECK_FAILED", f"{check.function}: the suite has no source of it", turn)
+        return (
+            None
+            if found.passed
+            else _failure("PYTHON", f"{check.function}: {found.reason or 'returned False'}", turn)
+        )
+
+    def of_judge(self, check: JudgeCheck, result: dict[str, Any], turn: int) -> Failure | None:
+        """None where the judge lets it pass."""
+        judge = self._assertors.judges.get(self._suite.name)
+        if judge is None:
+            return _failure("JUDGE_FAILED", "no judge model is named", turn)
+        judged, events = judge.judged(check.rubric, result, turn=turn, cancelled=self._cancelled)
+        self.judged.append(judged)
+        self.runs.append(events)
+        if judged.passed is None:
+            return _failure("JUDGE_FAILED", f"{judge.name}: {judged.error}", turn)
+        return None if judged.passed else _failure("JUDGE", judged.reason, turn)
+
+
+def _failure(reason: Reason, detail: str, turn: int) -> Failure:
+    return Failure(
+        reason=reason, detail=shorten(visible(detail[: MOST_DETAIL + 1], spaces=True), MOST_DETAIL), turn=turn
+    )

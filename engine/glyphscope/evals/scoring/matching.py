@@ -1,0 +1,174 @@
+"""Whether a call is the one that is expected, where it differs if not, and which call stands for which expected one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from jsonschema.exceptions import ValidationError
+from referencing.exceptions import Unresolvable
+
+from glyphscope.evals.scoring.values import Difference, Values, named, pointer, shown
+from glyphscope.evals.suites.suite import ExpectedCall
+from glyphscope.text.shorten import shorten
+from glyphscope.validation.checker import Checker
+from glyphscope.visible import visible
+
+_ALTERNATIVES = 4
+"""Of the values that would have been right, told in a sentence."""
+_MOST_WORDS = 200
+
+
+class Matcher:
+    """Compares made calls with expected ones; keeps what it found out of the values, so drop it with them."""
+
+    def __init__(self) -> None:
+        self._values: dict[tuple[bool, bool], Values] = {}
+
+    def difference(self, expected: ExpectedCall, tool: str, arguments: dict[str, Any]) -> Difference | None:
+        """What is not as expected, the tool before the arguments; None where the call is the expected one."""
+        if tool not in expected.tools:
+            return Difference("", f"the call is of {_quoted((tool,))}, not of {_quoted(expected.tools)}")
+        return self.of_arguments(expected, arguments)
+
+    def of_arguments(self, expected: ExpectedCall, arguments: dict[str, Any]) -> Difference | None:
+        """The same of the arguments alone, whoever they are given to."""
+        values = self._of(expected)
+        wanted = expected.arguments or {}
+        for name, value in wanted.items():
+            if name in arguments:
+                found = values.difference(value, arguments[name], (name,))
+                if found is not None:
+                    return found
+            elif name not in expected.optional:
+                return _missing(name)
+        for name, any_of in expected.any_of.items():
+            if name in arguments:
+                found = _none_of(values, any_of, arguments[name], name)
+                if found is not None:
+                    return found
+            elif name not in expected.optional:
+                return _missing(name)
+        if expected.match == "exact" and (expected.arguments is not None or expected.any_of):
+            known = {*wanted, *expected.any_of, *expected.optional}
+            for name, value in arguments.items():
+                if name not in known:
+                    return Difference(pointer([name]), f"{named([name])} is {shown(value)}, and not wanted")
+        return None if expected.schema is None else schema_fault(expected.schema, arguments, "the call")
+
+    def _of(self, expected: ExpectedCall) -> Values:
+        how = (expected.unordered, expected.folded)
+        if how not in self._values:
+            self._values[how] = Values(unordered=expected.unordered, folded=expected.folded)
+        return self._values[how]
+
+
+def has_all(wanted: dict[str, Any], arguments: dict[str, Any]) -> bool:
+    """Whether the arguments have all of those that are wanted, each with its value."""
+    values = Values()
+    return all(name in arguments and values.same(value, arguments[name]) for name, value in wanted.items())
+
+
+def schema_fault(schema: dict[str, Any], value: Any, whole: str) -> Difference | None:
+    """Where the value breaks a JSON Schema of draft 2020-12, formats included; None where it is valid.
+
+    `whole` names the value itself. Patterns cannot hang; a schema with a reference that leads nowhere fits nothing.
+    """
+    try:
+        error = Checker(schema).first_error(value)
+    except (RecursionError, ValueError, OverflowError):
+        return Difference("", f"{whole} cannot be checked: nested too deep, or a number in it is too large")
+    except Unresolvable:
+        return Difference("", f"{whole} cannot be checked: a reference of the schema leads nowhere")
+    if error is None:
+        return None
+    steps = [str(step) for step in error.absolute_path]
+    if error.validator == "required" and isinstance(error.instance, dict):
+        steps += [name for name in error.validator_value if name not in error.instance][:1]
+        return Difference(pointer(steps), f"{named(steps)} is missing")
+    return Difference(pointer(steps), f"{named(steps) if steps else whole} {_broken(error)}")
+
+
+def _broken(error: ValidationError) -> str:
+    """What a value is and should be; for keywords that are not often met, in jsonschema's words."""
+    limit = error.validator_value
+    if error.validator == "type":
+        kinds = [limit] if isinstance(limit, str) else limit
+        return f"is {shown(error.instance)}, and must be of type {' or '.join(map(str, kinds))}"
+    if error.validator == "const":
+        return f"is {shown(error.instance)}, not {shown(limit)}"
+    if error.validator == "enum":
+        return f"is {shown(error.instance)}, and none of {shown(limit)}"
+    return f"does not fit: {shorten(visible(error.message, spaces=True), _MOST_WORDS)}"
+
+
+def pair_up(
+    expected: int, made: int, fits: Callable[[int, int], bool], *, ordered: bool = False
+) -> dict[int, int]:
+    """Which made call stands for which expected one: as many as can be, each once. By number of the expected one.
+
+    With `ordered` they come in that order, and what was made in between is left out.
+    """
+    return _in_order(expected, made, fits) if ordered else _any_order(expected, made, fits)
+
+
+def _in_order(expected: int, made: int, fits: Callable[[int, int], bool]) -> dict[int, int]:
+    """The earliest call for each: if all can have one, they get one so."""
+    pairs: dict[int, int] = {}
+    start = 0
+    for wanted in range(expected):
+        found = next((call for call in range(start, made) if fits(wanted, call)), None)
+        if found is not None:
+            pairs[wanted] = found
+            start = found + 1
+    return pairs
+
+
+def _any_order(expected: int, made: int, fits: Callable[[int, int], bool]) -> dict[int, int]:
+    """A maximum matching: each expected call in turn takes a free one, or one whose holder can have another."""
+    pairs: dict[int, int] = {}
+    holders: dict[int, int] = {}
+    for wanted in range(expected):
+        reached: dict[int, int] = {}  # made call -> the expected one that could take it
+        free = _free_call(wanted, made, fits, holders, reached)
+        while free is not None:
+            taker = reached[free]
+            given_up = pairs.get(taker)
+            pairs[taker], holders[free] = free, taker
+            free = given_up
+    return pairs
+
+
+def _free_call(
+    wanted: int, made: int, fits: Callable[[int, int], bool], holders: dict[int, int], reached: dict[int, int]
+) -> int | None:
+    """A call that nobody holds, at the end of a chain of takers that begins with `wanted`."""
+    takers = [wanted]
+    for taker in takers:
+        for call in range(made):
+            if call in reached or not fits(taker, call):
+                continue
+            reached[call] = taker
+            if call not in holders:
+                return call
+            takers.append(holders[call])
+    return None
+
+
+def _none_of(values: Values, any_of: Sequence[Any], made: Any, name: str) -> Difference | None:
+    if any(values.same(value, made) for value in any_of):
+        return None
+    if len(any_of) == 1:
+        return values.difference(any_of[0], made, (name,))
+    told = " or ".join([shown(value) for value in any_of[:_ALTERNATIVES]] or ["anything"])
+    more = f" or {len(any_of) - _ALTERNATIVES} others" if len(any_of) > _ALTERNATIVES else ""
+    return Difference(pointer([name]), f"{named([name])} is {shown(made)}, not {told}{more}")
+
+
+def _missing(name: str) -> Difference:
+    return Difference(pointer([name]), f"{named([name])} is missing")
+
+
+def _quoted(tools: Sequence[str]) -> str:
+    told = " or ".join(f"'{shorten(visible(tool, spaces=True), 60)}'" for tool in tools[:_ALTERNATIVES])
+    return told if len(tools) <= _ALTERNATIVES else f"{told} or {len(tools) - _ALTERNATIVES} others"

@@ -1,0 +1,274 @@
+"""What one run came to, for a judge: the calls it made, what was said, what was wrong with the texts, how it ended.
+
+Whatever the strategy was. A text of the model's own is one that it was asked for; a repair is asked for because such a
+one was wrong, and says nothing about it.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from functools import cached_property
+
+from glyphscope.evals.results.sample import Made, Reason
+from glyphscope.events import (
+    Aborted,
+    LimitReached,
+    RepairTried,
+    Routed,
+    RunRequest,
+    ToolResult,
+    Violation,
+)
+from glyphscope.runs import RunState, StageState
+from glyphscope.validation import TurnValidator
+
+SYNTAX: frozenset[str] = frozenset(
+    {"SYNTAX", "LEADING_TEXT", "TRAILING_TEXT", "TRUNCATED", "NO_TOOL_CALL", "LIMIT_EXCEEDED"}
+)
+"""What says that a text is none of the notation, or not a whole one; the other codes are about what it says."""
+
+REASON_OF_CODE: dict[str, Reason] = {
+    "MODEL_FAILED": "MODEL_FAILED",
+    "CONSTRAINT_FAILED": "CONSTRAINT_FAILED",
+    "CONSTRAINT_IGNORED": "CONSTRAINT_IGNORED",
+    "CONTEXT_OVERFLOW": "CONTEXT_OVERFLOW",
+    "PROMPT_FAILED": "BAD_REQUEST",
+    "BAD_REQUEST": "BAD_REQUEST",
+}
+"""From the code with which a run failed to the reason of its sample; any other code is the model's failure."""
+
+_WHOLE = frozenset({"call", "repair", "executor", "turn", "final"})
+"""The kinds of stages that write whole calls, or words in their place."""
+
+_CALL_BEGUN = re.compile(r"\s*[\w.\-]*\{")
+"""A brace, or the head form of GLYPH."""
+
+
+@dataclass(frozen=True)
+class MadeCall:
+    """A call, and what came of it where it was carried out."""
+
+    made: Made
+    result: ToolResult | None = None
+
+    @property
+    def failed(self) -> bool:
+        return self.made.ok is False
+
+
+@dataclass(frozen=True)
+class Prevented:
+    """Why there is no answer."""
+
+    reason: Reason
+    detail: str
+
+
+@dataclass(frozen=True)
+class TextFault:
+    """What was wrong with a text that came to nothing; `syntax` where it is none of the notation.
+
+    `cut`: nothing was, but the limit of tokens came before its end.
+    """
+
+    violation: Violation
+    syntax: bool
+    cut: bool = False
+
+
+class RunReading:
+    """A run to its end, or as far as it came."""
+
+    def __init__(self, state: RunState) -> None:
+        self.state = state
+        self.texts = [stage for stage in state.stages if stage.kind != "tool"]
+        self.own = [stage for stage in self.texts if stage.kind != "repair"]
+        outline = [event for stage in state.stages for event in stage.outline]
+        self.routed = [event for event in outline if isinstance(event, Routed)]
+        self.limits = [event for event in outline if isinstance(event, LimitReached)]
+        self._results = {event.call: event for event in outline if isinstance(event, ToolResult)}
+        self._repairs = [event for event in outline if isinstance(event, RepairTried)]
+
+    @property
+    def request(self) -> RunRequest | None:
+        return None if self.state.started is None else self.state.started.request
+
+    @property
+    def in_loop(self) -> bool:
+        return self.request is not None and self.request.strategy == "loop"
+
+    @property
+    def reason(self) -> str:
+        """How it ended: the reason of its end, or the code with which it failed."""
+        if self.state.failed is not None:
+            return self.state.failed.code
+        return "" if self.state.finished is None else self.state.finished.reason
+
+    @cached_property
+    def calls(self) -> tuple[MadeCall, ...]:
+        """All valid calls, in order."""
+        found = (call for stage in self.state.stages for call in stage.calls)
+        results = ((call, self._results.get(call.call) if call.call else None) for call in found)
+        return tuple(
+            MadeCall(Made(tool=call.tool, arguments=call.arguments, ok=result.ok if result else None), result)
+            for call, result in results
+        )
+
+    @cached_property
+    def in_words(self) -> tuple[Made, ...]:
+        """Valid calls in a text that was to be one call and is none: words around it, or one too many.
+
+        For where no call is wanted: a model that calls among words calls.
+        """
+        return tuple(
+            Made(tool=call.tool, arguments=call.arguments)
+            for call in (self._looked_through.calls if self._looked_through else ())
+            if call.valid and call.tool is not None and call.arguments is not None
+        )
+
+    @property
+    def only_words(self) -> bool:
+        """Whether the last text is words in which no call begins."""
+        if self.calls or not self.texts or self.texts[-1].kind not in _WHOLE:
+            return False
+        return self._looked_through is None or not self._looked_through.calls
+
+    @cached_property
+    def _looked_through(self) -> TurnValidator | None:
+        """The last text, looked through for calls; None where there is none, or nothing to look for them with."""
+        request, registry, text = self.request, self.state.whole_registry, self.last_text
+        if request is None or registry is None or not text or self.calls:
+            return None
+        validator = TurnValidator(registry, request.notation, request.shape, words=True, constrained=False)
+        validator.feed(text)
+        validator.finish()
+        return validator
+
+    @property
+    def last_text(self) -> str:
+        """The text that the model wrote last."""
+        return next((stage.text for stage in reversed(self.texts) if stage.text), "")
+
+    @property
+    def said(self) -> str | None:
+        """What was said to the user: the final answer, or words where a call might have been; None for nothing."""
+        if self.state.answer is not None:
+            return self.state.answer.text.strip()
+        return self.last_text.strip() if self.only_words and not (self.in_loop or self.routed) else None
+
+    @property
+    def text(self) -> str:
+        """The text to show for it: the answer, the whole call where it was written in parts, or what was written."""
+        if self.state.answer is not None:
+            return self.state.answer.text
+        if self.state.call is not None and any(stage.kind == "arguments" for stage in self.own):
+            return self.state.call.text
+        return self.last_text
+
+    @property
+    def parsed(self) -> bool | None:
+        """Whether the model's own texts are of the notation; None where one was stopped for another reason."""
+        if self._cut_off:
+            return None
+        verdicts = [_parsed(stage) for stage in self.own]
+        if not verdicts or False in verdicts:
+            return False if verdicts else None
+        return None if None in verdicts else True
+
+    @property
+    def _cut_off(self) -> bool:
+        """A call in parts that had no tokens left for the second one."""
+        return self.reason == "length" and not self.in_loop and not self.calls and self._named_only
+
+    @property
+    def _named_only(self) -> bool:
+        return bool(self.texts) and self.texts[-1].kind == "name" and not self.texts[-1].violations
+
+    @property
+    def fault(self) -> TextFault | None:
+        """What was wrong with the text on which the run came to nothing; None where its last one was right."""
+        if self.calls and not self.in_loop:
+            return None
+        if self._cut_off:
+            message = "no tokens are left for the arguments"
+            end = len(self.texts[-1].text)
+            violation = Violation(code="TRUNCATED", message=message, path="", char=end, token=-1)
+            return TextFault(violation, syntax=True, cut=True)
+        last = self.texts[-1] if self.texts else None
+        if last is None or not last.violations:
+            return None
+        return TextFault(last.violations[0], _not_of_notation(last), _by_length(last, last.violations[0]))
+
+    @property
+    def named(self) -> str:
+        """The tool that was chosen, also where no valid call came of it; empty where none was."""
+        if self.calls:
+            return self.calls[-1].made.tool
+        for stage in reversed(self.texts):
+            if stage.tool is not None and stage.tool.allowed:
+                return stage.tool.name
+        return next((routed.tool for routed in reversed(self.routed) if routed.tool), "")
+
+    @property
+    def codes(self) -> frozenset[str]:
+        """Everything that came up on the way."""
+        codes: set[str | None] = {
+            violation.code for stage in self.state.stages for violation in stage.violations
+        }
+        codes |= {result.code for result in self._results.values()}
+        codes |= {code for repair in self._repairs for code in (repair.code, repair.now_code)}
+        if self.state.failed is not None:
+            codes.add(self.state.failed.code)
+        return frozenset(code for code in codes if code is not None)
+
+    @property
+    def stopped(self) -> Aborted | None:
+        """The first early abort."""
+        return next((stage.aborted for stage in self.own if stage.aborted is not None), None)
+
+    @property
+    def prevented(self) -> Prevented | None:
+        """Why the model had no say; None where it had."""
+        failed, finished = self.state.failed, self.state.finished
+        if failed is not None:
+            return Prevented(
+                REASON_OF_CODE.get(failed.code, "MODEL_FAILED"), f"{failed.message} {failed.detail}".strip()
+            )
+        if finished is None:
+            return Prevented("MODEL_FAILED", "the run did not come to its end")
+        if finished.reason == "cancelled":
+            return Prevented("TIMEOUT", "the run was stopped before its end")
+        late = next((limit for limit in self.limits if limit.limit == "max_seconds"), None)
+        if finished.reason == "limit" and late is not None:
+            return Prevented("TIMEOUT", late.message)
+        return None
+
+
+def _parsed(stage: StageState) -> bool | None:
+    wrong = [violation for violation in stage.violations if not _by_length(stage, violation)]
+    if any(violation.code in SYNTAX for violation in wrong) or (wrong and _not_of_notation(stage)):
+        return False
+    if len(wrong) < len(stage.violations):
+        return None
+    return None if stage.aborted is not None or stage.finished is None else True
+
+
+def _by_length(stage: StageState, violation: Violation) -> bool:
+    """Whether it only says that the text has no end, and the limit of tokens is why."""
+    return violation.code == "TRUNCATED" and stage.finished is not None and stage.finished.reason == "length"
+
+
+def _not_of_notation(stage: StageState) -> bool:
+    """Whether the first thing that is wrong with the text is its form.
+
+    A word at the beginning could be a tool's name in GLYPH's head form, and is an unknown tool there; in JSON it is
+    text before the call, or for a router's answer a value that is no object. Words are words in all of them.
+    """
+    if not stage.violations:
+        return False
+    first = stage.violations[0]
+    whole_value = (first.code, first.path) == ("TYPE_MISMATCH", "")
+    if (stage.kind in _WHOLE or stage.kind == "router") and (whole_value or first.code == "UNKNOWN_TOOL"):
+        return not _CALL_BEGUN.match(stage.text) and "{" not in stage.text[: first.char]
+    return first.code in SYNTAX

@@ -1,0 +1,58 @@
+"""JSONPath assertions: whether the values that a path selects are as expected, and the first that is not."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from glyphscope.evals.checking.service import select
+from glyphscope.evals.scoring.matching import schema_fault
+from glyphscope.evals.scoring.values import Difference, Values, shown
+from glyphscope.evals.suites.suite import PathCheck
+from glyphscope.grammar.regular import pattern
+from glyphscope.text.shorten import shorten
+from glyphscope.visible import visible
+
+_ALTERNATIVES = 4
+_MOST_PLACE = 200
+
+
+def path_fault(check: PathCheck, result: dict[str, Any]) -> Difference | None:
+    """What is not as expected, at the normalised path of the value; None where all is.
+
+    Raises CheckFailed where the path cannot be evaluated.
+    """
+    found = select(check.path, result)
+    place = _place(check.path)
+    if check.count is not None and found.total != check.count:
+        return Difference(place, f"{place} selects {_values(found.total)}, not {check.count}")
+    if not found.total and check.count is None:
+        return Difference(place, f"{place} selects nothing")
+    values = Values()
+    for where, value in found.nodes:
+        fault = _fault(check, value, values)
+        if fault:
+            return Difference(_place(where), f"{_place(where)} {fault}")
+    return None
+
+
+def _fault(check: PathCheck, value: Any, values: Values) -> str:
+    """What is wrong with one of the values, as the end of a sentence; empty for nothing."""
+    if check.equals is not msgspec.UNSET and not values.same(check.equals, value):
+        return f"is {shown(value)}, not {shown(check.equals)}"
+    if check.any_of and not any(values.same(each, value) for each in check.any_of):
+        return f"is {shown(value)}, not {' or '.join(map(shown, check.any_of[:_ALTERNATIVES]))}"
+    if check.pattern is not None and not (isinstance(value, str) and pattern.found(check.pattern, value)):
+        return f"is {shown(value)}, and does not match {shown(check.pattern)}"
+    if check.schema is not None and (fault := schema_fault(check.schema, value, "the value")) is not None:
+        return f"does not fit the schema: {fault.words}"
+    return ""
+
+
+def _place(path: str) -> str:
+    return shorten(visible(path, spaces=True), _MOST_PLACE)
+
+
+def _values(count: int) -> str:
+    return "1 value" if count == 1 else f"{count:,} values"

@@ -1,0 +1,378 @@
+"""The verdict on a scenario: what of it came to be, and everything that did not, the first thing first.
+
+A run that could not be finished says nothing about the model, so there is one failure and no other. Of the rest, a
+sample is counted under what went wrong first on the way to a right call: the text, the call's schema, the choice of
+the tool, its arguments, calls that nobody wanted; then what was said and what is left behind.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cache
+from typing import Any, Literal
+
+from glyphscope.evals.checking.service import CheckFailed
+from glyphscope.evals.results.sample import NO_ANSWER, Failure, Made, Reason
+from glyphscope.evals.scoring.matching import Matcher, pair_up, schema_fault
+from glyphscope.evals.scoring.outcome import MadeCall, RunReading
+from glyphscope.evals.scoring.paths import path_fault
+from glyphscope.evals.scoring.subject import subject
+from glyphscope.evals.scoring.values import shown
+from glyphscope.evals.suites.suite import Expectation, FinalText, Scenario, expectations
+from glyphscope.events import Code
+from glyphscope.grammar.regular import pattern
+from glyphscope.runs import RunState
+from glyphscope.text.shorten import shorten
+from glyphscope.visible import visible
+
+MOST_DETAIL = 300
+"""Characters of a failure's words."""
+MOST_FAILURES = 20
+"""Of one turn: a model that calls a hundred times too often is told about often enough."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Verdict:
+    """The fields of a `Sample` of these names, with their meaning; `text` is the last turn's."""
+
+    parsed: bool | None
+    valid: bool
+    right_tool: bool | None
+    right_arguments: bool | None
+    ok: bool
+    failures: tuple[Failure, ...]
+    calls: tuple[Made, ...]
+    text: str
+    outcome: str
+    ended: str
+    stopped_at: int | None
+    stopped_code: str
+
+
+def score(scenario: Scenario, turns: Sequence[RunState], *, workspace: dict[str, Any] | None) -> Verdict:
+    """The verdict on the runs of a scenario, one for each prompt of the user, in order.
+
+    Fewer of them are a conversation that was broken off. `workspace` is the demo tools' at the end, None where there
+    was none. Raises ValueError for no run at all, and for more than there are prompts.
+    """
+    expected = expectations(scenario)
+    if not 0 < len(turns) <= len(expected):
+        raise ValueError(f"{len(turns)} runs for {len(expected)} prompts")
+    matcher = Matcher()
+    prompts = [scenario.prompt, *(turn.prompt for turn in scenario.turns)]
+    judged = [
+        _TurnJudge(expect, RunReading(state), number, matcher, subject(prompt, RunReading(state), workspace))
+        for number, (expect, prompt, state) in enumerate(zip(expected, prompts, turns), 1)
+    ]
+    failures = [failure for turn in judged for failure in turn.failures]
+    # an assertion that could not be evaluated decides only where nothing else does
+    failures = [failure for failure in failures if failure.reason != "CHECK_FAILED"] or failures
+    failures.sort(key=lambda failure: failure.reason not in NO_ANSWER)
+    if len(turns) < len(expected) and not failures:
+        never = f"turn {len(turns) + 1} of the conversation was not asked"
+        failures.append(Failure(reason="MODEL_FAILED", detail=never, turn=len(turns) + 1))
+    stops = [stop for turn in judged if (stop := turn.reading.stopped) is not None]
+    last = judged[-1].reading
+    return Verdict(
+        parsed=_all([turn.parsed for turn in judged]),
+        valid=all(turn.valid for turn in judged),
+        right_tool=_both(turn.right_tool for turn in judged),
+        right_arguments=_both(turn.right_arguments for turn in judged),
+        ok=not failures,
+        failures=tuple(failures),
+        calls=tuple(made for turn in judged for made in turn.made),
+        text=last.text,
+        outcome=last.state.outcome,
+        ended=last.reason,
+        stopped_at=stops[0].char if stops else None,
+        stopped_code=stops[0].code if stops else "",
+    )
+
+
+def _all(parsed: Sequence[bool | None]) -> bool | None:
+    """False where one is, else None where one is not known."""
+    return False if False in parsed else None if None in parsed else True
+
+
+def _both(verdicts: Iterator[bool | None]) -> bool | None:
+    """Of those turns that ask for it; None where none does."""
+    given = [verdict for verdict in verdicts if verdict is not None]
+    return all(given) if given else None
+
+
+class _TurnJudge:
+    """One prompt's run against what is expected of it."""
+
+    def __init__(
+        self,
+        expect: Expectation,
+        reading: RunReading,
+        number: int,
+        matcher: Matcher,
+        result: dict[str, Any],
+    ) -> None:
+        self.expect, self.reading = expect, reading
+        self._number, self._matcher, self._result = number, matcher, result
+        self._workspace: dict[str, Any] | None = result["workspace"]
+        self._calls = reading.calls
+        self._hidden = () if expect.calls or expect.extra_calls else reading.in_words
+        self._words_will_do = not expect.calls and reading.only_words
+        self.failures = tuple(self._found())
+
+    # the verdicts
+
+    @property
+    def made(self) -> tuple[Made, ...]:
+        return (*(call.made for call in self._calls), *self._hidden)
+
+    @property
+    def parsed(self) -> bool | None:
+        """Where words are an answer, they are no call that could not be read."""
+        parsed = self.reading.parsed
+        return None if parsed is False and self._words_will_do else parsed
+
+    @property
+    def valid(self) -> bool:
+        if self._calls:
+            return True
+        if self.reading.prevented is not None or self.expect.calls or self._hidden:
+            return False
+        return self._fault is None
+
+    @property
+    def right_tool(self) -> bool | None:
+        """Whether the tools were the expected ones, be their arguments what they may."""
+        if not self.expect.calls:
+            return None
+        if not self._calls:
+            return len(self.expect.calls) == 1 and self.reading.named in self.expect.calls[0].tools
+        return len(self._pairs(self._calls, self._same_tool(self._calls))) == len(self.expect.calls)
+
+    @property
+    def right_arguments(self) -> bool | None:
+        if not self.expect.calls:
+            return None
+        return len(self._pairs(self._calls, self._same_call(self._calls))) == len(self.expect.calls)
+
+    # what went wrong, in order
+
+    def _found(self) -> Iterator[Failure]:
+        prevented = self.reading.prevented
+        if prevented is not None:
+            yield self._failure(prevented.reason, prevented.detail)
+            return
+        yield from self._of_text()
+        yield from self._of_choice()
+        found = list(self._of_calls())
+        yield from found[:MOST_FAILURES]
+        yield from self._of_forbidden()
+        yield from self._of_end(found)
+        yield from self._of_final()
+        yield from self._of_workspace()
+        yield from self._of_codes()
+        yield from self._of_paths()
+
+    @property
+    def _fault(self) -> tuple[Reason, str, Code, str] | None:
+        """What was wrong with the text that came to nothing."""
+        fault = self.reading.fault
+        if fault is None or self._words_will_do:
+            return None
+        violation = fault.violation
+        reason: Reason = "LENGTH" if fault.cut else "PARSE" if fault.syntax else "SCHEMA"
+        return reason, violation.message, violation.code, violation.path
+
+    def _of_text(self) -> Iterator[Failure]:
+        if self._fault is not None:
+            reason, detail, code, path = self._fault
+            yield self._failure(reason, detail, code=code, path=path)
+
+    def _of_choice(self) -> Iterator[Failure]:
+        wanted, routed = self.expect.choice, self.reading.routed
+        if wanted is None or (self._fault is not None and not routed):
+            return
+        if routed:
+            # a question is a choice of its own, also where it was answered and another choice followed
+            chosen = {each.choice for each in routed} if wanted == "clarify" else {routed[-1].choice}
+            if wanted not in chosen:
+                tool = f" of '{shorten(routed[-1].tool, 60)}'" if routed[-1].tool else ""
+                yield self._failure(
+                    "WRONG_CHOICE", f"the router chose {routed[-1].choice}{tool}, not {wanted}"
+                )
+        elif (wanted == "call_tool") != bool(self.made):
+            # without a router, words stand for a question as well as for no tool: nobody can tell them apart
+            yield self._failure(
+                "WRONG_CHOICE", f"{'a call' if self.made else 'no call'} was made, not {wanted}"
+            )
+
+    def _of_calls(self) -> Iterator[Failure]:
+        """The choice of tools, arguments and missing calls; then those that are too many."""
+        expected, counted = self.expect.calls, self._counted
+        pairs = self._pairs(counted, self._same_call(counted))
+        left = [number for number in range(len(counted)) if number not in pairs.values()]
+        missing = [number for number in range(len(expected)) if number not in pairs]
+        of_tool = {
+            missing[wanted]: left[made]
+            for wanted, made in pair_up(
+                len(missing),
+                len(left),
+                lambda wanted, made: counted[left[made]].made.tool in expected[missing[wanted]].tools,
+            ).items()
+        }
+        left = [number for number in left if number not in of_tool.values()]
+        wrong, arguments, absent = [], [], []
+        for wanted in missing:
+            if wanted in of_tool:
+                arguments.append(self._of_arguments(wanted, counted[of_tool[wanted]]))
+            elif (failed := self._failed_attempt(wanted)) is not None:
+                absent.append(failed)
+            elif left and not self.expect.extra_calls:
+                wrong.append(self._of_tool(wanted, counted[left.pop(0)].made.tool))
+            elif self._fault is None:
+                absent.append(self._failure("MISSING_CALL", self._missing(wanted)))
+            elif self.reading.named and self.reading.named not in expected[wanted].tools:
+                wrong.append(self._of_tool(wanted, self.reading.named))
+        yield from (*wrong, *arguments, *absent)
+        if not self.expect.extra_calls:
+            yield from self._too_many([counted[number].made for number in left])
+
+    def _too_many(self, left: list[Made]) -> Iterator[Failure]:
+        reason: Reason = "EXTRA_CALL" if self.expect.calls else "UNWANTED_CALL"
+        for made in (*left, *self._hidden):
+            yield self._failure(reason, f"'{shorten(made.tool, 60)}' was called with {shown(made.arguments)}")
+
+    def _of_forbidden(self) -> Iterator[Failure]:
+        for tool in dict.fromkeys(made.tool for made in self.made if made.tool in self.expect.forbidden):
+            yield self._failure("FORBIDDEN_TOOL", f"'{shorten(tool, 60)}' was called")
+
+    def _of_end(self, found: list[Failure]) -> Iterator[Failure]:
+        """A conversation that a guardrail ended, or that did not come to what it was held to."""
+        finished, limits = self.reading.state.finished, self.reading.limits
+        if finished is None or not limits or not self.reading.in_loop:
+            return
+        last = limits[-1]
+        if finished.reason == "limit":
+            yield self._failure("LIMIT", f"{last.limit}: {last.message}")
+        elif finished.reason == "refused":
+            reason = _REFUSED.get(last.limit, "LIMIT")
+            if reason not in {failure.reason for failure in found}:
+                yield self._failure(reason, last.message)
+
+    def _of_final(self) -> Iterator[Failure]:
+        if (rule := self.expect.final) is not None:
+            for detail in _final_faults(rule, self.reading.said):
+                yield self._failure("FINAL_TEXT", detail)
+
+    def _of_workspace(self) -> Iterator[Failure]:
+        schema = self.expect.workspace
+        if schema is None:
+            return
+        if self._workspace is None:
+            yield self._failure("WORKSPACE", "there is no workspace: the scenario has no demo tools")
+            return
+        fault = schema_fault(schema, self._workspace, "the workspace")
+        if fault is not None:
+            yield self._failure("WORKSPACE", fault.words, path=fault.pointer)
+
+    def _of_codes(self) -> Iterator[Failure]:
+        for code in self.expect.seen:
+            if code not in self.reading.codes:
+                yield self._failure("NOT_SEEN", f"{code} did not come up", code=code)
+
+    def _of_paths(self) -> Iterator[Failure]:
+        for check in self.expect.paths:
+            try:
+                found = path_fault(check, self._result)
+            except CheckFailed as failed:
+                yield self._failure("CHECK_FAILED", f"{check.path}: {failed.message}", path=check.path)
+            else:
+                if found is not None:
+                    yield self._failure("PATH", found.words, path=found.pointer)
+
+    # calls against calls
+
+    @property
+    def _counted(self) -> tuple[MadeCall, ...]:
+        """With `extra_calls` a call that failed is none: the model may try again."""
+        return (
+            tuple(call for call in self._calls if not call.failed) if self.expect.extra_calls else self._calls
+        )
+
+    def _pairs(self, made: Sequence[MadeCall], fits: Callable[[int, int], bool]) -> dict[int, int]:
+        return pair_up(len(self.expect.calls), len(made), fits, ordered=self.expect.ordered)
+
+    def _same_tool(self, made: Sequence[MadeCall]) -> Callable[[int, int], bool]:
+        return lambda wanted, call: made[call].made.tool in self.expect.calls[wanted].tools
+
+    def _same_call(self, made: Sequence[MadeCall]) -> Callable[[int, int], bool]:
+        @cache
+        def fits(wanted: int, call: int) -> bool:
+            one = made[call].made
+            return self._matcher.difference(self.expect.calls[wanted], one.tool, one.arguments) is None
+
+        return fits
+
+    def _of_arguments(self, wanted: int, call: MadeCall) -> Failure:
+        """A call of the right tool; one that is right in itself came too early or too late."""
+        found = self._matcher.of_arguments(self.expect.calls[wanted], call.made.arguments)
+        if found is None:
+            return self._failure("MISSING_CALL", f"{self._missing(wanted)} in its place: the order is wrong")
+        return self._failure("WRONG_ARGUMENTS", f"{call.made.tool}: {found.words}", path=found.pointer)
+
+    def _of_tool(self, wanted: int, tool: str) -> Failure:
+        tools = " or ".join(f"'{shorten(name, 60)}'" for name in self.expect.calls[wanted].tools[:4])
+        return self._failure("WRONG_TOOL", f"the call is of '{shorten(tool, 60)}', not of {tools}")
+
+    def _failed_attempt(self, wanted: int) -> Failure | None:
+        """The expected call was made, and failed each time."""
+        if not self.expect.extra_calls:
+            return None
+        expected = self.expect.calls[wanted]
+        for call in reversed(self._calls):
+            if not call.failed or call.result is None:
+                continue
+            if self._matcher.difference(expected, call.made.tool, call.made.arguments) is None:
+                result = call.result
+                detail = f"{call.made.tool}: {result.message or result.fault}"
+                return self._failure("TOOL_FAILED", detail, code=result.code or "")
+        return None
+
+    def _missing(self, wanted: int) -> str:
+        tools = " or ".join(f"'{shorten(name, 60)}'" for name in self.expect.calls[wanted].tools[:4])
+        return f"no call of {tools} was made"
+
+    def _failure(
+        self, reason: Reason, detail: str, *, code: Code | Literal[""] = "", path: str = ""
+    ) -> Failure:
+        return Failure(
+            reason=reason,
+            detail=shorten(visible(detail[: MOST_DETAIL + 1], spaces=True), MOST_DETAIL),
+            code=code,
+            path=shorten(visible(path[: MOST_DETAIL + 1], spaces=True), MOST_DETAIL),
+            turn=self._number,
+        )
+
+
+_REFUSED: dict[str, Reason] = {
+    "tool_use": "MISSING_CALL",
+    "failure_policy": "TOOL_FAILED",
+    "fix_empty_final": "FINAL_TEXT",
+}
+"""What a loop was held to and did not come to, by the setting that says so."""
+
+
+def _final_faults(rule: FinalText, said: str | None) -> Iterator[str]:
+    """What is wrong with an answer in words, which has no white space at its ends."""
+    if said is None:
+        yield "there is no answer in words"
+        return
+    if rule.equals is not None and said != rule.equals.strip():
+        yield f"the answer is {shown(said)}, not {shown(rule.equals)}"
+    for part in rule.contains:
+        if part not in said:
+            yield f"the answer is {shown(said)}, and does not contain {shown(part)}"
+    if rule.pattern is not None and not pattern.found(rule.pattern, said):
+        yield f"the answer is {shown(said)}, and does not fit the pattern {shown(rule.pattern)}"
+    if len(said) < rule.least_characters:
+        yield f"the answer has {len(said):,} characters, and needs {rule.least_characters}"

@@ -1,0 +1,248 @@
+"""Whether two values of JSON are the same, and the first place where they are not, in words.
+
+Every value gets a number, the same for equal ones, from the leaves up and without recursion: comparing costs the size
+of the values however deep they are, and lists as bags cost a sort more. Numbers are written out before they are looked
+up, so that no choice of them makes the look-up slow.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from itertools import islice
+from typing import Any, NamedTuple
+
+from glyphscope.registry.pointer import to_pointer
+from glyphscope.text.shorten import shorten
+from glyphscope.visible import visible
+
+MOST_SHOWN = 60
+"""Characters of a value in a sentence."""
+MOST_STEPS = 60
+"""Levels down to which a difference is followed: the sentence about a deeper one names the level it is below."""
+MOST_POINTER = 400
+_SHOWN_ITEMS, _SHOWN_LEVELS = 4, 3
+_CONTEXT = 20
+
+
+class Difference(NamedTuple):
+    """Where values part: a JSON Pointer into the one that was made, and what is there and was to be there, in words."""
+
+    pointer: str
+    words: str
+
+
+class Values:
+    """The values of some comparisons, each with its number; to be dropped with them.
+
+    `unordered`: lists are the same when they hold the same items equally often, at any depth. `folded`: texts are when
+    they are but for case and runs of white space. Names in objects are compared as they are.
+    """
+
+    def __init__(self, *, unordered: bool = False, folded: bool = False) -> None:
+        self._unordered, self._folded = unordered, folded
+        self._numbers: dict[Any, int] = {}
+        self._known: dict[int, int] = {}
+        self._kept: list[Any] = []  # what `_known` knows by its identity has to stay alive
+
+    def same(self, one: Any, other: Any) -> bool:
+        """Whether they are equal: numbers by value, and no number is a truth value."""
+        return self._number(one) == self._number(other)
+
+    def difference(self, wanted: Any, made: Any, path: Sequence[str] = ()) -> Difference | None:
+        """The first place where `made` is not as `wanted`; None where it is. `path` are the steps to both."""
+        if self.same(wanted, made):
+            return None
+        steps = list(path)
+        while len(steps) < MOST_STEPS:
+            inside = self._inside(wanted, made)
+            if inside is None:
+                break
+            step, wanted, made = inside
+            steps.append(step)
+        return self._difference(wanted, made, steps)
+
+    def _inside(self, wanted: Any, made: Any) -> tuple[str, Any, Any] | None:
+        """The first parts of two containers that differ, and the step to them; None where it is not one part."""
+        if isinstance(wanted, dict) and isinstance(made, dict):
+            if wanted.keys() != made.keys():
+                return None
+            return next(
+                (name, wanted[name], made[name]) for name in wanted if self._differ(wanted, made, name)
+            )
+        if not (_is_list(wanted) and _is_list(made)):
+            return None
+        if self._unordered:
+            lacking, surplus = self._bag(wanted, made)
+            if len(lacking) == len(surplus) == 1 and _kind(wanted[lacking[0]]) == _kind(made[surplus[0]]):
+                return str(surplus[0]), wanted[lacking[0]], made[surplus[0]]
+            return None
+        for place, (one, other) in enumerate(zip(wanted, made)):
+            if not self.same(one, other):
+                return str(place), one, other
+        return None
+
+    def _differ(self, wanted: dict[str, Any], made: dict[str, Any], name: str) -> bool:
+        return not self.same(wanted[name], made[name])
+
+    def _bag(self, wanted: Sequence[Any], made: Sequence[Any]) -> tuple[list[int], list[int]]:
+        """The places of items that only one of the lists has, or has more often."""
+        left, right = map(self._number, wanted), list(map(self._number, made))
+        lacking = _beyond(left, Counter(right))
+        return lacking, _beyond(right, Counter(map(self._number, wanted)))
+
+    def _difference(self, wanted: Any, made: Any, steps: list[str]) -> Difference:
+        name = named(steps)
+        if len(steps) >= MOST_STEPS:
+            return Difference(pointer(steps), f"{name} is another value, somewhere deep in it")
+        if isinstance(wanted, dict) and isinstance(made, dict):
+            lacking = next((key for key in wanted if key not in made), None)
+            if lacking is not None:
+                return Difference(pointer([*steps, lacking]), f"{named([*steps, lacking])} is missing")
+            surplus = next((key for key in made if key not in wanted), None)
+            if surplus is not None:
+                below = [*steps, surplus]
+                return Difference(pointer(below), f"{named(below)} is {shown(made[surplus])}, and not wanted")
+        elif _is_list(wanted) and _is_list(made):
+            return self._list_difference(wanted, made, steps)
+        elif isinstance(wanted, str) and isinstance(made, str):
+            return Difference(pointer(steps), f"{name} {self._text_difference(wanted, made)}")
+        return Difference(pointer(steps), f"{name} is {shown(made)}, not {shown(wanted)}")
+
+    def _list_difference(self, wanted: Sequence[Any], made: Sequence[Any], steps: list[str]) -> Difference:
+        name = named(steps)
+        if not self._unordered:
+            return Difference(pointer(steps), f"{name} has {_items(len(made))}, not {len(wanted)}")
+        lacking, surplus = self._bag(wanted, made)
+        if not surplus:
+            return Difference(pointer(steps), f"{name} lacks {shown(wanted[lacking[0]])}")
+        place = pointer([*steps, str(surplus[0])])
+        item = shown(made[surplus[0]])
+        if not lacking:
+            return Difference(place, f"{name} has {item}, which is one too many")
+        return Difference(place, f"{name} has {item}, and lacks {shown(wanted[lacking[0]])}")
+
+    def _text_difference(self, wanted: str, made: str) -> str:
+        """Of long texts that begin alike, the place where they part."""
+        if max(len(wanted), len(made)) <= MOST_SHOWN - 2:
+            return f"is {shown(made)}, not {shown(wanted)}"
+        if self._folded:
+            wanted, made = normalized_text(wanted), normalized_text(made)
+        at = next((n for n, (one, other) in enumerate(zip(wanted, made)) if one != other), None)
+        at = min(len(wanted), len(made)) if at is None else at
+        start = max(0, at - _CONTEXT)
+        two = [shown(text[start : at + _CONTEXT]) if at < len(text) else "its end" for text in (made, wanted)]
+        return f"differs from character {at} on: {two[0]}, not {two[1]}"
+
+    def _number(self, value: Any) -> int:
+        """Equal values have the same number."""
+        if not _is_container(value):
+            return self._of(self._leaf(value))
+        known = self._known.get(id(value))
+        if known is not None:
+            return known
+        self._kept.append(value)
+        waiting = [(value, False)]
+        while waiting:
+            part, read = waiting.pop()
+            if id(part) in self._known:
+                continue
+            if read:
+                self._known[id(part)] = self._of(self._form(part))
+                continue
+            waiting.append((part, True))
+            below = part.values() if isinstance(part, dict) else part
+            waiting += [(each, False) for each in below if _is_container(each)]
+        return self._known[id(value)]
+
+    def _of(self, form: Any) -> int:
+        return self._numbers.setdefault(form, len(self._numbers))
+
+    def _form(self, value: Any) -> tuple[Any, ...]:
+        """A container whose parts have their numbers already."""
+        if isinstance(value, dict):
+            return ("object", tuple(sorted((str(name), self._number(part)) for name, part in value.items())))
+        numbers = [self._number(part) for part in value]
+        return ("list", tuple(sorted(numbers) if self._unordered else numbers))
+
+    def _leaf(self, value: Any) -> tuple[str, Any]:
+        if isinstance(value, str):
+            return "text", normalized_text(value) if self._folded else value
+        if value is None or isinstance(value, bool):
+            return "word", value
+        if isinstance(value, float) and value.is_integer():
+            value = int(value)
+        if isinstance(value, int):
+            return "number", f"{value:x}"
+        return ("number", value.hex()) if isinstance(value, float) else ("other", repr(value))
+
+
+def normalized_text(text: str) -> str:
+    """The text without regard to case and runs of white space."""
+    return " ".join(text.split()).casefold()
+
+
+def pointer(steps: Iterable[str]) -> str:
+    """A JSON Pointer; a very long one is cut."""
+    return shorten(to_pointer(steps), MOST_POINTER)
+
+
+def named(steps: Sequence[str]) -> str:
+    """A place in words: the argument's name, and the steps into it."""
+    return shorten(visible(".".join(steps), spaces=True), MOST_SHOWN * 2) if steps else "the value"
+
+
+def shown(value: Any) -> str:
+    """A value in a sentence: JSON, cut short, and no character of it does anything but show itself."""
+    return shorten(visible(_shown(value, _SHOWN_LEVELS), spaces=True), MOST_SHOWN)
+
+
+def _shown(value: Any, levels: int) -> str:
+    if isinstance(value, str):
+        return json.dumps(value[: MOST_SHOWN + 1], ensure_ascii=False)
+    if isinstance(value, int) and not isinstance(value, bool) and value.bit_length() > 256:
+        return "a number of hundreds of digits"
+    if not _is_container(value):
+        return (
+            json.dumps(value) if value is None or isinstance(value, bool | int | float) else str(type(value))
+        )
+    opened, closed = "{}" if isinstance(value, dict) else "[]"
+    if not value or not levels:
+        return f"{opened}…{closed}" if value else f"{opened}{closed}"
+    if isinstance(value, dict):
+        parts = [
+            f"{_shown(str(name), 0)}:{_shown(part, levels - 1)}"
+            for name, part in islice(value.items(), _SHOWN_ITEMS)
+        ]
+    else:
+        parts = [_shown(part, levels - 1) for part in islice(value, _SHOWN_ITEMS)]
+    more = ["…"] if len(value) > _SHOWN_ITEMS else []
+    return f"{opened}{','.join(parts + more)}{closed}"
+
+
+def _beyond(numbers: Iterable[int], taken: Counter[int]) -> list[int]:
+    """The places of those numbers that come more often than in `taken`, which is used up."""
+    places = []
+    for place, number in enumerate(numbers):
+        if taken[number] > 0:
+            taken[number] -= 1
+        else:
+            places.append(place)
+    return places
+
+
+def _is_list(value: Any) -> bool:
+    return isinstance(value, list | tuple)
+
+
+def _is_container(value: Any) -> bool:
+    return isinstance(value, dict | list | tuple)
+
+
+def _kind(value: Any) -> str:
+    return "object" if isinstance(value, dict) else "list" if _is_list(value) else "leaf"
+
+
+def _items(count: int) -> str:
+    return "1 item" if count == 1 else f"{count} items"

@@ -1,0 +1,176 @@
+"""A host that is the record of one: tools, decisions and answers come from a run's events. Nothing is carried out."""
+
+from __future__ import annotations
+
+import threading
+from collections import deque
+from collections.abc import Iterable
+from typing import Any
+
+from glyphscope.events import (
+    AnyEvent,
+    ApprovalGiven,
+    ApprovalNeeded,
+    LimitReached,
+    PromptRendered,
+    QuestionAnswered,
+    RunFinished,
+    RunStarted,
+    StageStarted,
+    ToolContent,
+    ToolResult,
+    ToolStarted,
+)
+from glyphscope.registry import Tool
+from glyphscope.runs.interaction import DENIED, Decision
+from glyphscope.tools import Outcome, Progress, ToolSource
+from glyphscope.tools.approval import decide
+
+
+class RecordedSource:
+    """Answers calls as they were answered, in their order."""
+
+    def __init__(
+        self, interaction: RecordedInteraction, name: str, identity: str, claims: dict[str, dict[str, Any]]
+    ) -> None:
+        self._host = interaction
+        self._claims = claims
+        self.name = name
+        self.identity = identity
+
+    def tools(self) -> tuple[Tool, ...]:
+        """None: the record holds the registry, which is the request's."""
+        return ()
+
+    def claims(self, tool: str) -> dict[str, Any]:
+        return self._claims.get(tool, {})
+
+    def call(
+        self,
+        tool: str,
+        arguments: dict[str, Any],
+        *,
+        seconds: float,
+        cancel: threading.Event,
+        progress: Progress | None = None,
+    ) -> Outcome:
+        return self._host.next_outcome()
+
+    def close(self) -> None:
+        """Holds nothing."""
+
+
+class RecordedInteraction:
+    """What the events of a run say of it. Where they say nothing, nothing is there and nobody answers."""
+
+    def __init__(self, events: Iterable[AnyEvent]) -> None:
+        events = tuple(events)
+        self.cancelled = threading.Event()
+        self._given = {event.call: event for event in events if isinstance(event, ApprovalGiven)}
+        self._results = {event.call: event for event in events if isinstance(event, ToolResult)}
+        self._started = [event.call for event in events if isinstance(event, ToolStarted)]
+        self._waiting = deque(self._started)
+        answers = [event.answer for event in events if isinstance(event, QuestionAnswered)]
+        beforehand = sum(
+            len(event.request.router.answers) for event in events if isinstance(event, RunStarted)
+        )
+        self._answers = deque(answers[beforehand:])  # the request answers the first ones itself
+        self._late = _late(events)
+        self._stopped_after = _stopped_after(events)
+        self._sources = self._recorded_sources(events)
+
+    def source(self, name: str) -> ToolSource | None:
+        return self._sources.get(name)
+
+    def decide(self, needed: ApprovalNeeded) -> Decision:
+        given, result = self._given.get(needed.call), self._results.get(needed.call)
+        if result is not None and result.fault == "cancelled" and needed.call not in self._started:
+            self.cancelled.set()
+        if given is None or given.by == "rule":
+            return DENIED
+        return Decision(
+            action=given.action,
+            arguments=given.arguments if given.edited else None,
+            scope=given.scope,
+            by=given.by,
+            reason=given.reason,
+        )
+
+    def answer(self, question: str) -> str | None:
+        return self._answers.popleft() if self._answers else None
+
+    def elapsed(self, turns: int) -> float:
+        """Seconds after so many turns, where the limit of time was reached there; else 0."""
+        return self._late.get(turns, 0.0)
+
+    def next_outcome(self) -> Outcome:
+        """What the next call that was carried out came to."""
+        call = self._waiting.popleft() if self._waiting else ""
+        result = self._results.get(call)
+        if call == self._stopped_after:
+            self.cancelled.set()
+        if result is None:
+            return Outcome(fault="unknown", message="The record has no outcome.")
+        if result.fault == "guard":  # the answer was too large, and is not in the record
+            return Outcome(content=(ToolContent(kind="resource", size=result.bytes),))
+        return Outcome(
+            content=result.content,
+            structured=result.structured,
+            fault=result.fault if result.fault != "denied" else "",
+            message=result.message,
+            schema_problems=result.schema_problems,
+        )
+
+    def _recorded_sources(self, events: tuple[AnyEvent, ...]) -> dict[str, RecordedSource]:
+        """Those that were there: of every call that came as far as being allowed or denied."""
+        needed = [event for event in events if isinstance(event, ApprovalNeeded)]
+        names = dict.fromkeys(r.source for r in self._results.values() if r.call in self._given)
+        names |= dict.fromkeys(event.source for event in events if isinstance(event, ToolStarted))
+        names |= dict.fromkeys(event.source for event in needed)
+        return {
+            name: RecordedSource(
+                self,
+                name,
+                self._identity(name, events),
+                {event.tool: event.claims for event in needed if event.source == name},
+            )
+            for name in names
+        }
+
+    def _identity(self, source: str, events: tuple[AnyEvent, ...]) -> str:
+        """What rules were bound to. It is told with a question; else it is any that gives what the rules gave."""
+        told = [e.identity for e in events if isinstance(e, ApprovalNeeded) and e.source == source]
+        rules = [rule for e in events if isinstance(e, RunStarted) for rule in e.request.approvals]
+        told_of = {event.call: event for event in events if isinstance(event, ToolStarted | ToolResult)}
+        decided = [
+            (one.tool, given.action)
+            for call, given in self._given.items()
+            if given.by == "rule" and (one := told_of.get(call)) and one.source == source
+        ]
+        for identity in (*told, *(rule.identity for rule in rules), ""):
+            if all(decide(rules, tool, source, identity) == action for tool, action in decided):
+                return identity
+        return ""
+
+
+def _late(events: tuple[AnyEvent, ...]) -> dict[int, float]:
+    """The seconds by the number of turns after which they were too many."""
+    turns, late = 0, {}
+    for event in events:
+        if isinstance(event, StageStarted) and event.kind in ("turn", "final"):
+            turns += 1
+        elif isinstance(event, LimitReached) and event.limit == "max_seconds":
+            late[turns] = event.used
+    return late
+
+
+def _stopped_after(events: tuple[AnyEvent, ...]) -> str:
+    """The last call of a run that was stopped between it and what should have come next."""
+    stopped = any(isinstance(event, RunFinished) and event.reason == "cancelled" for event in events)
+    last = ""
+    for event in events:
+        if isinstance(event, ToolResult):
+            last = event.call
+        elif isinstance(event, PromptRendered):
+            last = ""
+    return last if stopped else ""

@@ -1,0 +1,283 @@
+"""From a valid call to its result: whether it may run and fits, who says so, what came back, what the model is told.
+
+Every call ends in a `ToolResult`, also the one that never ran: a refusal, a guardrail or a tool's error is told to
+the model. Only a mistake of ours ends the run.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Literal, TypeAlias
+
+import msgspec
+
+from glyphscope.events import (
+    AnyEvent,
+    ApprovalGiven,
+    ApprovalNeeded,
+    CallReady,
+    Code,
+    LimitReached,
+    StageFinished,
+    ToolContent,
+    ToolResult,
+    ToolStarted,
+    TransformActed,
+)
+from glyphscope.execution.envelope import compact, disarmed, envelope, json_bytes, size
+from glyphscope.execution.tool_thread import RunningCall
+from glyphscope.registry.pointer import to_pointer
+from glyphscope.runs.context import Context
+from glyphscope.runs.interaction import Decision
+from glyphscope.runs.tool_access import why_unavailable
+from glyphscope.tools import Outcome, ToolSource
+from glyphscope.tools.approval import decide
+from glyphscope.validation.reasons import Reason, in_words
+from glyphscope.validation.tools import tools_of
+
+DEFAULT_SOURCE = "demo"
+STAGE = "tool"
+
+Fault: TypeAlias = Literal["", "tool", "protocol", "timeout", "cancelled", "denied", "guard", "unknown"]
+Rewrite: TypeAlias = Callable[[str], tuple[str, Sequence[TransformActed]]]
+"""Changes what the model is told of a result, and says by which transforms."""
+
+_CODES: dict[str, Code] = {
+    "tool": "TOOL_ERROR",
+    "protocol": "TOOL_ERROR",
+    "timeout": "TOOL_ERROR",
+    "unknown": "UNKNOWN_TOOL",
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class ToolRun:
+    """What came of a call, before it is told. `edited` are the arguments that ran, where a person changed them.
+
+    `waited`: the seconds in which the tool's server asked the user.
+    """
+
+    fault: Fault = ""
+    code: Code | None = None
+    message: str = ""
+    content: tuple[ToolContent, ...] = ()
+    structured: Any = None
+    schema_problems: tuple[str, ...] = ()
+    edited: dict[str, Any] | None = None
+    bytes: int = 0
+    waited: float = 0.0
+
+
+def execute(
+    context: Context, call: CallReady, *, turn: int = 0, retell: Rewrite | None = None
+) -> Generator[AnyEvent, None, ToolResult]:
+    """Carries out a valid call of the registry, in a stage of its own. Returns what came of it, as it was told.
+
+    The request's `loop` says what the guardrails are, also outside the loop. A result whose `fault` is `cancelled`
+    ends the run: the strategy is to return `Ending("cancelled", False)`. Raises what a source raises by a mistake of
+    ours.
+    """
+    emitter, spent = context.emitter, context.spent
+    yield emitter.enter(STAGE, call.tool, "tool", turn)
+    began, waited = emitter.now, spent.waited
+    carried = yield from _run_call(context, call)
+    ms = (emitter.now - began - (spent.waited - waited)) * 1000  # the tool's time, without the person's
+    result = _tool_result(call, source_name(context, call.tool), carried, ms)
+    if retell is not None:
+        told, acted = retell(result.told)
+        for event in acted:
+            yield emitter.stamp(event)
+        result = msgspec.structs.replace(result, told=told)
+    result = emitter.stamp(msgspec.structs.replace(result, told=disarmed(result.told)))
+    yield result
+    yield emitter.stamp(StageFinished(reason=result.fault or "done", valid=result.ok, ms=ms))
+    return result
+
+
+def source_name(context: Context, tool: str) -> str:
+    """Who carries out the calls of a tool, by the request."""
+    return context.request.sources.get(tool, DEFAULT_SOURCE)
+
+
+def _run_call(context: Context, call: CallReady) -> Generator[AnyEvent, None, ToolRun]:
+    if why := why_unavailable(context.request.loop, context.registry, call.tool):
+        return ToolRun(fault="guard", code="UNKNOWN_TOOL", message=f"This tool may not be called: {why}.")
+    if too_large := _arguments_guard(context, call.arguments):
+        yield too_large
+        return ToolRun(fault="guard", code="ARGUMENTS_TOO_LARGE", message=too_large.message)
+    name = source_name(context, call.tool)
+    source = context.interaction.source(name)
+    if source is None:
+        return ToolRun(
+            fault="unknown",
+            code="UNKNOWN_TOOL",
+            message=f"No executor for '{call.tool}': '{name}' is not connected.",
+        )
+    given = yield from _approval(context, call, source)
+    if context.interaction.cancelled.is_set():
+        return ToolRun(fault="cancelled", message="The run was stopped before the call began.")
+    if given.action == "deny":
+        reason = f": {given.reason}" if given.reason else ""
+        return ToolRun(fault="denied", message=f"The call was not allowed{reason}.")
+    edited = given.arguments if given.edited else None
+    if edited is not None:
+        if (wrong := _wrong(context, call.tool, edited)) is not None:
+            return wrong
+        if too_large := _arguments_guard(context, edited):
+            yield too_large
+            return ToolRun(fault="guard", code="ARGUMENTS_TOO_LARGE", message=too_large.message)
+    yield context.emitter.stamp(
+        ToolStarted(call=call.call, tool=call.tool, source=name, arguments=given.arguments)
+    )
+    work = RunningCall(source, call.tool, given.arguments, context.request.loop.max_tool_seconds)
+    outcome = yield from _at_work(context, call, work)
+    context.spent.waited += work.waited
+    answered = replace(_answered(context, outcome, edited), waited=work.waited)
+    if answered.code == "TOOL_OUTPUT_TOO_LARGE":
+        yield _limit(context, "max_tool_output_bytes", answered.bytes, answered.message)
+    return answered
+
+
+def _at_work(context: Context, call: CallReady, work: RunningCall) -> Generator[AnyEvent, None, Outcome]:
+    events = work.events(context.interaction.cancelled)
+    try:
+        while True:
+            progress = next(events)
+            yield context.emitter.stamp(msgspec.structs.replace(progress, call=call.call))
+    except StopIteration as end:
+        outcome: Outcome = end.value
+        return outcome
+    finally:
+        events.close()
+
+
+def _approval(
+    context: Context, call: CallReady, source: ToolSource
+) -> Generator[AnyEvent, None, ApprovalGiven]:
+    """Who allows or denies it: a rule of the request, a decision that still holds, or whoever the host asks."""
+    request, identity = context.request, source.identity
+    name = source_name(context, call.tool)
+    action = decide(request.approvals, call.tool, name, identity)
+    if action != "ask":
+        reason = "a rule of this run denies it" if action == "deny" else ""
+        given = ApprovalGiven(
+            call=call.call, action=action, arguments=call.arguments, by="rule", reason=reason
+        )
+    elif (held := context.permissions.find(call.tool, name, identity)) is not None:
+        given = _given(call, held)
+    else:
+        needed = ApprovalNeeded(
+            call=call.call,
+            tool=call.tool,
+            arguments=call.arguments,
+            source=name,
+            identity=identity,
+            claims=source.claims(call.tool),
+        )
+        needed = context.emitter.stamp(needed)
+        yield needed
+        decision = context.interaction.decide(needed)
+        context.spent.waited += context.emitter.now - needed.t
+        context.permissions.keep(decision, call.tool, name, identity)
+        given = _given(call, decision)
+    given = context.emitter.stamp(given)
+    yield given
+    return given
+
+
+def _given(call: CallReady, decision: Decision) -> ApprovalGiven:
+    wanted = decision.arguments
+    edited = decision.action == "allow" and wanted is not None and wanted != call.arguments
+    return ApprovalGiven(
+        call=call.call,
+        action=decision.action,
+        arguments=wanted if edited and wanted is not None else call.arguments,
+        edited=edited,
+        scope=decision.scope,
+        by=decision.by,
+        reason=decision.reason,
+    )
+
+
+def _arguments_guard(context: Context, arguments: dict[str, Any]) -> LimitReached | None:
+    allowed = context.request.loop.max_tool_args_bytes
+    used = json_bytes(arguments)
+    if used <= allowed:
+        return None
+    message = f"The arguments have {used} bytes, and at most {allowed} are taken. Write less."
+    return _limit(context, "max_tool_args_bytes", used, message)
+
+
+def _limit(context: Context, name: str, used: float, message: str) -> LimitReached:
+    allowed = float(getattr(context.request.loop, name))
+    return context.emitter.stamp(LimitReached(limit=name, allowed=allowed, used=used, message=message))
+
+
+def _wrong(context: Context, tool: str, edited: dict[str, Any]) -> ToolRun | None:
+    """Arguments that a person wrote are judged as those of the model are: jsonschema has the final word."""
+    found = tools_of(context.registry, context.request.shape).allowed[tool]
+    try:
+        compact(edited)
+        fault = found.fault(edited)
+        verdict = found.final_word(edited) if fault is None else (fault[0], to_pointer((fault[1],)))
+    except RecursionError:
+        verdict = (Reason("LIMIT_EXCEEDED", "they are nested too deeply to be checked"), "")
+    except ValueError as error:
+        verdict = (Reason("SYNTAX", f"they are not JSON ({error})"), "")
+    if verdict is None:
+        return None
+    reason, path = verdict
+    message = (
+        f"The call was allowed with edited arguments, which are not valid: {in_words(reason, path, 'they')}."
+    )
+    return ToolRun(fault="denied", code=reason.code, message=message)
+
+
+def _answered(context: Context, outcome: Outcome, edited: dict[str, Any] | None) -> ToolRun:
+    """The outcome under the guards of its size and of JSON; a tool's error is held to them as well."""
+    allowed = context.request.loop.max_tool_output_bytes
+    try:
+        message = outcome.message or (_words(outcome.content) if outcome.fault else "")
+        used = max(size(outcome), len(message.encode("utf-8", "surrogatepass")))
+    except ValueError as error:
+        message = f"The tool's result is not JSON: {error}."
+        said = len(message.encode())
+        return ToolRun(fault="protocol", code="TOOL_ERROR", message=message, edited=edited, bytes=said)
+    if used > allowed:
+        too_large = f"The tool's answer has {used} bytes, and at most {allowed} are taken. Ask for less."
+        code: Code = "TOOL_OUTPUT_TOO_LARGE"
+        return ToolRun(fault="guard", code=code, message=too_large, edited=edited, bytes=used)
+    return ToolRun(
+        fault=outcome.fault,
+        code=_CODES.get(outcome.fault),
+        message=message,
+        content=outcome.content,
+        structured=outcome.structured,
+        schema_problems=outcome.schema_problems,
+        edited=edited,
+        bytes=used,
+    )
+
+
+def _words(content: tuple[ToolContent, ...]) -> str:
+    return "\n".join(piece.text for piece in content if piece.kind == "text")
+
+
+def _tool_result(call: CallReady, source: str, carried: ToolRun, ms: float) -> ToolResult:
+    result = ToolResult(
+        call=call.call,
+        tool=call.tool,
+        source=source,
+        ok=not carried.fault,
+        code=carried.code,
+        fault=carried.fault,
+        message=carried.message,
+        content=carried.content,
+        structured=carried.structured,
+        schema_problems=carried.schema_problems,
+        bytes=carried.bytes,
+        ms=ms,
+        waited_ms=carried.waited * 1000,
+    )
+    return msgspec.structs.replace(result, told=envelope(result, carried.edited))

@@ -1,0 +1,153 @@
+"""Wanted X, got Y in sentences, for the terminal and the window: what is raw is called raw, what is unknown unknown."""
+
+from __future__ import annotations
+
+import json
+
+from glyphscope.explain.constraint_attribution import Attribution, is_control
+from glyphscope.explain.mask_impact import AROUND, FieldImpact, MaskedToken, MaskImpact, Unexplained
+from glyphscope.explain.prompt_places import PromptPlace
+from glyphscope.registry import ToolRegistry
+from glyphscope.registry.pointer import follow, readable, steps_of
+from glyphscope.runs.relaxation import parts_of
+from glyphscope.text.figures import percent, pluralize
+from glyphscope.text.shorten import shorten
+
+_LONGEST = 60
+_UNEXPLAINED: dict[Unexplained, str] = {
+    "": "the keyword that blocks it is unknown",
+    "strategy": "the keyword that blocks it can be found only for the strategy direct",
+    "grammar": "the custom grammar blocks it: the run is not constrained by a schema",
+    "early": "no tool is known yet, so no schema blocks it: the notation does, or the list of tools",
+    "order": (
+        "no keyword blocks it: the run enforces the schema's order of keys; the order any "
+        "(--order any, or Order of arguments in the strategy settings) allows it here"
+    ),
+    "duplicate": "no keyword blocks it: the argument is already present, and a key may appear only once",
+    "limit": "finding the keyword that blocks it takes too long",
+    "none": ("no single keyword of a schema was found: the notation blocks it, or several keywords together"),
+}
+
+
+def field_name(want: FieldImpact) -> str:
+    """`max_results`, or what the text around the fields is called."""
+    return "outside fields" if want.path == AROUND else readable(want.path)
+
+
+def tokens_taken(lost: float) -> str:
+    """`1.41`: probabilities of several steps, summed up, are the number of tokens that the model is to be expected to
+    have lost there.
+    """
+    if not lost:
+        return "0"
+    return "<0.01" if lost < 0.005 else f"{lost:.2f}"
+
+
+def preferred_words(struck: MaskedToken) -> str:
+    """`50▸0`: the value up to the step, and the token that was wanted."""
+    return f"{_tail(struck.before)}{quoted(struck.wanted)}"
+
+
+def got_words(struck: MaskedToken) -> str:
+    return f"{_tail(struck.before)}{quoted(struck.got)}" if struck.got else "the end"
+
+
+def quoted(text: str) -> str:
+    """As JSON writes it, so that blanks and line ends are seen."""
+    return json.dumps(text, ensure_ascii=False)
+
+
+def refused_words(refused: Attribution, registry: ToolRegistry | None) -> str:
+    """`maximum 100 (search:/properties/max_results/maximum)`."""
+    value = ""
+    tool = registry.get(refused.tool) if registry is not None else None
+    if tool is not None:
+        found = follow(tool.parameters, refused.pointer)
+        name = parts_of(refused.pointer).name
+        if found is not None:
+            value = f" {shorten(json.dumps(found[1], ensure_ascii=False), _LONGEST)}"
+        elif name:
+            value = f" {shorten(quoted(name), _LONGEST)}"
+    return f"{refused.keyword}{value} ({refused.tool}:{refused.pointer})"
+
+
+def head(wanted: MaskImpact) -> str:
+    """What all of it comes to."""
+    if wanted.held is False:
+        return "No constraint: nothing was removed."
+    if wanted.held is None:
+        return "The record does not contain what the constraint removed."
+    unknown = f" Unknown for {wanted.unknown:,} tokens." if wanted.unknown else ""
+    conflicts = wanted.conflicts
+    if not conflicts:
+        known = " where it is known" if wanted.unknown else ""
+        return f"The model's first choice was never masked{known}.{unknown}"
+    named = ", ".join(field_name(want) for want in conflicts)
+    order = " Sorted by removed raw probability, the largest first." if len(conflicts) > 1 else ""
+    return f"Grammar and model conflict in: {named}.{order}{unknown}"
+
+
+def loss_words(want: FieldImpact) -> str:
+    """What was taken from one field."""
+    known = want.tokens - want.unknown
+    if not known:
+        return f"unknown, over {pluralize(want.tokens, 'token')}"
+    words = f"{tokens_taken(want.lost)} of {pluralize(known, 'token')} masked, by raw probability"
+    if want.most_token is not None:
+        words += f", most at token {want.most_token}: {percent(want.most)}"
+    if want.other_tokens >= 0.0005:
+        words += f"; {tokens_taken(want.other_tokens)} more for the same text in other tokens"
+    if want.unknown:
+        words += f"; unknown for {want.unknown} more"
+    return words
+
+
+def worst_words(want: FieldImpact, registry: ToolRegistry | None) -> list[str]:
+    """Wanted, got, why, and what to change; empty where the model's first choice was never struck."""
+    struck = want.fight
+    if struck is None:
+        return []
+    got = f", sampled {got_words(struck)} (raw {percent(struck.got_raw)})"
+    lines = [
+        f"token {struck.token}: preferred {preferred_words(struck)} (raw {percent(struck.wanted_raw)}){got}"
+    ]
+    if struck.refused is not None:
+        lines.append(f"blocked by {refused_words(struck.refused, registry)}")
+    elif is_control(struck.wanted):
+        lines.append(
+            "this is a control token of the model, such as the end of its answer: a grammar contains only text"
+        )
+    else:
+        lines.append(_UNEXPLAINED[struck.unexplained])
+    if want.struck > 1:
+        lines.append(f"its first choice was masked at {want.struck:,} steps")
+    lines += [f"could change: {place_words(place)}" for place in want.places[:2]]
+    return lines
+
+
+def place_words(place: PromptPlace) -> str:
+    """What of the prompt to change, with what is known of it."""
+    if place.kind == "format":
+        return "the rule of the format and the examples of the system message"
+    names = {
+        "description": "the description of",
+        "tool": "the description of the tool",
+        "example": "the example of",
+    }
+    steps = steps_of(place.of)
+    of = steps[3] if place.kind == "description" else steps[0]
+    words = f"{names[place.kind]} {of}"
+    words += (
+        f", “{shorten(' '.join(place.text.split()), _LONGEST)}”" if place.text else ", which it does not have"
+    )
+    if place.text and place.shown is False:
+        words += ", which this prompt does not show"
+    if place.tells is False:
+        words += "; the prompt does not mention this constraint"
+    elif place.tells:
+        words += "; the prompt mentions this constraint"
+    return words
+
+
+def _tail(text: str) -> str:
+    return "" if not text else f"{shorten(text, 24, keep='end')}▸"

@@ -1,0 +1,142 @@
+"""What of a prompt speaks of a field: its argument's description, its tool's example, the rule of the format.
+
+Whether the prompt tells a constraint at all is looked up in its text, so that "the prompt never says 100" is a fact.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import dataclass
+from typing import Any, Literal, TypeAlias
+
+from glyphscope.errors import GlyphscopeError
+from glyphscope.events import PromptRendered, RunRequest
+from glyphscope.explain.constraint_attribution import Attribution
+from glyphscope.notation import shape_keys, write_call
+from glyphscope.prompting.signature import argument_types
+from glyphscope.registry import Tool, ToolRegistry, example_arguments
+from glyphscope.registry.pointer import follow, steps_of, to_pointer
+
+PlaceKind: TypeAlias = Literal["description", "example", "format", "tool"]
+
+_STATED = frozenset(
+    {"enum", "const", "minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf", "minLength"}
+    | {"maxLength", "minItems", "maxItems", "pattern", "format", "type"}
+)
+"""Keywords whose value a prompt can tell in words that can be looked for."""
+
+
+@dataclass(frozen=True)
+class PromptPlace:
+    """`of` is the JSON Pointer of what it is of, by tool (`/search/parameters/properties/query/description`), as parts
+    of prompts have it; empty for the rule of the format. `text` is what stands there now.
+
+    `tells`: whether the prompt tells the constraint that struck what was wanted; None where none did, or it is none
+    that can be looked for. `shown`: whether the text is in the prompt; None where the prompt is not recorded.
+    """
+
+    kind: PlaceKind
+    of: str
+    text: str
+    tells: bool | None = None
+    shown: bool | None = None
+
+
+def prompt_places(
+    path: str,
+    tool: str,
+    request: RunRequest,
+    registry: ToolRegistry,
+    prompt: PromptRendered | None,
+    refused: Attribution | None = None,
+) -> tuple[PromptPlace, ...]:
+    """The places for the field at `path` of a call of `tool`, the likeliest first."""
+    found = registry.get(tool)
+    text = None if prompt is None else prompt.text
+    argument = _argument(path, request)
+    if argument is None and refused is not None and found is not None:
+        argument = ""  # a constraint of the tool's struck an argument's name, or the end of the call
+    if found is None or argument is None:
+        return (PromptPlace("format", "", ""),)
+    example = _example(found, request)
+    example_place = PromptPlace("example", to_pointer((tool,)), example, shown=_in(example, text))
+    if not argument:
+        of = to_pointer((tool, "description"))
+        return (PromptPlace("tool", of, found.description, shown=_in(found.description, text)), example_place)
+    name = _named(refused, argument)
+    schema = found.parameters.get("properties", {}).get(name)
+    description = str(schema.get("description", "")) if isinstance(schema, dict) else ""
+    of = to_pointer((tool, "parameters", "properties", name, "description"))
+    tells = _states_constraint(found, name, description, refused, text)
+    place = PromptPlace("description", of, description, tells, _in(description, text))
+    return (place, example_place) if example else (place,)
+
+
+def _argument(path: str, request: RunRequest) -> str | None:
+    """The argument's name; "" for the tool's, None for what is around the fields."""
+    steps = steps_of(path)
+    keys = shape_keys(request.shape)
+    if not steps:
+        return None
+    if steps[0] == keys.name_key and len(steps) == 1:
+        return ""
+    if keys.args_key is None:
+        return steps[0]
+    return steps[1] if steps[0] == keys.args_key and len(steps) > 1 else None
+
+
+def _named(refused: Attribution | None, argument: str) -> str:
+    """The argument that the refusing constraint is of, where it is of one."""
+    if refused is None:
+        return argument
+    steps = steps_of(refused.pointer)
+    return steps[1] if len(steps) > 2 and steps[0] == "properties" else argument
+
+
+def _example(tool: Tool, request: RunRequest) -> str:
+    arguments = example_arguments(tool.parameters)
+    if arguments is None:
+        return ""
+    try:
+        style: Any = "glyph" if request.notation == "glyph" else "json"
+        return write_call(tool.name, arguments, style=style, shape=request.shape)
+    except GlyphscopeError:
+        return ""
+
+
+def _in(words: str, text: str | None) -> bool | None:
+    return None if text is None else bool(words) and words in text
+
+
+def _states_constraint(
+    tool: Tool, name: str, description: str, refused: Attribution | None, text: str | None
+) -> bool | None:
+    """Whether the argument's description or its type in the signature tells the constraint, and is in the prompt."""
+    if refused is None or text is None or refused.tool != tool.name or refused.keyword not in _STATED:
+        return None
+    found = follow(tool.parameters, refused.pointer)
+    if found is None:
+        return None
+    values = found[1] if isinstance(found[1], list) else [found[1]]
+    told = [
+        words
+        for words in (description, argument_types(tool).get(name, ""))
+        if words and _contains(words, text)
+    ]
+    value = re.escape(json.dumps(found[1], ensure_ascii=False))
+    in_json = re.search(rf'"{refused.keyword}"\s*:\s*{value}(?![\d.])', text)
+    return bool(in_json) or any(all(_says(words, value) for value in values) for words in told)
+
+
+def _contains(words: str, text: str) -> bool:
+    """Whether the words are in the text, and no number goes on where they end."""
+    return re.search(rf"{re.escape(words)}(?!\d)", text) is not None
+
+
+def _says(words: str, value: Any) -> bool:
+    """Whether the words have the value by itself, and not as a part of another word or number."""
+    said = re.escape(value if isinstance(value, str) and value else json.dumps(value, ensure_ascii=False))
+    if isinstance(value, str | bool) or value is None:
+        return re.search(rf"(?<![\w-]){said}(?![\w-])", words) is not None
+    return re.search(rf"(?<!\d)(?<!\d\.){said}(?!\d|\.\d)", words) is not None

@@ -1,0 +1,165 @@
+"""What it cost to relax a constraint: the branch that goes on without it, beside the run that was held to it.
+
+All of it is read from both records. What neither tells is None, and nothing is guessed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import msgspec
+
+from glyphscope.errors import PromptError
+from glyphscope.events import AnyEvent, Relaxed, RunRequest, Violation, violations_of
+from glyphscope.registry import ToolRegistry, parse_document
+from glyphscope.registry.pointer import Path, to_pointer
+from glyphscope.runs.run_state import RunState, StageState, run_state
+from glyphscope.strategies.turns import answer_validator
+
+_MOST_CHANGES = 200
+"""Changed arguments that are told."""
+
+
+@dataclass(frozen=True)
+class Freedom:
+    """What a constraint left at one step: tokens, and the share of the model's raw probability. None: not recorded."""
+
+    allowed: int | None = None
+    feasible: float | None = None
+
+
+@dataclass(frozen=True)
+class Spent:
+    """The tokens of an answer: those that the model was evaluated for, and how many of them were forced.
+
+    `written` are those that were kept or put there before: they are not among the others.
+    """
+
+    decoded: int
+    forced: int
+    written: int = 0
+
+
+@dataclass(frozen=True)
+class ArgumentChange:
+    """An argument, by its JSON Pointer, that is not the same in both calls. `was` or `has`: the call has it at all."""
+
+    pointer: str
+    was: bool
+    has: bool
+    before: Any = None
+    after: Any = None
+
+
+@dataclass(frozen=True)
+class RelaxationCost:
+    """`valid` and `violations` are the verdict of the whole registry, nothing relaxed, on the branch's text.
+
+    `valid` is None while that text has no end and nothing is wrong with it yet. `token` is where the branch begins;
+    `before` and `after` are what the run's and the branch's constraint left there. `changes` is None where one of the
+    two has no whole call.
+    """
+
+    relaxed: tuple[Relaxed, ...]
+    token: int
+    valid: bool | None
+    violations: tuple[Violation, ...]
+    before: Freedom
+    after: Freedom
+    run: Spent
+    branch: Spent
+    tools: tuple[str | None, str | None]
+    changes: tuple[ArgumentChange, ...] | None
+
+
+def relaxation_cost(parent_events: Iterable[AnyEvent], branch_events: Iterable[AnyEvent]) -> RelaxationCost:
+    """The cost of what the branch relaxed. Raises PromptError where the second run is no branch of the first."""
+    parent, branch = run_state(parent_events), run_state(branch_events)
+    if parent.started is None or branch.started is None:
+        raise PromptError("A record lacks the beginning of its run.", hint="Give the whole record.")
+    request = branch.started.request
+    if request.branch_of is None or request.branch_of.run != parent.started.run:
+        raise PromptError(
+            f"The run {branch.started.run} is not a branch of the run {parent.started.run}.",
+            hint="Give a run and a branch of it.",
+        )
+    token = request.branch_of.token
+    registry = parse_document(request.registry)
+    judged = _Judged(request, registry, branch)
+    was = _Judged(parent.started.request, registry, parent)
+    return RelaxationCost(
+        relaxed=request.relaxed[len(parent.started.request.relaxed) :],
+        token=token,
+        valid=judged.valid,
+        violations=judged.violations,
+        before=_freedom(parent.stages[0], token),
+        after=_freedom(branch.stages[0], token),
+        run=_spent(parent),
+        branch=_spent(branch),
+        tools=(was.tool, judged.tool),
+        changes=_changes(was, judged),
+    )
+
+
+class _Judged:
+    """A run's answer in the eyes of the whole registry."""
+
+    def __init__(self, request: RunRequest, registry: ToolRegistry, state: RunState) -> None:
+        request = msgspec.structs.replace(request, relaxed=())
+        validator = answer_validator(request, registry)
+        stage = next((each for each in reversed(state.stages) if each.call is not None), state.stages[0])
+        found = validator.feed(stage.text)
+        if state.finished is not None and state.finished.reason not in ("aborted", "cancelled"):
+            found += validator.finish()
+        self.violations = tuple(violations_of(found))
+        ended = state.finished is not None
+        self.valid = False if self.violations else validator.valid if ended else None
+        self.tool = validator.tool
+        self.arguments = validator.arguments
+
+
+def _freedom(stage: StageState, token: int) -> Freedom:
+    """A step that tells no number of allowed tokens has 0 of them."""
+    if token >= len(stage.tokens):
+        return Freedom()
+    step = stage.tokens[token].step
+    return Freedom(step.allowed or None, step.feasible)
+
+
+def _spent(state: RunState) -> Spent:
+    drawn = [token.step for stage in state.stages for token in stage.tokens]
+    model = [step for step in drawn if step.origin == "model"]
+    return Spent(len(model), sum(step.forced for step in model), len(drawn) - len(model))
+
+
+def _changes(was: _Judged, judged: _Judged) -> tuple[ArgumentChange, ...] | None:
+    if was.arguments is None or judged.arguments is None:
+        return None
+    found = _differing(was.arguments, judged.arguments)
+    return tuple(change for change, _ in zip(found, range(_MOST_CHANGES)))
+
+
+def _differing(before: Any, after: Any) -> Iterator[ArgumentChange]:
+    """In the order of the first call, then what only the second one has."""
+    waiting: list[tuple[Path, bool, bool, Any, Any]] = [((), True, True, before, after)]
+    while waiting:
+        path, was, has, one, other = waiting.pop()
+        if was and has and isinstance(one, dict) and isinstance(other, dict):
+            keys: list[str | int] = list(dict.fromkeys((*one, *other)))
+            inner = [((*path, k), k in one, k in other, one.get(k), other.get(k)) for k in keys]
+            waiting += reversed(inner)
+        elif was and has and isinstance(one, list) and isinstance(other, list):
+            inner = [
+                ((*path, i), i < len(one), i < len(other), one[i : i + 1], other[i : i + 1])
+                for i in range(max(len(one), len(other)))
+            ]
+            waiting += [(at, a, b, (x or [None])[0], (y or [None])[0]) for at, a, b, x, y in reversed(inner)]
+        elif not (was and has) or not _same(one, other):
+            yield ArgumentChange(to_pointer(path), was, has, one, other)
+
+
+def _same(one: Any, other: Any) -> bool:
+    """As JSON Schema compares scalars: 1 is 1.0, and neither is true."""
+    return isinstance(one, bool) == isinstance(other, bool) and bool(one == other)

@@ -1,0 +1,181 @@
+"""Token boundaries: a run's tokens beside those that the model itself would cut the same text into.
+
+What a grammar forces, and what somebody types, may be cut otherwise than any text the model was trained on. The whole
+answer is cut by the model's tokenizer as it follows the prompt, and compared at every boundary, by bytes. What that
+costs is told in tokens; what it does to the model's probabilities is not compared, as nobody measured it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+from glyphscope.errors import ModelError
+from glyphscope.events import ModelInfo, TokenStep
+from glyphscope.models import Model, Vocabulary
+from glyphscope.models.response_prefix import cut_after
+
+Cause: TypeAlias = Literal["grammar", "written", "model"]
+"""Who made the first token that is cut otherwise: the grammar forced it, somebody wrote it, or the model drew it."""
+_CONTEXT = 4_096
+"""Bytes of the prompt that the answer is cut together with: more than any token reaches."""
+
+
+@dataclass(frozen=True)
+class BoundaryDiff:
+    """The run's tokens `first` to `last` (exclusive), which the model itself would cut as `own`.
+
+    `struck`: the mask struck the model's own first token there; None where the record does not tell it.
+    """
+
+    first: int
+    last: int
+    run: tuple[str, ...]
+    own: tuple[str, ...]
+    cause: Cause
+    struck: bool | None = None
+
+    @property
+    def more(self) -> int:
+        """How many tokens more than the model's own; negative: fewer."""
+        return len(self.run) - len(self.own)
+
+
+@dataclass(frozen=True)
+class Boundaries:
+    """`unknown` says why nothing could be compared; empty where it was."""
+
+    tokens: int = 0
+    own: int = 0
+    otherwise: tuple[BoundaryDiff, ...] = ()
+    unknown: str = ""
+
+    @property
+    def canonical(self) -> bool | None:
+        """Whether the text is in the model's own tokens; None where that is unknown."""
+        return None if self.unknown else not self.otherwise
+
+    def at(self, token: int) -> BoundaryDiff | None:
+        """The place that the token is in, if it is cut otherwise."""
+        return next((one for one in self.otherwise if one.first <= token < one.last), None)
+
+
+def boundaries_of(prompt: str, steps: Sequence[TokenStep], model: Model | None) -> Boundaries:
+    """Compares the tokens of an answer that follows `prompt`; `model` is the one that wrote it, None if it is not here.
+
+    Never raises for what a model does not know. An end token is no text, and left out.
+    """
+    steps = [step for step in steps if not step.end]
+    if not steps:
+        return Boundaries(unknown="there are no tokens")
+    if any(step.id < 0 for step in steps):
+        return Boundaries(unknown="the endpoint does not report its tokens")
+    if model is None:
+        return Boundaries(unknown="the model that wrote it is not open")
+    data = b"".join(step.data for step in steps)
+    try:
+        vocabulary = model.vocabulary()
+        if not vocabulary.tokens:
+            return Boundaries(unknown="this model has no vocabulary")
+        text = data.decode()
+        if name := next((name for name in vocabulary.names if name and name in text), ""):
+            return Boundaries(unknown=f"the text spells the special token {name}")
+        own = cut_after(prompt.encode("utf-8", "replace")[-_CONTEXT:], data, _Cutting(model, vocabulary))
+    except UnicodeDecodeError:
+        return Boundaries(unknown="the text ends within a character, or is not text")
+    except ModelError as error:
+        return Boundaries(unknown=error.message)
+    return compared(steps, [(token, vocabulary.tokens[token]) for token in own])
+
+
+class _Cutting:
+    """What `cut_after` asks of an engine, by the model's public face."""
+
+    def __init__(self, model: Model, vocabulary: Vocabulary) -> None:
+        self._model = model
+        self.pieces = list(vocabulary.tokens)
+
+    def tokenize(self, text: str, *, begin: bool = False, special: bool = True) -> list[int]:
+        return self._model.tokenize(text)
+
+    def is_end(self, token: int) -> bool:
+        return False
+
+
+def compared(steps: Sequence[TokenStep], own: Sequence[tuple[int, bytes]]) -> Boundaries:
+    """The places between two boundaries that both have, where the tokens are not the same."""
+    found: list[BoundaryDiff] = []
+    i = j = 0
+    while i < len(steps) and j < len(own):
+        if steps[i].id == own[j][0]:
+            i, j = i + 1, j + 1
+            continue
+        first, second = i, j
+        mine, theirs = len(steps[i].data), len(own[j][1])
+        i, j = i + 1, j + 1
+        while mine != theirs:
+            if mine < theirs and i < len(steps):
+                mine, i = mine + len(steps[i].data), i + 1
+            elif theirs < mine and j < len(own):
+                theirs, j = theirs + len(own[j][1]), j + 1
+            else:
+                break
+        found.append(_otherwise(steps[first:i], own[second:j]))
+    if i < len(steps) or j < len(own):
+        found.append(_otherwise(steps[i:] or steps[-1:], own[j:]))
+    return Boundaries(len(steps), len(own), tuple(found))
+
+
+def _otherwise(steps: Sequence[TokenStep], own: Sequence[tuple[int, bytes]]) -> BoundaryDiff:
+    differing = next((step for step, other in zip(steps, own) if step.id != other[0]), steps[0])
+    cause: Cause = "written" if differing.origin == "written" else "grammar" if differing.forced else "model"
+    wanted = next((each for each in differing.alternatives if own and each.id == own[0][0]), None)
+    return BoundaryDiff(
+        first=steps[0].index,
+        last=steps[-1].index + 1,
+        run=tuple(step.data.decode(errors="replace") for step in steps),
+        own=tuple(data.decode(errors="replace") for _, data in own),
+        cause=cause,
+        struck=None if wanted is None or wanted.allowed is None else not wanted.allowed,
+    )
+
+
+def same_model(one: ModelInfo, other: ModelInfo) -> bool:
+    """Whether both are the same file: by the hash, or by place and size where one of them is without."""
+    if one.sha256 and other.sha256:
+        return one.sha256 == other.sha256
+    return one.path == other.path and one.bytes == other.bytes
+
+
+def boundary_words(boundaries: Boundaries) -> str:
+    """What all of it comes to."""
+    if boundaries.unknown:
+        return f"Token boundaries are unknown: {boundaries.unknown}."
+    if not boundaries.otherwise:
+        if boundaries.tokens == 1:
+            return "The text is one token, as in the model's own tokenization."
+        return f"All {boundaries.tokens:,} tokens are as in the model's own tokenization."
+    count = len(boundaries.otherwise)
+    places = "1 place" if count == 1 else f"{count} places"
+    more = boundaries.tokens - boundaries.own
+    cost = f"{abs(more)} {'more' if more > 0 else 'fewer'} than" if more else "as many as"
+    return (
+        f"At {places} the text is not in the model's own tokens: {boundaries.tokens:,} tokens, {cost} the model itself "
+        "would use. The effect on its probabilities was not measured."
+    )
+
+
+def boundary_diff_words(one: BoundaryDiff) -> str:
+    """One place: what was written, what the model itself would write, and by whom."""
+    run = " ".join(_seen(text) for text in one.run)
+    own = " ".join(_seen(text) for text in one.own) or "nothing"
+    cause = {"grammar": "forced by the grammar", "written": "typed", "model": "sampled by the model"}[
+        one.cause
+    ]
+    struck = ", whose own token the mask excluded" if one.struck else ""
+    return f"{run} ({cause}{struck}); the model's own tokenization is {own}"
+
+
+def _seen(text: str) -> str:
+    return "[" + text.replace(" ", "·").replace("\n", "⏎").replace("\t", "⇥") + "]"

@@ -1,0 +1,136 @@
+"""What the parts of an answer cost, and how likely a call was before the model began one."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+from glyphscope.errors import PromptError
+from glyphscope.events import RunRequest, SegmentKind, Token
+from glyphscope.runs.run_state import Segment, StageState
+from glyphscope.strategies.turns import turn_form
+
+PartKind: TypeAlias = SegmentKind | Literal["marker"]
+"""`marker` is what belongs to no part: what opens and closes them."""
+
+
+@dataclass(slots=True)
+class PartCost:
+    """The tokens of all parts of one kind, those of them that were forced, and the seconds they took."""
+
+    tokens: int = 0
+    forced: int = 0
+    seconds: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class EarlierCall:
+    """The highest raw probability that a call's marker had in reasoning, and the token in whose place it had it."""
+
+    share: float
+    token: int
+
+
+def part_of(stage: StageState, token: Token) -> Segment | None:
+    """The part that the token's first character is in; None for markers, and where the text has no parts."""
+    segments = stage.segments
+    place = bisect_left(segments, token.end, key=lambda segment: segment.start) - 1
+    if place < 0:
+        return None
+    end = segments[place].end
+    return segments[place] if end is None or token.start < end else None
+
+
+def seconds_of(stage: StageState, tokens: range) -> float:
+    """From the token before these (or the prompt's end) to the last of them."""
+    if not tokens:
+        return 0.0
+    if tokens.start:
+        begin = stage.tokens[tokens.start - 1].t
+    else:
+        begin = stage.evaluated.t if stage.evaluated is not None else stage.tokens[0].t
+    return max(stage.tokens[tokens[-1]].t - begin, 0.0)
+
+
+def part_costs(stage: StageState) -> dict[PartKind, PartCost]:
+    """What each kind of part cost; empty for a text without parts. A token over a border is the first part's."""
+    if not stage.segments:
+        return {}
+    costs: dict[PartKind, PartCost] = {}
+    seen = 0
+    for segment in stage.segments:
+        within = stage.tokens_between(segment.start, segment.end)
+        within = range(max(within.start, seen), max(within.stop, seen))
+        _add(costs, "marker", stage, range(seen, within.start))
+        _add(costs, segment.kind, stage, within)
+        seen = within.stop
+    _add(costs, "marker", stage, range(seen, len(stage.tokens)))
+    return costs
+
+
+def _add(costs: dict[PartKind, PartCost], kind: PartKind, stage: StageState, tokens: range) -> None:
+    if tokens:
+        cost = costs.setdefault(kind, PartCost())
+        cost.tokens += len(tokens)
+        cost.forced += sum(stage.tokens[place].step.forced for place in tokens)
+        cost.seconds += seconds_of(stage, tokens)
+
+
+def reasoning_tokens(stage: StageState) -> int:
+    """How many tokens of the text are reasoning."""
+    cost = part_costs(stage).get("reasoning")
+    return cost.tokens if cost is not None else 0
+
+
+def earlier_call(stage: StageState, reasoning: Segment, request: RunRequest) -> EarlierCall | None:
+    """Where in `reasoning` the first token of the call that came after it was likeliest.
+
+    None while no call has come, and where no alternative of these tokens is that one: what was not among the likeliest
+    is not known.
+    """
+    marker = _marker(stage, reasoning, request)
+    best: EarlierCall | None = None
+    if marker is None:
+        return None
+    for place in stage.tokens_between(reasoning.start, reasoning.end):
+        for other in stage.tokens[place].step.alternatives:
+            same = other.id == marker.step.id if other.id >= 0 else other.data == marker.step.data
+            if same and (best is None or other.raw > best.share):
+                best = EarlierCall(other.raw, place)
+    return best
+
+
+def _marker(stage: StageState, reasoning: Segment, request: RunRequest) -> Token | None:
+    """The token that begins the first call after the reasoning, with its marker."""
+    segments = stage.segments
+    first = bisect_left(segments, reasoning.start, key=lambda segment: segment.start)
+    before = reasoning
+    for segment in segments[first + 1 :]:
+        if segment.kind == "call" and before.end is not None:
+            return _token_after(stage, before, segment, _closing(request) if before is reasoning else "")
+        before = segment
+    return None
+
+
+def _token_after(stage: StageState, before: Segment, call: Segment, closing: str) -> Token | None:
+    """The token of the first character between the two that is neither white space nor what closes the reasoning."""
+    assert before.end is not None
+    between = stage.text[before.end : call.start]
+    place = before.end + (between.find(closing) + len(closing) if closing and closing in between else 0)
+    text = stage.text[place : call.start + 1]
+    place += len(text) - len(text.lstrip())
+    tokens = stage.tokens_between(place, None)
+    if not tokens:
+        return None
+    token = stage.tokens[tokens.start]
+    return token if not stage.text[token.start : place].strip() else None
+
+
+def _closing(request: RunRequest) -> str:
+    """The marker that closes reasoning in the form of the run; empty where it has none."""
+    try:
+        form = turn_form(request)
+    except PromptError:
+        return ""
+    return "" if form is None or form.reasoning is None else form.reasoning.close.strip()

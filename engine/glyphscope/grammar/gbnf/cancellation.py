@@ -1,0 +1,56 @@
+"""Checks that can be told to stop: of a text of megabytes they take many seconds, and nobody may wait for the answer.
+
+The loops whose length is the text's tell here how much they did, wherever they are in the passes over a document; so
+no function in between has to hand the question on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+
+from glyphscope.errors import GlyphscopeError
+
+EVERY = 2_000
+"""Pieces of work between two questions: a few milliseconds."""
+
+
+class CheckCancelled(GlyphscopeError):
+    """A check that was told to stop."""
+
+
+class _Watch:
+    __slots__ = ("cancel", "left")
+
+    def __init__(self, cancel: Callable[[], bool]) -> None:
+        self.cancel = cancel
+        self.left = EVERY
+
+
+_WATCH: ContextVar[_Watch | None] = ContextVar("watch", default=None)
+
+
+@contextmanager
+def stoppable(cancel: Callable[[], bool] | None) -> Iterator[None]:
+    """What is done inside asks `cancel` every few milliseconds, and raises CheckCancelled when it says so."""
+    if cancel is None:
+        yield
+        return
+    before = _WATCH.set(_Watch(cancel))
+    try:
+        yield
+    finally:
+        _WATCH.reset(before)
+
+
+def checkpoint(pieces: int = 1) -> None:
+    """Tells how much was done: a token, an item, a character. Raises CheckCancelled."""
+    watch = _WATCH.get()
+    if watch is None:
+        return
+    watch.left -= pieces
+    if watch.left <= 0:
+        watch.left = EVERY
+        if watch.cancel():
+            raise CheckCancelled("The check was stopped.")

@@ -1,0 +1,1 @@
+"""Rule trees and documents written as GBNF."""

@@ -1,0 +1,378 @@
+"""Emission for llama.cpp: the rule tree as GBNF.
+
+llama.cpp walks every stack of its parser over the whole vocabulary at each step, so what is decided here is cost:
+alternatives that begin alike are told apart letter by letter, a class of many characters stands last (it is tried
+first, and only what it refuses goes on to the others), and a repetition ends in itself instead of being returned
+from. Repetitions beyond what llama.cpp takes are written as blocks of the same language: above 2,000 it refuses, or
+drops the upper bound without a word.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import lru_cache
+
+from glyphscope.grammar.gbnf.emit.gbnf_text import Speller
+from glyphscope.grammar.gbnf.emit.orders import with_plain_orders
+from glyphscope.grammar.gbnf.emit.repetition import expansion, times, without_empty_rounds
+from glyphscope.grammar.normalize import limit_depth
+from glyphscope.grammar.notation_syntax import WHITE
+from glyphscope.grammar.patience import limited
+from glyphscope.grammar.regular.intersections import Weakened, right_linear
+from glyphscope.grammar.regular.numbers import LARGEST, Bounds, integer_node, number_node
+from glyphscope.grammar.regular.strings import any_character, string_node
+from glyphscope.grammar.tree import (
+    EMPTY,
+    NEVER,
+    Alt,
+    ByIdentity,
+    Grammar,
+    Intersect,
+    Literal,
+    Node,
+    Ordered,
+    Origin,
+    Repeat,
+    Rule,
+    RuleRef,
+    Seq,
+    Terminal,
+    Unenforced,
+    alt,
+    refs,
+    repeat,
+    seq,
+)  # fmt: skip
+from glyphscope.text.lines import common_length
+from glyphscope.visible import visible
+
+ROOT = "root"
+MAX_BESIDE = 8  # alternatives that begin alike and still stand side by side
+MAX_INLINE = 24  # nodes of a lexeme that is written where it is used
+
+
+@dataclass(frozen=True)
+class GbnfText:
+    """A grammar for llama.cpp. `unenforced` is what GBNF does not hold of what the tree holds.
+
+    `ordered`: the objects whose members it has in one order only, though any was asked for.
+    """
+
+    text: str
+    origins: dict[str, Origin]
+    unenforced: tuple[Unenforced, ...] = ()
+    ordered: tuple[Ordered, ...] = ()
+
+
+def emit_gbnf(
+    grammar: Grammar, *, comments: bool = False, notes: Callable[[Origin], str] = lambda _: ""
+) -> GbnfText:
+    """The grammar for llama.cpp, its first rule `root`, each rule before those it refers to.
+
+    With `comments`, a line before each rule tells the tool and the schema place it comes from, and the words that
+    `notes` has for the place. An intersection that would need too many rules loses its weakest part, and `unenforced`
+    names what was lost.
+    """
+    with limited(grammar):
+        return _emitter(grammar).emit(notes) if comments else _plain(ByIdentity(grammar))
+
+
+@lru_cache(maxsize=8)
+def _plain(key: ByIdentity) -> GbnfText:
+    return _emitter(key.grammar).emit(None)
+
+
+def _emitter(grammar: Grammar) -> _Emitter:
+    plain = with_plain_orders(grammar)
+    made = plain.grammar
+    return _Emitter(
+        without_empty_rounds(made if made.lexed else limit_depth(made)), plain.unenforced, plain.ordered
+    )
+
+
+class _Emitter:
+    def __init__(
+        self, grammar: Grammar, unenforced: tuple[Unenforced, ...], ordered: tuple[Ordered, ...]
+    ) -> None:
+        self.grammar = grammar
+        self.ordered = ordered
+        self.rules: dict[str, Node] = {}
+        self.origins: dict[str, Origin] = {}
+        self.unenforced = dict.fromkeys(unenforced)
+        self.speller = Speller(ROOT, grammar.root, grammar.rules)
+        self._shared: dict[Node, str] = {}
+        self._weakened: list[Weakened] = []
+        self._weakened_in: dict[str, list[Weakened]] = {}
+        self._uses: dict[int, int] = {}
+
+    def emit(self, notes: Callable[[Origin], str] | None) -> GbnfText:
+        for rule in self.grammar.rules.values():
+            self._count(rule.body)
+        for rule in self.grammar.rules.values():
+            self._add(self.speller.name(rule.name), rule.body, rule)
+        lines = []
+        for name in _top_down(self.rules):
+            if notes is not None and name in self.origins:
+                lines.append(_comment(self.origins[name], notes))
+            lines.append(self.speller.rule(name, self.rules[name]))
+        return GbnfText("\n".join(lines) + "\n", self.origins, tuple(self.unenforced), self.ordered)
+
+    def _count(self, node: Node) -> None:
+        """How often each lexeme is used: one that is used twice is a rule."""
+        waiting = [node]
+        while waiting:
+            inner = waiting.pop()
+            if isinstance(inner, Terminal):
+                self._uses[id(inner.body)] = self._uses.get(id(inner.body), 0) + 1
+            elif isinstance(inner, Seq):
+                waiting += inner.parts
+            elif isinstance(inner, Alt):
+                waiting += inner.options
+            elif isinstance(inner, Repeat):
+                waiting.append(inner.body)
+
+    def _add(self, name: str, body: Node, owner: Rule) -> None:
+        self.rules[name] = EMPTY  # in its place before what it needs
+        if owner.origin is not None:
+            self.origins[name] = owner.origin
+        self.rules[name] = self._node(body, owner)
+
+    def _helper(self, hint: str, body: Node, owner: Rule) -> Node:
+        """A rule of its own for a body that is ready."""
+        name = self.speller.fresh(hint)
+        self.rules[name] = body
+        if owner.origin is not None:
+            self.origins[name] = owner.origin
+        return RuleRef(name)
+
+    def _named(self, hint: str, body: Node) -> Node:
+        """The rule that every place shares for a node; it belongs to none of them."""
+        name = self._shared.get(body)
+        if name is None:
+            name = self._shared[body] = self.speller.fresh(hint)
+            self.rules[name] = EMPTY
+            self.rules[name] = self._written(body, Rule(name, body))
+        return RuleRef(name)
+
+    def _node(self, node: Node, owner: Rule) -> Node:
+        if isinstance(node, RuleRef):
+            return RuleRef(self.speller.name(node.name))
+        if isinstance(node, Terminal):
+            return self._lexeme(node.body, owner)
+        if isinstance(node, Seq):
+            return seq(*(self._node(part, owner) for part in node.parts))
+        if isinstance(node, Alt):
+            if node in _CHARACTERS:
+                return self._character(node)
+            options = [self._node(option, owner) for option in node.options]
+            return self._apart(options, owner)
+        if isinstance(node, Repeat):
+            return self._repeated(node, owner)
+        if isinstance(node, Intersect):
+            return self._intersection(node, owner)
+        return node
+
+    def _lexeme(self, body: Node, owner: Rule) -> Node:
+        known = _KNOWN.get(body)
+        if known is not None:
+            return self._named(known, body)
+        if self._uses.get(id(body), 0) < 2 or _size(body) <= MAX_INLINE:
+            return self._written(body, owner)
+        name = self._shared.get(body)
+        if name is None:
+            self._weakened = []
+            ready = self._written(body, owner)
+            made = self._helper(f"{self.speller.name(owner.name)}-text", ready, owner)
+            assert isinstance(made, RuleRef)
+            name = self._shared[body] = made.name
+            self._weakened_in[name] = self._weakened
+        else:
+            self._report(self._weakened_in[name], owner)
+        return RuleRef(name)
+
+    def _report(self, weakened: list[Weakened], owner: Rule) -> None:
+        """Names what was lost at the place of the owner: each that shares a rule loses it."""
+        origin = owner.origin or Origin("", "")
+        for part in weakened:
+            for keyword in part.keywords:
+                for pointer in origin.at(keyword):
+                    self.unenforced[Unenforced(origin.tool, pointer, keyword, part.why)] = None
+
+    def _written(self, body: Node, owner: Rule) -> Node:
+        """A lexeme's body. One that ends in any characters and a quote ends in the rule that all strings share."""
+        if isinstance(body, Seq) and len(body.parts) > 1 and body.parts[-1] == _QUOTE:
+            open_end = body.parts[-2]
+            if isinstance(open_end, Repeat) and open_end.maximum is None and open_end.body in _CHARACTERS:
+                least = repeat(open_end.body, open_end.minimum, open_end.minimum)
+                return seq(self._node(seq(*body.parts[:-2], least), owner), self._string_end(open_end.body))
+        return self._node(body, owner)
+
+    def _string_end(self, character: Node) -> Node:
+        """Any characters and the closing quote: there is nothing to come back to after each of them."""
+        key = repeat(character)
+        name = self._shared.get(key)
+        if name is None:
+            name = self._shared[key] = self.speller.fresh("string-end")
+            raw, escape = self._raw_and_escape(character)
+            self.rules[name] = alt('"', seq(escape, RuleRef(name)), seq(raw, RuleRef(name)))
+        return RuleRef(name)
+
+    def _character(self, character: Node) -> Node:
+        name = self._shared.get(character)
+        if name is None:
+            name = self._shared[character] = self.speller.fresh("char")
+            raw, escape = self._raw_and_escape(character)
+            self.rules[name] = alt(escape, raw)
+        return RuleRef(name)
+
+    def _raw_and_escape(self, character: Node) -> tuple[Node, Node]:
+        assert isinstance(character, Alt) and len(character.options) == 2
+        raw, escape = character.options
+        return raw, self._named("escape", escape)
+
+    def _white_space(self) -> Node:
+        name = self._shared.get(WHITE)
+        if name is None:
+            name = self._shared[WHITE] = self.speller.fresh("ws")
+            self.rules[name] = WHITE
+        return RuleRef(name)
+
+    def _repeated(self, node: Repeat, owner: Rule) -> Node:
+        if node == WHITE:
+            return self._white_space()
+        body = self._node(node.body, owner)
+        if body == NEVER:
+            return EMPTY if node.minimum == 0 else NEVER
+
+        def block(inner: Node) -> Node:
+            return self._helper(f"{self.speller.name(owner.name)}-block", inner, owner)
+
+        if expansion(body, node.minimum, node.maximum) is None:
+            body = block(body)
+        return times(body, node.minimum, node.maximum, block)
+
+    def _intersection(self, node: Intersect, owner: Rule) -> Node:
+        weakened: list[Weakened] = []
+        name = self._shared.get(node)
+        if name is None:
+            base = f"{self.speller.name(owner.name)}-text"
+            ready = right_linear(
+                node, lambda body: self._helper(base, body, owner), self.rules, weakened.append
+            )
+        else:
+            ready, weakened = RuleRef(name), self._weakened_in[name]
+        self._weakened += weakened
+        self._report(weakened, owner)
+        if isinstance(ready, Intersect):
+            return NEVER
+        if not isinstance(ready, RuleRef):
+            return self._node(ready, owner)
+        self._shared[node] = ready.name
+        self._weakened_in[ready.name] = weakened
+        return ready
+
+    def _apart(self, options: list[Node], owner: Rule) -> Node:
+        """Alternatives told apart letter by letter where many begin with the same one."""
+        if len(options) <= MAX_BESIDE:
+            return alt(*options)
+        groups: dict[str, list[Node]] = {}
+        order: list[Node | str] = []
+        for option in options:
+            first = _first_letter(option)
+            if not first:
+                order.append(option)
+            elif first in groups:
+                groups[first].append(option)
+            else:
+                groups[first] = [option]
+                order.append(first)
+        parts: list[Node] = []
+        for item in order:
+            if not isinstance(item, str):
+                parts.append(item)
+                continue
+            group = groups[item]
+            if len(group) == 1:
+                parts.append(group[0])
+                continue
+            start = _common_start(group)
+            rest = self._apart([_without(option, len(start)) for option in group], owner)
+            if isinstance(rest, Alt) and len(rest.options) > MAX_BESIDE:
+                rest = self._helper(f"{self.speller.name(owner.name)}-{len(start)}", rest, owner)
+            parts.append(seq(start, rest))
+        return alt(*parts)
+
+
+def _comment(origin: Origin, notes: Callable[[Origin], str]) -> str:
+    place = f"{origin.tool} {origin.pointer}".rstrip()
+    words = notes(origin)
+    line = f"# {place}: {words}" if words else f"# {place}"
+    return visible(" ".join(line.splitlines()))
+
+
+_QUOTE = Literal('"')
+_CHARACTERS = frozenset((any_character("json"), any_character("glyph")))
+
+
+def _known() -> dict[Node, str]:
+    named: dict[Node, str] = {number_node(Bounds()): "number", integer_node(-LARGEST, LARGEST): "integer"}
+    for node in (string_node("json"), string_node("glyph")):
+        assert isinstance(node, Terminal)
+        named[node.body] = "string"
+    return named
+
+
+_KNOWN = _known()
+
+
+def _size(node: Node) -> int:
+    count, waiting = 0, [node]
+    while waiting and count <= MAX_INLINE:
+        inner = waiting.pop()
+        count += 1
+        if isinstance(inner, Seq | Intersect):
+            waiting += inner.parts
+        elif isinstance(inner, Alt):
+            waiting += inner.options
+        elif isinstance(inner, Repeat):
+            waiting.append(inner.body)
+    return count
+
+
+def _first_letter(node: Node) -> str:
+    if isinstance(node, Seq) and node.parts:
+        node = node.parts[0]
+    return node.text[:1] if isinstance(node, Literal) else ""
+
+
+def _leading(node: Node) -> str:
+    if isinstance(node, Seq):
+        node = node.parts[0]
+    assert isinstance(node, Literal)
+    return node.text
+
+
+def _common_start(options: list[Node]) -> str:
+    texts = [_leading(option) for option in options]
+    first, last = min(texts), max(texts)
+    size = common_length(first, last)
+    return first[:size]
+
+
+def _without(node: Node, count: int) -> Node:
+    if isinstance(node, Seq):
+        return seq(_leading(node)[count:], *node.parts[1:])
+    return seq(_leading(node)[count:])
+
+
+def _top_down(rules: dict[str, Node]) -> Iterator[str]:
+    """The rules in the order in which a reader meets them from the root; those that nobody needs are left out."""
+    seen: set[str] = set()
+    waiting = [ROOT]
+    while waiting:
+        name = waiting.pop()
+        if name not in seen:
+            seen.add(name)
+            yield name
+            waiting += reversed(list(refs(rules[name])))

@@ -1,0 +1,157 @@
+"""Entries in any order as plain rules: GBNF knows no sets of what was written.
+
+A few entries are spelled out, one rule for each set of them that may stand there. More keep the order in which they
+are listed, which is told.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from glyphscope.grammar.rules import RuleBook
+from glyphscope.grammar.schema_order import Listed, after_another, in_order
+from glyphscope.grammar.tree import (
+    EMPTY,
+    NEVER,
+    Alt,
+    Grammar,
+    Node,
+    Ordered,
+    Origin,
+    Repeat,
+    Rule,
+    RuleRef,
+    Seq,
+    Unenforced,
+    Unordered,
+    alt,
+    repeat,
+    seq,
+)  # fmt: skip
+
+MOST_SETS = 16
+"""Sets of entries that are spelled out as rules: those of four properties."""
+
+_NOT_COUNTED = "GBNF counts no members, some of which are optional"
+
+
+class Plain(NamedTuple):
+    """A grammar without any `Unordered`; what it does not hold for that, and where it keeps an order."""
+
+    grammar: Grammar
+    unenforced: tuple[Unenforced, ...]
+    ordered: tuple[Ordered, ...]
+
+
+def with_plain_orders(grammar: Grammar) -> Plain:
+    """The grammar with each `Unordered` as rules; the same one where there is none."""
+    if not any(_has(rule.body) for rule in grammar.rules.values()):
+        return Plain(grammar, (), grammar.ordered)
+    return _Writer(grammar).plain()
+
+
+def _has(body: Node) -> bool:
+    waiting = [body]
+    while waiting:
+        node = waiting.pop()
+        if isinstance(node, Unordered):
+            return True
+        if isinstance(node, Seq | Alt):
+            waiting += node.parts if isinstance(node, Seq) else node.options
+        elif isinstance(node, Repeat):
+            waiting.append(node.body)
+    return False
+
+
+class _Writer:
+    def __init__(self, grammar: Grammar) -> None:
+        self._grammar = grammar
+        self._book = RuleBook()
+        self._book.keep(grammar.rules)
+        self._owner = Rule("", EMPTY)
+        self._unenforced: dict[Unenforced, None] = {}
+        self._ordered: dict[Ordered, None] = {}
+
+    def plain(self) -> Plain:
+        for rule in self._grammar.rules.values():
+            if _has(rule.body):
+                self._owner = rule
+                self._book.add(rule.name, self._node(rule.body), rule.origin)
+        grammar = self._grammar
+        made = Grammar(
+            self._book.rules, grammar.root, grammar.unenforced, grammar.lexed, grammar.loose, grammar.ordered
+        )
+        return Plain(made, tuple(self._unenforced), (*grammar.ordered, *self._ordered))
+
+    def _node(self, node: Node) -> Node:
+        if isinstance(node, Seq):
+            return seq(*(self._node(part) for part in node.parts))
+        if isinstance(node, Alt):
+            return alt(*(self._node(option) for option in node.options))
+        if isinstance(node, Repeat):
+            return repeat(self._node(node.body), node.minimum, node.maximum)
+        if isinstance(node, Unordered):
+            sets = (node.counted + 1) << len(node.members)
+            return self._spelled_out(node) if sets <= MOST_SETS else self._in_order(node)
+        return node
+
+    def _rule(self, hint: str, body: Node) -> Node:
+        made = self._book.inner(hint, body)
+        if isinstance(made, RuleRef):
+            self._book.add(made.name, body, self._owner.origin)
+        return made
+
+    def _spelled_out(self, node: Unordered) -> Node:
+        entries = [self._node(node.entry(place)) for place in range(len(node.members) + 1)]
+        made: dict[tuple[int, int], Node] = {}
+
+        def more(written: int, extra: int) -> Node:
+            """What may come after these: the rules of larger sets are made first."""
+            known = made.get((written, extra))
+            if known is not None:
+                return known
+            places = node.may_come(written, extra)
+            if not places:
+                return EMPTY
+            shown = "".join(str(place + 1) for place in range(len(node.members)) if written >> place & 1)
+            name = self._book.reserve(f"{self._owner.name}-with-{shown or 0}{'-more' * extra}")
+            made[written, extra] = RuleRef(name)
+            further = alt(*(following(place, written, extra) for place in places))
+            body = seq(node.separator, further)
+            may_end = node.may_end(written, extra)
+            self._book.add(name, alt(EMPTY, body) if may_end else body, self._owner.origin)
+            return made[written, extra]
+
+        def following(place: int, written: int, extra: int) -> Node:
+            return seq(entries[place], more(*node.after(place, written, extra)))
+
+        if node.leading:
+            return more(0, 0)
+        begun = alt(*(following(place, 0, 0) for place in node.may_come(0, 0)))
+        return alt(EMPTY, begun) if node.may_end(0, 0) else begun
+
+    def _in_order(self, node: Unordered) -> Node:
+        needed = node.required.bit_count()
+        low, high = 0, None
+        one_of_many = node.low == 1 and node.free == NEVER and not node.leading
+        if needed == len(node.members):
+            low, high = max(0, node.low - needed), None if node.high is None else node.high - needed
+        else:
+            self._leave("minProperties", bool(node.low) and not one_of_many)
+            self._leave("maxProperties", node.high is not None)
+        origin = self._owner.origin or Origin("", "")
+        why = f"GBNF has no sets: any order of {len(node.members)} properties would be too many rules"
+        self._ordered[Ordered(origin.tool, origin.pointer, why)] = None
+        members = [
+            (node.separator, self._node(member), bool(node.required >> place & 1))
+            for place, member in enumerate(node.members)
+        ]
+        listed = Listed(members, self._node(node.free), node.separator, low, high, one_of_many)
+        if node.leading:
+            return after_another(listed)
+        return in_order(listed, lambda count, rest: self._rule(f"{self._owner.name}-after-{count}", rest))
+
+    def _leave(self, keyword: str, lost: bool) -> None:
+        origin = self._owner.origin or Origin("", "")
+        for pointer in origin.at(keyword) if lost else ():
+            self._unenforced[Unenforced(origin.tool, pointer, keyword, _NOT_COUNTED)] = None

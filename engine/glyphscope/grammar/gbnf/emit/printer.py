@@ -1,0 +1,178 @@
+"""A GBNF document laid out anew: one space between items, long alternatives and groups a line each, comments kept.
+
+A comment stays behind the token it stood behind: there llama.cpp lets a line end, for it did so before. Texts and
+classes stay as they were written.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from glyphscope.grammar.gbnf.parse.syntax import (
+    Alternatives,
+    Comment,
+    GbnfDocument,
+    GbnfRule,
+    Group,
+    Item,
+    Repetition,
+)
+
+MAX_LINE = 100
+_SPACE_IN_BRACES = re.compile(r"[ \t\r\n]+|#[^\r\n]*")
+_BLANK_LINE = re.compile(r"(?:\r\n|\n|\r)[ \t]*(?:\r\n|\n|\r)")
+_STEP = "  "
+
+
+def print_gbnf(document: GbnfDocument) -> str:
+    """The text laid out anew, of the same language. A document with mistakes is given back as it is: it has none."""
+    text = document.text
+    if document.problems:
+        return text
+    pieces: list[str] = []
+    comments, at, end = document.comments, 0, 0
+    for rule in document.rules:
+        at = _between(text, comments, at, end, rule.start, pieces)
+        inside = at
+        while inside < len(comments) and comments[inside].start < rule.end:
+            inside += 1
+        pieces.append(_rule(rule, text, comments[at:inside]))
+        at, end = inside, rule.end
+    _between(text, comments, at, end, len(text), pieces)
+    laid_out = "".join(pieces)
+    return laid_out + "\n" if laid_out else ""
+
+
+def _between(
+    text: str, comments: tuple[Comment, ...], at: int, end: int, until: int, pieces: list[str]
+) -> int:
+    """The comments after the rule that ended, and the blank lines; the next comment."""
+    while at < len(comments) and comments[at].start < until:
+        comment = comments[at]
+        pieces.append(_gap(text[end : comment.start], pieces, "  "))
+        pieces.append(text[comment.start : comment.end].rstrip())
+        end = comment.end
+        at += 1
+    if until < len(text):
+        pieces.append(_gap(text[end:until], pieces, "\n"))
+    return at
+
+
+def _gap(space: str, pieces: list[str], in_line: str) -> str:
+    if not pieces:
+        return ""
+    if _BLANK_LINE.search(space):
+        return "\n\n"
+    return "\n" if "\n" in space or "\r" in space else in_line
+
+
+class _Token(NamedTuple):
+    """A piece of a body: its text, where it ended in the source, and for a group's parentheses where the other is."""
+
+    text: str
+    end: int
+    other: int = 0
+
+
+def _rule(rule: GbnfRule, text: str, comments: tuple[Comment, ...]) -> str:
+    tokens = list(_tokens(rule.body, text))
+    opened: list[int] = []
+    for place, token in enumerate(tokens):
+        if token.text == "(":
+            opened.append(place)
+        elif token.text == ")":
+            start = opened.pop()
+            tokens[start] = token._replace(text="(", end=tokens[start].end, other=place)
+    # how much is before each token, in characters and in comments
+    width, before, length, count = [], [], 0, 0
+    for token in tokens:
+        while count < len(comments) and comments[count].start < token.end - len(token.text):
+            count += 1
+        width.append(length)
+        before.append(count)
+        length += len(token.text) + 1
+    head = f"{rule.name} ::="
+    broken = len(head) + length > MAX_LINE and any(_top_bars(tokens))
+    out = [head, "\n" + _STEP if broken else " "]
+    levels = [
+        (broken, _STEP)
+    ]  # of each open group: whether its alternatives have lines of their own, and their indent
+    told = 0
+    last = ""
+    for place, token in enumerate(tokens):
+        while told < before[place]:
+            _comment(out, text, comments[told], levels[-1][1])
+            told, last = told + 1, "\n"
+        piece = token.text
+        if piece == ")":
+            was_broken, _ = levels.pop()
+            if was_broken:
+                if out[-1].isspace():
+                    out.pop()
+                out.append("\n" + levels[-1][1])
+            out.append(")")
+        elif piece == "|":
+            out.append(" |" if last not in ("", "\n") else "|")
+            out.append("\n" + levels[-1][1] if levels[-1][0] else " ")
+            last = "\n"
+            continue
+        else:
+            if last not in ("", "(", "\n") and piece[0] not in "*+?{":
+                out.append(" ")
+            out.append(piece)
+            if piece == "(":
+                inside = width[token.other] - width[place]
+                long = len(levels[-1][1]) + inside > MAX_LINE or before[token.other] > before[place]
+                indent = levels[-1][1] + _STEP if long else levels[-1][1]
+                levels.append((long, indent))
+                if long:
+                    out.append("\n" + indent)
+        last = piece
+    while told < len(comments):
+        _comment(out, text, comments[told], _STEP)
+        told += 1
+    return "".join(out).rstrip()
+
+
+def _comment(out: list[str], text: str, comment: Comment, indent: str) -> None:
+    """Behind what is there, or in the next line if that is a comment."""
+    gap = "  "
+    if out[-1].isspace():
+        after_comment = out[-2].lstrip().startswith("#")
+        out.pop()
+        gap = f"\n{indent}" if after_comment else gap
+    out.append(f"{gap}{text[comment.start : comment.end].rstrip()}")
+    out.append(f"\n{indent}")
+
+
+def _top_bars(tokens: list[_Token]) -> Iterator[bool]:
+    depth = 0
+    for token in tokens:
+        depth += (token.text == "(") - (token.text == ")")
+        yield not depth and token.text == "|"
+
+
+def _tokens(body: Alternatives, text: str) -> Iterator[_Token]:
+    """The tokens of a body in order, without recursion."""
+    waiting: list[Alternatives | Item | _Token] = [body]
+    while waiting:
+        node = waiting.pop()
+        if isinstance(node, _Token):
+            yield node
+        elif isinstance(node, Alternatives):
+            parts: list[Item | _Token] = []
+            for before, option in zip((None, *node.options), node.options):
+                if before is not None:
+                    # a comment before the sign comes behind it: it may stand there too
+                    parts.append(_Token("|", before.end + 1))
+                parts += option.items
+            waiting += parts[::-1]
+        elif isinstance(node, Group):
+            waiting += [_Token(")", node.end), node.body, _Token("(", node.start + 1)]
+        elif isinstance(node, Repetition):
+            operator = _SPACE_IN_BRACES.sub("", text[node.operator : node.end])
+            waiting += [_Token(operator, node.end), node.item]
+        else:
+            yield _Token(text[node.start : node.end], node.end)

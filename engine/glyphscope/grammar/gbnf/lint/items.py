@@ -1,0 +1,351 @@
+"""What a negated class refuses too much where a token ends inside a character.
+
+Of half a character llama.cpp knows the code points that it may become. A negated class then refuses all of them as soon
+as one is excluded (llama_grammar_match_partial_char; tried byte by byte: `[^é]` takes no `è`). Classes of what may come
+are read as they are meant.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from glyphscope.grammar import chars
+from glyphscope.grammar.chars import Ranges
+from glyphscope.grammar.gbnf import diagnostics as codes
+from glyphscope.grammar.gbnf.cancellation import checkpoint
+from glyphscope.grammar.gbnf.diagnostics import Diagnostic, Fix, fix, report
+from glyphscope.grammar.gbnf.emit.gbnf_text import spell_class
+from glyphscope.grammar.gbnf.lint.analysis import Survey
+from glyphscope.grammar.gbnf.lint.rule_properties import MAX_REPETITIONS, PerRule
+from glyphscope.grammar.gbnf.parse.literals import IMPOSSIBLE, LAST, characters, ranges_of, united
+from glyphscope.grammar.gbnf.parse.syntax import (
+    Alternatives,
+    Class,
+    GbnfRule,
+    Group,
+    Item,
+    Quoted,
+    Repetition,
+    Sequence,
+    Token,
+)
+from glyphscope.visible import is_seen
+
+_BLOCKS = ((0x80, 0x7FF, 1 << 6), (0x800, 0xFFFF, 1 << 12), (0x10000, 0x10FFFF, 1 << 18))
+"""Characters of two, three and four bytes, and how many begin with the same byte."""
+
+_TRIED = 300  # characters among which a printable one is looked for, as an example
+
+
+def refused_as_well(excluded: Ranges) -> Ranges:
+    """The characters that are not excluded, and begin with the first byte of one that is."""
+    reached: list[tuple[int, int]] = []
+    for low, high in excluded:
+        for first, last, size in _BLOCKS:
+            if low <= last and high >= first:
+                begin = max(low, first) // size * size
+                end = min(high, last) // size * size + size - 1
+                reached.append((max(begin, first), min(end, last)))
+    return chars.intersection(chars.subtract(chars.union(reached), excluded), chars.ALL)
+
+
+def example(characters: Ranges) -> str:
+    """One of them, with its code point, printable if there is one near the beginning."""
+    codes = [code for low, high in characters[:_TRIED] for code in range(low, min(high + 1, low + _TRIED))]
+    code = next((code for code in codes[:_TRIED] if is_seen(chr(code))), characters[0][0])
+    return f"{chr(code)} (U+{code:04X})" if is_seen(chr(code)) else f"U+{code:04X}"
+
+
+OPTIONALS = 12
+"""Optional items in a row from which on a token is slow. Measured (49,000 tokens): one item 4 ms a token, 12 optional
+classes 23 ms, 20 78 ms, 30 1.5 s; `"a"?` 100 times 1 s. Bounded repetitions are not: `[a-z]{0,2000}` 6 ms."""
+SPACES = 20
+"""As many as llama.cpp's own json.gbnf allows at once."""
+_WHITE = frozenset(map(ord, " \t\n\r\x0b\x0c"))
+_MANY = 2**64
+_MOST = 200
+"""Notes of one rule, besides errors."""
+
+
+class Notes(NamedTuple):
+    """Diagnostics of a rule, and its tokens by text; places from the rule's start."""
+
+    diagnostics: tuple[Diagnostic, ...]
+    tokens: tuple[tuple[int, int, str], ...]
+
+
+def check_items(survey: Survey) -> Iterator[Diagnostic]:
+    """What is wrong in the bodies of the rules."""
+    named: dict[str, None] = {}
+    for rule, facts in survey.all_facts:
+        notes = notes_of(rule, survey.document.text)
+        yield from (_moved(note, rule.start) for note in notes.diagnostics)
+        for start, end, name in notes.tokens:
+            yield _token(survey, rule.start + start, rule.start + end, name)
+        for start, end in facts.empties:
+            message = "The repeated item is empty, which llama.cpp refuses. Delete the repetition."
+            place = (rule.start + start, rule.start + end)
+            yield report(codes.EMPTY_REPETITION, message, *place, fix("Delete the repetition", (*place, "")))
+        for copy in facts.copies:
+            rules = copy.rules + sum(name not in named and name != rule.name for name in copy.names)
+            if rules * copy.times > MAX_REPETITIONS:
+                yield _too_large(rule, copy.start, copy.end, rules, copy.times)
+        named.update(dict.fromkeys((rule.name, *facts.names)))
+
+
+def _token(survey: Survey, start: int, end: int, name: str) -> Diagnostic:
+    if name in survey.rules:
+        message = f"<{name}> is a token of the model; the rule is written {name}, without `<` and `>`."
+        return report(
+            codes.TOKEN_NAMED_LIKE_RULE, message, start, end, fix(f"Write {name}", (start, end, name))
+        )
+    message = (
+        f"The model must have <{name}> as one token; llama.cpp refuses the grammar with any other model."
+    )
+    return report(codes.TOKEN_OF_MODEL, message, start, end)
+
+
+def _too_large(rule: GbnfRule, start: int, end: int, rules: int, times: int) -> Diagnostic:
+    what = f"{times:,} times" if rules == 1 else f"{rules:,} rules {times:,} times"
+    message = f"llama.cpp repeats at most {MAX_REPETITIONS:,} rules, and this makes {what}."
+    if rules == 1:
+        message += " Repeat less often, or without an upper limit."
+    else:
+        message += " Repeat less often, or move the group to a rule, which counts as one."
+    return report(codes.REPETITION_TOO_LARGE, message, rule.start + start, rule.start + end)
+
+
+def _moved(note: Diagnostic, by: int) -> Diagnostic:
+    mend = note.fix and Fix(note.fix.title, tuple((s + by, e + by, new) for s, e, new in note.fix.edits))
+    return Diagnostic(note.severity, note.code, note.message, note.start + by, note.end + by, mend)
+
+
+class _Notes:
+    def __init__(self, rule: GbnfRule, text: str) -> None:
+        self.offset = rule.start
+        self.text = text
+        self.found: list[Diagnostic] = []
+        self.tokens: list[tuple[int, int, str]] = []
+        waiting: list[Alternatives | Sequence | Item] = [rule.body]
+        while waiting:
+            checkpoint()
+            node = waiting.pop()
+            if isinstance(node, Alternatives):
+                waiting += node.options[::-1]
+                if len(node.options) > 1:
+                    self.alternatives(node)
+            elif isinstance(node, Sequence):
+                waiting += node.items[::-1]
+                if len(node.items) >= OPTIONALS:
+                    self.optionals(node)
+            elif isinstance(node, Group):
+                waiting.append(node.body)
+            elif isinstance(node, Repetition):
+                waiting.append(node.item)
+                self.repetition(node)
+            elif isinstance(node, Quoted):
+                self.quoted(node)
+            elif isinstance(node, Class):
+                self.klass(node)
+            elif isinstance(node, Token):
+                self.token(node)
+
+    def note(self, code: str, message: str, start: int, end: int, mend: Fix | None = None) -> None:
+        if len(self.found) >= _MOST and codes.CODES[code][0] != "error":
+            return
+        self.found.append(_moved(report(code, message, start, end, mend), -self.offset))
+
+    def repetition(self, node: Repetition) -> None:
+        start, end, low, high = node.operator, node.end, node.minimum, node.maximum
+        if low >= _MANY or (high or 0) >= _MANY:
+            self.note(codes.REPETITION_TOO_LARGE, "This number is too large for llama.cpp.", start, end)
+        elif low > MAX_REPETITIONS:
+            message = (
+                f"llama.cpp repeats at most {MAX_REPETITIONS:,} times. Move a part to a rule and repeat that."
+            )
+            self.note(codes.REPETITION_TOO_LARGE, message, start, end)
+        elif high is not None and high < low:
+            message = f"The minimum {low:,} is larger than the maximum {high:,}; llama.cpp hangs. Swap them."
+            mend = fix("Swap the numbers", (start, end, f"{{{high},{low}}}"))
+            self.note(codes.REPETITION_ORDER, message, start, end, mend)
+        elif high is not None and high > MAX_REPETITIONS:
+            message = (
+                f"llama.cpp supports no upper limit over {MAX_REPETITIONS:,} and treats this as unlimited."
+            )
+            mend = fix("Remove the upper limit", (start, end, f"{{{low},}}"))
+            self.note(codes.UNBOUNDED_MAXIMUM, message, start, end, mend)
+        elif high == 0:
+            message = "Repeated zero times, so the item is not in the grammar. Delete it."
+            self.note(codes.ZERO_REPETITION, message, start, end)
+        elif high is None and _is_white(node.item):
+            message = "Unlimited white space: models can get stuck in it. Limit it."
+            mend = fix(f"Write at most {SPACES}", (start, end, f"{{{low},{max(low, SPACES)}}}"))
+            if self.text[end : end + 1] in ("*", "+", "?", "{"):
+                mend = None  # what is repeated again would grow
+            self.note(codes.UNBOUNDED_SPACE, message, start, end, mend)
+
+    def token(self, node: Token) -> None:
+        if isinstance(node.token, str):
+            begin = node.start + node.negated
+            self.tokens.append((begin - self.offset, node.end - self.offset, node.token))
+        elif node.token >= _MANY:
+            self.note(codes.TOKEN_ID, "This number is too large for llama.cpp.", node.start, node.end)
+
+    def quoted(self, node: Quoted) -> None:
+        raw = self.text[node.start + 1 : node.end - 1]
+        if "\\" in raw or "\n" in raw or "\r" in raw:
+            self.raw(raw, node.start, node.end, "quote")
+        if IMPOSSIBLE in node.text and "\\" in raw:
+            for c in characters(raw):
+                if c.code > LAST or 0xD800 <= c.code <= 0xDFFF:
+                    self.impossible(c.code, node.start + 1 + c.start, node.start + 1 + c.end)
+
+    def klass(self, node: Class) -> None:
+        raw = self.text[node.start + 1 : node.end - 1]
+        if not node.ranges:
+            message = "This class is empty; llama.cpp reads it as the empty text."
+            message += " Write the characters, or `.` for any."
+            self.note(codes.EMPTY_CLASS, message, node.start, node.end)
+            return
+        if "\\" in raw or "\n" in raw or "\r" in raw:
+            self.raw(raw, node.start, node.end, "bracket")
+        if node.negated and len(self.found) < _MOST and any(high >= 0x80 for _, high in node.ranges):
+            self.negated(node)
+        if all(low <= high < 0xD800 for low, high in node.ranges):
+            return
+        base = node.start + 1
+        for item in ranges_of(raw, characters(raw)[node.negated :]):
+            checkpoint()
+            start, end = base + item.start, base + item.end
+            if item.low > item.high:
+                low, _, high = raw[item.start : item.end].partition("-")
+                message = (
+                    f"The range from `{low}` to `{high}` is empty: the smaller character must come first."
+                )
+                if item.start + 1 < item.end and low and high:
+                    mend = fix("Swap the ends", (start, end, f"{high}-{low}"))
+                    self.note(codes.RANGE_ORDER, message, start, end, mend)
+                else:
+                    self.note(codes.RANGE_ORDER, message, start, end)
+            elif item.low > LAST or 0xD800 <= item.low <= item.high <= 0xDFFF:
+                self.impossible(item.low, start, end)
+
+    def negated(self, node: Class) -> None:
+        """A class that excludes characters of several bytes."""
+        excluded = united(node.ranges)
+        refused = refused_as_well(excluded)
+        if not refused:
+            return
+        message = (
+            f"Where a token ends inside a character, llama.cpp refuses {example(refused)} here as well, and whatever "
+            "else begins with the same byte as an excluded character. List the allowed characters instead."
+        )
+        allowed = chars.complement(excluded)
+        mend = None
+        if len(allowed) <= _MOST:
+            mend = fix("List the allowed characters", (node.start, node.end, spell_class(allowed)))
+        self.note(codes.NEGATED_NON_ASCII, message, node.start, node.end, mend)
+
+    def raw(self, raw: str, start: int, end: int, what: str) -> None:
+        """What is told of the way a text or class is written."""
+        at = raw.find("\n") if "\n" in raw else raw.find("\r")
+        if at >= 0:
+            message = f"This {what} contains a line break, and llama.cpp accepts all of it. Is a closing one missing?"
+            message += r" Otherwise write `\n`."
+            edits = tuple(
+                (start + 1 + i, start + 2 + i, "\\n" if c == "\n" else "\\r")
+                for i, c in enumerate(raw)
+                if c in "\n\r"
+            )
+            mend = Fix(r"Write `\n`", edits) if len(edits) <= 100 else None
+            self.note(codes.LINE_END_IN_TEXT, message, start, end, mend)
+        if "\\-" in raw:
+            for c in characters(raw):
+                if raw[c.start : c.end] == "\\-":
+                    place = (start + 1 + c.start, start + 1 + c.end)
+                    message = r"Older versions of llama.cpp refuse `\-`; all read `\x2D`."
+                    self.note(codes.NEW_ESCAPE, message, *place, fix(r"Write `\x2D`", (*place, r"\x2D")))
+
+    def impossible(self, code: int, start: int, end: int) -> None:
+        self.note(codes.NO_SUCH_CHARACTER, f"No text can contain the code point U+{code:04X}.", start, end)
+
+    def alternatives(self, node: Alternatives) -> None:
+        """Those that stand twice, and single characters that are in a class beside them: nothing else is certain."""
+        texts: dict[str, Sequence] = {}
+        classes = [option.items[0] for option in node.options if len(option.items) == 1]
+        ranges = [r for item in classes if isinstance(item, Class) and not item.negated for r in item.ranges]
+        before: Sequence | None = None
+        for option in node.options:
+            checkpoint()
+            if len(self.found) >= _MOST:
+                return
+            text = self.text[option.start : option.end].strip()
+            first = option.items[0] if len(option.items) == 1 else None
+            mend = None
+            if before is not None:
+                mend = fix("Delete it", (before.end, option.end, ""))
+            if option.items and text in texts:
+                message = "Duplicate alternative. Delete one of the two."
+                self.note(codes.SAME_ALTERNATIVE, message, option.start, option.end, mend)
+            elif (
+                isinstance(first, Quoted) and len(first.text) == 1 and _within(ord(first.text), ranges[:100])
+            ):
+                message = (
+                    f"{text} is already in the class next to it, so there are two ways to read it. Delete it."
+                )
+                if before is None:
+                    mend = fix("Delete it", (option.start, node.options[1].start, ""))
+                self.note(codes.SAME_ALTERNATIVE, message, option.start, option.end, mend)
+            texts.setdefault(text, option)
+            before = option
+
+    def optionals(self, node: Sequence) -> None:
+        """A long row of optional items."""
+        row: list[Repetition] = []
+        for item in (*node.items, None):
+            if isinstance(item, Repetition) and item.minimum == 0:
+                row.append(item)
+                continue
+            if len(row) >= OPTIONALS:
+                self.row(row)
+            row = []
+
+    def row(self, row: list[Repetition]) -> None:
+        start, end = row[0].start, row[-1].end
+        same = {self.text[item.item.start : item.item.end] for item in row}
+        message = (
+            f"{len(row)} optional items in a row: llama.cpp tries each of them at every token, which is slow."
+        )
+        if len(same) == 1 and all(item.maximum == 1 for item in row):
+            one = f"{same.pop()}{{0,{len(row)}}}"
+            mend = fix("Write one repetition", (start, end, one))
+            self.note(
+                codes.SLOW_OPTIONALS, f"{message} Write one repetition, `{{0,{len(row)}}}`.", start, end, mend
+            )
+        else:
+            message += " Nest them if that is the intention: `(a (b c?)?)?`."
+            self.note(codes.SLOW_OPTIONALS, message, start, end)
+
+
+def _within(code: int, ranges: list[tuple[int, int]]) -> bool:
+    return any(low <= code <= high for low, high in ranges)
+
+
+def _is_white(item: Item) -> bool:
+    if isinstance(item, Quoted):
+        return bool(item.text) and item.text.isspace()
+    if not isinstance(item, Class) or item.negated:
+        return False
+    return bool(item.ranges) and all(
+        high - low < 6 and all(code in _WHITE for code in range(low, high + 1)) for low, high in item.ranges
+    )
+
+
+def _find(rule: GbnfRule, text: str) -> Notes:
+    notes = _Notes(rule, text)
+    return Notes(tuple(notes.found), tuple(notes.tokens))
+
+
+notes_of = PerRule(_find)
+"""What is told of a rule's items."""

@@ -1,0 +1,225 @@
+"""Rules that begin with themselves, never end, or loop without reading anything."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from glyphscope.grammar.gbnf import diagnostics
+from glyphscope.grammar.gbnf.cancellation import checkpoint
+from glyphscope.grammar.gbnf.diagnostics import Diagnostic, Fix, fix, report
+from glyphscope.grammar.gbnf.lint.analysis import ROOT, Survey
+from glyphscope.grammar.gbnf.lint.fixpoint import Beginnings, cycles, sums, way_around
+from glyphscope.grammar.gbnf.lint.rules import names
+from glyphscope.grammar.gbnf.parse.syntax import GbnfRule, Reference
+
+MAX_STEPS = 1_000_000_000
+"""Steps of llama.cpp's search for left recursion, which goes every way: 134 million took 0.9 s (measured)."""
+MAX_CHAIN = 60_000
+"""Rules that begin with each other: 60,000 it took, 80,000 overflowed an 8 MB stack (measured)."""
+MAX_WAYS = 60_000
+"""Ways to begin a text; llama.cpp compares each with all others: 32,000 took 4 s, 65,000 took 9 s (measured)."""
+SLOW_WAYS = 100
+"""Each is walked over the vocabulary at each token: 100 took 50 ms, 1,000 took 420 ms (measured, 49,000 tokens)."""
+
+
+def check_recursion(survey: Survey) -> Iterator[Diagnostic]:
+    """What is wrong with how the rules use each other."""
+    circles = list(_left_recursion(survey))
+    yield from circles
+    yield from _loops(survey)
+    yield from _endless(survey)
+    if not circles and survey.rules:
+        yield from _ways(survey)
+
+
+def _left_recursion(survey: Survey) -> Iterator[Diagnostic]:
+    """llama.cpp refuses what it sees; what it does not see makes it push stacks for ever, unless nothing follows."""
+    seen = _edges(survey.begins_for_llama)
+    told: set[str] = set()
+    for members in cycles(seen):
+        told.update(members)
+        yield _circle(
+            survey, seen, members, members[0], next(n for n in seen[members[0]] if n in members), seen_by=True
+        )
+    edges = _edges(survey.begins)
+    for members in cycles(edges):
+        inside = set(members)
+        if inside & told:
+            continue
+        pushing = (
+            (name, other)
+            for name in members
+            for other, more in survey.begins[name].rules.items()
+            if more and other in inside and name in survey.reachable
+        )
+        if found := next(pushing, None):
+            yield _circle(survey, edges, members, *found, seen_by=False)
+
+
+def _edges(begins: dict[str, Beginnings]) -> dict[str, dict[str, bool]]:
+    return {name: found.rules for name, found in begins.items()}
+
+
+def _circle(
+    survey: Survey,
+    edges: dict[str, dict[str, bool]],
+    members: list[str],
+    first: str,
+    second: str,
+    *,
+    seen_by: bool,
+) -> Diagnostic:
+    way = way_around(edges, members, first, second)
+    rule = survey.rules[first]
+    place = _beginning(survey.document.text, rule, second)
+    start, end = (place.start, place.end) if place else rule.name_span
+    how = (
+        f"{first} begins with itself"
+        if len(way) == 2
+        else f"{first} begins with itself through other rules: {names(way)}"
+    )
+    what = "llama.cpp refuses it" if seen_by else "llama.cpp does not detect it and hangs"
+    message = f"{how}; {what}. Put an item before it, or use a repetition:"
+    message += " `item+` instead of `list ::= list item | item`."
+    return report(
+        diagnostics.LEFT_RECURSION,
+        message,
+        start,
+        end,
+        _as_repetition(survey, rule) if len(way) == 2 else None,
+    )
+
+
+def _beginning(text: str, rule: GbnfRule, name: str) -> Reference | None:
+    """The reference with which the rule begins, as far as the sign before it tells; else the first of that name."""
+    first = None
+    for reference in rule.references:
+        if reference.name == name:
+            first = first or reference
+            before = reference.start - 1
+            while before >= rule.body.start and text[before].isspace():
+                before -= 1
+            if before < rule.body.start or text[before] in "|(":
+                return reference
+    return first
+
+
+def _as_repetition(survey: Survey, rule: GbnfRule) -> Fix | None:
+    """`list ::= list "," item | item` is `list ::= (item) ("," item)*`."""
+    text = survey.document.text
+    tails, heads = [], []
+    for option in rule.body.options:
+        first = option.items[0] if option.items else None
+        if isinstance(first, Reference) and first.name == rule.name:
+            tail = text[option.items[1].start : option.end] if len(option.items) > 1 else ""
+            if tail:
+                tails.append(tail)
+        else:
+            heads.append(text[option.start : option.end] if option.items else '""')
+    own = sum(reference.name == rule.name for reference in rule.references)
+    if not heads or own != len(tails) or "#" in text[rule.body.start : rule.body.end]:
+        return None
+    whole = f"{_group(heads)} ({' | '.join(tails)})*"
+    return fix("Write a repetition", (rule.body.start, rule.body.end, whole))
+
+
+def _group(options: list[str]) -> str:
+    return options[0] if len(options) == 1 else f"({' | '.join(options)})"
+
+
+def _loops(survey: Survey) -> Iterator[Diagnostic]:
+    for rule, facts in survey.all_facts:
+        refused = set()
+        for loop in facts.refused:
+            if all(name in survey.directly_empty for name in loop.names):
+                refused.add(loop.start)
+                message = (
+                    "The repeated item can be empty, so it could be repeated forever; llama.cpp refuses it."
+                )
+                message += " Make sure that each repetition reads something."
+                mend = _simpler(survey.document.text, rule.start + loop.start, rule.start + loop.end)
+                yield report(
+                    diagnostics.NULLABLE_LOOP, message, rule.start + loop.start, rule.start + loop.end, mend
+                )
+        for loop in facts.endless:
+            if loop.start not in refused and all(name in survey.empty for name in loop.names):
+                message = (
+                    "The repeated item can be empty, so a repetition can read nothing. llama.cpp accepts it;"
+                )
+                message += " make the item non-empty for other engines and for speed."
+                yield report(diagnostics.EMPTY_LOOP, message, rule.start + loop.start, rule.start + loop.end)
+
+
+def _simpler(text: str, start: int, end: int) -> Fix | None:
+    """`x?*` is `x*`."""
+    tail = text[max(start, end - 100) : end]
+    operators = tail[len(tail.rstrip("*+? \t")) :]
+    count = len(operators.replace(" ", "").replace("\t", ""))
+    if count < 2:
+        return None
+    return fix("Write one `*`", (end - len(operators), end, "*"))
+
+
+def _endless(survey: Survey) -> Iterator[Diagnostic]:
+    if len(survey.productive) == len(survey.facts):
+        return
+    for name, rule in survey.rules.items():
+        if name not in survey.productive:
+            message = f"{name} derives no finite text: every alternative leads back to such a rule."
+            message += " Add an alternative that ends."
+            yield report(diagnostics.ENDLESS_RULE, message, *rule.name_span)
+
+
+def _ways(survey: Survey) -> Iterator[Diagnostic]:
+    """How often llama.cpp goes over rules in its search, how deep, and how many stacks it keeps."""
+    begins = survey.begins_for_llama
+    steps = sums({n: b.calls for n, b in begins.items()}, {n: 1 + b.ways for n, b in begins.items()})
+    worst = max(steps, key=steps.__getitem__)
+    if steps[worst] > MAX_STEPS:
+        message = (
+            f"llama.cpp looks for left recursion in {worst} in more than {MAX_STEPS:,} steps and hangs: its"
+        )
+        message += " rules begin with each other in too many ways. Let alternatives share their beginning."
+        yield report(diagnostics.TOO_MANY_STEPS, message, *survey.rules[worst].name_span)
+        return
+    depth = _deepest({name: tuple(b.rules) for name, b in begins.items()})
+    if depth and depth[1] > MAX_CHAIN:
+        message = f"{depth[0]} begins with a chain of {depth[1]:,} rules; llama.cpp crashes. Shorten it."
+        yield report(diagnostics.TOO_MANY_STEPS, message, *survey.rules[depth[0]].name_span)
+    ways = sums({n: b.calls for n, b in survey.begins.items()}, {n: b.ways for n, b in survey.begins.items()})
+    for name, rule in survey.rules.items():
+        if name == ROOT and ways[name] > MAX_WAYS:
+            message = f"A text can begin in up to {ways[name]:,} ways, and llama.cpp compares all of them:"
+            message += " this takes minutes. Let alternatives share their beginning."
+            yield report(diagnostics.TOO_MANY_WAYS, message, *rule.name_span)
+        elif ways[name] > SLOW_WAYS and name in survey.reachable and _branches(survey.begins[name]):
+            message = f"{name} can begin in up to {ways[name]:,} ways, and llama.cpp tests each against the"
+            message += (
+                ' vocabulary at every token. Let alternatives share their beginning: `"a" ("b" | "c")`.'
+            )
+            yield report(diagnostics.SLOW_ALTERNATIVES, message, *rule.name_span)
+
+
+def _branches(begins: Beginnings) -> bool:
+    """Whether the ways part here, and not only in the one rule with which this one begins."""
+    return len(begins.calls) != 1 or begins.calls[0][1] > 1 or begins.ways > 0
+
+
+def _deepest(edges: dict[str, tuple[str, ...]]) -> tuple[str, int] | None:
+    """The rule with the longest chain of rules that begin with each other, without circles."""
+    depth: dict[str, int] = {}
+    entered: set[str] = set()
+    for root in edges:
+        waiting = [root]
+        while waiting:
+            checkpoint()
+            name = waiting[-1]
+            if name in depth:
+                waiting.pop()
+            elif name in entered:
+                waiting.pop()
+                depth[name] = 1 + max((depth.get(other, 0) for other in edges[name]), default=0)
+            else:
+                entered.add(name)
+                waiting += [other for other in edges[name] if other in edges and other not in entered]
+    return max(depth.items(), key=lambda pair: pair[1], default=None)

@@ -1,0 +1,130 @@
+"""Rules as such: `root`, undefined ones, double ones, and those that nobody uses."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from difflib import get_close_matches
+
+from glyphscope.grammar.gbnf import diagnostics
+from glyphscope.grammar.gbnf.cancellation import checkpoint
+from glyphscope.grammar.gbnf.diagnostics import Diagnostic, Fix, fix, report
+from glyphscope.grammar.gbnf.lint.analysis import ROOT, Survey
+from glyphscope.grammar.gbnf.parse.syntax import GbnfDocument, GbnfRule
+
+_GUESSES = 20
+"""Undefined names for which a similar one is searched: that takes a look at every rule."""
+
+
+def check_rules(survey: Survey) -> Iterator[Diagnostic]:
+    """What is wrong with the rules without a look into them."""
+    if not survey.rules:
+        if not survey.document.problems:
+            yield report(diagnostics.NO_RULES, "There is no rule here. Write one: `root ::= …`.", 0, 0)
+        return
+    if ROOT not in survey.rules:
+        yield _no_root(survey)
+    yield from _undefined(survey)
+    yield from _duplicates(survey)
+    yield from _unused(survey)
+
+
+def _no_root(survey: Survey) -> Diagnostic:
+    used = {name for rule, facts in survey.all_facts for name in facts.names if name != rule.name}
+    first = next((rule for rule in survey.document.rules if rule.name not in used), survey.document.rules[0])
+    if any(ROOT in facts.names for facts in survey.facts.values()):
+        message = "The rule root, with which llama.cpp begins, is used but not defined. Write it."
+        return report(diagnostics.NO_ROOT, message, *first.name_span)
+    message = f"No rule is called root, with which llama.cpp begins. Call the whole so: {first.name}?"
+    spans = survey.document.occurrences(first.name)
+    mend = fix(f"Rename {first.name} to root", *((start, end, ROOT) for start, end in spans))
+    return report(diagnostics.NO_ROOT, message, *first.name_span, mend)
+
+
+def _undefined(survey: Survey) -> Iterator[Diagnostic]:
+    guesses: dict[str, str] = {}
+    place: tuple[int, str] | None = None
+    for rule, facts in survey.all_facts:
+        checkpoint(len(facts.names))
+        missing = {name for name in facts.names if name not in survey.rules}
+        if not missing:
+            continue
+        for reference in rule.references:
+            name, start, end = reference.name, reference.start, reference.end
+            if name not in missing or not _is_name(name):
+                continue
+            if name not in guesses:
+                near = get_close_matches(name, survey.rules, 1, 0.75) if len(guesses) < _GUESSES else []
+                guesses[name] = near[0] if near else ""
+            message = f"The rule {name} is used here and defined nowhere. "
+            if near_name := guesses[name]:
+                message += f"Did you mean {near_name}?"
+                mend = fix(f"Write {near_name}", (start, end, near_name))
+            else:
+                message += f"Write it: `{name} ::= …`."
+                at, lead = place = place or _place_of_a_new_rule(survey.document)
+                mend = fix(f"Add a rule {name}", (at, at, f'{lead}{name} ::= "{name}"\n'))
+            yield report(diagnostics.UNDEFINED_RULE, message, start, end, mend)
+
+
+def _place_of_a_new_rule(document: GbnfDocument) -> tuple[int, str]:
+    """Where a rule can be put, and what must stand before it: the end, unless the last rule would go on with it."""
+    text = document.text
+    if document.rules:
+        start = document.rules[-1].span[0]
+        written = list(text[start:])
+        for comment in document.comments:
+            if comment.start >= start:
+                written[comment.start - start : comment.end - start] = " " * (comment.end - comment.start)
+        if "".join(written).rstrip().endswith(("|", "::=")):
+            return start, ""
+    return len(text), "" if text.endswith("\n") else "\n"
+
+
+def _is_name(name: str) -> bool:
+    """Whether llama.cpp reads the name; another is told as such already."""
+    return name.isascii() and "_" not in name
+
+
+def _duplicates(survey: Survey) -> Iterator[Diagnostic]:
+    if len(survey.rules) == len(survey.document.rules):
+        return
+    for rule in survey.document.rules:
+        if survey.rules[rule.name] is rule:
+            continue
+        message = f"{rule.name} is defined again later, and llama.cpp takes the last one only. Delete or rename one."
+        yield report(diagnostics.DUPLICATE_RULE, message, *rule.name_span, _delete(survey, rule))
+
+
+def _unused(survey: Survey) -> Iterator[Diagnostic]:
+    if ROOT not in survey.rules or len(survey.reachable) == len(survey.rules):
+        return
+    used = {name for rule, facts in survey.all_facts for name in facts.names if name != rule.name}
+    definitions = Counter(rule.name for rule in survey.document.rules)
+    for name, rule in survey.rules.items():
+        if name in survey.reachable:
+            continue
+        if name in used:
+            message = f"{name} is used only by rules that root never comes to. Use it, or delete it."
+            yield report(diagnostics.UNREACHABLE_RULE, message, *rule.name_span, None)
+        else:
+            message = f"{name} is used nowhere. Use it, or delete it."
+            # of two definitions the last one counts: without it the other would
+            mend = _delete(survey, rule) if definitions[name] == 1 else None
+            yield report(diagnostics.UNUSED_RULE, message, *rule.name_span, mend)
+
+
+def _delete(survey: Survey, rule: GbnfRule) -> Fix:
+    """The rule out, with its line's end; a comment behind it stays."""
+    text, end = survey.document.text, rule.end
+    rest = text[end : end + 2]
+    begins_line = text[rule.start - 1 : rule.start] in ("", "\n", "\r")
+    if begins_line and rest[:1] in ("\n", "\r"):
+        end += 2 if rest == "\r\n" else 1
+    return fix(f"Delete {rule.name}", (rule.start, end, ""))
+
+
+def names(found: Iterable[str]) -> str:
+    """A few names in a sentence."""
+    some = list(found)
+    return " → ".join(some if len(some) <= 6 else [*some[:3], "…", *some[-2:]])

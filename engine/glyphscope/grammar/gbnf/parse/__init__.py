@@ -1,0 +1,1 @@
+"""GBNF text read into a document of rules, whatever is wrong with it."""

@@ -1,0 +1,251 @@
+"""The parts of GBNF that stand for characters: literals, classes, escapes, each with its problems."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import NamedTuple
+
+from glyphscope.grammar import chars
+from glyphscope.grammar.chars import Ranges
+from glyphscope.grammar.gbnf import diagnostics
+from glyphscope.grammar.gbnf.cancellation import checkpoint
+from glyphscope.grammar.gbnf.diagnostics import Diagnostic, Fix, fix, report
+from glyphscope.grammar.gbnf.parse.syntax import Class, Quoted
+
+LAST = 0x10FFFF
+IMPOSSIBLE = "\ud800"
+"""Stands in texts for a code point above the last one: no text has either of them."""
+
+_PIECE = re.compile(
+    r'\\x([0-9a-fA-F]{2})|\\u([0-9a-fA-F]{4})|\\U([0-9a-fA-F]{8})|\\([tnr\\"\[\]-])|\\(.?)|([^\\])', re.DOTALL
+)
+_TOGETHER = 50_000  # ranges
+_KNOWN = {"t": 9, "n": 10, "r": 13}
+CLASSES = {"d": "0-9", "w": "a-zA-Z0-9_", "s": r" \t\r\n"}
+"""What the escapes of regular expressions mean, as the inside of a class."""
+_OTHERS = {"b": r"\x08", "f": r"\x0C", "v": r"\x0B", "a": r"\x07", "e": r"\x1B", "0": r"\x00"}
+
+
+class Character(NamedTuple):
+    """One character: its code point, its place in the raw text, and whether llama.cpp knows how it is written."""
+
+    code: int
+    start: int
+    end: int
+    known: bool
+
+
+class Range(NamedTuple):
+    """One item of a class, its place in the raw text, and whether it is written with a `-`."""
+
+    low: int
+    high: int
+    start: int
+    end: int
+
+
+def characters(raw: str) -> list[Character]:
+    """The characters of the inside of quotes."""
+    found = []
+    for match in _PIECE.finditer(raw):
+        kind = match.lastindex or 0
+        if kind <= 3:
+            code = int(match[kind], 16)
+        elif kind == 4:
+            code = _KNOWN.get(match[4]) or ord(match[4])
+        else:
+            code = ord(match[kind] or "\\")
+        found.append(Character(code, match.start(), match.end(), kind != 5))
+        checkpoint()
+    return found
+
+
+def text_of(found: list[Character]) -> str:
+    """Them as a text; what no text has is `IMPOSSIBLE`."""
+    return "".join([chr(c.code) if c.code <= LAST else IMPOSSIBLE for c in found])
+
+
+def ranges_of(raw: str, found: list[Character]) -> list[Range]:
+    """The items of the inside of brackets, as llama.cpp reads them.
+
+    A `-` after a character makes a range, unless it is the last one; what follows it is the upper end, a `-` too.
+    """
+    items, at = [], 0
+    while at < len(found):
+        checkpoint()
+        low = found[at]
+        if at + 2 < len(found) and raw[found[at + 1].start : found[at + 1].end] == "-":
+            high = found[at + 2]
+            items.append(Range(low.code, high.code, low.start, high.end))
+            at += 3
+        else:
+            items.append(Range(low.code, low.code, low.start, low.end))
+            at += 1
+    return items
+
+
+def united(ranges: Sequence[tuple[int, int]]) -> Ranges:
+    """The characters of a class's ranges, but for what no text has; a part at a time, as there may be millions."""
+    whole: Ranges = ()
+    for at in range(0, len(ranges), _TOGETHER):
+        part = set(ranges[at : at + _TOGETHER])
+        checkpoint(len(part))
+        whole = chars.union(whole, ((low, min(high, LAST)) for low, high in part if low <= min(high, LAST)))
+    return whole
+
+
+def class_replacement(escape: str) -> str | None:
+    """What to write in brackets for an escape that GBNF does not know; None where it cannot be told."""
+    letter = escape[1:]
+    if letter in ("D", "W", "S"):
+        return None
+    return CLASSES.get(letter) or text_replacement(escape)
+
+
+def text_replacement(escape: str) -> str:
+    """The same in quotes, for one that means a single character."""
+    letter = escape[1:]
+    if letter in _OTHERS:
+        return _OTHERS[letter]
+    if letter in ("\n", "\r", "") or letter.isalnum():
+        return "\\" + escape
+    return letter
+
+
+def quoted_as_items(raw: str, found: list[Character]) -> str:
+    """The inside of quotes as GBNF items, the escapes that stand for classes outside the quotes: `"a" [0-9]`."""
+    pieces: list[str] = []
+    text = ""
+    for c in found:
+        part = raw[c.start : c.end]
+        letter = part[1:] if not c.known else ""
+        inside = CLASSES.get(letter.lower())
+        if not inside:
+            text += part if c.known else text_replacement(part)
+            continue
+        if text:
+            pieces.append(f'"{text}"')
+        pieces.append(f"[^{inside}]" if letter.isupper() else f"[{inside}]")
+        text = ""
+    if text or not pieces:
+        pieces.append(f'"{text}"')
+    return " ".join(pieces)
+
+
+_REPEATED = re.compile(r"(?:[ \t\r\n]++|#[^\r\n]*+)*+[*+?{]")
+_HEX_DIGITS = {"x": 2, "u": 4, "U": 8}
+_HEX = re.compile(r"[0-9a-fA-F]{0,8}")
+_CACHED = 10_000
+_SHORT = 200
+"""Longer raw texts are not remembered: they hardly come again."""
+
+
+def read_quoted(raw: str, start: int, end: int, text: str, problems: list[Diagnostic]) -> Quoted:
+    """The node of `raw`, the inside of the quotes at `start` of `text`."""
+    if "\\" not in raw:
+        return Quoted(start, end, raw)
+    content, unknown = _quoted(raw) if len(raw) < _SHORT else _read_text(raw)
+    if unknown:
+        mend = _as_items(raw, start, end, text) if any(_is_class(raw, c) for c in unknown) else None
+        problems += [_unknown_in_text(raw, start + 1, c, mend) for c in unknown]
+    return Quoted(start, end, content)
+
+
+def read_class(raw: str, start: int, end: int, problems: list[Diagnostic]) -> Class:
+    """The node of `raw`, the inside of the brackets at `start`."""
+    ranges, negated, unknown = _class(raw) if len(raw) < _SHORT else _read_ranges(raw)
+    if unknown:
+        problems += [_unknown_in_class(raw, start + 1, c) for c in unknown]
+    return Class(start, end, ranges, negated)
+
+
+def _read_text(raw: str) -> tuple[str, tuple[Character, ...]]:
+    found = characters(raw)
+    return text_of(found), tuple(c for c in found if not c.known)
+
+
+def _read_ranges(raw: str) -> tuple[tuple[tuple[int, int], ...], bool, tuple[Character, ...]]:
+    negated = raw.startswith("^")
+    found = characters(raw)
+    ranges: list[tuple[int, int]] = []
+    for item in ranges_of(raw, found[negated:]):
+        checkpoint()
+        ranges.append((item.low, item.high))
+    return tuple(ranges), negated, tuple(c for c in found if not c.known)
+
+
+_quoted = lru_cache(_CACHED)(_read_text)
+_class = lru_cache(_CACHED)(_read_ranges)
+
+
+def _is_class(raw: str, c: Character) -> bool:
+    return raw[c.start + 1 : c.end].lower() in CLASSES
+
+
+def _as_items(raw: str, start: int, end: int, text: str) -> Fix:
+    items = quoted_as_items(raw, characters(raw))
+    if " " in items and _REPEATED.match(text, end):
+        items = f"({items})"
+    return fix("Write it as a class outside of the quotes", (start, end, items))
+
+
+def _unknown_in_text(raw: str, offset: int, c: Character, mend: Fix | None) -> Diagnostic:
+    escape = raw[c.start : c.end]
+    start, end = offset + c.start, offset + c.end
+    if digits := _HEX_DIGITS.get(escape[1:]):
+        return _short_hex(raw, offset, c, digits)
+    if _is_class(raw, c):
+        inside = CLASSES[escape[1:].lower()]
+        meant = f"[^{inside}]" if escape[1:].isupper() else f"[{inside}]"
+        message = f"`{escape}` is of regular expressions: GBNF does not know it. Write {meant} outside of the quotes."
+    else:
+        message = f"GBNF does not know the escape `{escape}`. {_known(escape)}"
+    if mend is None:
+        mend = fix(f"Write `{text_replacement(escape)}`", (start, end, text_replacement(escape)))
+    return report(diagnostics.UNKNOWN_ESCAPE, message, start, end, mend)
+
+
+def _unknown_in_class(raw: str, offset: int, c: Character) -> Diagnostic:
+    escape = raw[c.start : c.end]
+    start, end = offset + c.start, offset + c.end
+    if digits := _HEX_DIGITS.get(escape[1:]):
+        return _short_hex(raw, offset, c, digits)
+    new = class_replacement(escape)
+    if new is None:
+        inside = CLASSES[escape[1:].lower()]
+        message = f"GBNF does not know the escape `{escape}`. The class that it means is [^{inside}]."
+        alone = fix(f"Write `^{inside}`", (start, end, f"^{inside}")) if raw == escape else None
+        return report(diagnostics.UNKNOWN_ESCAPE, message, start, end, alone)
+    message = f"GBNF does not know the escape `{escape}`. "
+    message += f"Write what it means: `{new}`." if _is_class(raw, c) else _known(escape)
+    edits = [(start, end, new)]
+    if _is_class(raw, c) and raw[c.end : c.end + 1] == "-" and len(raw) > c.end + 1:
+        edits.append((end, end + 1, r"\x2D"))  # it would make a range with the last character of the new text
+    return report(diagnostics.UNKNOWN_ESCAPE, message, start, end, fix(f"Write `{new}`", *edits))
+
+
+def _short_hex(raw: str, offset: int, c: Character, digits: int) -> Diagnostic:
+    r"""`\x4`, `\u12`: too few digits."""
+    escape = raw[c.start : c.end]
+    given = _HEX.match(raw, c.end, c.end + digits)
+    count = len(given[0]) if given else 0
+    start, end = offset + c.start, offset + c.end
+    message = f"`{escape}` wants exactly {digits} hexadecimal digits, and there "
+    message += f"{'is' if count == 1 else 'are'} {count or 'none'}. Fill up with zeros in front."
+    if count:
+        mend = fix("Fill up with zeros", (end, end, "0" * (digits - count)))
+    else:
+        mend = fix("Write a backslash", (start, end, "\\" + escape))
+    return report(diagnostics.UNKNOWN_ESCAPE, message, start, end + count, mend)
+
+
+def _known(escape: str) -> str:
+    new = text_replacement(escape)
+    if new == "\\" + escape:
+        return (
+            "Double the backslash if you mean one; it knows "
+            + r"`\n \r \t \\ \" \[ \] \xXX \uXXXX \UXXXXXXXX`."
+        )
+    return f"Write `{new}`."

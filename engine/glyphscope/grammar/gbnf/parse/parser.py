@@ -1,0 +1,544 @@
+"""Reading GBNF as llama.cpp does, but on after a mistake, to tell all of them.
+
+llama.cpp lets quotes and brackets run over line ends, so a forgotten quote swallows the rules that follow. The text is
+therefore read its way first; where that leads to any mistake, it is read again with quotes and brackets that end with
+their line, because then the mistake can be told where it was made. A mistake costs at most its line, and each
+character is looked at a bounded number of times: the time is linear in any text.
+"""
+
+from __future__ import annotations
+
+import re
+from itertools import islice
+
+from glyphscope.grammar.gbnf import diagnostics
+from glyphscope.grammar.gbnf.cancellation import checkpoint
+from glyphscope.grammar.gbnf.diagnostics import Diagnostic, Fix, fix, report
+from glyphscope.grammar.gbnf.parse.lexer import (
+    ANY,
+    BAD_NAME,
+    BAR,
+    BRACES,
+    CLASS,
+    CLOSE,
+    COMMENT,
+    DEFINE,
+    END,
+    HEAD,
+    LEXER,
+    NAME,
+    NEWLINE,
+    OPEN,
+    OTHER,
+    QUOTED,
+    STAR,
+    TOKEN,
+)
+from glyphscope.grammar.gbnf.parse.literals import read_class, read_quoted
+from glyphscope.grammar.gbnf.parse.recovery import (
+    HEAD_ALIKE,
+    NEXT_HEAD,
+    SPACES,
+    SPLIT_HEAD,
+    bad_names,
+    misplaced,
+)
+from glyphscope.grammar.gbnf.parse.syntax import (
+    Alternatives,
+    AnyCharacter,
+    Comment,
+    GbnfDocument,
+    GbnfRule,
+    Group,
+    Item,
+    Reference,
+    Repetition,
+    Sequence,
+    Token,
+)
+
+
+class _Frame:
+    """The body of the rule, or an open group: where it starts, and its alternatives before the last `|`."""
+
+    __slots__ = ("begin", "items", "options", "start")
+
+    def __init__(self, start: int, begin: int) -> None:
+        self.start = start
+        self.begin = begin  # of the alternative that is being read
+        self.items: list[Item] = []
+        self.options: list[Sequence] = []
+
+    def end_option(self, end: int) -> None:
+        if self.items:
+            option = Sequence(self.items[0].start, self.items[-1].end, tuple(self.items))
+        else:
+            option = Sequence(self.begin, max(self.begin, end), ())
+        self.options.append(option)
+
+    def body(self, end: int) -> Alternatives:
+        self.end_option(end)
+        return Alternatives(self.options[0].start, self.options[-1].end, tuple(self.options))
+
+
+class RuleBuilder:
+    """One rule, with a stack of open groups instead of recursion."""
+
+    def __init__(self, name: str, start: int, end: int, body: int) -> None:
+        """`body` is where `::=` ends."""
+        self.name = name
+        self.name_span = (start, end)
+        self.body_start = body
+        self.references: list[Reference] = []
+        self._frames = [_Frame(body, body)]
+        self.items = self._frames[0].items
+        """Of the alternative that is being read: append to it."""
+
+    @property
+    def depth(self) -> int:
+        """How many groups are open."""
+        return len(self._frames) - 1
+
+    @property
+    def innermost(self) -> int:
+        """Where the innermost open group starts."""
+        return self._frames[-1].start
+
+    def bar(self, start: int, end: int) -> None:
+        """`|`"""
+        frame = self._frames[-1]
+        frame.end_option(start)
+        frame.begin = end
+        self.items = frame.items = []
+
+    def open(self, start: int, end: int) -> None:
+        """`(`"""
+        frame = _Frame(start, end)
+        self._frames.append(frame)
+        self.items = frame.items
+
+    def close(self, start: int, end: int) -> None:
+        """`)`; there must be an open group."""
+        frame = self._frames.pop()
+        self.items = self._frames[-1].items
+        self.items.append(Group(frame.start, end, frame.body(start)))
+
+    def repeat(self, minimum: int, maximum: int | None, start: int, end: int) -> None:
+        """An operator from `start` to `end`, for the last item; there must be one."""
+        item = self.items[-1]
+        self.items[-1] = Repetition(item.start, end, item, minimum, maximum, start)
+
+    def finish(self, end: int) -> GbnfRule:
+        """The rule; `end` is that of its last token, where groups that are still open close."""
+        while self.depth:
+            self.close(end, end)
+        body = self._frames[0].body(max(end, self.body_start))
+        start = self.name_span[0]
+        return GbnfRule(start, max(body.end, end), self.name, self.name_span, body, tuple(self.references))
+
+
+NESTING = 17_000
+"""Parentheses in each other that llama.cpp reads: 17,000 it did, 20,000 overflowed an 8 MB stack (measured)."""
+LOOK = 2_000
+"""Code points in which the end of a quote or bracket is searched in later lines, once there is a mistake."""
+
+MOST = 1_000
+"""Mistakes after which reading stops: a text with more is no grammar, and nobody reads them."""
+
+_UNTOLD = re.compile("[\\0\ud800-\udfff]")
+_LONG_QUOTED = re.compile(r'"(?:[^"\\]++|\\[\s\S])*+"')
+_LONG_CLASS = re.compile(r"\[(?:[^\]\\]++|\\[\s\S])*+\]")
+_LINE = re.compile(r"[^\r\n]*+")
+_WORD = re.compile(r"\S*+")
+_COMMENT = re.compile(r"#[^\r\n]*+")
+_ROOT = re.compile(r"^[ \t]*+root[ \t]*+::=", re.MULTILINE)
+_BOUNDS = {"*": (0, None), "+": (1, None), "?": (0, 1)}
+_BODY_BEGINS = re.compile(r"[ \t]*+[\w-]++[ \t]*+(?=[\"\[(])")
+
+
+def read_gbnf(text: str) -> GbnfDocument:
+    """The document of any text at all; `problems` holds what is not llama.cpp's syntax. Never raises."""
+    reader = _Reader(text, by_line=False)
+    reader.read()
+    if reader.problems and reader.ran_over:
+        reader = _Reader(text, by_line=True)
+        reader.read()
+    return reader.document()
+
+
+class _Reader:
+    def __init__(self, text: str, *, by_line: bool) -> None:
+        self.text = text
+        self.ends = len(text)
+        self.by_line = by_line
+        self.ran_over = False  # a quote or bracket was read over a line end
+        self.rules: list[GbnfRule] = []
+        self.comments: list[Comment] = []
+        self.problems: list[Diagnostic] = []
+        self.bad: dict[str, list[tuple[int, int]]] = {}
+        self.has_root: bool | None = None  # nobody asked yet
+        self.rule: RuleBuilder | None = None
+        self.fresh = False  # after `::=`, `|` and `(`: a line end means nothing here
+        self.ended = False  # the line ended outside of parentheses, and so did the rule, for llama.cpp
+        self.new_line = True
+        self.broken: tuple[int, int] | None = None  # the token with which the rule went on after its end
+        self.last = 0  # the end of the last token that is not a line end or a comment
+
+    def document(self) -> GbnfDocument:
+        problems = sorted(self.problems, key=lambda problem: (problem.start, problem.end))
+        return GbnfDocument(self.text, tuple(self.rules), tuple(self.comments), tuple(problems), self.ends)
+
+    def read(self) -> None:
+        text, ends, match, position = self.text, self.ends, LEXER.match, 0
+        while True:
+            checkpoint()
+            found = match(text, position, ends)
+            assert found is not None and found.lastindex  # the last two alternatives match anything
+            kind = found.lastindex
+            start, position = found.span(kind)
+            if kind == NEWLINE:
+                self.new_line = True
+                self.ended = self.ended or not (self.fresh or (self.rule and self.rule.depth))
+                if len(self.problems) > MOST:
+                    self._give_up(position)
+                    break
+                continue
+            if kind == COMMENT:
+                self.comments.append(Comment(start, position))
+                continue
+            if kind == END:
+                break
+            if kind == HEAD:
+                self._begin_rule(found[1], *found.span(1), position)
+                continue
+            if self.new_line or self.rule is None:
+                begun = self._begin_line(kind, start, position)
+                if begun is not None:
+                    position = begun
+                    continue
+                self.new_line = False
+            rule = self.rule
+            assert rule is not None
+            if kind == NAME:
+                reference = Reference(start, position, found[1])
+                rule.references.append(reference)
+                rule.items.append(reference)
+            elif kind == QUOTED:
+                raw = text[start + 1 : position - 1]
+                rule.items.append(read_quoted(raw, start, position, text, self.problems))
+            elif kind == CLASS:
+                raw = text[start + 1 : position - 1]
+                rule.items.append(read_class(raw, start, position, self.problems))
+            elif kind in (BAR, OPEN):
+                if kind == BAR:
+                    rule.bar(start, position)
+                elif rule.depth < NESTING:
+                    rule.open(start, position)
+                else:
+                    position = self._too_deep(rule, start)
+                    continue
+                self.fresh, self.last = True, position
+                continue
+            elif kind == CLOSE and rule.depth:
+                rule.close(start, position)
+            elif kind in (STAR, BRACES):
+                self._repeat(found, start, position)
+            else:
+                position = self._rarer(kind, found, start, position)
+                if len(self.problems) > MOST:
+                    self._give_up(position)
+                    break
+            self.fresh, self.last = False, position
+        self._end_rule()
+        self.problems += bad_names(self.bad, self.rules)
+        self.problems += [_untold(found) for found in islice(_UNTOLD.finditer(text, 0, self.ends), MOST)]
+
+    # --- what stands in a rule ---------------------------------------------------------------------------------
+
+    def _rarer(self, kind: int, found: re.Match[str], start: int, end: int) -> int:
+        """Takes one of the tokens that most rules do not have; where reading goes on."""
+        rule = self.rule
+        assert rule is not None
+        if kind == CLOSE:
+            message = "This `)` has no matching `(`. Delete it, or open the group."
+            self._report(diagnostics.UNOPENED_GROUP, message, start, end, fix("Delete it", (start, end, "")))
+        elif kind == ANY:
+            rule.items.append(AnyCharacter(start, end))
+        elif kind == TOKEN:
+            raw = found[kind]
+            inside = raw[2 + raw.startswith("!") - 1 : -1]
+            number = inside[1:-1] if inside.startswith("[") else ""
+            rule.items.append(Token(start, end, _number(number) if number else inside, raw.startswith("!")))
+        elif kind == BAD_NAME:
+            self.bad.setdefault(found[kind], []).append((start, end))
+            rule.references.append(Reference(start, end, found[kind]))
+            rule.items.append(rule.references[-1])
+        elif kind == DEFINE:
+            self._lonely_sign(start, end)
+        else:
+            return self._other(start)
+        return end
+
+    def _repeat(self, found: re.Match[str], start: int, end: int) -> None:
+        rule = self.rule
+        assert rule is not None
+        operator = self.text[start]
+        if operator == "{":
+            minimum = _number(found[13])
+            maximum = minimum if found[14] is None else None if found[15] is None else _number(found[15])
+            raw = found[12]
+            self.comments += [Comment(start + c.start(), start + c.end()) for c in _COMMENT.finditer(raw)]
+            if not rule.depth and ("\n" in raw or "\r" in raw):
+                self.broken = self.broken or (start, end)
+        else:
+            minimum, maximum = _BOUNDS[operator]
+        if rule.items:
+            rule.repeat(minimum, maximum, start, end)
+            return
+        what = self.text[start:end]
+        message = f"There is nothing to repeat before `{what}`. Delete it, or put it in quotes."
+        self._report(diagnostics.NOTHING_TO_REPEAT, message, start, end, fix("Delete it", (start, end, "")))
+
+    def _other(self, start: int) -> int:
+        """A sign that begins no token of one line: perhaps a quote or bracket over several."""
+        rule, text = self.rule, self.text
+        assert rule is not None
+        sign = text[start]
+        if sign in '"[':
+            if end := self._runs_over(sign, start):
+                raw = text[start + 1 : end - 1]
+                if sign == '"':
+                    rule.items.append(read_quoted(raw, start, end, text, self.problems))
+                else:
+                    rule.items.append(read_class(raw, start, end, self.problems))
+                return end
+            return self._unclosed(sign, start)
+        if sign == "\0":
+            return start + 1
+        problem, end, quoted = misplaced(text, start, self.ends)
+        self.problems.append(problem)
+        if quoted is not None:
+            rule.items.append(read_quoted(quoted, start, end, text, []))
+        return end
+
+    def _runs_over(self, sign: str, start: int) -> int:
+        """The end of a quote or bracket that closes in a later line; 0 if it is unclosed, or rather forgotten."""
+        pattern = _LONG_QUOTED if sign == '"' else _LONG_CLASS
+        found = pattern.match(self.text, start, min(self.ends, start + LOOK) if self.by_line else self.ends)
+        if found is None:
+            self.by_line = True  # the text is not searched to its end again
+            return 0
+        self.ran_over = True
+        end = found.end()
+        if self.by_line:
+            rest = _LINE.match(self.text, end, self.ends)
+            # an odd number of quotes in the rest means that the last one opened, not closed
+            odd = rest is not None and rest[0].replace('\\"', "").count('"') % 2
+            if odd or NEXT_HEAD.search(self.text, start, end):
+                return 0
+        return end
+
+    def _unclosed(self, sign: str, start: int) -> int:
+        end = self._line_end(start)
+        close, code, what = (
+            ('"', diagnostics.UNCLOSED_LITERAL, "quote")
+            if sign == '"'
+            else ("]", diagnostics.UNCLOSED_CLASS, "bracket")
+        )
+        at = end
+        if sign == "[" and (word := _WORD.match(self.text, start, end)):
+            at = word.end()
+        raw = self.text[start + 1 : at]
+        backslashes = len(raw) - len(raw.rstrip("\\"))
+        mend = None if backslashes % 2 else fix(f"Close it with `{close}`", (at, at, close))
+        message = f"This {what} is not closed, so llama.cpp reads to the end of the text. Add `{close}`."
+        self._report(code, message, start, at, mend)
+        if self.rule is not None:
+            self.rule.items.append(read_quoted("", start, end, self.text, []))
+        return end
+
+    def _give_up(self, position: int) -> None:
+        self._end_rule()
+        self.ends = position
+        message = f"More than {MOST} problems; the rest was not checked. Is this a GBNF grammar?"
+        self._report(diagnostics.TOO_MANY_PROBLEMS, message, position, min(position + 1, len(self.text)))
+
+    # --- where rules and lines begin and end --------------------------------------------------------------------
+
+    def _begin_rule(self, name: str, start: int, end: int, body: int) -> None:
+        rule = self.rule
+        if rule is not None:
+            if self.fresh and not rule.depth:
+                self._missing_body(rule)
+            elif not self.new_line:
+                message = f"The rule {name} begins on the line of another rule. Insert a line break."
+                self._report(
+                    diagnostics.RULE_ON_OWN_LINE,
+                    message,
+                    start,
+                    end,
+                    fix("Insert a line break", (start, start, "\n")),
+                )
+        self._end_rule()
+        self.rule = RuleBuilder(name, start, end, body)
+        self.fresh, self.ended, self.new_line, self.last = True, False, False, body
+
+    def _begin_line(self, kind: int, start: int, end: int) -> int | None:
+        """A line begins with another token than a rule's name and `::=`. Where to go on, if it is not in the rule."""
+        text, ends = self.text, self.ends
+        if kind == OTHER and text[start] == "\0":
+            return end
+        if kind == OTHER and text[start] in SPACES:
+            self.problems.append(misplaced(text, start, ends).problem)
+            return end
+        named = kind in (NAME, BAD_NAME, TOKEN)
+        if named and (head := HEAD_ALIKE.match(text, start, ends) or SPLIT_HEAD.match(text, start, ends)):
+            return self._foreign_head(head)
+        if self.rule is not None and not self.ended:
+            return None
+        unindented = start == 0 or text[start - 1] in "\r\n\ufeff"
+        if kind in (NAME, BAD_NAME) and (self.rule is None or unindented):
+            if not _BODY_BEGINS.match(text, start, ends):
+                return self._stray(start)
+            message = f"`::=` is missing between the rule's name {text[start:end]} and its body."
+            mend = fix("Insert `::=`", (end, end, " ::="))
+            self._report(diagnostics.DEFINITION_SIGN, message, start, end, mend)
+            return self._begin_bad_rule(start, end, end)
+        if kind == DEFINE:
+            self._lonely_sign(start, end)
+            return self._line_end(end)
+        if self.rule is None:
+            return self._stray(start)
+        self.broken = self.broken or (start, end)
+        self.ended = False
+        return None
+
+    def _foreign_head(self, head: re.Match[str]) -> int:
+        """`<name> ::=`, `name = `, `name: ` and the like."""
+        start, end = head.span(2)
+        name, sign = head[2], head[3]
+        if head.re is SPLIT_HEAD:
+            message = f"`::=` must be on the same line as the rule's name, {name}."
+            self._report(
+                diagnostics.DEFINITION_SIGN,
+                message,
+                *head.span(3),
+                fix("Join the lines", (end, head.start(3), " ")),
+            )
+        elif sign != "::=":
+            message = f"`::=` separates a rule's name and its body, not `{sign}`."
+            self._report(
+                diagnostics.DEFINITION_SIGN,
+                message,
+                *head.span(3),
+                fix("Write `::=`", (*head.span(3), "::=")),
+            )
+        if head[1]:
+            message = f"A rule's name is written without `<` and `>` in GBNF: {name}."
+            mend = fix(f"Write {name}", (head.start(), start, ""), (end, end + 1, ""))
+            self._report(diagnostics.BAD_NAME, message, head.start(), end + 1, mend)
+        if " " in name or "\t" in name:
+            new = "-".join(name.split())
+            message = f"A rule's name must be one word: {new}."
+            self._report(diagnostics.BAD_NAME, message, start, end, fix(f"Write {new}", (start, end, new)))
+            self._begin_rule(new, start, end, head.end())
+            return head.end()
+        return self._begin_bad_rule(start, end, head.end())
+
+    def _begin_bad_rule(self, start: int, end: int, body: int) -> int:
+        name = self.text[start:end]
+        if not (name.isascii() and "_" not in name):
+            self.bad.setdefault(name, []).append((start, end))
+        self._begin_rule(name, start, end, body)
+        return body
+
+    def _lonely_sign(self, start: int, end: int) -> None:
+        if self.has_root is None:
+            self.has_root = _ROOT.search(self.text) is not None
+        name = "unnamed" if self.has_root else "root"
+        message = "The name of the rule is missing before `::=`. Write one, or delete the line."
+        self._report(
+            diagnostics.DEFINITION_SIGN,
+            message,
+            start,
+            end,
+            fix(f"Name it {name}", (start, start, f"\n{name} ")),
+        )
+
+    def _line_end(self, start: int) -> int:
+        line = _LINE.match(self.text, start, self.ends)
+        return start + len(line[0].rstrip()) if line else start
+
+    def _stray(self, start: int) -> int:
+        end = max(self._line_end(start), start + 1)
+        message = "This line is neither a rule, `name ::= …`, nor a comment, `# …`."
+        self._report(
+            diagnostics.STRAY_LINE, message, start, end, fix("Make it a comment", (start, start, "# "))
+        )
+        return end
+
+    def _too_deep(self, rule: RuleBuilder, start: int) -> int:
+        message = f"More than {NESTING} nested parentheses: llama.cpp crashes. Move the inner ones to a rule."
+        self._report(diagnostics.NESTED_TOO_DEEP, message, start, start + 1)
+        while rule.depth:
+            rule.close(start, start)
+        self.fresh = False
+        following = NEXT_HEAD.search(self.text, start, self.ends)
+        return following.start() if following else self.ends
+
+    def _missing_body(self, rule: RuleBuilder) -> None:
+        sign = self.text[self.last - 1]
+        if sign == "|":
+            message = "An alternative is missing after this `|`. Delete the `|`, or add the alternative."
+            mend = fix("Delete it", (self.last - 1, self.last, ""))
+            self._report(diagnostics.MISSING_BODY, message, self.last - 1, self.last, mend)
+        else:
+            message = f'The rule {rule.name} has no body. Add one; the empty text is `""`.'
+            mend = fix('Write `""`', (self.last, self.last, ' ""'))
+            self._report(diagnostics.MISSING_BODY, message, *rule.name_span, mend)
+
+    def _end_rule(self) -> None:
+        rule = self.rule
+        if rule is None:
+            return
+        if rule.depth:
+            count = rule.depth
+            what = "This `(` is" if count == 1 else f"{count} `(` are"
+            message = (
+                f"{what} not closed. Add {'a `)`' if count == 1 else 'as many `)`'} at the end of the group."
+            )
+            at = rule.innermost
+            mend = fix("Close it at the end of the rule", (self.last, self.last, ")" * count))
+            self._report(diagnostics.UNCLOSED_GROUP, message, at, at + 1, mend)
+        built = rule.finish(self.last)
+        if self.broken:
+            message = (
+                f"The rule {rule.name} ended with its line: in llama.cpp it continues only after `|` or inside"
+                " parentheses. Put its body in parentheses."
+            )
+            body, end = built.body.start, self.last
+            gap = " " if body == rule.body_start else ""
+            mend = fix("Put the body in parentheses", (body, body, f"{gap}("), (end, end, ")"))
+            self._report(diagnostics.RULE_ON_ONE_LINE, message, *self.broken, mend)
+        self.broken, self.ended = None, False
+        self.rule = None
+        self.rules.append(built)
+
+    def _report(self, code: str, message: str, start: int, end: int, mend: Fix | None = None) -> None:
+        self.problems.append(report(code, message, start, end, mend))
+
+
+def _number(digits: str) -> int:
+    """Python refuses to read thousands of digits, and any limit of llama.cpp's is far below."""
+    return int(digits) if len(digits) < 20 else 10**20
+
+
+def _untold(found: re.Match[str]) -> Diagnostic:
+    """A character that llama.cpp cannot be given at all."""
+    start, end = found.span()
+    mend = fix("Delete it", (start, end, ""))
+    if found[0] == "\0":
+        message = "The character U+0000: llama.cpp reads nothing after it. Delete it."
+        return report(diagnostics.NUL_CHARACTER, message, start, end, mend)
+    message = "A lone surrogate, which llama.cpp cannot read. Delete it."
+    return report(diagnostics.LONE_SURROGATE, message, start, end, mend)

@@ -1,0 +1,144 @@
+"""What a newcomer writes where GBNF has something else, with the words that help: told by the sign that is wrong."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+from glyphscope.grammar.gbnf import diagnostics
+from glyphscope.grammar.gbnf.diagnostics import Diagnostic, fix, report
+from glyphscope.grammar.gbnf.parse.syntax import GbnfRule
+from glyphscope.visible import character_words
+
+_NOT_OF_A_NAME = re.compile(r"[^A-Za-z0-9-]+")
+
+
+def bad_names(found: Mapping[str, Sequence[tuple[int, int]]], rules: Sequence[GbnfRule]) -> list[Diagnostic]:
+    """A mistake for each place in which a bad name stands; the fix of one renames all of them."""
+    taken = {rule.name for rule in rules} - found.keys()
+    taken.update(ref.name for rule in rules for ref in rule.references if ref.name not in found)
+    problems = []
+    for name, spans in found.items():
+        new = free_name(_NOT_OF_A_NAME.sub("-", name).strip("-") or "rule", taken)
+        taken.add(new)
+        mend = fix(f"Rename it to {new} everywhere", *((start, end, new) for start, end in spans))
+        what = "`_`" if name.isascii() else "these letters"
+        message = f"A rule's name has only letters a-z, A-Z, digits and `-`: llama.cpp stops at {what}. Write {new}."
+        problems += [report(diagnostics.BAD_NAME, message, start, end, mend) for start, end in spans]
+    return problems
+
+
+def free_name(name: str, taken: set[str]) -> str:
+    """The name, or the first of name-2, name-3 … that is not taken."""
+    if name not in taken:
+        return name
+    return next(f"{name}-{n}" for n in range(2, len(taken) + 3) if f"{name}-{n}" not in taken)
+
+
+HEAD_ALIKE = re.compile(r"(<)?((?:[\w-]++)(?:[ \t]++[\w-]++)*?)(?(1)>)[ \t]*+(::=|:=|::|=>|->|[=:→])(?![=:])")
+"""A rule's beginning as other notations write it: 1 `<`, 2 the name, 3 the sign."""
+SPLIT_HEAD = re.compile(r"(<)?([\w-]++)(?(1)>)[ \t]*+(?:\r\n|\n|\r)\s*+(::=)")
+"""A name and its `::=` with a line end between them; the same groups."""
+NEXT_HEAD = re.compile(r"^[ \t]*+[\w-]++[ \t]*+::=", re.MULTILINE)
+LONGEST = 2_000
+"""Code points in which the end of a foreign quote or comment is searched."""
+_SINGLE_QUOTED = re.compile(r"'((?:[^'\\\r\n]++|\\[^\r\n])*+)'")
+_CURLY_QUOTED = re.compile(r"[“”„]([^“”„\"\\\r\n]*+)[“”„]")
+_LINE = re.compile(r"[^\r\n]*+")
+_BLOCK_COMMENT = re.compile(r"/\*[^\r\n]*?\*/")
+_BRACES = re.compile(r"\{[^{}()\[\]\"|\r\n]{0,40}+\}?")
+_UP_TO = re.compile(r"\{[ \t]*,[ \t]*([0-9]+)[ \t]*\}")
+_TOKEN_ID = re.compile(r"<\[[ \t]*([0-9]+)[ \t]*\]?[ \t]*>")
+_WORD = re.compile(r"<[^\s<>|()\"]*>?")
+SPACES = "\u00a0\u2002\u2003\u2009\u200b\u3000\ufeff\x0b\x0c\x85\u2028\u2029"
+
+
+class Misplaced(NamedTuple):
+    """A mistake, where reading goes on, and the inside of quotes if that is what was meant."""
+
+    problem: Diagnostic
+    end: int
+    quoted: str | None = None
+
+
+def misplaced(text: str, start: int, ends: int) -> Misplaced:
+    """What is wrong with the sign at `start`, which begins no token."""
+    sign = text[start]
+    if sign == "'" and (found := _SINGLE_QUOTED.match(text, start, min(ends, start + LONGEST))):
+        raw = found[1].replace("\\'", "'").replace('\\"', '"').replace('"', '\\"')
+        message = "GBNF has texts in double quotes only. Write them instead of `'`."
+        return _one(text, message, found, f'"{raw}"', "Write double quotes", raw)
+    if sign in "“”„" and (found := _CURLY_QUOTED.match(text, start, min(ends, start + LONGEST))):
+        message = "These are typographic quotes. Write straight ones."
+        return _one(text, message, found, f'"{found[1]}"', "Write straight quotes", found[1])
+    if text.startswith("//", start) and (found := _LINE.match(text, start, ends)):
+        mend = fix("Write `#`", (start, start + 2, "#"))
+        message = "A comment begins with `#` in GBNF."
+        return Misplaced(report(diagnostics.UNEXPECTED_TEXT, message, start, start + 2, mend), found.end())
+    if found := _BLOCK_COMMENT.match(text, start, min(ends, start + LONGEST)):
+        message = "GBNF has no comments in `/* */`. Write them behind `#`, to the end of the line."
+        return _one(text, message, found, "", "Delete it")
+    if sign == "{":
+        return _bad_braces(text, start, ends)
+    if sign in "<!":
+        return _bad_token(text, start, ends)
+    end = start + 1
+    mend = fix("Delete it", (start, end, ""))
+    if sign in ";,":
+        message = f"GBNF has no `{sign}`: items follow each other, and a rule ends with its line. Delete it."
+    elif sign in "]}":
+        message = (
+            f"A `{sign}` without a `{'[' if sign == ']' else '{'}` before it. Delete it, or put it in quotes."
+        )
+    elif sign in SPACES:
+        message = f"An invisible character (U+{ord(sign):04X}) that llama.cpp does not read as a space. Write a space."
+        mend = fix("Write a space", (start, end, " "))
+    elif sign == "\\":
+        message = "A backslash means something only in quotes and brackets. Delete it."
+    else:
+        shown = character_words(sign)
+        message = f"`{shown}` means nothing here. Put it in quotes if the text shall have it, or delete it."
+    return Misplaced(report(diagnostics.UNEXPECTED_TEXT, message, start, end, mend), end)
+
+
+def _one(
+    text: str, message: str, found: re.Match[str], new: str, title: str, quoted: str | None = None
+) -> Misplaced:
+    start, end = found.span()
+    mend = fix(title, (start, end, new))
+    return Misplaced(report(diagnostics.UNEXPECTED_TEXT, message, start, end, mend), end, quoted)
+
+
+def _bad_braces(text: str, start: int, ends: int) -> Misplaced:
+    found = _BRACES.match(text, start, ends)
+    end = found.end() if found else start + 1
+    message = "Braces give the number of repetitions: `{3}`, `{3,}` for 3 or more, `{3,5}` for 3 to 5."
+    mend = None
+    if up_to := _UP_TO.match(text, start, ends):
+        message = "The least number is missing. Write 0 for “up to”."
+        mend = fix("Write 0", (start, end, "{0," + up_to[1] + "}"))
+    return Misplaced(report(diagnostics.BAD_REPETITION, message, start, end, mend), end)
+
+
+def _bad_token(text: str, start: int, ends: int) -> Misplaced:
+    if text[start] == "!" and not text.startswith("!<", start):
+        message = (
+            "`!` is allowed only before a token: `!<[5]>`. For other characters write a class, as in `[^a]`."
+        )
+        mend = fix("Delete it", (start, start + 1, ""))
+        return Misplaced(report(diagnostics.UNEXPECTED_TEXT, message, start, start + 1, mend), start + 1)
+    begin = start + (text[start] == "!")
+    if found := _TOKEN_ID.match(text, begin, ends):
+        message = "A token by its id is `<[123]>`, without spaces."
+        mend = fix("Write it so", (begin, found.end(), f"<[{found[1]}]>"))
+        return Misplaced(report(diagnostics.UNCLOSED_TOKEN, message, start, found.end(), mend), found.end())
+    word = _WORD.match(text, begin, ends)
+    end = word.end() if word else begin + 1
+    if text.startswith("<[", begin):
+        message = "`<[` begins a token's id: a number, as in `<[123]>`."
+    elif text.startswith(">", end - 1, ends):
+        message = "No model has such a token. Write its text, as in `<think>`, or its id, as in `<[123]>`."
+    else:
+        message = 'The `>` of this token is missing, as in `<think>`. For the sign itself write `"<"`.'
+    return Misplaced(report(diagnostics.UNCLOSED_TOKEN, message, start, end), end)

@@ -1,0 +1,122 @@
+"""What a GBNF text is made of: nodes with exact spans, as the reader leaves them and editors need them.
+
+All places are code points from 0, `end` excluded. Nothing is simplified here: the text can be rebuilt from the
+document, and `to_grammar` makes the rule tree of it. Nodes are msgspec structs because a grammar of a thousand rules
+is read again at each keystroke, and these are made in a tenth of the time of a dataclass. The garbage
+collector does not know them (they cannot form circles), except repetitions: `x****…` may be any number deep with no
+tuple between, and freeing such a chain would overflow the C stack.
+"""
+
+from __future__ import annotations
+
+from typing import TypeAlias
+
+import msgspec
+
+from glyphscope.grammar.gbnf.diagnostics import Diagnostic
+
+
+class Syntax(msgspec.Struct, frozen=True, gc=False, eq=False):
+    """Any node; two are the same only if they are one object, for trees may be thousands deep."""
+
+    start: int
+    end: int
+
+
+class Quoted(Syntax, frozen=True, gc=False, eq=False):
+    """`"text"`. `text` has its escapes read; a code point that does not exist stands there as U+D800."""
+
+    text: str
+
+
+class Class(Syntax, frozen=True, gc=False, eq=False):
+    """`[a-z]`, `[^a-z]`. `ranges` are as written: unsorted, perhaps the wrong way round, perhaps above U+10FFFF."""
+
+    ranges: tuple[tuple[int, int], ...]
+    negated: bool
+
+
+class AnyCharacter(Syntax, frozen=True, gc=False, eq=False):
+    """`.`"""
+
+
+class Reference(Syntax, frozen=True, gc=False, eq=False):
+    """A rule's name in a body."""
+
+    name: str
+
+
+class Token(Syntax, frozen=True, gc=False, eq=False):
+    """`<[5]>`, `<think>`, `!<[5]>`: the id, or the text between `<` and `>`."""
+
+    token: int | str
+    negated: bool
+
+
+class Group(Syntax, frozen=True, gc=False, eq=False):
+    """`( … )`, with its parentheses."""
+
+    body: Alternatives
+
+
+class Repetition(Syntax, frozen=True, gc=True, eq=False):
+    """`item*`, `item{2,5}`; the operator is from `operator` to `end`. `maximum` None is unbounded."""
+
+    item: Item
+    minimum: int
+    maximum: int | None
+    operator: int
+
+
+class Sequence(Syntax, frozen=True, gc=False, eq=False):
+    """Items one after the other; none at all is the empty text."""
+
+    items: tuple[Item, ...]
+
+
+class Alternatives(Syntax, frozen=True, gc=False, eq=False):
+    """What stands between the `|`; always at least one."""
+
+    options: tuple[Sequence, ...]
+
+
+Item: TypeAlias = Quoted | Class | AnyCharacter | Reference | Token | Group | Repetition
+
+
+class GbnfRule(Syntax, frozen=True, gc=False, eq=False):
+    """`name ::= body`. `references` are all of its body, in the order of the text."""
+
+    name: str
+    name_span: tuple[int, int]
+    body: Alternatives
+    references: tuple[Reference, ...]
+
+    @property
+    def span(self) -> tuple[int, int]:
+        """From the name to the end of the body."""
+        return self.start, self.end
+
+
+class Comment(Syntax, frozen=True, gc=False, eq=False):
+    """From `#` to the end of its line, which is not part of it."""
+
+
+class GbnfDocument(msgspec.Struct, frozen=True, eq=False):
+    """A GBNF text, read as far as it can be: `problems` tells what could not."""
+
+    text: str
+    rules: tuple[GbnfRule, ...]
+    comments: tuple[Comment, ...]
+    problems: tuple[Diagnostic, ...]
+    ends: int
+    """Where reading stopped: the end of the text, or where there had been too many mistakes."""
+
+    def rule_at(self, offset: int) -> GbnfRule | None:
+        """The rule whose name or body has this place, its end included."""
+        return next((rule for rule in self.rules if rule.start <= offset <= rule.end), None)
+
+    def occurrences(self, name: str) -> tuple[tuple[int, int], ...]:
+        """Every span in which the name stands, where it is defined and where it is used, in the order of the text."""
+        spans = [rule.name_span for rule in self.rules if rule.name == name]
+        spans += [(ref.start, ref.end) for rule in self.rules for ref in rule.references if ref.name == name]
+        return tuple(sorted(spans))

@@ -1,0 +1,1 @@
+"""Texts made from grammars: samples of one, and differences between two."""

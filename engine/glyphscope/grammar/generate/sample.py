@@ -1,0 +1,299 @@
+"""Texts of a grammar: at random, or enough of them to go through every alternative.
+
+Every walk ends: past the depth bound, or when a text gets long, the shortest choice is taken.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from random import Random
+from typing import TypeAlias
+
+from glyphscope.errors import GrammarError
+from glyphscope.grammar import chars
+from glyphscope.grammar.chars import Ranges
+from glyphscope.grammar.match.nullability import check_references
+from glyphscope.grammar.shortest import Shortest, way_out
+from glyphscope.grammar.tree import (
+    Alt,
+    CharClass,
+    Grammar,
+    Intersect,
+    Literal,
+    Node,
+    Repeat,
+    RuleRef,
+    Seq,
+    Terminal,
+    Unordered,
+)  # fmt: skip
+
+MAX_LENGTH = 1_000_000
+"""Characters of the longest text that is written."""
+ROOM = 20_000
+"""Characters that a random text may be longer than the shortest one."""
+MANY = 1_000
+"""Repetitions of what may be empty."""
+CHOICES = 3_000
+"""Choices made at random in one text; all others are the shortest."""
+PLAIN: Ranges = ((0x20, 0x20), (0x30, 0x39), (0x41, 0x5A), (0x61, 0x7A))
+PRINTABLE: Ranges = ((0x20, 0x7E),)
+
+Way: TypeAlias = "tuple[int, Way] | None"
+"""The way down to a piece of a body: which part, and the way on from there."""
+Trail: TypeAlias = "tuple[Trail, int] | None"
+"""The same from below: how one came to the part, and which one it is."""
+
+
+def sample_texts(grammar: Grammar, n: int, *, seed: int = 0, depth: int = 12) -> list[str]:
+    """`n` texts of the grammar, the same ones for the same seed; they may repeat.
+
+    Past `depth` rules inside each other everything is as short as it can be. Characters are mostly letters and
+    digits where the grammar allows them. Raises GrammarError for a grammar without a text.
+    """
+    shortest = _checked(grammar)
+    random = Random(seed)
+    return [_Walk(grammar, shortest, random, depth).text() for _ in range(n)]
+
+
+def covering_texts(
+    grammar: Grammar, *, limit: int = 1_000, cancel: Callable[[], bool] | None = None
+) -> list[str]:
+    """The shortest text, and for each rule, alternative and optional piece that can be reached a short text with it.
+
+    At most `limit` texts. Raises GrammarError for a grammar without a text.
+    """
+    shortest = _checked(grammar)
+    random = Random(0)
+    covered: set[tuple[int, int]] = set()
+    found: dict[str, None] = {_Walk(grammar, shortest, random, 0, covered).text(): None}
+    callers: dict[str, tuple[str, Trail]] = {}
+    waiting = [grammar.root]
+    seen = {grammar.root}
+    for name in waiting:  # it grows meanwhile
+        for key, trail, called in _pieces(grammar.rules[name].body, shortest):
+            if called is not None and called not in seen and shortest.rule_length(called) is not None:
+                seen.add(called)
+                waiting.append(called)
+                callers[called] = (name, trail)
+            if key is None or key in covered or len(found) >= limit:
+                continue
+            if cancel is not None and cancel():
+                return list(found)
+            found[_Walk(grammar, shortest, random, 0, covered).text(_from_root(callers, name, trail))] = None
+    return list(found)
+
+
+def _checked(grammar: Grammar) -> Shortest:
+    check_references(grammar)
+    shortest = Shortest(grammar)
+    length = shortest.rule_length(grammar.root)
+    if length is None:
+        raise GrammarError(
+            "The grammar has no text: each would have to contain itself, or a token.", where=grammar.root
+        )
+    if length > MAX_LENGTH:
+        raise GrammarError(
+            f"The grammar's shortest text has more than {MAX_LENGTH:,} characters.",
+            where=grammar.root,
+            hint="Make its repetitions smaller.",
+        )
+    return shortest
+
+
+def _from_root(callers: dict[str, tuple[str, Trail]], rule: str, trail: Trail) -> Way:
+    way: Way = None
+    while True:
+        while trail is not None:
+            trail, step = trail
+            way = (step, way)
+        if rule not in callers:
+            return way
+        rule, trail = callers[rule]
+
+
+def _pieces(body: Node, shortest: Shortest) -> list[tuple[tuple[int, int] | None, Trail, str | None]]:
+    """What there is to go through in a body: (what to cover, the trail to it, the rule it calls)."""
+    found: list[tuple[tuple[int, int] | None, Trail, str | None]] = []
+    waiting: list[tuple[Node, Trail, tuple[int, int] | None]] = [(body, None, None)]
+    while waiting:
+        node, trail, key = waiting.pop()
+        if shortest.length(node) is None:
+            continue
+        called = node.name if isinstance(node, RuleRef) else None
+        if key is not None or called is not None:
+            found.append((key, trail, called))
+        if isinstance(node, Seq):
+            if all(shortest.length(part) is not None for part in node.parts):
+                waiting += [(part, (trail, i), None) for i, part in reversed(list(enumerate(node.parts)))]
+        elif isinstance(node, Alt):
+            options = reversed(list(enumerate(node.options)))
+            waiting += [(option, (trail, i), (id(node), i)) for i, option in options]
+        elif isinstance(node, Repeat):
+            if node.maximum != 0 and shortest.length(node.body) is not None:
+                waiting.append((node.body, (trail, 0), (id(node), 0) if node.minimum == 0 else None))
+        elif isinstance(node, Terminal):
+            waiting.append((node.body, (trail, 0), None))
+        elif isinstance(node, Unordered):
+            entries = enumerate((*node.members, node.free))
+            keys = [(e, i, None if node.required >> i & 1 else (id(node), i)) for i, e in entries]
+            waiting += [(entry, (trail, i), key) for entry, i, key in reversed(keys)]
+    return found
+
+
+class _Walk:
+    """One text being written."""
+
+    def __init__(
+        self, grammar: Grammar, shortest: Shortest, random: Random, depth: int,
+        covered: set[tuple[int, int]] | None = None,
+    ) -> None:  # fmt: skip
+        self.grammar = grammar
+        self.shortest = shortest
+        self.random = random
+        self.depth = depth
+        self.covered = set() if covered is None else covered
+        self.room = ROOM
+        self.choices = CHOICES if depth else 0
+
+    def text(self, way: Way = None) -> str:
+        """The text; the way is forced."""
+        written: list[str] = []
+        waiting: list[tuple[Node, int, Way]] = [(RuleRef(self.grammar.root), 0, way)]
+        while waiting:
+            node, depth, way = waiting.pop()
+            free = depth <= self.depth and self.choices > 0
+            if isinstance(node, Literal):
+                written.append(node.text)
+            elif isinstance(node, CharClass):
+                ranges = chars.complement(node.ranges) if node.negated else node.ranges
+                written.append(self._character(chars.intersection(ranges, chars.ALL)))
+            elif isinstance(node, Seq):
+                forced, rest = way or (-1, None)
+                parts = reversed(list(enumerate(node.parts)))
+                waiting += [(part, depth, rest if index == forced else None) for index, part in parts]
+            elif isinstance(node, Alt):
+                index = self._option(node, free) if way is None else way[0]
+                self.covered.add((id(node), index))
+                waiting.append((node.options[index], depth, way[1] if way else None))
+            elif isinstance(node, Repeat):
+                times = self._times(node, free) if way is None else max(1, node.minimum)
+                if self.shortest.length(node.body) == 0:
+                    times = min(times, MANY)  # those that are left out are empty
+                if times:
+                    self.covered.add((id(node), 0))
+                waiting += [(node.body, depth, None)] * (times - 1)
+                waiting += [(node.body, depth, way[1] if way else None)] * min(1, times)
+            elif isinstance(node, RuleRef):
+                waiting.append((self.grammar.rules[node.name].body, depth + 1, way))
+            elif isinstance(node, Terminal):
+                waiting.append((node.body, depth, way[1] if way else None))
+            elif isinstance(node, Unordered):
+                waiting += [(part, depth, inner) for part, inner in reversed(self._entries(node, free, way))]
+            else:
+                assert isinstance(node, Intersect), "a token has no text"
+                written.append(self._meeting(node, free))
+        return "".join(written)
+
+    def _affordable(self, node: Node) -> int | None:
+        """The length of the node's shortest text, if there is room for it."""
+        length = self.shortest.length(node)
+        return length if length is not None and length <= self.room else None
+
+    def _option(self, node: Alt, free: bool) -> int:
+        best = self.shortest.choices[id(node)]
+        if not free:
+            return best
+        options = [index for index, option in enumerate(node.options) if self._affordable(option) is not None]
+        self.choices -= 1
+        plain = [index for index in options if _is_plain(node.options[index])]
+        if plain and self.random.random() < 0.7:  # or half of a string's characters were escapes
+            options = plain
+        index = self.random.choice(options) if options else best
+        self.room -= self.shortest.length(node.options[index]) or 0
+        return index
+
+    def _times(self, node: Repeat, free: bool) -> int:
+        length = self._affordable(node.body)
+        if not free or length is None:
+            return node.minimum
+        self.choices -= 1
+        most = node.minimum + self.room // (length or 1) // 4
+        most = most if node.maximum is None else min(node.maximum, most)
+        if most - node.minimum <= 4:
+            times = self.random.randint(node.minimum, most)
+        else:
+            times = min(most, node.minimum + int(self.random.expovariate(0.3)))
+        self.room -= (times - node.minimum) * length
+        return times
+
+    def _entries(self, node: Unordered, free: bool, way: Way) -> list[tuple[Node, Way]]:
+        """The entries and what stands between them; one that is forced comes first, with the way on into it."""
+        forced = way[0] if way else None
+        chosen = self._chosen(node, free, forced)
+        self.covered.update((id(node), place) for place in chosen)
+        parts: list[tuple[Node, Way]] = []
+        for number, place in enumerate(chosen):
+            if number or node.leading:
+                parts.append((node.separator, None))
+            parts.append((node.entry(place), way[1] if way and not number else None))
+        return parts
+
+    def _chosen(self, node: Unordered, free: bool, forced: int | None) -> list[int]:
+        """The entries by their numbers: all that is required, and of the others as many as there may be."""
+        last = len(node.members)
+        required = [place for place in range(last) if node.required >> place & 1]
+        lengths = {place: self.shortest.length(node.entry(place)) for place in range(last + 1)}
+        others = [place for place in range(last + 1) if place not in required and lengths[place] is not None]
+        others.sort(key=lambda place: lengths[place] or 0)
+        more = max(0, node.low - len(required))
+        picked = [place for place in (forced,) if place in others and place is not None]
+        if free:
+            self.choices -= 1
+            affordable = [place for place in others if self._affordable(node.entry(place)) is not None]
+            self.random.shuffle(affordable)
+            picked += [place for place in affordable if place not in picked and self.random.random() < 0.5]
+            if last in picked:
+                picked += [last] * int(self.random.expovariate(0.5))
+        picked += [place for place in others if place not in picked][: max(0, more - len(picked))]
+        if last in others:
+            picked += [last] * (more - len(picked))
+        picked = picked if node.high is None else picked[: node.high - len(required)]
+        self.room -= sum(lengths[place] or 0 for place in picked) if free else 0
+        chosen = required + picked
+        if free:
+            self.random.shuffle(chosen)
+        if forced is not None:
+            chosen.remove(forced)
+            chosen.insert(0, forced)
+        return chosen
+
+    def _meeting(self, node: Intersect, free: bool) -> str:
+        automaton = self.shortest.meetings[id(node)]
+        state = automaton.start
+        written = []
+        steps = int(self.random.expovariate(0.08)) if free else 0
+        while steps > 0:
+            moves = automaton.moves(state)
+            if not moves or (automaton.accepts(state) and self.random.random() < 0.1):
+                break
+            plain = [move for move in moves if chars.intersection(move[0], PLAIN)]
+            ranges, state = self.random.choice(plain if plain and self.random.random() < 0.8 else moves)
+            written.append(self._character(ranges))
+            steps -= 1
+        way = way_out(automaton, state)
+        assert way is not None, "an automaton offers no state without an end"
+        return "".join([*written, *map(self._character, way)])
+
+    def _character(self, ranges: Ranges) -> str:
+        wanted = self.random.random()
+        common: Ranges = ()
+        if wanted < 0.9 or not self.depth:
+            common = chars.intersection(ranges, PLAIN if wanted < 0.7 else PRINTABLE)
+            common = common or chars.intersection(ranges, PRINTABLE)
+        low, high = self.random.choice(common or ranges)
+        return chr(self.random.randint(low, high))
+
+
+def _is_plain(node: Node) -> bool:
+    return isinstance(node, CharClass) and bool(chars.intersection(node.ranges, PLAIN)) != node.negated

@@ -1,0 +1,127 @@
+"""Grammars as others wrote them, made fit for being walked: no deep trees, nothing in them that derives no text."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import lru_cache
+
+from glyphscope.errors import GrammarError
+from glyphscope.grammar import chars
+from glyphscope.grammar.regular.automaton import Automaton
+from glyphscope.grammar.rules import RuleBook
+from glyphscope.grammar.tree import (
+    EMPTY,
+    NEVER,
+    Alt,
+    CharClass,
+    Grammar,
+    Intersect,
+    Literal,
+    Node,
+    Repeat,
+    Rule,
+    Seq,
+    Terminal,
+    Unordered,
+    alt,
+    intersect,
+    repeat,
+    seq,
+    terminal,
+    unordered,
+)  # fmt: skip
+
+MAX_DEPTH = 40
+
+
+def limit_depth(grammar: Grammar) -> Grammar:
+    """The same language in trees of at most `MAX_DEPTH` levels: what is deeper is a rule of its own.
+
+    Classes are told by what is in them. Raises GrammarError where the grammar derives no text at all.
+    """
+    book = RuleBook()
+    book.keep(grammar.rules)
+    for rule in grammar.rules.values():
+
+        def deep(body: Node, rule: Rule = rule) -> Node:
+            return book.inner(f"{rule.name}-inside", body, rule.origin)
+
+        book.rules[rule.name] = Rule(rule.name, _rebuilt(rule.body, deep), rule.origin)
+    made = book.grammar(grammar.root, grammar.unenforced, lexed=False)
+    if grammar.root not in made.rules:
+        raise GrammarError(
+            "The grammar derives no text at all.",
+            where=grammar.root,
+            hint="Give each rule an alternative that ends without coming back to the rule itself.",
+        )
+    return made
+
+
+def _rebuilt(body: Node, deep: Callable[[Node], Node] | None) -> Node:
+    """The node by the makers of nodes; `deep` makes a rule of what is too deep."""
+    done: list[tuple[Node, int]] = []
+    waiting: list[tuple[Node, int]] = [(body, -1)]
+    while waiting:
+        node, taken = waiting.pop()
+        if taken >= 0:
+            parts = done[len(done) - taken :]
+            del done[len(done) - taken :]
+            depth = 1 + max((depth for _, depth in parts), default=0)
+            made = _joined(node, [part for part, _ in parts])
+            if depth >= MAX_DEPTH and deep is not None:
+                made, depth = deep(made), 0
+            done.append((made, depth))
+        elif isinstance(node, Seq | Alt | Intersect):
+            inner = node.options if isinstance(node, Alt) else node.parts
+            waiting.append((node, len(inner)))
+            waiting += [(part, -1) for part in reversed(inner)]
+        elif isinstance(node, Repeat):
+            waiting += [(node, 1), (node.body, -1)]
+        elif isinstance(node, Unordered):
+            waiting.append((node, len(node.inner)))
+            waiting += [(part, -1) for part in reversed(node.inner)]
+        elif isinstance(node, Terminal):
+            # No rule can be inside a lexeme, so its depth is what it is; one in another says nothing.
+            done.append((_rebuilt(node.body, None) if deep is None else _lexeme(node.body), 0))
+        else:
+            done.append((_leaf(node), 0))
+    return done[0][0]
+
+
+@lru_cache(maxsize=1024)
+def _lexeme(body: Node) -> Node:
+    """A terminal. Tools have most of theirs in common."""
+    made = terminal(_rebuilt(body, None))
+    # A literal that is a lexeme by itself is not to be joined to its neighbours.
+    return Terminal(made) if isinstance(made, Literal) else made
+
+
+def _leaf(node: Node) -> Node:
+    if isinstance(node, CharClass):
+        ranges = chars.complement(node.ranges) if node.negated else chars.intersection(node.ranges, chars.ALL)
+        return CharClass(ranges) if ranges else NEVER
+    if isinstance(node, Literal):
+        if any("\ud800" <= char <= "\udfff" for char in node.text):
+            return NEVER  # half a character is in no text
+        return node if node.text else EMPTY
+    return node
+
+
+def _joined(node: Node, parts: list[Node]) -> Node:
+    if isinstance(node, Seq):
+        return seq(*parts)
+    if isinstance(node, Alt):
+        return alt(*parts)
+    if isinstance(node, Repeat):
+        return repeat(parts[0], node.minimum, node.maximum)
+    if isinstance(node, Unordered):
+        *members, free, separator = parts
+        needs = [bool(node.required >> place & 1) for place in range(len(members))]
+        listed = list(zip(members, needs, strict=True))
+        return unordered(listed, separator, free, low=node.low, high=node.high, leading=node.leading)
+    whole = intersect(parts)
+    if not isinstance(whole, Intersect):
+        return whole
+    automaton = Automaton.of(whole)
+    possible = automaton.accepts(automaton.start) or bool(automaton.moves(automaton.start))
+    return whole if possible else NEVER

@@ -1,0 +1,155 @@
+"""What differs between the notations when a call is spelled: keys, separators, words, and how a constant is written."""
+
+from __future__ import annotations
+
+import string
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any, TypeAlias
+from typing import Literal as TypingLiteral
+
+from glyphscope.errors import NotationError
+from glyphscope.events import Notation
+from glyphscope.grammar import chars
+from glyphscope.grammar.chars import Ranges
+from glyphscope.grammar.lexemes import is_possible
+from glyphscope.grammar.regular.strings import RAW, StringStyle, escaped, string_node, style_of, word_except
+from glyphscope.grammar.tree import (
+    EMPTY,
+    NEVER,
+    Alt,
+    CharClass,
+    Literal,
+    Node,
+    alt,
+    intersect,
+    repeat,
+    seq,
+    terminal,
+)  # fmt: skip
+from glyphscope.notation import write_value
+from glyphscope.notation.write import RESERVED, glyph_key
+
+WhiteSpace: TypeAlias = TypingLiteral["none", "single", "lines", "any"]
+"""Where JSON may have white space: nowhere, one space after each colon and comma, that or lines with an indentation, or
+any wherever JSON allows it."""
+
+WHITE = repeat(CharClass(chars.of(" \t\n\r")))
+MOST_INDENTED = 40
+INDENTED = alt("", " ", seq("\n", repeat(Literal(" "), 0, MOST_INDENTED)))
+
+_OPEN_OBJECT, _CLOSE_OBJECT, _OPEN_LIST, _CLOSE_LIST = map(Literal, "{}[]")
+_LETTERS = chars.of(string.ascii_letters)
+
+
+@dataclass(frozen=True)
+class NotationSyntax:
+    """One notation's spelling. `key_end` stands between key and value, `separator` between entries and items.
+
+    `margin` may stand before and after the whole text. `strings` are other ways to write strings than the notation's,
+    and `bare` the characters of keys that are written without quotation marks.
+    """
+
+    notation: Notation
+    separator: Node
+    key_end: Node
+    boolean: Node
+    null: Node
+    open_object: Node = _OPEN_OBJECT
+    close_object: Node = _CLOSE_OBJECT
+    open_list: Node = _OPEN_LIST
+    close_list: Node = _CLOSE_LIST
+    margin: Node = EMPTY
+    strings: tuple[StringStyle, ...] = ()
+    bare: Ranges = ()
+
+    @property
+    def styles(self) -> tuple[Notation | StringStyle, ...]:
+        """The ways in which a string may be written, the usual one first."""
+        return self.strings or (self.notation,)
+
+    def key(self, name: str) -> Node:
+        """A key with what follows it; NEVER for one that cannot be written."""
+        if self.strings:
+            plain = bool(name) and not chars.subtract(chars.of(name), self.bare)
+            written = seq(name) if plain else self.strings[0].constant(name)
+            return seq(written, self.key_end)
+        return seq(glyph_key(name) if self.notation == "glyph" else write_value(name, "json"), self.key_end)
+
+    def constant(self, value: Any) -> Node:
+        """A value written in the one way the writer has, but words in all; NEVER for what it cannot write."""
+        if value is None:
+            return self.null
+        if isinstance(value, bool):
+            return self._boolean(value)
+        if self.strings and isinstance(value, str):
+            return alt(*(node for style in self.strings if (node := style.constant(value)) != NEVER))
+        if self.strings and isinstance(value, list):
+            return self._row(self.open_list, [self.constant(item) for item in value], self.close_list)
+        if self.strings and isinstance(value, dict):
+            entries = [seq(self.key(key), self.constant(item)) for key, item in value.items()]
+            return self._row(self.open_object, entries, self.close_object)
+        try:
+            return seq(write_value(value, self.notation))
+        except NotationError:
+            return NEVER
+
+    def _boolean(self, value: bool) -> Node:
+        if self.notation == "glyph":
+            return alt("t", "true") if value else alt("f", "false")
+        words = self.boolean.options if isinstance(self.boolean, Alt) else (self.boolean,)
+        letter = "t" if value else "f"
+        return alt(*(word for word in words if isinstance(word, Literal) and word.text[0].lower() == letter))
+
+    def _row(self, opening: Node, parts: list[Node], closing: Node) -> Node:
+        return seq(
+            opening, *(seq(self.separator if place else EMPTY, p) for place, p in enumerate(parts)), closing
+        )
+
+    def any_string(self, contents: tuple[Node, ...] = (), low: int = 0, high: int | None = None) -> Node:
+        """A string in all of `contents`, in any of the ways to write one."""
+        return alt(*(string_node(style, contents, low, high) for style in self.styles))
+
+    def map_key(self, contents: tuple[Node, ...] = (), named: frozenset[str] = frozenset()) -> Node:
+        """A key that no schema names, in all of `contents`, and none of the `named` ones."""
+        if self.bare:
+            return terminal(intersect([*contents, word_except(named | {""}, self.bare, self.bare)]))
+        if not contents and not named:
+            quoted = self.any_string()
+        else:
+            # Without escapes, so that no other spelling of a named key gets through.
+            unnamed = (word_except(named, RAW, RAW),) if named else ()
+            body = intersect([*(escaped(content, self.notation) for content in contents), *unnamed])
+            style = style_of(self.styles[0])
+            quoted = terminal(style.bounded(seq('"', body, '"'), body))
+        if self.notation == "json":
+            return quoted
+        bare = intersect([*contents, _bare_key(named)])
+        return alt(quoted, terminal(bare)) if is_possible(bare) else quoted
+
+
+@lru_cache(maxsize=64)
+def _bare_key(named: frozenset[str]) -> Node:
+    return word_except(RESERVED | named | {""}, _LETTERS, chars.union(_LETTERS, chars.of("0123456789_")))
+
+
+@lru_cache(maxsize=4)
+def notation_syntax(notation: Notation, white_space: WhiteSpace = "none") -> NotationSyntax:
+    """The notation's spelling. `white_space` is JSON's; GLYPH has one space between entries and none elsewhere."""
+    if notation == "glyph":
+        return NotationSyntax(notation, seq(" "), seq("="), alt("t", "f", "true", "false"), alt("_", "null"))
+    boolean, null = alt("true", "false"), seq("null")
+    if white_space in ("any", "lines"):
+        # Openers take what follows them, all other signs what is before them too: no two lexemes share a place.
+        white = WHITE if white_space == "any" else INDENTED
+        comma, colon = (terminal(seq(white, sign, white)) for sign in ",:")
+        openers = [terminal(seq(sign, white)) for sign in "{["]
+        closers = [terminal(seq(white, sign)) for sign in "}]"]
+        ends = (openers[0], closers[0], openers[1], closers[1])
+        return NotationSyntax(
+            notation, comma, colon, boolean, null, *ends, terminal(WHITE) if white == WHITE else EMPTY
+        )
+    comma, colon = (
+        terminal(alt(sign, f"{sign} ")) if white_space == "single" else seq(sign) for sign in ",:"
+    )
+    return NotationSyntax(notation, comma, colon, boolean, null)

@@ -1,0 +1,225 @@
+"""Regular bodies as deterministic automata over code points, each state made when somebody comes to it.
+
+A state (`Place`) is a set of terms, what is left of the body on the ways that are still open. Intersections are
+products of such automata; a state of a product is only offered if some text leads on from it to acceptance, which is
+searched for once and remembered. States that nobody holds are forgotten from time to time, so a long text in a body
+with large counts needs no more memory than a short one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from itertools import count, pairwise
+from weakref import WeakValueDictionary
+
+from glyphscope.errors import GrammarError
+from glyphscope.grammar import chars
+from glyphscope.grammar.chars import Ranges
+from glyphscope.grammar.patience import check_time
+from glyphscope.grammar.regular.derivatives import Both, Move, Other, Place, Steps, Term, Terms
+from glyphscope.grammar.regular.merging import merged
+from glyphscope.grammar.regular.node_terms import term_of
+from glyphscope.grammar.tree import Node
+
+MAX_KEPT = 60_000
+"""Terms of the states that are kept for a next time; about a kilobyte each."""
+LARGE = 16
+"""Terms of a state from which on making it costs more than reading a character."""
+MAX_TERMS = 20_000
+"""Ways open at once."""
+MAX_SEARCH = 200_000
+"""States of an intersection that are looked at to find a text in it."""
+
+
+class Automaton:
+    """The automaton of a body, and all of its states.
+
+    `call` makes the term of a reference to a rule; without it, a reference is an error.
+    """
+
+    start: Place
+
+    def __init__(self, call: Callable[[str], Term] | None = None, *, backwards: bool = False) -> None:
+        self.terms = Terms()
+        self._call = call
+        self._backwards = backwards
+        self._places: WeakValueDictionary[tuple[Term, ...], Place] = WeakValueDictionary()
+        self._meetings: WeakValueDictionary[int, Both] = WeakValueDictionary()
+        self._serials = count()
+        self._made = 0
+        self.spent = 0
+        """The work of all states made so far, in microseconds or so."""
+
+    @classmethod
+    def of(cls, body: Node) -> Automaton:
+        """The automaton of a body without references to rules. Raises GrammarError for one with them."""
+        automaton = cls()
+        automaton.start = automaton.place_of(body)
+        return automaton
+
+    def moves(self, state: Place) -> tuple[tuple[Ranges, Place], ...]:
+        """Disjoint sets of characters, each with the state it leads to; from every one a text can still be accepted."""
+        moves = state.moves
+        if moves is None:
+            moves = state.moves = self._partition(self.steps(state).moves)
+        return moves
+
+    def accepts(self, state: Place) -> bool:
+        """Whether the text may end in this state."""
+        return state.final
+
+    def after(self, state: Place, char: str) -> Place | None:
+        """The state that the character leads to; None where it leads nowhere."""
+        try:
+            return state.targets[char]
+        except KeyError:
+            code = ord(char)
+            targets = [
+                move.target
+                for move in self.steps(state).moves
+                if any(low <= code <= high for low, high in move.ranges)
+            ]
+            if len(state.targets) >= MAX_TERMS:
+                state.targets.clear()
+            found = state.targets[char] = self.place(targets) if targets else None
+            return found
+
+    def steps(self, state: Place) -> Steps:
+        """All ways to go on from the state."""
+        steps = state.steps
+        if steps is None:
+            steps = self.terms.steps(state.terms)
+            for both, rest in steps.meetings:
+                steps.moves.extend(
+                    Move(ranges, self.terms.cat(target, rest), None)
+                    for ranges, target in self._product(both)
+                    if self._is_possible(target)
+                )
+            state.steps = steps
+        return steps
+
+    def place_of(self, body: Node) -> Place:
+        """The state before a text of the body. Raises GrammarError."""
+        return self.place([self.term_of(body)])
+
+    def term_of(self, body: Node) -> Term:
+        """The term of a body. Raises GrammarError."""
+        return term_of(body, self.terms, self._meet, self._other, self._call, backwards=self._backwards)
+
+    def place(self, terms: Iterable[Term]) -> Place:
+        """The state in which all these are open."""
+        key = tuple(merged(self.terms, terms))
+        place = self._places.get(key)
+        if place is None:
+            if len(key) > MAX_TERMS:
+                raise GrammarError(
+                    f"More than {MAX_TERMS:,} ways through a rule or lexeme are open at once.",
+                    hint="Make its repetitions smaller, or its alternatives begin differently.",
+                )
+            check_time()
+            self._made += len(key)
+            self.spent += len(key) if len(key) < LARGE else 10 * len(key)
+            if self._made > MAX_KEPT:
+                self._forget()
+            place = self._places[key] = Place(next(self._serials), key)
+        return place
+
+    def _forget(self) -> None:
+        self._made = 0
+        for place in list(self._places.values()):
+            place.forget()
+        for both in list(self._meetings.values()):
+            both.product = None
+
+    def _partition(self, moves: list[Move]) -> tuple[tuple[Ranges, Place], ...]:
+        if len(moves) == 1:
+            return ((moves[0].ranges, self.place([moves[0].target])),)
+        edges = sorted(
+            edge
+            for index, move in enumerate(moves)
+            for low, high in move.ranges
+            for edge in ((low, index), (high + 1, index))
+        )
+        pieces: dict[tuple[int, ...], list[tuple[int, int]]] = {}
+        inside: set[int] = set()
+        for (code, index), (following, _) in pairwise(edges):
+            inside ^= {index}
+            if inside and code < following:
+                pieces.setdefault(tuple(sorted(inside)), []).append((code, following - 1))
+        by_place: dict[Place, list[tuple[int, int]]] = {}
+        for indices, ranges in pieces.items():
+            place = self.place([moves[index].target for index in indices])
+            by_place.setdefault(place, []).extend(ranges)
+        return tuple(sorted(((chars.union(r), place) for place, r in by_place.items()), key=lambda m: m[0]))
+
+    def _meet(self, parts: list[Term]) -> Term:
+        both = self.terms.both(self.place([part]) for part in parts)
+        return both if self._is_possible(both) else self.terms.never
+
+    def _other(self, term: Term) -> Term:
+        return self.terms.other(self.place([term]))
+
+    def _product(self, both: Both) -> list[tuple[Ranges, Both]]:
+        """The moves of an intersection, also those that lead to nothing."""
+        product = both.product
+        if product is None and isinstance(both, Other):
+            product = both.product = self._others(both.places[0])
+            self._meetings[both.serial] = both
+        if product is None:
+            rows: list[tuple[Ranges, tuple[Place, ...]]] = [(chars.ALL, ())]
+            for place in both.places:
+                rows = [
+                    (common, (*places, target))
+                    for ranges, places in rows
+                    for more, target in self.moves(place)
+                    if (common := chars.intersection(ranges, more))
+                ]
+            product = both.product = [(ranges, self.terms.both(places)) for ranges, places in rows]
+            self._meetings[both.serial] = both
+        return product
+
+    def _others(self, place: Place) -> list[tuple[Ranges, Both]]:
+        """The moves of what a place does not accept: after a character that leads nowhere anything may follow."""
+        moves = self.moves(place)
+        free = chars.complement(chars.union(*(ranges for ranges, _ in moves)))
+        listed = [(ranges, self.terms.other(target)) for ranges, target in moves]
+        return [*listed, *([(free, self.terms.other(self.place(())))] if free else [])]
+
+    def _is_possible(self, start: Both) -> bool:
+        """Whether any text is in the intersection; what is found out on the way is remembered."""
+        if start.possible is not None:
+            return start.possible
+        sources: dict[Both, list[Both]] = {start: []}
+        waiting, done = [start], False
+        while waiting and not done:
+            both = waiting.pop()
+            for _, target in self._product(both):
+                if target not in sources:
+                    sources[target] = []
+                    if target.possible is None:
+                        waiting.append(target)
+                sources[target].append(both)
+                done = done or target.possible is True
+            if len(sources) > MAX_SEARCH:
+                raise GrammarError(
+                    f"Whether an intersection holds any text is not decided after {MAX_SEARCH:,} states.",
+                    hint="Make the bounds of its lengths smaller, or its patterns simpler.",
+                )
+        for both in _leading_to([s for s in sources if s.possible], sources):
+            both.possible = True
+        undecided = _leading_to(waiting, sources)
+        for both in sources:
+            if both.possible is None and both not in undecided:
+                both.possible = False
+        return bool(start.possible)
+
+
+def _leading_to(ends: list[Both], sources: dict[Both, list[Both]]) -> set[Both]:
+    found = set(ends)
+    waiting = list(ends)
+    while waiting:
+        for source in sources[waiting.pop()]:
+            if source not in found:
+                found.add(source)
+                waiting.append(source)
+    return found

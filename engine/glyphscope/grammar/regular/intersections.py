@@ -1,0 +1,157 @@
+"""Intersections without intersections: their automaton as right-linear rules, a rule for each state that needs one.
+
+What would need too many rules loses its weakest part: the bounds of a length before a pattern, a large automaton
+before a small one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import lru_cache
+from typing import NamedTuple
+
+from glyphscope.errors import GrammarError
+from glyphscope.grammar.chars import Ranges
+from glyphscope.grammar.regular.automaton import Automaton
+from glyphscope.grammar.regular.derivatives import Place
+from glyphscope.grammar.regular.formats import FORMATS, format_node
+from glyphscope.grammar.regular.strings import any_character, escaped
+from glyphscope.grammar.tree import EMPTY, CharClass, Except, Intersect, Node, Repeat, RuleRef, alt, seq
+
+MAX_STATES = 2000
+MAX_MOVES = 20_000
+_MAX_DEPTH = 12  # states written inside one rule
+
+
+class Weakened(NamedTuple):
+    """A part that was dropped: the keywords of the schema that it stands for, and why."""
+
+    keywords: tuple[str, ...]
+    why: str
+
+
+class _TooLarge(Exception):
+    pass
+
+
+def right_linear(
+    node: Intersect, helper: Callable[[Node], Node], rules: dict[str, Node], lost: Callable[[Weakened], None]
+) -> Node:
+    """The intersection as a reference to rules made by `helper` and filled in `rules`, or the one part that is left.
+
+    `lost` is told of each part that was dropped.
+    """
+    parts = list(node.parts)
+    while len(parts) > 1:
+        try:
+            return _rules_of(_states(Intersect(tuple(parts))), helper, rules)
+        except _TooLarge:
+            weakest = _weakest(parts)
+            parts.remove(weakest)
+            lost(
+                Weakened(_keywords(weakest), f"with the rest it needs more than {MAX_STATES:,} rules in GBNF")
+            )
+    if isinstance(parts[0], Except):
+        return _rules_of(_states(parts[0]), helper, rules)
+    return parts[0]
+
+
+class _States(NamedTuple):
+    start: int
+    final: list[bool]
+    moves: list[list[tuple[Ranges, int]]]
+
+
+def _states(body: Node) -> _States:
+    try:
+        automaton = Automaton.of(body)
+        numbers: dict[Place, int] = {automaton.start: 0}
+        final, moves, waiting, count = [], [], [automaton.start], 0
+        for place in waiting:
+            row = []
+            for ranges, target in automaton.moves(place):
+                if target not in numbers:
+                    numbers[target] = len(numbers)
+                    waiting.append(target)
+                row.append((ranges, numbers[target]))
+            count += len(row)
+            if len(numbers) > MAX_STATES or count > MAX_MOVES:
+                raise _TooLarge
+            final.append(automaton.accepts(place))
+            moves.append(row)
+    except GrammarError:
+        raise _TooLarge from None
+    return _States(0, final, moves)
+
+
+def _rules_of(states: _States, helper: Callable[[Node], Node], rules: dict[str, Node]) -> Node:
+    """A state that is reached twice is a rule; the others are written where they are reached."""
+    reached = [0] * len(states.final)
+    reached[states.start] = 2
+    for row in states.moves:
+        for _, target in row:
+            reached[target] += 1
+    names: dict[int, str] = {}
+    waiting: list[int] = []
+
+    def reference(state: int) -> Node:
+        if state not in names:
+            made = helper(EMPTY)
+            assert isinstance(made, RuleRef)
+            names[state] = made.name
+            waiting.append(state)
+        return RuleRef(names[state])
+
+    def written(state: int, depth: int) -> Node:
+        options: list[Node] = [EMPTY] if states.final[state] else []
+        for ranges, target in sorted(states.moves[state], key=_width):
+            alone = reached[target] == 1 and depth < _MAX_DEPTH
+            if not states.moves[target]:
+                following: Node = EMPTY
+            else:
+                following = written(target, depth + 1) if alone else reference(target)
+            options.append(seq(_class(ranges), following))
+        return alt(*options)
+
+    start = reference(states.start)
+    for state in waiting:
+        rules[names[state]] = written(state, 0)
+    return start
+
+
+def _width(move: tuple[Ranges, int]) -> int:
+    # The class of most characters last: llama.cpp tries it first.
+    return sum(high - low + 1 for low, high in move[0])
+
+
+def _class(ranges: Ranges) -> Node:
+    return seq(chr(ranges[0][0])) if ranges[0][0] == ranges[-1][1] else CharClass(ranges)
+
+
+def _weakest(parts: list[Node]) -> Node:
+    lengths = [part for part in parts if _is_length(part)]
+    kept = [part for part in parts if not isinstance(part, Except)]  # what ends a text is never given up
+    return lengths[0] if lengths else max(kept or parts, key=_count)
+
+
+def _count(part: Node) -> int:
+    try:
+        return len(_states(part).final)
+    except _TooLarge:
+        return MAX_STATES + 1
+
+
+def _is_length(part: Node) -> bool:
+    return isinstance(part, Repeat) and part.body in (any_character("json"), any_character("glyph"))
+
+
+def _keywords(part: Node) -> tuple[str, ...]:
+    if isinstance(part, Repeat) and _is_length(part):
+        return ("minLength",) * (part.minimum > 0) + ("maxLength",) * (part.maximum is not None)
+    return ("format",) if part in _formats() else ("pattern",)
+
+
+@lru_cache(maxsize=1)
+def _formats() -> frozenset[Node]:
+    contents = [content for name in FORMATS if (content := format_node(name))]
+    return frozenset(escaped(c, notation) for c in contents for notation in ("json", "glyph"))

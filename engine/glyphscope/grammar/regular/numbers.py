@@ -1,0 +1,362 @@
+"""Numbers within bounds, as nodes of digits.
+
+An integer is written as an integer literal, a number with bounds or a step as a plain decimal, any other one with an
+exponent if it likes. Lengths are limited, so that every text is a finite double and no model can write digits for ever:
+20 digits before the point; 15 significant ones around a bound, where decimals and doubles keep the same order. Where a
+bound is so large or so small that these digits do not reach it, what lies beyond them is written with an exponent.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal, localcontext
+from fractions import Fraction
+from functools import lru_cache
+from typing import NamedTuple
+
+from glyphscope.grammar.chars import DIGITS
+from glyphscope.grammar.tree import EMPTY, NEVER, CharClass, Node, alt, optional, repeat, seq
+
+MAX_DIGITS = 20
+LARGEST = 10**MAX_DIGITS - 1
+PRECISION = 15
+FINE = 6  # digits after the point that are written at least where no bound is near
+MAX_EXPONENT = 300  # up to here doubles have their full precision
+MAX_LISTED = 200  # multiples within bounds that are simply listed
+
+_DIGIT = CharClass(DIGITS)
+_FIRST_DIGIT = CharClass(((0x31, 0x39),))
+_E = CharClass(((0x45, 0x45), (0x65, 0x65)))
+
+
+class Bounds(NamedTuple):
+    """Both ends may be missing; an open end does not belong."""
+
+    low: Decimal | None = None
+    high: Decimal | None = None
+    low_open: bool = False
+    high_open: bool = False
+
+    def integers(self) -> tuple[int, int]:
+        """The first and the last integer within, as far as `MAX_DIGITS` digits reach."""
+        low, high = -LARGEST, LARGEST
+        if self.low is not None:
+            low = math.floor(self.low) + 1 if self.low_open else math.ceil(self.low)
+        if self.high is not None:
+            high = math.ceil(self.high) - 1 if self.high_open else math.floor(self.high)
+        return (max(low, -LARGEST) if high >= -LARGEST else low), (
+            min(high, LARGEST) if low <= LARGEST else high
+        )
+
+
+@lru_cache(maxsize=1024)
+def integer_node(low: int, high: int) -> Node:
+    """The integers from `low` to `high`."""
+    return alt(
+        seq("-", _natural(max(1, -high), -low)) if low < 0 else NEVER,
+        _natural(max(0, low), high) if high >= 0 else NEVER,
+    )
+
+
+def multiples_node(
+    low: int, high: int, step: int, rule: Callable[[str, Callable[[], Node]], Node]
+) -> Node | None:
+    """The multiples of `step` from `low` to `high`: listed when few, else by an automaton of remainders.
+
+    `rule(name, make)` gives the reference to a shared rule. None where the automaton would be too large.
+    """
+    first, last = -(-low // step), high // step
+    if last - first < MAX_LISTED:
+        return alt(*(str(step * i) for i in range(first, last + 1)))
+    if step > 64:
+        return None
+    remainders = _Remainders(step, rule)
+    return alt(
+        seq("-", remainders.natural(max(1, -high), -low)) if low < 0 else NEVER,
+        remainders.natural(max(0, low), high) if high >= 0 else NEVER,
+    )
+
+
+@lru_cache(maxsize=1024)
+def number_node(bounds: Bounds, *, stepped: bool = False) -> Node:
+    """The decimals within the bounds; with an exponent where there are none, and no step that binds them either.
+
+    With bounds, an exponent is only for what lies beyond `MAX_DIGITS` before the point or `PRECISION` after it.
+    """
+    low, high = bounds.low, bounds.high
+    if low is None and high is None and not stepped:
+        whole = alt("0", seq(_FIRST_DIGIT, repeat(_DIGIT, 0, MAX_DIGITS - 1)))
+        sign = CharClass(((0x2B, 0x2B), (0x2D, 0x2D)))
+        exponent = seq(_E, optional(sign), repeat(_DIGIT, 1, 2))
+        return seq(
+            optional(seq("-")), whole, optional(seq(".", repeat(_DIGIT, 1, MAX_DIGITS))), optional(exponent)
+        )
+    zero = Decimal(0)
+    negative: Node = NEVER
+    positive: Node = NEVER
+    if low is None or low < 0:
+        below = (-high, bounds.high_open) if high is not None and high < 0 else (zero, True)
+        most = None if low is None else -low
+        negative = seq("-", _magnitudes(*below, most, bounds.low_open, stepped=stepped))
+    if high is None or high >= 0:
+        above = (low, bounds.low_open) if low is not None and low >= 0 else (zero, False)
+        positive = _magnitudes(*above, high, bounds.high_open, stepped=stepped)
+    return alt(negative, positive)
+
+
+def _natural(low: int, high: int) -> Node:
+    """`low` to `high`, both at least 0."""
+    if low > high:
+        return NEVER
+    shortest, longest = len(str(low)), len(str(high))
+    if shortest == longest:
+        return _same_length(str(low), str(high))
+    between: Node = NEVER
+    if longest - shortest > 1:
+        between = seq(_FIRST_DIGIT, repeat(_DIGIT, shortest, longest - 2))
+    return alt(
+        _same_length(str(low), "9" * shortest), between, _same_length("1" + "0" * (longest - 1), str(high))
+    )
+
+
+def _same_length(low: str, high: str) -> Node:
+    if not low:
+        return EMPTY
+    size = len(low) - 1
+    first, last = int(low[0]), int(high[0])
+    if first == last:
+        return seq(low[0], _same_length(low[1:], high[1:]))
+    options = []
+    if low[1:] != "0" * size:
+        options.append(seq(low[0], _same_length(low[1:], "9" * size)))
+        first += 1
+    tail: Node = NEVER
+    if high[1:] != "9" * size:
+        tail = seq(high[0], _same_length("0" * size, high[1:]))
+        last -= 1
+    if first <= last:
+        options.append(seq(_digits(first, last), repeat(_DIGIT, size, size)))
+    return alt(*options, tail)
+
+
+def _digits(first: int, last: int) -> Node:
+    return seq(str(first)) if first == last else CharClass(((0x30 + first, 0x30 + last),))
+
+
+def _magnitudes(
+    low: Decimal, low_open: bool, high: Decimal | None, high_open: bool, *, stepped: bool
+) -> Node:
+    """The decimals from `low` (at least 0) to `high`."""
+    if high is not None and high < low:
+        return NEVER
+    beyond = NEVER if stepped else _scientific(low, low_open, high, high_open)
+    if low <= LARGEST and high is not None and high >= LARGEST + 1 + high_open:
+        high = None  # what is greater has too many digits, or an exponent
+    return alt(_plain(low, low_open, high, high_open), beyond)
+
+
+def _plain(low: Decimal, low_open: bool, high: Decimal | None, high_open: bool) -> Node:
+    """The decimals from `low` to `high` without exponents."""
+    if low_open:
+        low, low_open = _inside(low, ROUND_CEILING)
+    if high_open and high is not None:
+        high, high_open = _inside(high, ROUND_FLOOR)
+    if high is None:
+        return _from(low, low_open, max(LARGEST, int(low)))
+    digits = len(str(int(high)))
+    if high_open and high == 10 ** (digits - 1):
+        digits -= 1
+    power = 10 ** (digits - 1)
+    if PRECISION - digits >= FINE or low >= power:
+        return _between(low, low_open, high, high_open)
+    # What has fewer digits than the upper bound may have a longer fraction: it is never rounded over that bound.
+    return alt(_from(low, low_open, power - 1), _between(Decimal(power), False, high, high_open))
+
+
+def _inside(bound: Decimal, direction: str) -> tuple[Decimal, bool]:
+    """An open bound; one with more digits than doubles tell apart becomes the last number that they do."""
+    spare = len(str(int(bound))) - PRECISION
+    if spare <= 0:
+        return bound, True
+    step = Decimal(10) ** spare
+    beside = _rounded(bound, -spare, direction)
+    if beside == bound:
+        beside += step if direction == ROUND_CEILING else -step
+    return beside, False
+
+
+def _from(low: Decimal, low_open: bool, last: int) -> Node:
+    """The decimals from `low` on whose digits before the point are at most `last`."""
+    size = max(1, PRECISION - len(str(int(low))))
+    rounded = _rounded(low, size, ROUND_CEILING)
+    whole, fraction = _split(rounded)
+    lower = seq(str(whole), _fraction(fraction, low_open and rounded == low, None, False, size))
+    return alt(lower, seq(_natural(whole + 1, last), _fraction("", False, None, False, size)))
+
+
+def _between(low: Decimal, low_open: bool, high: Decimal, high_open: bool) -> Node:
+    # A fraction as long as doubles tell apart at this size; a bound with more digits is rounded inwards.
+    size = max(1, PRECISION - max(len(str(int(b))) for b in (low, high)))
+    rounded_low, rounded_high = _rounded(low, size, ROUND_CEILING), _rounded(high, size, ROUND_FLOOR)
+    low_open, high_open = low_open and rounded_low == low, high_open and rounded_high == high
+    if rounded_high < rounded_low:
+        return NEVER
+    (whole, low_fraction), (last, high_fraction) = _split(rounded_low), _split(rounded_high)
+    if whole == last:
+        return seq(str(whole), _fraction(low_fraction, low_open, high_fraction, high_open, size))
+    return alt(
+        seq(str(whole), _fraction(low_fraction, low_open, None, False, size)),
+        seq(_natural(whole + 1, last - 1), _fraction("", False, None, False, size)),
+        seq(str(last), _fraction("", False, high_fraction, high_open, size)),
+    )
+
+
+def _scientific(low: Decimal, low_open: bool, high: Decimal | None, high_open: bool) -> Node:
+    """What is within the bounds where one is out of reach of plain decimals: a digit, a fraction, an exponent."""
+    options = []
+    if high is not None and high > LARGEST:
+        options.append(_decades(MAX_DIGITS, MAX_EXPONENT, low, low_open, high, high_open))
+    if any(bound and abs(bound) < Decimal(1).scaleb(1 - PRECISION) for bound in (low, high)):
+        options.append(_decades(-MAX_EXPONENT, -PRECISION, low, low_open, high, high_open))
+    return alt(*options)
+
+
+def _decades(
+    first: int, last: int, low: Decimal, low_open: bool, high: Decimal | None, high_open: bool
+) -> Node:
+    """The numbers of the exponents from `first` to `last` within the bounds: those at a bound have fewer digits."""
+    options: list[Node] = []
+    if low and low.adjusted() >= first:
+        first = low.adjusted()
+        if first <= last:
+            same = high is not None and high.adjusted() == first
+            until = (_scaled(high, first), high_open) if same and high is not None else (Decimal(10), True)
+            digits = _between(_scaled(low, first), low_open, *until)
+            options.append(seq(digits, _E, _exponents(first, first)))
+        first += 1
+    if high is not None and first <= high.adjusted() <= last:
+        last = high.adjusted()
+        digits = _between(Decimal(1), False, _scaled(high, last), high_open)
+        options.append(seq(digits, _E, _exponents(last, last)))
+        last -= 1
+    elif high is not None and high.adjusted() < first:
+        last = first - 1
+    if first <= last:
+        digits = seq(_FIRST_DIGIT, optional(seq(".", repeat(_DIGIT, 1, PRECISION - 1))))
+        options.append(seq(digits, _E, _exponents(first, last)))
+    return alt(*options)
+
+
+def _exponents(first: int, last: int) -> Node:
+    """Both on the same side of 0."""
+    if first < 0:
+        return seq("-", _natural(-last, -first))
+    return seq(optional(seq("+")), _natural(first, last))
+
+
+def _scaled(value: Decimal, exponent: int) -> Decimal:
+    with localcontext() as context:
+        context.prec = 700
+        return value.scaleb(-exponent)
+
+
+def _rounded(value: Decimal, digits: int, direction: str) -> Decimal:
+    with localcontext() as context:
+        context.prec = 700  # every double has fewer digits than that
+        return value.quantize(Decimal(1).scaleb(-digits), rounding=direction)
+
+
+def _split(value: Decimal) -> tuple[int, str]:
+    whole, _, fraction = f"{value:f}".partition(".")
+    return int(whole), fraction.rstrip("0")
+
+
+def _fraction(low: str, low_open: bool, high: str | None, high_open: bool, size: int) -> Node:
+    digits = _after_point(low, low_open, high, high_open, size)
+    return alt(EMPTY if _contains_zero(low, low_open, high, high_open) else NEVER, seq(".", digits))
+
+
+def _contains_zero(low: str, low_open: bool, high: str | None, high_open: bool) -> bool:
+    return not low and not low_open and not (high == "" and high_open)
+
+
+def _after_point(low: str, low_open: bool, high: str | None, high_open: bool, size: int) -> Node:
+    """One to `size` digits d with low <= 0.d <= high, where the bounds are digits after the point too."""
+    if size == 0:
+        return NEVER
+    if high is None and not low and not low_open:
+        return repeat(_DIGIT, 1, size)
+    first = int(low[0]) if low else 0
+    last = 9 if high is None else int(high[0]) if high else 0
+    options: list[Node] = []
+    inner: list[int] = []
+    for digit in range(first, last + 1):
+        below, below_open = (low[1:], low_open) if digit == first else ("", False)
+        above = high[1:] if high is not None and digit == last else None
+        if not below and not below_open and above is None:
+            inner.append(digit)
+            continue
+        ends = EMPTY if _contains_zero(below, below_open, above, high_open) else NEVER
+        options.append(
+            seq(str(digit), alt(ends, _after_point(below, below_open, above, high_open, size - 1)))
+        )
+    if inner:
+        options.append(seq(_digits(inner[0], inner[-1]), repeat(_DIGIT, 0, size - 1)))
+    return alt(*options)
+
+
+class _Remainders:
+    """Naturals whose remainder by `step` is 0, digit by digit.
+
+    Each digit is a lexeme of its own: a lexer that takes the longest one would else prefer `20` to `2` and `09`.
+    """
+
+    def __init__(self, step: int, rule: Callable[[str, Callable[[], Node]], Node]) -> None:
+        self.step = step
+        self.rule = rule
+
+    def natural(self, low: int, high: int) -> Node:
+        options = []
+        for size in range(len(str(low)), len(str(high)) + 1):
+            least = max(low, 10 ** (size - 1) if size > 1 else 0)
+            most = min(high, 10**size - 1)
+            if least <= most:
+                options.append(self._between(str(least), str(most), 0))
+        return alt(*options)
+
+    def _between(self, low: str, high: str, remainder: int) -> Node:
+        if not low:
+            return EMPTY if remainder == 0 else NEVER
+        size = len(low)
+        if low == "0" * size and high == "9" * size:
+            return self._free(size, remainder)
+        first, last = int(low[0]), int(high[0])
+        options = []
+        for digit in range(first, last + 1):
+            below = low[1:] if digit == first else "0" * (size - 1)
+            above = high[1:] if digit == last else "9" * (size - 1)
+            following = (remainder * 10 + digit) % self.step
+            options.append(seq(_one(digit), self._between(below, above, following)))
+        return alt(*options)
+
+    def _free(self, size: int, remainder: int) -> Node:
+        if size == 0:
+            return EMPTY if remainder == 0 else NEVER
+        return self.rule(f"multiple-{self.step}-{size}-{remainder}", lambda: self._digit(size, remainder))
+
+    def _digit(self, size: int, remainder: int) -> Node:
+        options = (
+            seq(_one(digit), self._free(size - 1, (remainder * 10 + digit) % self.step))
+            for digit in range(10)
+        )
+        return alt(*options)
+
+
+def _one(digit: int) -> Node:
+    return CharClass(((0x30 + digit, 0x30 + digit),))
+
+
+def exact(value: int | float) -> Fraction:
+    """The number that the shortest decimal form of `value` writes."""
+    return Fraction(value) if isinstance(value, int) else Fraction(Decimal(repr(value)))

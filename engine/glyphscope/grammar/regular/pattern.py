@@ -1,0 +1,124 @@
+"""Patterns on a linear-time, prefix-viable engine, so that no schema can hang anything.
+
+`PatternMatcher` tells at each character whether a string can still come to match; it asks llguidance's regular
+expression engine, which runs in the process of the compilers. What that engine cannot take (look-around, back
+references) is checked on the whole string, by an engine that backtracks, within a time limit.
+JSON Schema patterns are searched for, not anchored (draft 2020-12, validation §6.3.3).
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from functools import lru_cache
+from itertools import count
+
+from glyphscope.compilers import service
+
+DEFERRED_SECONDS = 0.25
+
+
+@dataclass(frozen=True)
+class StringLanguage:
+    """What a string must be: all `patterns` found in it, and its length in characters."""
+
+    patterns: tuple[str, ...]
+    min_length: int = 0
+    max_length: int | None = None
+
+
+_NUMBERS = count()
+
+
+class PatternMatcher:
+    """One string being matched against a `StringLanguage`, piece by piece.
+
+    The engine gives up over strings of some hundred thousand characters, for which it makes too many states. From
+    there on every further character is possible, and whether the whole matches is decided at its end.
+    """
+
+    __slots__ = ("_gave_up", "_language", "_number", "_state", "_text")
+
+    def __init__(self, language: StringLanguage, state: service.State) -> None:
+        self._language = language
+        self._state = state
+        self._number = next(_NUMBERS)
+        self._text: list[str] = []
+        self._gave_up = False
+
+    def feed(self, text: str) -> int:
+        """The number of characters of `text` after which a match was still possible; all of them while it is."""
+        if text and not self._gave_up:
+            self._ask(text)
+        self._text.append(text)
+        return len(text) if self._gave_up or not text else self._state.fed
+
+    def _ask(self, text: str, *, ends: bool = False) -> None:
+        state = service.feed(_encoded(self._language), self._number, self._text, text, ends=ends)
+        self._gave_up = state is None
+        self._state = state or self._state
+
+    def can_grow(self) -> bool:
+        """Whether some further character is possible."""
+        return self._at_end().can_grow or self._gave_up
+
+    def matches(self) -> bool:
+        """Whether the string, if it ended now, matches."""
+        matches = self._at_end().matches
+        if self._gave_up:
+            return _matches_whole(self._language, "".join(self._text))
+        return bool(matches)
+
+    def _at_end(self) -> service.State:
+        if self._state.matches is None and not self._gave_up:
+            self._ask("", ends=True)
+        return self._state
+
+
+def _matches_whole(language: StringLanguage, text: str) -> bool:
+    if len(text) < language.min_length or (
+        language.max_length is not None and len(text) > language.max_length
+    ):
+        return False
+    return all(_searched(pattern, text) for pattern in language.patterns)
+
+
+@lru_cache(maxsize=512)
+def _encoded(language: StringLanguage) -> bytes:
+    names = ("patterns", "min_length", "max_length")
+    return json.dumps({name: getattr(language, name) for name in names}).encode()
+
+
+def linear(pattern: str) -> bool:
+    """Whether the linear-time engine takes the pattern."""
+    return start(StringLanguage((pattern,))) is not None
+
+
+def start(language: StringLanguage) -> PatternMatcher | None:
+    """A matcher at the string's beginning; None if the engine does not take the language (or it is empty)."""
+    state = service.begin(_encoded(language))
+    return None if state is None else PatternMatcher(language, state)
+
+
+def found(pattern: str, text: str) -> bool | None:
+    """Whether a JSON Schema pattern is found in the whole `text`; None if that took longer than the limit allows."""
+    if len(text) > _KEPT_CHARACTERS:
+        return _found(pattern, text)
+    return _cached_search(pattern, text)
+
+
+_KEPT_CHARACTERS = 200
+
+
+def _found(pattern: str, text: str) -> bool | None:
+    matcher = start(StringLanguage((pattern,)))
+    if matcher is not None:
+        return matcher.feed(text) == len(text) and matcher.matches()
+    return _searched(pattern, text)
+
+
+_cached_search = lru_cache(maxsize=4096)(_found)
+
+
+def _searched(pattern: str, text: str) -> bool | None:
+    return service.searched(pattern, text, DEFERRED_SECONDS)

@@ -1,0 +1,317 @@
+"""Strings as they are written: nodes over characters turned into nodes over their escaped text.
+
+The escaped texts are those both notations read alike; only what the notation's own reader refuses differs: GLYPH has
+no `\\b \\f \\/` and no escaped surrogate pairs. Other styles are a model's own: Python's quotation marks, or no escapes
+at all and a text that ends the string.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+
+from glyphscope.events import Notation
+from glyphscope.grammar import chars
+from glyphscope.grammar.chars import Ranges
+from glyphscope.grammar.regular.automaton import Automaton
+from glyphscope.grammar.regular.derivatives import Place
+from glyphscope.grammar.regular.lengths import within
+from glyphscope.grammar.tree import (
+    EMPTY,
+    NEVER,
+    Alt,
+    CharClass,
+    Intersect,
+    Literal,
+    Node,
+    Repeat,
+    Seq,
+    all_but,
+    alt,
+    intersect,
+    repeat,
+    seq,
+    terminal,
+)  # fmt: skip
+
+_QUOTE = '"'
+_SHORT = {'"': '\\"', "\\": "\\\\", "\n": "\\n", "\r": "\\r", "\t": "\\t"}
+_CONTROLS: Ranges = ((0x00, 0x1F),)
+RAW = chars.subtract(chars.ALL, chars.union(_CONTROLS, chars.of('"\\')))
+_HEX = CharClass(chars.of("0123456789abcdefABCDEF"))
+CHARACTER = CharClass(chars.ALL)
+ANYTHING = repeat(CHARACTER)
+
+
+@dataclass(frozen=True)
+class StringStyle:
+    """How strings are written: their characters, and what stands around them.
+
+    `raw` are the characters that are written as they are, `short` the escapes of single ones, `escape` any escaped one
+    (NEVER where nothing is escaped). No text of `without` is in a string, nor begins in it and ends in its `closing`,
+    unless that is the closing's own end; none begins with a text of `unlike`. `before` and `after` may be tokens of a
+    vocabulary.
+    """
+
+    raw: Ranges
+    short: tuple[tuple[str, str], ...] = ()
+    escape: Node = NEVER
+    opening: str = ""
+    closing: str = ""
+    before: Node = EMPTY
+    after: Node = EMPTY
+    without: Node = NEVER
+    unlike: Node = NEVER
+
+    @cached_property
+    def _hashed(self) -> int:
+        return hash(
+            (self.raw, self.short, self.escape, self.opening, self.closing, self.before, self.without)
+        )
+
+    def __hash__(self) -> int:
+        return self._hashed
+
+    def written(self, body: Node) -> Node:
+        """The string whose inside is the body."""
+        return seq(
+            self.before, terminal(self.bounded(seq(self.opening, body, self.closing), body)), self.after
+        )
+
+    def bounded(self, text: Node, inside: Node) -> Node:
+        """The texts of a node, `inside` being what is in the string, but those in which one of `without` is."""
+        own = alphabet(inside)
+        without, unlike = (
+            node != NEVER and bool(chars.intersection(first_characters(node), own))
+            for node in (self.without, self.unlike)
+        )
+        if without and self.closing and not (isinstance(inside, Repeat) and inside.maximum is None):
+            # What is too large for an engine is left out of an intersection, and the string still has its end.
+            text = intersect((text, seq(self.opening, ANYTHING, self.closing)))
+        return all_but(
+            text,
+            ended(self.without, self.closing) if without else NEVER,
+            seq(self.unlike, ANYTHING) if unlike else NEVER,
+        )
+
+    def constant(self, text: str) -> Node:
+        """One string in the one way it is written; NEVER where it cannot be."""
+        inside = escaped(Literal(text), self) if text else EMPTY
+        if inside == NEVER or not isinstance(inside, Literal | Seq):
+            return NEVER
+        spelled = inside.text if isinstance(inside, Literal) else ""
+        if self.without != NEVER:
+            whole = spelled + self.closing
+            end = first_end(self.without, whole)
+            if end is not None and end < len(whole):
+                return NEVER
+        return seq(self.before, self.opening + spelled + self.closing, self.after)
+
+    def character(self, code: int) -> Node:
+        """One character as it is written; NEVER where it cannot be."""
+        char = chr(code)
+        known = dict(self.short).get(char)
+        if known is not None:
+            return Literal(known)
+        if chars.intersection(self.raw, chars.of(char)):
+            return Literal(char)
+        return NEVER if self.escape == NEVER else Literal(f"\\u{code:04x}")
+
+
+def ended(without: Node, closing: str = "") -> Node:
+    """Any text in which one of `without` is, before the closing that it ends with is complete."""
+    own = bool(closing) and first_end(without, closing) == len(closing)
+    return seq(ANYTHING, without, *((CHARACTER, ANYTHING) if own else (ANYTHING,)))
+
+
+def first_end(without: Node, text: str) -> int | None:
+    """Where the first of these texts that is in `text` ends; None for none."""
+    automaton = _searching(without)
+    place: Place | None = automaton.start
+    for at, char in enumerate(text):
+        place = automaton.after(place, char) if place is not None else None
+        if place is not None and place.final:
+            return at + 1
+    return None
+
+
+@lru_cache(maxsize=256)
+def _searching(without: Node) -> Automaton:
+    return Automaton.of(seq(ANYTHING, without))
+
+
+@lru_cache(maxsize=256)
+def first_characters(node: Node) -> Ranges:
+    """The characters that the texts of a regular node begin with."""
+    automaton = Automaton.of(node)
+    return chars.union(*(ranges for ranges, _ in automaton.moves(automaton.start)))
+
+
+@lru_cache(maxsize=1024)
+def alphabet(node: Node) -> Ranges:
+    """All the characters of a regular node."""
+    if isinstance(node, Literal):
+        return chars.of(node.text)
+    if isinstance(node, CharClass):
+        return chars.complement(node.ranges) if node.negated else node.ranges
+    if isinstance(node, Repeat):
+        return alphabet(node.body)
+    if isinstance(node, Seq):
+        return chars.union(*(alphabet(part) for part in node.parts))
+    if isinstance(node, Alt):
+        return chars.union(*(alphabet(option) for option in node.options))
+    if isinstance(node, Intersect):
+        common = chars.ALL
+        for part in node.parts:
+            common = chars.intersection(common, alphabet(part))
+        return common
+    return chars.ALL
+
+
+def style_of(notation: Notation | StringStyle) -> StringStyle:
+    """A notation's style of strings, or the style itself."""
+    return _style(notation) if isinstance(notation, str) else notation
+
+
+@lru_cache(maxsize=2)
+def _style(notation: Notation) -> StringStyle:
+    short = tuple(_SHORT.items())
+    return StringStyle(RAW, short, _escape(notation), _QUOTE, _QUOTE)
+
+
+@lru_cache(maxsize=1024)
+def string_node(
+    notation: Notation | StringStyle, contents: tuple[Node, ...] = (), min_length: int = 0,
+    max_length: int | None = None,
+) -> Node:  # fmt: skip
+    """A string whose characters are in all of `contents`; lengths count characters, however escaped."""
+    style = style_of(notation)
+    if len(contents) == 1 and (min_length or max_length is not None):
+        bounded = within(contents[0], min_length, max_length)
+        if bounded is not None:
+            return style.written(escaped(bounded, notation))
+    parts = [escaped(content, notation) for content in contents]
+    if min_length or max_length is not None or not parts:
+        parts.append(repeat(any_character(notation), min_length, max_length))
+    return style.written(intersect(parts))
+
+
+@lru_cache(maxsize=2048)
+def escaped(node: Node, notation: Notation | StringStyle) -> Node:
+    """The texts that are read as the strings of `node`."""
+    style = style_of(notation)
+    if isinstance(node, Literal):
+        return seq(*(style.character(ord(char)) for char in node.text))
+    if isinstance(node, CharClass):
+        if node.ranges == chars.ALL:
+            return any_character(notation)
+        return _escaped_class(node.ranges, style)
+    if isinstance(node, Repeat):
+        return repeat(escaped(node.body, notation), node.minimum, node.maximum)
+    if isinstance(node, Seq):
+        return seq(*(escaped(part, notation) for part in node.parts))
+    if isinstance(node, Intersect):
+        return intersect(escaped(part, notation) for part in node.parts)
+    assert isinstance(node, Alt), "a string's content is regular"
+    return alt(*(escaped(option, notation) for option in node.options))
+
+
+def _escaped_class(ranges: Ranges, style: StringStyle) -> Node:
+    special = chars.intersection(ranges, chars.complement(style.raw))
+    raw = chars.intersection(ranges, style.raw)
+    written = (style.character(code) for low, high in special for code in range(low, high + 1))
+    return alt(*((CharClass(raw),) if raw else ()), *written)
+
+
+@lru_cache(maxsize=64)
+def any_character(notation: Notation | StringStyle) -> Node:
+    """Any character of a string, as it is or escaped."""
+    style = style_of(notation)
+    return CharClass(style.raw) if style.escape == NEVER else alt(CharClass(style.raw), style.escape)
+
+
+@lru_cache(maxsize=2)
+def _escape(notation: Notation) -> Node:
+    short = CharClass(chars.of('"\\/bfnrt' if notation == "json" else '"\\nrt'))
+    first = CharClass(chars.of("0123456789abcefABCEF"))
+    low_d = seq(CharClass(chars.of("dD")), CharClass(((0x30, 0x37),)), _HEX, _HEX)
+    code = seq("u", alt(seq(first, repeat(_HEX, 3, 3)), low_d))
+    escapes = [short, code]
+    if notation == "json":
+        pair = seq(
+            "u", CharClass(chars.of("dD")), CharClass(chars.of("89abAB")), repeat(_HEX, 2, 2),
+            "\\u", CharClass(chars.of("dD")), CharClass(chars.of("cdefCDEF")), repeat(_HEX, 2, 2),
+        )  # fmt: skip
+        escapes.append(pair)
+    return seq("\\", alt(*escapes))
+
+
+def quoted_style(quote: str, *, lines: bool = False, without: Node = NEVER) -> StringStyle:
+    """Strings in that quotation mark, with JSON's escapes and that of the mark.
+
+    With `lines`, line ends and tabs are written as they are, too.
+    """
+    json = _style("json")
+    plain = chars.subtract(chars.union(json.raw, chars.of('"\n\t' if lines else '"')), chars.of(quote))
+    others = (each for each in json.short if each[0] != _QUOTE)
+    short = (*others, (quote, f"\\{quote}"))
+    mark = () if quote == _QUOTE else (f"\\{quote}",)
+    return StringStyle(plain, short, alt(json.escape, *mark), quote, quote, without=without)
+
+
+@lru_cache(maxsize=256)
+def word_except(reserved: frozenset[str], first: Ranges, following: Ranges) -> Node:
+    """The words of those characters, the empty one among them, that are none of the reserved ones."""
+    spelled = frozenset(word for word in reserved if _is_word(word, first, following))
+    if spelled != reserved:
+        return word_except(spelled, first, following)
+
+    def from_prefix(prefix: str) -> Node:
+        branches = {word[len(prefix)] for word in reserved if word.startswith(prefix) and word != prefix}
+        allowed = following if prefix else first
+        free = chars.subtract(allowed, chars.of("".join(branches)))
+        options: list[Node] = [seq(CharClass(free), repeat(CharClass(following)))]
+        options += (
+            seq(char, from_prefix(prefix + char))
+            for char in sorted(branches)
+            if chars.intersection(allowed, chars.of(char))
+        )
+        return alt(*options) if prefix in reserved else alt("", *options)
+
+    return from_prefix("")
+
+
+def _is_word(word: str, first: Ranges, following: Ranges) -> bool:
+    if not word:
+        return True
+    inside = (chars.intersection(following, chars.of(char)) for char in word[1:])
+    return bool(chars.intersection(first, chars.of(word[0]))) and all(inside)
+
+
+def words_left_out(node: Node) -> tuple[frozenset[str], Ranges, Ranges] | None:
+    """With which arguments `word_except` made the node; None where it did not, or no word is left out."""
+    if not isinstance(node, Alt):
+        return None
+    reserved: set[str] = set()
+    begins: list[Ranges] = []
+    following: Ranges = ()
+    waiting: list[tuple[str, tuple[Node, ...]]] = [("", (node,))]
+    while waiting:
+        prefix, rest = waiting.pop()
+        options = rest[0].options if isinstance(rest[0], Alt) else (Seq(rest),)
+        if EMPTY not in options:
+            reserved.add(prefix)
+        for option in options:
+            match option:
+                case Seq((CharClass(ranges, False), Repeat(CharClass(more, False), 0, None))):
+                    following = more
+                    begins += () if prefix else (ranges,)
+                case Seq((Literal(text), *inner)) if inner and len(text) == 1:
+                    begins += () if prefix else (chars.of(text),)
+                    waiting.append((prefix + text, tuple(inner)))
+                case Seq(()):
+                    pass
+                case _:
+                    return None
+    found = frozenset(reserved), chars.union(*begins), following
+    return found if reserved and word_except(*found) == node else None

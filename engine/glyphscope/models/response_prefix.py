@@ -1,0 +1,125 @@
+"""What an answer begins with, as tokens: a run's own by their ids, typed text cut so that it goes on from them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from typing import NamedTuple, Protocol
+
+from glyphscope.decoding.text import shown
+from glyphscope.errors import ModelError
+from glyphscope.events import Origin, PrefixPart
+from glyphscope.text.lines import common_length
+
+OTHERWISE = "From token {} on, the existing text has other tokens than in the model's own tokenization."
+CONTEXT = 1024
+"""Bytes of what is before a typed text that it is cut together with: more than any token reaches."""
+_NEUTRAL = "\n"
+"""What a text is cut after, where by itself it would get a blank before it (SentencePiece) that nobody typed."""
+
+_INNER_BYTES = bytes(range(0x80, 0xC0))
+"""Those of UTF-8 that begin no character."""
+
+
+class Vocabulary(Protocol):
+    """The part of an engine that cuts text."""
+
+    pieces: list[bytes]
+
+    def tokenize(self, text: str, *, begin: bool = False, special: bool = True) -> list[int]:
+        """The token ids; special tokens are read where they are written, or are text like any other."""
+
+    def is_end(self, token: int) -> bool:
+        """Whether the token ends a generation."""
+
+
+class Placed(NamedTuple):
+    """The tokens with whose they are; `note` says where the typed text is cut otherwise than the model would cut it."""
+
+    tokens: list[tuple[int, Origin]]
+    note: str = ""
+
+
+def place_prefix(written: Sequence[PrefixPart], vocabulary: Vocabulary) -> Placed:
+    """Raises ModelError for a token that this model does not have, and for one after the answer's end."""
+    tokens: list[tuple[int, Origin]] = []
+    data = bytearray()
+    for piece in written:
+        origin: Origin = "kept" if piece.kept else "written"
+        for token in _tokens(piece, bytes(data[-CONTEXT:]), len(tokens), vocabulary):
+            if tokens and vocabulary.is_end(tokens[-1][0]):
+                raise ModelError(
+                    f"Token {len(tokens) - 1} of what is written ends the answer, and nothing can follow it.",
+                    hint="Leave out what comes after it.",
+                )
+            tokens.append((token, origin))
+            data += vocabulary.pieces[token]
+    typed = any(piece.id < 0 for piece in written)
+    return Placed(tokens, _note([token for token, _ in tokens], bytes(data), vocabulary) if typed else "")
+
+
+def _tokens(piece: PrefixPart, before: bytes, place: int, vocabulary: Vocabulary) -> list[int]:
+    if piece.id < 0:
+        return cut_after(before, piece.data, vocabulary)
+    known = vocabulary.pieces[piece.id] if piece.id < len(vocabulary.pieces) else None
+    if known != piece.data:
+        here = "has no such token" if known is None else f"writes {shown(known)!r} with it"
+        raise ModelError(
+            f"Token {place} of what is written is {shown(piece.data)!r} (id {piece.id}), and this model {here}.",
+            hint="A branch continues with the model of its run: open that model.",
+        )
+    return [piece.id]
+
+
+def cut_after(before: bytes, data: bytes, vocabulary: Vocabulary) -> list[int]:
+    """The tokens of a text that stands after `before`, which stays as it is. Special tokens in it are plain text.
+
+    They are those that the model would make of both together, where one of those ends between the two; else those of
+    the text alone. Raises ModelError where no tokens spell the text.
+    """
+    text = data.decode("utf-8", errors="replace")
+    data = text.encode()
+    if not data:
+        return []
+    for context in _contexts(before):
+        tail = _tail(vocabulary.tokenize(context + text, special=False), data, vocabulary)
+        if tail is not None:
+            return tail
+    raise ModelError(
+        f"The model has no tokens that spell {text[:40]!r}.",
+        hint="Write something else, or take one of its tokens.",
+    )
+
+
+def _contexts(before: bytes) -> Iterator[str]:
+    text = ""
+    # a character that the window cuts in two is left out; one that is not whole at the end is in no text
+    with suppress(UnicodeDecodeError):
+        text = before.lstrip(_INNER_BYTES).decode()
+    if text:
+        yield text
+    yield ""
+    yield _NEUTRAL
+
+
+def _tail(tokens: list[int], data: bytes, vocabulary: Vocabulary) -> list[int] | None:
+    """The last of the tokens, that together are `data`; None where no token begins with it."""
+    length, start = 0, len(tokens)
+    while start and length < len(data):
+        start -= 1
+        length += len(vocabulary.pieces[tokens[start]])
+    tail = tokens[start:]
+    return tail if b"".join(vocabulary.pieces[token] for token in tail) == data else None
+
+
+def _note(tokens: list[int], data: bytes, vocabulary: Vocabulary) -> str:
+    """Empty where the tokens are the model's own of the text, and where they spell no text that could be compared."""
+    try:
+        data.decode()
+        own = cut_after(b"", data, vocabulary)
+    except (UnicodeDecodeError, ModelError):
+        return ""
+    if own == tokens:
+        return ""
+    same = common_length(tokens, own)
+    return OTHERWISE.format(same)

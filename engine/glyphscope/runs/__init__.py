@@ -1,0 +1,40 @@
+"""A run: its request, its context, who answers its questions, and its state as reduced from its events."""
+
+from glyphscope.runs.branch import Branch, branch_request, branch_tree, named_alternative
+from glyphscope.runs.interaction import Decision, Interaction, NonInteractive
+from glyphscope.runs.next_turn import answer_messages, history_after
+from glyphscope.runs.prepared import PreparedRequest, prepare
+from glyphscope.runs.run_state import (
+    CONTINUATION,
+    CallState,
+    FieldState,
+    Outcome,
+    RunState,
+    Segment,
+    StageState,
+    reduce_event,
+    run_state,
+)
+
+__all__ = [
+    "CONTINUATION",
+    "Branch",
+    "CallState",
+    "Decision",
+    "FieldState",
+    "Interaction",
+    "NonInteractive",
+    "Outcome",
+    "PreparedRequest",
+    "RunState",
+    "Segment",
+    "StageState",
+    "answer_messages",
+    "branch_request",
+    "branch_tree",
+    "history_after",
+    "named_alternative",
+    "prepare",
+    "reduce_event",
+    "run_state",
+]

@@ -1,0 +1,259 @@
+"""A branch: what would have come, had there been something else at one token of a run.
+
+It is a run of its own, made by its request alone: the tokens that it keeps of the other run, what somebody put in the
+place of the next one, and the model from there on. So it is recorded, replayed and branched off like any run.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+
+import msgspec
+
+from glyphscope.errors import GlyphscopeError, PromptError
+from glyphscope.events import (
+    BEGUN,
+    Alternative,
+    AnyEvent,
+    BranchPoint,
+    ConstraintKind,
+    PrefixPart,
+    Relaxed,
+    RunRequest,
+    RunStarted,
+    Token,
+    TokenStep,
+)
+from glyphscope.registry import parse_document
+from glyphscope.runs.relaxation import by_name, check_relaxed, enforced_registry
+from glyphscope.runs.run_state import CONTINUATION, RunState, run_state
+from glyphscope.text.figures import pluralize
+from glyphscope.text.shorten import shorten
+
+_MOST_ID = 2**31 - 1
+"""llama.cpp's ids are 32 bits."""
+_SHOWN = 12
+"""Alternatives that are named where another one was asked for."""
+
+
+def branch_request(
+    run: RunState | Iterable[AnyEvent],
+    token: int,
+    *,
+    take: int | None = None,
+    text: str = "",
+    constraint: ConstraintKind | None = None,
+    relax: tuple[str, str] | None = None,
+) -> RunRequest:
+    """The request of the branch of a run, given as its state or its events, that keeps its tokens before `token`.
+
+    `take` is the id of an alternative that was told of that token, `text` is typed after what is kept and taken. With
+    neither, what was there is deleted, and the model goes on. A `token` after the last one keeps all of the answer.
+    Everything else is as in the run, but that a branch carries no call out; a `constraint` takes the place of the
+    run's, and `relax`, a tool and the JSON Pointer of a constraint of its `parameters`, does not hold it any more. Its
+    prompt stays the run's, which tells that constraint. Raises PromptError where there is no such branch, RegistryError
+    where nothing is to be relaxed there.
+    """
+    state = run if isinstance(run, RunState) else run_state(run)
+    started, tokens = _branchable(state)
+    ended = bool(tokens) and tokens[-1].step.end
+    last = len(tokens) - ended
+    if not 0 <= token <= last:
+        raise PromptError(
+            f"There is no token {token} to branch at: the answer has {pluralize(last, 'token')}.",
+            where=f"run {started.run}",
+            hint=f"Give a number from 0 to {last}; {last} keeps all of it.",
+        )
+    if not (tokens or text):
+        raise PromptError(
+            "The run has no tokens to continue from.", where=f"run {started.run}", hint="Run it again."
+        )
+    constraint = constraint or started.request.constraint
+    written = [*_marker(state, constraint), *(_prefix_part(each.step) for each in tokens[:token])]
+    if take is not None:
+        taken = _alternative(_step_at(tokens, token), take)
+        written.append(PrefixPart(taken.data, taken.id))
+    if text:
+        written.append(PrefixPart(text.encode("utf-8", "replace")))
+    request = msgspec.structs.replace(
+        started.request,
+        constraint=constraint,
+        dispatch=False,
+        written=tuple(written),
+        branch_of=BranchPoint(started.run, token),
+    )
+    if relax is not None:
+        tool, pointer = relax
+        registry = state.whole_registry or parse_document(request.registry)
+        one = Relaxed(tool, by_name(enforced_registry(request, registry), tool, pointer))
+        request = msgspec.structs.replace(request, relaxed=(*request.relaxed, one))
+        check_relaxed(request)
+        enforced_registry(request, registry)
+    return request
+
+
+def named_alternative(events: Iterable[AnyEvent], token: int, name: str) -> Alternative:
+    """The alternative at that token by its text, or by its id: `10` is a text where one is spelled so, `#10` an id.
+
+    Blanks around a text need not be given where nothing else is spelled without. Raises PromptError for one that is
+    not there, or not the only one.
+    """
+    state = run_state(events)
+    step = _step_at(_branchable(state)[1], token)
+    number = name.removeprefix("#")
+    found: Sequence[Alternative] = ()
+    if not name.startswith("#") or len(name) == 1:
+        found = [each for each in step.alternatives if each.text == name]
+        found = found or [each for each in step.alternatives if each.text.strip() == name.strip()]
+    if not found and number.isascii() and number.isdigit():
+        found = [_alternative(step, int(number))] if len(number) <= len(str(_MOST_ID)) else ()
+    if not found:
+        raise _no_alternative(step, repr(name))
+    if len(found) > 1:
+        ids = ", ".join(f"#{each.id} {each.text!r}" for each in found)
+        raise PromptError(
+            f"Several alternatives of token {step.index} match {name!r}: {ids}.",
+            hint="Name one by its id.",
+        )
+    return found[0]
+
+
+def check_prefix(request: RunRequest) -> None:
+    """Raises GlyphscopeError where the request is begun and its strategy does not go on from that, and for an id that
+    no model has.
+    """
+    if request.written and request.strategy != "direct":
+        raise GlyphscopeError(
+            f"A branch needs the strategy direct, not {request.strategy}.",
+            hint="Use the strategy direct.",
+        )
+    if (most := max((one.id for one in request.written), default=0)) > _MOST_ID:
+        raise GlyphscopeError(
+            f"No model has a token of so large an id ({shorten(str(most), 12)}).",
+            hint="The record may be damaged.",
+        )
+
+
+@dataclass(slots=True)
+class Branch:
+    """A run in the tree. `parent` is the run it leaves and `token` where, whether or not that one is known; a run that
+    leaves none has "" and 0.
+    """
+
+    run: str
+    started: RunStarted
+    parent: str = ""
+    token: int = 0
+    children: list[Branch] = field(default_factory=list)
+
+
+def branch_tree(runs: Iterable[Iterable[AnyEvent]]) -> list[Branch]:
+    """The runs that branch off none of the others, each with those that branch off it, in the order they were made.
+
+    Of each run only the beginning is read. Runs that name each other as their parents, as no program of ours writes
+    them, are all roots. A run that is there twice counts once.
+    """
+    found: dict[str, Branch] = {}
+    for events in runs:
+        started = next((event for event in events if isinstance(event, RunStarted)), None)
+        if started is not None:
+            point = started.request.branch_of
+            parent, token = (point.run, point.token) if point is not None else ("", 0)
+            found[started.run] = Branch(started.run, started, parent, token)
+    ending = _ending(found)
+    roots: list[Branch] = []
+    for branch in sorted(found.values(), key=lambda branch: (branch.started.time, branch.token)):
+        known = branch.parent in found and ending[branch.run]
+        (found[branch.parent].children if known else roots).append(branch)
+    return roots
+
+
+def _ending(found: dict[str, Branch]) -> dict[str, bool]:
+    """Of each run, whether the way up from it ends."""
+    ending: dict[str, bool] = {}
+    for run in found:
+        way: dict[str, None] = {}
+        while run in found and run not in ending and run not in way:
+            way[run] = None
+            run = found[run].parent
+        ending |= dict.fromkeys(way, run not in way and ending.get(run, True))
+    return ending
+
+
+def _branchable(state: RunState) -> tuple[RunStarted, list[Token]]:
+    """The run's beginning, and the tokens of its answer: those of its first stage, as any further one repairs it."""
+    started, stage = state.started, state.stages[0]
+    if started is None:
+        raise PromptError("The record lacks the beginning of a run.", hint="Give the whole record.")
+    if started.request.strategy != "direct":
+        raise PromptError(
+            f"Only runs of the strategy direct can be branched, not {started.request.strategy}.",
+            where=f"run {started.run}",
+            hint="Run it again with the strategy direct.",
+        )
+    if stage.name == CONTINUATION and (not stage.tokens or stage.tokens[0].step.index):
+        raise PromptError(
+            "This continuation does not contain the tokens of the run it continues.",
+            where=f"run {started.run}",
+            hint="Branch the original run.",
+        )
+    return started, stage.tokens
+
+
+def _marker(state: RunState, constraint: ConstraintKind) -> list[PrefixPart]:
+    """The marker of the model's own notation, with which its answer is begun under a constraint, and which is text of
+    its own without.
+    """
+    assert state.started is not None, "it is branchable"
+    request, prompt = state.started.request, state.stages[0].prompt
+    if not request.native or (request.constraint == "off") == (constraint == "off"):
+        return []
+    if constraint != "off":
+        raise PromptError(
+            (
+                "With a constraint, Glyphscope writes the beginning of the native notation; in this "
+                "run the model wrote all of it."
+            ),
+            where=f"run {state.started.run}",
+            hint="Branch without a constraint, or run it again with one.",
+        )
+    if prompt is None or not prompt.parts or prompt.parts[-1].name != BEGUN:
+        return []
+    return [PrefixPart(prompt.text[prompt.parts[-1].start :].encode("utf-8", "replace"), kept=True)]
+
+
+def _step_at(tokens: list[Token], token: int) -> TokenStep:
+    if not 0 <= token < len(tokens):
+        raise PromptError(
+            f"There is no token {token} to replace: there are {pluralize(len(tokens), 'token')}.",
+            hint="Type a text, or branch at one of the tokens.",
+        )
+    return tokens[token].step
+
+
+def _prefix_part(step: TokenStep) -> PrefixPart:
+    """What somebody wrote stays theirs; a piece of an endpoint's is text."""
+    return PrefixPart(step.data, step.id, kept=step.origin != "written")
+
+
+def _alternative(step: TokenStep, id: int) -> Alternative:
+    for each in step.alternatives:
+        if each.id == id >= 0:
+            return each
+    if step.id == id and id >= 0 and not step.end:
+        return Alternative(step.id, step.data, step.text, 0.0, None, None)
+    raise _no_alternative(step, str(id))
+
+
+def _no_alternative(step: TokenStep, name: str) -> PromptError:
+    if not step.alternatives:
+        return PromptError(
+            f"The run has no recorded alternatives of token {step.index}.",
+            hint="Type the replacement, or run it again with evidence of all tokens.",
+        )
+    told = ", ".join(f"#{each.id} {each.text!r}" for each in step.alternatives[:_SHOWN])
+    return PromptError(
+        f"{name} is not among the recorded alternatives of token {step.index}: {told}.",
+        hint="Take one of these, or type a text.",
+    )

@@ -1,0 +1,84 @@
+"""What every stage of a run is given, and what the run has cost so far."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator
+from dataclasses import dataclass, field, replace
+from typing import TypeAlias
+
+from glyphscope.events import AnyEvent, CallReady, EndReason, RunRequest
+from glyphscope.models import Model
+from glyphscope.registry import ToolRegistry
+from glyphscope.runs.emitter import Emitter
+from glyphscope.runs.interaction import Decision, Interaction
+from glyphscope.runs.prepared import PreparedRequest
+
+
+@dataclass
+class Spent:
+    """The price of all stages together. `prompt_ms` and `first_token_ms` are the first generation's.
+
+    `waited` are the seconds in which a person was asked: no limit of time counts them.
+    """
+
+    tokens: int = 0
+    forced: int = 0
+    prompt_ms: float | None = None
+    first_token_ms: float | None = None
+    waited: float = 0.0
+
+
+@dataclass
+class Permissions:
+    """A person's decisions for the rest of the run, the newest first, bound to the source's command line or address."""
+
+    _kept: list[tuple[Decision, str, str, str]] = field(default_factory=list)
+
+    def keep(self, decision: Decision, tool: str, source: str, identity: str) -> None:
+        """Remembers a decision that reaches further than its call; what was edited, does not."""
+        if decision.scope != "once":
+            self._kept.insert(0, (replace(decision, arguments=None), tool, source, identity))
+
+    def find(self, tool: str, source: str, identity: str) -> Decision | None:
+        """The decision that holds for this call too; None where somebody is to be asked."""
+        for decision, of_tool, of_source, of_identity in self._kept:
+            same_source = (of_source, of_identity) == (source, identity)
+            if decision.scope == "run" or (same_source and (decision.scope == "source" or of_tool == tool)):
+                return decision
+        return None
+
+
+@dataclass(frozen=True)
+class Context:
+    """One run. Two things change: `Decoding` adds to `spent`, which the run's end tells, and a person's decisions that
+    reach further than their call are in `permissions`.
+    """
+
+    prepared: PreparedRequest
+    model: Model
+    emitter: Emitter
+    interaction: Interaction
+    spent: Spent = field(default_factory=Spent)
+    permissions: Permissions = field(default_factory=Permissions)
+
+    @property
+    def request(self) -> RunRequest:
+        return self.prepared.request
+
+    @property
+    def registry(self) -> ToolRegistry:
+        """The tools as the prompt describes them; those of `prepared.enforced` are what is enforced."""
+        return self.prepared.registry
+
+
+@dataclass(frozen=True)
+class Ending:
+    """The result of a strategy: the reason and the verdict of `RunFinished`, and the calls that are left to execute."""
+
+    reason: EndReason
+    valid: bool
+    calls: tuple[CallReady, ...] = ()
+
+
+Strategy: TypeAlias = Callable[[Context], Generator[AnyEvent, None, Ending]]
+"""Yields the events between `RunStarted` and the run's end. May raise GlyphscopeErrors: they end the run."""

@@ -1,0 +1,117 @@
+"""How a run ended that did not come to a valid call, and what to do about it: one answer for window and terminal."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from glyphscope.events import EndReason, LimitReached, RunFinished, RunRequest, Status
+from glyphscope.runs.run_state import RunState
+
+
+@dataclass(frozen=True)
+class RunEnd:
+    """`words` without a full stop. `hint` is in sentences, empty where nothing is to be done. `status` is `holds` for a
+    good end, `open` for one that need not be wanted, `impossible` for a bad one.
+    """
+
+    words: str
+    hint: str = ""
+    status: Status = "impossible"
+
+
+_ENDS: dict[EndReason, RunEnd] = {
+    "answered": RunEnd("answered", status="holds"),
+    "no-tool": RunEnd(
+        "no tool was chosen",
+        "If one fits, describe it better, or add a rule or a synonym to the router's settings.",
+        "holds",
+    ),
+    "unanswered": RunEnd(
+        "the model's question was not answered",
+        "Run it again and answer, or put the answer into the prompt.",
+    ),
+    "limit": RunEnd("a limit ended the run", "Raise the limit in the strategy's settings."),
+    "cancelled": RunEnd("stopped", "Run it again, or continue from any of its tokens.", "open"),
+    "refused": RunEnd(
+        "constraint not met", "Prompt for something that a tool does, or use the constraint mask."
+    ),
+}
+_LIMITS = {
+    "max_turns": "Allow more turns in the strategy's settings, or ask for less at once.",
+    "max_total_tokens": "Allow more tokens in the strategy's settings, or ask for less at once.",
+    "max_seconds": "Allow more time in the strategy's settings; waiting for you is not counted.",
+    "max_identical_calls": "Check whether the result contains what the model needs, or allow more identical calls.",
+    "max_invalid_turns": "Use the constraint mask, with which every call is valid, or allow more invalid turns.",
+}
+
+
+def end_of(state: RunState) -> RunEnd | None:
+    """None while it runs, and where a valid call, an abort or a failure is its end: those are told by themselves."""
+    finished = state.finished
+    if finished is None or state.failed is not None or state.aborted is not None:
+        return None
+    if answered_without_call(state):
+        return RunEnd(
+            "answered without a call",
+            (
+                "Tools were available. Require a call in the settings, or prompt for something that "
+                "a tool does."
+            ),
+            "open",
+        )
+    if finished.reason in _ENDS:
+        return _known(finished.reason, state)
+    if finished.valid and state.stages and state.stages[-1].kind == "judge":
+        return RunEnd("the judge gave its verdict", status="holds")
+    if finished.valid and state.call is None:
+        return RunEnd("the answer was cut off at the token limit", _longer(state), "open")
+    return _no_call(finished, state) if state.call is None or not finished.valid else None
+
+
+def answered_without_call(state: RunState) -> bool:
+    """Whether the run answered in words alone, although it could have called a tool."""
+    if state.answer is None or state.call is not None or state.started is None:
+        return False
+    return may_call(state.started.request)
+
+
+def may_call(request: RunRequest) -> bool:
+    """Whether the request leaves it to the model to call a tool, or asks for a call."""
+    return (
+        request.loop.tool_use != "disabled" if request.strategy == "loop" else request.tool_choice != "none"
+    )
+
+
+def _known(reason: EndReason, state: RunState) -> RunEnd:
+    end, limit = _ENDS[reason], _last_limit(state)
+    if reason == "cancelled" and not state.tokens:
+        return replace(end, hint="Run it again.")
+    if limit is None or reason not in ("limit", "refused"):
+        return end
+    hint = _LIMITS.get(limit.limit, end.hint)
+    return RunEnd(f"{end.words}: {limit.message.rstrip('.')}", hint, end.status)
+
+
+def _no_call(finished: RunFinished, state: RunState) -> RunEnd:
+    request = state.started.request if state.started is not None else None
+    words = f"no valid call ({finished.reason})"
+    if finished.reason == "length":
+        return RunEnd(words, _longer(state))
+    if request is not None and request.constraint == "off":
+        return RunEnd(words, "Use the constraint mask, with which every call is valid, or allow repairs.")
+    return RunEnd(words, "Look at the first error in the text, and change the prompt or the tool's schema.")
+
+
+def _longer(state: RunState) -> str:
+    most = f" (now {state.started.request.max_tokens:,})" if state.started is not None else ""
+    return f"Raise the token limit{most}, or ask for less."
+
+
+def _last_limit(state: RunState) -> LimitReached | None:
+    fired = (
+        event
+        for stage in reversed(state.stages)
+        for event in reversed(stage.outline)
+        if isinstance(event, LimitReached)
+    )
+    return next(fired, None)

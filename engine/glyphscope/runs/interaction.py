@@ -1,0 +1,66 @@
+"""Who stands beside a run: answers its questions, decides about its calls, and knows who carries them out.
+
+The strategies ask it from the run's own thread and wait. The window, the command line and a record are each a host;
+a run without one asks nobody, so nothing runs.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal, Protocol
+
+from glyphscope.events import ApprovalNeeded
+from glyphscope.tools import ToolSource
+
+
+@dataclass(frozen=True, kw_only=True)
+class Decision:
+    """About one call: `arguments` None runs those that were asked for. `scope` is how far it reaches.
+
+    `by` is `nobody` where there was no one to ask. `reason` is told to the model when the call is denied.
+    """
+
+    action: Literal["allow", "deny"]
+    arguments: dict[str, Any] | None = None
+    scope: Literal["once", "run", "tool", "source"] = "once"
+    by: Literal["person", "nobody"] = "person"
+    reason: str = ""
+
+
+DENIED = Decision(action="deny", by="nobody", reason="no one could approve it")
+
+
+class Interaction(Protocol):
+    """Every method is called from the run's thread, and may wait; `cancelled` ends the waiting, from any thread."""
+
+    @property
+    def cancelled(self) -> threading.Event:
+        """Set once, when the run is to end: tools, questions and approvals come back at once."""
+
+    def source(self, name: str) -> ToolSource | None:
+        """Who carries out calls under that name; None if nobody does."""
+
+    def decide(self, needed: ApprovalNeeded) -> Decision:
+        """Whether the call may run. Called only where no rule of the request says it."""
+
+    def answer(self, question: str) -> str | None:
+        """The user's answer to a question of the model; None where there is none."""
+
+
+@dataclass(frozen=True)
+class NonInteractive:
+    """Sources without a person: what no rule allows is denied, and questions stay unanswered."""
+
+    sources: Mapping[str, ToolSource] = field(default_factory=dict)
+    cancelled: threading.Event = field(default_factory=threading.Event)
+
+    def source(self, name: str) -> ToolSource | None:
+        return self.sources.get(name)
+
+    def decide(self, needed: ApprovalNeeded) -> Decision:
+        return DENIED
+
+    def answer(self, question: str) -> str | None:
+        return None

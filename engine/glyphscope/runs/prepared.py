@@ -1,0 +1,53 @@
+"""A request with its registry, parsed once for everything that runs, shows or judges it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import msgspec
+
+from glyphscope.events import RunRequest
+from glyphscope.registry import ToolRegistry, parse_document
+from glyphscope.runs.relaxation import enforced_registry
+from glyphscope.runs.tool_access import visible_registry
+from glyphscope.runs.transforms import chain_of
+
+
+@dataclass(frozen=True)
+class PreparedRequest:
+    """`registry` is what `request.registry` says, as the prompt describes it."""
+
+    request: RunRequest
+    registry: ToolRegistry
+
+    @cached_property
+    def enforced(self) -> ToolRegistry:
+        """What constrains and validates the calls: in a loop the tools that it may use, as its transforms change them.
+
+        Raises RegistryError; GlyphscopeError for an unknown transform.
+        """
+        if self.request.strategy == "loop":
+            visible = visible_registry(self.request.loop, self.registry)
+            return chain_of(self.request, visible)[1].registry
+        return enforced_registry(self.request, self.registry)
+
+    def changed(self, **fields: Any) -> PreparedRequest:
+        """The same with other fields of the request. Raises RegistryError where `registry` is another, invalid one."""
+        request = msgspec.structs.replace(self.request, **fields)
+        if request.registry is self.request.registry or request.registry == self.request.registry:
+            return replace(self, request=request)
+        return prepare(request)
+
+
+def prepare(request: RunRequest | PreparedRequest) -> PreparedRequest:
+    """The request with its registry parsed; one that is prepared is returned as it is. Raises RegistryError."""
+    if isinstance(request, PreparedRequest):
+        return request
+    return PreparedRequest(request, parse_document(request.registry))
+
+
+def request_of(request: RunRequest | PreparedRequest) -> RunRequest:
+    """The request itself, whether or not it is prepared."""
+    return request.request if isinstance(request, PreparedRequest) else request

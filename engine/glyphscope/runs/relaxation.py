@@ -1,0 +1,329 @@
+"""One constraint taken out of a registry, so that a run can go on as if the schema did not ask for it.
+
+What is taken out is the keyword at a JSON Pointer of a tool's parameters, and nothing else: the result takes what the
+registry takes, and more (but within a `oneOf`, a `not` or an `if`, where to allow more can be to refuse more). A
+definition that several places refer to is not changed for all of them; a pointer that goes through the `$ref` takes the
+keyword out at that one place.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+from glyphscope.errors import GlyphscopeError, RegistryError
+from glyphscope.events import TOOL_CHOICES, RunRequest
+from glyphscope.registry import ToolRegistry
+from glyphscope.registry.document import plain
+from glyphscope.registry.keywords import MANY, NAMED
+from glyphscope.registry.pointer import Path, follow_reference, key_of, steps_of, to_pointer
+from glyphscope.registry.references import Places, references
+
+KEYWORDS = frozenset(
+    {"type", "enum", "const", "minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf"}
+    | {"minLength", "maxLength", "pattern", "format", "minItems", "maxItems", "uniqueItems", "contains"}
+    | {"minContains", "maxContains", "items", "unevaluatedItems", "required", "dependentRequired"}
+    | {"dependentSchemas", "additionalProperties", "unevaluatedProperties", "propertyNames", "minProperties"}
+    | {"maxProperties", "anyOf", "oneOf", "allOf", "not", "if", "then", "else", "$ref", "x-grammar"}
+)
+"""What can be taken out of a schema. Without its `properties` or `prefixItems` it would take less, not more."""
+
+_OPENED = frozenset({"additionalProperties", "unevaluatedProperties"})
+"""Gone, they would close the object again: what no property names is unknown unless the schema speaks of it."""
+_NOTES = frozenset(
+    {"$comment", "default", "deprecated", "description", "examples", "readOnly", "title", "writeOnly"}
+)
+"""Keywords that decide nothing: a reference among them alone can be replaced by what it refers to."""
+_ANY = ["object", "array", "string", "number", "boolean", "null"]
+"""Every type by its name, where other keywords would tell a type by themselves."""
+_CONSTRAINING = (KEYWORDS | NAMED) - {
+    "type",
+    "enum",
+    "const",
+    "$ref",
+    "if",
+    "then",
+    "else",
+    "not",
+    "x-grammar",
+}
+_SHOWN = 5
+"""Places that a refusal names."""
+
+
+def relaxed(registry: ToolRegistry, tool: str, pointer: str) -> ToolRegistry:
+    """The registry without the constraint at that JSON Pointer of the tool's `parameters`; the given one is left alone.
+
+    The pointer is a keyword's (`/properties/max_results/maximum`), or that of one name or index under a `required`
+    (`/required/0`). An object's `/additionalProperties` can also be relaxed where it is not written and unnamed members
+    are refused all the same. Raises RegistryError where there is no such constraint, or where it cannot be taken out.
+    """
+    found = registry.get(tool)
+    where = f"{tool}: {pointer}" if pointer else tool
+    if found is None:
+        names = ", ".join(each.name for each in registry) or "none"
+        raise RegistryError(
+            f'There is no tool "{tool}".', where=where, hint=f"The registry's tools are {names}."
+        )
+    root = _copy(found.parameters)
+    path, keyword, name = _Finding(root, pointer, where).find()
+    _refuse_shared(root, path, keyword, where)
+    _take_out(root, path, keyword, name, where)
+    return registry.with_tool(replace(found, parameters=root))
+
+
+class Parts(NamedTuple):
+    """What a pointer of a constraint names: the steps to the schema, its keyword, and the name under a `required`."""
+
+    schema: tuple[str, ...]
+    keyword: str
+    name: str = ""
+
+
+def parts_of(pointer: str) -> Parts:
+    """`/required/query` is `required` and `query`; of `/properties/required/enum` the keyword is `enum`."""
+    steps = steps_of(pointer)
+    at = 0
+    while at < len(steps) - 1:
+        if steps[at] == "required":
+            return Parts(steps[:at], "required", steps[at + 1])
+        at += 2 if steps[at] in NAMED else 1
+    return Parts(steps[:-1], steps[-1] if steps else "")
+
+
+def by_name(registry: ToolRegistry, tool: str, pointer: str) -> str:
+    """The pointer with a required name by itself where it gives the index: so words and records tell it.
+
+    Raises RegistryError, as `relaxed` would.
+    """
+    found = registry.get(tool)
+    if found is None or not parts_of(pointer).name:
+        return pointer
+    name = _Finding(_copy(found.parameters), pointer, f"{tool}: {pointer}").find()[2]
+    return pointer.rpartition("/")[0] + to_pointer((name,)) if name else pointer
+
+
+def enforced_registry(request: RunRequest, registry: ToolRegistry) -> ToolRegistry:
+    """What constrains and validates the request's calls: `registry` without what is relaxed, or of it the tool to call.
+
+    Raises RegistryError.
+    """
+    for one in request.relaxed:
+        registry = relaxed(registry, one.tool, one.pointer)
+    chosen = None if request.tool_choice in TOOL_CHOICES else registry.get(request.tool_choice)
+    return registry if chosen is None else replace(registry, tools=(chosen,))
+
+
+def check_relaxed(request: RunRequest) -> None:
+    """Raises GlyphscopeError where something is relaxed that the request's constraint does not look at."""
+    if not request.relaxed:
+        return
+    if request.strategy != "direct":
+        raise GlyphscopeError(
+            f"A constraint can be relaxed in runs of the strategy direct, not of {request.strategy}.",
+            hint="Use the strategy direct.",
+        )
+    if request.constraint == "off":
+        return
+    if request.grammar is not None:
+        raise GlyphscopeError(
+            "The run uses a custom grammar, in which no schema keyword can be relaxed.",
+            hint="Change the grammar, or turn the constraint off for the branch.",
+        )
+    if request.native == "openai":
+        raise GlyphscopeError(
+            "The endpoint constrains calls to the tools in the request: nothing can be relaxed without changing these.",
+            hint="Turn the constraint off for the branch.",
+        )
+
+
+class _Finding:
+    """The way along a pointer: `root` gets a copy of a definition where the pointer goes through its `$ref`."""
+
+    def __init__(self, root: dict[str, Any], pointer: str, where: str) -> None:
+        self._root = root
+        self._pointer = pointer
+        self._where = where
+
+    def find(self) -> tuple[Path, str, str]:
+        """The schema's path, the keyword in it (none of a schema that is `false`), and the name under a `required`."""
+        if not self._pointer.startswith("/"):
+            raise self._error("Not a JSON Pointer of a keyword.", "Write it as /properties/NAME/maximum.")
+        path: list[str | int] = []
+        value: Any = self._root
+        steps = steps_of(self._pointer)
+        for at, step in enumerate(steps):
+            left = steps[at + 1 :]
+            if not left and self._is_schema(path) and isinstance(value, dict):
+                return self._keyword(tuple(path), value, step)
+            if len(left) == 1 and step == "required" and self._is_schema(path) and isinstance(value, dict):
+                return tuple(path), "required", self._required(value, left[0])
+            if step == "$ref" and isinstance(value, dict) and isinstance(value.get("$ref"), str):
+                path += self._put_in_place(value)
+                value = self._at(path)
+                continue
+            value, key = self._step(value, step)
+            path.append(key)
+        if value is False and self._is_schema(path):
+            return tuple(path), "", ""
+        raise self._no_constraint(tuple(path), value)
+
+    def _keyword(self, path: Path, schema: dict[str, Any], keyword: str) -> tuple[Path, str, str]:
+        if keyword in schema and keyword in KEYWORDS:
+            return path, keyword, ""
+        if keyword in _OPENED and (not path or "properties" in schema):
+            return path, "additionalProperties", ""
+        if keyword in schema:
+            raise self._error(f'"{keyword}" is not a constraint.', _hint(schema, to_pointer(path)))
+        raise self._missing(path, schema, keyword)
+
+    def _missing(self, path: Path, schema: dict[str, Any], keyword: str) -> RegistryError:
+        reference = schema.get("$ref")
+        target = follow_reference(self._root, reference) if isinstance(reference, str) else None
+        if target is not None and isinstance(target[1], dict) and keyword in target[1]:
+            there = to_pointer((*target[0], keyword))
+            return self._error(
+                f'"{keyword}" is not here but at {there}, which {reference} refers to.',
+                f"{to_pointer((*path, '$ref', keyword))} removes it only here.",
+            )
+        return self._error(f'There is no "{keyword}".', _hint(schema, to_pointer(path)))
+
+    def _required(self, schema: dict[str, Any], name: str) -> str:
+        names = schema.get("required", ())
+        if name in names:
+            return name
+        if (index := key_of(names, name)) is not None:
+            return str(names[index])
+        listed = ", ".join(names) or "none"
+        raise self._error(f'"{name}" is not required.', f"Required: {listed}.")
+
+    def _step(self, value: Any, step: str) -> tuple[Any, str | int]:
+        key = key_of(value, step)
+        if key is not None:
+            return value[key], key
+        if isinstance(value, dict) and isinstance(value.get("$ref"), str):
+            raise self._error(
+                f'There is no "{step}" here, where {value["$ref"]} is referred to.',
+                "Add /$ref to the pointer to continue in the definition, for this location only.",
+            )
+        raise self._error("The schema has no such location.", "")
+
+    def _put_in_place(self, schema: dict[str, Any]) -> Path:
+        """A copy of what is referred to takes the reference's place; the path to it from there."""
+        target = follow_reference(self._root, schema["$ref"])
+        if target is None or not isinstance(target[1], dict):
+            raise self._error(f"The reference {schema['$ref']} cannot be followed.", "")
+        inner = _copy(target[1])
+        del schema["$ref"]
+        if schema.keys() <= _NOTES:
+            for keyword, value in inner.items():
+                schema.setdefault(keyword, value)
+            return ()
+        parts = schema.setdefault("allOf", [])
+        parts.append(inner)
+        return "allOf", len(parts) - 1
+
+    def _at(self, path: Iterable[str | int]) -> Any:
+        value: Any = self._root
+        for step in path:
+            value = value[step]
+        return value
+
+    def _is_schema(self, path: list[str | int]) -> bool:
+        """Whether a schema stands there, and not a map of schemas by their names."""
+        return any(place.path == tuple(path) for place in Places(self._root).all)
+
+    def _no_constraint(self, path: Path, value: Any) -> RegistryError:
+        if isinstance(value, dict):
+            return self._error(
+                "This is a schema, and none of its constraints.", _hint(value, to_pointer(path))
+            )
+        return self._error(
+            "This is a part of a constraint, and no constraint by itself.", "Give its keyword's pointer."
+        )
+
+    def _error(self, message: str, hint: str) -> RegistryError:
+        return RegistryError(message, where=self._where, hint=hint)
+
+
+def _copy(schema: dict[str, Any]) -> dict[str, Any]:
+    """Without recursion, however deep it is nested."""
+    made: dict[str, Any] = plain(schema)[0]
+    return made
+
+
+def _refuse_shared(root: dict[str, Any], path: Path, keyword: str, where: str) -> None:
+    """Raises RegistryError where the schema holds at several places, with all of them."""
+    used = _used_at(root, path, keyword)
+    if len(used) <= 1:
+        return
+    more = f" and {len(used) - _SHOWN} more" if len(used) > _SHOWN else ""
+    raise RegistryError(
+        f"It holds at {len(used)} places: {', '.join(used[:_SHOWN])}{more}.",
+        where=where,
+        hint="Each of these pointers with a $ref takes it out of that place only.",
+    )
+
+
+def _used_at(root: dict[str, Any], path: Path, keyword: str) -> list[str]:
+    """The pointers at which the keyword holds: its own, unless that is a definition's, and those through references."""
+    places = Places(root)
+    referring: dict[Path, list[Path]] = {}
+    for place in places.all:
+        for _, reference in references(place.schema):
+            target = places.resolve(place, reference)
+            if target is not None:
+                referring.setdefault(target.path, []).append(place.path)
+    used: list[str] = []
+    waiting: list[tuple[Path, Path]] = [(path, (keyword,) if keyword else ())]
+    seen = {path}
+    for here, after in waiting:  # grows
+        if not _in_definition(here):
+            used.append(to_pointer((*here, *after)))
+        for length in range(len(here) + 1):
+            for other in referring.get(here[:length], ()):
+                if other not in seen:
+                    seen.add(other)
+                    waiting.append((other, ("$ref", *here[length:], *after)))
+    return used
+
+
+def _in_definition(path: Path) -> bool:
+    """Whether nothing holds there but what refers to it."""
+    at = 0
+    while at < len(path):
+        if path[at] in ("$defs", "definitions"):
+            return True
+        at += 2 if path[at] in NAMED or (path[at] in MANY and path[at] != "items") else 1
+    return False
+
+
+def _take_out(root: dict[str, Any], path: Path, keyword: str, name: str, where: str) -> None:
+    schema: Any = root
+    for step in path if keyword else path[:-1]:
+        schema = schema[step]
+    if not keyword:
+        schema[path[-1]] = True
+    elif keyword == "type":
+        if not path:
+            raise RegistryError("A call's arguments are an object in any case.", where=where)
+        del schema["type"]
+        if _CONSTRAINING & schema.keys():
+            schema["type"] = list(_ANY)
+    elif keyword in _OPENED:
+        if schema.get(keyword) is True:
+            raise RegistryError(f'"{keyword}" is true: it refuses nothing.', where=where)
+        schema[keyword] = True
+    elif name:
+        schema["required"] = [other for other in schema["required"] if other != name]
+    else:
+        del schema[keyword]
+
+
+def _hint(schema: dict[str, Any], pointer: str) -> str:
+    """The hint that names what could be relaxed there."""
+    held = [keyword for keyword in schema if keyword in KEYWORDS]
+    if not held:
+        return "There is none at this place."
+    return f"At {pointer or 'the top'} there are: {', '.join(held)}."

@@ -1,0 +1,402 @@
+"""What a run has come to, folded from its events: for everyone who shows a run, live or from a record."""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal, TypeAlias
+
+from glyphscope.errors import GlyphscopeError, RegistryError
+from glyphscope.events import (
+    Aborted,
+    AnyEvent,
+    ApprovalGiven,
+    ApprovalNeeded,
+    CallReady,
+    ConstraintReady,
+    FieldChanged,
+    FieldClosed,
+    FieldOpened,
+    FinalAnswer,
+    PromptEvaluated,
+    PromptRendered,
+    QuestionAnswered,
+    QuestionAsked,
+    RunFailed,
+    RunFinished,
+    RunStarted,
+    SegmentClosed,
+    SegmentKind,
+    SegmentOpened,
+    StageFinished,
+    StageKind,
+    StageStarted,
+    Status,
+    StopStringFound,
+    Token,
+    ToolKnown,
+    ToolResult,
+    Violation,
+    add_violation,
+)
+from glyphscope.registry import ToolRegistry
+from glyphscope.runs.prepared import PreparedRequest, prepare
+
+CONTINUATION = "continuation"
+"""The stage that goes on where an aborted run stopped: its characters and tokens count on, not from 0."""
+
+Outcome: TypeAlias = Literal["running", "valid", "invalid", "aborted", "cancelled", "failed"]
+
+
+@dataclass(slots=True)
+class FieldState:
+    """A field as it stands: the characters `start` to `end` (exclusive), and the verdict on them.
+
+    `start` is None where the events begin in the middle of the field. `value` is meant only once it is `closed`.
+    """
+
+    path: str
+    start: int | None
+    end: int
+    status: Status = "open"
+    closed: bool = False
+    value: Any = None
+
+
+@dataclass(slots=True)
+class Segment:
+    """A part of an answer: its characters `start` to `end` (exclusive, None while it is written), markers left out."""
+
+    kind: SegmentKind
+    start: int
+    end: int | None = None
+    call_index: int = 0
+
+
+@dataclass(slots=True)
+class CallState:
+    """One call of a text, as far as it is written: its fields in the order they were opened, and what broke it.
+
+    `part` is where it stands in an answer of several parts. `closed`: all of it is written; `ready` comes only where
+    the whole answer is valid.
+    """
+
+    fields: dict[str, FieldState] = field(default_factory=dict)
+    tool: ToolKnown | None = None
+    violations: list[Violation] = field(default_factory=list)
+    part: Segment | None = None
+    closed: bool = False
+    ready: CallReady | None = None
+
+    @property
+    def status(self) -> Status:
+        """`holds` once it is complete and valid, `impossible` from its first violation on."""
+        if self.violations:
+            return "impossible"
+        return "holds" if self.closed or self.ready is not None else "open"
+
+
+@dataclass(slots=True)
+class StageState:
+    """One stage after the events so far.
+
+    `forced` counts the tokens that the constraint left no choice about; `mask_ms` is what the mask took for the others.
+    `segments` are in order and do not overlap; none where the whole text is one call. `written` has the calls that the
+    text writes by their index, of which there always is 0: `fields` and `tool` are that one's, `violations` are those
+    of all. `calls` are the valid ones of its text, of which `call` is the last. `outline` is what the strategy told in
+    this stage that is no text's: routing, repairs, approvals, results, limits. `waited` are the seconds in which the
+    stage waited for a person: no limit of time counts them. `asked` is when it was asked what is still unanswered.
+    """
+
+    name: str = ""
+    title: str = ""
+    kind: StageKind = "call"
+    turn: int = 0
+    began: float = 0.0
+    prompt: PromptRendered | None = None
+    evaluated: PromptEvaluated | None = None
+    constraint: ConstraintReady | None = None
+    tokens: list[Token] = field(default_factory=list)
+    forced: int = 0
+    mask_ms: float = 0.0
+    segments: list[Segment] = field(default_factory=list)
+    written: dict[int, CallState] = field(default_factory=lambda: {0: CallState()})
+    violations: list[Violation] = field(default_factory=list)
+    aborted: Aborted | None = None
+    stop_string: StopStringFound | None = None
+    call: CallReady | None = None
+    calls: list[CallReady] = field(default_factory=list)
+    finished: StageFinished | None = None
+    outline: list[AnyEvent] = field(default_factory=list)
+    waited: float = 0.0
+    asked: float | None = None
+    _pieces: list[str] = field(default_factory=list)
+
+    @property
+    def text(self) -> str:
+        """The stage's generated text."""
+        if len(self._pieces) > 1:
+            self._pieces[:] = ["".join(self._pieces)]
+        return self._pieces[0] if self._pieces else ""
+
+    @property
+    def fields(self) -> dict[str, FieldState]:
+        """Those of the first call, by path."""
+        return self.written[0].fields
+
+    @property
+    def tool(self) -> ToolKnown | None:
+        """That of the first call."""
+        return self.written[0].tool
+
+    def call_at(self, index: int) -> CallState:
+        """The call of that index; an empty one where nothing of it was written yet."""
+        call = self.written.get(index)
+        if call is None:
+            call = self.written[index] = CallState()
+        return call
+
+    def tokens_between(self, start: int, end: int | None) -> range:
+        """The indices of the tokens that wrote any of these characters; None is the end of the text."""
+        first = bisect_right(self.tokens, start, key=lambda token: token.end)
+        stop = (
+            len(self.tokens) if end is None else bisect_left(self.tokens, end, key=lambda token: token.start)
+        )
+        return range(first, max(first, stop))
+
+
+@dataclass(slots=True)
+class RunState:
+    """The run after the events so far. Grown in place by `reduce_event`: nobody else writes to it.
+
+    `stages` are in the order they began. What is asked of the run and is a stage's (`tokens`, `fields`, `text` …) is
+    the present stage's. `prepared` is the run's request, for who has it: its registry is then not parsed again.
+    """
+
+    prepared: PreparedRequest | None = field(default=None, kw_only=True, compare=False, repr=False)
+
+    started: RunStarted | None = None
+    stages: list[StageState] = field(default_factory=lambda: [StageState()])
+    call: CallReady | None = None
+    answer: FinalAnswer | None = None
+    finished: RunFinished | None = None
+    failed: RunFailed | None = None
+    _invalid: bool = field(default=False, init=False, compare=False, repr=False)
+
+    @property
+    def whole_registry(self) -> ToolRegistry | None:
+        """The run's tools as its prompt describes them; None before the run has started, and where they are invalid."""
+        if self.prepared is None and self.started is not None and not self._invalid:
+            try:
+                self.prepared = prepare(self.started.request)
+            except RegistryError:
+                self._invalid = True
+        return None if self.prepared is None else self.prepared.registry
+
+    @property
+    def registry(self) -> ToolRegistry | None:
+        """What constrains and validates the run's calls: its tools without what is relaxed or may not be used in a
+        loop. None as above.
+        """
+        if self.whole_registry is None or self.prepared is None:
+            return None
+        try:
+            return self.prepared.enforced
+        except GlyphscopeError:
+            return None
+
+    @property
+    def present(self) -> StageState:
+        """The stage that goes on, or the last one. There always is one, if only an empty one."""
+        return self.stages[-1]
+
+    @property
+    def stage(self) -> str:
+        return self.present.name
+
+    @property
+    def prompt(self) -> PromptRendered | None:
+        return self.present.prompt
+
+    @property
+    def evaluated(self) -> PromptEvaluated | None:
+        return self.present.evaluated
+
+    @property
+    def tokens(self) -> list[Token]:
+        return self.present.tokens
+
+    @property
+    def fields(self) -> dict[str, FieldState]:
+        return self.present.fields
+
+    @property
+    def segments(self) -> list[Segment]:
+        return self.present.segments
+
+    def call_at(self, index: int) -> CallState:
+        return self.present.call_at(index)
+
+    @property
+    def violations(self) -> list[Violation]:
+        return self.present.violations
+
+    @property
+    def tool(self) -> ToolKnown | None:
+        return self.present.tool
+
+    @property
+    def aborted(self) -> Aborted | None:
+        return self.present.aborted
+
+    @property
+    def stop_string(self) -> StopStringFound | None:
+        return self.present.stop_string
+
+    @property
+    def text(self) -> str:
+        return self.present.text
+
+    @property
+    def forced(self) -> int:
+        return self.present.forced
+
+    @property
+    def waited(self) -> float:
+        """Seconds in which the run waited for a person."""
+        return sum(stage.waited for stage in self.stages)
+
+    @property
+    def worked_ms(self) -> float | None:
+        """Milliseconds from the run's start to its end, without those in which it waited for a person."""
+        return None if self.finished is None else max(self.finished.total_ms - self.waited * 1000, 0.0)
+
+    @property
+    def outcome(self) -> Outcome:
+        """How the run ended; `invalid` where it came to its end, and not to what it was to come to."""
+        if self.failed is not None:
+            return "failed"
+        if self.finished is None:
+            return "running"
+        if self.finished.reason in ("aborted", "cancelled"):
+            return "aborted" if self.finished.reason == "aborted" else "cancelled"
+        return "valid" if self.finished.valid else "invalid"
+
+
+def reduce_event(state: RunState, event: AnyEvent) -> RunState:
+    """The state after `event`: the same object, grown. Costs the same for the first event and the millionth."""
+    stage = state.stages[-1]
+    match event:
+        case Token():
+            stage.tokens.append(event)
+            stage._pieces.append(event.step.text)
+            stage.forced += event.step.forced
+            stage.mask_ms += 0.0 if event.step.forced else event.step.mask_ms
+        case FieldChanged(path=path, end=end, status=status):
+            known = stage.call_at(event.call_index).fields.setdefault(path, FieldState(path, None, end))
+            known.end, known.status = end, status
+        case FieldOpened(path=path, start=start):
+            stage.call_at(event.call_index).fields[path] = FieldState(path, start, start)
+        case FieldClosed(path=path, start=start, end=end, status=status, value=value):
+            field_ = FieldState(path, start, end, status, True, value)
+            stage.call_at(event.call_index).fields[path] = field_
+        case ToolKnown():
+            stage.call_at(event.call_index).tool = event
+        case Violation():
+            add_violation(stage.violations, event)
+            add_violation(stage.call_at(event.call_index).violations, event)
+        case SegmentOpened() | SegmentClosed():
+            part = _reduce_segment(stage.segments, event)
+            if part.kind == "call":
+                call = stage.call_at(part.call_index)
+                call.part, call.closed = part, isinstance(event, SegmentClosed)
+        case PromptEvaluated():
+            stage.evaluated = event
+        case StageStarted():
+            _begin(state, event)
+        case RunStarted() | FinalAnswer() | RunFinished() | RunFailed():
+            _reduce_run(state, event)
+        case _:
+            _reduce_stage(state, stage, event)
+    return state
+
+
+def _begin(state: RunState, event: StageStarted) -> None:
+    """A stage of its own, but for the continuation, which goes on in the stage that was aborted."""
+    stage = state.stages[-1]
+    if event.stage != CONTINUATION:
+        if stage.name or stage.tokens:
+            stage = StageState()
+            state.stages.append(stage)
+        stage.title, stage.kind, stage.turn, stage.began = event.title, event.kind, event.turn, event.t
+    stage.name = event.stage
+
+
+def _reduce_segment(segments: list[Segment], event: SegmentOpened | SegmentClosed) -> Segment:
+    """The part that it opens, which ends what is open, or closes. A record of anybody's makes no two overlap."""
+    last = segments[-1] if segments else Segment(event.kind, 0, 0)
+    if isinstance(event, SegmentClosed) and last.end is None:
+        last.end = max(event.end, last.start)
+        return last
+    start = max(event.start, last.start if last.end is None else last.end)
+    last.end = start if last.end is None else last.end
+    end = max(event.end, start) if isinstance(event, SegmentClosed) else None
+    segments.append(Segment(event.kind, start, end, event.call_index))
+    return segments[-1]
+
+
+def _reduce_run(state: RunState, event: RunStarted | FinalAnswer | RunFinished | RunFailed) -> None:
+    match event:
+        case RunStarted():
+            state.started = event
+            if state.prepared is not None:  # as the run settled it
+                state.prepared = replace(state.prepared, request=event.request)
+            state.stages[-1].aborted = state.finished = state.failed = None
+        case FinalAnswer():
+            state.answer = event
+            state.stages[-1].outline.append(event)
+        case RunFinished():
+            state.finished = event
+        case RunFailed():
+            state.failed = event
+
+
+def _reduce_stage(state: RunState, stage: StageState, event: AnyEvent) -> None:
+    """The events that come once a stage, and those of its outline."""
+    match event:
+        case PromptRendered():
+            stage.prompt = event
+        case ConstraintReady():
+            stage.constraint = event
+        case Aborted():
+            stage.aborted = event
+        case StopStringFound():
+            stage.stop_string = event
+            stage._pieces[:] = [stage.text[: event.char]]
+        case CallReady():
+            stage.call = state.call = event
+            stage.calls.append(event)
+            stage.call_at(event.call_index).ready = event
+        case StageFinished():
+            stage.finished = event
+        case ApprovalNeeded() | QuestionAsked():
+            stage.asked = event.t
+            stage.outline.append(event)
+        case ApprovalGiven() | QuestionAnswered():
+            stage.waited += 0.0 if stage.asked is None else max(event.t - stage.asked, 0.0)
+            stage.asked = None
+            stage.outline.append(event)
+        case ToolResult():
+            stage.waited += event.waited_ms / 1000
+            stage.outline.append(event)
+        case _:
+            stage.outline.append(event)
+
+
+def run_state(events: Iterable[AnyEvent], state: RunState | None = None) -> RunState:
+    """The state after all of `events`, from the beginning or from `state` on."""
+    state = RunState() if state is None else state
+    for event in events:
+        reduce_event(state, event)
+    return state

@@ -1,0 +1,93 @@
+"""How a run draws its tokens: what no run can do, and all of it in words."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections.abc import Iterable, Iterator
+
+from glyphscope.errors import GlyphscopeError
+from glyphscope.events import SAMPLING_OFF, RunRequest, Sampling
+
+LARGEST = 2**53 - 1
+"""Of a whole number: what every reader of a record, and the wire to the model, has exactly (RFC 8259, section 6)."""
+MOST_STOPS = 16
+LONGEST_STOP = 200
+"""Characters of a stop string."""
+
+_ESCAPES = {"\\n": "\n", "\\t": "\t", "\\r": "\r", "\\\\": "\\"}
+_WRITTEN = {character: escape for escape, character in _ESCAPES.items()}
+_PARTS = re.compile(r"\\[ntr\\]|.", re.DOTALL)
+
+
+def check_sampling(request: RunRequest) -> None:
+    """Raises GlyphscopeError for figures that no token can be drawn with, and for stop strings that are none."""
+    sampling = request.sampling
+    for name in ("temperature", "top_p", "min_p", "repeat_penalty"):
+        if not math.isfinite(value := getattr(sampling, name)):
+            raise _wrong(
+                name, f"{value} is not a valid temperature, penalty or probability", "Give a finite number."
+            )
+    numbers = {name: getattr(sampling, name) for name in ("seed", "top_k", "repeat_last_n")}
+    for name, value in (*numbers.items(), ("max_tokens", request.max_tokens)):
+        if abs(value) > LARGEST:
+            raise _wrong(name, f"{value} is too large", f"Give a number of at most {LARGEST}.")
+    if sampling.repeat_penalty <= 0:
+        raise _wrong("repeat_penalty", "A repeat penalty is greater than 0", "1 turns it off.")
+    if request.max_tokens < 1:
+        raise _wrong("max_tokens", "An answer needs at least 1 token", "Allow more.")
+    if request.most_calls is not None and request.most_calls < 1:
+        raise _wrong("most_calls", "An answer may have at least 1 call", "Allow more.")
+    if wrong := stop_problem(request.stop):
+        raise _wrong("stop", wrong, "Change the stop strings.")
+
+
+def stop_problem(stops: tuple[str, ...]) -> str:
+    """What is wrong with these stop strings, without a full stop; empty where nothing is."""
+    if len(stops) > MOST_STOPS:
+        return f"There are {len(stops)} stop strings, and at most {MOST_STOPS} are possible"
+    if not all(stops):
+        return "A stop string has at least one character"
+    if any(len(stop) > LONGEST_STOP for stop in stops):
+        return f"A stop string has at most {LONGEST_STOP} characters"
+    return ""
+
+
+def stop_strings(lines: Iterable[str]) -> tuple[str, ...]:
+    """What people type, each once: `\\n`, `\\t`, `\\r` and `\\\\` are characters, any other backslash is itself."""
+    return tuple(dict.fromkeys(_unescaped(line) for line in lines if line))
+
+
+def stop_lines(stops: Iterable[str]) -> tuple[str, ...]:
+    """The other way: each on a line of its own."""
+    return tuple("".join(_WRITTEN.get(each, each) for each in stop) for stop in stops)
+
+
+def sampling_words(sampling: Sampling) -> str:
+    """Such as `temperature 0.8, top-k 40`: what differs from off, of a greedy draw without the filters."""
+    greedy = sampling.temperature <= 0
+    words = ["greedy" if greedy else f"temperature {sampling.temperature:g}"]
+    for name, off in SAMPLING_OFF.items():
+        if getattr(sampling, name) != off and (not greedy or name == "repeat_penalty"):
+            words.append(f"{name.replace('_', '-')} {getattr(sampling, name):g}")
+    return ", ".join(words)
+
+
+def limits_in_words(request: RunRequest) -> str:
+    """Such as `at most 512 tokens, stop "\\n\\n"`: what ends a text beside its own end."""
+    return ", ".join(_limits(request))
+
+
+def _unescaped(text: str) -> str:
+    return "".join(_ESCAPES.get(part, part) for part in _PARTS.findall(text))
+
+
+def _limits(request: RunRequest) -> Iterator[str]:
+    yield f"at most {request.max_tokens:,} token{'s' if request.max_tokens != 1 else ''}"
+    if request.stop:
+        yield "stop " + " ".join(json.dumps(stop, ensure_ascii=False) for stop in request.stop)
+
+
+def _wrong(name: str, message: str, hint: str) -> GlyphscopeError:
+    return GlyphscopeError(f"{message}.", where=name, hint=hint)

@@ -1,0 +1,10 @@
+"""Named changes between the model and the tools, opt-in: for models and templates that do things their own way.
+
+The loop's core knows one form of a message and one of a call. Whatever a model does instead is changed here, by a
+transform that the request names, and each change is told by a `TransformActed`.
+"""
+
+from glyphscope.runs.transforms.base import Form, Surface, Transform
+from glyphscope.runs.transforms.registry import TRANSFORMS, Chain, Shown, chain_of, transforms
+
+__all__ = ["TRANSFORMS", "Chain", "Form", "Shown", "Surface", "Transform", "chain_of", "transforms"]

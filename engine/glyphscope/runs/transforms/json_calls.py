@@ -1,0 +1,243 @@
+"""Transforms of a turn's text: calls as JSON documents, in a model's own marks or in the wrapper of an API."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple
+
+from glyphscope.errors import NotationError
+from glyphscope.notation import write_call
+from glyphscope.runs.transforms.base import Changed, Form
+
+NAMES = ("name", "tool", "action", "function")
+ARGUMENTS = ("arguments", "args", "parameters", "input")
+MOST_DOCUMENTS = 100
+MOST_CHARACTERS = 400_000
+"""Of a text that is looked through: no answer of a model that can be used is longer."""
+MOST_STARTS = 2_000
+"""Braces at which a document is looked for."""
+
+_DECODER = json.JSONDecoder()
+
+
+class Found(NamedTuple):
+    """A JSON object or array of objects in a text: the characters `start` to `end` (exclusive)."""
+
+    start: int
+    end: int
+    value: Any
+
+
+def documents(text: str) -> Iterator[Found]:
+    """The outermost JSON objects, and arrays of them. A text that is no JSON from a brace on, is looked at further."""
+    at = found = 0
+    for _ in range(MOST_STARTS):
+        starts = [place for sign in "{[" if (place := text.find(sign, at, MOST_CHARACTERS)) >= 0]
+        if not starts or found >= MOST_DOCUMENTS:
+            return
+        start = min(starts)
+        try:
+            value, end = _DECODER.raw_decode(text, start)
+        except (ValueError, RecursionError):
+            at = start + 1
+            continue
+        at = end
+        if isinstance(value, dict) or (
+            value and isinstance(value, list) and all(isinstance(v, dict) for v in value)
+        ):
+            found += 1
+            yield Found(start, end, value)
+
+
+def rewritten(text: str, form: Form, change: Callable[[Any], list[Any] | None], what: str) -> Changed:
+    """The text with every document that `change` changes; it becomes the calls of the list, in the run's form."""
+    pieces, at, changed = [], 0, 0
+    for found in documents(text):
+        calls = change(found.value)
+        if calls is None:
+            continue
+        pieces += [text[at : found.start], "\n".join(written(call, form) for call in calls)]
+        at = found.end
+        changed += 1
+    if not changed:
+        return text, ""
+    return "".join([*pieces, text[at:]]), what
+
+
+def written(call: Any, form: Form) -> str:
+    """A call in the run's form, where it is a plain one; else as JSON, for what acts next."""
+    plain = plain_call(call)
+    if plain is not None:
+        try:
+            return write_call(*plain, style=form.notation, shape=form.shape)
+        except NotationError:
+            pass  # the validator will say what is wrong with it
+    text = json.dumps(call, ensure_ascii=False)
+    halves = any("\ud800" <= char <= "\udfff" for char in text)  # of surrogate pairs, which no text can hold
+    return json.dumps(call) if halves else text
+
+
+def plain_call(call: Any) -> tuple[str, dict[str, Any]] | None:
+    """Name and arguments of `{"name": …, "arguments": {…}}`, by any of the keys that models use; and nothing else."""
+    if not isinstance(call, dict):
+        return None
+    name, arguments = key_of(call, NAMES), key_of(call, ARGUMENTS)
+    if name is None or arguments is None or set(call) - {name, arguments, "id", "type"}:
+        return None
+    if not isinstance(call[name], str) or not isinstance(call[arguments], dict):
+        return None
+    return call[name], call[arguments]
+
+
+def key_of(call: dict[str, Any], keys: tuple[str, ...]) -> str | None:
+    """The first of the keys that the call has."""
+    return next((key for key in keys if key in call), None)
+
+
+_TAGS = re.compile(r"<(tool_call|function_call|tool|call)>(.*?)(?:</\1>|\Z)", re.DOTALL)
+_FENCES = re.compile(r"```[A-Za-z_]*[ \t]*\r?\n(.*?)(?:\r?\n)?(?:```|\Z)", re.DOTALL)
+_INNER = re.compile(r"^```[A-Za-z_]*\s*|\s*```$")
+
+
+def content_tags(text: str, form: Form) -> Changed:
+    """`<tool_call>…</tool_call>` becomes the call in it; the last tag need not be closed."""
+    return _unwrapped(text, form, _TAGS, 2, "took {} out of its tags")
+
+
+def fenced_calls(text: str, form: Form) -> Changed:
+    """A code fence around a call, and only around one, is taken away."""
+    return _unwrapped(text, form, _FENCES, 1, "took {} out of its fence")
+
+
+def _unwrapped(text: str, form: Form, marks: re.Pattern[str], group: int, what: str) -> Changed:
+    taken = 0
+
+    def unwrap(match: re.Match[str]) -> str:
+        nonlocal taken
+        inner = _INNER.sub("", match[group].strip())
+        if not _looks_like_call(inner, form):
+            return match[0]
+        taken += 1
+        return _in_form(inner, form)
+
+    changed = marks.sub(unwrap, text)
+    return (changed, what.format("a call" if taken == 1 else f"{taken} calls")) if taken else (text, "")
+
+
+def _looks_like_call(inner: str, form: Form) -> bool:
+    """An object in JSON that names something, or braces with the name of a tool in them in any other notation."""
+    if not inner.startswith(("{", "[")):
+        return False
+    try:
+        document = json.loads(inner)
+    except (ValueError, RecursionError):
+        return any(tool.name in inner for tool in form.registry)
+    calls = document if isinstance(document, list) else [document]
+    return all(isinstance(call, dict) and _names(call) for call in calls) and bool(calls)
+
+
+def _names(call: dict[str, Any]) -> bool:
+    return any(key in call for key in (*NAMES, "function_call", "tool_calls"))
+
+
+def _in_form(inner: str, form: Form) -> str:
+    try:
+        document = json.loads(inner)
+    except (ValueError, RecursionError):
+        return inner
+    calls = document if isinstance(document, list) else [document]
+    return "\n".join(written(call, form) for call in calls) if all(map(plain_call, calls)) else inner
+
+
+def function_call(text: str, form: Form) -> Changed:
+    """`{"function_call": {…}}`, the older wrapper of an API, becomes the call in it."""
+
+    def change(document: Any) -> list[Any] | None:
+        if isinstance(document, dict) and isinstance(document.get("function_call"), dict):
+            return [document["function_call"]]
+        return None
+
+    return rewritten(text, form, change, "took the call out of function_call")
+
+
+def tool_calls(text: str, form: Form) -> Changed:
+    """`{"tool_calls": [{"function": {…}}]}` becomes the calls in it; an object in the array's place is a call too.
+
+    So does a bare array of calls.
+    """
+
+    def change(document: Any) -> list[Any] | None:
+        if isinstance(document, dict):
+            calls = document.get("tool_calls")
+            calls = [calls] if isinstance(calls, dict) else calls
+            if calls is None and isinstance(document.get("function"), dict):
+                calls = [document]
+        else:
+            calls = document
+        if not calls or not isinstance(calls, list) or not all(isinstance(call, dict) for call in calls):
+            return None
+        inner = [call["function"] if isinstance(call.get("function"), dict) else call for call in calls]
+        return inner if all(_names(call) for call in inner) else None
+
+    return rewritten(text, form, change, "took the calls out of tool_calls")
+
+
+def arguments_from_text(text: str, form: Form) -> Changed:
+    """Arguments that are a JSON object in a string become that object."""
+
+    def change(document: Any) -> list[Any] | None:
+        key = _arguments_key(document)
+        if key is None or not isinstance(document[key], str):
+            return None
+        try:
+            arguments = json.loads(document[key])
+        except (ValueError, RecursionError):
+            return None
+        return [document | {key: arguments}] if isinstance(arguments, dict) else None
+
+    return rewritten(text, form, change, "read the arguments out of a string")
+
+
+def blank_arguments(text: str, form: Form) -> Changed:
+    """Arguments that are a blank string, null or not there become no arguments."""
+
+    def change(document: Any) -> list[Any] | None:
+        if not isinstance(document, dict) or (name := key_of(document, NAMES)) is None:
+            return None
+        key = key_of(document, ARGUMENTS)
+        if key is None:
+            nothing = set(document) <= {name, "id", "type"} and form.shape != "flat"
+            return [document | {"arguments": {}}] if nothing else None
+        value = document[key]
+        blank = value is None or (isinstance(value, str) and not value.strip())
+        return [document | {key: {}}] if blank else None
+
+    return rewritten(text, form, change, "took blank arguments for none")
+
+
+def blank_values(text: str, form: Form) -> Changed:
+    """Blank strings in the place of arguments that are not required, or that may not be blank, are left out."""
+
+    def change(document: Any) -> list[Any] | None:
+        plain = plain_call(document)
+        if plain is None:
+            return None
+        tool, arguments = plain
+        known = form.registry.get(tool)
+        required = known.parameters.get("required", ()) if known else ()
+        kept = {
+            key: value
+            for key, value in arguments.items()
+            if key in required or not (isinstance(value, str) and not value.strip())
+        }
+        return None if kept == arguments else [{"name": tool, "arguments": kept}]
+
+    return rewritten(text, form, change, "left blank arguments out")
+
+
+def _arguments_key(document: Any) -> str | None:
+    if not isinstance(document, dict) or key_of(document, NAMES) is None:
+        return None
+    return key_of(document, ARGUMENTS)

@@ -1,0 +1,141 @@
+"""The known transforms by name, in the order of their surfaces, and those of a run, applied in the request's order."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TypeVar, cast
+
+from glyphscope.errors import GlyphscopeError
+from glyphscope.events import RunRequest, TransformActed
+from glyphscope.registry import ToolRegistry
+from glyphscope.runs.transforms import inputs, json_calls
+from glyphscope.runs.transforms.base import Form, Messages, Surface, Transform
+
+_ALL = (
+    Transform(
+        "tool-results-as-user", "message", "Tools' messages are given as the user's.", inputs.results_as_users
+    ),
+    Transform(
+        "alternate-roles",
+        "message",
+        "Messages of one role in a row become one.",
+        inputs.one_role_after_the_other,
+    ),
+    Transform(
+        "calls-in-tags", "message", "The assistant's calls are in <tool_call> tags.", inputs.calls_in_tags
+    ),
+    Transform(
+        "content-tags",
+        "response",
+        "<tool_call>…</tool_call> becomes the call in it.",
+        json_calls.content_tags,
+    ),
+    Transform(
+        "fenced-calls", "response", "A code fence around a call is taken away.", json_calls.fenced_calls
+    ),
+    Transform(
+        "function-call",
+        "response",
+        'The wrapper {"function_call": {…}} is taken away.',
+        json_calls.function_call,
+    ),
+    Transform(
+        "tool-calls",
+        "response",
+        'The wrapper {"tool_calls": […]}, or an object in it, is taken away.',
+        json_calls.tool_calls,
+    ),
+    Transform(
+        "snake-case-names", "tool", "Tools are called by names in snake_case.", inputs.snake_case_names
+    ),
+    Transform(
+        "short-descriptions", "tool", "Of descriptions the first sentence is left.", inputs.short_descriptions
+    ),
+    Transform(
+        "arguments-from-text",
+        "call",
+        "Arguments in a JSON string become an object.",
+        json_calls.arguments_from_text,
+    ),
+    Transform("blank-arguments", "call", 'Arguments "" or null become none.', json_calls.blank_arguments),
+    Transform(
+        "blank-values",
+        "call",
+        "Optional arguments that are blank strings are left out.",
+        json_calls.blank_values,
+    ),
+    Transform("plain-results", "result", "Results are sent without their envelope.", inputs.plain_results),
+)
+
+TRANSFORMS: dict[str, Transform] = {transform.name: transform for transform in _ALL}
+
+
+def transforms(names: Sequence[str]) -> tuple[Transform, ...]:
+    """The transforms of those names, in that order. Raises GlyphscopeError for a name that there is not."""
+    unknown = [name for name in names if name not in TRANSFORMS]
+    if unknown:
+        raise GlyphscopeError(
+            f'There is no transform "{unknown[0]}".',
+            where="transforms",
+            hint=f"There are {', '.join(TRANSFORMS)}.",
+        )
+    return tuple(TRANSFORMS[name] for name in names)
+
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class Shown:
+    """The registry as the model is shown it, and the names of tools in the run's own registry by those shown."""
+
+    registry: ToolRegistry
+    own_names: dict[str, str]
+    acted: tuple[TransformActed, ...]
+
+
+class Chain:
+    """What the request's `transforms` do. Nothing is stamped here: who runs it tells what acted."""
+
+    def __init__(self, chosen: Sequence[Transform], form: Form) -> None:
+        self._chosen = tuple(chosen)
+        self._form = form
+
+    @property
+    def reads(self) -> bool:
+        """Whether any of them can make a call of a text that was none."""
+        return any(transform.surface in ("response", "call") for transform in self._chosen)
+
+    def messages(self, messages: Messages) -> tuple[Messages, tuple[TransformActed, ...]]:
+        """The messages of a prompt, as they are sent."""
+        return self._apply(messages, "message")
+
+    def response(self, text: str) -> tuple[str, tuple[TransformActed, ...]]:
+        """A turn's text as it is read: responses first, then the calls in them."""
+        text, acted = self._apply(text, "response")
+        text, more = self._apply(text, "call")
+        return text, (*acted, *more)
+
+    def result(self, told: str) -> tuple[str, tuple[TransformActed, ...]]:
+        """What the model is told of a result."""
+        return self._apply(told, "result")
+
+    def _apply(self, value: T, surface: Surface) -> tuple[T, tuple[TransformActed, ...]]:
+        acted = []
+        for transform in self._chosen:
+            if transform.surface == surface:
+                changed, what = transform.act(value, self._form)
+                if what:
+                    value = cast(T, changed)
+                    acted.append(TransformActed(name=transform.name, surface=surface, what=what))
+        return value, tuple(acted)
+
+
+def chain_of(request: RunRequest, registry: ToolRegistry) -> tuple[Chain, Shown]:
+    """The chain of a request, and its tools as they are shown. Raises GlyphscopeError for an unknown name."""
+    chosen = transforms(request.loop.transforms)
+    form = Form(request.notation, request.shape, registry)
+    changed, acted = Chain(chosen, form)._apply(registry, "tool")
+    own = {new.name: old.name for old, new in zip(registry, changed, strict=True)}
+    return Chain(chosen, Form(request.notation, request.shape, changed)), Shown(changed, own, acted)

@@ -1,0 +1,191 @@
+"""What a model makes of a request before it runs: its own notation by name, and who holds its constraint.
+
+A remote model's constraint is held by its endpoint, whichever kind was asked for; a record says so. Requests that
+cannot be met are told here.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+from msgspec.structs import replace
+
+from glyphscope.errors import GlyphscopeError, PromptError
+from glyphscope.events import TOOL_CHOICES, RunRequest, Shape, under_constraint
+from glyphscope.models import Model
+from glyphscope.models.chat_tools import NO_PLACE, NO_PLACE_HINT, THINKING
+from glyphscope.notation.chat_tool_format import ENDPOINTS_OWN, NATIVE, native_format
+from glyphscope.registry import ToolRegistry
+from glyphscope.strategies.turns import turn_form
+from glyphscope.text.shorten import listed
+from glyphscope.turns import TurnForm
+from glyphscope.turns.form import ENDPOINT_FORM, state_of
+
+STRATEGIES = ("direct", "two-stage")
+"""Those whose prompts are the request's: a model's own template can ask for them."""
+TEMPLATE_STRATEGIES = ("direct", "loop")
+"""Those that leave the whole answer to the form of the model's turns. Others begin it, or take it in parts."""
+_SHOWN = 20
+
+
+def settled(request: RunRequest, model: Model) -> RunRequest:
+    """The request with the form of the model's turns, and with the notation and the shape that come with it.
+
+    A model from whose template no form of calls comes leaves it open, and `check_native` refuses it. What an endpoint
+    is asked for is written in its own form and enforced by itself. Never raises a GlyphscopeError.
+    """
+    remote = model.info.kind == "remote"
+    if remote and request.constraint != "off":
+        request = under_constraint(request, "endpoint")
+    if not request.native:
+        return _with_reasoning(request, model)
+    if remote and model.info.tool_calls == ENDPOINTS_OWN:
+        request = replace(request, native=ENDPOINTS_OWN, form=_built(ENDPOINT_FORM))
+    elif request.native in ("auto", "template"):
+        request = _with_form(request, model)
+    known = native_format(request.native)
+    shape: Shape = "name-arguments" if request.native == "template" else request.shape
+    return replace(request, notation="json", shape=shape if known is None else known.shape)
+
+
+def _with_form(request: RunRequest, model: Model) -> RunRequest:
+    """With the form of the model's template. By the name of a known one where a strategy begins calls itself, and for a
+    template that describes calls and writes none.
+    """
+    if request.strategy in TEMPLATE_STRATEGIES:
+        if request.form:
+            return replace(request, native="template")
+        form = _form_of(model)
+        if form is not None and _writes_calls(form) and form.describes_tools:
+            return replace(request, native="template", form=_built(form))
+    named = model.info.tool_calls if request.native == "auto" else ""
+    return replace(request, native=named) if named in NATIVE else request
+
+
+def _with_reasoning(request: RunRequest, model: Model) -> RunRequest:
+    """With the form of a model that may reason before it calls, so that it is set apart and not masked.
+
+    Markers that no rendering shows are no reason to let a model reason, and neither is a prompt that leaves it to the
+    model where thinking is off. Stages that begin the answer themselves know nothing of it, nor does a grammar of one's
+    own.
+    """
+    own = request.grammar is not None and request.constraint != "off"
+    if request.form or request.strategy != "direct" or own:
+        return request
+    form = _form_of(model)
+    if form is None or form.reasoning is None or form.reasoning.derived == "table":
+        return request
+    part = form.reasoning.prompt.get(state_of(THINKING[request.thinking]))
+    reasons = part == "opens" or (part == "leaves" and request.thinking != "off")
+    return replace(request, form=_built(replace(form, calls=(), corrections=()))) if reasons else request
+
+
+def _form_of(model: Model) -> TurnForm | None:
+    """None too where the model cannot be asked: the run itself says why."""
+    try:
+        return model.turn_form()
+    except GlyphscopeError:
+        return None
+
+
+def _writes_calls(form: TurnForm) -> bool:
+    """Whether the form has calls of its own, and not only those of others that are read leniently."""
+    return any(call.strict for call in form.calls)
+
+
+def _built(form: TurnForm) -> dict[str, Any]:
+    built: dict[str, Any] = msgspec.json.decode(msgspec.json.encode(form))
+    return built
+
+
+def check_native(request: RunRequest, model: Model) -> None:
+    """Raises PromptError for a model without a notation of its own, and for a form that is none; GlyphscopeError for
+    what does not go with one.
+    """
+    here = model.info.kind == "llama.cpp"
+    if here and request.constraint == "endpoint":
+        raise GlyphscopeError(
+            "The constraint of an endpoint is for models of an address.",
+            hint="Use mask or gbnf with this model.",
+        )
+    form = turn_form(request)
+    if not request.native:
+        return
+    if request.native == ENDPOINTS_OWN:
+        _check_endpoints_own(request, here=here)
+    if request.native == "template" and form is not None:
+        _check_template(request, form)
+        return
+    known = native_format(request.native) is not None
+    if request.strategy not in (STRATEGIES if known else (*STRATEGIES, *TEMPLATE_STRATEGIES)):
+        raise GlyphscopeError(
+            f"The native notation cannot be used with the strategy {request.strategy}, which has its own prompts.",
+            hint=f"Use {' or '.join(STRATEGIES)}.",
+        )
+    if known:
+        return
+    if request.native == "template" and model.info.kind == "recorded":
+        raise PromptError(
+            "The request needs the form of its model's template, which the record does not contain.",
+            where="form",
+            hint="Run it with the model itself, so that its form can be derived.",
+        )
+    if model.info.tool_calls and request.strategy not in TEMPLATE_STRATEGIES:
+        raise _in_parts(request)
+    if not model.info.tool_calls:
+        raise PromptError(NO_PLACE, where="chat template", hint=NO_PLACE_HINT)
+    raise PromptError(
+        "This model's template has a place for tools, and no form of calls can be derived from it.",
+        where="chat template",
+        hint="Use the notation glyph or json; glyphscope models inspect shows what the template writes.",
+    )
+
+
+def check_tool_choice(request: RunRequest, registry: ToolRegistry) -> None:
+    """Raises PromptError for a choice that is neither a word for one nor a tool that may be called."""
+    allowed = [tool.name for tool in registry.allowed]
+    if request.tool_choice in TOOL_CHOICES or request.tool_choice in allowed:
+        return
+    shown = listed(allowed, _SHOWN)
+    raise PromptError(
+        f"The tool that is to be called, {request.tool_choice!r}, is not one of the registry's.",
+        where="tool_choice",
+        hint=f"Use {', '.join(TOOL_CHOICES)}" + (f", or one of: {shown}." if allowed else "."),
+    )
+
+
+def _check_template(request: RunRequest, form: TurnForm) -> None:
+    if request.strategy not in TEMPLATE_STRATEGIES:
+        raise _in_parts(request)
+    if not _writes_calls(form) and request.tool_choice != "none":
+        raise PromptError(
+            "The request's form of turns has no notation for calls.",
+            where="form",
+            hint="Use the notation glyph or json, or add the calls to the form.",
+        )
+
+
+def _in_parts(request: RunRequest) -> GlyphscopeError:
+    return GlyphscopeError(
+        f"The strategy {request.strategy} takes calls in parts, and the form of a template has whole turns.",
+        hint=f"Use the strategy {' or '.join(TEMPLATE_STRATEGIES)}, or the notation json.",
+    )
+
+
+def _check_endpoints_own(request: RunRequest, *, here: bool) -> None:
+    if here:
+        raise PromptError(
+            "The notation openai is for endpoints, but this model is local.",
+            hint="Use glyph, json or native.",
+        )
+    if request.strategy != "direct":
+        raise GlyphscopeError(
+            f"An endpoint returns its own calls as a whole, but the strategy {request.strategy} needs them in parts.",
+            hint="Use the strategy direct, or the notation json.",
+        )
+    if request.grammar is not None and request.constraint != "off":
+        raise GlyphscopeError(
+            "An endpoint's own calls are constrained by the tools' schemas; a custom grammar cannot be used.",
+            hint="Leave the grammar out, or use the notation json.",
+        )

@@ -1,0 +1,212 @@
+"""The text of a request's constraint, kept: what a grammar is built from is its key, and nothing else.
+
+A tool's arguments are kept by that tool's own schema, so an edit of another tool costs them nothing; the names
+by the names. The engine keeps what it compiles of a text for itself (`decoding/mask_cache.py`).
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import threading
+import time
+from collections import OrderedDict
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import Any, NamedTuple, TypeAlias
+
+from glyphscope.errors import GrammarError
+from glyphscope.events import ConstraintKind, RunRequest
+from glyphscope.grammar import Grammar, GrammarOptions, build_call_grammar, emit_gbnf, to_lark
+from glyphscope.grammar.builder.json_schema import call_schema
+from glyphscope.grammar.gbnf.check import load_gbnf
+from glyphscope.grammar.lark import lark_rules
+from glyphscope.grammar.notation_syntax import WhiteSpace
+from glyphscope.grammar.packed import pack, unpack
+from glyphscope.grammar.reach import reach
+from glyphscope.grammar.tree import with_suffix
+from glyphscope.registry import ToolRegistry
+from glyphscope.strategies.turns import turn_form, turn_options, used_names
+from glyphscope.turns.grammar import build_turn_grammar
+
+MOST_TEXTS = 64
+MOST_CHARACTERS = 16 << 20
+
+_Key: TypeAlias = tuple[Any, ...]
+
+
+class BuiltGrammar(NamedTuple):
+    """Lark for the mask, GBNF for llama.cpp's own sampler. `build_ms` is 0 where it was kept.
+
+    `rules` are those of a mask's text, packed, for its budget of tokens, and `near` is how many tokens a text can be
+    from its end (`grammar/reach.py`).
+    """
+
+    text: str
+    build_ms: float = 0.0
+    rules: bytes = b""
+    near: int | None = None
+
+
+class TextCache:
+    """Texts by what they are made from, the last used longest. From any thread."""
+
+    def __init__(self, *, texts: int = MOST_TEXTS, characters: int = MOST_CHARACTERS) -> None:
+        self._most_texts, self._most_characters = texts, characters
+        self._kept: OrderedDict[_Key, BuiltGrammar] = OrderedDict()
+        self._characters = 0
+        self._lock = threading.Lock()
+
+    def __len__(self) -> int:
+        return len(self._kept)
+
+    def built(self, key: _Key, build: Callable[[], BuiltGrammar]) -> BuiltGrammar:
+        """The text under that key, built if there is none yet. What `build` raises is kept nowhere."""
+        with self._lock:
+            kept = self._kept.get(key)
+            if kept is not None:
+                self._kept.move_to_end(key)
+                return kept
+        made = timed(build)
+        with self._lock:
+            if key not in self._kept:
+                self._characters += _size(made)
+            self._kept[key] = made._replace(build_ms=0.0)
+            while len(self._kept) > self._most_texts or (
+                self._characters > self._most_characters and len(self._kept) > 1
+            ):
+                self._characters -= _size(self._kept.popitem(last=False)[1])
+        return made
+
+
+def _size(kept: BuiltGrammar) -> int:
+    return len(kept.text) + len(kept.rules)
+
+
+_TEXTS = TextCache()
+
+
+def timed(build: Callable[[], BuiltGrammar]) -> BuiltGrammar:
+    """The text, with what it took to make it."""
+    start = time.perf_counter()
+    made = build()
+    return made._replace(build_ms=(time.perf_counter() - start) * 1000)
+
+
+def answer_grammar(
+    request: RunRequest, registry: ToolRegistry, names: Mapping[str, int] | None = None
+) -> Grammar:
+    """The rules of the request's whole answer, built from the registry: calls, or the turn in the form of the model.
+
+    `names` are the special tokens of the model's vocabulary by their texts. Raises GrammarError and PromptError.
+    """
+    form = turn_form(request)
+    if form is None:
+        return build_call_grammar(registry, request.notation, request.shape, call_options(request))
+    options = turn_options(request)  # a trigger is text, also where it is a token
+    return build_turn_grammar(form, registry, options, {} if options.lazy else used_names(form, names or {}))
+
+
+def call_constraint(
+    request: RunRequest,
+    registry: ToolRegistry,
+    options: GrammarOptions | None = None,
+    after: str = "",
+    names: Mapping[str, int] | None = None,
+) -> BuiltGrammar:
+    """The grammar of the request's answer, or of a part of a call (`options`); the request's own, where it has one.
+
+    `names` are the special tokens of the model's vocabulary by their texts. `after` is what the document writes after
+    the part, for the token that reaches over its end.
+
+    A grammar in the request is in GBNF and holds in place of the registry's. It is read and checked before any engine
+    sees it. Whether what comes of it is a valid call is the registry's to say in any case. Raises GrammarError, also
+    for a part of a call under a grammar of the request's own: that one is of whole calls.
+    """
+    kind = request.constraint
+    if request.grammar is not None:
+        if options is not None:
+            raise GrammarError(
+                "A custom grammar describes whole calls, and this strategy generates a call in parts.",
+                hint="Use the strategy direct, or leave the grammar out.",
+            )
+        own = request.grammar
+        return _TEXTS.built(("own", kind, own), lambda: _own_text(own, kind))
+    form = turn_form(request)
+    if options is None and form is not None:
+        used = used_names(form, names or {})
+        key = (kind, "turn", repr(form), registry.digest, turn_options(request), *used.items())
+        return _TEXTS.built(key, lambda: emitted(answer_grammar(request, registry, used), kind))
+    asked = replace(options or call_options(request), order=request.order)
+
+    def build() -> BuiltGrammar:
+        grammar = build_call_grammar(registry, request.notation, request.shape, asked)
+        return emitted(with_suffix(grammar, after) if after else grammar, kind)
+
+    return _TEXTS.built((kind, request.notation, *_source(request, registry, asked), asked, after), build)
+
+
+def constraint_schema(
+    request: RunRequest, registry: ToolRegistry, options: GrammarOptions | None = None
+) -> dict[str, Any] | None:
+    """The same constraint as JSON Schema, for an endpoint that takes no grammar; None where a schema cannot say it.
+
+    It can say whole calls in JSON and nothing around them. Raises GrammarError.
+    """
+    asked = options or call_options(request)
+    bare = asked.part == "call" and not asked.free_text and not asked.words and asked.most_calls == 1
+    if (
+        request.constraint != "endpoint"
+        or request.notation != "json"
+        or request.grammar is not None
+        or not bare
+    ):
+        return None
+    return call_schema(registry, request.shape, asked)
+
+
+def call_options(request: RunRequest) -> GrammarOptions:
+    """How freely the request's whole calls are written."""
+    several = request.most_calls != 1 or request.tool_choice == "auto"
+    return GrammarOptions(
+        free_text=request.free_text,
+        white_space="none" if several else white_space(request),
+        order=request.order,
+        most_calls=request.most_calls,
+        words=request.tool_choice == "auto",
+    )
+
+
+def white_space(request: RunRequest) -> WhiteSpace:
+    """A model's own calls were trained with a space after colons and commas: it may write it."""
+    return "single" if request.native else "none"
+
+
+def emitted(grammar: Grammar, kind: ConstraintKind) -> BuiltGrammar:
+    """Lark for the mask, with its rules for the budget; GBNF for llama.cpp's own sampler and for endpoints."""
+    if kind != "mask":
+        return BuiltGrammar(emit_gbnf(grammar).text)
+    text, rules = to_lark(grammar), lark_rules(grammar)
+    try:
+        packed = pack(rules)
+        return BuiltGrammar(text, rules=packed, near=reach(unpack(packed)))
+    except GrammarError:  # its automata are too large to be walked beside the mask: there is no budget
+        return BuiltGrammar(text)
+
+
+def _own_text(text: str, kind: ConstraintKind) -> BuiltGrammar:
+    own = load_gbnf(text)
+    return emitted(own, kind) if kind == "mask" else BuiltGrammar(text)
+
+
+def _source(request: RunRequest, registry: ToolRegistry, options: GrammarOptions) -> tuple[str, ...]:
+    """What the grammar is made from: as little of the registry as decides it."""
+    tool = registry.get(options.tool or "")
+    if options.part == "arguments" and tool is not None and tool.enabled:
+        schema = json.dumps(
+            tool.parameters, ensure_ascii=True
+        )  # in the schema's order, which is the grammar's
+        return tool.name, hashlib.sha256(schema.encode()).hexdigest()
+    if options.part == "name" and options.tool is None:
+        return "names", *(tool.name for tool in registry.allowed)
+    return registry.digest, request.shape

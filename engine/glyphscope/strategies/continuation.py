@@ -1,0 +1,146 @@
+"""What an aborted run would have said: the measured price of not stopping."""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Iterable, Iterator
+from dataclasses import replace
+
+import msgspec
+
+from glyphscope.errors import GlyphscopeError, ModelError, PromptError
+from glyphscope.events import (
+    AnyEvent,
+    PromptEvaluated,
+    PromptPart,
+    PromptRendered,
+    RunRequest,
+    Token,
+    TokenStep,
+)
+from glyphscope.models import Model
+from glyphscope.prompting import render_messages
+from glyphscope.runs.context import Context
+from glyphscope.runs.emitter import Emitter
+from glyphscope.runs.failures import failed
+from glyphscope.runs.interaction import NonInteractive
+from glyphscope.runs.prepared import PreparedRequest, prepare, request_of
+from glyphscope.runs.run_state import CONTINUATION, run_state
+from glyphscope.strategies.chat_tool_format import settled
+from glyphscope.strategies.decode import Decoding, ending_of
+from glyphscope.strategies.request import generate_request, sent, special_tokens
+from glyphscope.strategies.run import finished
+from glyphscope.strategies.turns import answer_validator
+
+
+def continue_aborted(
+    request: RunRequest | PreparedRequest, events: Iterable[AnyEvent], model: Model
+) -> Generator[AnyEvent, None, None]:
+    """Goes on where the aborted run of `request` stopped, with the same constraint, and stops for nothing.
+
+    `events` are the aborted run's. What comes is a run of its own, in the stage `CONTINUATION`: its tokens and
+    characters are numbered on from the aborted ones, only what is new is told, and the tokens of its `RunFinished` are
+    all of them, with the aborted run's. Folding both streams one after the other gives the whole text.
+
+    A greedy run without constraint goes on from its text, which the model still has in its cache. Any other depends
+    on more than the text (the sampler's random state, the grammar's), so it is made again from the beginning with its
+    seed, and it is an error if that does not give the same tokens. Never raises a GlyphscopeError, as `run`.
+    """
+    asked = msgspec.structs.replace(settled(request_of(request), model), stop_on="never")
+    emitter = Emitter()
+    yield emitter.started(asked, model.info)
+    try:
+        if asked.strategy != "direct":
+            raise PromptError(
+                f"An aborted run can be continued with the strategy direct only, not with {asked.strategy}.",
+                hint="Run it again without a stop policy.",
+            )
+        context = Context(replace(prepare(request), request=asked), model, emitter, NonInteractive())
+        state = run_state(events)
+        if state.prompt is None:
+            raise PromptError("The aborted run has no prompt to continue from.", hint="Run it again.")
+        yield emitter.enter(CONTINUATION, "Continuation", "continuation")
+        if depends_on_text_only(asked):
+            decoding = _from_text(context, state.prompt, _whole_characters(state.tokens))
+            yield from decoding.events()
+        else:
+            decoding = _from_start(context, state.prompt)
+            yield from _after(state.tokens, decoding.events())
+        ending = yield from ending_of(decoding.generated, emitter)
+        yield finished(context, ending)
+    except GlyphscopeError as error:
+        yield emitter.stamp(failed(error))
+
+
+def depends_on_text_only(request: RunRequest) -> bool:
+    """Whether the next token follows from the text alone, all of which was validated."""
+    sampling = request.sampling
+    greedy = sampling.temperature == 0 and sampling.repeat_penalty == 1
+    return request.constraint == "off" and greedy and not request.stop
+
+
+def _other(step: TokenStep, known: TokenStep) -> bool:
+    """Whether it is another token; an endpoint may not tell the ids."""
+    return (step.id, step.data) != (known.id, known.data)
+
+
+def _whole_characters(tokens: list[Token]) -> tuple[Token, ...]:
+    """The tokens without the part of a character at the end, which no text can hold: it is decoded again."""
+    end = len(tokens)
+    while end and tokens[end - 1].step.data and not tokens[end - 1].step.text:
+        end -= 1
+    return tuple(tokens[:end])
+
+
+def _from_text(context: Context, prompt: PromptRendered, known: tuple[Token, ...]) -> Decoding:
+    """A generation from the prompt and the known text; the validator reads the latter first."""
+    request, registry = context.request, context.registry
+    enforced = context.prepared.enforced
+    validator = answer_validator(request, enforced)
+    for index, token in enumerate(known):
+        validator.feed(token.step.text, index)
+    written = "".join(token.step.text for token in known)
+    prompt = PromptRendered(
+        text=prompt.text + written,
+        tokens=prompt.tokens + len(known),
+        cached=0,
+        parts=(
+            *prompt.parts,
+            PromptPart("written", len(prompt.text), len(prompt.text + written), len(known)),
+        ),
+    )
+    generation = sent(
+        generate_request(request, enforced, prompt.text, names=special_tokens(request, context.model)),
+        render_messages(request, registry),
+        written,
+    )
+    drawn = sum(token.step.origin == "model" for token in known)
+    generation = msgspec.structs.replace(generation, max_tokens=request.max_tokens - drawn)
+    return Decoding(context, generation, prompt, validator, known=known)
+
+
+def _from_start(context: Context, prompt: PromptRendered) -> Decoding:
+    request, registry = context.request, context.registry
+    enforced = context.prepared.enforced
+    validator = answer_validator(request, enforced)
+    names = special_tokens(request, context.model)
+    generation = generate_request(request, enforced, prompt.text, names=names)
+    generation = sent(generation, render_messages(request, registry))
+    generation = msgspec.structs.replace(generation, written=request.written)
+    return Decoding(context, generation, prompt, validator)
+
+
+def _after(known: list[Token], events: Iterator[AnyEvent]) -> Iterator[AnyEvent]:
+    """The events from the first token on that is not known. Raises ModelError where a known one comes out otherwise."""
+    new = False
+    for event in events:
+        if isinstance(event, Token) and not new:
+            index = event.step.index
+            new = index >= len(known)
+            if not new and _other(event.step, known[index].step):
+                raise ModelError(
+                    f"The model did not repeat its answer: token {index} is {event.step.text!r}, "
+                    f"but was {known[index].step.text!r}.",
+                    hint="This run cannot be continued. Check whether the model or its context has changed.",
+                )
+        if new or isinstance(event, PromptRendered | PromptEvaluated):
+            yield event

@@ -1,0 +1,409 @@
+"""The loop that every strategy shares: tokens from the model, verdicts on them, and when a run stops itself."""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Iterable, Iterator, Sequence
+from contextlib import closing
+from dataclasses import dataclass
+from typing import Any, Literal, Protocol, TypeAlias, cast, runtime_checkable
+
+import msgspec
+
+from glyphscope.errors import GlyphscopeError
+from glyphscope.events import (
+    Aborted,
+    AnyEvent,
+    CallReady,
+    Code,
+    ConstraintKind,
+    ConstraintReady,
+    FinalAnswer,
+    PromptEvaluated,
+    PromptRendered,
+    RunEvent,
+    StageFinished,
+    StopOn,
+    StopStringFound,
+    Token,
+    TokenStep,
+    Violation,
+    add_violation,
+)
+from glyphscope.models import Cancelled, GenerateRequest, PromptProgress, PromptReady, Usage
+from glyphscope.runs.context import Context, Ending
+from glyphscope.runs.emitter import Emitter
+from glyphscope.strategies.stop_strings import StopStrings
+
+NO_ALLOWED_TOOL: frozenset[Code] = frozenset({"UNKNOWN_TOOL", "MISSING_TOOL"})
+"""What `unknown-tool` stops on: the text names, or can only name, no tool of the allow list.
+
+A violation of another kind, even one after which the tool's name cannot be read any more, lets such a run go on.
+"""
+
+
+def deciding(events: Iterable[AnyEvent], stop_on: StopOn) -> Violation | None:
+    """The first violation among `events` on which the run stops."""
+    if stop_on == "never":
+        return None
+    for event in events:
+        if isinstance(event, Violation) and (stop_on == "error" or event.code in NO_ALLOWED_TOOL):
+            return event
+    return None
+
+
+def stops_at_call(constraint: ConstraintKind, stop_on: StopOn) -> bool:
+    """Whether a complete call ends the run.
+
+    Under a constraint it does, as nothing but the end can follow. Without one every further token costs and can only
+    spoil the call; `never` asks to see what the model writes when nobody stops it, so there it goes on.
+    """
+    return constraint != "off" or stop_on != "never"
+
+
+def aborted(violation: Violation, tokens_decoded: int) -> Aborted:
+    """The abort for that violation, with the tokens that were paid for until it took effect."""
+    return Aborted(
+        code=violation.code,
+        message=violation.message,
+        path=violation.path,
+        char=violation.char,
+        token=violation.token,
+        tokens_decoded=tokens_decoded,
+        viable=violation.viable,
+    )
+
+
+Reason: TypeAlias = Literal["complete", "aborted", "cancelled", "length", "end-of-text", "stop-string"]
+
+
+class Validator(Protocol):
+    """What judges a stage's text while it is written: a CallValidator, or one of a part of a call."""
+
+    def feed(self, text: str, token: int | None = None) -> list[RunEvent]:
+        """The verdicts that the next piece of the text decided."""
+
+    def finish(self) -> list[RunEvent]:
+        """The verdicts at the end of the text."""
+
+    @property
+    def complete(self) -> bool:
+        """Whether the text may end here."""
+
+    @property
+    def valid(self) -> bool:
+        """Whether it is complete and nothing was wrong."""
+
+    @property
+    def tool(self) -> str | None:
+        """The tool that is called, once it is known."""
+
+    @property
+    def arguments(self) -> dict[str, Any] | None:
+        """The arguments of a complete call."""
+
+
+class AnswerCall(Protocol):
+    """One call of an answer: the characters `start` to `end` (exclusive) of its text."""
+
+    @property
+    def tool(self) -> str | None:
+        """The tool's name."""
+
+    @property
+    def arguments(self) -> dict[str, Any] | None:
+        """The arguments of a complete call."""
+
+    @property
+    def start(self) -> int:
+        """The call's first character."""
+
+    @property
+    def end(self) -> int:
+        """The character after its last one."""
+
+
+@runtime_checkable
+class AnswerValidator(Validator, Protocol):
+    """Judges an answer that may have several calls, or text for the user in place of any."""
+
+    @property
+    def calls(self) -> Sequence[AnswerCall]:
+        """The calls, in order."""
+
+    @property
+    def content(self) -> str:
+        """The text for the user."""
+
+
+@dataclass(frozen=True)
+class Generated:
+    """The result of one generation. `tool` and `arguments` are those of the first whole call, valid or not.
+
+    `calls` are all of a valid answer's, not yet stamped; `content` is an answer's text for the user.
+    """
+
+    text: str
+    reason: Reason
+    valid: bool
+    tool: str | None
+    arguments: dict[str, Any] | None
+    violations: tuple[Violation, ...]
+    tokens: int
+    forced: int
+    calls: tuple[CallReady, ...] = ()
+    content: str = ""
+
+    @property
+    def ended(self) -> bool:
+        """Whether nothing more is to be done: somebody stopped the run."""
+        return self.reason == "cancelled"
+
+
+def calls_of(validator: Validator, text: str) -> tuple[CallReady, ...]:
+    """The calls of a valid text, not yet stamped."""
+    if isinstance(validator, AnswerValidator):
+        return tuple(
+            CallReady(
+                tool=call.tool, arguments=call.arguments, text=text[call.start : call.end], call_index=index
+            )
+            for index, call in enumerate(validator.calls)
+            if call.tool is not None and call.arguments is not None
+        )
+    if validator.tool is None or validator.arguments is None:
+        return ()
+    return (CallReady(tool=validator.tool, arguments=validator.arguments, text=text),)
+
+
+def ending_of(generated: Generated, emitter: Emitter) -> Generator[AnyEvent, None, Ending]:
+    """The events of a valid answer's calls, or of its text; and the ending of a strategy that ends with it."""
+    if not generated.valid:
+        return Ending(generated.reason, False)
+    if not generated.calls:
+        yield emitter.stamp(FinalAnswer(text=generated.content.strip()))
+        return Ending("length" if generated.reason == "length" else "answered", True)
+    calls = tuple(
+        emitter.stamp(msgspec.structs.replace(call, call=emitter.call_id())) for call in generated.calls
+    )
+    yield from calls
+    return Ending(generated.reason, True, calls)
+
+
+class Decoding:
+    """One generation under a validator's eyes; `known` tokens of the same text, already decoded, come before it.
+
+    The validator has read the known ones. What is counted and numbered here goes on from them. `stop_on` is the
+    request's, unless it is given. `ends_when_complete`: a complete text ends it in any case, as something else follows.
+    """
+
+    def __init__(
+        self,
+        context: Context,
+        request: GenerateRequest,
+        prompt: PromptRendered,
+        validator: Validator,
+        *,
+        stop_on: StopOn | None = None,
+        ends_when_complete: bool = False,
+        known: tuple[Token, ...] = (),
+    ) -> None:
+        self._spent = context.spent
+        self._model = context.model
+        self._emitter = context.emitter
+        self._request = request
+        self._prompt: PromptRendered | None = prompt
+        self._prompt_tokens = prompt.tokens
+        self._validator = validator
+        self._stop_on = context.request.stop_on if stop_on is None else stop_on
+        # calls in an endpoint's own form are written by us: it looks for stop strings in what its model wrote
+        self._stop = StopStrings(() if request.tools else request.stop)
+        self._stops_at_call = ends_when_complete or stops_at_call(request.constraint, self._stop_on)
+        self._first = len(known)
+        self._written = 0
+        self._pieces = [token.step.text for token in known]
+        self._characters = sum(map(len, self._pieces))
+        self._end: int | None = None
+        self._forced = sum(token.step.forced for token in known)
+        self._violations: list[Violation] = []
+        self._reason: Reason | None = None
+        self._started = self._emitter.now
+        self._cached = 0
+        self._counted: int | None = None
+        self._prompt_ms = 0.0
+        self._first_token_ms: float | None = None
+
+    def events(self) -> Generator[AnyEvent, None, Generated]:
+        """Every event of the generation, to the stage's end. Closing the iterator stops the model."""
+        ended = False
+        with closing(self._model.generate(self._request)) as outputs:
+            try:
+                for output in outputs:
+                    if isinstance(output, tuple):
+                        yield from self._batch(output)
+                        ended = any(step.end for step in output)
+                    elif isinstance(output, Cancelled):
+                        self._reason = "cancelled"
+                    elif isinstance(output, Usage):
+                        self._count_usage(output)
+                    else:
+                        yield from self._evaluated(output)
+                    if self._reason is not None:
+                        break
+            except GlyphscopeError:
+                yield from self._rendered(0)  # a prompt that does not fit is to be seen too
+                raise
+        if self._reason is None:
+            self._reason = "end-of-text" if ended else "length"
+        if self._reason not in ("aborted", "cancelled"):
+            for event in (*self._fed(self._stop.rest()), *self._judged(self._validator.finish())):
+                yield self._emitter.stamp(event)
+            if self._reason == "length" and self._constraint_ended:
+                self._reason = "complete"
+        self._spend()
+        yield self._finished(self.generated)
+        return self.generated
+
+    @property
+    def _constraint_ended(self) -> bool:
+        """Whether the constraint allowed nothing after a valid text, which had tokens left."""
+        drawn = self._tokens - self._written
+        constrained = self._request.constraint in ("mask", "gbnf")
+        return constrained and drawn < self._request.max_tokens and self._validator.valid
+
+    @property
+    def generated(self) -> Generated:
+        """What came of it; to be asked after `events`."""
+        assert self._reason is not None, "events() is to be read to its end before"
+        valid = self._reason not in ("aborted", "cancelled") and self._validator.valid
+        text = "".join(self._pieces)[: self._end]
+        return Generated(
+            text=text,
+            reason=self._reason,
+            valid=valid,
+            tool=self._validator.tool,
+            arguments=self._validator.arguments,
+            violations=tuple(self._violations),
+            tokens=self._tokens,
+            forced=self._forced,
+            calls=calls_of(self._validator, text) if valid else (),
+            content=self._validator.content if isinstance(self._validator, AnswerValidator) else "",
+        )
+
+    @property
+    def _tokens(self) -> int:
+        """What an endpoint counted, which tells its pieces and not its tokens; else what was decoded."""
+        return len(self._pieces) if self._counted is None else self._written + self._counted
+
+    def _count_usage(self, usage: Usage) -> None:
+        """What an endpoint counted holds in place of our count."""
+        self._prompt_tokens = self._prompt_tokens if usage.prompt is None else usage.prompt
+        self._cached = self._cached if usage.cached is None else usage.cached
+        self._counted = self._counted if usage.tokens is None else usage.tokens
+
+    def _spend(self) -> None:
+        spent = self._spent
+        spent.tokens += self._tokens
+        spent.forced += self._forced
+        if spent.prompt_ms is None:
+            spent.prompt_ms = self._prompt_ms
+        if spent.first_token_ms is None:
+            spent.first_token_ms = self._first_token_ms
+
+    def _finished(self, generated: Generated) -> StageFinished:
+        return self._emitter.stamp(
+            StageFinished(
+                reason=generated.reason,
+                valid=generated.valid,
+                tokens=generated.tokens,
+                forced=generated.forced,
+                prompt_tokens=self._prompt_tokens,
+                cached=self._cached,
+                prompt_ms=self._prompt_ms,
+                ms=(self._emitter.now - self._started) * 1000,
+            )
+        )
+
+    def _rendered(self, cached: int, note: str = "") -> Iterator[PromptRendered]:
+        """The prompt, once: only the model can tell how much of it is cached, with the first thing it tells."""
+        if self._prompt is not None:
+            cached = self._of_prompt(cached)
+            notes = " ".join(each for each in (self._prompt.note, note) if each)
+            yield self._emitter.stamp(msgspec.structs.replace(self._prompt, cached=cached, note=notes))
+            self._prompt = None
+
+    def _of_prompt(self, cached: int) -> int:
+        """Without what is written, which may be in the cache too."""
+        return min(cached, self._prompt_tokens) if self._request.written else cached
+
+    def _evaluated(self, output: PromptProgress | PromptReady) -> Iterator[AnyEvent]:
+        if isinstance(output, PromptProgress):
+            yield from self._rendered(output.done, output.note)
+            yield self._emitter.stamp(PromptEvaluated(done=output.done, total=output.total, ms=output.ms))
+        else:
+            yield from self._rendered(output.cached)
+            self._cached, self._prompt_ms = self._cached or self._of_prompt(output.cached), output.ms
+            yield from self._constrained(output)
+            yield self._emitter.stamp(PromptEvaluated(done=output.tokens, total=output.tokens, ms=output.ms))
+
+    def _constrained(self, output: PromptReady) -> Iterator[ConstraintReady]:
+        """What the constraint cost, where the model had one to compile."""
+        if (made := output.constraint) is not None:
+            yield self._emitter.stamp(
+                ConstraintReady(
+                    key=made.key, hit=made.hit, build_ms=self._request.build_ms, compile_ms=made.compile_ms
+                )
+            )
+
+    def _batch(self, steps: tuple[TokenStep, ...]) -> Iterator[AnyEvent]:
+        """The events of tokens that were decoded together.
+
+        A violation in the middle of a batch comes too late for the rest of it: those tokens were decoded, so they are
+        shown and counted, but there is nothing left to judge.
+        """
+        for place, step in enumerate(steps):
+            yield self._token(step)
+            piece = (step.text, self._first + step.index)
+            found = self._fed(self._stop.feed(*piece) if step.origin == "model" else [piece])
+            for event in found:
+                yield self._emitter.stamp(event)
+            if step.origin != "model":
+                self._written += 1  # whoever wrote it wants to see what comes of it: it stops nothing
+                continue
+            if violation := deciding(found, self._stop_on):
+                for late in steps[place + 1 :]:
+                    yield self._token(late)
+                self._reason = "aborted"
+                yield self._emitter.stamp(aborted(violation, self._tokens - self._written))
+                return
+            if self._stop.found:
+                self._end = self._characters - self._stop.behind
+                self._reason = "stop-string"
+                for late in steps[place + 1 :]:
+                    yield self._token(late)
+                yield self._emitter.stamp(
+                    StopStringFound(text=self._stop.found, char=self._end, token=piece[1])
+                )
+                return
+        if self._stops_at_call and self._validator.complete:
+            self._reason = "complete"
+
+    def _token(self, step: TokenStep) -> Token:
+        if self._first_token_ms is None and step.origin == "model":
+            self._first_token_ms = self._emitter.now * 1000
+        start = self._characters
+        self._characters += len(step.text)
+        self._forced += step.forced
+        self._pieces.append(step.text)
+        if self._first:
+            step = msgspec.structs.replace(step, index=self._first + step.index)
+        return self._emitter.stamp(Token(step=step, start=start, end=self._characters))
+
+    def _fed(self, pieces: Sequence[tuple[str, int]]) -> list[AnyEvent]:
+        """What the validator makes of these pieces, each with its token's number."""
+        return [event for text, token in pieces for event in self._judged(self._validator.feed(text, token))]
+
+    def _judged(self, events: list[RunEvent]) -> list[AnyEvent]:
+        """The validator's events by the name under which a run tells them."""
+        for event in events:
+            if isinstance(event, Violation):
+                add_violation(self._violations, event)
+        return cast(list[AnyEvent], events)

@@ -1,0 +1,66 @@
+"""One generation of a stage: from what the model is asked for to what it wrote."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Mapping
+from dataclasses import dataclass
+
+import msgspec
+
+from glyphscope.events import AnyEvent, Notation, PrefixPart, RunRequest
+from glyphscope.grammar import GrammarOptions
+from glyphscope.models import GenerateRequest
+from glyphscope.notation import shape_keys
+from glyphscope.prompting import RenderedMessages
+from glyphscope.registry import ToolRegistry
+from glyphscope.runs.context import Context
+from glyphscope.strategies.decode import Decoding, Generated, Validator
+from glyphscope.strategies.request import generate_request, priced_prompt, sent
+from glyphscope.strategies.turns import answer_validator
+from glyphscope.validation import CallValidator
+
+
+@dataclass(frozen=True)
+class Task:
+    """What the model is asked for, so that it can be asked again.
+
+    `generation` makes the request for a prompt's text, under the task's constraint. `key` identifies the wanted object
+    among others in a text: the key of a call's name. `bare_validator` is for what was extracted from a text: nothing
+    may surround it. `deterministic`: the same prompt gives the same text.
+    """
+
+    messages: RenderedMessages
+    generation: Callable[[str], GenerateRequest]
+    validator: Callable[[], Validator]
+    bare_validator: Callable[[], Validator]
+    notation: Notation
+    key: str
+    deterministic: bool
+
+
+def call_task(
+    request: RunRequest,
+    registry: ToolRegistry,
+    messages: RenderedMessages,
+    options: GrammarOptions | None = None,
+    names: Mapping[str, int] | None = None,
+) -> Task:
+    """The request's answer, under its grammar or the one that `options` chooses; `names` as in `generate_request`."""
+    return Task(
+        messages=messages,
+        generation=lambda prompt: generate_request(request, registry, prompt, options, names=names),
+        validator=lambda: answer_validator(request, registry),
+        bare_validator=lambda: CallValidator(registry, request.notation, request.shape),
+        notation=request.notation,
+        key=shape_keys(request.shape).name_key,
+        deterministic=request.sampling.temperature == 0,
+    )
+
+
+def generate(
+    context: Context, task: Task, written: tuple[PrefixPart, ...] = ()
+) -> Generator[AnyEvent, None, Generated]:
+    """One generation in the present stage; `written` is what the answer begins with already."""
+    prompt = priced_prompt(task.messages, context.model, thinking=context.request.thinking)
+    generation = msgspec.structs.replace(sent(task.generation(prompt.text), task.messages), written=written)
+    return (yield from Decoding(context, generation, prompt, task.validator()).events())

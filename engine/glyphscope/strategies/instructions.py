@@ -1,0 +1,33 @@
+"""What a run's prompt says about calls and how they are written, apart from the user's words."""
+
+from __future__ import annotations
+
+import msgspec
+
+from glyphscope.events import Notation
+from glyphscope.prompting import RenderedMessages, render_executor, render_messages
+from glyphscope.runs.prepared import PreparedRequest
+from glyphscope.strategies.loop.history_policy import with_system
+from glyphscope.strategies.routing.route import only
+
+
+def instructions(prepared: PreparedRequest, notation: Notation, tool: str) -> str | None:
+    """The system message that asks for the run's calls, as it is in that notation; `tool` is the one that was called.
+
+    None where the model's own template writes it. Raises PromptError and RegistryError.
+    """
+    if prepared.request.native:
+        return None
+    rendered = _rendered(prepared, notation, tool)
+    return "\n".join(message.content for message in rendered.messages if message.role == "system")
+
+
+def _rendered(prepared: PreparedRequest, notation: Notation, tool: str) -> RenderedMessages:
+    request = msgspec.structs.replace(prepared.request, notation=notation)
+    match request.strategy:
+        case "loop":
+            return render_messages(with_system(request), prepared.enforced)
+        case "route-execute":
+            return render_executor(request, only(prepared.registry, tool))
+        case _:
+            return render_messages(request, prepared.registry)

@@ -1,0 +1,135 @@
+"""The limits of a conversation: turns, tokens, time, turns without use, and calls that repeat themselves."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from typing import Any
+
+from glyphscope.errors import GlyphscopeError
+from glyphscope.events import LimitReached, LoopSettings
+from glyphscope.execution.recorded import RecordedInteraction
+from glyphscope.runs.context import Context
+
+_AT_LEAST_ONE = (
+    "max_turns", "max_total_tokens", "max_identical_calls", "max_invalid_turns", "max_tool_calls_per_turn",
+)  # fmt: skip
+
+
+def elapsed(context: Context, turns: int) -> float:
+    """Seconds since the run started, but for those in which a person was asked.
+
+    In a replayed run it is what the record says of the time after so many turns.
+    """
+    interaction = context.interaction
+    return interaction.elapsed(turns) if isinstance(interaction, RecordedInteraction) else _worked(context)
+
+
+def _worked(context: Context) -> float:
+    return context.emitter.now - context.spent.waited
+
+
+def calls_per_turn(settings: LoopSettings) -> int | None:
+    """How many calls of one turn are carried out; None for any number."""
+    if settings.max_tool_calls_per_turn is None and not settings.parallel_tool_calls:
+        return 1
+    return settings.max_tool_calls_per_turn
+
+
+class Guards:
+    """Counts, and says which limit is reached. The events are not stamped."""
+
+    def __init__(self, context: Context) -> None:
+        """Raises GlyphscopeError for settings under which no conversation can be."""
+        self._context = context
+        self._settings = context.request.loop
+        for name in _AT_LEAST_ONE:
+            value = getattr(self._settings, name)
+            if value is not None and value < 1:
+                raise GlyphscopeError(
+                    f"The setting {name} of the loop is at least 1, not {value}.", where="loop"
+                )
+        self._calls: Counter[str] = Counter()
+        self._unused = 0
+
+    @property
+    def tokens_left(self) -> int:
+        return self._settings.max_total_tokens - self._context.spent.tokens
+
+    def before_turn(self, turns: int, *, last: bool) -> LimitReached | None:
+        """After `turns` turns. The one that asks for the last answer again is not counted."""
+        if (late := self.late(turns)) is not None:
+            return late
+        if self.tokens_left <= 0:
+            return self.tokens()
+        if turns >= self._settings.max_turns and not last:
+            return self._limit("max_turns", turns, f"The conversation took {turns} turns without an answer.")
+        return None
+
+    @property
+    def out_of_time(self) -> bool:
+        """Whether a generation is to be stopped now; one from a record stops where it did."""
+        if isinstance(self._context.interaction, RecordedInteraction):
+            return False
+        return _worked(self._context) >= self._settings.max_seconds
+
+    def late(self, turns: int) -> LimitReached | None:
+        seconds = elapsed(self._context, turns)
+        if seconds < self._settings.max_seconds:
+            return None
+        return self._limit("max_seconds", seconds, f"The conversation took {seconds:.1f} seconds.")
+
+    def tokens(self) -> LimitReached:
+        used = self._context.spent.tokens
+        return self._limit("max_total_tokens", used, f"The model wrote {used} tokens.")
+
+    def unused_turn(self, why: str) -> LimitReached | None:
+        """A turn came to nothing; the limit, where it was one too many in a row."""
+        self._unused += 1
+        if self._unused < self._settings.max_invalid_turns:
+            return None
+        return self._limit(
+            "max_invalid_turns",
+            self._unused,
+            f"Several turns in a row made no progress, the last one because {why}.",
+        )
+
+    def used_turn(self) -> None:
+        self._unused = 0
+
+    def call(self, tool: str, arguments: dict[str, Any]) -> LimitReached | None:
+        """Counts a call that is to be carried out; the limit, where the same one was carried out too often already."""
+        key = json.dumps([tool, arguments], sort_keys=True)
+        if self._calls[key] >= self._settings.max_identical_calls:
+            used = self._calls[key] + 1
+            return self._limit(
+                "max_identical_calls",
+                used,
+                f"The same call of '{tool}' came {used} times and does not run again.",
+            )
+        self._calls[key] += 1
+        return None
+
+    def cut_answer(self, tokens: int) -> LimitReached:
+        """An answer that was cut off: it is as long as a turn may be, or the context is full."""
+        allowed = self._context.request.max_tokens
+        if tokens >= allowed:
+            message = "The answer was cut off."
+            return LimitReached(limit="max_tokens", allowed=allowed, used=tokens, message=message)
+        context = self._context.model.info.context
+        message = "The answer was cut off where the model's context is full."
+        return LimitReached(limit="context", allowed=context, used=context, message=message)
+
+    def ignored(self, calls: int, allowed: int) -> LimitReached:
+        left = calls - allowed
+        return LimitReached(
+            limit="max_tool_calls_per_turn",
+            allowed=allowed,
+            used=calls,
+            message=f"Of {calls} calls in one turn, {left} {'is' if left == 1 else 'are'} ignored.",
+        )
+
+    def _limit(self, name: str, used: float, message: str) -> LimitReached:
+        return LimitReached(
+            limit=name, allowed=float(getattr(self._settings, name)), used=used, message=message
+        )

@@ -1,0 +1,85 @@
+"""What later turns see of earlier ones: decided here and nowhere else.
+
+A turn is kept as far as its calls were carried out, each with its result. A turn that came to nothing is not kept: the
+next one is told what was wrong, in our words, and once that one is a good turn the words are gone as well.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import msgspec
+
+from glyphscope.events import CallReady, Message, RunRequest, ToolCall, TransformActed, Violation
+from glyphscope.execution.envelope import disarmed
+from glyphscope.prompting import Part, RenderedMessages, render_messages, strategy_preset
+from glyphscope.registry import ToolRegistry
+from glyphscope.runs.transforms import Chain
+
+SAID, RESULT, NOTE = "said", "result", "note"
+"""The parts of a prompt: what the assistant said before, what tools answered, what is noted for the next turn."""
+
+EMPTY_NOTE = "Your last message was empty. Answer the user now, in plain words."
+
+
+class Conversation:
+    """The messages of one run, beginning with the user's prompt."""
+
+    def __init__(self, request: RunRequest, chain: Chain) -> None:
+        """Raises PromptError for a preset that there is not."""
+        self._request = with_system(request)
+        self._chain = chain
+        self._turns: list[tuple[Message, str]] = []
+        self._note = ""
+
+    def messages(self, registry: ToolRegistry) -> tuple[RenderedMessages, tuple[TransformActed, ...]]:
+        """All that the next turn sees, with the tools of `registry`; and what acted on it. Raises PromptError."""
+        opening = render_messages(self._request, registry)
+        turns = list(self._turns)
+        if self._note:
+            turns.append((Message("user", self._note), NOTE))
+        messages = (*opening.messages, *(message for message, _ in turns))
+        changed, acted = self._chain.messages(messages)
+        parts = (*opening.parts, *(Part(name, message.content) for message, name in turns))
+        return replace(opening, messages=changed, parts=parts), acted
+
+    def said(self, text: str) -> None:
+        """A turn that is kept: its text up to the last call that is executed."""
+        self._turns.append((Message("assistant", text.strip()), SAID))
+        self._note = ""
+
+    def called(self, content: str, reasoning: str, calls: Sequence[CallReady]) -> None:
+        """A turn in the model's own form, for its template to write: text, reasoning and the calls to execute."""
+        made = tuple(ToolCall(call.tool, call.arguments, call.call) for call in calls)
+        self._turns.append((Message("assistant", content, tool_calls=made, reasoning=reasoning), SAID))
+        self._note = ""
+
+    def answered(self, told: str, call: CallReady | None = None) -> None:
+        """The result of a tool in the model's words; of which `call`, where the template writes that."""
+        message = Message("tool", told)
+        if call is not None:
+            message = Message("tool", told, tool_call_id=call.call, name=call.tool)
+        self._turns.append((message, RESULT))
+
+    def note(self, text: str) -> None:
+        """For the next turn only, in the place of any note before."""
+        self._note = disarmed(text)
+
+
+def with_system(request: RunRequest) -> RunRequest:
+    """The request with the template of the loop's preset, unless it has its own or the model's own form needs none.
+
+    Raises PromptError for a preset that there is not.
+    """
+    template = request.system
+    if template is None and request.native != "template":
+        template = strategy_preset(request.loop.prompt).system_template
+    return msgspec.structs.replace(request, system=template)
+
+
+def fault_note(violation: Violation, *, may_answer: bool) -> str:
+    """What the next turn is told of one that came to nothing. Nothing of its text is said again."""
+    viable = f" Possible was: {violation.viable}." if violation.viable else ""
+    wanted = "Write one call in the format above" + (", or answer in plain words." if may_answer else ".")
+    return f"Your last message was not a valid call: {violation.message}.{viable} {wanted}"

@@ -1,0 +1,180 @@
+"""One turn of the model: what it is held to, and what is read out of its text.
+
+Where a call must come, the text is held to the grammar of calls; where words will do as well, to that of words or
+calls (`grammar.builder.turn`). Two turns have no constraint whatever the request says, and their titles tell so: one
+in words only, and one with a grammar of the request's own, which is of calls alone, where words will do as well.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from dataclasses import dataclass
+from typing import Any
+
+import msgspec
+
+from glyphscope.events import AnyEvent, RunRequest, StageKind, StopOn, Violation
+from glyphscope.grammar import GrammarOptions
+from glyphscope.registry import ToolRegistry
+from glyphscope.runs.context import Context
+from glyphscope.runs.transforms import Chain
+from glyphscope.strategies.decode import Decoding, Generated, Validator
+from glyphscope.strategies.loop.guards import Guards
+from glyphscope.strategies.loop.history_policy import Conversation
+from glyphscope.strategies.request import generate_request, priced_prompt, sent, special_tokens
+from glyphscope.strategies.turns import form_validator, native_form
+from glyphscope.turns.validator import FormValidator
+from glyphscope.validation import TurnValidator, WordsValidator
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What a turn may be. `most_calls` 0 is words only, None any number; `words` False asks for a call."""
+
+    registry: ToolRegistry
+    most_calls: int | None
+    words: bool
+    last: bool = False
+
+    @property
+    def calls(self) -> bool:
+        return self.most_calls != 0
+
+
+@dataclass(frozen=True)
+class FoundCall:
+    """A valid call; `end` is where it ends in the turn's text."""
+
+    tool: str
+    arguments: dict[str, Any]
+    text: str
+    end: int
+
+
+@dataclass(frozen=True)
+class Said:
+    """What a turn came to. `calls` are the valid ones to carry out, `found` all that were begun; `fault` what was wrong
+    with one that was to be carried out, or that there is none. `text` is as the transforms left it; `content` and
+    `reasoning` are what of it is no call.
+    """
+
+    generated: Generated
+    text: str
+    calls: tuple[FoundCall, ...]
+    found: int
+    fault: Violation | None
+    content: str = ""
+    reasoning: str = ""
+
+
+def take_turn(
+    context: Context, conversation: Conversation, chain: Chain, guards: Guards, plan: Plan, number: int
+) -> Generator[AnyEvent, None, Said]:
+    """The events of a turn, to its stage's end and what acted on it."""
+    emitter, request = context.emitter, _of_turn(context.request, plan)
+    kind: StageKind = "final" if plan.last else "turn"
+    yield emitter.enter(kind, _title(context.request, plan, number), kind, number)
+    messages, acted = conversation.messages(plan.registry)
+    for event in acted:
+        yield emitter.stamp(event)
+    prompt = priced_prompt(messages, context.model, thinking=request.thinking)
+    options, names = _options(request, plan), special_tokens(request, context.model)
+    generation = sent(generate_request(request, plan.registry, prompt.text, options, names=names), messages)
+    most = max(1, min(request.max_tokens, guards.tokens_left))
+    generation = msgspec.structs.replace(generation, max_tokens=most)
+    validator = _validator(request, plan)
+    stop_on: StopOn = "never" if chain.reads and request.constraint == "off" else request.stop_on
+    decoding = Decoding(context, generation, prompt, validator, stop_on=stop_on)
+    generated = yield from _in_time(context, decoding, guards)
+    validator.finish()  # where the text was broken off, the last call is still open
+    if not isinstance(validator, TurnValidator | FormValidator):
+        return Said(generated, generated.text, (), 0, None)
+    text, acted = chain.response(generated.text)
+    if acted:
+        for event in acted:
+            yield emitter.stamp(event)
+        validator = _turn_validator(request, plan, constrained=False)
+        validator.feed(text)
+        validator.finish()
+    return _read(generated, text, validator, plan)
+
+
+def _of_turn(request: RunRequest, plan: Plan) -> RunRequest:
+    """The request with the constraint that this turn has; in the model's own form, with what it may be."""
+    if request.native == "template":
+        choice = "none" if not plan.calls else "auto" if plan.words else "required"
+        most = plan.most_calls or None
+        request = msgspec.structs.replace(request, tool_choice=choice, most_calls=most)
+    if request.constraint == "off" or (plan.calls and (not plan.words or request.grammar is None)):
+        return request
+    return msgspec.structs.replace(request, constraint="off")
+
+
+def _title(request: RunRequest, plan: Plan, number: int) -> str:
+    what = "words only" if not plan.calls else "a call or an answer" if plan.words else "a call"
+    if request.constraint != "off" and _of_turn(request, plan).constraint == "off":
+        what += ", without the constraint"
+    return (
+        f"Turn {number}: {what}" if not plan.last else f"Turn {number}, asked for an answer once more: {what}"
+    )
+
+
+def _options(request: RunRequest, plan: Plan) -> GrammarOptions | None:
+    """None stands for the request's own grammar, and for that of turns in the model's form."""
+    if request.grammar is not None or request.native == "template":
+        return None
+    if plan.words:
+        return GrammarOptions(words=True, most_calls=plan.most_calls)
+    return GrammarOptions(free_text=request.free_text, most_calls=plan.most_calls)
+
+
+def _validator(request: RunRequest, plan: Plan) -> Validator:
+    if not plan.calls and not plan.last:
+        return WordsValidator()
+    return _turn_validator(request, plan, constrained=request.constraint != "off" and request.grammar is None)
+
+
+def _turn_validator(request: RunRequest, plan: Plan, *, constrained: bool) -> TurnValidator | FormValidator:
+    """A last answer without tools is searched for calls all the same: one that leaks there is no answer."""
+    if (form := native_form(request)) is not None:
+        return form_validator(form, request, plan.registry)
+    return TurnValidator(
+        plan.registry,
+        request.notation,
+        request.shape,
+        words=plan.words,
+        constrained=constrained,
+        spaced=plan.words or not request.free_text,
+        most_calls=plan.most_calls or None,
+        ends=request.constraint != "off",
+    )
+
+
+def _in_time(context: Context, decoding: Decoding, guards: Guards) -> Generator[AnyEvent, None, Generated]:
+    """The generation, stopped where its time is over."""
+    events = decoding.events()
+    try:
+        while True:
+            yield next(events)
+            if guards.out_of_time:
+                context.model.cancel()
+    except StopIteration as end:
+        generated: Generated = end.value
+        return generated
+    finally:
+        events.close()
+
+
+def _read(generated: Generated, text: str, validator: TurnValidator | FormValidator, plan: Plan) -> Said:
+    calls: list[FoundCall] = []
+    fault: Violation | None = next(iter(validator.violations), None) if not validator.calls else None
+    for call in validator.calls[: plan.most_calls or None]:
+        if not call.valid or call.tool is None or call.arguments is None:
+            fault = next(iter(call.violations), None) or Violation(
+                code="TRUNCATED", message="the call is not complete", path="", char=call.end, token=-1
+            )
+            break
+        calls.append(FoundCall(call.tool, call.arguments, text[call.start : call.end], call.end))
+    reasoning = validator.reasoning if isinstance(validator, FormValidator) else ""
+    found = len(validator.calls)
+    return Said(generated, text, tuple(calls), found, fault, validator.content, reasoning)

@@ -1,0 +1,123 @@
+"""What is done about a text that is not what was asked for: taken out of what was written, or asked for again.
+
+Each attempt sees the prompt as it was, the text that failed last, and why; nothing of the attempts before that, and
+none of it is seen by any later stage. Nothing is told about a text that is right.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from dataclasses import replace
+
+from glyphscope.events import AnyEvent, Extracted, LimitReached, RepairTried, Violation, violations_of
+from glyphscope.prompting import RenderedMessages, render_repair
+from glyphscope.runs.context import Context
+from glyphscope.strategies.decode import Generated, calls_of
+from glyphscope.strategies.generate import Task, generate
+from glyphscope.strategies.repair.extraction import extract
+
+STAGE = "repair"
+
+
+def generate_repaired(context: Context, task: Task) -> Generator[AnyEvent, None, Generated]:
+    """A generation in the present stage, begun with what the request says; repaired where it is not valid."""
+    generated = yield from generate(context, task, context.request.written)
+    return (yield from repaired(context, task, generated))
+
+
+def repaired(
+    context: Context, task: Task, generated: Generated, *, extracting: bool = True
+) -> Generator[AnyEvent, None, Generated]:
+    """What came of it in the end: `generated` itself, what was taken out of it, or what a later attempt wrote.
+
+    To be read right after the generation, in its stage. Every attempt is a stage of its own. Without `extracting`
+    nothing is taken out of what was generated, which is then only the beginning of what is asked for.
+    """
+    settings = context.request.repair
+    current = (yield from _extracted(context, task, generated)) if extracting else generated
+    said: RenderedMessages | None = None
+    for attempt in range(1, settings.attempts + 1):
+        if current.valid or current.ended or not current.violations:
+            break
+        fault = current.violations[0]
+        error = _in_words(fault)
+        messages = render_repair(context.request, task.messages, task.notation, current.text, error)
+        if messages == said and task.deterministic:
+            yield _in_vain(context, attempt - 1)
+            break
+        said = messages
+        yield context.emitter.enter(STAGE, f"Repair {attempt} of {settings.attempts}", "repair")
+        tried = yield from generate(context, replace(task, messages=messages))
+        made = yield from _extracted(context, task, tried)
+        if not made.ended:
+            yield context.emitter.stamp(
+                _repair_event(attempt, settings.attempts, error, fault, current, made, tried.tokens)
+            )
+        current = made
+    return current
+
+
+def _extracted(context: Context, task: Task, generated: Generated) -> Generator[AnyEvent, None, Generated]:
+    """The same, with what could be taken out of its text in place of the text."""
+    if generated.valid or generated.ended or not context.request.repair.extract:
+        return generated
+    found = extract(generated.text, task.notation, task.key, ended=generated.reason == "end-of-text")
+    if not found.changes:
+        return generated
+    validator = task.bare_validator()
+    events = [*validator.feed(found.after), *validator.finish()]
+    yield context.emitter.stamp(
+        Extracted(before=generated.text, after=found.after, changes=found.changes, valid=validator.valid)
+    )
+    return replace(
+        generated,
+        text=found.after,
+        reason="complete" if validator.valid else generated.reason,
+        valid=validator.valid,
+        tool=validator.tool,
+        arguments=validator.arguments,
+        violations=tuple(violations_of(events)),
+        calls=calls_of(validator, found.after) if validator.valid else (),
+    )
+
+
+def _in_words(fault: Violation) -> str:
+    """What the model is told: the code, the sentence, the place, and what would have been right."""
+    place = f" at {fault.path}" if fault.path else ""
+    viable = f" (what fits here: {fault.viable})" if fault.viable else ""
+    return f"{fault.code}{place}, character {fault.char}: {fault.message}{viable}"
+
+
+def _repair_event(
+    attempt: int,
+    attempts: int,
+    message: str,
+    fault: Violation,
+    before: Generated,
+    after: Generated,
+    tokens: int,
+) -> RepairTried:
+    now = after.violations[0] if after.violations else None
+    return RepairTried(
+        attempt=attempt,
+        attempts=attempts,
+        code=fault.code,
+        message=message,
+        before=before.text,
+        after=after.text,
+        char=fault.char,
+        now=None if after.valid or now is None else now.char,
+        now_code=None if after.valid or now is None else now.code,
+        tokens=tokens,
+    )
+
+
+def _in_vain(context: Context, attempts: int) -> LimitReached:
+    return context.emitter.stamp(
+        LimitReached(
+            limit="attempts",
+            allowed=context.request.repair.attempts,
+            used=attempts,
+            message="the prompt would be the same, and at temperature 0 the output too",
+        )
+    )

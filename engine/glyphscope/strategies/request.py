@@ -1,0 +1,177 @@
+"""From a run's request to the model's: the prompt, rendered and priced, and the constraint, built."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import msgspec
+
+from glyphscope.errors import PromptError
+from glyphscope.events import BEGUN, ConstraintKind, PromptRendered, RunRequest, Thinking
+from glyphscope.grammar import Grammar, GrammarOptions
+from glyphscope.models import GenerateRequest, Model
+from glyphscope.models.token_spans import token_lengths
+from glyphscope.notation.chat_tool_format import ENDPOINTS_OWN
+from glyphscope.prompting import Part, RenderedMessages, render_messages
+from glyphscope.prompting.written_tools import tool_parts
+from glyphscope.registry import ToolRegistry
+from glyphscope.runs.prepared import PreparedRequest, prepare, request_of
+from glyphscope.strategies.chat_tool_format import check_native, settled
+from glyphscope.strategies.constraints import BuiltGrammar, call_constraint, constraint_schema, emitted, timed
+from glyphscope.strategies.pricing import Span, part_spans, priced_by_counting, priced_by_tokens
+from glyphscope.strategies.turns import text_only, triggers
+
+
+def render_prompt(
+    request: RunRequest, registry: ToolRegistry, model: Model, begun: str = ""
+) -> PromptRendered:
+    """The text that goes to the model, and what each part of it costs. Raises PromptError and ModelError.
+
+    `begun` is what the assistant's answer begins with already.
+    """
+    return priced_prompt(render_messages(request, registry), model, begun, thinking=request.thinking)
+
+
+def first_prompt(request: RunRequest | PreparedRequest, model: Model) -> PromptRendered:
+    """What a run of the request would send first, priced, without running it. `cached` is not known before: 0.
+
+    Raises PromptError for a strategy whose prompts come of what the model says, RegistryError and ModelError.
+    """
+    asked = request_of(request)
+    if asked.strategy not in ("direct", "two-stage"):
+        raise PromptError(
+            f"The prompts of the strategy {asked.strategy} are made in a run.",
+            hint="Run it: each stage reports its prompt.",
+        )
+    asked = settled(asked, model)
+    check_native(asked, model)
+    return render_prompt(asked, prepare(request).registry, model)
+
+
+def priced_prompt(
+    messages: RenderedMessages, model: Model, begun: str = "", *, thinking: Thinking
+) -> PromptRendered:
+    """Those messages in the model's chat template, each part with its price. `thinking` is the request's.
+
+    `begun` is what the assistant's answer begins with already, in place of what the messages say of it.
+    Raises PromptError and ModelError.
+    """
+    given = (messages.messages, messages.tools) if messages.tools else (messages.messages,)
+    # a model of somebody else's making need know of tools and thinking only where it is asked for them
+    switched: dict[str, Any] = {} if thinking == "auto" else {"thinking": thinking}
+    prompt = model.render_chat(*given, **switched)
+    text, tokens = prompt.text, prompt.tokens
+    spans = [
+        *part_spans(
+            text, _with_tools(text, messages.parts, prompt.added, [t["function"] for t in messages.tools])
+        )
+    ]
+    begun = begun or messages.begun
+    if begun:
+        spans.append(Span(BEGUN, len(text), len(text + begun)))
+        if tokens:  # by the whole, as a token may reach over the border
+            tokens += model.count_tokens(text + begun) - model.count_tokens(text)
+        text += begun
+    lengths = token_lengths(text, tokens, model)
+    parts = (
+        priced_by_tokens(spans, lengths)
+        if lengths
+        else priced_by_counting(text, tokens, spans, model.count_tokens if tokens or not text else _unpriced)
+    )
+    return PromptRendered(text=text, tokens=tokens, cached=0, parts=parts, note=prompt.note, lengths=lengths)
+
+
+def sent(generation: GenerateRequest, messages: RenderedMessages, begun: str = "") -> GenerateRequest:
+    """The same with what its prompt was rendered from: an endpoint has a template of its own and is sent that."""
+    return msgspec.structs.replace(
+        generation,
+        messages=tuple(messages.messages),
+        tools=tuple(messages.tools),
+        begun=begun or messages.begun,
+    )
+
+
+def generate_request(
+    request: RunRequest,
+    registry: ToolRegistry,
+    prompt: str,
+    options: GrammarOptions | None = None,
+    *,
+    after: str = "",
+    names: Mapping[str, int] | None = None,
+) -> GenerateRequest:
+    """What the model is asked for, under the grammar of the request's answer, or of a part of a call (`options`).
+
+    `names` are the special tokens of the model's vocabulary by their texts (`special_tokens`). `after` is what comes
+    after the part, which its last token may write already.
+    Raises GrammarError where the constraint cannot be built: no run goes without it.
+    """
+    schema = constraint_schema(request, registry, options) if not after else None
+    return _generation(
+        request, prompt, lambda: call_constraint(request, registry, options, after, names), schema
+    )
+
+
+def generate_under(
+    request: RunRequest, prompt: str, grammar: Callable[[], Grammar], schema: dict[str, Any]
+) -> GenerateRequest:
+    """The same under a grammar of any kind, made only if the request has a constraint; `schema` says it too."""
+    given = schema if request.constraint == "endpoint" else None
+    return _generation(request, prompt, lambda: timed(lambda: emitted(grammar(), request.constraint)), given)
+
+
+def _generation(
+    request: RunRequest,
+    prompt: str,
+    constraint: Callable[[], BuiltGrammar],
+    schema: dict[str, Any] | None,
+) -> GenerateRequest:
+    asks_tools = request.native == ENDPOINTS_OWN  # enforced by the endpoint itself, as tool_choice
+    kind: ConstraintKind = "off" if text_only(request) else request.constraint
+    built = None if kind == "off" or asks_tools else constraint()
+    return GenerateRequest(
+        prompt=prompt,
+        constraint=kind,
+        grammar=None if built is None else built.text,
+        schema=None if asks_tools else schema,
+        thinking=request.thinking,
+        tool_choice=request.tool_choice,
+        most_calls=request.most_calls,
+        triggers=triggers(request) if built is not None else (),
+        sampling=request.sampling,
+        max_tokens=request.max_tokens,
+        stop=request.stop,
+        alternatives=request.alternatives,
+        evidence=request.evidence,
+        rules=b"" if built is None else built.rules,
+        near=None if built is None else built.near,
+        reasoning_budget=request.reasoning_budget,
+        build_ms=0.0 if built is None else built.build_ms,
+        repeatable=request.repeatable,
+    )
+
+
+def special_tokens(request: RunRequest, model: Model) -> Mapping[str, int]:
+    """The model's special tokens by their texts; empty for a request whose grammar names none."""
+    return model.vocabulary().names if request.form else {}
+
+
+def _unpriced(text: str) -> int:
+    """Where nobody counts tokens before the answer."""
+    return 0
+
+
+def _with_tools(
+    text: str, pieces: Sequence[Part], added: str, tools: Sequence[dict[str, Any]]
+) -> Sequence[Part]:
+    """The pieces, and among them what the template wrote for the tools, in the order of the text."""
+    if not added:
+        return pieces
+    start = text.find(added)
+    before = 0
+    for piece in pieces:
+        if text.find(piece.text) > start:  # -1 for one that the template left out
+            break
+        before += 1
+    return (*pieces[:before], *tool_parts(added, tools), *pieces[before:])

@@ -1,0 +1,179 @@
+"""The route-execute strategy: one prompt chooses a tool by its name, another writes the call of that tool alone.
+
+The router sees names, never schemas, and answers in JSON whatever the calls are written in: a tool, a question, or
+none. None is an answer like the others: the run came to what it was to come to. A question goes to the user, and the
+router is asked again with the answer, so often as the settings allow; one that nobody answers ends the run without
+having come to anything. The executor sees one tool with its whole schema, under that tool's grammar.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from dataclasses import replace
+from typing import Any, ClassVar, Literal
+
+import msgspec
+
+from glyphscope.errors import GrammarError
+from glyphscope.events import (
+    AnyEvent,
+    CandidatesFound,
+    NameCandidate,
+    QuestionAnswered,
+    QuestionAsked,
+    Routed,
+)
+from glyphscope.grammar import GrammarOptions, build_value_grammar
+from glyphscope.prompting import Exchange, render_executor, render_router
+from glyphscope.registry import ToolRegistry
+from glyphscope.runs.context import Context, Ending
+from glyphscope.strategies.decode import Generated, ending_of
+from glyphscope.strategies.generate import Task, call_task
+from glyphscope.strategies.repair.repair import generate_repaired
+from glyphscope.strategies.request import generate_under
+from glyphscope.strategies.routing.candidates import LIBRARY, find_candidates
+from glyphscope.validation import ValueValidator
+from glyphscope.validation.reasons import Reason, values_in_words
+
+LONGEST_QUESTION = 200
+"""Characters: a router that cannot stop asking ends there."""
+
+
+def choice_schema(registry: ToolRegistry, *, may_ask: bool) -> dict[str, Any]:
+    """The router's answers as a JSON Schema: each choice with the tool and the question that belong to it."""
+    names = [tool.name for tool in registry.allowed]
+    null = {"type": "null"}
+    question = {"type": "string", "minLength": 1, "maxLength": LONGEST_QUESTION}
+    answers = [_answer("none", null, null)]
+    if may_ask:
+        answers.insert(0, _answer("clarify", null, question))
+    if names:
+        answers.insert(0, _answer("call_tool", {"enum": names}, null))
+    return {"anyOf": answers}
+
+
+def _answer(choice: str, tool: dict[str, Any], question: dict[str, Any]) -> dict[str, Any]:
+    return {
+        "type": "object",
+        "properties": {"choice": {"const": choice}, "tool": tool, "question": question},
+        "required": ["choice", "tool", "question"],
+        "additionalProperties": False,
+    }
+
+
+class ChoiceValidator(ValueValidator):
+    """Judges a router's answer. A name that no allowed tool has is an UNKNOWN_TOOL, as in a call."""
+
+    WHOLE: ClassVar[str] = "the router's answer"
+
+    def __init__(self, registry: ToolRegistry, *, may_ask: bool) -> None:
+        super().__init__(choice_schema(registry, may_ask=may_ask))
+        self._names = [tool.name for tool in registry.allowed]
+
+    def _violate(self, reason: Reason, at: int, path: str) -> None:
+        if path == "/tool" and reason.code == "CONSTRAINT_ENUM":
+            reason = self._no_tool(reason.rule)
+        super()._violate(reason, at, path)
+
+    def _no_tool(self, rule: str) -> Reason:
+        """Why no tool has the name that is being written, of which the last character fits none, or came too early."""
+        typed = "".join(self._pieces)
+        taken = max((check.count for check in self._strings if check is not None), default=len(typed))
+        left = [name for name in self._names if name.startswith(typed[:taken])]
+        wrong = typed[: taken + 1]
+        so = "" if wrong == typed[:taken] else " or begins so"
+        return Reason("UNKNOWN_TOOL", f"no allowed tool is named '{wrong}'{so}", rule, values_in_words(left))
+
+
+ROUTER: Literal["router"] = "router"
+EXECUTOR: Literal["executor"] = "executor"
+
+
+def route_execute(context: Context) -> Generator[AnyEvent, None, Ending]:
+    """The router, as often as it asks; then, where it chose a tool, the executor."""
+    request = context.request
+    if request.grammar is not None and request.constraint != "off":
+        raise GrammarError(
+            "A custom grammar describes whole calls, and this strategy generates a call in parts.",
+            hint="Use the strategy direct, or leave the grammar out.",
+        )
+    candidates = find_candidates(request.prompt, request.router.names)
+    exchanges: list[Exchange] = []
+    while True:
+        routed, generated = yield from _route(context, candidates, exchanges)
+        if routed is None:
+            return Ending(generated.reason, False)
+        if routed.choice == "none":
+            return Ending("no-tool", True)
+        if routed.choice == "call_tool":
+            return (yield from _execute(context, routed.tool, candidates, exchanges))
+        answer = yield from _asked_user(context, routed.question, len(exchanges))
+        if context.interaction.cancelled.is_set():
+            return Ending("cancelled", False)
+        if answer is None:
+            return Ending("unanswered", False)
+        exchanges.append(Exchange(generated.text, routed.question, answer))
+
+
+def _route(
+    context: Context, candidates: tuple[NameCandidate, ...], exchanges: list[Exchange]
+) -> Generator[AnyEvent, None, tuple[Routed | None, Generated]]:
+    """What the router chose, and its text; None where it wrote no valid choice."""
+    settings = context.request.router
+    yield context.emitter.enter(ROUTER, "Router", ROUTER)
+    if settings.names and not exchanges:
+        yield context.emitter.stamp(CandidatesFound(candidates=candidates, library=LIBRARY))
+    generated = yield from generate_repaired(context, _routing_task(context, candidates, exchanges))
+    if not generated.valid:
+        return None, generated
+    chosen: dict[str, Any] = generated.arguments or {}
+    routed = Routed(choice=chosen["choice"], tool=chosen["tool"] or "", question=chosen["question"] or "")
+    yield context.emitter.stamp(routed)
+    return routed, generated
+
+
+def _routing_task(context: Context, candidates: tuple[NameCandidate, ...], exchanges: list[Exchange]) -> Task:
+    registry, settings = context.registry, context.request.router
+    sampling = msgspec.structs.replace(context.request.sampling, temperature=settings.temperature)
+    request = msgspec.structs.replace(context.request, sampling=sampling)
+    may_ask = len(exchanges) < settings.max_questions
+    schema = choice_schema(registry, may_ask=may_ask)
+
+    return Task(
+        messages=render_router(request, registry, candidates, exchanges, may_ask=may_ask),
+        generation=lambda prompt: generate_under(
+            request, prompt, lambda: build_value_grammar(schema, "json"), schema
+        ),
+        validator=lambda: ChoiceValidator(registry, may_ask=may_ask),
+        bare_validator=lambda: ChoiceValidator(registry, may_ask=may_ask),
+        notation="json",
+        key="choice",
+        deterministic=settings.temperature == 0,
+    )
+
+
+def _asked_user(context: Context, question: str, asked: int) -> Generator[AnyEvent, None, str | None]:
+    """The user's answer, or the one that was given beforehand; a blank one is none."""
+    yield context.emitter.stamp(QuestionAsked(question=question))
+    given = context.request.router.answers
+    answer = given[asked] if asked < len(given) else context.interaction.answer(question)
+    answer = answer if answer is not None and answer.strip() else None
+    yield context.emitter.stamp(QuestionAnswered(answer=answer))
+    return answer
+
+
+def _execute(
+    context: Context, name: str, candidates: tuple[NameCandidate, ...], exchanges: list[Exchange]
+) -> Generator[AnyEvent, None, Ending]:
+    """The call of that tool, which is the only one there is for this stage."""
+    yield context.emitter.enter(EXECUTOR, f"Executor of {name}", EXECUTOR)
+    alone = only(context.registry, name)
+    messages = render_executor(context.request, alone, candidates, exchanges)
+    options = GrammarOptions(tool=name, free_text=context.request.free_text)
+    generated = yield from generate_repaired(context, call_task(context.request, alone, messages, options))
+    return (yield from ending_of(generated, context.emitter))
+
+
+def only(registry: ToolRegistry, name: str) -> ToolRegistry:
+    """The registry with that tool and no other."""
+    return replace(registry, tools=tuple(tool for tool in registry.allowed if tool.name == name))

@@ -1,0 +1,87 @@
+"""A run from its first event to its last: the frame around whichever strategy the request names."""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from dataclasses import replace
+
+from glyphscope.errors import GlyphscopeError
+from glyphscope.events import AnyEvent, RunFinished, RunRequest
+from glyphscope.execution.tool_execution import execute
+from glyphscope.models import Model
+from glyphscope.runs.branch import check_prefix
+from glyphscope.runs.context import Context, Ending, Strategy
+from glyphscope.runs.emitter import Emitter
+from glyphscope.runs.failures import failed
+from glyphscope.runs.interaction import Interaction, NonInteractive
+from glyphscope.runs.prepared import PreparedRequest, prepare, request_of
+from glyphscope.runs.relaxation import check_relaxed
+from glyphscope.runs.sampling import check_sampling
+from glyphscope.strategies.chat_tool_format import check_native, check_tool_choice, settled
+from glyphscope.strategies.direct import direct
+from glyphscope.strategies.loop.tool_loop import loop
+from glyphscope.strategies.routing.route import route_execute
+from glyphscope.strategies.two_stage import two_stage
+
+_STRATEGIES: dict[str, Strategy] = {
+    "direct": direct,
+    "two-stage": two_stage,
+    "route-execute": route_execute,
+    "loop": loop,
+}
+
+
+def run(
+    request: RunRequest | PreparedRequest, model: Model, interaction: Interaction | None = None
+) -> Generator[AnyEvent, None, None]:
+    """Runs the request: every event from `RunStarted` to `RunFinished` or `RunFailed`.
+
+    Never raises a GlyphscopeError: it is the last event. Closing the iterator stops the model at once, and no token
+    is decoded that was not asked for; `model.cancel()`, from any thread, ends the run with the reason `cancelled`,
+    and so does `interaction.cancelled` while a tool or a person is waited for. Without a host nobody answers or
+    approves.
+    """
+    settled_request = settled(request_of(request), model)
+    emitter = Emitter()
+    yield emitter.started(settled_request, model.info)
+    try:
+        check_sampling(settled_request)
+        check_native(settled_request, model)
+        check_prefix(settled_request)
+        check_relaxed(settled_request)
+        prepared = replace(prepare(request), request=settled_request)
+        check_tool_choice(settled_request, prepared.registry)
+        context = Context(prepared, model, emitter, interaction or NonInteractive())
+        ending = yield from _STRATEGIES[settled_request.strategy](context)
+        if settled_request.dispatch and ending.calls:
+            ending = yield from _executed(context, ending)
+        yield finished(context, ending)
+    except GlyphscopeError as error:
+        yield emitter.stamp(failed(error))
+
+
+def _executed(context: Context, ending: Ending) -> Generator[AnyEvent, None, Ending]:
+    """The strategy's calls executed, in order: the run is as valid as their results."""
+    valid = True
+    for call in ending.calls:
+        result = yield from execute(context, call)
+        if result.fault == "cancelled":
+            return Ending("cancelled", False)
+        valid = valid and result.ok
+    return Ending(ending.reason, valid)
+
+
+def finished(context: Context, ending: Ending) -> RunFinished:
+    """The run's last event, with what all of its stages cost."""
+    spent = context.spent
+    return context.emitter.stamp(
+        RunFinished(
+            reason=ending.reason,
+            valid=ending.valid,
+            tokens=spent.tokens,
+            forced=spent.forced,
+            prompt_ms=spent.prompt_ms or 0.0,
+            first_token_ms=spent.first_token_ms or 0.0,
+            total_ms=context.emitter.now * 1000,
+        )
+    )

@@ -1,0 +1,133 @@
+"""The answer that a request asks for: the form of its turn, the grammar and the validator of that."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Protocol
+
+import msgspec
+
+from glyphscope.errors import PromptError
+from glyphscope.events import RunEvent, RunRequest, Violation
+from glyphscope.models.chat_tools import THINKING
+from glyphscope.registry import ToolRegistry
+from glyphscope.strategies.decode import Validator
+from glyphscope.turns import TurnForm
+from glyphscope.turns.form import state_of
+from glyphscope.turns.grammar import TurnOptions, turn_triggers
+from glyphscope.turns.reasoned import ReasonedValidator
+from glyphscope.turns.validator import FormValidator
+from glyphscope.validation import TurnValidator, WordsValidator, validator_of
+
+
+class AnswerJudge(Validator, Protocol):
+    """A validator that tells all its violations, and takes the bytes of tokens too."""
+
+    def feed(self, text: str | bytes, token: int | None = None) -> list[RunEvent]:
+        """The verdicts that the next piece of the text decided."""
+
+    @property
+    def violations(self) -> Sequence[Violation]:
+        """Everything that is wrong so far."""
+
+
+def turn_form(request: RunRequest) -> TurnForm | None:
+    """The form of the model's turns, if the request has one. Raises PromptError for one that is none."""
+    if not request.form:
+        return None
+    try:
+        return msgspec.convert(request.form, TurnForm)
+    except msgspec.ValidationError as error:
+        raise PromptError(
+            f"The request's form of turns is invalid: {error}.",
+            where="form",
+            hint="Leave the form out: a run fills it in from the model.",
+        ) from None
+
+
+def turn_options(request: RunRequest) -> TurnOptions:
+    """What the turn may be."""
+    return TurnOptions(
+        choice=request.tool_choice,
+        most_calls=request.most_calls,
+        constrain_from=request.constrain_from,
+        thinking=THINKING[request.thinking],
+        free_text=request.free_text,
+        order=request.order,
+        notation=None if request.native == "template" else (request.notation, request.shape),
+        lazy=bool(triggers(request)),
+    )
+
+
+def triggers(request: RunRequest) -> tuple[str, ...]:
+    """The texts at which llama.cpp's own sampler begins to hold the grammar, where that is at a call's marker."""
+    form = native_form(request)
+    lazy = request.constraint == "gbnf" and request.constrain_from == "call" and request.grammar is None
+    return turn_triggers(form) if lazy and form is not None else ()
+
+
+def text_only(request: RunRequest) -> bool:
+    """Whether the answer is text for the user in no form: nothing constrains it."""
+    return request.tool_choice == "none" and request.native != "template"
+
+
+def used_names(form: TurnForm, names: Mapping[str, int]) -> dict[str, int]:
+    """Of a vocabulary's special tokens those that the form writes, so that a grammar is kept by what decides it."""
+    texts = list(_texts(msgspec.to_builtins(form)))
+    return {name: token for name, token in names.items() if any(name in text for text in texts)}
+
+
+def native_form(request: RunRequest) -> TurnForm | None:
+    """The form in which the request's calls are written, if it is the model's own."""
+    return turn_form(request) if request.native == "template" else None
+
+
+def form_validator(form: TurnForm, request: RunRequest, registry: ToolRegistry) -> FormValidator:
+    """The validator of a turn in that form, with what the request says it may be."""
+    return FormValidator(
+        form,
+        registry,
+        thinking=THINKING[request.thinking],
+        choice=request.tool_choice,
+        most_calls=request.most_calls,
+        free_text=request.free_text or request.constrain_from == "call",
+    )
+
+
+def answer_validator(request: RunRequest, registry: ToolRegistry) -> AnswerJudge:
+    """The validator of a run's answer. Raises NotationError for a tool that the shape cannot write, PromptError."""
+    form = turn_form(request)
+    if form is not None and request.native == "template":
+        return form_validator(form, request, registry)
+    validator = _call_validator(request, registry)
+    if form is None or form.reasoning is None:
+        return validator
+    return ReasonedValidator(validator, form, state_of(THINKING[request.thinking]))
+
+
+def _call_validator(request: RunRequest, registry: ToolRegistry) -> AnswerJudge:
+    if text_only(request):
+        return WordsValidator()
+    if request.most_calls == 1 and request.tool_choice != "auto":
+        return validator_of(request, registry)
+    return TurnValidator(
+        registry,
+        request.notation,
+        request.shape,
+        words=request.tool_choice == "auto",
+        constrained=request.constraint != "off" and request.grammar is None,
+        spaced=request.tool_choice == "auto" or not request.free_text,
+        most_calls=request.most_calls,
+        ends=request.constraint != "off",
+    )
+
+
+def _texts(value: Any) -> Iterator[str]:
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, Mapping):
+        for item in value.values():
+            yield from _texts(item)
+    elif isinstance(value, list | tuple):
+        for item in value:
+            yield from _texts(item)

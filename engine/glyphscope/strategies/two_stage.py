@@ -1,0 +1,140 @@
+"""The two-stage strategy: the tool's name under a grammar of names, then its arguments under that tool's own grammar.
+
+The answer is begun for the model each time with what the shape writes before the part, so no prose can come before it,
+and the second prompt goes on from the first with the name in it: only what is new of it is evaluated. A stage's grammar
+is small and is kept by itself: the names' by the names, the arguments' by one tool's schema. It also holds what the
+call writes next, as the part's last token may reach into it (`grammar/tree.py` tells what happens otherwise).
+
+In the flat shape, where arguments have no key of their own, they are asked for as an object all the same, under the key
+`arguments`, and put beside the name afterwards.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from dataclasses import replace
+from typing import Literal, cast
+
+import msgspec
+
+from glyphscope.errors import GlyphscopeError
+from glyphscope.events import AnyEvent, CallReady, RunRequest, Violation
+from glyphscope.grammar import GrammarOptions
+from glyphscope.notation import shape_keys
+from glyphscope.notation.chat_tool_format import native_format
+from glyphscope.prompting import render_messages
+from glyphscope.runs.context import Context, Ending
+from glyphscope.strategies.constraints import white_space
+from glyphscope.strategies.decode import Decoding, Generated, ending_of
+from glyphscope.strategies.generate import call_task
+from glyphscope.strategies.repair.repair import repaired
+from glyphscope.strategies.request import generate_request, priced_prompt, sent
+from glyphscope.validation import CallValidator
+from glyphscope.validation.split_call import (
+    ArgumentsValidator,
+    NameValidator,
+    after_name,
+    before_arguments,
+    before_name,
+    moved,
+    whole_call,
+)
+
+NAME: Literal["name"] = "name"
+ARGUMENTS: Literal["arguments"] = "arguments"
+AFTER_ARGUMENTS = "}"
+
+
+def two_stage(context: Context) -> Generator[AnyEvent, None, Ending]:
+    """A name, then arguments. The call of both is judged as a whole before it is one."""
+    request = context.request
+    if request.free_text:
+        raise GlyphscopeError(
+            "Free text before a call and a call in two stages exclude each other: the answer is begun with the call.",
+            hint="Turn free text off, or use the strategy direct.",
+        )
+    named = yield from _name(context)
+    if not named.valid or named.tool is None:
+        before = before_name(request.notation, request.shape)
+        return (yield from _once_more(context, named, before + named.text, len(before)))
+    left = request.max_tokens - named.tokens
+    if left < 1:
+        return Ending("length", False)
+    return (yield from _arguments(context, named.tool, left))
+
+
+def _name(context: Context) -> Generator[AnyEvent, None, Generated]:
+    request, registry = context.request, context.registry
+    yield context.emitter.enter(NAME, "Name of the tool", NAME)
+    validator = NameValidator(registry, request.notation, request.shape)
+    begun = _marker(request) + before_name(request.notation, request.shape)
+    messages = render_messages(request, registry)
+    prompt = priced_prompt(messages, context.model, begun, thinking=request.thinking)
+    after = after_name(request.notation, request.shape)
+    generation = generate_request(request, registry, prompt.text, GrammarOptions(part="name"), after=after)
+    generation = sent(generation, messages, begun)
+    decoding = Decoding(context, generation, prompt, validator, ends_when_complete=True)
+    return (yield from decoding.events())
+
+
+def _arguments(context: Context, tool: str, left: int) -> Generator[AnyEvent, None, Ending]:
+    request, registry = context.request, context.registry
+    yield context.emitter.enter(ARGUMENTS, f"Arguments of {tool}", ARGUMENTS)
+    validator = ArgumentsValidator(registry, request.notation, request.shape, tool)
+    begun = _marker(request) + before_arguments(request.notation, request.shape, tool)
+    messages = render_messages(request, registry)
+    prompt = priced_prompt(messages, context.model, begun, thinking=request.thinking)
+    options = GrammarOptions(part="arguments", tool=tool, white_space=white_space(request))
+    generation = generate_request(request, registry, prompt.text, options, after=AFTER_ARGUMENTS)
+    generation = msgspec.structs.replace(sent(generation, messages, begun), max_tokens=left)
+    decoding = Decoding(context, generation, prompt, validator)
+    generated = yield from decoding.events()
+    if generated.valid:
+        whole = yield from _whole(context, tool, validator.text)
+        if isinstance(whole, CallReady):
+            return Ending(generated.reason, True, (whole,))
+        generated = replace(generated, valid=False, violations=whole)
+    text, start = whole_call(request.notation, request.shape, tool, generated.text)
+    if shape_keys(request.shape).args_key is not None:
+        text = text.removesuffix(AFTER_ARGUMENTS)  # nobody wrote it
+    return (yield from _once_more(context, generated, text, start))
+
+
+def _once_more(
+    context: Context, generated: Generated, text: str, start: int
+) -> Generator[AnyEvent, None, Ending]:
+    """A part that failed: where the request allows another attempt, the whole call is asked for in one go.
+
+    `text` is the call as far as it came, in which the part begins at character `start`.
+    """
+    request, registry = context.request, context.registry
+    violations = tuple(cast(Violation, moved(violation, start)) for violation in generated.violations)
+    whole = replace(generated, text=text, violations=violations)
+    task = call_task(request, registry, render_messages(request, registry))
+    made = yield from repaired(context, task, whole, extracting=False)
+    return (yield from ending_of(made, context.emitter))
+
+
+def _marker(request: RunRequest) -> str:
+    """What the model's own notation writes before a call."""
+    native = native_format(request.native)
+    return "" if native is None else native.begun
+
+
+def _whole(
+    context: Context, tool: str, arguments: str
+) -> Generator[AnyEvent, None, CallReady | tuple[Violation, ...]]:
+    """The call that both stages make, if the validator of calls accepts it; else its violations."""
+    request, registry = context.request, context.registry
+    text, start = whole_call(request.notation, request.shape, tool, arguments)
+    judge = CallValidator(registry, request.notation, request.shape)
+    judge.feed(text)
+    judge.finish()
+    if judge.valid and judge.arguments is not None:
+        call = CallReady(tool=tool, arguments=judge.arguments, text=text, call=context.emitter.call_id())
+        yield (call := context.emitter.stamp(call))
+        return call
+    against = tuple(cast(Violation, moved(violation, -start)) for violation in judge.violations)
+    for violation in against:
+        yield context.emitter.stamp(violation)
+    return against

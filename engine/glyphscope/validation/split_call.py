@@ -1,0 +1,204 @@
+"""A call in two parts, each judged where it stands in the whole: the tool's name, then that tool's arguments.
+
+The validator of calls has read what stands before the part, so its reasons, codes and paths are those of a call written
+in one go. Characters are counted from the part's first.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from glyphscope.events import (
+    FieldChanged,
+    FieldClosed,
+    FieldOpened,
+    Notation,
+    RunEvent,
+    Shape,
+    ToolKnown,
+    Violation,
+)
+from glyphscope.notation import shape_keys, write_value
+from glyphscope.notation.write import glyph_key
+from glyphscope.registry import ToolRegistry
+from glyphscope.validation.call import CallValidator
+
+_ENVELOPE: Shape = "name-arguments"
+"""In what the arguments of a shape without a key for them are judged, and asked for."""
+
+
+def before_name(notation: Notation, shape: Shape) -> str:
+    """What a call writes before the tool's name: `{"action":`, `{action=`."""
+    return "{" + _key(shape_keys(shape).name_key, notation)
+
+
+def after_name(notation: Notation, shape: Shape) -> str:
+    """What a call writes between the name and its arguments as an object: `,"args":`.
+
+    The flat shape has no key for them and lends one of the shape name-arguments: `,"arguments":`.
+    """
+    key = shape_keys(shape).args_key or shape_keys(_ENVELOPE).args_key
+    assert key is not None
+    return ("," if notation == "json" else " ") + _key(key, notation)
+
+
+def before_arguments(notation: Notation, shape: Shape, tool: str) -> str:
+    """What a call writes before its arguments as an object: `{"tool":"search","args":`."""
+    return before_name(notation, shape) + write_value(tool, notation) + after_name(notation, shape)
+
+
+def whole_call(notation: Notation, shape: Shape, tool: str, arguments: str) -> tuple[str, int]:
+    """The call of both parts as the shape writes it, and where in it the arguments' text begins, brace and all.
+
+    The arguments' text stays as it was written. In the flat shape its members stand beside the name, after a comma or a
+    space, in the brace's place.
+    """
+    if shape_keys(shape).args_key is not None:
+        before = before_arguments(notation, shape, tool)
+        return before + arguments + "}", len(before)
+    before = before_name(notation, shape) + write_value(tool, notation)
+    inside = arguments.lstrip().removeprefix("{")
+    empty = inside.lstrip().startswith("}")
+    separator = "" if empty else ("," if notation == "json" else " ")
+    return before + separator + inside, len(before) + len(separator) - (len(arguments) - len(inside))
+
+
+class NameValidator:
+    """The tool's name, as `before_name` leaves it to be written; what its last token writes after it is passed over."""
+
+    def __init__(self, registry: ToolRegistry, notation: Notation, shape: Shape) -> None:
+        """Raises NotationError when the registry has a tool that the shape cannot write."""
+        self._validator = CallValidator(registry, notation, shape)
+        self._path = f"/{shape_keys(shape).name_key}"
+        self._before = len(before_name(notation, shape))
+        self._validator.feed(before_name(notation, shape))
+        self._violated = False
+        self.complete = False
+
+    @property
+    def valid(self) -> bool:
+        """Whether an allowed tool was named."""
+        return self.complete and self._validator.tool_allowed and not self._violated
+
+    @property
+    def tool(self) -> str | None:
+        """The tool that was named, allowed or not."""
+        return self._validator.tool
+
+    @property
+    def arguments(self) -> dict[str, Any] | None:
+        """A name has none."""
+        return None
+
+    def feed(self, text: str, token: int | None = None) -> list[RunEvent]:
+        """The verdicts up to the name's end."""
+        return [] if self.complete else self._filtered(self._validator.feed(text, token))
+
+    def finish(self) -> list[RunEvent]:
+        """The verdicts at the end of the text, where it ends before the name does."""
+        return [] if self.complete else self._filtered(self._validator.finish())
+
+    def _filtered(self, events: list[RunEvent]) -> list[RunEvent]:
+        told: list[RunEvent] = []
+        for event in events:
+            if self.complete and not isinstance(event, ToolKnown):
+                break
+            told.append(moved(event, -self._before))
+            self._violated = self._violated or isinstance(event, Violation)
+            if isinstance(event, FieldClosed) and event.path == self._path:
+                self.complete = True
+        return told
+
+
+class ArgumentsValidator:
+    """The arguments of one tool as an object, as `before_arguments` leaves it to be written.
+
+    `complete` with the object's last brace. A closing brace of the call may follow; anything else is trailing text.
+    """
+
+    def __init__(self, registry: ToolRegistry, notation: Notation, shape: Shape, tool: str) -> None:
+        flat = shape_keys(shape).args_key is None
+        own: Shape = _ENVELOPE if flat else shape
+        self._validator = CallValidator(registry, notation, own)
+        before = before_arguments(notation, own, tool)
+        self._before = len(before)
+        self._validator.feed(before)
+        self._path = f"/{shape_keys(own).args_key}"
+        self._dropped = self._path if flat else ""
+        self._pieces: list[str] = []
+        self._end: int | None = None
+        self._token = -1
+
+    @property
+    def text(self) -> str:
+        """The arguments' own text, to the last brace where it came."""
+        return "".join(self._pieces)[: self._end]
+
+    @property
+    def complete(self) -> bool:
+        """Whether the object is closed."""
+        return self._end is not None
+
+    @property
+    def valid(self) -> bool:
+        """Whether the call is complete and nothing was wrong; known after `finish`."""
+        return self._validator.valid
+
+    @property
+    def tool(self) -> str | None:
+        return self._validator.tool
+
+    @property
+    def arguments(self) -> dict[str, Any] | None:
+        """The arguments of the complete call; None before `finish`, unless the call was closed in the text."""
+        return self._validator.arguments
+
+    def feed(self, text: str, token: int | None = None) -> list[RunEvent]:
+        """The verdicts that the next piece decided."""
+        self._pieces.append(text)
+        self._token = self._token + 1 if token is None else token
+        return self._filtered(self._validator.feed(text, self._token))
+
+    def finish(self) -> list[RunEvent]:
+        """The verdicts at the end: the call is closed in the model's place, and jsonschema has the final word."""
+        closed: list[RunEvent] = []
+        if self._end is not None and not self._validator.complete:
+            # a brace that nobody wrote: what it decides is decided by the last one that was written
+            closed = self._filtered(self._validator.feed("}", self._token))
+            last = self._end - 1
+            closed = [
+                msgspec.structs.replace(e, char=last) if isinstance(e, Violation) else e for e in closed
+            ]
+        return closed + self._filtered(self._validator.finish())
+
+    def _filtered(self, events: list[RunEvent]) -> list[RunEvent]:
+        told: list[RunEvent] = []
+        for event in events:
+            if isinstance(event, FieldClosed) and event.path == self._path and self._end is None:
+                self._end = event.end - self._before
+            moved_event = self._in_shape(moved(event, -self._before))
+            if moved_event is not None:
+                told.append(moved_event)
+        return told
+
+    def _in_shape(self, event: RunEvent) -> RunEvent | None:
+        """The event with the path it has in the request's shape; None for the key that this shape has not."""
+        if not self._dropped or not isinstance(event, FieldOpened | FieldChanged | FieldClosed | Violation):
+            return event
+        if event.path == self._dropped and not isinstance(event, Violation):
+            return None
+        return msgspec.structs.replace(event, path=event.path.removeprefix(self._dropped))
+
+
+def moved(event: RunEvent, by: int) -> RunEvent:
+    """The event with its characters moved; none before the first."""
+    changes = {
+        name: max(0, getattr(event, name) + by) for name in ("start", "end", "char") if hasattr(event, name)
+    }
+    return msgspec.structs.replace(event, **changes)
+
+
+def _key(key: str, notation: Notation) -> str:
+    return f"{glyph_key(key)}=" if notation == "glyph" else f"{write_value(key, 'json')}:"

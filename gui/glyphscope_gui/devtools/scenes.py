@@ -1,0 +1,236 @@
+"""The scenes of the screenshots: each brings a page of the window into a state worth a picture."""
+
+from __future__ import annotations
+
+import os
+import sys
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+
+from PySide6.QtCore import QEventLoop, Qt, QTimer
+
+from glyphscope import resources
+from glyphscope.lessons import find_lesson
+from glyphscope.models import embedded_path
+from glyphscope.runs import reduce_event
+from glyphscope.sessions import GrammarExample
+from glyphscope_gui.compare.column_state import ColumnPhase
+from glyphscope_gui.compare.comparison import Grown
+from glyphscope_gui.compare.presenter import ComparePresenter
+from glyphscope_gui.compare.variants import PRESETS
+from glyphscope_gui.grammar.presenter import GrammarPresenter
+from glyphscope_gui.lessons.presenter import LessonsPresenter
+from glyphscope_gui.lessons.run import LessonRun
+from glyphscope_gui.playground.presenter import PlaygroundPresenter
+from glyphscope_gui.prompt.dock import RENDERED
+from glyphscope_gui.runs.recorder import bundled_run
+from glyphscope_gui.runs.run_controller import Applied
+from glyphscope_gui.servers.presenter import ServersPresenter
+from glyphscope_gui.shared.page_ids import PageId, PanelId
+from glyphscope_gui.shell import Window
+from glyphscope_gui.template.presenter import TemplatePresenter
+
+BRANCH = "search-relaxed.jsonl"
+"""Branches off `search-mask.jsonl`: `glyphscope branch … --take 0 --relax search:/properties/max_results/minimum`."""
+
+
+def show_masked(window: Window) -> None:
+    """The `0` that `minimum` struck out of `max_results`."""
+    page = window.page(PageId.PLAYGROUND)
+    assert isinstance(page, PlaygroundPresenter)
+    evidence = page.evidence
+    for token in window.runs.state.tokens:
+        for row, one in enumerate(token.step.alternatives):
+            if one.text == "0" and one.allowed is False and not token.step.forced:
+                page.view.tokens.choose(token.step.index)
+                if row >= evidence.alternatives_model.rowCount():
+                    evidence.all_button.click()
+                evidence.alternatives.selectRow(row)
+                return
+
+
+def show_branch(window: Window) -> None:
+    """The branch of the run that is shown, beside it in the tree."""
+    window.runs.show_record(bundled_run(BRANCH))
+
+
+RECORDS = ("search-mask.jsonl", "search-mask-json.jsonl")
+
+
+def show_compare(window: Window) -> None:
+    """Fill the columns from their records: nothing is run for the picture."""
+    window.navigator.show(PageId.COMPARE)
+    page = window.page(PageId.COMPARE)
+    assert isinstance(page, ComparePresenter)
+    comparison = page.comparison
+    notation = next(preset for preset in PRESETS if preset.key == "notation")
+    page.view.presetChosen.emit(notation.key)
+    for place, name in enumerate(RECORDS):
+        column, events = comparison.columns[place], bundled_run(name)
+        column.phase = ColumnPhase.RUNNING
+        comparison.changed.emit(place)
+        column.events.extend(events)
+        for event in events:
+            reduce_event(column.state, event)
+        comparison.grew.emit(Grown(place, Applied(column.state, tuple(events), "run")))
+        column.phase = ColumnPhase.DONE
+        comparison.changed.emit(place)
+
+
+def show_evaluate(window: Window) -> None:
+    """Setting up only: figures of a result that nobody measured are not shown."""
+    window.navigator.show(PageId.EVALUATE)
+
+
+EXAMPLES = (
+    GrammarExample('{action="search" query="AI news" max_results=10}'),
+    GrammarExample('{action="search" query="AI news" max_results=101}', matches=False),
+    GrammarExample('{action="search" max_results=5}'),
+)
+STEP = '{action="search" query="AI news" max_results=10}'
+PROBLEMS = r"""# A call of one of three tools, in GLYPH
+root ::= "{action=" call "}"
+call ::= search | calculate | browse
+search ::= "\"search\" query=" text (" max_results=" max-results)?
+max-results ::= [1-9] [0-9]? | "100"
+calculate ::= "\"calculate\" expression=" text
+browse ::= "\"browse\" url=" text
+text ::= "\"" char+ "\""
+char ::= [^"\\\x00-\x1f] | escape
+year ::= [\d]{4}
+"""
+
+
+def show_tools_grammar(window: Window) -> None:
+    """The grammar of the tools, at the rule of an argument with bounds."""
+    page = _shown(window)
+    _pause(1500)
+    window.services.project.grammar.set_examples(EXAMPLES)
+    page.view.step.set_text(STEP)
+    page.view.step.slider.setValue(46)
+    origins = page.bench.origins.items()
+    rules = [rule for rule, origin in origins if origin.pointer == "/properties/max_results"]
+    page.view.edit.go_to_rule(rules[0] if rules else "root")
+
+
+def show_problems(window: Window) -> None:
+    """A text with three planted mistakes."""
+    page, document = _shown(window), window.services.project.grammar
+    document.open_text(PROBLEMS, "call.gbnf")
+    document.set_examples(EXAMPLES)
+    _pause(1500)
+    page.view.edit.go_to_rule("search")
+    page.view.step.set_text(STEP)
+
+
+def _shown(window: Window) -> GrammarPresenter:
+    window.navigator.show(PageId.GRAMMAR)
+    page = window.page(PageId.GRAMMAR)
+    assert isinstance(page, GrammarPresenter)
+    return page
+
+
+def _pause(ms: int) -> None:
+    loop = QEventLoop()
+    QTimer.singleShot(ms, loop.quit)
+    loop.exec()
+
+
+LESSON, SLIDE, TOKENS = "mask", 2, 7
+
+
+def show_lesson(window: Window) -> None:
+    """The run under the mask, some tokens in."""
+    window.navigator.show(PageId.LESSONS)
+    lessons = window.page(PageId.LESSONS)
+    assert isinstance(lessons, LessonsPresenter)
+    lessons.open(find_lesson(LESSON))
+    while lessons.is_busy or lessons.opened is None:
+        _pause(100)
+    lessons.show_slide(SLIDE)
+    _pause(300)
+    run = lessons.view.findChild(LessonRun)
+    assert run is not None
+    for key in (Qt.Key.Key_Home, *[Qt.Key.Key_Right] * TOKENS):
+        run.press(key, Qt.KeyboardModifier.NoModifier)
+
+
+def show_first_turn(window: Window) -> None:
+    """The first turn of a conversation, at its top."""
+    page = window.page(PageId.PLAYGROUND)
+    assert isinstance(page, PlaygroundPresenter)
+    page.stages.choice.choose(0)
+    loop = QEventLoop()
+    QTimer.singleShot(300, loop.quit)
+    loop.exec()
+    for view in (page.view.stream, page.view.timeline.table):
+        view.verticalScrollBar().setValue(0)
+
+
+def show_prompt(window: Window) -> None:
+    """The costs by tool, and the description of a tool in the text."""
+    window.panels.reveal(PanelId.PROMPT)
+    dock = window.panels.prompt
+    dock.tabs.setCurrentIndex(RENDERED)
+    costs = dock.costs_model
+    if not costs.rowCount():
+        loop = QEventLoop()
+        window.prompts.watch.shown.connect(loop.quit)
+        loop.exec()
+    dock.costs.setExpanded(costs.index_of(("tools", "", False)), True)
+    dock.costs.choose(costs.index_of(("tools", "/search/description", False)))
+
+
+VERBS = {"command": "glyphscope", "args": ["mcp", "serve-verbs"]}
+TIMEOUT_MS = 20_000
+LOOK_MS = 100
+
+
+def show_servers(window: Window) -> None:
+    """A server that is ready, a second one that waits for consent, and the answer to a call."""
+    beside = str(Path(sys.executable).parent)
+    if beside not in os.environ.get("PATH", "").split(os.pathsep):
+        os.environ["PATH"] = beside + os.pathsep + os.environ.get("PATH", "")
+    presenter = window.page(PageId.SERVERS)
+    assert isinstance(presenter, ServersPresenter)
+    servers, view = window.services.servers, presenter.view
+    window.navigator.show(PageId.SERVERS)
+    servers.add("verbs", VERBS, allowed=True)
+    servers.add("time", {"command": "uvx", "args": ["mcp-server-time"]}, allowed=False)
+    view.list.choose("verbs")
+    servers.start("verbs")
+    _wait(lambda: view.tools.model.rowCount() > 0)
+    if view.panel.tool is None:
+        return
+    view.panel.example_button.click()
+    _wait(lambda: view.panel.form.arguments() != {} and view.panel.call_button.isEnabled())
+    view.panel.call_button.click()
+    _wait(lambda: view.panel.result.view is not None)
+
+
+def _wait(holds: Callable[[], bool]) -> None:
+    waited = 0
+    while not holds() and waited < TIMEOUT_MS:
+        loop = QEventLoop()
+        QTimer.singleShot(LOOK_MS, loop.quit)
+        loop.exec()
+        waited += LOOK_MS
+
+
+EXAMPLE = "forms/example.jinja"
+
+
+def show_template(window: Window) -> None:
+    """The template, with the slot of the arguments chosen."""
+    window.navigator.show(PageId.TEMPLATE)
+    page = window.page(PageId.TEMPLATE)
+    assert isinstance(page, TemplatePresenter)
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder, "example.jinja")
+        path.write_bytes(resources.read_bytes(EXAMPLE))
+        page.open(path, embedded_path())
+        while page.is_busy or page.found is None:
+            _pause(100)
+    page.view.slots.selectRow(next(n for n, slot in enumerate(page.found.slots) if slot.key == "arguments"))
+    page.view.details.show_view("thinking")

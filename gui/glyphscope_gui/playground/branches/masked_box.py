@@ -1,0 +1,66 @@
+"""Why the constraint refuses what the user wants to put somewhere, and what can be given up for it."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import Qt, Signal
+from PySide6.QtWidgets import QFrame, QPushButton, QVBoxLayout, QWidget
+
+from glyphscope_gui.playground.branches.refusal_text import LOOKING, MaskReason
+from glyphscope_gui.shared.labels import words_label
+from glyphscope_gui.shared.language import tr
+
+
+class MaskedBox(QFrame):
+    """Hidden while nothing is refused. `relaxRequested` carries what is to be relaxed, `unconstrainedRequested` means
+    all of it.
+
+    The buttons are called after `name`, as there is one box for alternatives and one for typed texts.
+    """
+
+    relaxRequested = Signal(object)
+    unconstrainedRequested = Signal()
+
+    def __init__(self, name: str, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.setObjectName("struckBox")
+        self._reason = MaskReason()
+        self.reason = words_label(role="", parent=self, name=f"{name}Reason", selectable=True)
+        self.relax_button = QPushButton(tr("Relax this constraint\nand continue"), self)
+        self.relax_button.setObjectName(f"{name}RelaxButton")
+        self.relax_button.clicked.connect(lambda _checked=False: self.relaxRequested.emit(self._reason.relax))
+        self.free_button = QPushButton(tr("Continue without\na constraint"), self)
+        self.free_button.setObjectName(f"{name}FreeButton")
+        self.free_button.setToolTip(tr("The branch is unconstrained; violations are marked where they occur"))
+        self.free_button.clicked.connect(lambda _checked=False: self.unconstrainedRequested.emit())
+        column = QVBoxLayout(self)
+        column.setContentsMargins(8, 8, 8, 8)
+        column.setSpacing(6)
+        for part in (self.reason, self.relax_button, self.free_button):
+            column.addWidget(part)
+        self.hide()
+
+    def show_masked(self, name: str, reason: MaskReason) -> None:
+        """`name` is what was refused, in sight."""
+        self._reason = reason
+        lines = [tr("{name} is masked:", name=name), *reason.why]
+        self.reason.setText("\n".join(lines))
+        self.setAccessibleName(" ".join(lines))
+        self.relax_button.setVisible(reason.relax is not None)
+        if reason.relax is not None:
+            self.relax_button.setToolTip(
+                tr(
+                    "Without {constraint} ({tool}: {pointer}).\n"
+                    "Everything else stays enforced; the branch continues with the masked token.",
+                    constraint=reason.words,
+                    tool=reason.relax.tool,
+                    pointer=reason.relax.pointer,
+                )
+            )
+        self.show()
+
+    def focus_first(self) -> None:
+        """The focus goes to the smaller of the two, once it is known which are there."""
+        if not self.relax_button.isHidden():
+            self.relax_button.setFocus(Qt.FocusReason.OtherFocusReason)
+        elif LOOKING not in self._reason.why:
+            self.free_button.setFocus(Qt.FocusReason.OtherFocusReason)

@@ -1,0 +1,178 @@
+"""Labels: plain text only, elided, wrapped, and links."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from PySide6.QtCore import QSize, Qt
+from PySide6.QtGui import QFont, QPainter, QPaintEvent, QResizeEvent
+from PySide6.QtWidgets import QLabel, QPushButton, QSizePolicy, QWidget
+
+from glyphscope.visible import visible
+from glyphscope_gui.shared.plain_text import plain_tip
+
+
+class PlainLabel(QLabel):
+    """Shows its text as it is written: no HTML, and a sign for each character that is not seen.
+
+    Every label of the window is one: what it shows may be of a file, a model or a server. `options` are Qt's.
+    """
+
+    def __init__(
+        self, text: str | QWidget | None = "", parent: QWidget | None = None, **options: Any
+    ) -> None:
+        words, parent = (text, parent) if isinstance(text, str) else ("", text)
+        super().__init__(visible(words, lines=True), parent, **options)
+        self.setTextFormat(Qt.TextFormat.PlainText)
+
+    def setText(self, text: str) -> None:
+        super().setText(visible(text, lines=True))
+
+
+def words_label(
+    words: str = "",
+    role: str = "muted",
+    parent: QWidget | None = None,
+    *,
+    name: str = "",
+    selectable: bool = False,
+) -> QLabel:
+    """A plain label that wraps."""
+    label = PlainLabel(words, parent)
+    label.setWordWrap(True)
+    label.setObjectName(name)
+    if role:
+        label.setProperty("role", role)
+    if selectable:
+        label.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
+    return label
+
+
+class ElidedLabel(PlainLabel):
+    """Never asks for more width than a few characters, so it cannot push a dock wider."""
+
+    def __init__(
+        self, parent: QWidget | None = None, mode: Qt.TextElideMode = Qt.TextElideMode.ElideMiddle
+    ) -> None:
+        super().__init__(parent=parent)
+        self._mode = mode
+        self.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Fixed)
+
+    def minimumSizeHint(self) -> QSize:
+        return QSize(20, super().minimumSizeHint().height())
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        painter = QPainter(self)
+        box = self.contentsRect()
+        shown = self.fontMetrics().elidedText(self.text(), self._mode, box.width())
+        self.setToolTip(plain_tip(self.text()) if shown != self.text() else "")
+        painter.setPen(self.palette().color(self.foregroundRole()))
+        painter.drawText(box, self.alignment(), shown)
+
+
+class WrappedLabel(PlainLabel):
+    """In a splitter Qt asks no label how high it gets when it is made narrower."""
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent=parent)
+        self.setWordWrap(True)
+
+    def setText(self, text: str) -> None:
+        super().setText(text)
+        self._fit()
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        self._fit()
+
+    def needed(self) -> int:
+        """Pixels of height that the words take at the width that there is."""
+        self.setMinimumHeight(0)  # Qt's answer is never less than the minimum
+        return max(self.heightForWidth(max(self.width(), 60)), 0)
+
+    def _fit(self) -> None:
+        self.setMinimumHeight(self.needed() if self.text() else 0)
+
+
+class FittedLabel(WrappedLabel):
+    """Not higher either: a page with it is not as high as it likes to be, and scrolled."""
+
+    def hasHeightForWidth(self) -> bool:
+        return False
+
+    def _fit(self) -> None:
+        self.setFixedHeight(max(self.needed(), self.fontMetrics().height()))
+
+
+def link(words: str, tip: str, parent: QWidget | None = None) -> QPushButton:
+    """`tip` says what it does, also to screen readers."""
+    button = QPushButton(words, parent)
+    button.setProperty("role", "link")
+    button.setToolTip(tip)
+    button.setAccessibleDescription(tip)
+    return button
+
+
+AROUND = 10
+"""What the button has beside its words."""
+
+
+class ElidedLink(QPushButton):
+    """Its words are `words`; what is shown of them is the button's text."""
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.setProperty("role", "link")
+        self.setSizePolicy(QSizePolicy.Policy.Maximum, QSizePolicy.Policy.Fixed)
+        self.setMinimumWidth(40)
+        self.words = ""
+
+    def set_words(self, words: str) -> None:
+        """All of the words are the button's accessible name."""
+        self.words = words
+        self.setAccessibleName(words)
+        self._fit()
+        self.updateGeometry()
+
+    def sizeHint(self) -> QSize:
+        hint = super().sizeHint()
+        return QSize(self.fontMetrics().horizontalAdvance(self.words) + AROUND, hint.height())
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        self._fit()
+
+    def _fit(self) -> None:
+        room = max(self.width() - AROUND + 2, 0)
+        self.setText(self.fontMetrics().elidedText(self.words, Qt.TextElideMode.ElideRight, room))
+
+
+class LessonLabel(QLabel):
+    """`role` is the style sheet's. As high as its words need at its width, in any layout that asks."""
+
+    def __init__(
+        self, words: str = "", role: str = "", parent: QWidget | None = None, font: QFont | None = None
+    ) -> None:
+        super().__init__(parent)
+        self.setTextFormat(Qt.TextFormat.PlainText)
+        self.setWordWrap(True)
+        policy = QSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Minimum)
+        policy.setHeightForWidth(True)
+        self.setSizePolicy(policy)
+        if font is not None:
+            self.setFont(font)  # before it is polished: a style sheet keeps the font that it finds then
+        self.set_words(words, role)
+
+    def set_words(self, words: str, role: str = "") -> None:
+        """Others; without any it is not there."""
+        if role and role != self.property("role"):
+            self.setProperty("role", role)
+            if self.testAttribute(Qt.WidgetAttribute.WA_WState_Polished):
+                self.style().unpolish(self)
+                self.style().polish(self)
+        self.say(visible(words, spaces=True))
+
+    def say(self, words: str) -> None:
+        """Words of the program's own, in which every character is meant."""
+        self.setText(words)
+        self.setVisible(bool(words))

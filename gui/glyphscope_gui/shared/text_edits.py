@@ -1,0 +1,124 @@
+"""Text edits: one that wraps anywhere, one that grows with its text, one to read."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import QEvent, QMimeData, QSize, QSizeF, Qt
+from PySide6.QtGui import QResizeEvent, QShowEvent, QTextOption
+from PySide6.QtWidgets import QPlainTextEdit, QSizePolicy, QTextEdit, QWidget
+
+from glyphscope.visible import visible
+from glyphscope_gui.theme import mono_font
+
+LONGEST = 5_000
+"""Characters of a word that is still broken as the others are."""
+_AT_WORDS = QTextOption.WrapMode.WrapAtWordBoundaryOrAnywhere
+
+
+def bear(edit: QPlainTextEdit | QTextEdit, text: str) -> None:
+    """Before the text is put in."""
+    if _has_long_word(text):
+        edit.setWordWrapMode(QTextOption.WrapMode.WrapAnywhere)
+
+
+def ease(edit: QPlainTextEdit | QTextEdit, text: str) -> None:
+    """After the text has taken the place of all that was in it."""
+    if not _has_long_word(text):
+        edit.setWordWrapMode(_AT_WORDS)
+
+
+def _has_long_word(text: str) -> bool:
+    return len(text) > LONGEST and any(len(word) > LONGEST for word in text.split())
+
+
+class WrappingEdit(QPlainTextEdit):
+    """Lines are broken at words, and from the first long word on anywhere, until the text is another."""
+
+    def setPlainText(self, text: str) -> None:
+        bear(self, text)
+        super().setPlainText(text)
+        ease(self, text)
+
+    def insertFromMimeData(self, source: QMimeData) -> None:
+        """Between what stands in the line there can grow a long word of short ones."""
+        line = self.textCursor().block().text()
+        bear(self, f"{line}{source.text()}")
+        super().insertFromMimeData(source)
+
+
+class GrowingEdit(WrappingEdit):
+    """Tab goes to the next field; wraps; between one line and `max_lines` high."""
+
+    def __init__(self, max_lines: int, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._max_lines = max_lines
+        self.setTabChangesFocus(True)
+        self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        self.setVerticalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
+        self.document().documentLayout().documentSizeChanged.connect(self._fit)
+        self._fit()
+
+    def bar_when_full(self) -> None:
+        """A scroll bar from the line on that has no room any more; Qt's own guess shows one beside a single line."""
+        self.document().documentLayout().documentSizeChanged.connect(self._fit_bar)
+
+    def _fit_bar(self, size: QSizeF) -> None:
+        more = size.height() > self._max_lines
+        policy = Qt.ScrollBarPolicy.ScrollBarAlwaysOn if more else Qt.ScrollBarPolicy.ScrollBarAlwaysOff
+        self.setVerticalScrollBarPolicy(policy)
+
+    def canInsertFromMimeData(self, source: QMimeData) -> bool:
+        """Files that are dropped are opened by the window, not inserted as their names."""
+        return not source.hasUrls() and super().canInsertFromMimeData(source)
+
+    def sizeHint(self) -> QSize:
+        return QSize(super().sizeHint().width(), self._preferred_height())
+
+    def minimumSizeHint(self) -> QSize:
+        return QSize(60, self._preferred_height())
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        self._fit()
+
+    def showEvent(self, event: QShowEvent) -> None:
+        super().showEvent(event)
+        self._fit()
+
+    def changeEvent(self, event: QEvent) -> None:
+        super().changeEvent(event)
+        if event.type() in (QEvent.Type.FontChange, QEvent.Type.StyleChange):
+            self._fit()
+
+    def _preferred_height(self) -> int:
+        """A plain text document counts its size in lines; the frame and the margins come on top."""
+        lines = self.document().documentLayout().documentSize().height()
+        lines = min(max(lines, 1), self._max_lines)
+        around = self.height() - self.viewport().height() if self.isVisible() else 2 * self.frameWidth()
+        return round(lines * self.fontMetrics().lineSpacing() + 2 * self.document().documentMargin()) + around
+
+    def _fit(self) -> None:
+        height = self._preferred_height()
+        if height != self.height():
+            self.setFixedHeight(height)
+
+
+class ReadBox(GrowingEdit):
+    """In the fixed-pitch font; the words can be selected and copied."""
+
+    def __init__(self, max_lines: int, name: str, text: str = "", parent: QWidget | None = None) -> None:
+        super().__init__(max_lines, parent)
+        self.setReadOnly(True)
+        self.setFont(mono_font(-0.5))
+        self.setAccessibleName(name)
+        self.setPlainText(text)
+
+    def setPlainText(self, text: str) -> None:
+        super().setPlainText(visible(text, lines=True))
+
+    def _fit(self) -> None:
+        super()._fit()
+        more = self.document().documentLayout().documentSize().height() > self._max_lines
+        policy = Qt.ScrollBarPolicy.ScrollBarAsNeeded if more else Qt.ScrollBarPolicy.ScrollBarAlwaysOff
+        if self.verticalScrollBarPolicy() != policy:
+            self.setVerticalScrollBarPolicy(policy)

@@ -1,0 +1,252 @@
+"""The bench's structure: what is measured against which target, and what is said where it cannot be. Not the speed."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from glyphscope.cli.app import app
+from glyphscope.errors import GlyphscopeError, ModelDied, ModelError
+from glyphscope.events import NOTATIONS, LoadOptions, Message, Notation
+from glyphscope.models import GenerateRequest, Model, ScriptedModel, open_model
+from glyphscope.registry import default_registry
+from glyphscope_benchmarks import command, documents, grammars, large, validators, window
+from glyphscope_benchmarks.baseline_process import started
+from glyphscope_benchmarks.decoding import convertible, stamped
+from glyphscope_benchmarks.figures import Row, at_least, at_most
+from glyphscope_benchmarks.timing import QUICK, Plan, Stamped, interleaved, rate
+from untrained_models import Pair, model_file
+
+TINY = replace(QUICK, sizes=(100, 1000, 2000), prompts=1, call_tokens=12, text_tokens=6)
+
+
+@pytest.fixture
+def no_window(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(plan: Plan) -> list[object]:
+        raise GlyphscopeError("there is no window here")
+
+    monkeypatch.setattr(window, "figures", refuse)
+
+
+def test_a_target_is_met_at_its_own_value() -> None:
+    assert Row("r", "×", "", at_most(2.0)).of(2.0).met is True
+    assert Row("r", "×", "", at_most(2.0)).of(2.1).met is False
+    assert Row("r", "×", "", at_least(2.0)).of(1.9).met is False
+    assert Row("r", "×", "").of(9.0).met is None
+
+
+def test_what_takes_turns_does_not_always_go_in_the_same_order() -> None:
+    seen: list[str] = []
+    interleaved({"a": lambda: seen.append("a"), "b": lambda: seen.append("b")}, 2)
+    assert seen == ["a", "b", "b", "a"]
+
+
+def test_a_rate_counts_the_median_round_of_each_generation() -> None:
+    slow, usual = Stamped(0.0, ((1.0, 2), (9.0, 2))), Stamped(0.0, ((1.0, 2), (2.0, 2)))
+    assert rate([[usual, slow, usual]]) == 2.0
+    assert rate([[Stamped(0.0, ())]]) == 0.0
+
+
+@pytest.mark.parametrize("notation", NOTATIONS)
+def test_the_documents_are_calls_that_the_validator_takes(notation: Notation) -> None:
+    for registry, text in (
+        (default_registry(), documents.long_string(notation, 500)),
+        (documents.BOUND, documents.bound_string(notation, 500)),
+        (documents.MEMBERS, documents.many_members(notation, 500)),
+    ):
+        assert 400 < len(text) < 700
+        validators.ours(registry, notation)(text, documents.tokens(text))
+
+
+def test_the_others_read_their_documents_too() -> None:
+    text = documents.head_form(300)
+    validators.glyph_py(text, documents.tokens(text))
+
+
+@pytest.mark.slow
+def test_every_validator_figure_has_a_name_of_its_own_and_ours_have_targets() -> None:
+    figures = list(validators.figures(TINY))
+    assert len({figure.name for figure in figures}) == len(figures)
+    held = [figure for figure in figures if figure.target is not None]
+    assert len(held) == len(NOTATIONS) * (len(TINY.sizes) + 1)
+    assert all(figure.measured is not None and figure.measured > 0 for figure in held)
+
+
+def test_the_peers_schema_names_every_allowed_tool_and_holds_no_pattern() -> None:
+    schema = convertible(default_registry())
+    names = [one["properties"]["action"]["const"] for one in schema["oneOf"]]
+    assert names == [tool.name for tool in default_registry().allowed]
+    assert '"pattern"' not in json.dumps(schema)
+
+
+def test_a_step_is_one_arrival_of_all_its_tokens() -> None:
+    generation = stamped(ScriptedModel("{a=1}"), GenerateRequest(prompt="p"))
+    assert generation.tokens == sum(count for _, count in generation.arrivals) > 0
+    assert generation.seconds >= sum(generation.intervals) >= 0
+
+
+@pytest.mark.slow
+def test_without_a_model_its_figures_say_so_and_the_answer_is_not_no(
+    monkeypatch: pytest.MonkeyPatch, no_window: None
+) -> None:
+    def nothing(name: str, **_: object) -> Model:
+        raise ModelError("The embedded model is not installed.")
+
+    monkeypatch.setattr(command, "QUICK", TINY)
+    monkeypatch.setattr(command, "opened", nothing)
+    monkeypatch.setattr(validators, "US_PER_CHAR", at_most(1e6))
+    monkeypatch.setattr(validators, "GROWTH", at_most(1e6))
+    monkeypatch.setattr(grammars, "KEYSTROKE", replace(grammars.KEYSTROKE, target=at_most(1e6)))
+    done = CliRunner().invoke(app, ["bench", "--quick", "--json"])
+    answer = json.loads(done.stdout)
+    assert done.exit_code == 0 and answer["met"] is True and answer["model"] is None
+    missing = [figure for figure in answer["figures"] if figure["measured"] is None]
+    notes = [figure["note"] for figure in missing]
+    assert notes == [
+        *["not measured: no model: The embedded model is not installed."] * len(command.MODEL_ROWS),
+        *[f"not measured: {large.NO_FILE}"] * len(large.ROWS),
+        "not measured: there is no window here",
+    ]
+    assert all(figure["met"] is None for figure in missing)
+    assert answer["machine"]["cores"] >= 1 and "python" in answer["versions"]
+
+
+def test_a_missed_target_is_exit_code_1_and_a_no_in_the_table(
+    monkeypatch: pytest.MonkeyPatch, no_window: None
+) -> None:
+    monkeypatch.setattr(command, "measure", lambda *_: iter([Row("slow", "ms", "", at_most(1.0)).of(2.0)]))
+    monkeypatch.setattr(command, "_open", lambda *_: (None, "no model"))
+    done = CliRunner().invoke(app, ["bench"])
+    assert done.exit_code == 1
+    assert "2.00 ms" in done.stdout and "≤ 1 ms" in done.stdout and "✗ no" in done.stdout
+
+
+def test_a_model_that_computes_nothing_is_refused() -> None:
+    done = CliRunner().invoke(app, ["bench", "--quick", "--model", "scripted:{a=1}"])
+    assert done.exit_code == 2 and "GGUF" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("printed", "words"),
+    [
+        (b'{"p99_ms": 7.5, "max_ms": 20.0, "tokens": 2000, "seconds": 1.0}', ""),
+        (b"", "boom"),
+        (b"{}", "boom"),
+    ],
+)
+def test_the_windows_figure_is_what_it_prints_or_its_last_words(
+    monkeypatch: pytest.MonkeyPatch, printed: bytes, words: str
+) -> None:
+    monkeypatch.setattr(window, "find_spec", lambda name: object())
+    monkeypatch.setattr(
+        subprocess, "run", lambda *_, **__: subprocess.CompletedProcess([], 0, printed, b"a\nboom\n")
+    )
+    if words:
+        with pytest.raises(GlyphscopeError, match=words):
+            window.figures(TINY)
+    else:
+        (figure,) = window.figures(TINY)
+        assert figure.measured == 7.5 and figure.met and figure.samples["tokens_per_second"] == 2000
+
+
+def test_a_window_that_is_not_installed_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(window, "find_spec", lambda name: None)
+    with pytest.raises(GlyphscopeError, match="PySide6"):
+        window.figures(TINY)
+
+
+@pytest.fixture(scope="module")
+def model() -> Iterator[Model]:
+    opened = open_model("embedded", options=LoadOptions(context=1024))
+    yield opened
+    opened.close()
+
+
+@pytest.mark.slow
+@pytest.mark.model
+def test_a_peer_that_cannot_load_the_file_is_a_reason_not_a_crash(tmp_path: object) -> None:
+    with started(f"{tmp_path}/none.gguf", LoadOptions(context=512)) as baseline, pytest.raises(ModelError):
+        baseline.ask_bare("x", 1)
+
+
+@pytest.mark.slow
+@pytest.mark.model
+def test_the_bare_loop_decodes_the_tokens_that_we_decode(model: Model) -> None:
+    prompt = model.render_chat([Message("user", documents.STORY)]).text
+    ours = [
+        step.id
+        for output in model.generate(GenerateRequest(prompt=prompt, max_tokens=8))
+        if isinstance(output, tuple)
+        for step in output
+    ]
+    with started(model.info.path, LoadOptions(context=model.info.context)) as baseline:
+        arrived, bare = baseline.ask_bare(prompt, 8)
+        constrained = baseline.ask(
+            task="grammar", prompt=prompt, schema=convertible(default_registry()), max_tokens=8
+        )
+        with pytest.raises(ModelError, match="no such task"):
+            baseline.ask(task="dance")
+    assert bare.ids == ours and arrived.tokens == len(bare.spent) == 8
+    assert constrained.text.startswith("{") and constrained.stamped.tokens == 8
+    assert sum(bare.spent) < arrived.seconds and constrained.start < constrained.stamps[0]
+
+
+@pytest.mark.slow
+def test_what_a_vocabulary_costs_is_measured_beside_a_bare_loop(llama_data: Path) -> None:
+    opening, token = large.figures(model_file(llama_data, Pair("llama-spm")), TINY)
+    assert 0 < opening.samples["bare_s"] < opening.samples["ours_s"]
+    assert opening.measured == opening.samples["ours_s"] - opening.samples["bare_s"]
+    assert token.samples["vocabulary"] == 32_000
+    assert {"mask_ms", "choice_and_evidence_ms", "bare_ms_per_token", "ours_ms_per_token"} <= set(
+        token.samples
+    )
+
+
+@pytest.mark.slow
+def test_a_file_with_no_model_in_it_is_a_reason_and_not_a_crash(
+    monkeypatch: pytest.MonkeyPatch, no_window: None, tmp_path: Path
+) -> None:
+    for module in (validators, grammars):
+        monkeypatch.setattr(module, "figures" if module is validators else "keystroke", lambda *_: iter([]))
+    figures = list(command.measure(TINY, None, "no model", str(tmp_path / "none.gguf")))
+    notes = {figure.name: figure.note for figure in figures}
+    assert all(
+        notes[row.name].startswith("not measured: ") and "--large" not in notes[row.name]
+        for row in large.ROWS
+    )
+
+
+@pytest.mark.slow
+@pytest.mark.model
+def test_a_call_that_all_the_grammars_hold_is_refused_by_one_of_them(model: Model) -> None:
+    registry = default_registry()
+    (text, *_) = grammars._calls(registry)
+    with started(model.info.path, LoadOptions(context=256)) as baseline:
+        spent = {
+            way: grammars._ask(baseline, way, "json", registry, text).spent
+            for way in ("mask", "schema", "gbnf", "converter")
+        }
+        with pytest.raises(ModelError, match="no way"):
+            grammars._ask(baseline, "dance", "json", registry, text)
+    assert {len(each) for each in spent.values()} == {len(model.tokenize(text))}
+
+
+def test_tools_of_another_mark_are_found_in_a_cache() -> None:
+    first, second = documents.many_tools(9, "_a"), documents.many_tools(9, "_b")
+    assert len({tool.name for tool in (*first.tools, *second.tools)}) == 18
+    assert first.digest != second.digest
+
+
+@pytest.mark.slow
+@pytest.mark.model
+def test_a_peer_that_died_is_named(model: Model) -> None:
+    with started(model.info.path, LoadOptions(context=256)) as baseline:
+        baseline._process.kill()
+        with pytest.raises(ModelDied, match="exit code -9"):
+            baseline.ask_bare("x", 1)

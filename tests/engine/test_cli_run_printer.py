@@ -1,0 +1,140 @@
+"""A run of several stages as people read it in a terminal."""
+
+from __future__ import annotations
+
+import io
+
+import pytest
+from rich.console import Console
+
+from glyphscope.cli.run_printer import RunView
+from glyphscope.events import (
+    ApprovalGiven,
+    ApprovalNeeded,
+    CandidatesFound,
+    Change,
+    Extracted,
+    FinalAnswer,
+    LimitReached,
+    NameCandidate,
+    QuestionAnswered,
+    QuestionAsked,
+    RepairTried,
+    Routed,
+    RunFinished,
+    StageFinished,
+    StageStarted,
+    Token,
+    TokenStep,
+    ToolContent,
+    ToolResult,
+    ToolStarted,
+    TransformActed,
+)
+from glyphscope.runs import run_state
+
+HOSTILE = "a\x1b[2Jb\r\n"
+
+
+def shown(*events):
+    out = Console(file=io.StringIO(), width=120, force_terminal=False)
+    out.print(RunView(run_state(events)))
+    return out.file.getvalue()
+
+
+def token(text):
+    return Token(step=TokenStep(index=0, id=0, data=text.encode(), text=text), start=0, end=len(text))
+
+
+def stage(name, title, **more):
+    return StageStarted(stage=name, title=title, **more)
+
+
+def ended(reason, valid):
+    return RunFinished(
+        reason=reason, valid=valid, tokens=2, forced=0, prompt_ms=1, first_token_ms=2, total_ms=3
+    )
+
+
+def test_a_stage_of_several_is_shown_without_its_title_its_text_or_its_price():
+    text = shown(
+        stage("name", "Name", kind="name"),
+        token('"search"'),
+        StageFinished(reason="complete", valid=True, tokens=1, prompt_tokens=40, cached=38, ms=5),
+        stage("arguments", "Arguments of search", kind="arguments"),
+        token("{}"),
+    )
+    assert "Name\n" in text and '"search"' in text and "prompt 40 tokens (38 cached)" in text
+    assert "Arguments of search\n{}" in text
+
+
+@pytest.mark.parametrize(
+    ("event", "words"),
+    [
+        (CandidatesFound(candidates=(NameCandidate("Ace", "weapon", "ace", 0, 3, 97.5),)), "Ace (weapon, 98)"),
+        (CandidatesFound(candidates=()), "names found: none"),
+        (Routed(choice="call_tool", tool="search"), "call_tool search"),
+        (QuestionAsked(question="Which one?"), "? Which one?"),
+        (QuestionAnswered(answer=None), "no answer"),
+        (Extracted(before="x{}", after="{}", changes=(Change("prose", 0),), valid=True), "character 0: prose"),
+        (
+            RepairTried(
+                attempt=1, attempts=2, code="SYNTAX", message="m", before="ab", after="ac", char=1, now=None,
+                now_code=None, tokens=7,
+            ),
+            "repair 1 of 2 for SYNTAX, 7 tokens: now valid",
+        ),
+        (TransformActed(name="tags", surface="response", what="took the tag away"), "tags: took the tag away"),
+        (LimitReached(limit="max_turns", allowed=8, used=9, message="8 turns are over"), "max_turns: 8 turns"),
+        (FinalAnswer(text="Done.", recovered=True), "(prompted once more) Done."),
+        (
+            ApprovalNeeded(call="c", tool="rm", arguments={"p": HOSTILE}, source="files", identity="npx files"),
+            "allow rm of files (npx files) with",
+        ),
+        (ApprovalGiven(call="c", action="deny", arguments={}, by="nobody", reason="no"), "deny by nobody, once: no"),
+        (ApprovalGiven(call="c", action="allow", arguments={"a": 1}, edited=True), 'with {"a": 1}'),
+        (ToolStarted(call="c", tool="t", source="demo", arguments={}), "t of demo {}"),
+        (
+            ToolResult(call="c", tool="t", source="demo", ok=True, content=(ToolContent(text=HOSTILE),), bytes=3),
+            "3 bytes in 0 ms",
+        ),
+        (ToolResult(call="c", tool="t", source="demo", ok=False, code="TOOL_ERROR", message="no"), "TOOL_ERROR: no"),
+        (
+            ToolResult(call="c", tool="t", source="demo", ok=True, schema_problems=("/a: wrong",)),
+            "output schema violated: /a: wrong",
+        ),
+    ],
+)  # fmt: skip
+def test_what_happened_between_two_texts_is_not_told_or_reaches_the_terminal_as_control(event, words):
+    text = shown(stage("router", "Router", kind="router"), event)
+    assert words in text
+    assert "\x1b" not in text and "\r" not in text
+
+
+@pytest.mark.parametrize(
+    ("reason", "valid", "words"),
+    [
+        ("answered", True, "✓ answered"),
+        ("no-tool", True, "✓ no tool was chosen"),
+        ("unanswered", False, "✗ the model's question was not answered"),
+        ("limit", False, "✗ a limit ended the run"),
+        ("cancelled", False, "• stopped"),
+        ("refused", False, "✗ constraint not met"),
+        ("end-of-text", False, "✗ no valid call (end-of-text)"),
+    ],
+)
+def test_an_ending_is_told_as_another(reason, valid, words):
+    assert words in shown(stage("turn", "Turn 1"), token("Hi"), ended(reason, valid))
+
+
+def test_the_time_spent_waiting_for_a_person_is_told_apart_from_the_tools_time():
+    text = shown(
+        stage("turn", "Turn 1", kind="turn"),
+        stage("tool", "search", kind="tool", t=1.0),
+        ApprovalNeeded(call="1", tool="search", arguments={}, source="demo", t=1.0),
+        ApprovalGiven(call="1", action="allow", arguments={}, t=62.0),
+        ToolResult(call="1", tool="search", source="demo", ok=True, bytes=5, ms=3, t=62.1),
+        ended("answered", True),
+    )
+    assert "5 bytes in 3 ms" in text and "waited 61 s for you" in text
+    assert "(61 s of it waiting for you)" in text

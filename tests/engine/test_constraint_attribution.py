@@ -1,0 +1,165 @@
+"""The constraint that refuses a token: of every keyword kind the right one, and none where no one constraint is it."""
+
+from dataclasses import replace
+
+import pytest
+
+from glyphscope.events import RunRequest
+from glyphscope.explain.constraint_attribution import Attribution, Attributor
+from glyphscope.grammar import build_call_grammar
+from glyphscope.grammar.match import compile_grammar, match_text
+from glyphscope.notation import write_call
+from glyphscope.proof.boundary import boundary_examples
+from glyphscope.registry import bundled_registries, bundled_registry, default_registry, parse_document
+from glyphscope.runs.relaxation import parts_of, relaxed
+from glyphscope.strategies.constraints import call_options
+
+BEYOND = {"uniqueItems"}
+"""What no grammar holds, so that no token is struck for it."""
+
+
+def request(registry, **changes):
+    return RunRequest(**{"prompt": "x", "registry": registry.to_document(), **changes})
+
+
+def grammar_of(asked, registry):
+    return build_call_grammar(registry, asked.notation, asked.shape, call_options(asked))
+
+
+def one_tool(parameters):
+    tools = [{"name": "t", "description": "", "parameters": {"type": "object", **parameters}}]
+    return parse_document({"glyphscope": 1, "tools": tools})
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("name", "notation"),
+    [
+        ("default", "glyph"),
+        ("destiny", "json"),
+        ("verbs", "glyph"),
+        ("workspace", "json"),
+        ("workspace", "glyph"),
+    ],
+)
+def test_a_struck_token_is_said_to_be_refused_by_another_constraint_or_by_none(name, notation):
+    """Proved by relaxing that very pointer: then the grammar takes the token, and did not before."""
+    registry = bundled_registry(name)
+    asked = request(registry, notation=notation)
+    refusals = Attributor(asked, registry)
+    whole = grammar_of(asked, registry)
+    assert name in bundled_registries()
+    told, kinds = 0, set()
+    for tool in registry:
+        seen: set[str] = set()
+        for example in boundary_examples(tool).examples:
+            if not example.only or example.pointer in seen or example.pointer == "/type":
+                continue
+            seen.add(example.pointer)
+            text = write_call(tool.name, example.arguments, style=notation)
+            place = match_text(whole, text).failed_at
+            if example.keyword in BEYOND:
+                assert place is None, example
+                continue
+            assert place is not None and place < len(text), (example, text)
+            found = refusals.find(text[:place], text[place:])
+            assert found is not None, (example, text, place)
+            pointer = found.pointer if found.keyword != "required" else found.pointer.rpartition("/")[0]
+            assert (found.tool, found.keyword, pointer) == (tool.name, example.keyword, example.pointer), text
+            alone = replace(registry, tools=(tool,))
+            free = compile_grammar(grammar_of(asked, relaxed(alone, tool.name, found.pointer)))
+            assert free.start().feed(text).accepted
+            told += 1
+            kinds.add(found.keyword)
+    assert told >= 5 and len(kinds) >= 4
+
+
+def test_syntax_is_called_a_constraint():
+    registry = default_registry()
+    refusals = Attributor(request(registry), registry)
+    assert refusals.find('{action="sea', "x") is None  # no tool is known yet
+    assert refusals.find("", "x") is None
+    assert refusals.find('{action="search" query="a"', "x") is None
+    assert refusals.find('{action="search" query="a" max_results=', "10") is None  # it is not refused
+    assert refusals.find("no call at all", "x") is None
+    assert refusals.find('{action="search" query="', "<|im_end|>") is None  # no text at all
+    own = Attributor(request(registry, grammar='root ::= "a"'), registry)
+    assert own.find("", "b") is None
+
+
+@pytest.mark.parametrize(
+    ("before", "text", "pointer"),
+    [
+        ('query="a" max_results=', "0", "/properties/max_results/minimum"),
+        ('query="a" max_results=10', "1", "/properties/max_results/maximum"),
+        ('query="a" max_results=10', "1}", "/properties/max_results/maximum"),
+        ('query="a" max_results=', '"', "/properties/max_results/type"),
+        ('query="a" ', "other=1", "/additionalProperties"),
+        ("", "max_results=", "/required/query"),
+        ('query="', '"}', "/properties/query/minLength"),
+    ],
+)
+def test_a_token_of_several_characters_is_refused_for_another_reason_than_it_breaks(before, text, pointer):
+    registry = default_registry()
+    found = Attributor(request(registry), registry).find(f'{{action="search" {before}', text)
+    assert found is not None and (found.tool, found.pointer) == ("search", pointer)
+
+
+def test_a_shared_definition_is_named_where_it_cannot_be_relaxed():
+    registry = one_tool(
+        {
+            "properties": {"a": {"$ref": "#/$defs/size"}, "b": {"$ref": "#/$defs/size"}},
+            "$defs": {"size": {"type": "integer", "maximum": 9}},
+        }
+    )
+    found = Attributor(request(registry), registry).find('{action="t" b=1', "0")
+    assert found == Attribution("t", "/properties/b/$ref/maximum", "maximum")
+    assert relaxed(registry, "t", found.pointer)
+
+
+def test_one_of_several_alternatives_that_refuse_it_is_blamed_alone_or_the_one_that_is_meant_is_not():
+    either = {"anyOf": [{"type": "integer", "maximum": 9}, {"type": "string", "maxLength": 3}]}
+    registry = one_tool({"properties": {"a": either}})
+    refusals = Attributor(request(registry), registry)
+    assert refusals.find('{action="t" a=', "[").pointer == "/properties/a/anyOf"
+    assert refusals.find('{action="t" a=1', "0").pointer == "/properties/a/anyOf/0/maximum"
+    assert refusals.find('{action="t" a="abc', "d").pointer == "/properties/a/anyOf/1/maxLength"
+
+
+def test_two_constraints_at_once_are_told_as_one():
+    registry = one_tool({"properties": {"a": {"type": "string", "maxLength": 2, "pattern": "^[a-z]*$"}}})
+    refusals = Attributor(request(registry), registry)
+    assert refusals.find('{action="t" a="ab', "7") is None
+    assert refusals.find('{action="t" a="ab', "c").keyword == "maxLength"
+    assert refusals.find('{action="t" a="a', "7").keyword == "pattern"
+
+
+def test_a_keyword_is_called_by_a_name_under_it():
+    for pointer, parts in {
+        "/required/0": ((), "required", "0"),
+        "/properties/a/required/b~1c": (("properties", "a"), "required", "b/c"),
+        "/properties/a/required/type": (("properties", "a"), "required", "type"),
+        "/properties/required/enum": (("properties", "required"), "enum", ""),
+        "/$defs/required/required/required": (("$defs", "required"), "required", "required"),
+        "/required": ((), "required", ""),
+        "": ((), "", ""),
+    }.items():
+        assert parts_of(pointer) == parts
+
+
+@pytest.mark.parametrize(
+    ("notation", "before", "text"),
+    [
+        ("glyph", '{action="search" query="x"', " query"),
+        ("glyph", '{action="search" query="x" max_results=3', " max"),
+        ("json", '{"action":"search","query":"x",', '"query'),
+    ],
+)
+def test_a_key_that_is_given_again_is_refused_by_no_constraint_of_the_schema(notation, before, text):
+    """Without additionalProperties the token would go on only to another key."""
+    registry = default_registry()
+    refusals = Attributor(request(registry, notation=notation), registry)
+    assert refusals.unrelated(before, text) == "duplicate"
+    assert refusals.find(before, text) is None
+    other = refusals.find(before, text.replace("max", "zmax").replace("query", "zquery"))
+    assert other is not None and other.keyword == "additionalProperties"

@@ -1,0 +1,314 @@
+"""Wanted X, got Y: what was taken is summed by field, named with its keyword, and never guessed."""
+
+import json
+import math
+from dataclasses import replace
+
+import msgspec
+import pytest
+from typer.testing import CliRunner
+
+from glyphscope.cli.app import app
+from glyphscope.events import Alternative, RunRequest, Token
+from glyphscope.explain.constraint_attribution import Attribution, Attributor
+from glyphscope.explain.mask_impact import AROUND, FieldImpact, mask_impact
+from glyphscope.explain.mask_impact_report import field_name, head, loss_words, refused_words, worst_words
+from glyphscope.explain.prompt_places import prompt_places
+from glyphscope.grammar.match import MatchLimit, compile_grammar
+from glyphscope.models import ScriptedModel
+from glyphscope.registry import default_registry
+from glyphscope.runs import branch_request, run_state
+from glyphscope.sessions.records import encode_record
+from glyphscope.strategies import run
+from glyphscope.strategies.constraints import answer_grammar
+
+REGISTRY = default_registry()
+PIECES = ['{action="', 'search"', " query", '="', "AI", '"', " max_results=", "10", "}"]
+
+
+def alternative(text, raw, allowed, id=900):
+    return Alternative(id, text.encode(), text, raw, raw if allowed else 0.0, allowed)
+
+
+def made(figures, pieces=PIECES, **changes):
+    """A run of these pieces; `figures` are fields of the steps, by place."""
+    asked = RunRequest(
+        **{
+            "prompt": "x",
+            "registry": REGISTRY.to_document(),
+            "constraint": "mask",
+            "stop_on": "never",
+            **changes,
+        }
+    )
+    place = -1
+    for event in run(asked, ScriptedModel(pieces)):
+        if isinstance(event, Token):
+            place += 1
+            more = {"feasible": 1.0, "logprob": math.log(0.9), "allowed": 5, **figures.get(place, {})}
+            event = msgspec.structs.replace(event, step=msgspec.structs.replace(event.step, **more))
+        yield event
+
+
+def impact(figures, **more):
+    return mask_impact(run_state(made(figures, **more)))
+
+
+def by_path(found):
+    return {want.path: want for want in found.fields}
+
+
+FIGHT = {
+    8: {
+        "feasible": 0.2,
+        "logprob": math.log(0.1),
+        "alternatives": (alternative("1", 0.7, False), alternative("}", 0.1, True)),
+    }
+}
+
+
+def test_what_was_taken_is_of_another_field_or_of_none():
+    found = by_path(impact({0: {"feasible": 0.5}, 4: {"feasible": 0.75}, 7: {"feasible": 0.9}, **FIGHT}))
+    assert list(found) == [AROUND, "/action", "/query", "/max_results"]
+    assert found[AROUND].lost == pytest.approx(0.5) and found["/query"].lost == pytest.approx(0.25)
+    limit = found["/max_results"]
+    assert (limit.value, limit.tokens, limit.most_token) == ("10", 2, 8)
+    assert (limit.lost, limit.most) == (pytest.approx(0.9), pytest.approx(0.8))
+
+
+def test_the_constraint_that_took_the_models_first_choice_is_another_one():
+    found = impact(FIGHT)
+    (want,) = found.conflicts
+    struck = want.fight
+    assert (struck.token, struck.before, struck.wanted, struck.got) == (8, "10", "1", "}")
+    assert (struck.wanted_raw, struck.got_raw) == (0.7, pytest.approx(0.1))
+    assert struck.refused == Attribution("search", "/properties/max_results/maximum", "maximum")
+    lines = worst_words(want, REGISTRY)
+    assert lines[0] == 'token 8: preferred 10▸"1" (raw 70.0%), sampled 10▸"}" (raw 10.0%)'
+    assert lines[1] == "blocked by maximum 100 (search:/properties/max_results/maximum)"
+    assert "max_results" in head(found)
+
+
+def test_a_choice_that_was_struck_counts_although_it_spells_the_same_in_other_tokens():
+    forced = {
+        "feasible": 0.1,
+        "forced": True,
+        "allowed": 1,
+        "alternatives": (alternative(" que", 0.6, False), alternative(" query", 0.1, True, 2)),
+    }
+    found = by_path(impact({2: forced}))[AROUND]
+    assert found.lost == pytest.approx(0.3) and found.other_tokens == pytest.approx(0.6)
+    assert found.fight is None and found.struck == 0
+    assert "0.60 more for the same text in other tokens" in loss_words(found)
+
+
+def test_an_unknown_figure_is_told_as_nothing_taken():
+    untold = {place: {"feasible": None, "logprob": None, "alternatives": ()} for place in range(9)}
+    found = impact(untold)
+    assert found.held is None and "does not contain" in head(found)
+    partly = impact({**untold, 8: FIGHT[8]})
+    limit = by_path(partly)["/max_results"]
+    assert (limit.tokens, limit.unknown, limit.lost) == (2, 1, pytest.approx(0.8))
+    assert "Unknown for 8 tokens." in head(partly) and "unknown for 1 more" in loss_words(limit)
+    assert by_path(partly)["/query"].unknown == by_path(partly)["/query"].tokens
+    assert loss_words(by_path(partly)["/query"]).startswith("unknown")
+
+
+def test_a_run_without_a_constraint_is_said_to_have_lost_something():
+    found = impact({8: {"feasible": 1.0}}, constraint="off")
+    assert found.held is False and not found.conflicts and head(found).startswith("No constraint")
+
+
+def test_the_worst_fight_is_not_named_first():
+    worse = {
+        4: {"feasible": 0.01, "alternatives": (alternative("\n", 0.9, False), alternative("AI", 0.01, True))}
+    }
+    assert [want.path for want in impact({**FIGHT, **worse}).conflicts] == ["/query", "/max_results"]
+
+
+def test_a_keyword_that_nobody_looked_for_is_said_not_to_be_there():
+    events = list(made(FIGHT))
+    other = msgspec.structs.replace(events[0].request, strategy="two-stage")
+    (want,) = mask_impact(
+        run_state([msgspec.structs.replace(events[0], request=other), *events[1:]])
+    ).conflicts
+    assert want.fight.refused is None and "only for the strategy direct" in worst_words(want, REGISTRY)[1]
+
+
+def other_order(order):
+    """`max_results` is wanted at the place of `query`, which the schema lists first and requires."""
+    figures = {
+        2: {
+            "feasible": 0.2,
+            "alternatives": (alternative(" max", 0.7, False), alternative(" query", 0.1, True)),
+        }
+    }
+    return impact(figures, order=order).conflicts[0]
+
+
+def test_a_key_in_another_order_is_refused_by_the_order_and_by_no_keyword():
+    want = other_order("schema")
+    assert want.fight.refused is None and want.fight.unexplained == "order"
+    assert "--order any" in worst_words(want, REGISTRY)[1]
+
+
+def test_under_any_order_no_key_is_refused_for_its_place():
+    registry = default_registry()
+    for order, fits in (("schema", False), ("any", True)):
+        asked = RunRequest(prompt="x", registry=registry.to_document(), order=order)
+        refusals = Attributor(asked, registry)
+        assert refusals.unrelated('{action="search"', " max_results=") == ("" if fits else "order")
+        assert (
+            compile_grammar(answer_grammar(asked, registry))
+            .start()
+            .feed('{action="search" max_results=')
+            .alive
+            is fits
+        )
+    assert not refusals.unrelated('{action="search"', " no_such=")
+
+
+def test_a_schema_is_blamed_before_a_tool_is_known():
+    early = {0: {**FIGHT[8], "alternatives": (alternative("Sure", 0.7, False), alternative("{", 0.1, True))}}
+    (want,) = impact(early).conflicts
+    assert want.fight.unexplained == "early" and "no tool is known yet" in worst_words(want, REGISTRY)[1]
+    assert impact(FIGHT).conflicts[0].fight.unexplained == ""
+
+
+def test_a_schema_or_the_notation_is_blamed_for_what_a_grammar_of_ones_own_refuses():
+    (want,) = impact(FIGHT, grammar='root ::= "x"').conflicts
+    assert want.fight.refused is None and "the custom grammar" in worst_words(want, REGISTRY)[1]
+
+
+@pytest.mark.parametrize("too_much", ["time", "ways"])
+def test_a_text_that_takes_too_much_to_look_into_ends_all_of_it_or_is_said_to_be_looked_into(
+    monkeypatch, too_much
+):
+    if too_much == "time":
+        monkeypatch.setattr("glyphscope.explain.constraint_attribution.SECONDS", -1.0)
+    else:
+
+        def feed(*_, **__):
+            raise MatchLimit("The grammar reads the text in too many ways: more than 9 steps.")
+
+        monkeypatch.setattr("glyphscope.explain.constraint_attribution.Attributor._lets_through", feed)
+    (want,) = impact(FIGHT).conflicts
+    assert want.fight.refused is None and "takes too long" in worst_words(want, REGISTRY)[1]
+
+
+def test_half_characters_lose_their_step():
+    robot = "🤖".encode()
+    pieces = ['{action="search" query="', robot[:2], robot[2:], '"}']
+    found = by_path(impact({1: {"feasible": 0.5}, 2: {"feasible": 0.5}}, pieces=pieces))
+    assert found["/query"].lost == pytest.approx(1.0)
+    assert sum(want.tokens for want in found.values()) == 4
+
+
+def test_a_shape_with_its_arguments_inside_has_other_places():
+    pieces = ['{"name":"', "search", '","arguments":{"query":"', "AI", '"}}']
+    asked = {"notation": "json", "shape": "name-arguments", "pieces": pieces}
+    found = by_path(impact({3: {"feasible": 0.5}}, **asked))
+    assert found["/arguments/query"].lost == pytest.approx(0.5)
+    assert found["/arguments/query"].places[0].of == "/search/parameters/properties/query/description"
+    assert found["/name"].places[0].of == "/search/description"
+
+
+# -- what could change --------------------------------------------------------------------------------------------
+
+
+def places(path, refused=None, prompt=None, registry=REGISTRY, **changes):
+    events = list(made({}, **changes))
+    state = run_state(events)
+    told = state.prompt if prompt is None else msgspec.structs.replace(state.prompt, text=prompt)
+    return prompt_places(path, "search", state.started.request, registry, told, refused)
+
+
+MAXIMUM = Attribution("search", "/properties/max_results/maximum", "maximum")
+
+
+def test_the_prompt_is_said_to_tell_what_it_does_not_tell():
+    assert places("/max_results", MAXIMUM)[0].tells is True  # integer 1..100 in the signature
+    assert places("/max_results", MAXIMUM, prompt="no tools at all")[0].tells is False
+    assert places("/max_results", MAXIMUM, prompt='"maximum": 1000, integer 1..1000')[0].tells is False
+    assert places("/max_results", MAXIMUM, prompt='{"type": "integer", "maximum": 100}')[0].tells is True
+    assert places("/max_results")[0].tells is None
+    either = default_registry().get("search")
+    either = replace(either, parameters={"type": "object", "properties": {"q": {"enum": ["a", "date"]}}})
+    registry = replace(REGISTRY, tools=(either,))
+    named = Attribution("search", "/properties/q/enum", "enum")
+    for prompt, tells in (("update, as a date-time", False), ("q is a or date.", True)):
+        words = {"type": "object", "properties": {"q": {"enum": ["a", "date"], "description": prompt}}}
+        told = replace(REGISTRY, tools=(replace(either, parameters=words),))
+        assert places("/q", named, prompt=prompt, registry=told)[0].tells is tells, prompt
+    assert places("/q", named, prompt="nothing", registry=registry)[0].tells is False
+    unknown = Attribution("search", "/additionalProperties", "additionalProperties")
+    assert places("/max_results", unknown)[0].tells is None
+
+
+def test_the_place_to_change_is_of_another_field():
+    kinds = [(place.kind, place.of) for place in places("/query")]
+    assert kinds == [
+        ("description", "/search/parameters/properties/query/description"),
+        ("example", "/search"),
+    ]
+    assert places("/query")[0].shown is False and places("/query")[1].shown is True
+    assert [place.kind for place in places(AROUND)] == ["format"]
+    assert places("/nothing")[0].text == ""
+    struck = Attribution("search", "/additionalProperties", "additionalProperties")
+    assert [place.kind for place in places(AROUND, struck)] == ["tool", "example"]
+    assert places("/query", MAXIMUM)[0].of.endswith("/max_results/description")
+
+
+def test_a_keyword_without_a_value_cannot_be_told():
+    free = Attribution("search", "/additionalProperties", "additionalProperties")
+    assert refused_words(free, REGISTRY).startswith("additionalProperties (search:")
+    assert refused_words(free, None) == "additionalProperties (search:/additionalProperties)"
+    one = Attribution("search", "/required/query", "required")
+    assert refused_words(one, REGISTRY) == 'required "query" (search:/required/query)'
+
+
+def test_a_name_of_a_field_is_shown_as_its_pointer():
+    assert field_name(FieldImpact("/args/a~1b", "")) == "args/a/b"
+
+
+# -- the command --------------------------------------------------------------------------------------------------
+
+
+def explained(tmp_path, events, *more):
+    path = tmp_path / "run.jsonl"
+    path.write_bytes(encode_record(list(events)))
+    return CliRunner().invoke(app, ["explain", str(path), *more])
+
+
+def test_the_command_tells_something_else(tmp_path):
+    told = explained(tmp_path, made(FIGHT))
+    assert told.exit_code == 0, told.output
+    assert "Grammar and model conflict in: max_results" in told.output
+    assert "blocked by maximum 100 (search:/properties/max_results/maximum)" in told.output
+    assert "could change: the description of max_results" in told.output
+    assert "Token boundaries are unknown: a scripted model" in told.output
+    document = json.loads(explained(tmp_path, made(FIGHT), "--json").stdout)
+    (stage,) = document["stages"]
+    assert stage["fights"] == ["/max_results"] and stage["tokens"]["canonical"] is None
+    refused = next(each for each in stage["fields"] if each["path"] == "/max_results")["fight"]["refused"]
+    assert refused == {"tool": "search", "pointer": "/properties/max_results/maximum", "keyword": "maximum"}
+
+
+def test_the_command_says_nothing_of_a_relaxation(tmp_path):
+    events = list(made({}, constraint="off"))
+    parent = tmp_path / "parent.jsonl"
+    parent.write_bytes(encode_record(events))
+    asked = branch_request(events, 7, text="500", relax=MAXIMUM[:2])
+    told = explained(tmp_path, run(asked, ScriptedModel([*PIECES[:7], "500", "}"])), "--of", str(parent))
+    assert told.exit_code == 0 and "max_results changed from 10 to 500." in told.output, told.output
+    other = explained(tmp_path, made({}), "--of", str(parent))
+    assert other.exit_code == 2 and "is not a branch of" in other.output
+
+
+def test_a_damaged_record_ends_the_command_with_a_traceback(tmp_path):
+    broken = tmp_path / "broken.jsonl"
+    broken.write_text("nothing of the kind\n")
+    told = CliRunner().invoke(app, ["explain", str(broken)])
+    assert told.exit_code == 2 and "error:" in told.output
+    empty = explained(tmp_path, [event for event in made({}) if not isinstance(event, Token)], "--no-tokens")
+    assert empty.exit_code == 0 and "has no tokens" in empty.output

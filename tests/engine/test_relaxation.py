@@ -1,0 +1,414 @@
+"""One constraint taken out: the right one and nothing else, held by the branch, and told with what it cost."""
+
+import copy
+from dataclasses import replace
+
+import msgspec
+import pytest
+from typer.testing import CliRunner
+
+from glyphscope.cli.app import app
+from glyphscope.errors import PromptError, RegistryError
+from glyphscope.events import (
+    Aborted,
+    CallReady,
+    PromptRendered,
+    Relaxed,
+    RunFailed,
+    RunRequest,
+    Token,
+    Violation,
+    decode_event,
+    encode_event,
+)
+from glyphscope.explain.relaxation_cost import Freedom, relaxation_cost
+from glyphscope.explain.relaxation_report import cost_words
+from glyphscope.grammar import build_call_grammar
+from glyphscope.grammar.gbnf.check import load_gbnf
+from glyphscope.grammar.match import compile_grammar
+from glyphscope.models import ScriptedModel
+from glyphscope.notation import write_call
+from glyphscope.proof.boundary import boundary_examples
+from glyphscope.registry import bundled_registries, bundled_registry, default_registry, parse_document
+from glyphscope.runs import branch_request, run_state
+from glyphscope.runs.relaxation import enforced_registry, relaxed
+from glyphscope.sessions.exports import RecordedRun, export
+from glyphscope.sessions.records import encode_record
+from glyphscope.strategies import continue_aborted, run
+from glyphscope.validation import CallValidator, validator_of
+
+REGISTRY = default_registry()
+MAXIMUM = ("search", "/properties/max_results/maximum")
+GOOD = ['{action="', "search", '" query="', "a", '" max_results=', "10", "}"]
+MORE = ['{action="', "search", '" query="', "a", '" max_results=', "500", "}"]
+
+
+def request(**changes) -> RunRequest:
+    return RunRequest(**{"prompt": "x", "registry": REGISTRY.to_document(), "constraint": "off", **changes})
+
+
+def made(script=GOOD, **changes):
+    return list(run(request(**changes), ScriptedModel(script)))
+
+
+def branched(events, token, script, changes=None, **more):
+    asked = msgspec.structs.replace(branch_request(events, token, **more), **(changes or {}))
+    return list(run(asked, ScriptedModel(script)))
+
+
+def of(kind, events):
+    return [event for event in events if isinstance(event, kind)]
+
+
+def one_tool(parameters, **more):
+    tools = [{"name": "t", "description": "", "parameters": {"type": "object", **parameters}}]
+    return parse_document({"glyphscope": 1, "tools": tools, **more})
+
+
+def schema(registry, tool="t"):
+    return registry.get(tool).parameters
+
+
+def takes(registry, arguments, tool="t"):
+    text = write_call(tool, arguments, style="json", shape="tool-args")
+    judge = CallValidator(registry, "json", "tool-args")
+    judge.feed(text)
+    judge.finish()
+    held = compile_grammar(build_call_grammar(registry, "json", "tool-args")).start().feed(text)
+    return judge.valid, held.alive and held.accepted
+
+
+# -- what is taken out --------------------------------------------------------------------------------------------
+
+
+@pytest.mark.slow
+def test_every_constraint_of_the_bundled_registries_is_still_held_when_it_is_relaxed_or_another_one_is_not():
+    """What broke one constraint only is taken without it, by the verdict and by the grammar; its neighbours stay."""
+    kinds = set()
+    for name in bundled_registries():
+        for tool in bundled_registry(name):
+            registry = replace(bundled_registry(name), tools=(tool,))
+            found = boundary_examples(tool)
+            seen = set()
+            for example in found.examples:
+                if not example.only or example.pointer in seen or example.pointer == "/type":
+                    continue
+                seen.add(example.pointer)
+                free = relaxed(registry, tool.name, example.pointer)
+                assert not takes(registry, example.arguments, tool.name)[0], example
+                assert takes(free, example.arguments, tool.name) == (True, True), example
+                assert takes(free, example.valid, tool.name) == (True, True), example
+                kinds.add(example.keyword)
+                others = [
+                    other
+                    for other in found.examples
+                    if other.pointer not in (example.pointer, "/type") and other.only
+                ]
+                for other in others[:2]:
+                    if not other.pointer.startswith(example.pointer.rsplit("/", 1)[0]):
+                        assert not takes(free, other.arguments, tool.name)[0], (example, other)
+    assert kinds >= {
+        "additionalProperties", "enum", "maxItems", "maxLength", "maximum", "minItems", "minLength", "minimum",
+        "pattern", "required", "type",
+    }  # fmt: skip
+
+
+def test_the_registry_itself_is_changed():
+    before = copy.deepcopy(REGISTRY.to_document())
+    free = relaxed(REGISTRY, *MAXIMUM)
+    assert REGISTRY.to_document() == before and free.digest != REGISTRY.digest
+    assert "maximum" not in schema(free, "search")["properties"]["max_results"]
+    assert list(schema(free, "search")["properties"]) == list(schema(REGISTRY, "search")["properties"])
+
+
+def test_one_required_name_takes_the_others_with_it():
+    registry = one_tool(
+        {"properties": {"a": {"type": "integer"}, "b": {"type": "integer"}}, "required": ["a", "b"]}
+    )
+    for pointer in ("/required/1", "/required/b"):
+        free = relaxed(registry, "t", pointer)
+        assert schema(free)["required"] == ["a"]
+        assert takes(free, {"a": 1}) == (True, True) and takes(free, {"b": 1})[0] is False
+    assert takes(relaxed(registry, "t", "/required"), {}) == (True, True)
+    with pytest.raises(RegistryError, match=r'"c" is not required.*a, b'):
+        relaxed(registry, "t", "/required/c")
+
+
+def test_unknown_arguments_are_refused_all_the_same_where_no_keyword_says_it():
+    registry = one_tool(
+        {"properties": {"a": {"type": "object", "properties": {"b": {"type": "integer"}}, "required": ["b"]}}}
+    )
+    assert takes(registry, {"a": {"b": 1}, "x": 1}) == (False, False)
+    assert takes(relaxed(registry, "t", "/additionalProperties"), {"a": {"b": 1}, "x": 1}) == (True, True)
+    inner = relaxed(registry, "t", "/properties/a/additionalProperties")
+    assert takes(inner, {"a": {"b": 1, "x": 1}}) == (True, True)
+    assert takes(inner, {"a": {"b": 1}, "x": 1}) == (False, False)
+    # a registry that allows them in a verdict does not have a grammar write them
+    allowing = one_tool({"properties": {"a": {"type": "integer"}}}, unknown_arguments="allow")
+    assert takes(allowing, {"a": 1, "x": 1}) == (True, False)
+    assert takes(relaxed(allowing, "t", "/additionalProperties"), {"a": 1, "x": 1}) == (True, True)
+    with pytest.raises(RegistryError, match="is true: it refuses nothing"):
+        relaxed(one_tool({"additionalProperties": True}), "t", "/additionalProperties")
+    same = relaxed(allowing, "t", "/unevaluatedProperties")  # as what is enforced tells it beside an allOf
+    assert takes(same, {"a": 1, "x": 1}) == (True, True)
+
+
+def test_a_type_that_is_gone_is_told_again_by_the_keywords_beside_it():
+    free = relaxed(
+        one_tool({"properties": {"a": {"type": "integer", "maximum": 5}}}), "t", "/properties/a/type"
+    )
+    assert takes(free, {"a": "text"}) == takes(free, {"a": 1.5}) == (True, True)
+    assert takes(free, {"a": 6})[0] is False
+
+
+DEFINITIONS = {
+    "properties": {
+        "a": {"$ref": "#/$defs/size", "description": "The first."},
+        "b": {"$ref": "#/$defs/size", "minimum": 1},
+        "c": {"$ref": "#/$defs/alone"},
+    },
+    "$defs": {"size": {"type": "integer", "maximum": 9}, "alone": {"type": "integer", "maximum": 9}},
+}
+
+
+def test_a_definition_that_others_share_is_relaxed_for_them_too():
+    registry = one_tool(DEFINITIONS)
+    with pytest.raises(
+        RegistryError, match=r"2 places: /properties/a/\$ref/maximum, /properties/b/\$ref/max"
+    ):
+        relaxed(registry, "t", "/$defs/size/maximum")
+    with pytest.raises(
+        RegistryError, match=r"at /\$defs/size/maximum, .*/properties/a/\$ref/maximum removes it"
+    ):
+        relaxed(registry, "t", "/properties/a/maximum")
+    for name, other in (("a", "b"), ("b", "a")):
+        free = relaxed(registry, "t", f"/properties/{name}/$ref/maximum")
+        assert takes(free, {name: 10}) == (True, True)
+        assert takes(free, {other: 10}) == (False, False) and takes(free, {name: "x"})[0] is False
+    assert takes(relaxed(registry, "t", "/properties/b/$ref/maximum"), {"b": 0}) == (False, False)
+    alone = relaxed(registry, "t", "/$defs/alone/maximum")
+    assert takes(alone, {"c": 10}) == (True, True) and takes(alone, {"a": 10})[0] is False
+
+
+def test_a_schema_that_leads_back_to_itself_is_relaxed_at_another_level_than_the_pointers_or_for_ever():
+    node = {
+        "type": "object",
+        "properties": {"n": {"type": "integer", "maximum": 5}, "in": {"$ref": "#/$defs/node"}},
+    }
+    registry = one_tool({"properties": {"tree": {"$ref": "#/$defs/node"}}, "$defs": {"node": node}})
+    everywhere = relaxed(registry, "t", "/$defs/node/properties/n/maximum")
+    assert takes(everywhere, {"tree": {"in": {"in": {"n": 9}}}}) == (True, True)
+    top = relaxed(registry, "t", "/properties/tree/$ref/properties/n/maximum")
+    assert takes(top, {"tree": {"n": 9}}) == (True, True)
+    assert takes(top, {"tree": {"in": {"n": 9}}}) == (False, False)
+
+
+def test_a_schema_that_is_nested_as_deep_as_a_registry_may_be_cannot_be_relaxed():
+    inner = {"type": "integer", "maximum": 5}
+    for _ in range(250):
+        inner = {"type": "object", "properties": {"a": inner}}
+    pointer = "/properties/a" * 251 + "/maximum"
+    free = relaxed(one_tool({"properties": {"a": inner}}), "t", pointer)
+    with pytest.raises(RegistryError, match='no "maximum"'):
+        relaxed(free, "t", pointer)
+
+
+@pytest.mark.parametrize(
+    ("tool", "pointer", "words"),
+    [
+        ("find", "/required", 'no tool "find".*search'),
+        ("search", "", "Not a JSON Pointer of a keyword"),
+        ("search", "properties", "Not a JSON Pointer of a keyword"),
+        ("search", "/properties/max_results", "a schema, and none of its constraints.*minimum, maximum"),
+        ("search", "/properties/max_results/pattern", 'no "pattern".*type, minimum, maximum'),
+        ("search", "/properties/max_results/description", "not a constraint"),
+        ("search", "/properties/nothing/maximum", "no such location"),
+        ("search", "/properties", '"properties" is not a constraint'),
+        ("read_file", "/properties/encoding/enum/0", "part of a constraint"),
+        ("search", "/type", "an object in any case"),
+        ("search", "/" + "9" * 5000, "no \""),
+    ],
+)  # fmt: skip
+def test_a_pointer_that_leads_to_no_constraint_takes_something_out(tool, pointer, words):
+    with pytest.raises(RegistryError, match=words):
+        relaxed(REGISTRY, tool, pointer)
+
+
+def test_an_argument_that_is_called_like_a_keyword_is_taken_out_for_it():
+    registry = one_tool(
+        {"properties": {"maximum": {"type": "integer", "maximum": 5}, "required": {"enum": [1]}}}
+    )
+    with pytest.raises(RegistryError, match="a schema, and none"):
+        relaxed(registry, "t", "/properties/maximum")
+    free = relaxed(registry, "t", "/properties/maximum/maximum")
+    assert takes(free, {"maximum": 9}) == (True, True) and takes(free, {"required": 2})[0] is False
+    assert takes(relaxed(registry, "t", "/properties/required/enum"), {"required": 2}) == (True, True)
+
+
+# -- the branch ---------------------------------------------------------------------------------------------------
+
+
+def test_a_branch_is_judged_by_what_it_relaxed_or_its_prompt_forgets_it():
+    events = made()
+    held = branched(events, 5, MORE, text="500")
+    assert of(Violation, held)[0].code == "CONSTRAINT_MAX" and not held[-1].valid
+    free = branched(events, 5, MORE, text="500", relax=MAXIMUM)
+    assert (
+        free[0].request.relaxed == (Relaxed(*MAXIMUM),) and free[0].request.registry == REGISTRY.to_document()
+    )
+    assert free[-1].valid and of(CallReady, free)[0].arguments["max_results"] == 500
+    assert of(PromptRendered, free)[0].text == of(PromptRendered, events)[0].text
+
+
+def test_a_branch_without_one_required_name_tells_its_index_and_not_the_name():
+    held = one_tool(
+        {"properties": {"a": {"type": "integer"}, "b": {"type": "integer"}}, "required": ["a", "b"]}
+    )
+    first = list(
+        run(request(registry=held.to_document()), ScriptedModel(['{action="t"', " a=1", " b=2", "}"]))
+    )
+    once = branch_request(first, 0, text="{", relax=("t", "/required/0"))
+    assert once.relaxed == (Relaxed("t", "/required/a"),)
+    again = branched(first, 0, ["}"], text='{action="t"', relax=("t", "/required/0"))
+    twice = branch_request(again, 0, text="{", relax=("t", "/required/0"))  # the first that is left
+    assert twice.relaxed == (Relaxed("t", "/required/a"), Relaxed("t", "/required/b"))
+
+
+def test_a_relaxed_branch_replays_otherwise_or_an_older_record_cannot_be_read(tmp_path):
+    events = branched(made(), 5, MORE, relax=MAXIMUM)
+    path = tmp_path / "relaxed.jsonl"
+    path.write_bytes(encode_record(events))
+    verified = CliRunner().invoke(app, ["replay", "--verify", str(path)])
+    assert verified.exit_code == 0, verified.output
+    line = msgspec.json.decode(encode_event(made()[0]))
+    del line["request"]["relaxed"]
+    assert decode_event(msgspec.json.encode(line)).request.relaxed == ()
+
+
+def test_a_branch_of_a_relaxed_branch_is_held_to_it_again_or_relaxes_less():
+    first = branched(made(), 5, MORE, relax=MAXIMUM)
+    second = branched(first, 5, ["0", "}"], relax=("search", "/properties/max_results/minimum"))
+    assert [one.pointer[-7:] for one in second[0].request.relaxed] == ["maximum", "minimum"]
+    free = enforced_registry(second[0].request, REGISTRY)
+    assert schema(free, "search")["properties"]["max_results"].keys() & {"minimum", "maximum"} == set()
+    with pytest.raises(RegistryError, match='no "maximum"'):
+        branch_request(first, 5, relax=MAXIMUM)
+
+
+def test_what_an_aborted_relaxed_branch_would_have_said_is_held_to_the_whole_registry():
+    first = made(stop_on="never")
+    script = ['{action="search" query="a" max_results=', "500", ' x="1"', "}"]
+    aborted = branched(first, 0, script, {"stop_on": "error"}, relax=MAXIMUM)
+    assert of(Aborted, aborted)[0].code == "UNKNOWN_ARGUMENT"
+    rest = list(continue_aborted(aborted[0].request, aborted, ScriptedModel(["}"])))
+    assert {event.code for event in of(Violation, rest)} <= {"UNKNOWN_ARGUMENT"}
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"constraint": "gbnf", "grammar": 'root ::= "x"'}, "a custom grammar"),
+        ({"strategy": "two-stage"}, "strategy direct"),
+    ],
+)
+def test_what_nothing_would_look_at_is_relaxed_without_a_word(changes, words):
+    asked = request(relaxed=(Relaxed(*MAXIMUM),), **changes)
+    failed = list(run(asked, ScriptedModel("x")))[-1]
+    assert isinstance(failed, RunFailed) and words in failed.message
+    gone = list(run(request(relaxed=(Relaxed("gone", "/required"),)), ScriptedModel("x")))[-1]
+    assert isinstance(gone, RunFailed) and 'no tool "gone"' in gone.message
+
+
+def test_an_export_of_a_relaxed_branch_is_held_to_what_the_branch_was_not():
+    events = branched(made(), 5, MORE, relax=MAXIMUM)
+    recorded = RecordedRun(events)
+    assert '"maximum"' in export(recorded, "openai-tools")
+    assert compile_grammar(load_gbnf(export(recorded, "gbnf"))).start().feed(run_state(events).text).accepted
+    judge = validator_of(recorded.request, recorded.enforced)
+    judge.feed(run_state(events).text)
+    assert not judge.violations
+    source = export(recorded, "pytest")
+    scope: dict = {}
+    exec(compile(source, "exported", "exec"), scope)
+    for name, test in list(scope.items()):
+        if name.startswith("test_"):
+            test()
+
+
+# -- what it cost -------------------------------------------------------------------------------------------------
+
+
+def test_the_cost_is_another_than_the_records_tell():
+    events = made()
+    free = branched(events, 5, MORE, relax=MAXIMUM)
+    cost = relaxation_cost(events, free)
+    assert (cost.token, cost.valid, cost.relaxed) == (5, False, (Relaxed(*MAXIMUM),))
+    assert [(each.code, each.path, each.rule) for each in cost.violations] == [
+        ("CONSTRAINT_MAX", "/max_results", "/properties/max_results/maximum")
+    ]
+    assert [(c.pointer, c.before, c.after) for c in cost.changes] == [("/max_results", 10, 500)]
+    assert cost.branch.written == 5 and cost.branch.decoded == len(of(Token, free)) - 5
+    assert cost.run.decoded == len(of(Token, events)) and cost.tools == ("search", "search")
+
+
+def test_what_no_record_tells_is_guessed():
+    events = made()
+    free = branched(events, 5, MORE, relax=MAXIMUM)
+    assert relaxation_cost(events, free).before == Freedom(None, None)
+    told = [
+        msgspec.structs.replace(e, step=msgspec.structs.replace(e.step, allowed=7, feasible=0.25))
+        if isinstance(e, Token)
+        else e
+        for e in events
+    ]
+    assert relaxation_cost(told, free).before == Freedom(7, 0.25)
+    unfinished = [event for event in free if not isinstance(event, CallReady)][:-2]
+    assert relaxation_cost(events, unfinished[:-4]).changes is None
+    with pytest.raises(PromptError, match="not a branch of"):
+        relaxation_cost(free, events)
+    with pytest.raises(PromptError, match="beginning"):
+        relaxation_cost(events[1:], free)
+
+
+def test_arguments_that_came_or_went_are_told_as_changed_or_a_whole_list_is():
+    first = made(['{action="search" query="a" sources=[web news] max_results=1}'])
+    again = branched(first, 0, ['{action="search" query="a" sources=[web]}'], relax=MAXIMUM)
+    changes = relaxation_cost(first, again).changes
+    assert [(c.pointer, c.was, c.has) for c in changes] == [
+        ("/sources/1", True, False),
+        ("/max_results", True, False),
+    ]
+
+
+def test_the_command_relaxes_something_else_or_tells_no_cost(tmp_path):
+    record, out = tmp_path / "run.jsonl", tmp_path / "out.jsonl"
+    record.write_bytes(encode_record(made()))
+    script = "scripted:" + "".join(MORE)
+    common = ["branch", str(record), "--at", "0", "--delete", "--model", script]
+    done = CliRunner().invoke(
+        app, [*common, "--relax", "search:/properties/max_results/maximum", "--record", str(out)]
+    )
+    assert done.exit_code == 0, done.output
+    assert "With the whole registry: CONSTRAINT_MAX" in done.output
+    assert "max_results changed from 10 to 500." in done.output
+    assert decode_event(out.read_text().splitlines()[1]).request.relaxed == (Relaxed(*MAXIMUM),)
+    for wrong, words in (
+        ("maximum", "names no constraint"),
+        ("search:/properties/x/enum", "no such location"),
+    ):
+        failed = CliRunner().invoke(app, [*common, "--relax", wrong])
+        assert failed.exit_code == 2 and words in failed.output, failed.output
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "words"),
+    [
+        (Freedom(), Freedom(), "were not recorded"),
+        (Freedom(1, 0.0), Freedom(1234, None), "1 token before and 1,234 tokens after"),
+        (Freedom(None, 0.00001), Freedom(2, 0.5), "<0.1% and 50.0%"),
+    ],
+)
+def test_what_is_unknown_of_the_cost_is_told_as_a_figure(before, after, words):
+    events = made()
+    cost = relaxation_cost(events, branched(events, 5, MORE, relax=MAXIMUM))
+    assert any(words in line for line in cost_words(replace(cost, before=before, after=after)))

@@ -1,0 +1,534 @@
+"""What is judged of real runs of every strategy: the verdicts, the reasons and their order."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from glyphscope.errors import ConstraintIgnored, ContextOverflow, GrammarError, ModelDied
+from glyphscope.evals.results.sample import NO_ANSWER, Made
+from glyphscope.evals.running.scripted_tools import ScriptedTools
+from glyphscope.evals.scoring.outcome import REASON_OF_CODE
+from glyphscope.evals.scoring.scorer import MOST_DETAIL, score
+from glyphscope.evals.suites.suite import ExpectedCall, FinalText, ScriptedResult, Turn
+from glyphscope.events import RunFailed, decode_event, encode_event
+from glyphscope.models import ScriptedModel
+from glyphscope.registry import bundled_registry
+from glyphscope.runs import NonInteractive, RunState, run_state
+from glyphscope.strategies import run
+from glyphscope.visible import visible
+from judged import asked, call_of, made, reasons, requested, shares, verdict, wants
+from talks import Talker
+
+SEARCH = '{action="search" query="x"}'
+CALCULATE = '{action="calculate" expression="1"}'
+TOO_MANY = '{action="search" query="x" max_results=500}'
+WANTED = call_of("search", query="x")
+ONE = asked(wants(WANTED))
+SCRIPT = (
+    ScriptedResult(tool="search", text="found", times=0),
+    ScriptedResult(tool="calculate", text="2", times=0),
+)
+
+
+def chosen(choice: str, tool: str | None = None, question: str | None = None) -> str:
+    return json.dumps({"choice": choice, "tool": tool, "question": question})
+
+
+# one call, written in one go. Shares: parsed, valid, right tool, right arguments, ok
+
+OF_TYPE = '{action="calculate" expression=5}'
+DIRECT: list[tuple[str, tuple[Any, ...], list[tuple[str, str]]]] = [
+    (SEARCH, (True, True, True, True, True), []),
+    (' {action="search" query="x"} ', (True, True, True, True, True), []),
+    ('{action="search" query="y"}', (True, True, True, False, False), [("WRONG_ARGUMENTS", "")]),
+    (CALCULATE, (True, True, False, False, False), [("WRONG_TOOL", "")]),
+    (TOO_MANY, (None, False, True, False, False), [("SCHEMA", "CONSTRAINT_MAX")]),
+    (OF_TYPE, (None, False, False, False, False), [("SCHEMA", "TYPE_MISMATCH"), ("WRONG_TOOL", "")]),
+    ('{action="nosuch" query="x"}', (None, False, False, False, False), [("SCHEMA", "UNKNOWN_TOOL")]),
+    ('{action="search"}', (None, False, True, False, False), [("SCHEMA", "MISSING_REQUIRED")]),
+    ('{action="search" query="x" query="x"}', (None, False, True, False, False), [("SCHEMA", "DUPLICATE_ARGUMENT")]),
+    ('{action="search" query="x"', (False, False, True, False, False), [("PARSE", "TRUNCATED")]),
+    ('{action="search" query=}', (False, False, True, False, False), [("PARSE", "SYNTAX")]),
+    ("", (False, False, False, False, False), [("PARSE", "NO_TOOL_CALL")]),
+    ("I will search for x.", (False, False, False, False, False), [("PARSE", "LEADING_TEXT")]),
+    ("```\n" + SEARCH, (False, False, False, False, False), [("PARSE", "LEADING_TEXT")]),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("text", "verdicts", "failures"), DIRECT)
+def test_a_call_written_in_one_go_is_judged(text, verdicts, failures):
+    judged = verdict(ONE, text)
+    assert shares(judged) == verdicts
+    assert [(failure.reason, failure.code) for failure in judged.failures] == failures
+
+
+def test_words_are_no_call_in_either_notation():
+    """GLYPH reads a word at the beginning as a tool's name, JSON as text before the call: the figures must not part."""
+    for text in ("Sure! Here it is.", "hello {} there", "Sure thing", "42"):
+        glyph, jsoned = (verdict(ONE, text, notation=notation) for notation in ("glyph", "json"))
+        assert shares(glyph) == shares(jsoned) == (False, False, False, False, False)
+        assert reasons(glyph) == reasons(jsoned) == ["PARSE"]
+
+
+def test_nobody_knows_whether_a_text_that_was_cut_off_would_have_parsed():
+    short = asked(wants(WANTED), request={"max_tokens": 8})
+    judged = verdict(short, '{action="search" query="x and much more of it than there is room for"}')
+    assert judged.parsed is None and not judged.valid and judged.ended == "length"
+    assert [(failure.reason, failure.code) for failure in judged.failures] == [("LENGTH", "TRUNCATED")]
+    words = verdict(
+        asked(wants(WANTED), request={"max_tokens": 8, "stop_on": "never"}), "I would rather talk. " * 9
+    )
+    assert words.parsed is False and reasons(words) == ["PARSE"], "what is wrong before the cut stays wrong"
+
+
+def test_what_is_wrong_with_a_text_before_it_is_cut_off_is_what_counts():
+    never = asked(wants(WANTED), request={"stop_on": "never", "max_tokens": 12})
+    judged = verdict(never, '{action="nosuch" query="x and much more of it than there is room for"}')
+    assert judged.parsed is None and judged.ended == "length"
+    assert [(failure.reason, failure.code) for failure in judged.failures] == [("SCHEMA", "UNKNOWN_TOOL")]
+
+
+def test_what_an_early_abort_left_open_is_not_known_and_where_it_stopped_is():
+    judged = verdict(ONE, TOO_MANY)
+    assert judged.parsed is None and judged.outcome == judged.ended == "aborted"
+    assert (judged.stopped_at, judged.stopped_code) == (TOO_MANY.index("500") + 2, "CONSTRAINT_MAX")
+    (failure,) = judged.failures
+    assert failure.path == "/max_results" and "at most 100" in failure.detail
+    whole = verdict(asked(wants(WANTED), request={"stop_on": "never"}), TOO_MANY)
+    assert shares(whole) == (True, False, True, False, False) and whole.stopped_at is None
+
+
+def test_the_place_of_a_wrong_argument_is_told():
+    (failure,) = verdict(
+        asked(wants(call_of("search", query="x", max_results=10))),
+        '{action="search" query="x" max_results=5}',
+    ).failures
+    assert (failure.reason, failure.path, failure.turn) == ("WRONG_ARGUMENTS", "/max_results", 1)
+    assert failure.detail == "search: max_results is 5, not 10"
+
+
+# repairs
+
+
+def test_a_repaired_call_is_ok_and_the_first_text_is_still_what_parsing_is_about():
+    judged = verdict(ONE, "I will search.", SEARCH, repair=1)
+    assert shares(judged) == (False, True, True, True, True)
+    judged = verdict(ONE, TOO_MANY, SEARCH, repair=1)
+    assert shares(judged) == (None, True, True, True, True)
+    assert judged.text == SEARCH and judged.stopped_code == "CONSTRAINT_MAX"
+
+
+def test_a_call_that_was_taken_out_of_a_text_is_ok():
+    fenced = asked(wants(WANTED), request={"stop_on": "never"})
+    judged = verdict(fenced, f"```\n{SEARCH}\n```", repair=1)
+    assert shares(judged) == (False, True, True, True, True)
+    assert reasons(verdict(fenced, f"```\n{SEARCH}\n```")) == [
+        "PARSE"
+    ]  # an arm without repairs takes nothing out
+
+
+def test_a_repair_in_vain_is_counted_under_what_was_wrong_last():
+    judged = verdict(ONE, "I will search.", TOO_MANY, repair=1)
+    assert [(failure.reason, failure.code) for failure in judged.failures] == [("SCHEMA", "CONSTRAINT_MAX")]
+    assert judged.parsed is False
+
+
+# no call is wanted
+
+NONE = asked(wants())
+
+
+def test_words_are_right_where_no_call_is_wanted():
+    for notation in ("glyph", "json"):
+        judged = verdict(NONE, "I have no tool for that.", notation=notation)
+        assert shares(judged) == (None, True, None, None, True)
+    assert shares(verdict(NONE, "")) == (None, True, None, None, True)
+
+
+def test_a_call_is_wrong_where_none_is_wanted():
+    judged = verdict(NONE, SEARCH)
+    assert shares(judged) == (True, True, None, None, False) and reasons(judged) == ["UNWANTED_CALL"]
+    assert '"query":"x"' in judged.failures[0].detail
+
+
+def test_a_call_among_words_is_a_call_where_none_is_wanted():
+    never = asked(wants(), request={"stop_on": "never"})
+    judged = verdict(never, f"I will do it: {SEARCH} There.")
+    assert reasons(judged) == ["PARSE", "UNWANTED_CALL"] and not judged.valid
+    assert judged.calls == (Made(tool="search", arguments={"query": "x"}),)
+
+
+def test_a_call_that_is_none_is_a_failure_where_none_is_wanted():
+    assert reasons(verdict(NONE, '{action="search" query=}')) == ["PARSE"]
+    assert reasons(verdict(NONE, TOO_MANY)) == ["SCHEMA"]
+
+
+def test_a_final_text_is_held_to_its_rules():
+    def failed(said: str, **rule: Any) -> list[str]:
+        scenario = asked(wants(final=FinalText(**rule)), request={"stop_on": "never"})
+        judged = verdict(scenario, said)
+        assert set(reasons(judged)) <= {"FINAL_TEXT"}
+        return [failure.detail for failure in judged.failures]
+
+    assert failed(" Done.\n", equals="Done.") == []
+    assert failed("Done!", equals="Done.") == ['the answer is "Done!", not "Done."']
+    (unsaid,) = verdict(asked(wants(WANTED, final=FinalText(equals="x"))), SEARCH).failures
+    assert (unsaid.reason, unsaid.detail) == ("FINAL_TEXT", "there is no answer in words")
+    assert failed("It is 5.", contains=("5", "It")) == []
+    assert failed("It is 5.", contains=("6",)) == ['the answer is "It is 5.", and does not contain "6"']
+    assert failed("It is 5.", pattern=r"\d") == [] and len(failed("It is.", pattern=r"\d")) == 1
+    assert failed("Done.", least_characters=6) == ["the answer has 5 characters, and needs 6"]
+    assert len(failed("aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa!", pattern="^(a+)+$")) == 1  # and does not hang
+
+
+# two stages
+
+
+def test_a_call_in_two_stages_is_judged_as_a_whole():
+    judged = verdict(ONE, '"search"', '{query="x"}', strategy="two-stage")
+    assert shares(judged) == (True, True, True, True, True) and 'action="search"' in judged.text
+    judged = verdict(ONE, '"calculate"', '{expression="1"}', strategy="two-stage")
+    assert shares(judged) == (True, True, False, False, False) and reasons(judged) == ["WRONG_TOOL"]
+    judged = verdict(ONE, '"nosuch"', strategy="two-stage")
+    assert shares(judged) == (None, False, False, False, False)
+    judged = verdict(ONE, '"search"', '{query="x" max_results=500}', strategy="two-stage")
+    assert shares(judged) == (None, False, True, False, False) and reasons(judged) == ["SCHEMA"]
+
+
+def test_a_name_after_which_no_tokens_are_left_is_a_text_that_was_cut_off():
+    short = asked(wants(WANTED), request={"max_tokens": 3})
+    judged = verdict(short, '"search"', '{query="x"}', strategy="two-stage")
+    assert shares(judged) == (None, False, True, False, False)
+    assert [(failure.reason, failure.code) for failure in judged.failures] == [("LENGTH", "TRUNCATED")]
+
+
+# the router
+
+
+def routed(expect: Any, *said: str, **members: Any) -> Any:
+    return verdict(asked(expect, **members), *said, strategy="route-execute")
+
+
+CALL, ASK, NO = chosen("call_tool", "search"), chosen("clarify", None, "Which one?"), chosen("none")
+
+
+def test_the_routers_choice_is_held_to_what_is_right():
+    assert shares(routed(wants(choice="none"), NO)) == (True, True, None, None, True)
+    assert shares(routed(wants(choice="clarify"), ASK)) == (True, True, None, None, True)
+    assert shares(routed(wants(WANTED, choice="call_tool"), CALL, SEARCH)) == (True, True, True, True, True)
+    assert reasons(routed(wants(choice="clarify"), NO)) == ["WRONG_CHOICE"]
+    assert reasons(routed(wants(WANTED, choice="call_tool"), NO)) == ["WRONG_CHOICE", "MISSING_CALL"]
+    judged = routed(wants(choice="none"), CALL, SEARCH)
+    assert reasons(judged) == ["WRONG_CHOICE", "UNWANTED_CALL"]
+    assert judged.failures[0].detail == "the router chose call_tool of 'search', not none"
+
+
+def test_a_question_that_was_answered_is_a_choice_of_its_own():
+    both = wants(WANTED, choice="clarify")
+    assert routed(both, ASK, CALL, SEARCH, answers=("x",)).ok
+    assert reasons(routed(both, CALL, SEARCH, answers=("x",))) == ["WRONG_CHOICE"]
+    assert routed(wants(WANTED, choice="call_tool"), ASK, CALL, SEARCH, answers=("x",)).ok
+
+
+def test_a_router_that_chose_the_wrong_tool_is_wrong_whatever_became_of_the_call():
+    calculate = chosen("call_tool", "calculate")
+    assert reasons(routed(wants(WANTED), calculate, CALCULATE)) == ["WRONG_TOOL"]
+    judged = routed(wants(WANTED), calculate, '{action="calculate" expression=5}')
+    assert reasons(judged) == ["SCHEMA", "WRONG_TOOL"] and judged.right_tool is False
+    judged = routed(wants(WANTED), CALL, TOO_MANY)
+    assert shares(judged) == (None, False, True, False, False)
+
+
+def test_a_router_that_writes_no_choice_is_a_failure_even_where_no_tool_is_right():
+    assert reasons(routed(wants(choice="none"), "none of them")) == ["PARSE"]
+    judged = routed(wants(choice="none"), chosen("call_tool", "nosuch"))
+    assert [(failure.reason, failure.code) for failure in judged.failures] == [("SCHEMA", "UNKNOWN_TOOL")]
+
+
+def test_without_a_router_words_are_any_choice_but_a_call():
+    for choice in ("none", "clarify"):
+        assert verdict(asked(wants(choice=choice)), "Which one do you mean?").ok
+        assert reasons(verdict(asked(wants(choice=choice)), SEARCH)) == ["WRONG_CHOICE", "UNWANTED_CALL"]
+    never = asked(wants(choice="call_tool"), request={"strategy": "loop"})
+    assert reasons(verdict(never, "Hello.")) == ["WRONG_CHOICE"]
+
+
+# the loop
+
+
+def talked(expect: Any, *said: str, **members: Any) -> Any:
+    scenario = asked(expect, **{"script": SCRIPT, **members})
+    return verdict(scenario, *said, strategy="loop")
+
+
+def test_every_call_of_a_conversation_counts_once():
+    judged = talked(wants(WANTED), SEARCH, "It is x.")
+    assert shares(judged) == (True, True, True, True, True) and judged.text == "It is x."
+    assert judged.calls == (Made(tool="search", arguments={"query": "x"}, ok=True),)
+    assert (judged.outcome, judged.ended) == ("valid", "answered")
+    judged = talked(wants(WANTED), SEARCH, SEARCH, "It is x.")
+    assert reasons(judged) == ["EXTRA_CALL"] and judged.right_arguments is True
+    assert talked(wants(WANTED, extra_calls=True), SEARCH, CALCULATE, SEARCH, "x").ok
+    assert reasons(talked(wants(WANTED), "It is x.")) == ["MISSING_CALL"]
+
+
+def test_several_expected_calls_come_in_any_order_unless_it_counts():
+    two = (WANTED, call_of("calculate", expression="1"))
+    assert talked(wants(*two), CALCULATE, SEARCH, "Done.").ok
+    assert talked(wants(*two, ordered=True), SEARCH, CALCULATE, "Done.").ok
+    judged = talked(wants(*two, ordered=True), CALCULATE, SEARCH, "Done.")
+    assert reasons(judged) == ["MISSING_CALL"] and "order" in judged.failures[0].detail
+    assert judged.right_tool is False and judged.right_arguments is False
+    judged = talked(wants(*two), SEARCH, "Done.")
+    assert reasons(judged) == ["MISSING_CALL"] and judged.right_tool is False
+
+
+def test_calls_of_one_turn_count_each():
+    two = (WANTED, call_of("search", query="y"))
+    many = {"request": {"loop": {"parallel_tool_calls": True}}}
+    other = SEARCH.replace("x", "y")
+    judged = talked(wants(*two), f"{other}\n{SEARCH}", "Done.", **many)
+    assert judged.ok and [call.arguments["query"] for call in judged.calls] == ["y", "x"]
+    assert reasons(talked(wants(*two), f"{other}\n{SEARCH}", "Done.")) == ["MISSING_CALL"]  # one a turn
+
+
+def test_a_call_that_failed_may_be_tried_again_where_more_calls_may_be_made():
+    script = (
+        ScriptedResult(tool="search", text="busy", fault="tool"),
+        ScriptedResult(tool="search", text="found"),
+    )
+    assert talked(wants(WANTED, extra_calls=True), SEARCH, SEARCH, "x", script=script).ok
+    judged = talked(wants(WANTED), SEARCH, SEARCH, "x", script=script)
+    assert reasons(judged) == ["EXTRA_CALL"] and [call.ok for call in judged.calls] == [False, True]
+    judged = talked(wants(WANTED, extra_calls=True), SEARCH, "x", script=script)
+    assert [(failure.reason, failure.code) for failure in judged.failures] == [("TOOL_FAILED", "TOOL_ERROR")]
+    assert judged.failures[0].detail == "search: busy" and judged.right_arguments is True
+
+
+def test_a_forbidden_tool_is_told_beside_everything_else():
+    assert reasons(
+        talked(wants(WANTED, extra_calls=True, forbidden=("calculate",)), SEARCH, CALCULATE, "x")
+    ) == ["FORBIDDEN_TOOL"]
+    assert reasons(talked(wants(WANTED, forbidden=("calculate",)), CALCULATE, "x")) == [
+        "WRONG_TOOL",
+        "FORBIDDEN_TOOL",
+    ]
+
+
+def test_codes_must_have_come_up_on_the_way():
+    seen = wants(WANTED, extra_calls=True, seen=("ARGUMENTS_TOO_LARGE",))
+    long = '{action="search" query="' + "x" * 200 + '"}'
+    guard = {"request": {"loop": {"max_tool_args_bytes": 100}}}
+    judged = talked(seen, long, SEARCH, "x", **guard)
+    assert judged.ok and judged.calls[0].ok is False
+    judged = talked(seen, SEARCH, "x", **guard)
+    assert [(failure.reason, failure.code) for failure in judged.failures] == [
+        ("NOT_SEEN", "ARGUMENTS_TOO_LARGE")
+    ]
+    assert (
+        verdict(asked(wants(seen=("CONSTRAINT_MAX",), extra_calls=True)), TOO_MANY).failures[-1].reason
+        == "SCHEMA"
+    )
+    assert talked(wants(WANTED, seen=("CONSTRAINT_MAX",)), TOO_MANY, SEARCH, "x").ok
+
+
+def test_a_turn_that_came_to_nothing_is_told_by_parsing_and_forgiven_where_it_was_made_good():
+    judged = talked(wants(WANTED), '{action="search" query=}', SEARCH, "x")
+    assert shares(judged) == (False, True, True, True, True)
+    judged = talked(wants(WANTED), TOO_MANY, SEARCH, "x")
+    assert shares(judged) == (None, True, True, True, True)
+
+
+def test_a_guardrail_that_ended_the_conversation_is_a_failure():
+    judged = talked(wants(WANTED, extra_calls=True), SEARCH, request={"loop": {"max_turns": 2}})
+    assert reasons(judged) == ["LIMIT"] and judged.failures[0].detail.startswith("max_turns: ")
+    judged = talked(wants(WANTED), TOO_MANY, request={"loop": {"max_invalid_turns": 2}})
+    assert reasons(judged) == ["SCHEMA", "LIMIT"]
+
+
+def test_what_a_conversation_was_held_to_is_a_failure_where_it_did_not_come_about():
+    enforced = {"request": {"loop": {"tool_use": "enforced"}}}
+    script = (ScriptedResult(tool="search", fault="tool", text="no"),)
+    assert reasons(talked(wants(WANTED), SEARCH, "x", script=script, **enforced)) == ["TOOL_FAILED"]
+    judged = talked(
+        wants(WANTED), "Hello.", request={"loop": {"tool_use": "enforced", "max_invalid_turns": 1}}
+    )
+    assert reasons(judged) == ["PARSE", "LIMIT"] and judged.failures[0].code == "NO_TOOL_CALL"
+    assert reasons(talked(wants(WANTED), SEARCH, "", "")) == ["FINAL_TEXT"]
+
+
+def test_the_strict_answer_of_a_conversation_is_the_last_one():
+    strict = wants(final=FinalText(equals="Done."))
+    assert talked(strict, "Done.\n").ok
+    assert reasons(talked(strict, "Done. Anything else?")) == ["FINAL_TEXT"]
+    assert reasons(talked(strict, SEARCH, "Done.")) == ["UNWANTED_CALL"]
+
+
+def test_the_workspace_at_the_end_is_held_to_its_schema():
+    patch = '{action="state_patch" workspace_id="trip-1" ops=[{op="set" path="/budget/limit" value=%d}]}'
+    schema = {"properties": {"budget": {"properties": {"limit": {"const": 950}}}}}
+    expect = wants(ExpectedCall(tools=("state_patch",)), workspace=schema)
+    workspace = bundled_registry("workspace")
+    scenario = asked(expect, demo=True)
+    assert verdict(scenario, patch % 950, "Done.", strategy="loop", registry=workspace).ok
+    judged = verdict(scenario, patch % 940, "Done.", strategy="loop", registry=workspace)
+    assert reasons(judged) == ["WORKSPACE"] and judged.failures[0].path == "/budget/limit"
+    assert judged.failures[0].detail == "budget.limit is 940, not 950"
+    judged = verdict(scenario, "Done.", strategy="loop", registry=workspace)
+    assert reasons(judged) == ["MISSING_CALL", "WORKSPACE"]
+    judged = verdict(asked(wants(workspace=schema)), "Done.", strategy="loop")
+    assert reasons(judged) == ["WORKSPACE"] and "no workspace" in judged.failures[0].detail
+
+
+# several turns
+
+
+def test_the_verdicts_of_several_turns_are_those_of_all_together():
+    second = Turn(prompt="And 1?", expect=wants(call_of("calculate", expression="1")))
+    scenario = asked(wants(WANTED), turns=(second,))
+    judged = verdict(scenario, SEARCH, CALCULATE)
+    assert shares(judged) == (True, True, True, True, True) and judged.text == CALCULATE
+    judged = verdict(scenario, SEARCH, SEARCH)
+    assert shares(judged) == (True, True, False, False, False)
+    assert [(failure.reason, failure.turn) for failure in judged.failures] == [("WRONG_TOOL", 2)]
+    assert [call.tool for call in judged.calls] == ["search", "search"]
+    judged = verdict(scenario, TOO_MANY, "words")
+    assert judged.parsed is False and reasons(judged) == ["SCHEMA", "PARSE"]
+
+
+def test_a_turn_without_an_expected_call_leaves_the_tools_verdict_to_the_others():
+    scenario = asked(wants(WANTED), turns=(Turn(prompt="Thanks.", expect=wants()),))
+    assert shares(verdict(scenario, SEARCH, "Welcome.")) == (None, True, True, True, True)
+
+
+def test_a_conversation_that_was_broken_off_is_not_ok():
+    scenario = asked(wants(WANTED), turns=(Turn(prompt="Thanks.", expect=wants()),))
+    first = made(asked(wants(WANTED)), SEARCH)
+    judged = score(scenario, first, workspace=None)
+    assert not judged.ok and [(f.reason, f.turn) for f in judged.failures] == [("MODEL_FAILED", 2)]
+    with pytest.raises(ValueError):
+        score(scenario, [], workspace=None)
+    with pytest.raises(ValueError):
+        score(ONE, [*first, *first], workspace=None)
+
+
+# no answer
+
+
+class Failing(Talker):
+    """Says its turns, and fails with an error in place of the one with that number."""
+
+    def __init__(self, error: Exception, *turns: str) -> None:
+        super().__init__(*(turns or ("",)))
+        self.error, self.after = error, len(turns)
+
+    def generate(self, request):
+        if len(self.requests) == self.after:
+            raise self.error
+        return super().generate(request)
+
+
+@pytest.mark.parametrize(
+    ("error", "reason"),
+    [
+        (ModelDied("The model died.", signal="SIGSEGV", stderr="bad\x1b[31m weights"), "MODEL_FAILED"),
+        (ContextOverflow(9000, 2048), "CONTEXT_OVERFLOW"),
+        (GrammarError("too large"), "CONSTRAINT_FAILED"),
+        (ConstraintIgnored("The endpoint ignored the constraint: it wrote 'Sure'"), "CONSTRAINT_IGNORED"),
+    ],
+)
+def test_a_run_that_could_not_be_made_is_no_wrong_answer(error, reason):
+    scenario = asked(wants(WANTED, seen=("SYNTAX",), final=FinalText(equals="x"), choice="call_tool"))
+    judged = verdict(scenario, model=Failing(error))
+    assert reasons(judged) == [reason] and reason in NO_ANSWER
+    assert shares(judged) == (None, False, False, False, False)
+    assert visible(judged.failures[0].detail) == judged.failures[0].detail and judged.outcome == "failed"
+
+
+def test_what_prevented_an_answer_comes_first_also_in_a_later_turn():
+    scenario = asked(wants(WANTED), turns=(Turn(prompt="And?", expect=wants(WANTED)),))
+    judged = verdict(scenario, model=Failing(ModelDied("died"), CALCULATE))
+    assert [(failure.reason, failure.turn) for failure in judged.failures] == [
+        ("MODEL_FAILED", 2),
+        ("WRONG_TOOL", 1),
+    ]
+
+
+def test_a_model_that_knows_no_calls_of_its_own_was_asked_in_vain():
+    judged = verdict(ONE, SEARCH, notation="native")
+    assert reasons(judged) == ["BAD_REQUEST"] and judged.ended == "PROMPT_FAILED"
+    assert reasons(verdict(ONE, SEARCH, notation="native", strategy="loop")) == ["BAD_REQUEST"]
+
+
+def test_every_code_with_which_a_run_fails_has_a_reason():
+    for code, reason in REASON_OF_CODE.items():
+        assert reason in NO_ANSWER
+        state = run_state(event for event in [RunFailed(code=code, message="why\n" * 1000)])
+        (failure,) = score(ONE, [state], workspace=None).failures
+        assert (
+            failure.reason == reason
+            and len(failure.detail) <= MOST_DETAIL
+            and visible(failure.detail) == failure.detail
+        )
+    unheard = run_state([RunFailed(code="TOOL_ERROR", message="?")])
+    assert reasons(score(ONE, [unheard], workspace=None)) == ["MODEL_FAILED"]
+
+
+class Stopped(ScriptedModel):
+    """Is stopped from outside after a token."""
+
+    def generate(self, request):
+        outputs = super().generate(request)
+        yield next(outputs)
+        yield next(outputs)
+        self.cancel()
+        yield from outputs
+
+
+def test_a_run_that_was_stopped_or_is_not_there_is_no_answer():
+    assert reasons(verdict(ONE, model=Stopped(SEARCH))) == ["TIMEOUT"]
+    judged = verdict(asked(wants(WANTED), request={"loop": {"max_seconds": 1e-9}}), SEARCH, strategy="loop")
+    assert reasons(judged) == ["TIMEOUT"] and judged.failures[0].detail.startswith("The conversation took")
+    assert reasons(score(ONE, [RunState()], workspace=None)) == ["MODEL_FAILED"]
+
+
+# what a verdict may hold
+
+
+def test_no_verdict_can_steer_a_terminal_or_grow_without_bound():
+    hostile = "\x1b[2J\u202e" + "x" * 3000
+    text = json.dumps({"action": "search", "query": hostile})
+    for scenario in (ONE, NONE, asked(wants(call_of("browse", url="https://a.b")))):
+        for failure in verdict(scenario, text, notation="json").failures:
+            assert visible(failure.detail) == failure.detail and len(failure.detail) <= MOST_DETAIL
+            assert visible(failure.path) == failure.path and len(failure.path) <= MOST_DETAIL
+
+
+def test_a_hundred_calls_too_many_are_not_told_one_by_one():
+    calls = "\n".join(SEARCH.replace("x", str(number)) for number in range(40))
+    judged = talked(wants(), calls, "Done.", request={"loop": {"parallel_tool_calls": True}})
+    assert len(judged.calls) == 40 and len(judged.failures) <= 20
+
+
+def test_a_record_is_judged_as_the_run_was():
+    scenario = asked(wants(WANTED, extra_calls=True), script=SCRIPT)
+    for said, arm in (
+        ((SEARCH, "x"), {"strategy": "loop"}),
+        ((TOO_MANY, SEARCH), {"repair": 1}),
+        ((CALL, SEARCH), {"strategy": "route-execute"}),
+        (("words",), {}),
+    ):
+        request = requested(scenario, **arm)
+        host = NonInteractive({"scripted": ScriptedTools(SCRIPT, request.registry)})
+        events = list(run(request, Talker(*said), host))
+        read = [decode_event(encode_event(event)) for event in events]
+        live, recorded = (score(scenario, [run_state(each)], workspace=None) for each in (events, read))
+        assert live == recorded
+
+
+def test_arguments_are_anything_where_nothing_is_said_of_them():
+    anything = asked(wants(ExpectedCall(tools=("calculate", "search"))))
+    assert verdict(anything, SEARCH).ok and verdict(anything, CALCULATE).ok

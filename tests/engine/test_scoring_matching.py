@@ -1,0 +1,381 @@
+"""Expected calls against made ones: what counts as the same, what is said of the rest, which call stands for which."""
+
+from __future__ import annotations
+
+import copy
+import json
+import random
+from typing import Any
+
+import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
+
+from examples import at_most
+from glyphscope.evals.scoring.matching import Matcher, has_all, pair_up, schema_fault
+from glyphscope.evals.scoring.values import MOST_POINTER, Values, shown
+from glyphscope.evals.suites.suite import ExpectedCall
+from glyphscope.visible import visible
+
+
+def parts(made: Any, tool: str = "search", **expected: Any) -> tuple[str, str] | None:
+    found = Matcher().difference(ExpectedCall(tools=("search", "find"), **expected), tool, made)
+    return None if found is None else tuple(found)
+
+
+EXACT = {"query": "AI news", "max_results": 10}
+
+ACCEPTED: list[tuple[dict[str, Any], dict[str, Any]]] = [
+    ({}, {"anything": [1, {"goes": None}]}),
+    ({"arguments": EXACT}, {"max_results": 10, "query": "AI news"}),
+    ({"arguments": EXACT}, {"query": "AI news", "max_results": 10.0}),
+    ({"arguments": {"n": 2**70}}, {"n": float(2**70)}),
+    ({"arguments": {"n": 0}}, {"n": -0.0}),
+    ({"arguments": {"n": 1e400}}, {"n": 1e400}),
+    ({"arguments": {}}, {}),
+    ({"arguments": EXACT, "match": "subset"}, {**EXACT, "lang": "en"}),
+    ({"arguments": {}, "match": "subset"}, {"query": "x"}),
+    ({"arguments": EXACT, "optional": ("max_results",)}, {"query": "AI news"}),
+    ({"any_of": {"unit": ("C", "celsius")}}, {"unit": "celsius"}),
+    ({"any_of": {"unit": ("C",), "n": (1, 2)}, "optional": ("n",)}, {"unit": "C"}),
+    ({"any_of": {"unit": ("C",)}, "arguments": {"city": "Rome"}}, {"city": "Rome", "unit": "C"}),
+    ({"any_of": {"unit": ("C",)}, "match": "subset"}, {"unit": "C", "city": "Rome"}),
+    ({"arguments": {"tags": ["a", "b", "a"]}, "unordered": True}, {"tags": ["a", "a", "b"]}),
+    ({"arguments": {"x": [[1, 2], [3]]}, "unordered": True}, {"x": [[3.0], [2, 1]]}),
+    ({"arguments": {"x": [{"k": [1, 2]}]}, "unordered": True}, {"x": [{"k": [2, 1]}]}),
+    ({"any_of": {"x": ([1, 2],)}, "unordered": True}, {"x": [2, 1]}),
+    ({"arguments": {"q": "AI  News"}, "folded": True}, {"q": " ai\tNEWS\n"}),
+    ({"arguments": {"q": ["Straße"]}, "folded": True}, {"q": ["STRASSE"]}),
+    ({"schema": {"properties": {"n": {"minimum": 5}}}}, {"n": 5}),
+    ({"schema": {"properties": {"d": {"format": "date"}}}}, {"d": "2024-02-29"}),
+    ({"schema": {"required": ["n"]}, "arguments": {"q": "x"}, "match": "subset"}, {"q": "x", "n": 1}),
+    ({"schema": {"$ref": "#/$defs/a", "$defs": {"a": {"required": ["n"]}}}}, {"n": 1}),
+]
+
+
+@pytest.mark.parametrize(("expected", "made"), ACCEPTED)
+def test_an_expected_call_is_taken(expected, made):
+    assert parts(made, **expected) is None
+    assert parts(made, "find", **expected) is None
+
+
+REFUSED: list[tuple[dict[str, Any], dict[str, Any], str, str]] = [
+    ({"arguments": EXACT}, {**EXACT, "max_results": 5}, "/max_results", "max_results is 5, not 10"),
+    ({"arguments": EXACT}, {**EXACT, "max_results": "10"}, "/max_results", 'max_results is "10", not 10'),
+    ({"arguments": EXACT}, {"query": "AI news"}, "/max_results", "max_results is missing"),
+    ({"arguments": EXACT}, {**EXACT, "lang": "en"}, "/lang", 'lang is "en", and not wanted'),
+    ({"arguments": {}}, {"lang": None}, "/lang", "lang is null, and not wanted"),
+    ({"arguments": {"n": 1}}, {"n": True}, "/n", "n is true, not 1"),
+    ({"arguments": {"n": False}}, {"n": 0}, "/n", "n is 0, not false"),
+    ({"arguments": {"n": 2**53}}, {"n": 2**53 + 1}, "/n", "n is 9007199254740993, not 9007199254740992"),
+    ({"arguments": {"n": 0.1}}, {"n": 0.10000001}, "/n", "n is 0.10000001, not 0.1"),
+    ({"arguments": {"n": None}}, {"n": []}, "/n", "n is [], not null"),
+    ({"arguments": {"n": {}}}, {"n": []}, "/n", "n is [], not {}"),
+    ({"arguments": EXACT, "match": "subset"}, {"query": "AI news"}, "/max_results", "max_results is missing"),
+    (
+        {"arguments": {"ops": [{"path": "/a"}]}},
+        {"ops": [{"path": "/b"}]},
+        "/ops/0/path",
+        'ops.0.path is "/b", not "/a"',
+    ),
+    ({"arguments": {"a/b": {"c~d": 1}}}, {"a/b": {"c~d": 2}}, "/a~1b/c~0d", "a/b.c~d is 2, not 1"),
+    ({"arguments": {"x": {"k": 1}}}, {"x": {}}, "/x/k", "x.k is missing"),
+    ({"arguments": {"x": {}}}, {"x": {"k": [1]}}, "/x/k", "x.k is [1], and not wanted"),
+    ({"arguments": {"x": [1, 2]}}, {"x": [2, 1]}, "/x/0", "x.0 is 2, not 1"),
+    ({"arguments": {"x": [1, 2]}}, {"x": [1]}, "/x", "x has 1 item, not 2"),
+    ({"arguments": {"x": []}}, {"x": [1, 2, 3]}, "/x", "x has 3 items, not 0"),
+    ({"arguments": {"x": ["a", "b"]}, "unordered": True}, {"x": ["b"]}, "/x", 'x lacks "a"'),
+    (
+        {"arguments": {"x": ["a"]}, "unordered": True},
+        {"x": ["a", "a"]},
+        "/x/1",
+        'x has "a", which is one too many',
+    ),
+    ({"arguments": {"x": ["a", "b"]}, "unordered": True}, {"x": ["b", "c"]}, "/x/1", 'x.1 is "c", not "a"'),
+    (
+        {"arguments": {"x": ["a", "b"]}, "unordered": True},
+        {"x": ["c", "d"]},
+        "/x/0",
+        'x has "c", and lacks "a"',
+    ),
+    (
+        {"arguments": {"x": [{"k": [1, 2]}, 5]}, "unordered": True},
+        {"x": [5, {"k": [2, 3]}]},
+        "/x/1/k/1",
+        "x.1.k.1 is 3, not 1",
+    ),
+    ({"any_of": {"unit": ("C", "F")}}, {"unit": "K"}, "/unit", 'unit is "K", not "C" or "F"'),
+    ({"any_of": {"unit": ("C",)}}, {"unit": "K"}, "/unit", 'unit is "K", not "C"'),
+    ({"any_of": {"n": (1, 2, 3, 4, 5, 6)}}, {"n": 7}, "/n", "n is 7, not 1 or 2 or 3 or 4 or 2 others"),
+    ({"any_of": {"n": (1,)}}, {"n": True}, "/n", "n is true, not 1"),
+    ({"any_of": {"n": (1,)}}, {}, "/n", "n is missing"),
+    ({"any_of": {"n": (1,)}}, {"n": 1, "m": 1}, "/m", "m is 1, and not wanted"),
+    (
+        {"any_of": {"n": (1,)}, "optional": ("n",), "arguments": {}},
+        {"n": 2},
+        "/n",
+        "n is 2, not 1",
+    ),
+    ({"arguments": {"q": "AI news"}}, {"q": "ai news"}, "/q", 'q is "ai news", not "AI news"'),
+    ({"arguments": {"q": "AI news"}, "folded": True}, {"q": "AInews"}, "/q", 'q is "AInews", not "AI news"'),
+    (
+        {"schema": {"properties": {"n": {"minimum": 5}}}},
+        {"n": 4},
+        "/n",
+        "n does not fit: 4 is less than the minimum of 5",
+    ),
+    (
+        {"schema": {"properties": {"d": {"format": "date"}}}},
+        {"d": "2023-02-29"},
+        "/d",
+        "d does not fit: '2023-02-29' is not a 'date'",
+    ),
+    ({"schema": {"required": ["n"]}}, {}, "/n", "n is missing"),
+    ({"schema": {"properties": {"x": {"required": ["n"]}}}}, {"x": {}}, "/x/n", "x.n is missing"),
+    (
+        {"schema": {"properties": {"n": {"type": "string"}}}},
+        {"n": None},
+        "/n",
+        "n is null, and must be of type string",
+    ),
+    ({"schema": {"properties": {"n": {"const": 1}}}}, {"n": True}, "/n", "n is true, not 1"),
+    ({"schema": {"properties": {"n": {"enum": [1, 2]}}}}, {"n": 3}, "/n", "n is 3, and none of [1,2]"),
+    (
+        {"schema": {"maxProperties": 0}},
+        {"n": 3},
+        "",
+        "the call does not fit: {'n': 3} is expected to be empty",
+    ),
+]
+
+
+@pytest.mark.parametrize(("expected", "made", "pointer", "words"), REFUSED)
+def test_the_first_difference_is_told_with_its_place(expected, made, pointer, words):
+    assert parts(made, **expected) == (pointer, words)
+
+
+def test_a_call_of_another_tool_is_told_before_its_arguments():
+    words = "the call is of 'browse', not of 'search' or 'find'"
+    assert parts({"query": 1}, "browse", arguments=EXACT) == ("", words)
+
+
+def test_long_texts_are_told_from_where_they_part():
+    one, other = "a" * 500 + "x" + "b" * 500, "a" * 500 + "y" + "b" * 500
+    pointer, words = parts({"body": one}, arguments={"body": other})
+    assert pointer == "/body" and words.startswith("body differs from character 500 on: ")
+    assert words.index("axb") < words.index("not") < words.index("ayb") and len(words) < 160
+    _, words = parts({"body": "a" * 500}, arguments={"body": "a" * 501})
+    assert words.startswith("body differs from character 500 on: its end, not ")
+
+
+HOSTILE = "\x1b[2J\u202e\u200b\ud800\n"
+
+
+def test_nothing_of_a_value_or_a_name_can_steer_a_terminal():
+    for made in ({"q": HOSTILE}, {HOSTILE: 1}, {"q": {HOSTILE: [HOSTILE]}}):
+        _, words = parts(made, arguments={"q": "x"}, match="exact")
+        assert visible(words) == words and len(words) < 400
+    _, words = parts({"q": HOSTILE}, schema={"properties": {"q": {"const": 1}}})
+    assert visible(words) == words
+
+
+LARGE: dict[str, Any] = {
+    "text": "x" * 10**6,
+    "texts": ["x" * 10**6] * 1000,
+    "name": {"k" * 10**6: 1},
+    "number": 10**5000,
+    "deep": [[[[[[1]]]]]],
+    "many": {str(n): n for n in range(50_000)},
+}
+
+
+@pytest.mark.parametrize("name", LARGE)
+def test_a_value_in_a_sentence_is_short_however_large_it_is(name):
+    value = LARGE[name]
+    assert len(shown(value)) <= 60
+    pointer, words = parts({"q": value}, arguments={"q": None})
+    assert len(words) < 300 and len(pointer) <= MOST_POINTER
+
+
+# cost
+
+
+def nested(levels: int, leaf: Any) -> Any:
+    for level in range(levels):
+        leaf = [leaf] if level % 2 else {"k": leaf}
+    return leaf
+
+
+@pytest.mark.slow
+def test_values_of_thirty_thousand_levels_are_compared():
+    values = Values(unordered=True)
+    assert values.same(nested(30_000, 1), nested(30_000, 1.0))
+    found = values.difference(nested(30_000, 1), nested(30_000, 2), ("x",))
+    assert found is not None and "somewhere deep" in found.words and len(found.pointer) <= MOST_POINTER
+
+
+@pytest.mark.slow
+def test_a_schema_tells_that_a_value_is_too_deep_for_it():
+    schema = {"$ref": "#/$defs/a", "$defs": {"a": {"items": {"$ref": "#/$defs/a"}, "type": "array"}}}
+    value: Any = []
+    for _ in range(100_000):
+        value = [value]
+    fault = schema_fault(schema, value, "the call")
+    assert fault is not None and "nested too deep" in fault.words
+    fault = schema_fault({"$ref": "#/$defs/nowhere"}, [], "the call")
+    assert fault is not None and "leads nowhere" in fault.words
+
+
+BAGS: dict[str, list[Any]] = {
+    "texts": [f"item {n}" for n in range(20_000)],
+    "numbers of one hash": [n * (2**61 - 1) for n in range(20_000)],
+    "objects": [{"k": [n, n + 1]} for n in range(10_000)],
+    "the same": ["same"] * 20_000,
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", BAGS)
+def test_large_bags_are_compared_without_comparing_each_item_with_each(name):
+    items = BAGS[name]
+    other = copy.deepcopy(items)
+    random.Random(1).shuffle(other)
+    wanted = ExpectedCall(tools=("search",), arguments={"x": items}, unordered=True)
+    assert Matcher().of_arguments(wanted, {"x": other}) is None
+    changed = [*other[:-1], "another"]
+    assert Matcher().of_arguments(wanted, {"x": changed}).pointer == f"/x/{len(items) - 1}"
+
+
+# properties
+
+LEAVES = st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(max_size=5)
+VALUES = st.recursive(
+    LEAVES,
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=3), inner, max_size=4),
+)
+
+
+def shuffled(value: Any, chance: random.Random) -> Any:
+    """The value with all lists and all members of objects in another order."""
+    if isinstance(value, dict):
+        names = chance.sample(list(value), len(value))
+        return {name: shuffled(value[name], chance) for name in names}
+    if isinstance(value, list):
+        return [shuffled(item, chance) for item in chance.sample(value, len(value))]
+    return value
+
+
+def leaves(value: Any, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
+    if isinstance(value, dict | list):
+        named = value.items() if isinstance(value, dict) else enumerate(value)
+        return [place for name, part in named for place in leaves(part, (*path, name))]
+    return [path]
+
+
+def put(value: Any, path: tuple[Any, ...], leaf: Any) -> Any:
+    if not path:
+        return leaf
+    changed = copy.copy(value)
+    changed[path[0]] = put(value[path[0]], path[1:], leaf)
+    return changed
+
+
+@pytest.mark.slow
+@at_most(300)
+@given(VALUES, st.randoms(use_true_random=False))
+def test_a_value_in_another_order_is_the_same_bag(value, chance):
+    other = shuffled(value, chance)
+    assert Values(unordered=True).difference(value, other) is None
+    assert Values(unordered=True, folded=True).same(other, value)
+
+
+@pytest.mark.slow
+@at_most(300)
+@given(VALUES, st.data())
+def test_one_leaf_changed_is_a_difference_in_any_order(value, data):
+    places = leaves(value)
+    assume(places)
+    place = data.draw(st.sampled_from(places))
+    changed = put(value, place, "a leaf that no text of five characters is")
+    for unordered in (False, True):
+        made = shuffled(changed, data.draw(st.randoms(use_true_random=False))) if unordered else changed
+        found = Values(unordered=unordered).difference(value, made, ("x",))
+        assert found is not None and found.pointer.startswith("/x") and visible(found.words) == found.words
+        if not unordered:
+            assert found.pointer.split("/")[2:] == [
+                str(step).replace("~", "~0").replace("/", "~1") for step in place
+            ]
+
+
+@at_most(300)
+@given(VALUES, VALUES)
+def test_sameness_is_that_of_canonical_json(one, other):
+    def canonical(value: Any) -> str:
+        """With every number as its exact value, and lists in order."""
+
+        def plain(part: Any) -> Any:
+            if isinstance(part, dict):
+                return {name: plain(item) for name, item in part.items()}
+            if isinstance(part, list):
+                return [plain(item) for item in part]
+            if isinstance(part, float) and part.is_integer():
+                return int(part)
+            return part
+
+        return json.dumps(plain(value), sort_keys=True)
+
+    assert Values().same(one, other) == (canonical(one) == canonical(other))
+    assert (Values().difference(one, other) is None) == Values().same(other, one)
+
+
+@at_most(300)
+@given(
+    st.dictionaries(st.text(max_size=2), LEAVES, max_size=4),
+    st.dictionaries(st.text(max_size=2), LEAVES, max_size=4),
+)
+def test_a_script_entry_holds_for_calls_that_have_all_of_its_arguments(wanted, more):
+    assert has_all(wanted, {**more, **wanted})
+    for name in wanted:
+        assert not has_all(wanted, {key: value for key, value in wanted.items() if key != name})
+
+
+# one to one
+
+
+@at_most(300)
+@given(st.integers(0, 6), st.integers(0, 6), st.data())
+def test_as_many_calls_find_their_place_as_can(expected, made, data):
+    fits = {(wanted, call): data.draw(st.booleans()) for wanted in range(expected) for call in range(made)}
+
+    def best(wanted: int, taken: frozenset[int]) -> int:
+        """By trying everything."""
+        if wanted == expected:
+            return 0
+        found = [
+            1 + best(wanted + 1, taken | {call})
+            for call in range(made)
+            if call not in taken and fits[wanted, call]
+        ]
+        return max([best(wanted + 1, taken), *found])
+
+    pairs = pair_up(expected, made, lambda wanted, call: fits[wanted, call])
+    assert len(pairs) == best(0, frozenset()) == len(set(pairs.values()))
+    assert all(fits[pair] for pair in pairs.items())
+
+
+def test_order_counts_where_it_is_asked_for():
+    def same(wanted: int, call: int) -> bool:
+        return "abc"[wanted] == made[call]
+
+    for made, pairs in (
+        ("abc", {0: 0, 1: 1, 2: 2}),
+        ("xaxbxc", {0: 1, 1: 3, 2: 5}),
+        ("bac", {0: 1, 2: 2}),
+        ("", {}),
+    ):
+        assert pair_up(3, len(made), same, ordered=True) == pairs
+
+
+def test_hundreds_of_equal_calls_are_paired():
+    assert len(pair_up(500, 500, lambda wanted, call: True)) == 500
+    assert len(pair_up(300, 300, lambda wanted, call: call >= wanted)) == 300
