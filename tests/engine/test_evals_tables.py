@@ -119,7 +119,7 @@ def test_a_name_that_is_no_utf_8_does_not_keep_the_figures_from_being_written(tm
     )
     write_summaries(ResultFolder(tmp_path, odd), made.samples())
     assert "could not be opened" in " ".join(_summary(tmp_path).notes)
-    assert b"not there, or given up" in (tmp_path / REPORT).read_bytes()
+    assert b"not available, or abandoned" in (tmp_path / REPORT).read_bytes()
 
 
 def test_a_folder_that_cannot_be_written_to_is_told(tmp_path) -> None:

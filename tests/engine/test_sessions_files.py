@@ -157,7 +157,7 @@ def test_a_project_that_was_deleted_meanwhile_is_written_again(tmp_path):
         (
             '{"glyphscope_project": 1, "request": {"prompt": "", "registry": {"glyphscope": 1}}}',
             RegistryError,
-            "mistake",
+            "has an error",
         ),
     ],
 )

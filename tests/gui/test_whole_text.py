@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import gc
 import json
+import threading
 import time
 
 import pytest
 from PySide6.QtGui import QGuiApplication
 
+from glyphscope_gui.shared import whole_text
 from glyphscope_gui.shared.long_json import beginning
 from glyphscope_gui.shared.whole_text import PART, Whole, WholeTextDialog, formatted, parts_of
 
@@ -87,8 +90,20 @@ def test_save_writes_all_of_the_text_and_reports_a_failure(opened, qtbot, tmp_pa
     dialog.save(str(tmp_path / "result.txt"))
     qtbot.waitUntil(lambda: "Saved" in dialog.counts.text())
     assert (tmp_path / "result.txt").read_text() == "x" * 300_000 + "?"
+    before = dialog.hidden.text()
     dialog.save(str(tmp_path))
-    qtbot.waitUntil(lambda: not dialog.hidden.isHidden())
+    qtbot.waitUntil(lambda: dialog.hidden.text() != before)
+    assert not dialog.is_busy
+
+
+def test_a_dialog_that_is_deleted_while_it_saves_crashes_nothing(opened, qtbot, tmp_path, monkeypatch):
+    saving = threading.Event()
+    monkeypatch.setattr(whole_text, "atomic_write", lambda _path, _text: saving.wait(5))
+    dialog = opened("text")
+    dialog.save(str(tmp_path / "result.txt"))
+    del dialog._background
+    gc.collect()
+    saving.set()
 
 
 def test_the_beginning_of_a_long_value_is_the_beginning_of_its_json():

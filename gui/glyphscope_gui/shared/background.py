@@ -20,8 +20,8 @@ class _Outcome(NamedTuple):
 class _Work(QThread):
     """One call of `work`; its outcome is told once.
 
-    It has no Qt parent: whoever started it holds it and lets it go when it has ended. With a parent and deleteLater,
-    garbage collection of the parent crashed (measured on PySide6 6.11.3).
+    It has no Qt parent: it is kept until it has ended. With a parent and deleteLater, garbage collection of the parent
+    crashed (measured on PySide6 6.11.3).
     """
 
     outcome = Signal(object)
@@ -37,6 +37,10 @@ class _Work(QThread):
         except Exception as error:  # told to `failed` in the GUI thread, where it can be shown
             outcome = _Outcome(self._number, None, error)
         self.outcome.emit(outcome)
+
+
+_started: set[_Work] = set()
+"""Threads that may still run: Qt ends the program if one goes before its end, whoever forgot it."""
 
 
 class _Job(NamedTuple):
@@ -65,6 +69,8 @@ class Background(QObject):
         """`work` gets a snapshot and touches no widget; `done` or `failed` is called with its outcome."""
         number = next(self._numbers)
         thread = _Work(number, work)
+        _started.difference_update([old for old in _started if old.isFinished()])
+        _started.add(thread)
         self._jobs[number] = _Job(slot, thread, done, failed)
         self._newest[slot] = number
         thread.outcome.connect(self._deliver)
