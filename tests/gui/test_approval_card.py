@@ -269,16 +269,16 @@ def test_an_empty_answer_is_one(qtbot):
 
 
 def asking(context):
-    emitter, host = context.emitter, context.host
+    emitter, interaction = context.emitter, context.interaction
     yield emitter.enter("tool", "search", "tool")
     yield emitter.stamp(NEEDED)
-    decision = host.decide(NEEDED)
+    decision = interaction.decide(NEEDED)
     yield emitter.stamp(
         ApprovalGiven(
             call="call-1", action=decision.action, arguments=decision.arguments or {}, by=decision.by
         )
     )
-    yield emitter.stamp(QuestionAnswered(answer=host.answer("Which one?")))
+    yield emitter.stamp(QuestionAnswered(answer=interaction.answer("Which one?")))
     return Ending("answered", True)
 
 

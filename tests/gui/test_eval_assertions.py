@@ -152,7 +152,7 @@ def test_python_functions_are_shown_and_run_only_when_they_are_allowed(opened, q
     set_up(qtbot, page, suite(python=[{"function": "checks.py:one"}]), trials=1)
     view.setup.go.click()
     question = page.context.window.findChild(PythonConsent)
-    assert question.tabs.widget(0).toPlainText() == CHECK and "your rights" in question.words.text()
+    assert question.tabs.widget(0).toPlainText() == CHECK and "your permissions" in question.words.text()
     question.cancel.click()
     assert not page.is_busy and "not allowed" in view.notice.label.text() and view.views.value == SETUP
     view.setup.go.click()

@@ -73,13 +73,13 @@ def test_the_docks_of_the_playground_are_lost_when_the_window_closes_on_another_
 
 
 @pytest.mark.slow
-def test_the_page_does_not_fit_a_small_window(open_window):
+def test_the_page_does_not_fit_a_small_window(open_window, qtbot):
     window = open_window(scripted, size=(1024, 700))
     window.navigator.show(PageId.GRAMMAR)
     assert window.width() == 1024
     assert window.height() == 700
     view = window.page(PageId.GRAMMAR).view
-    assert not view.side.isVisible()
+    qtbot.waitUntil(lambda: not view.side.isVisible())
     for name in ("samples", "differences", "costs", "step"):
         view.views.button(name).click()
         assert view.stack.currentWidget() is getattr(view, name)

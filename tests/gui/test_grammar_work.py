@@ -45,7 +45,7 @@ def test_an_example_is_not_judged_as_one_types_or_does_not_say_where_it_fails(gr
     assert result(grammar, 0)[0] == "✓"
     assert result(grammar, 1)[0].startswith("✕ fails at 5: ")
     assert result(grammar, 2) == ("✓ fails at 5", "holds")
-    assert result(grammar, 3)[0].startswith("✕ not complete: ")
+    assert result(grammar, 3)[0].startswith("✕ incomplete: ")
     assert "2 of 4" in view.example_card.heading.hint.text()
     put_cursor(view.edit, '"100"', 1)
     qtbot.keyClicks(view.edit, '101" | "')

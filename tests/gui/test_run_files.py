@@ -214,7 +214,7 @@ def test_a_saved_run_is_no_bundle_or_says_not_what_is_in_it_or_is_lost_in_silenc
     notice = window.page(PageId.PLAYGROUND).view.notice
     qtbot.waitUntil(notice.isVisible)
     words = notice.label.text()
-    assert "mine.glyphrun" in words and "no API keys" in words and "the prompt" in words
+    assert "mine.glyphrun" in words and "In it: the prompt" in words and "Not in it: API keys" in words
     assert read_bundle(path).record.events == events
     window.recorder.write(tmp_path / "mine.jsonl", events)
     qtbot.waitUntil(lambda: "mine.jsonl" in notice.label.text())

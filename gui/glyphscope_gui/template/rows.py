@@ -26,7 +26,7 @@ _PARTS = {
 }
 _LOSSES = {
     "": (tr("kept"), "holds"),
-    "dropped": (tr("dropped"), "open"),
+    "left out": (tr("dropped"), "open"),
     "refused": (tr("rejected"), "impossible"),
 }
 
