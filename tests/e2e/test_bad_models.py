@@ -139,7 +139,7 @@ def test_a_model_larger_than_the_memory_takes_the_machine_with_it(whole, tmp_pat
         pytest.skip("this disk holds no file of that size, also with nothing in it")
     done = command("run", "--model", str(path), "x")
     assert (done.returncode, done.stdout) == (2, "")
-    assert "8192.0 GiB of memory" in done.stderr and "smaller model" in done.stderr
+    assert "8.8 TB of memory" in done.stderr and "smaller model" in done.stderr
 
 
 def test_doctor_calls_a_damaged_embedded_model_well(whole, tmp_path):

@@ -92,7 +92,7 @@ def test_a_prompt_longer_than_the_context_is_decoded_or_not_counted():
     code, events, error = run("-", text="word " * 9000)
     assert (code, error) == (2, "")
     failed = events[-1]
-    assert failed["code"] == "CONTEXT_OVERFLOW" and "4096" in failed["message"] and failed["hint"]
+    assert failed["code"] == "CONTEXT_OVERFLOW" and "4,096" in failed["message"] and failed["hint"]
     assert not [event for event in events if event["type"] == "token"]
 
 

@@ -115,7 +115,7 @@ def test_a_struck_alternative_goes_through_under_the_mask_or_not_without_it(mode
     )
     refused = branched(model, events, place, take=struck.id)
     assert isinstance(refused[-1], RunFailed) and refused[-1].code == "CONSTRAINT_FAILED"
-    assert f"token {place} of what is written, {struck.text!r} (id {struck.id})" in refused[-1].message
+    assert f"token {place} of the existing text, {struck.text!r} (id {struck.id})" in refused[-1].message
     assert "allowed there" in refused[-1].message and "turn the constraint off" in refused[-1].hint
     free = branched(model, events, place, {"max_tokens": 30}, take=struck.id, constraint="off")
     taken = steps(free)[place]
@@ -150,9 +150,9 @@ def test_typed_text_that_splits_a_word_is_called_the_models_own_cut(model):
     events = list(run(request(constraint="off", stop_on="never", max_tokens=4), model))
     split = branched(model, events, 0, {"max_tokens": 1}, text='{action="se')
     again = branched(model, split, len(steps(split)) - 1, {"max_tokens": 1}, text='arch"')
-    assert "cut into other tokens" in of(PromptRendered, again)[0].note
+    assert "the existing text has other tokens" in of(PromptRendered, again)[0].note
     whole = branched(model, events, 0, {"max_tokens": 1}, text='{action="search"')
-    assert "cut into" not in of(PromptRendered, whole)[0].note
+    assert "other tokens" not in of(PromptRendered, whole)[0].note
 
 
 def test_half_a_character_cannot_be_gone_on_from(model):

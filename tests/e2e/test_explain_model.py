@@ -114,4 +114,4 @@ def test_the_window_tells_nothing_of_a_run_of_the_embedded_model(window, qtbot):
     view = page.evidence.wanted
     qtbot.waitUntil(lambda: not page.explain.is_busy)
     assert view.words.text().startswith("Grammar and model conflict in: outside fields")
-    assert "All 10 tokens are those that the model itself would cut" in view.boundaries.text()
+    assert "All 10 tokens are as in the model's own tokenization" in view.boundaries.text()
