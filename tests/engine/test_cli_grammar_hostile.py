@@ -238,7 +238,7 @@ SCHEMAS: dict[str, tuple[Any, str]] = {
     ),
     "no-schema": ([1, 2], "not a list"),
     "nothing": (False, "No value satisfies"),
-    "too-deep": (nested(100_000), "not JSON"),
+    "too-deep": (nested(100_000), "Invalid JSON"),
     "too-deep-a-schema": (nested(300), "levels deep"),
     "too-many-ways": (MANY, "20,000 rules"),
     "pattern": ({"pattern": "(((a{1000}){1000}){1000})"}, "multiply"),

@@ -34,7 +34,7 @@ def test_resources_are_listed_and_read(sdk):
     read = command("resources", sdk, "note://today")
     assert read.stdout.splitlines()[1:] == ["buy milk", "https://example.com/never-opened"]
     broken = command("resources", sdk, "note://broken")
-    assert broken.exit_code == 0 and "Invalid JSON" in broken.stderr
+    assert broken.exit_code == 0 and "application/json, but not JSON" in broken.stderr
 
 
 def test_a_template_is_filled_in_and_one_without_its_variables_is_reported(sdk):

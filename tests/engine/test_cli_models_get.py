@@ -42,7 +42,7 @@ def test_a_model_that_is_got_is_not_told_picked_or_found(hub, own_home):
     result = command("get", REPO)
     place = own_home / "models" / REPO / FILE
     assert result.exit_code == 0 and str(place) in result.stdout and place.is_file()
-    assert "Q4_K_M: it is the usual balance" in result.stderr and "tiny-Q8_0.gguf" in result.stderr
+    assert "Q4_K_M: a common balance" in result.stderr and "tiny-Q8_0.gguf" in result.stderr
     found = json.loads(command("--json").stdout)["models"]
     assert str(place) in [model["path"] for model in found]
     assert "Already downloaded" in command("get", REPO).stdout

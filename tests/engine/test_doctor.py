@@ -43,6 +43,18 @@ def test_doctor_takes_a_missing_package_for_present(sound, monkeypatch, package)
     assert ("needed for" in wrong[0].detail) == bool(extra)
 
 
+def test_doctor_reports_an_optional_package_that_is_not_installed_or_not_one_that_is_wrong(
+    sound, monkeypatch
+):
+    real, found = metadata.version, {"pyarrow": ""}
+    monkeypatch.setattr(metadata, "version", lambda name: found.get(name) if name in found else real(name))
+    monkeypatch.setattr(probe_packages, "requirements", lambda: [Requirement("pyarrow", "parquet", "17")])
+    assert findings() == {}
+    found["pyarrow"] = "16.1"
+    wrong = findings()["pyarrow"]
+    assert not wrong.ok and "16.1, which is not >=17; needed for" in wrong.detail
+
+
 def test_a_frozen_program_misses_what_is_in_it(monkeypatch):
     def unlisted(name: str) -> str:
         raise metadata.PackageNotFoundError(name)

@@ -92,7 +92,7 @@ def rendered(folder: Path, template: str, count: int) -> list[tuple[TurnForm, bo
     if "calls" in derived.drops or not of.calls:
         return []
     prover = _Prover(renderer, derived.dialect, of, derived.drops, 3)
-    prover.values = [prover._carried(*kind) for kind in _KINDS if kind[1] not in prover.left_out]
+    prover.values = [prover._transcribed(*kind) for kind in _KINDS if kind[1] not in prover.left_out]
     found: list[tuple[TurnForm, bool | None, str, TurnTools]] = []
     for _ in range(count):
         plan = prover._plan()

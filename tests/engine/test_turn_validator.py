@@ -396,7 +396,7 @@ def _judge_rendered(path: Path, turns: int) -> bool:
     if "calls" in found.drops or not form.calls:
         return False
     prover = _Prover(renderer, found.dialect, form, found.drops, 3)
-    prover.values = [prover._carried(*kind) for kind in _KINDS if kind[1] not in prover.left_out]
+    prover.values = [prover._transcribed(*kind) for kind in _KINDS if kind[1] not in prover.left_out]
     registry = parse_document(_loose(prover.document))
     chunks = random.Random(5)
     for _ in range(turns):

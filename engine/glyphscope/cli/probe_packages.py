@@ -20,10 +20,14 @@ USES = {
     "mcp": "MCP servers",
     "remote": "endpoints",
     "hub": "downloading models by name",
+    "parquet": "evaluations as Parquet",
 }
 """What does not work without an extra."""
+OPTIONAL = frozenset({"parquet"})
+"""Extras that are not in `all`: their packages are checked if they are installed, and not reported as missing."""
 MODULES = {
     "glyph-py": "glyph",
+    "python-jsonpath": "jsonpath",
     "pyside6-essentials": "PySide6.QtWidgets",
     "railroad-diagrams": "railroad",
     "huggingface-hub": "huggingface_hub",
@@ -48,7 +52,7 @@ for name in sys.argv[1:]:
 
 
 def packages() -> Iterator[Finding]:
-    """Every package of the engine and of the extras. Nothing of it is imported into this process."""
+    """Every package of the engine and of the extras, if not optional. Nothing of it is imported into this process."""
     wanted = requirements()
     if not wanted:
         whole = is_frozen()
@@ -59,6 +63,8 @@ def packages() -> Iterator[Finding]:
     present = [each for each in wanted if versions[each.package]]
     broken = {} if is_frozen() else _broken(_module(each) for each in present)
     for each in wanted:
+        if each.extra in OPTIONAL and not versions[each.package]:
+            continue
         yield _finding(each, versions[each.package], broken.get(_module(each), ""))
 
 
