@@ -246,6 +246,7 @@ def _hand_made(path: str) -> Iterator[str]:
             yield f"{path}:{line}: a size is divided: use glyphscope.text.figures"
 
 
+@pytest.mark.slow
 def test_figures_cuts_and_places_are_made_in_one_module_each():
     paths = [str(path.relative_to(ROOT)) for top in ("engine", "gui") for path in (ROOT / top).rglob("*.py")]
     assert "\n".join(made for path in sorted(paths) if path not in MODULES for made in _hand_made(path)) == ""

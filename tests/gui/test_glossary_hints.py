@@ -124,6 +124,7 @@ def places_with_words(window: QWidget):
                     )
 
 
+@pytest.mark.slow
 def test_f1_on_a_term_opens_the_glossary_there(open_window, qtbot, monkeypatch):
     window = open_window(scripted)
     window.actions_.guide.trigger()
