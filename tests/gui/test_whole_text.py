@@ -10,7 +10,7 @@ import time
 import pytest
 from PySide6.QtGui import QGuiApplication
 
-from glyphscope_gui.shared import whole_text
+from glyphscope_gui.shared.background import Background
 from glyphscope_gui.shared.long_json import beginning
 from glyphscope_gui.shared.whole_text import PART, Whole, WholeTextDialog, formatted, parts_of
 
@@ -96,14 +96,15 @@ def test_save_writes_all_of_the_text_and_reports_a_failure(opened, qtbot, tmp_pa
     assert not dialog.is_busy
 
 
-def test_a_dialog_that_is_deleted_while_it_saves_crashes_nothing(opened, qtbot, tmp_path, monkeypatch):
-    saving = threading.Event()
-    monkeypatch.setattr(whole_text, "atomic_write", lambda _path, _text: saving.wait(5))
-    dialog = opened("text")
-    dialog.save(str(tmp_path / "result.txt"))
-    del dialog._background
+def test_work_whose_owner_is_forgotten_ends_by_itself(qapp):
+    """Qt aborts the program where a thread is deleted before its end."""
+    begun, may_end = threading.Event(), threading.Event()
+    background = Background()
+    background.start("slot", lambda: (begun.set(), may_end.wait(5)), print, print)
+    assert begun.wait(5)
+    del background
     gc.collect()
-    saving.set()
+    may_end.set()
 
 
 def test_the_beginning_of_a_long_value_is_the_beginning_of_its_json():
