@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from PySide6.QtCore import QEvent, QObject, QPoint, QRect, Qt
-from PySide6.QtGui import QKeySequence, QPainter, QPaintEvent, QPen, QShortcut
+from PySide6.QtGui import QKeyEvent, QPainter, QPaintEvent, QPen
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QPushButton, QVBoxLayout, QWidget
 
 from glyphscope.errors import GlyphscopeError
@@ -131,7 +131,6 @@ class Tour(QFrame):
         self.end_button.clicked.connect(self.end)
         self.back_button.clicked.connect(lambda: self._go(-1))
         self.next_button.clicked.connect(lambda: self._go(1))
-        QShortcut(QKeySequence("Esc"), self, self.end, context=Qt.ShortcutContext.WidgetWithChildrenShortcut)
         window.installEventFilter(self)
         self._show()
 
@@ -146,6 +145,13 @@ class Tour(QFrame):
         self._frame.deleteLater()
         self.deleteLater()
         self._ended()
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        """Esc ends the tour; during a run it is Stop's, and a shortcut here as well would be ambiguous."""
+        if event.key() == Qt.Key.Key_Escape:
+            self.end()
+        else:
+            super().keyPressEvent(event)
 
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:
         if event.type() in (QEvent.Type.Resize, QEvent.Type.LayoutRequest):

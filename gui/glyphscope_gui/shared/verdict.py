@@ -137,7 +137,7 @@ _LEGEND: tuple[Callable[[Verdict], str], ...] = (
     lambda verdict: verdict.short or verdict.words,
     lambda verdict: "",  # the words are on hover
 )
-_SPACE = 6
+_SPACE = 4
 
 
 class VerdictLegend(QWidget):
@@ -148,6 +148,7 @@ class VerdictLegend(QWidget):
         row = QHBoxLayout(self)
         row.setContentsMargins(0, 0, 0, 0)
         row.setSpacing(_SPACE)
+        row.addStretch(1)
         self._entries: list[tuple[Verdict, Swatch, QLabel]] = []
         for verdict in (*VERDICTS.values(), FORCED):
             swatch, label = Swatch(verdict, self), PlainLabel("", self)
