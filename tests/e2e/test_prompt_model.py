@@ -7,7 +7,8 @@ from dataclasses import replace
 import msgspec
 import pytest
 
-from glyphscope.evals.ab import pair_of, seeded
+from glyphscope.evals.ab import pair_of
+from glyphscope.evals.matrix.seeds import seeded
 from glyphscope.events import RunRequest, Sampling
 from glyphscope.prompting.changes import cache_loss, prompt_changes
 from glyphscope.prompting.costs import prompt_costs

@@ -13,7 +13,8 @@ from typer.testing import CliRunner
 from examples import at_most
 from glyphscope.cli.app import app
 from glyphscope.errors import GlyphscopeError
-from glyphscope.evals.ab import Pair, Trial, ab_report, pair_of, seeded, seeds_of, what_differs, worth
+from glyphscope.evals.ab import Pair, Trial, ab_report, pair_of, what_differs
+from glyphscope.evals.matrix.seeds import seeded, seeds_of, worth
 from glyphscope.events import RunRequest, Sampling
 from glyphscope.models import ScriptedModel
 from glyphscope.registry import default_registry

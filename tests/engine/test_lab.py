@@ -7,18 +7,16 @@ from jsonschema import Draft202012Validator
 
 from glyphscope.errors import GlyphscopeError, ModelError, StorageError
 from glyphscope.evals.labs import (
-    LabPrompt,
     LabRun,
     MaskDrivenLab,
     build_tool_call_schema,
-    lab_prompts,
     write_lab,
 )
 from glyphscope.evals.labs.files import check_folder
 from glyphscope.evals.statistics import share, spread
 from glyphscope.events import Sampling, ToolContent
 from glyphscope.models import ScriptedModel
-from glyphscope.registry import Tool
+from glyphscope.registry import Tool, ToolRegistry
 from glyphscope.tools import Outcome
 from glyphscope.tools.verbs.tools import verb_tools
 
@@ -40,7 +38,7 @@ TOOLS = (
         {"type": "object", "properties": {"word": {"type": "string"}}, "required": ["word"]},
     ),
 )
-PROMPT = LabPrompt("Conjugate 'eat'.", "conjugate", {"verb": "eat"})
+GOLD = {"tools": ["conjugate"], "arguments": {"verb": "eat"}}
 
 
 class Source:
@@ -66,19 +64,45 @@ class Source:
         pass
 
 
-def entries(*turns, source=None, prompts=(PROMPT,)):
-    lab = MaskDrivenLab(ScriptedModel(turns=turns), source or Source(), Sampling(temperature=0.7))
-    return lab, tuple(lab.entries(prompts))
+@pytest.fixture
+def lab_of(tmp_path):
+    """A lab of one or more scenarios whose model says the turns."""
+
+    def make(*turns, source=None, scenarios=1, model=None):
+        registry = ToolRegistry(TOOLS).to_document()
+        asked = [
+            {"id": f"eat-{n}", "prompt": "Conjugate 'eat'.", "expect": {"calls": [GOLD]}}
+            for n in range(scenarios)
+        ]
+        suite = {
+            "glyphscope_suite": 1,
+            "name": "lab",
+            "about": "A lab.",
+            "registry": registry,
+            "scenarios": asked,
+        }
+        path = tmp_path / "lab.json"
+        path.write_text(json.dumps({**suite, "strategy": "two-stage"}))
+        model = model or ScriptedModel(turns=turns)
+        return MaskDrivenLab(model, source or Source(), Sampling(temperature=0.7), suite=str(path))
+
+    return make
 
 
 def test_twenty_prompts_five_for_each_tool_and_every_gold_call_is_one_that_the_tool_answers():
-    prompts = lab_prompts()
     tools = {tool.name: tool for tool in verb_tools()}
-    counts = {name: sum(p.expected_tool == name for p in prompts) for name in tools}
-    assert len(prompts) == len({p.prompt for p in prompts}) == 20 and set(counts.values()) == {5}
+    samples = MaskDrivenLab(ScriptedModel(""), Source(tools=verb_tools()), Sampling(seed=7), runs=2).samples
+    first, second = samples[:20], samples[20:]
+    assert [each.scenario for each in first] == [each.scenario for each in second] and len(second) == 20
+    assert {each.trial for each in first} == {1} and {
+        each.request.request.sampling.seed for each in samples
+    } == {7}
+    gold = [each.scenario.expect.calls[0] for each in first]
+    counts = {name: sum(call.tools == (name,) for call in gold) for name in tools}
+    assert len({each.scenario.prompt for each in first}) == 20 and set(counts.values()) == {5}
     schema = Draft202012Validator(build_tool_call_schema({t.name: t.parameters for t in tools.values()}))
-    for prompt in prompts:
-        schema.validate({"name": prompt.expected_tool, "arguments": prompt.expected_args})
+    for call in gold:
+        schema.validate({"name": call.tools[0], "arguments": call.arguments})
 
 
 @pytest.mark.parametrize(
@@ -100,9 +124,9 @@ def test_the_envelope_takes_the_call_of_one_tool_and_nothing_else(call):
     assert not schema.is_valid(call)
 
 
-def test_a_call_goes_from_both_stages_to_the_tool_and_back():
+def test_a_call_goes_from_both_stages_to_the_tool_and_back(lab_of):
     source = Source()
-    _, (entry,) = entries('"conjugate"', '{"verb":"eat"}}', source=source)
+    (entry,) = lab_of('"conjugate"', '{"verb":"eat"}}', source=source).entries()
     assert source.calls == [("conjugate", {"verb": "eat"})]
     assert entry.model_output_str == '{"name":"conjugate","arguments":{"verb":"eat"}}'
     assert (entry.model_output_name, entry.model_output_args) == ("conjugate", '{"verb":"eat"}')
@@ -112,31 +136,26 @@ def test_a_call_goes_from_both_stages_to_the_tool_and_back():
     assert times.total >= times.mask_construction + times.parse + times.dispatch > 0
 
 
-def test_a_tools_error_is_the_tools_and_one_of_the_server_is_the_dispatchs():
-    of_tool = entries('"conjugate"', '{"verb":"x"}', source=Source(Outcome(fault="tool", message="no verb")))
-    of_server = entries(
-        '"conjugate"', '{"verb":"x"}', source=Source(Outcome(fault="timeout", message="late"))
+def test_a_tools_error_and_one_of_the_server_are_distinguished(lab_of):
+    answers = [Outcome(fault="tool", message="no verb"), Outcome(fault="timeout", message="late")]
+    tool, server = (
+        next(lab_of('"conjugate"', '{"verb":"x"}', source=Source(each)).entries()) for each in answers
     )
-    (tool,), (server,) = of_tool[1], of_server[1]
     assert (tool.tool_error, tool.dispatch_error, tool.tool_result) == ("no verb", "", {"error": "no verb"})
     assert (server.tool_error, server.dispatch_error, server.tool_result) == ("", "late", {"error": "late"})
 
 
-def test_a_text_that_is_no_call_is_a_parse_failure_that_is_neither_hidden_nor_tried_again():
+def test_a_text_that_is_not_a_call_counts_as_a_parse_failure_and_is_not_repeated(lab_of):
     source = Source()
-    _, made = entries(
-        '"conjugate"', '{"verb":', '"translate"', '{"word":"x"}', source=source, prompts=(PROMPT,) * 2
-    )
-    assert [bool(entry.parse_error) for entry in made] == [True, False]
-    assert (made[0].parsed_tool_call, made[0].tool_result, made[0].model_output_name) == (
-        None,
-        None,
-        "conjugate",
-    )
+    turns = ('"conjugate"', '{"verb":', '"translate"', '{"word":"x"}')
+    failed, other = lab_of(*turns, source=source, scenarios=2).entries()
+    assert failed.parse_error and not other.parse_error
+    assert (failed.parsed_tool_call, failed.tool_result) == (None, None)
+    assert failed.model_output_name == "conjugate"
     assert source.calls == [("translate", {"word": "x"})]
 
 
-def test_a_server_without_tools_and_a_run_that_failed_are_errors_and_no_results():
+def test_a_server_without_tools_and_a_failed_run_are_errors(lab_of):
     with pytest.raises(GlyphscopeError, match="no tools"):
         MaskDrivenLab(ScriptedModel(""), Source(tools=()), Sampling())
 
@@ -145,15 +164,13 @@ def test_a_server_without_tools_and_a_run_that_failed_are_errors_and_no_results(
             raise ModelError("gone")
             yield
 
-    lab = MaskDrivenLab(Failing(""), Source(), Sampling())
     with pytest.raises(ModelError, match="gone"):
-        list(lab.entries([PROMPT]))
+        list(lab_of(model=Failing("")).entries())
 
 
-def test_the_files_count_what_the_entries_tell(tmp_path):
-    lab, made = entries(
-        *('"conjugate"', '{"verb":"eat"}'), *('"translate"', '{"word":"x"}'), prompts=(PROMPT, PROMPT)
-    )
+def test_the_files_count_the_entries(lab_of, tmp_path):
+    lab = lab_of(*('"conjugate"', '{"verb":"eat"}'), *('"translate"', '{"word":"x"}'), scenarios=2)
+    made = tuple(lab.entries())
     folder = tmp_path / "made" / "here"
     info = ScriptedModel("").info
     files = write_lab(
@@ -161,21 +178,14 @@ def test_the_files_count_what_the_entries_tell(tmp_path):
     )
     assert sorted(path.name for path in files) == sorted(path.name for path in folder.iterdir())
     read = {path.stem: json.loads(path.read_text(encoding="utf-8")) for path in files}
-    results = read["results"]
+    results, manifest = read["results"], read["manifest"]
     assert (results["total_prompts"], results["parse_failures"], results["tool_errors"]) == (2, 0, 0)
     assert (results["tool_choice"]["correct"], results["tool_choice"]["n"]) == (1, 2)
     assert read["timings"]["summary"]["total_ms"].keys() == {"mean", "p50", "p95"}
-    assert (
-        len(read["timings"]["further_runs"]) == 1
-        and read["manifest"]["registry_digest"] == lab.registry.digest
-    )
-    assert read["transcript"][0]["timings_ms"].keys() == {
-        "mask_construction",
-        "generation",
-        "parse",
-        "dispatch",
-        "total",
-    }
+    assert len(read["timings"]["further_runs"]) == 1
+    assert (manifest["registry_digest"], manifest["strategy"]) == (lab.registry.digest, "two-stage")
+    times = {"mask_construction", "generation", "parse", "dispatch", "total"}
+    assert read["transcript"][0]["timings_ms"].keys() == times
 
 
 def test_a_folder_that_cannot_be_written_to_is_told_before_anything_runs(tmp_path):

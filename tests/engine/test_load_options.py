@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import struct
 from importlib import import_module
+from unittest.mock import Mock
 
 import msgspec
 import pytest
@@ -120,7 +121,9 @@ def test_a_wrong_option_is_refused_before_anything_is_loaded(arguments, said):
     assert result.exit_code != 0 and said in " ".join(words.split())
 
 
-@pytest.mark.parametrize("command", ["ab", "bench", "branch", "prompt", "run", "sizes", "eval run"])
+@pytest.mark.parametrize(
+    "command", ["ab", "bench", "branch", "prompt", "run", "sizes", "eval run", "lab mask-driven", "mcp call"]
+)
 def test_a_command_that_loads_a_model_takes_all_load_options(command):
     shown = CliRunner().invoke(app, [*command.split(), "--help"]).output
     for option in ("--context", "--threads", "--gpu-layers", "--kv-type", "--flash-attention"):
@@ -134,6 +137,7 @@ def test_a_command_that_loads_a_model_takes_all_load_options(command):
         ["sizes", "-", "--model", "embedded"],
         ["bench"],
         ["ab", "a.txt", "b.txt", "--prompt", "x"],
+        ["lab", "mask-driven", "--out", "lab"],
     ],
 )
 def test_the_load_options_given_are_those_that_the_model_is_opened_with(arguments, monkeypatch, tmp_path):
@@ -151,8 +155,10 @@ def test_the_load_options_given_are_those_that_the_model_is_opened_with(argument
         "glyphscope.cli.sizes",
         "glyphscope_benchmarks.command",
         "glyphscope.cli.ab",
+        "glyphscope.cli.lab",
     ):
         monkeypatch.setattr(import_module(module), "opened", opened)
+    monkeypatch.setattr("glyphscope.cli.lab.McpServer", Mock())
     given = ["--context", "512", "--threads", "1", "--kv-type", "q8_0"]
     CliRunner().invoke(app, [*arguments, *given], input='{"tool": "a", "arguments": {}}\n')
     assert asked == [LoadOptions(context=512, threads=1, kv_type="q8_0")]
@@ -160,7 +166,11 @@ def test_the_load_options_given_are_those_that_the_model_is_opened_with(argument
 
 @pytest.mark.parametrize(
     ("arguments", "said"),
-    [(["sizes", "-"], "Without --model"), (["prompt", "--run", "none.jsonl"], "needs no model")],
+    [
+        (["sizes", "-"], "Without --model"),
+        (["prompt", "--run", "none.jsonl"], "needs no model"),
+        (["mcp", "call", "server", "tool"], "without --model"),
+    ],
 )
 def test_load_options_are_refused_where_no_model_is_loaded(arguments, said):
     result = CliRunner().invoke(app, [*arguments, "--context", "512"], input="")

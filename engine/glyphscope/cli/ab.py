@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, closing
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -19,23 +18,11 @@ from glyphscope.cli.options import JsonOption, RegistryOption
 from glyphscope.cli.output import console, diagnostics, print_json
 from glyphscope.cli.signals import INTERRUPTED, closing_when_ended
 from glyphscope.cli.sizes import call_of
-from glyphscope.cli.streaming import run_all
-from glyphscope.evals.ab import (
-    AbReport,
-    Judge,
-    Pair,
-    ab_report,
-    expecting,
-    is_valid,
-    pair_of,
-    seeded,
-    seeds_of,
-    what_differs,
-    worth,
-)
+from glyphscope.cli.streaming import interrupted, run_all
+from glyphscope.evals.ab import AbPlan, AbReport, AbResults, Judge, Pair, expecting, is_valid, place_of
+from glyphscope.evals.matrix.seeds import seeds_of, worth
 from glyphscope.events import ConstraintKind, Notation, RunRequest, Shape
 from glyphscope.models import EMBEDDED
-from glyphscope.runs import RunState
 from glyphscope.sessions import load_project
 from glyphscope.sessions.project import SUFFIX
 from glyphscope.text.shorten import shorten
@@ -126,7 +113,6 @@ def ab(
     base |= {"notation": notation, "native": None if notation is None else "", "shape": shape}
     given = {name: value for name, value in base.items() if value is not None}
     requests = [_request(path, given, registry, temperature) for path in (first, second)]
-    names = _names(first, second)
     chosen = {request.model for request in requests if request.model}
     if model is None and len(chosen) > 1:
         raise InputError(
@@ -138,19 +124,17 @@ def ab(
     numbers = worth(seeds_of(seeds), *requests)
     if numbers != seeds_of(seeds):
         diagnostics().print("At temperature 0 all seeds give the same tokens: one run per prompt.")
+    plan = AbPlan((requests[0], requests[1]), numbers, judge, measure, _names(first, second))
+    results = AbResults(plan)
     with ExitStack() as stack:
         stack.enter_context(closing_when_ended())
         source = stack.enter_context(opened(name, options=options, quiet=as_json))
-        jobs = [
-            (f"{name}-{seed}", seeded(request, seed))
-            for name, request in zip("ab", requests)
-            for seed in numbers
-        ]
-        runs = run_all(jobs, source, records, quiet=as_json)
-    states = [runs[: len(numbers)], runs[len(numbers) :]]
-    report = _report(states, numbers, names, judge, measure, requests)
+        runs = stack.enter_context(closing(run_all(plan.samples, source, records, quiet=as_json)))
+        for planned, state in runs:
+            results.add(place_of(planned), state)
+    report = results.report()
     print_json(report) if as_json else _print(report)
-    if any(state.outcome == "cancelled" for column in states for state in column):
+    if interrupted(results.states.values(), plan.samples):
         raise typer.Exit(INTERRUPTED)
 
 
@@ -196,33 +180,6 @@ def _expecting(text: str) -> Judge:
             "A call is a JSON object.", where="--expect", hint='Write {"tool": "…", "arguments": {…}}.'
         )
     return expecting(*call_of(document, "--expect"))
-
-
-def _report(
-    states: list[list[RunState]],
-    seeds: tuple[int, ...],
-    names: tuple[str, str],
-    judge: Judge,
-    measure: str,
-    requests: list[RunRequest],
-) -> AbReport:
-    pairs = [pair_of(seed, both, names, judge) for seed, *both in _together(seeds, states)]  # type: ignore[arg-type]
-    tokens = [
-        next((s.prompt.tokens for s in column if s.prompt and s.prompt.tokens), None) for column in states
-    ]
-    return ab_report(
-        pairs,
-        names,
-        measure=measure,
-        prompt_tokens=(tokens[0], tokens[1]),
-        differ=what_differs(requests[0], requests[1]),
-    )
-
-
-def _together(
-    seeds: tuple[int, ...], states: list[list[RunState]]
-) -> Iterator[tuple[int, RunState, RunState]]:
-    yield from zip(seeds, *states)
 
 
 def _print(report: AbReport) -> None:

@@ -25,10 +25,16 @@ _CHOICES = {"y": "once", "r": "run", "t": "tool", "s": "source"}
 class TerminalInteraction:
     """Asks on stderr and reads from the terminal; where stdin is none, nobody is there, and nothing is allowed."""
 
-    def __init__(self, sources: Mapping[str, ToolSource], *, asks: bool = True) -> None:
+    def __init__(
+        self,
+        sources: Mapping[str, ToolSource],
+        *,
+        asks: bool = True,
+        cancelled: threading.Event | None = None,
+    ) -> None:
         self._sources = dict(sources)
         self._asks = asks and sys.stdin is not None and sys.stdin.isatty()
-        self.cancelled = threading.Event()
+        self.cancelled = cancelled or threading.Event()
 
     def source(self, name: str) -> ToolSource | None:
         return self._sources.get(name)

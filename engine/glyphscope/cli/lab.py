@@ -11,10 +11,11 @@ from typing import Annotated
 import typer
 from rich.text import Text
 
+from glyphscope.cli.load_options import NOT_GIVEN, Loading, loads_models
 from glyphscope.cli.model_loading import opened
 from glyphscope.cli.options import JsonOption, ModelOption
 from glyphscope.cli.output import console, diagnostics, print_json
-from glyphscope.evals.labs import Entry, LabRun, MaskDrivenLab, lab_prompts, write_lab
+from glyphscope.evals.labs import Entry, LabRun, MaskDrivenLab, write_lab
 from glyphscope.evals.labs.files import RESULTS, TIMINGS, check_folder
 from glyphscope.events import Sampling
 from glyphscope.models import EMBEDDED
@@ -26,10 +27,11 @@ TEMPERATURE = 0.7
 SERVER = "verbs"
 
 
+@loads_models()
 def mask_driven(
     out: Annotated[Path, typer.Option("--out", metavar="DIR", help="The folder for the four files.")],
     model: ModelOption = EMBEDDED,
-    seed: Annotated[int, typer.Option(help="Temperature for every prompt.")] = _DEFAULT.seed,
+    seed: Annotated[int, typer.Option(help="Seed for every prompt.")] = _DEFAULT.seed,
     temperature: Annotated[float, typer.Option(min=0.0, help="0 takes the most likely token.")] = TEMPERATURE,
     runs: Annotated[
         int,
@@ -37,6 +39,7 @@ def mask_driven(
             min=1, max=20, help="Number of runs of all prompts; from the second on, masks are cached."
         ),
     ] = 2,
+    loading: Loading = NOT_GIVEN,
     as_json: JsonOption = False,
 ) -> None:
     """Twenty prompts for the four verb tools: a masked name, masked arguments, parsed, and called over MCP.
@@ -44,22 +47,20 @@ def mask_driven(
     Writes transcript.json, results.json, timings.json and manifest.json. Exit code 1 where a call did not parse.
     """
     check_folder(out)
-    prompts = lab_prompts()
+    options = loading.options(model)
     words = own_command("mcp", "serve-verbs")
     with ExitStack() as stack:
         server = McpServer(command_server(words, SERVER))
         stack.callback(server.close)
         server.open()
-        source = stack.enter_context(opened(model, quiet=as_json))
-        lab = MaskDrivenLab(source, server, Sampling(temperature=temperature, seed=seed))
-        done: list[LabRun] = []
-        for number in range(runs):
-            entries = []
-            with closing(lab.entries(prompts)) as answers:
-                for entry in answers:
-                    entries.append(entry)
-                    _report(entry, len(entries), len(prompts), number + 1, runs)
-            done.append(LabRun(tuple(entries)))
+        source = stack.enter_context(opened(model, options=options, quiet=as_json))
+        lab = MaskDrivenLab(source, server, Sampling(temperature=temperature, seed=seed), runs)
+        prompts = len(lab.samples) // runs
+        entries: list[Entry] = []
+        for entry in stack.enter_context(closing(lab.entries())):
+            entries.append(entry)
+            _report(entry, len(entries), prompts, runs)
+        done = [LabRun(tuple(entries[at : at + prompts])) for at in range(0, len(entries), prompts)]
         files = write_lab(out, lab, done, source.info, server=shlex.join(words), command=_command())
     summary = _summary(done[0].entries)
     if as_json:
@@ -73,8 +74,9 @@ def _command() -> str:
     return shlex.join(["glyphscope", *sys.argv[1:]])
 
 
-def _report(entry: Entry, number: int, of: int, run: int, runs: int) -> None:
+def _report(entry: Entry, done: int, of: int, runs: int) -> None:
     mark = "✗" if entry.parse_error or entry.dispatch_error else "✓"
+    run, number = (done - 1) // of + 1, (done - 1) % of + 1
     line = Text(f"{mark} run {run} of {runs}, prompt {number} of {of}: {entry.model_output_str}")
     if entry.parse_error or entry.dispatch_error:
         line.append(f"  {entry.parse_error or entry.dispatch_error}", style="bold red")

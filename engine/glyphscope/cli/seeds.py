@@ -10,8 +10,7 @@ from rich.text import Text
 from glyphscope.cli.inputs import InputError
 from glyphscope.cli.output import console, diagnostics, print_json
 from glyphscope.cli.signals import INTERRUPTED
-from glyphscope.cli.streaming import run_all
-from glyphscope.evals.ab import seeded, seeds_of, worth
+from glyphscope.cli.streaming import interrupted, run_all
 from glyphscope.evals.distribution import (
     Distribution,
     Parting,
@@ -20,6 +19,7 @@ from glyphscope.evals.distribution import (
     option_words,
     parting_words,
 )
+from glyphscope.evals.matrix.seeds import seed_samples, seeds_of, worth
 from glyphscope.evals.results.words import interval_words
 from glyphscope.events import RunRequest
 from glyphscope.models import Model
@@ -51,11 +51,11 @@ def print_distribution(
     """Run, print, and return the exit code: 0 where every run ended in a valid answer."""
     if request.sampling.temperature <= 0:
         diagnostics().print("At temperature 0 all seeds give the same tokens: one run.")
-    jobs = [(f"seed-{seed}", seeded(request, seed)) for seed in seeds]
-    states = run_all(jobs, model, records, quiet=as_json)
-    result = distribution([drawn_of(seed, state) for seed, state in zip(seeds, states)])
+    samples = seed_samples({"seed": request}, seeds)
+    runs = list(run_all(samples, model, records, quiet=as_json))
+    result = distribution([drawn_of(planned.seed, state) for planned, state in runs])
     print_json(result) if as_json else _print(result)
-    if any(state.outcome == "cancelled" for state in states):
+    if interrupted([state for _, state in runs], samples):
         return INTERRUPTED
     return 0 if result.n and not result.failed and all(group.ok for group in result.groups) else 1
 

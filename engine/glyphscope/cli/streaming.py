@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import signal
-from collections.abc import Generator, Iterable, Iterator, Sequence
-from contextlib import ExitStack, closing
+from collections.abc import Collection, Generator, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from types import FrameType
 
@@ -14,11 +15,15 @@ from glyphscope.cli.inputs import InputError
 from glyphscope.cli.interaction import TerminalInteraction
 from glyphscope.cli.output import diagnostics
 from glyphscope.errors import StorageError
-from glyphscope.events import AnyEvent, RunRequest, RunStarted
+from glyphscope.evals.matrix.plan import Planned
+from glyphscope.evals.running.crew import Crew, Made
+from glyphscope.evals.running.progress import Control
+from glyphscope.evals.running.run_sample import run_sample
+from glyphscope.events import AnyEvent, RunStarted
 from glyphscope.models import Model
-from glyphscope.runs import RunState, reduce_event
-from glyphscope.sessions import RecordWriter
-from glyphscope.strategies import run as run_request
+from glyphscope.runs import RunState, run_state
+from glyphscope.sessions import RecordWriter, atomic_write
+from glyphscope.sessions.records import encode_record
 
 BAD_REQUEST = frozenset(
     {"BAD_REQUEST", "PROMPT_FAILED", "CONTEXT_OVERFLOW", "CONSTRAINT_FAILED", "CONSTRAINT_IGNORED"}
@@ -62,9 +67,10 @@ def cancellable(
 
 
 def run_all(
-    jobs: Sequence[tuple[str, RunRequest]], model: Model, records: Path | None, *, quiet: bool
-) -> list[RunState]:
-    """Run the requests in order, fewer of them where somebody interrupted. `records` gets NAME.jsonl of each.
+    samples: Sequence[Planned], model: Model, records: Path | None, *, quiet: bool
+) -> Generator[tuple[Planned, RunState], None, None]:
+    """Run the samples in order, fewer of them where somebody interrupted: the last one is cancelled then. `records`
+    gets SCENARIO-SEED.jsonl of each.
 
     Raises InputError where a request cannot be run at all, StorageError where nothing can be written.
     """
@@ -78,26 +84,39 @@ def run_all(
         TextColumn("{task.description}", markup=False), BarColumn(), MofNCompleteColumn(), console=out, transient=True,
         disable=quiet or not out.is_terminal,
     )  # fmt: skip
-    states: list[RunState] = []
-    with bar:
-        task = bar.add_task("running", total=len(jobs))
-        for name, request in jobs:
-            states.append(_run(request, model, None if records is None else records / f"{name}.jsonl"))
+    control = Control()
+    make = partial(run_sample, interact=lambda cancelled: TerminalInteraction({}, cancelled=cancelled))
+    with bar, stopping(control), Crew([model], samples, control, make) as crew:
+        task = bar.add_task("running", total=len(samples))
+        for made in crew.items():
+            if not isinstance(made, Made):
+                continue
+            (events,) = made.runs
+            if records is not None:
+                name = f"{made.planned.scenario.id}-{made.planned.seed}.jsonl"
+                atomic_write(records / name, encode_record(events))
+            state = run_state(events)
+            if state.failed is not None and state.failed.code in BAD_REQUEST:
+                raise InputError(state.failed.message, hint=state.failed.hint)
+            yield made.planned, state
             bar.update(task, advance=1)
-            if states[-1].outcome == "cancelled":
-                break
-    return states
 
 
-def _run(request: RunRequest, model: Model, path: Path | None) -> RunState:
-    state = RunState()
-    with ExitStack() as stack:
-        writer = stack.enter_context(RecordWriter(path)) if path else None
-        interaction = TerminalInteraction({})
-        generation = stack.enter_context(closing(run_request(request, model, interaction)))
-        told = stack.enter_context(closing(cancellable(generation, model, interaction)))
-        for event in recorded(told, writer):
-            reduce_event(state, event)
-    if state.failed is not None and state.failed.code in BAD_REQUEST:
-        raise InputError(state.failed.message, hint=state.failed.hint)
-    return state
+def interrupted(states: Collection[RunState], samples: Sequence[Planned]) -> bool:
+    """Whether `run_all` was interrupted."""
+    return len(states) < len(samples) or any(state.outcome == "cancelled" for state in states)
+
+
+@contextmanager
+def stopping(control: Control) -> Iterator[None]:
+    """The first Ctrl-C stops an evaluation; the second interrupts."""
+
+    def stop(number: int, frame: FrameType | None) -> None:
+        signal.signal(signal.SIGINT, before)
+        control.stop()
+
+    before = signal.signal(signal.SIGINT, stop)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)

@@ -7,15 +7,17 @@ independent draws of one question to one model, and that is all a figure here sp
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import msgspec
 
-from glyphscope.errors import GlyphscopeError
 from glyphscope.evals.align import align, as_text
 from glyphscope.evals.align_words import difference_words
+from glyphscope.evals.matrix.plan import Planned
+from glyphscope.evals.matrix.seeds import seed_samples
 from glyphscope.evals.pairs import Table, mcnemar, newcombe
 from glyphscope.evals.results.words import mcnemar_words, points, share_words
 from glyphscope.evals.scoring.matching import Matcher
@@ -24,15 +26,15 @@ from glyphscope.evals.suites.suite import ExpectedCall
 from glyphscope.events import RunRequest
 from glyphscope.runs import RunState
 
-MOST_SEEDS = 1000
 ENOUGH = 6
 """Seeds below which the exact test can tell nothing: were all on one side, p would be 2 / 2^n, 0.06 for five."""
-_SEEDS = re.compile(r"\s*(\d{1,9})(?:\s*-\s*(\d{1,9}))?\s*")
 _PLAIN = ("prompt", "system", "preset", "registry", "history")
 """What of a request the prompt is made from."""
 
 Judge = Callable[[RunState], str]
 """Why a run is not what it was to be; empty where it is."""
+Place = tuple[int, int]
+"""Which prompt, 0 or 1, and the place of the seed."""
 
 
 class Trial(msgspec.Struct, frozen=True, kw_only=True):
@@ -78,35 +80,64 @@ class AbReport(msgspec.Struct, frozen=True, kw_only=True):
     words: tuple[str, ...] = ()
 
 
-def seeds_of(text: str) -> tuple[int, ...]:
-    """The seeds of `1-10` or `1,3,7-9`, each once, in that order. Raises GlyphscopeError."""
-    seeds: dict[int, None] = {}
-    for piece in text.split(","):
-        match = _SEEDS.fullmatch(piece)
-        if match is None:
-            raise GlyphscopeError(
-                f"“{piece.strip()}” is not a seed.", where="seeds", hint="Write 1-10, or 1,3,7-9."
-            )
-        first, last = int(match[1]), int(match[2] or match[1])
-        if last - first >= MOST_SEEDS or len(seeds) + last - first >= MOST_SEEDS:
-            raise GlyphscopeError(f"At most {MOST_SEEDS:,} seeds can be compared.", where="seeds")
-        if last < first:
-            raise GlyphscopeError(
-                f"{first}-{last} runs backwards.", where="seeds", hint=f"Write {last}-{first}."
-            )
-        seeds.update(dict.fromkeys(range(first, last + 1)))
-    return tuple(seeds)
+@dataclass(frozen=True)
+class AbPlan:
+    """Two prompts on the same seeds, as samples of an evaluation: all of the first prompt, then all of the second.
+
+    `measure` is the word for a run that is ok by the `judge`.
+    """
+
+    requests: tuple[RunRequest, RunRequest]
+    seeds: tuple[int, ...]
+    judge: Judge
+    measure: str = "valid"
+    names: tuple[str, str] = ("A", "B")
+
+    @cached_property
+    def samples(self) -> tuple[Planned, ...]:
+        """Their scenarios are `a` and `b`. Raises RegistryError."""
+        return seed_samples(dict(zip("ab", self.requests)), self.seeds)
+
+    @cached_property
+    def differ(self) -> tuple[str, ...]:
+        return what_differs(*self.requests)
 
 
-def worth(seeds: Sequence[int], *requests: RunRequest) -> tuple[int, ...]:
-    """The seeds that are worth running: the first alone where none of the requests draws by chance."""
-    return tuple(seeds) if any(request.sampling.temperature > 0 for request in requests) else tuple(seeds[:1])
+def place_of(planned: Planned) -> Place:
+    """Of a sample of a plan."""
+    return "ab".index(planned.scenario.id), planned.trial - 1
 
 
-def seeded(request: RunRequest, seed: int) -> RunRequest:
-    """The run of a variant with that seed. It carries nothing out, and no cache changes what it comes to."""
-    sampling = msgspec.structs.replace(request.sampling, seed=seed)
-    return msgspec.structs.replace(request, sampling=sampling, repeatable=True, dispatch=False)
+class AbResults:
+    """The runs of a plan's samples as they end, and the pairs of those whose seed has both."""
+
+    def __init__(self, plan: AbPlan) -> None:
+        self.plan = plan
+        self.states: dict[Place, RunState] = {}
+        self.pairs: dict[int, Pair] = {}
+
+    def add(self, place: Place, state: RunState) -> None:
+        """A run that ended."""
+        self.states[place] = state
+        plan, number = self.plan, place[1]
+        both = self.states.get((0, number)), self.states.get((1, number))
+        if both[0] is not None and both[1] is not None:
+            self.pairs[number] = pair_of(plan.seeds[number], (both[0], both[1]), plan.names, plan.judge)
+
+    def trial(self, place: Place) -> Trial | None:
+        """None for a run that has not ended."""
+        state = self.states.get(place)
+        return None if state is None else trial_of(state, self.plan.judge)
+
+    def report(self) -> AbReport:
+        """The figures of the pairs that are there."""
+        pairs = [self.pairs[number] for number in sorted(self.pairs)]
+        plan, tokens = self.plan, (self._prompt_tokens(0), self._prompt_tokens(1))
+        return ab_report(pairs, plan.names, measure=plan.measure, prompt_tokens=tokens, differ=plan.differ)
+
+    def _prompt_tokens(self, which: int) -> int | None:
+        prompts = (state.prompt for (of, _), state in self.states.items() if of == which)
+        return next((prompt.tokens for prompt in prompts if prompt is not None and prompt.tokens), None)
 
 
 def what_differs(first: RunRequest, second: RunRequest) -> tuple[str, ...]:

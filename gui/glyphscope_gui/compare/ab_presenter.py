@@ -77,11 +77,9 @@ class AbPresenter(QObject):
         page = self._page
         settings = (page.seeds.text(), page.temperature.value(), page.expect.text())
         try:
-            made = plan(self._now(), first, second, *settings)
+            self.ab.begin(plan(self._now(), first, second, *settings))
         except GlyphscopeError as error:
             self._page.turn.setText(f"{error.message} {error.hint or ''}".strip())
-            return
-        self.ab.begin(made)
 
     def _choose(self, place: int, key: str) -> None:
         if key == "project":

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 import msgspec
 
 from glyphscope.errors import GlyphscopeError
-from glyphscope.evals.ab import Judge, expecting, is_valid, seeds_of, what_differs, worth
+from glyphscope.evals.ab import AbPlan, Judge, expecting, is_valid
+from glyphscope.evals.matrix.seeds import seeds_of, worth
 from glyphscope.events import RunRequest
 from glyphscope_gui.shared.language import tr
 
@@ -29,17 +29,6 @@ _FIELDS = {
 }
 
 
-@dataclass(frozen=True)
-class AbPlan:
-    """What is to be run; `seeds` are those that are worth it."""
-
-    requests: tuple[RunRequest, RunRequest]
-    seeds: tuple[int, ...]
-    judge: Judge
-    measure: str
-    differ: tuple[str, ...]
-
-
 def plan(
     base: RunRequest, first: RunRequest, second: RunRequest, seeds: str, temperature: float, expected: str
 ) -> AbPlan:
@@ -53,12 +42,12 @@ def plan(
             tr("At most %n seed(s) can run here.", "", MOST_SEEDS),
             hint=tr("`glyphscope ab` runs more."),
         )
-    differ = what_differs(*asked)
-    if not differ:
+    made = AbPlan((asked[0], asked[1]), worth(numbers, *asked), judge, measure)
+    if not made.differ:
         raise GlyphscopeError(
             tr("A and B are the same prompt."), hint=tr("Edit the prompt, or choose another one for A.")
         )
-    return AbPlan((asked[0], asked[1]), worth(numbers, *asked), judge, measure, differ)
+    return made
 
 
 def differ_words(differ: tuple[str, ...]) -> str:

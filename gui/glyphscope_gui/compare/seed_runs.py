@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 from PySide6.QtCore import QObject, Signal
 
-from glyphscope.evals.ab import seeded
 from glyphscope.evals.distribution import Distribution, Drawn, distribution, drawn_of
+from glyphscope.evals.matrix.seeds import seed_samples
 from glyphscope.events import AnyEvent
 from glyphscope.runs import PreparedRequest
 from glyphscope_gui.compare.aside_queue import AsideQueue, AsideRun, is_hopeless
@@ -46,7 +45,8 @@ class SeedRuns(QObject):
 
     def begin(self, request: PreparedRequest, seeds: Sequence[int]) -> bool:
         """Run it with each of the seeds. False while the model is in use: what there is stays."""
-        jobs = [(seed, replace(request, request=seeded(request.request, seed))) for seed in seeds]
+        samples = seed_samples({"seed": request}, seeds)
+        jobs = [(each.seed, each.request) for each in samples if each.request is not None]
         if not self._queue.begin(jobs):
             return False
         self._drawn, self.events, self.why = [], {}, ""

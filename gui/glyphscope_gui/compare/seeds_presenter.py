@@ -6,8 +6,8 @@ import msgspec
 from PySide6.QtCore import QObject
 
 from glyphscope.errors import GlyphscopeError
-from glyphscope.evals.ab import seeds_of, worth
 from glyphscope.evals.distribution import Parting
+from glyphscope.evals.matrix.seeds import seeds_of, worth
 from glyphscope_gui.compare.ab_prompts import MOST_SEEDS
 from glyphscope_gui.compare.comparison import Comparison
 from glyphscope_gui.compare.seed_runs import SeedRuns

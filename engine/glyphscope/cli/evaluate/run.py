@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import signal
-from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, closing, contextmanager
+from collections.abc import Sequence
+from contextlib import ExitStack, closing
 from enum import Enum, StrEnum
 from pathlib import Path
-from types import FrameType
 from typing import Annotated, Any
 
 import msgspec
@@ -20,6 +18,7 @@ from glyphscope.cli.model_loading import downloaded_file
 from glyphscope.cli.options import JsonOption
 from glyphscope.cli.output import diagnostics
 from glyphscope.cli.signals import INTERRUPTED, closing_when_ended
+from glyphscope.cli.streaming import stopping
 from glyphscope.errors import GlyphscopeError
 from glyphscope.evals.matrix.needs import needs_of
 from glyphscope.evals.matrix.plan import Matrix, Plan, plan_of
@@ -268,7 +267,7 @@ def run(
     folder, missing = out, 0
     with ExitStack() as stack:
         stack.enter_context(closing_when_ended())
-        stack.enter_context(_stopping(control))
+        stack.enter_context(stopping(control))
         view = stack.enter_context(ProgressView(plan, quiet=as_json))
         progress = evaluate(
             plan,
@@ -322,18 +321,3 @@ def _before(out: Path, plans: Sequence[Plan]) -> tuple[Plan, Path | None]:
         )
     diagnostics().print("There is no result to resume; starting a new one.")
     return plans[0], None
-
-
-@contextmanager
-def _stopping(control: Control) -> Iterator[None]:
-    """The first Ctrl-C stops after what is written; the second interrupts."""
-
-    def stop(number: int, frame: FrameType | None) -> None:
-        signal.signal(signal.SIGINT, before)
-        control.stop()
-
-    before = signal.signal(signal.SIGINT, stop)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGINT, before)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import threading
 from collections.abc import Callable
-from typing import Annotated, Any, TypeAlias
+from typing import Annotated, Any, NamedTuple, TypeAlias
 
 import typer
 from rich.text import Text
@@ -14,6 +14,7 @@ from glyphscope.cli.mcp.outcome import violations
 from glyphscope.cli.model_loading import opened
 from glyphscope.cli.output import diagnostics
 from glyphscope.errors import GlyphscopeError
+from glyphscope.events import LoadOptions
 from glyphscope.registry import Tool
 from glyphscope.strategies.server_sampling import answer_sampling
 from glyphscope.tools import Outcome
@@ -41,8 +42,15 @@ _BY_HAND = "human"
 """The name of the model in an answer that a person typed."""
 
 
+class Sampler(NamedTuple):
+    """The model that may answer requests for sampling, and how it is loaded."""
+
+    model: str
+    options: LoadOptions
+
+
 def answering(
-    server: McpServer, work: Callable[[threading.Event], Outcome], model: str | None = None
+    server: McpServer, work: Callable[[threading.Event], Outcome], sampler: Sampler | None = None
 ) -> Outcome:
     """Runs the request, and asks at the terminal whatever the server asks meanwhile. Ctrl-C stops the request."""
     cancel = threading.Event()
@@ -52,7 +60,7 @@ def answering(
     try:
         while thread.is_alive():
             for question in server.questions:
-                question.answer(_answer(question, model))
+                question.answer(_answer(question, sampler))
             thread.join(_LOOK)
     finally:
         cancel.set()
@@ -60,13 +68,13 @@ def answering(
     return found[0]
 
 
-def _answer(question: Question, model: str | None) -> Answer:
+def _answer(question: Question, sampler: Sampler | None) -> Answer:
     out = diagnostics()
     words = question.message[:_SHOWN] or "for an answer from a model"
     out.print(Text(f"? {visible(question.server)} asks: {visible(words)}", style="bold yellow"))
     try:
         if question.sampling is not None:
-            return _sample(question.sampling, model)
+            return _sample(question.sampling, sampler)
         if question.kind == "link":
             out.print(Text(f"  Open this address yourself: {visible(question.url[:_SHOWN], spaces=True)}"))
             return Answer(action="accept" if _agrees("Answer that you did?") else "decline")
@@ -125,7 +133,7 @@ def _value(typed: str) -> Any:
         return typed
 
 
-def _sample(request: SamplingRequest, model: str | None) -> Answer:
+def _sample(request: SamplingRequest, sampler: Sampler | None) -> Answer:
     out = diagnostics()
     limits = [f"at most {request.max_tokens:,} tokens"]
     if request.temperature is not None:
@@ -139,8 +147,8 @@ def _sample(request: SamplingRequest, model: str | None) -> Answer:
         for piece in message.content:
             words = piece.text[:_SHOWN] if piece.kind == "text" else f"[{piece.kind}, {piece.mime}]"
             out.print(Text(f"  {visible(message.role)}: {visible(words)}"))
-    if model is not None and _agrees(f"Let {model} answer?"):
-        generated = _generated(request, model)
+    if sampler is not None and _agrees(f"Let {sampler.model} answer?"):
+        generated = _generated(request, sampler)
         if generated is not None:
             return generated
     typed = _line("  Your answer (empty rejects the request): ")
@@ -149,11 +157,11 @@ def _sample(request: SamplingRequest, model: str | None) -> Answer:
     return Answer(action="accept", text=typed, model=_BY_HAND)
 
 
-def _generated(request: SamplingRequest, name: str) -> Answer | None:
+def _generated(request: SamplingRequest, sampler: Sampler) -> Answer | None:
     """The model's answer, if it is approved; None where there is none."""
     out = diagnostics()
     try:
-        with opened(name) as model:
+        with opened(sampler.model, options=sampler.options) as model:
             found = answer_sampling(model, request, threading.Event())
     except GlyphscopeError as error:
         out.print(Text(f"  ✗ {visible(str(error))}", style="bold red"))

@@ -7,7 +7,8 @@ from typing import Annotated
 import typer
 from rich.text import Text
 
-from glyphscope.cli.mcp.answering import AskOption, SamplerOption, answering
+from glyphscope.cli.load_options import NOT_GIVEN, Loading, loads_models
+from glyphscope.cli.mcp.answering import AskOption, Sampler, SamplerOption, answering
 from glyphscope.cli.mcp.outcome import (
     ArgumentsOption,
     print_outcome,
@@ -30,6 +31,7 @@ from glyphscope.visible import visible
 _NAMED = 40
 
 
+@loads_models()
 def call(
     config: ConfigArgument,
     tool: Annotated[str, typer.Argument(metavar="TOOL", help="The name of the tool.", show_default=False)],
@@ -40,6 +42,7 @@ def call(
     root: RootOption = None,
     log_level: LogLevelOption = None,
     model: SamplerOption = None,
+    loading: Loading = NOT_GIVEN,
     seconds: Annotated[float, typer.Option(min=0.1, help="Time limit for the call, in seconds.")] = 60.0,
     as_json: JsonOption = False,
 ) -> None:
@@ -50,6 +53,9 @@ def call(
     With --ask the server can request your input (elicitation) and a model's answer (sampling);
     with --model that model answers after you approve it, and you approve its answer before it is sent.
     """
+    if model is None:
+        loading.refuse("No model is loaded without --model", "Name the model, or omit the options.")
+    sampler = None if model is None else Sampler(model, loading.options(model))
     given = read_arguments(arguments)
     with one_server(config, server, yes=yes, asks=ask, roots=root, log_level=log_level) as source:
         known = next((each for each in source.tools() if each.name == tool), None)
@@ -60,7 +66,7 @@ def call(
             lambda cancel: source.call(
                 tool, given, seconds=seconds, cancel=cancel, progress=None if as_json else print_progress
             ),
-            model,
+            sampler,
         )
     print_outcome(outcome, as_json=as_json)
     if outcome.fault == "unknown":

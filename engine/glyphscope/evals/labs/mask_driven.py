@@ -8,32 +8,27 @@ mask is the strategy direct.
 from __future__ import annotations
 
 import json
-import threading
 import time
-from collections.abc import Generator, Mapping, Sequence
-from contextlib import closing
-from dataclasses import dataclass
+from collections.abc import Generator, Mapping
+from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 from urllib.parse import quote
 
 import msgspec
 from jsonschema import Draft202012Validator
 
-from glyphscope import resources
 from glyphscope.errors import GlyphscopeError, ModelError
-from glyphscope.events import (
-    ConstraintReady,
-    RepairSettings,
-    RunRequest,
-    Sampling,
-    StageFinished,
-    default_order,
-)
+from glyphscope.evals.matrix.plan import Matrix, Planned, plan_of
+from glyphscope.evals.running.crew import Crew, Made
+from glyphscope.evals.running.progress import Control
+from glyphscope.evals.running.requests import request_for
+from glyphscope.evals.running.run_sample import run_sample
+from glyphscope.events import ApprovalRule, ConstraintReady, RunRequest, Sampling, ToolResult
 from glyphscope.models import Model
 from glyphscope.registry import ToolRegistry
-from glyphscope.runs import RunState, reduce_event
-from glyphscope.strategies import run
-from glyphscope.tools import Outcome, ToolSource
+from glyphscope.runs import NonInteractive, PreparedRequest, RunState, run_state
+from glyphscope.tools import ToolSource
 from glyphscope.validation.split_call import before_arguments
 
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
@@ -63,17 +58,8 @@ def build_tool_call_schema(tool_schemas: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-PROMPTS = "labs/mask-driven.json"
+SUITE = "mask-driven"
 CALL_SECONDS = 30.0
-MAX_TOKENS = 200
-
-
-class LabPrompt(msgspec.Struct, frozen=True):
-    """What is asked, and the call that it asks for."""
-
-    prompt: str
-    expected_tool: str
-    expected_args: dict[str, Any]
 
 
 class Timings(msgspec.Struct, frozen=True):
@@ -131,87 +117,100 @@ class LabRun:
     entries: tuple[Entry, ...]
 
 
-def lab_prompts() -> tuple[LabPrompt, ...]:
-    """The twenty prompts that come with the program."""
-    document = json.loads(resources.read_text(PROMPTS))
-    return tuple(msgspec.convert(document["prompts"], list[LabPrompt]))
-
-
 class MaskDrivenLab:
-    """A model, a source of tools, and how a token is drawn. Every prompt is a run of its own with the same seed."""
+    """An evaluation of the suite `mask-driven` in one arm, whose calls a source of tools executes.
 
-    def __init__(self, model: Model, source: ToolSource, sampling: Sampling) -> None:
-        """Raises GlyphscopeError where the source has no tools."""
+    Every sample is a run of its own with the same seed; a trial asks all prompts before the next one begins.
+    """
+
+    def __init__(
+        self, model: Model, source: ToolSource, sampling: Sampling, runs: int = 1, suite: str = SUITE
+    ) -> None:
+        """Raises GlyphscopeError where the source has no tools, SuiteError for another suite's mistakes."""
         self._model, self._source = model, source
         self.registry = ToolRegistry(tuple(source.tools()))
         if not self.registry.tools:
             raise GlyphscopeError("The server has no tools.", where=source.identity)
-        self.request = RunRequest(
-            prompt="",
-            registry=self.registry.to_document(),
-            notation="json",
-            shape="name-arguments",
-            constraint="mask",
-            order=default_order("mask"),
-            strategy="two-stage",
-            sampling=sampling,
-            max_tokens=MAX_TOKENS,
-            alternatives=0,
-            evidence="none",
-            repair=RepairSettings(attempts=0, extract=False),  # a text that does not parse is to be counted
+        matrix = Matrix(
+            suites=(suite,),
+            models=(model.info.name,),
+            notations=("json",),
+            shapes=("name-arguments",),
+            orders=(None,),
+            trials=runs,
+            seed=sampling.seed,
         )
+        samples = [replace(each, request=self._request(each, sampling)) for each in plan_of(matrix).samples()]
+        self.samples = sorted(samples, key=lambda each: each.trial)
         self._envelope = Draft202012Validator(
             build_tool_call_schema({tool.name: tool.parameters for tool in self.registry.allowed})
         )
 
-    def entries(self, prompts: Sequence[LabPrompt]) -> Generator[Entry, None, None]:
-        """Each prompt's entry as it is done. Raises ModelError where a run failed: that is no answer of a model."""
-        for prompt in prompts:
-            yield self._entry(prompt)
+    @property
+    def request(self) -> RunRequest:
+        """The first one; the others differ in the prompt."""
+        assert self.samples[0].request is not None
+        return self.samples[0].request.request
 
-    def _entry(self, asked: LabPrompt) -> Entry:
-        began = time.perf_counter()
-        state = self._generated(asked.prompt)
+    def entries(self) -> Generator[Entry, None, None]:
+        """Each sample's entry as it is done. Raises ModelError where a run failed: that is no answer of a model."""
+        sources = {self._source.name: self._source}
+        make = partial(run_sample, interact=lambda cancelled: NonInteractive(sources, cancelled))
+        with Crew([self._model], self.samples, Control(), make) as crew:
+            for made in crew.items():
+                if isinstance(made, Made):
+                    yield self._entry(made)
+
+    def _request(self, planned: Planned, sampling: Sampling) -> PreparedRequest:
+        suite, name = planned.suite.suite, self._source.name
+        request = request_for(planned.arm, suite, planned.scenario, self.registry, sampling)
+        loop = msgspec.structs.replace(request.loop, max_tool_seconds=CALL_SECONDS)
+        request = msgspec.structs.replace(
+            request,
+            dispatch=True,
+            sources={tool.name: name for tool in self.registry.allowed},
+            approvals=(ApprovalRule(source=name, action="allow"),),
+            loop=loop,
+            alternatives=0,
+            evidence="none",
+        )
+        return PreparedRequest(request, self.registry)
+
+    def _entry(self, made: Made) -> Entry:
+        prompt, (expected,) = made.planned.scenario.prompt, made.planned.scenario.expect.calls
+        state = run_state(made.runs[0])
+        if state.failed is not None:
+            raise ModelError(state.failed.message, where=f"the prompt {prompt!r}", hint=state.failed.hint)
+        assert state.finished is not None
         text, name, arguments = self._outputs(state)
-        parse_began = time.perf_counter()
+        began = time.perf_counter()
         call, parse_error = self._parsed(text)
-        parse_ms = _since(parse_began)
-        outcome, dispatch_ms = None, 0.0
-        if call is not None:
-            dispatch_began = time.perf_counter()
-            outcome = self._source.call(
-                call["name"], call["arguments"], seconds=CALL_SECONDS, cancel=threading.Event()
-            )
-            dispatch_ms = _since(dispatch_began)
+        parse_ms = (time.perf_counter() - began) * 1000
+        result = next(
+            (event for stage in state.stages for event in stage.outline if isinstance(event, ToolResult)),
+            None,
+        )
         built, generation = _spent(state)
-        message = "" if outcome is None or outcome.ok else outcome.message or outcome.fault
-        of_tool = outcome is not None and outcome.fault == "tool"
+        message = "" if result is None or result.ok else result.message or result.fault
+        of_tool = result is not None and result.fault == "tool"
         return Entry(
-            prompt=asked.prompt,
+            prompt=prompt,
             model_output_str=text,
             model_output_name=name,
             model_output_args=arguments,
             parsed_tool_call=call,
-            tool_result=_outcome_json(outcome),
-            timings_ms=Timings(built, generation, parse_ms, dispatch_ms, _since(began)),
-            expected_tool=asked.expected_tool,
-            expected_args=asked.expected_args,
+            tool_result=_result_json(result),
+            timings_ms=Timings(
+                built, generation, parse_ms, result.ms if result else 0.0, state.finished.total_ms + parse_ms
+            ),
+            expected_tool=expected.tools[0],
+            expected_args=expected.arguments or {},
             mask_cache_hit=_hits(state),
-            tokens=0 if state.finished is None else state.finished.tokens,
+            tokens=state.finished.tokens,
             parse_error=parse_error,
             dispatch_error="" if of_tool else message,
             tool_error=message if of_tool else "",
         )
-
-    def _generated(self, prompt: str) -> RunState:
-        request = msgspec.structs.replace(self.request, prompt=prompt, model=self._model.info.name)
-        state = RunState()
-        with closing(run(request, self._model)) as events:
-            for event in events:
-                reduce_event(state, event)
-        if state.failed is not None:
-            raise ModelError(state.failed.message, where=f"the prompt {prompt!r}", hint=state.failed.hint)
-        return state
 
     def _outputs(self, state: RunState) -> tuple[str, str | None, str | None]:
         """What the model wrote: the whole call, its name, its arguments. A call that is none is what there is of it."""
@@ -232,13 +231,13 @@ class MaskDrivenLab:
         return (call, "") if fault is None else (None, f"no call: {fault.message}")
 
 
-def _outcome_json(outcome: Outcome | None) -> str | dict[str, Any] | None:
-    if outcome is None:
+def _result_json(result: ToolResult | None) -> str | dict[str, Any] | None:
+    if result is None:
         return None
-    if not outcome.ok:
-        return {"error": outcome.message or outcome.fault}
-    text = "\n".join(piece.text for piece in outcome.content if piece.kind == "text")
-    return text or outcome.structured
+    if not result.ok:
+        return {"error": result.message or result.fault}
+    text = "\n".join(piece.text for piece in result.content if piece.kind == "text")
+    return text or result.structured
 
 
 def _constraints(state: RunState) -> dict[str, ConstraintReady]:
@@ -253,11 +252,8 @@ def _hits(state: RunState) -> CacheHit:
 def _spent(state: RunState) -> tuple[float, float]:
     """What both masks took, ours and the engine's, and what the generations took without the engine's part of it."""
     ready = _constraints(state).values()
-    finished: list[StageFinished] = [stage.finished for stage in state.stages if stage.finished is not None]
+    texts = (stage for stage in state.stages if stage.kind != "tool")
+    finished = [stage.finished for stage in texts if stage.finished is not None]
     compiled = sum(each.compile_ms for each in ready)
     built = sum(each.build_ms for each in ready) + compiled
     return built, sum(each.ms for each in finished) - compiled
-
-
-def _since(began: float) -> float:
-    return (time.perf_counter() - began) * 1000

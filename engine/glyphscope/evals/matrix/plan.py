@@ -25,6 +25,7 @@ from glyphscope.events import (
     Thinking,
     default_order,
 )
+from glyphscope.runs import PreparedRequest
 
 MAX_SAMPLES = 1_000_000
 
@@ -102,13 +103,14 @@ class LoadedSuite:
 
 @dataclass(frozen=True)
 class Planned:
-    """A sample to be made."""
+    """A sample to be made: what the arm and the scenario say is asked, unless the request itself is given."""
 
     arm: Arm
     suite: LoadedSuite
     scenario: Scenario
     trial: int
     seed: int
+    request: PreparedRequest | None = None
 
     @property
     def id(self) -> str:

@@ -6,12 +6,10 @@ that failed, a model that cannot be opened, or fails time after time, costs its 
 
 from __future__ import annotations
 
-import queue
-import threading
-import time
 from collections.abc import Callable, Generator, Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TypeAlias
 
@@ -24,8 +22,8 @@ from glyphscope.evals.matrix.plan import Plan, Planned
 from glyphscope.evals.matrix.profiles import profile
 from glyphscope.evals.results.folder import ResultFolder, SampleWriter
 from glyphscope.evals.results.manifest import Manifest
-from glyphscope.evals.results.sample import Sample
 from glyphscope.evals.results.tables import suite_tables
+from glyphscope.evals.running.crew import Crew
 from glyphscope.evals.running.forecast import Forecast
 from glyphscope.evals.running.progress import (
     Begun,
@@ -42,7 +40,6 @@ from glyphscope.evals.running.run_sample import run_sample
 from glyphscope.evals.scoring.assertions import Assertors
 from glyphscope.evals.scoring.model_judge import ModelJudge
 from glyphscope.evals.suites.reading import suite_registry
-from glyphscope.events import AnyEvent
 from glyphscope.models import Model, open_model
 from glyphscope.runs.emitter import versions
 from glyphscope.sessions.files import now
@@ -169,24 +166,22 @@ class _Work:
                 return
             self._opened(name, models[0])
             yield ModelOpened(name)
-            savings = self.folder.manifest.savings
-            crew = _Crew(models, todo, self.control, savings, self.assertors)
-            stack.callback(crew.stop)  # before the models are closed
-            crew.start()
+            make = partial(run_sample, savings=self.folder.manifest.savings, assertors=self.assertors)
+            crew = Crew(models, todo, self.control, make, self.assertors.judges.values())
+            stack.enter_context(crew)  # it ends before the models are closed
             yield from self._gathered(name, crew)
 
-    def _gathered(self, name: str, crew: _Crew) -> Iterator[Progress]:
+    def _gathered(self, name: str, crew: Crew) -> Iterator[Progress]:
         fails, why = 0, ""
         for item in crew.items():
             if isinstance(item, SampleBegun | SampleGrew):
                 yield item
                 continue
-            sample, runs, seconds = item
-            if why and not sample.answered:  # it says nothing new; what other jobs answered meanwhile is kept
-                continue
-            sample = self.writer.add(sample, runs)
+            if item.stopped or (why and not item.sample.answered):
+                continue  # nothing is kept of it, or it says nothing new; what other jobs answered meanwhile is kept
+            sample = self.writer.add(item.sample, item.runs)
             self.done += 1
-            self.forecast.add(sample.id, seconds)
+            self.forecast.add(sample.id, item.seconds)
             yield SampleDone(sample, self.done, self.forecast.left / crew.jobs)
             fails = fails + 1 if any(f.reason == "MODEL_FAILED" for f in sample.failures) else 0
             if fails == PATIENCE:
@@ -231,84 +226,3 @@ def _counter(model: Model) -> Callable[[str], int] | None:
     except GlyphscopeError:
         return None
     return model.count_tokens
-
-
-_Made: TypeAlias = tuple[Sample, list[list[AnyEvent]], float]
-"""A sample, the events of its runs, and the seconds that it took."""
-
-
-class _Crew:
-    """Threads that make samples, each with a model of its own, until none are left or they are stopped."""
-
-    def __init__(
-        self,
-        models: list[Model],
-        todo: list[Planned],
-        control: Control,
-        savings: float,
-        assertors: Assertors,
-    ) -> None:
-        self._models, self._savings, self._assertors = models, savings, assertors
-        self._todo = iter(todo)
-        self._control = control
-        self._taking = threading.Lock()
-        self._told: queue.SimpleQueue[SampleBegun | SampleGrew | _Made | BaseException | None] = (
-            queue.SimpleQueue()
-        )
-        self._ended = threading.Event()
-        self.jobs = len(models)
-        self._threads = [
-            threading.Thread(target=self._work, args=(model,), name=f"evaluation {number}")
-            for number, model in enumerate(models, 1)
-        ]
-
-    def start(self) -> None:
-        for thread in self._threads:
-            thread.start()
-
-    def stop(self) -> None:
-        """Ends what is being made, and waits for the threads."""
-        self._ended.set()
-        while any(thread.is_alive() for thread in self._threads):
-            for model in self._models:
-                model.cancel()  # again and again: it may be between two generations
-            for judge in self._assertors.judges.values():
-                judge.cancel()
-            for thread in self._threads:
-                thread.join(0.02)
-
-    def items(self) -> Iterator[SampleBegun | SampleGrew | _Made]:
-        """What the threads tell, until the last of them ends. Raises what one of them did not expect."""
-        working = len(self._threads)
-        while working:
-            try:
-                item = self._told.get(timeout=0.05)
-            except queue.Empty:
-                if self._control.stopped.is_set():
-                    self.stop()
-                continue
-            if item is None:
-                working -= 1
-            elif isinstance(item, BaseException):
-                self.stop()
-                raise item
-            else:
-                yield item
-
-    def _work(self, model: Model) -> None:
-        try:
-            while self._control.wait() and not self._ended.is_set():
-                with self._taking:
-                    planned = next(self._todo, None)
-                if planned is None:
-                    break
-                suite, scenario = planned.suite.suite.name, planned.scenario.id
-                self._told.put(SampleBegun(planned.id, planned.arm.id, suite, scenario, planned.trial))
-                began = time.monotonic()
-                made = run_sample(planned, model, self._ended, self._savings, self._told.put, self._assertors)
-                if made is not None:
-                    self._told.put((*made, time.monotonic() - began))
-        except BaseException as error:  # a mistake of ours: it ends the evaluation, in its own thread
-            self._told.put(error)
-        finally:
-            self._told.put(None)

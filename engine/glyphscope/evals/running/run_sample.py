@@ -7,6 +7,7 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 from contextlib import closing
+from typing import TypeAlias
 
 import msgspec
 
@@ -23,7 +24,7 @@ from glyphscope.evals.suites.reading import suite_registry
 from glyphscope.evals.suites.suite import Turn
 from glyphscope.events import AnyEvent, RunRequest, Token
 from glyphscope.models import Model
-from glyphscope.runs import NonInteractive, RunState, history_after, reduce_event, run_state
+from glyphscope.runs import Interaction, NonInteractive, RunState, history_after, reduce_event, run_state
 from glyphscope.runs.prepared import PreparedRequest, prepare
 from glyphscope.sessions.files import now
 from glyphscope.strategies import continue_aborted, run
@@ -43,6 +44,11 @@ OF_THE_USER = frozenset({"user", "template", "history", "begun"})
 """The parts of a prompt that are no instructions."""
 
 
+MadeRuns: TypeAlias = tuple[Sample, list[list[AnyEvent]]]
+Interact: TypeAlias = Callable[[threading.Event], Interaction]
+"""Who stands beside a run that the event cancels."""
+
+
 class Runs:
     """The runs of a sample: events of each turn, and what they come to. `grew` hears of the text as it is written."""
 
@@ -52,7 +58,7 @@ class Runs:
         self._id, self._grew = id, grew
         self._tokens, self._next = 0, 0.0
 
-    def make(self, request: PreparedRequest, model: Model, interaction: NonInteractive) -> RunState:
+    def make(self, request: PreparedRequest, model: Model, interaction: Interaction) -> RunState:
         """One turn's run, from its first event to its last."""
         events: list[AnyEvent] = []
         state = RunState(prepared=request)
@@ -77,22 +83,28 @@ def run_sample(
     planned: Planned,
     model: Model,
     cancelled: threading.Event,
-    savings: float = 0.0,
     grew: Callable[[SampleGrew], object] | None = None,
+    *,
+    savings: float = 0.0,
     assertors: Assertors = NOBODY,
-) -> tuple[Sample, list[list[AnyEvent]]] | None:
-    """The sample, and the events of its runs, then of its judge's; None where it was cancelled in the middle: nothing
-    is kept of it then.
+    interact: Interact | None = None,
+) -> MadeRuns:
+    """The sample, and the events of its runs, then of its judge's. One that was cancelled in the middle has the outcome
+    `cancelled`, and no verdict.
 
     Whatever is wrong with the request is the sample's failure. `savings` is the share of aborted runs that are
     continued, where that can be done; which ones, the sample's id decides. `grew` hears of the text as it is written.
+    `interact` replaces the scripted tools.
     """
     runs = Runs(planned.id, grew)
     demo = DemoTools() if planned.scenario.demo else None
     try:
-        request = prepare(_request(planned, model))
-        tools = ScriptedTools(planned.scenario.script, request.registry, demo)
-        interaction = NonInteractive({tools.name: tools}, cancelled)
+        request = planned.request or prepare(_request(planned, model))
+        if interact is None:
+            tools = ScriptedTools(planned.scenario.script, request.registry, demo)
+            interaction: Interaction = NonInteractive({tools.name: tools}, cancelled)
+        else:
+            interaction = interact(cancelled)
         for turn in (None, *planned.scenario.turns):
             if turn is not None:
                 request = _next(request, runs.states[-1], turn)
@@ -100,7 +112,7 @@ def run_sample(
             if state.failed is not None:
                 break
         if cancelled.is_set():
-            return None
+            return _stopped(planned), runs.events
         workspace = None if demo is None else demo.workspace
         verdict = score(planned.scenario, runs.states, workspace=workspace)
         asserted = assert_all(
@@ -110,7 +122,9 @@ def run_sample(
         sample = msgspec.structs.replace(sample, judged=asserted.judged)
         if _chosen(planned.id, savings) and _can_continue(request.request, runs.states):
             sample = msgspec.structs.replace(sample, saved=_saved(request, runs.events[0], model))
-        return None if cancelled.is_set() else (sample, [*runs.events, *asserted.runs])
+        if cancelled.is_set():
+            sample = _stopped(planned)
+        return sample, [*runs.events, *asserted.runs]
     except GlyphscopeError as error:
         return _refused(planned, error), runs.events
     finally:
@@ -182,6 +196,11 @@ def _blank(planned: Planned) -> Sample:
 def _refused(planned: Planned, error: GlyphscopeError) -> Sample:
     failure = Failure(reason="BAD_REQUEST", detail=str(error)[:MAX_TEXT])
     return msgspec.structs.replace(_blank(planned), outcome="failed", failures=(failure,))
+
+
+def _stopped(planned: Planned) -> Sample:
+    failure = Failure(reason="TIMEOUT", detail="the run was stopped before its end")
+    return msgspec.structs.replace(_blank(planned), outcome="cancelled", failures=(failure,))
 
 
 def _instructions(state: RunState) -> int:

@@ -1,0 +1,75 @@
+"""Requests with several seeds, as samples of an evaluation: a request is a scenario, a seed a trial."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+import msgspec
+
+from glyphscope.errors import GlyphscopeError
+from glyphscope.evals.matrix.arms import Arm
+from glyphscope.evals.matrix.plan import LoadedSuite, Planned
+from glyphscope.evals.suites.suite import VERSION, Expectation, Scenario, Suite
+from glyphscope.events import RunRequest
+from glyphscope.runs import PreparedRequest, prepare
+
+MOST_SEEDS = 1000
+_SEEDS = re.compile(r"\s*(\d{1,9})(?:\s*-\s*(\d{1,9}))?\s*")
+
+
+def seeds_of(text: str) -> tuple[int, ...]:
+    """The seeds of `1-10` or `1,3,7-9`, each once, in that order. Raises GlyphscopeError."""
+    seeds: dict[int, None] = {}
+    for piece in text.split(","):
+        match = _SEEDS.fullmatch(piece)
+        if match is None:
+            raise GlyphscopeError(
+                f"“{piece.strip()}” is not a seed.", where="seeds", hint="Write 1-10, or 1,3,7-9."
+            )
+        first, last = int(match[1]), int(match[2] or match[1])
+        if last - first >= MOST_SEEDS or len(seeds) + last - first >= MOST_SEEDS:
+            raise GlyphscopeError(f"At most {MOST_SEEDS:,} seeds can be compared.", where="seeds")
+        if last < first:
+            raise GlyphscopeError(
+                f"{first}-{last} runs backwards.", where="seeds", hint=f"Write {last}-{first}."
+            )
+        seeds.update(dict.fromkeys(range(first, last + 1)))
+    return tuple(seeds)
+
+
+def worth(seeds: Sequence[int], *requests: RunRequest) -> tuple[int, ...]:
+    """The seeds that are worth running: the first alone where none of the requests draws by chance."""
+    return tuple(seeds) if any(request.sampling.temperature > 0 for request in requests) else tuple(seeds[:1])
+
+
+def seeded(request: RunRequest, seed: int) -> RunRequest:
+    """The request with that seed. It executes nothing, and no cache changes its result."""
+    sampling = msgspec.structs.replace(request.sampling, seed=seed)
+    return msgspec.structs.replace(request, sampling=sampling, repeatable=True, dispatch=False)
+
+
+def seed_samples(
+    requests: Mapping[str, RunRequest | PreparedRequest], seeds: Sequence[int]
+) -> tuple[Planned, ...]:
+    """All seeds of the first request, then all of the next, so that each prompt is evaluated once. A request's name is
+    the id of its scenario. Raises RegistryError.
+    """
+    prepared = {name: prepare(request) for name, request in requests.items()}
+    scenarios = tuple(
+        Scenario(id=name, prompt=each.request.prompt, expect=Expectation()) for name, each in prepared.items()
+    )
+    suite = LoadedSuite(Suite(glyphscope_suite=VERSION, name="seeds", about="", scenarios=scenarios), b"")
+    return tuple(
+        Planned(
+            Arm(model=each.request.model),
+            suite,
+            scenario,
+            trial,
+            seed,
+            replace(each, request=seeded(each.request, seed)),
+        )
+        for scenario, each in zip(scenarios, prepared.values())
+        for trial, seed in enumerate(seeds, 1)
+    )

@@ -1,0 +1,116 @@
+"""The threads that make an evaluation's samples, for whoever keeps them: a result's folder, an A/B, a lab."""
+
+from __future__ import annotations
+
+import queue
+import threading
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from glyphscope.evals.matrix.plan import Planned
+from glyphscope.evals.results.sample import Sample
+from glyphscope.evals.running.progress import Control, SampleBegun, SampleGrew
+from glyphscope.evals.running.run_sample import MadeRuns, run_sample
+from glyphscope.evals.scoring.model_judge import ModelJudge
+from glyphscope.events import AnyEvent
+from glyphscope.models import Model
+
+Maker: TypeAlias = Callable[[Planned, Model, threading.Event, Callable[[SampleGrew], object]], MadeRuns]
+"""`run_sample` with its other arguments."""
+
+
+@dataclass(frozen=True)
+class Made:
+    """A sample and the events of its runs. `stopped`: it was given up, and its last run is not whole."""
+
+    planned: Planned
+    sample: Sample
+    runs: list[list[AnyEvent]]
+    seconds: float
+    stopped: bool = False
+
+
+class Crew:
+    """Threads that make samples, each with a model of its own, until none are left or they are stopped.
+
+    A context: leaving it stops the threads and waits for them. `judges` are cancelled with the models.
+    """
+
+    def __init__(
+        self,
+        models: Sequence[Model],
+        todo: Iterable[Planned],
+        control: Control,
+        make: Maker = run_sample,
+        judges: Iterable[ModelJudge] = (),
+    ) -> None:
+        self._models, self._make, self._judges = models, make, tuple(judges)
+        self._todo = iter(todo)
+        self._control = control
+        self._taking = threading.Lock()
+        self._told: queue.SimpleQueue[SampleBegun | SampleGrew | Made | BaseException | None] = (
+            queue.SimpleQueue()
+        )
+        self._ended = threading.Event()
+        self.jobs = len(models)
+        self._threads = [
+            threading.Thread(target=self._work, args=(model,), name=f"evaluation {number}")
+            for number, model in enumerate(models, 1)
+        ]
+
+    def __enter__(self) -> Crew:
+        for thread in self._threads:
+            thread.start()
+        return self
+
+    def __exit__(self, *_error: object) -> None:
+        self.stop()
+
+    def stop(self) -> None:
+        """Ends what is being made, and waits for the threads."""
+        self._ended.set()
+        while any(thread.is_alive() for thread in self._threads):
+            for model in self._models:
+                model.cancel()  # again and again: it may be between two generations
+            for judge in self._judges:
+                judge.cancel()
+            for thread in self._threads:
+                thread.join(0.02)
+
+    def items(self) -> Iterator[SampleBegun | SampleGrew | Made]:
+        """What the threads tell, until the last of them ends. Raises what one of them did not expect."""
+        working = len(self._threads)
+        while working:
+            try:
+                item = self._told.get(timeout=0.05)
+            except queue.Empty:
+                if self._control.stopped.is_set():
+                    self.stop()
+                continue
+            if item is None:
+                working -= 1
+            elif isinstance(item, BaseException):
+                self.stop()
+                raise item
+            else:
+                yield item
+
+    def _work(self, model: Model) -> None:
+        try:
+            while self._control.wait() and not self._ended.is_set():
+                with self._taking:
+                    planned = next(self._todo, None)
+                if planned is None:
+                    break
+                suite, scenario = planned.suite.suite.name, planned.scenario.id
+                self._told.put(SampleBegun(planned.id, planned.arm.id, suite, scenario, planned.trial))
+                began = time.monotonic()
+                sample, runs = self._make(planned, model, self._ended, self._told.put)
+                stopped = self._ended.is_set() and sample.outcome == "cancelled"
+                self._told.put(Made(planned, sample, runs, time.monotonic() - began, stopped))
+        except BaseException as error:  # a mistake of ours: it ends the evaluation, in its own thread
+            self._told.put(error)
+        finally:
+            self._told.put(None)
