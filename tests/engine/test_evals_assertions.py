@@ -19,7 +19,7 @@ from glyphscope.evals.results.export import COLUMNS, samples_csv
 from glyphscope.evals.results.folder import ResultFolder
 from glyphscope.evals.results.publish import REPORT, publish
 from glyphscope.evals.results.sample import Sample
-from glyphscope.evals.running import evaluate
+from glyphscope.evals.running import SampleGrew, evaluate
 from glyphscope.evals.running.saved_plan import saved_plan
 from glyphscope.evals.scoring import paths
 from glyphscope.evals.scoring.model_judge import ModelJudge, judge_prompt
@@ -288,6 +288,15 @@ def test_a_judge_decides_and_its_evidence_is_kept(tmp_path):
     publish(folder.path)
     report = (folder.path / REPORT).read_text()
     assert "✗ fail" in report and "It is not about tea." in report and "tea-1-1.judge1.jsonl" in report
+
+
+def test_progress_shows_the_judges_own_tokens(tmp_path):
+    plan = plan_of(Matrix(suites=(suite_of(tmp_path, RUBRIC),), models=("scripted",), judge="the-judge"))
+    grown = [e for e in evaluate(plan, tmp_path / "out", opener=Models()) if isinstance(e, SampleGrew)]
+    judged = [event for event in grown if event.judge == "the-judge"]
+    assert [event.tokens for event in judged[:2]] == [0, 1]
+    assert all(PASS.startswith(event.text) for event in judged) and judged[1].text
+    assert grown.index(judged[0]) == len(grown) - len(judged)  # after the model's own
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from enum import Enum
 from pathlib import Path
 
@@ -41,11 +41,14 @@ class EvalPhase(Enum):
 
 @dataclass(frozen=True)
 class SampleNow:
-    """A sample that is being made: its name for people, the tokens decoded so far, and the end of their text."""
+    """A sample that is being made: its name for people, the tokens decoded so far, and the end of their text. They
+    are the judge model's where it has begun.
+    """
 
     words: str
     tokens: int = 0
     text: str = ""
+    judge: str = ""
 
 
 @dataclass
@@ -167,8 +170,10 @@ class Evaluations(QObject):
                     progress.missing[name] = why
                 case SampleBegun() if self.result is not None:
                     progress.now[event.id] = SampleNow(sample_words(self.result.manifest, event))
-                case SampleGrew(id=id, tokens=tokens, text=text) if id in progress.now:
-                    progress.now[id] = replace(progress.now[id], tokens=tokens, text=text)
+                case SampleGrew(id=id) if id in progress.now:
+                    progress.now[id] = SampleNow(
+                        progress.now[id].words, event.tokens, event.text, event.judge
+                    )
                 case SampleDone(sample=sample, done=done, left=left):
                     samples.append(sample)
                     progress.done, progress.left = done, left

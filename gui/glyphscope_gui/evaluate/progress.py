@@ -92,6 +92,8 @@ def _now(progress: EvalProgress, phase: EvalPhase) -> str:
         return ""
     sample, more = next(iter(progress.now.values())), len(progress.now) - 1
     words = tr("{sample} and %n more", "", more, sample=sample.words) if more else sample.words
+    if sample.judge:
+        words = tr("{sample}, judge {model}", sample=words, model=visible(sample.judge))
     if not sample.tokens:
         return tr("{sample}: reading the prompt…", sample=words)
     written = tr("%n token(s)", "", sample.tokens)

@@ -74,8 +74,10 @@ class ProgressView:
             case SampleBegun(id, arm, suite, scenario, trial):
                 self._now[id] = words = sample_words(self._manifest, arm, suite, scenario, trial)
                 self._update(description=visible(f"{words}: reading the prompt"))
-            case SampleGrew(id=id, tokens=tokens):
-                self._update(description=visible(f"{self._now.get(id, id)}: {pluralize(tokens, 'token')}"))
+            case SampleGrew(id=id, tokens=tokens, judge=judge):
+                name = self._now.get(id, id) + (f", judge {judge}" if judge else "")
+                grown = pluralize(tokens, "token") if tokens else "reading the prompt"
+                self._update(description=visible(f"{name}: {grown}"))
             case SampleDone(sample=sample, done=done, left=left):
                 self._done += 1
                 name = self._now.pop(sample.id, sample.id)

@@ -49,12 +49,13 @@ class SampleBegun:
 @dataclass(frozen=True)
 class SampleGrew:
     """The model writes: `tokens` so far, and the end of the `text`. The first token is reported at once, later ones a
-    few times a second.
+    few times a second. With a `judge`, the name of the judge model, they are that model's: 0 while it reads its prompt.
     """
 
     id: str
     tokens: int
     text: str
+    judge: str = ""
 
 
 @dataclass(frozen=True)

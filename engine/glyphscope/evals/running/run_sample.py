@@ -56,7 +56,7 @@ class Runs:
         self.events: list[list[AnyEvent]] = []
         self.states: list[RunState] = []
         self._id, self._grew = id, grew
-        self._tokens, self._next = 0, 0.0
+        self._tokens, self._next, self._judge = 0, 0.0, ""
 
     def make(self, request: PreparedRequest, model: Model, interaction: Interaction) -> RunState:
         """One turn's run, from its first event to its last."""
@@ -67,16 +67,28 @@ class Runs:
                 events.append(event)
                 reduce_event(state, event)
                 if isinstance(event, Token):
-                    self._report(state)
+                    self._token(state.stages[-1].text)
         self.events.append(events)
         self.states.append(state)
         return state
 
-    def _report(self, state: RunState) -> None:
+    def judge(self, name: str, text: str | None) -> None:
+        """The text of a judge model after each of its tokens; None when it begins."""
+        if text is not None:
+            self._token(text)
+            return
+        self._tokens, self._next, self._judge = 0, 0.0, name
+        self._report("")
+
+    def _token(self, text: str) -> None:
         self._tokens += 1
-        if self._grew is not None and time.monotonic() >= self._next:
+        if self._tokens == 1 or time.monotonic() >= self._next:
             self._next = time.monotonic() + GREW_SECONDS
-            self._grew(SampleGrew(self._id, self._tokens, state.stages[-1].text[-GREW_TEXT:]))
+            self._report(text)
+
+    def _report(self, text: str) -> None:
+        if self._grew is not None:
+            self._grew(SampleGrew(self._id, self._tokens, text[-GREW_TEXT:], self._judge))
 
 
 def run_sample(
@@ -116,7 +128,14 @@ def run_sample(
         workspace = None if demo is None else demo.workspace
         verdict = score(planned.scenario, runs.states, workspace=workspace)
         asserted = assert_all(
-            planned.suite.suite, planned.scenario, runs.states, verdict, workspace, assertors, cancelled
+            planned.suite.suite,
+            planned.scenario,
+            runs.states,
+            verdict,
+            workspace,
+            assertors,
+            cancelled,
+            runs.judge,
         )
         sample = _sample(planned, asserted.verdict, runs.states)
         sample = msgspec.structs.replace(sample, judged=asserted.judged)

@@ -14,7 +14,7 @@ from typing import Any
 from glyphscope.errors import GlyphscopeError
 from glyphscope.evals.checking.service import CheckFailed, call_function
 from glyphscope.evals.results.sample import Failure, Judged, Reason
-from glyphscope.evals.scoring.model_judge import ModelJudge
+from glyphscope.evals.scoring.model_judge import ModelJudge, Wrote, discard
 from glyphscope.evals.scoring.outcome import RunReading
 from glyphscope.evals.scoring.scorer import MOST_DETAIL, Verdict
 from glyphscope.evals.scoring.subject import subject
@@ -54,11 +54,14 @@ def assert_all(
     workspace: dict[str, Any] | None,
     assertors: Assertors,
     cancelled: threading.Event,
+    wrote: Wrote = discard,
 ) -> Asserted:
-    """The verdict after the assertions of every turn, in order. The first failure ends it."""
+    """The verdict after the assertions of every turn, in order. The first failure ends it. `wrote` gets a judge's text
+    as it grows.
+    """
     if not verdict.ok:
         return Asserted(verdict)
-    work = _Work(suite, assertors, cancelled)
+    work = _Work(suite, assertors, cancelled, wrote)
     prompts = [scenario.prompt, *(turn.prompt for turn in scenario.turns)]
     results = [subject(p, RunReading(state), workspace) for p, state in zip(prompts, turns)]
     expected = list(zip(expectations(scenario), results))
@@ -90,8 +93,8 @@ def assert_all(
 class _Work:
     """One sample's assertions, and what the judge said in them."""
 
-    def __init__(self, suite: Suite, assertors: Assertors, cancelled: threading.Event) -> None:
-        self._suite, self._assertors, self._cancelled = suite, assertors, cancelled
+    def __init__(self, suite: Suite, assertors: Assertors, cancelled: threading.Event, wrote: Wrote) -> None:
+        self._suite, self._assertors, self._cancelled, self._wrote = suite, assertors, cancelled, wrote
         self.judged: list[Judged] = []
         self.runs: list[list[AnyEvent]] = []
 
@@ -120,7 +123,9 @@ class _Work:
         judge = self._assertors.judges.get(self._suite.name)
         if judge is None:
             return _failure("JUDGE_FAILED", "no judge model is named", turn)
-        judged, events = judge.judged(check.rubric, result, turn=turn, cancelled=self._cancelled)
+        judged, events = judge.judged(
+            check.rubric, result, turn=turn, cancelled=self._cancelled, wrote=self._wrote
+        )
         self.judged.append(judged)
         self.runs.append(events)
         if judged.passed is None:

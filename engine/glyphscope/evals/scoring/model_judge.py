@@ -10,13 +10,13 @@ from __future__ import annotations
 import json
 import re
 import threading
-from collections.abc import Generator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from contextlib import closing
-from typing import Any
+from typing import Any, TypeAlias
 
 from glyphscope.errors import GlyphscopeError
 from glyphscope.evals.results.sample import Judged
-from glyphscope.events import AnyEvent, ModelInfo, RunRequest, Sampling, under_constraint
+from glyphscope.events import AnyEvent, ModelInfo, RunRequest, Sampling, Token, under_constraint
 from glyphscope.events.encoding import encode_json
 from glyphscope.grammar import build_value_grammar
 from glyphscope.models import Model
@@ -68,6 +68,13 @@ _STRING = re.compile(r'"(?:[^"\\]|\\.)*"')
 _MARKERS = str.maketrans({mark: f"\\u{ord(mark):04x}" for mark in "<>[]|｜▁"})
 """Escaped in JSON strings: markers of chat templates, such as <|im_end|> and [INST], have one of them."""
 
+Wrote: TypeAlias = Callable[[str, str | None], object]
+"""Gets the judge's name and its text so far after each token; None for the text when a verdict begins."""
+
+
+def discard(_judge: str, _text: str | None) -> None:
+    """For whoever does not show a verdict as it is written."""
+
 
 class ModelJudge:
     """A judge model. Verdicts are made one at a time; from any thread."""
@@ -83,16 +90,25 @@ class ModelJudge:
         return self._model.info
 
     def judged(
-        self, rubric: str, result: dict[str, Any], *, turn: int, cancelled: threading.Event
+        self,
+        rubric: str,
+        result: dict[str, Any],
+        *,
+        turn: int,
+        cancelled: threading.Event,
+        wrote: Wrote = discard,
     ) -> tuple[Judged, list[AnyEvent]]:
         """The verdict on a turn's result, and the events of the judge's run. What goes wrong is its `error`."""
         request = self._request(rubric, result)
         events: list[AnyEvent] = []
         state = RunState()
+        wrote(self.name, None)
         with self._lock, closing(_run(request, self._model, cancelled)) as stream:
             for event in stream:
                 events.append(event)
                 reduce_event(state, event)
+                if isinstance(event, Token):
+                    wrote(self.name, state.stages[-1].text)
         passed, reason, error = _verdict(state)
         return (
             Judged(
