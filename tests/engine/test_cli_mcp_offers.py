@@ -9,7 +9,7 @@ from typer.testing import CliRunner
 
 from glyphscope.cli.app import app
 from mcp_servers import SCRIPT
-from sdk_server import sdk_http
+from sdk_server import PNG, sdk_http
 
 PLAIN = shlex.join((sys.executable, str(SCRIPT)))
 
@@ -42,6 +42,33 @@ def test_a_template_is_filled_in_and_one_without_its_variables_is_reported(sdk):
     assert filled.exit_code == 0 and "note://1%20May" in filled.stdout and "read" in filled.stdout
     odd = command("resources", sdk, "note://today", "-a", '{"day": 1}')
     assert odd.exit_code == 2 and "not a string" in odd.stderr
+
+
+def test_values_of_an_argument_are_completed_with_the_other_arguments_as_context(sdk):
+    listed = command("complete", sdk, "review", "style", "s")
+    assert (listed.exit_code, listed.stdout.split()) == (0, ["short", "strict", "st⟨U+202E⟩art"])
+    days = command("complete", sdk, "note://{day}/{topic}", "day")
+    assert len(days.stdout.splitlines()) == 20 and "There are more. 31 in total." in days.stderr
+    known = ("-a", '{"day": "1 May"}', "--json")
+    topic = json.loads(command("complete", sdk, "note://{day}/{topic}", "topic", *known).stdout)
+    assert topic["ok"] and topic["values"] == ["tea on 1 May"] and not topic["has_more"]
+    unknown = command("complete", sdk, "review", "nothing")
+    assert unknown.exit_code == 2 and "Choose one of: code, style" in unknown.stderr
+    without = command("complete", PLAIN, "x", "y")
+    assert without.exit_code == 1 and "does not declare completions" in without.stderr
+
+
+def test_binary_content_is_saved_to_a_file(sdk, tmp_path):
+    image = tmp_path / "dot.png"
+    saved = command("resources", sdk, "image://dot", "-o", str(image))
+    assert (saved.exit_code, saved.stdout) == (0, "") and image.read_bytes() == PNG
+    assert "Saved" in saved.stderr and "69 B" in saved.stderr
+    note = tmp_path / "note.txt"
+    assert command("resources", sdk, "note://today", "-o", str(note)).exit_code == 0
+    assert note.read_text().startswith("buy milk")
+    failed = command("resources", sdk, "image://dot", "-o", str(note / "below"))
+    assert failed.exit_code != 0 and "Traceback" not in failed.stderr
+    assert command("resources", sdk, "-o", str(image)).exit_code == 2
 
 
 def test_prompts_are_listed_and_got(sdk):

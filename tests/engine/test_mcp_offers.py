@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from examples import at_most
 from glyphscope.tools.mcp import McpServer, ServerConfig
+from glyphscope.tools.mcp.completion import Completion, read_completion
 from glyphscope.tools.mcp.content import read_prompt, read_resource
 from glyphscope.tools.mcp.offers import OfferReader
 from mcp_servers import call, opened
@@ -65,6 +66,15 @@ def test_resources_templates_and_prompts_are_listed(server):
     assert [(each.name, each.required) for each in review.arguments] == [("code", True), ("style", False)]
     assert review.form.parameters["required"] == ["code"]
     assert offers.problems == ()
+
+
+def test_a_completion_keeps_the_usable_values_and_says_that_there_are_more():
+    odd = read_completion({"completion": {"values": ["a", 1, "a", None, "b" * 3_000], "total": True}})
+    assert odd == Completion(("a",))
+    many = read_completion({"completion": {"values": [str(n) for n in range(150)], "total": -1}})
+    assert len(many.values) == 100 and many.has_more and many.total is None
+    for broken in (None, {}, {"completion": []}, {"completion": {"values": "a"}}):
+        assert read_completion(broken).problem and read_completion(broken).values == ()
 
 
 @pytest.mark.slow

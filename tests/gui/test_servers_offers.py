@@ -5,9 +5,12 @@ from pathlib import Path
 
 import pytest
 from PySide6.QtCore import Qt
+from PySide6.QtWidgets import QPushButton
 
+from glyphscope_gui.servers.suggestions import Suggestions
 from glyphscope_gui.shared.page_ids import PageId
 from mcp_servers import SCRIPT
+from sdk_server import PNG
 
 SDK = Path(__file__).parent.parent / "support" / "sdk_server.py"
 
@@ -57,6 +60,40 @@ def test_resources_are_read_and_prompts_got(page, qtbot):
     view.prompt.form.field("code").setPlainText("x = 1")
     assert "Review this in a" in fetched(qtbot, page, view.prompt).text
     assert fetched(qtbot, page, view.prompt).view.pieces[0].title.startswith("user")
+
+
+def test_values_that_the_server_proposes_are_offered_and_inserted_unchanged(page, qtbot):
+    view = page.view
+    view.kinds.button("prompts").click()
+    view.prompts.choose("review")
+    field, words = view.prompt.form.field("style"), view.prompt.words
+    suggestions = field.findChild(Suggestions)
+    field.setFocus()
+    qtbot.waitUntil(field.hasFocus)
+    qtbot.keyClicks(field, "st")
+    qtbot.waitUntil(lambda: suggestions.list is not None and suggestions.list.isVisible(), timeout=10_000)
+    assert [suggestions.list.item(n).text() for n in range(2)] == ["strict", "st⟨U+202E⟩art"]
+    qtbot.keyClick(field, Qt.Key.Key_Down)
+    qtbot.keyClick(field, Qt.Key.Key_Return)
+    assert field.toPlainText() == "st\u202eart" and not suggestions.list.isVisible()
+    code = view.prompt.form.field("code")
+    code.setFocus()
+    qtbot.waitUntil(code.hasFocus)
+    qtbot.keyClick(code, Qt.Key.Key_Space, Qt.KeyboardModifier.ControlModifier)
+    qtbot.waitUntil(lambda: words.text() == "The server proposes no values.", timeout=10_000)
+    assert code.toPlainText() == ""
+
+
+def test_binary_content_is_saved_as_a_file_named_by_its_address(page, qtbot, tmp_path):
+    view = page.view
+    view.kinds.button("resources").click()
+    view.resources.choose("image://dot")
+    result = fetched(qtbot, page, view.resource)
+    (piece,) = result.view.pieces
+    assert piece.file.name == "dot.png" and result.findChild(QPushButton, "saveContentButton").isVisible()
+    page.offers.resources.save(str(tmp_path / "dot.png"), piece.file.data)
+    qtbot.waitUntil(lambda: "Saved: dot.png" in result.figures.text())
+    assert (tmp_path / "dot.png").read_bytes() == PNG
 
 
 def test_a_list_that_grows_is_shown_and_another_server_has_its_own(page, qtbot):

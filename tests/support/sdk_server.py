@@ -11,7 +11,15 @@ from typing import Any
 import anyio
 import uvicorn
 from mcp.server.mcpserver import Context, MCPServer
-from mcp_types import SamplingMessage, TextContent
+from mcp_types import (
+    Completion,
+    CompletionArgument,
+    CompletionContext,
+    PromptReference,
+    ResourceTemplateReference,
+    SamplingMessage,
+    TextContent,
+)
 from pydantic import BaseModel, Field
 
 PNG = bytes.fromhex(
@@ -47,6 +55,22 @@ def make_server() -> MCPServer[Any]:
     @server.prompt(title="Review", description="Reviews code.")
     async def review(code: str, style: str = "short") -> str:
         return f"Review this in a {style} way: {code}"
+
+    @server.completion()
+    async def propose(
+        ref: PromptReference | ResourceTemplateReference,
+        argument: CompletionArgument,
+        context: CompletionContext | None,
+    ) -> Completion:
+        known = (context.arguments if context else None) or {}
+        if isinstance(ref, PromptReference):
+            found = ["short", "strict", "st\u202eart"] if argument.name == "style" else []
+        elif argument.name == "day":
+            found = [f"{day} May" for day in range(1, 32)]
+        else:
+            found = [f"tea on {known.get('day', 'no day')}"]
+        values = [each for each in found if each.startswith(argument.value)]
+        return Completion(values=values[:20], total=len(values), has_more=len(values) > 20)
 
     @server.tool()
     async def grow(ctx: Context[Any, Any]) -> str:

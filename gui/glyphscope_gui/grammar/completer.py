@@ -1,7 +1,4 @@
-"""Completion of rule names: a small list at the cursor, while one types and on Ctrl+Space.
-
-The list is a part of the editor and no window of its own: the keyboard stays where it is.
-"""
+"""Completion of rule names: a small list at the cursor, while one types and on Ctrl+Space."""
 
 from __future__ import annotations
 
@@ -10,15 +7,14 @@ from collections.abc import Sequence
 
 from PySide6.QtCore import QEvent, QObject, Qt
 from PySide6.QtGui import QKeyEvent, QTextCursor
-from PySide6.QtWidgets import QListWidget
 
 from glyphscope_gui.grammar.line_lexer import definition_in, words
 from glyphscope_gui.shared.code_edit import CodeEdit
+from glyphscope_gui.shared.completion_list import CompletionList
 from glyphscope_gui.shared.language import tr
 
 FROM_CHARACTERS = 2
 """Typed characters of a name from which on it is completed unasked."""
-ROWS = 8
 MOST_OFFERED = 200
 
 
@@ -27,13 +23,8 @@ class GrammarCompleter(QObject):
         super().__init__(editor)
         self._editor = editor
         self._names: list[str] = []
-        self.list = QListWidget(editor)
-        self.list.setObjectName("completionList")
-        self.list.setAccessibleName(tr("Rule names"))
-        self.list.setFocusPolicy(Qt.FocusPolicy.NoFocus)
-        self.list.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
-        self.list.itemClicked.connect(lambda item: self._insert(item.text()))
-        self.list.hide()
+        self.list = CompletionList(tr("Rule names"), editor)
+        self.list.taken.connect(lambda row: self._insert(self.list.item(row).text()))
         editor.installEventFilter(self)
 
     def set_names(self, names: Sequence[str]) -> None:
@@ -48,19 +39,7 @@ class GrammarCompleter(QObject):
 
     def takes(self, event: QKeyEvent) -> bool:
         """Whether the open list wants the key, which the text must not have then. It has been obeyed."""
-        if not self.is_open:
-            return False
-        key = event.key()
-        if key in (Qt.Key.Key_Up, Qt.Key.Key_Down):
-            step = 1 if key == Qt.Key.Key_Down else -1
-            self.list.setCurrentRow((self.list.currentRow() + step) % self.list.count())
-        elif key in (Qt.Key.Key_Return, Qt.Key.Key_Enter, Qt.Key.Key_Tab):
-            self._insert(self.list.currentItem().text())
-        elif key == Qt.Key.Key_Escape:
-            self.close()
-        else:
-            return False
-        return True
+        return self.list.takes(event)
 
     def typed(self, event: QKeyEvent) -> None:
         """After a key: offer, narrow or close the list."""
@@ -87,12 +66,7 @@ class GrammarCompleter(QObject):
         if not names or (names == [self._prefix()] and not asked):
             self.close()
             return
-        self.list.clear()
-        self.list.addItems(names)
-        self.list.setCurrentRow(0)
-        self._place()
-        self.list.show()
-        self.list.raise_()
+        self.list.offer(names, self._editor.cursorRect().translated(self._editor.number_width(), 0))
 
     def eventFilter(self, _editor: QObject, event: QEvent) -> bool:
         """Escape belongs to the open list, not to whoever has it as a shortcut."""
@@ -106,17 +80,6 @@ class GrammarCompleter(QObject):
         return False
 
     # -- inside ------------------------------------------------------------------------------------------------
-
-    def _place(self) -> None:
-        """Below the cursor, or above it where there is no room."""
-        editor = self._editor
-        cursor = editor.cursorRect().translated(editor.number_width(), 0)
-        row = self.list.sizeHintForRow(0)
-        height = row * min(self.list.count(), ROWS) + 6
-        width = min(max(self.list.sizeHintForColumn(0) + 36, 140), editor.width())
-        room = editor.height() - cursor.bottom()
-        top = cursor.bottom() + 2 if room > height else max(cursor.top() - height - 2, 0)
-        self.list.setGeometry(max(min(cursor.left(), editor.width() - width), 0), top, width, height)
 
     def _before(self) -> str:
         cursor = self._editor.textCursor()

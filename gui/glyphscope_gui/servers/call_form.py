@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,8 +15,9 @@ from glyphscope.registry.pointer import to_pointer
 from glyphscope.visible import visible
 from glyphscope_gui.calls.approval_card import VerdictPill
 from glyphscope_gui.calls.argument_check import ArgumentCheck
-from glyphscope_gui.calls.argument_field import MISSING, make_field
+from glyphscope_gui.calls.argument_field import MISSING, TextArgument, make_field
 from glyphscope_gui.project import argument_schema as schema
+from glyphscope_gui.servers.suggestions import Suggestions
 from glyphscope_gui.shared.code_edit import TAB_WORDS
 from glyphscope_gui.shared.json_editor import JsonEditor
 from glyphscope_gui.shared.json_places import located, parse_object, places
@@ -41,16 +43,21 @@ class _Row:
     field: Any
     pill: VerdictPill
     problem: QLabel
+    suggestions: Suggestions | None = None
 
 
 class CallForm(QStackedWidget):
-    """`changed` after every edit; `messageChanged` carries words about the arguments as a whole."""
+    """`changed` after every edit; `messageChanged` carries words about the arguments as a whole. `valuesWanted`: the
+    name of an argument, and whether the user asked for values (Ctrl+Space); only where the form `suggests` values.
+    """
 
     changed = Signal()
     messageChanged = Signal(str)
+    valuesWanted = Signal(str, bool)
 
-    def __init__(self, parent: QWidget | None = None) -> None:
+    def __init__(self, parent: QWidget | None = None, *, suggests: bool = False) -> None:
         super().__init__(parent)
+        self._suggests = suggests
         self.setObjectName("callForm")
         self.setAccessibleName(tr("Arguments of the call"))
         self._tool: Tool | None = None
@@ -98,15 +105,7 @@ class CallForm(QStackedWidget):
         if self._tool is None or wanted == self.is_json:
             return True
         if wanted:
-            given = {}
-            for row in self._rows:
-                try:
-                    value = row.field.value()
-                except ValueError:
-                    value = row.field.toPlainText()
-                if value is not MISSING:
-                    given[row.name] = value
-            self.editor.show_text(json.dumps(given, indent=2, ensure_ascii=False))
+            self.editor.show_text(json.dumps(self.filled(), indent=2, ensure_ascii=False))
             self.setCurrentWidget(self.editor)
         else:
             try:
@@ -139,6 +138,18 @@ class CallForm(QStackedWidget):
         given = {row.name: row.field.value() for row in self._rows}
         return {name: value for name, value in given.items() if value is not MISSING}
 
+    def filled(self) -> dict[str, Any]:
+        """The values of the fields; of one that is not JSON its text."""
+        given = {}
+        for row in self._rows:
+            try:
+                value = row.field.value()
+            except ValueError:
+                value = row.field.toPlainText()
+            if value is not MISSING:
+                given[row.name] = value
+        return given
+
     @property
     def is_empty(self) -> bool:
         """Whether nothing was given yet."""
@@ -155,6 +166,12 @@ class CallForm(QStackedWidget):
     def field(self, name: str) -> Any:
         """The field of that argument."""
         return next(row.field for row in self._rows if row.name == name)
+
+    def offer_values(self, name: str, values: Sequence[str]) -> None:
+        """Show values that the server proposes for an argument."""
+        for row in self._rows:
+            if row.name == name and row.suggestions is not None:
+                row.suggestions.offer(values)
 
     def verdict(self, name: str) -> str:
         """The verdict that is shown for an argument; "" for none."""
@@ -229,6 +246,8 @@ class CallForm(QStackedWidget):
         words = about.get("description") if isinstance(about, dict) else None
         words = f"{words[:600]}\n" if isinstance(words, str) else ""
         words += tr("Required in every call.") if needed else tr("Optional: a call may omit it.")
+        if self._suggests:
+            words += "\n" + tr("Ctrl+Space shows values that the server proposes.")
         field.setToolTip(plain_tip(words))
         field.setAccessibleDescription(visible(words, lines=True))
         label.setBuddy(field)
@@ -246,6 +265,9 @@ class CallForm(QStackedWidget):
         row = _Row(name, field, pill, problem)
         self._rows.append(row)
         row.field.changed.connect(self.changed)
+        if self._suggests and isinstance(field, TextArgument):
+            row.suggestions = Suggestions(field)
+            row.suggestions.wanted.connect(lambda asked: self.valuesWanted.emit(name, asked))
 
     def _show(self, row: _Row, status: Any, words: str) -> None:
         row.pill.show_status(status or None)

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import mimetypes
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
+from urllib.parse import unquote
 
 from PySide6.QtCore import QBuffer, QByteArray, QSize, Qt
 from PySide6.QtGui import QImage, QImageReader
@@ -52,15 +54,23 @@ _FAULT_TIPS = {
 }
 
 
+class BinaryFile(NamedTuple):
+    """Content that is not text, with a name for its file."""
+
+    name: str
+    data: bytes
+
+
 @dataclass(frozen=True)
 class Piece:
-    """`whole` is the complete text of the server, None for our words and pictures."""
+    """`whole` is the complete text of the server, None for our words and pictures; `file` what is not text."""
 
     kind: PieceKind
     title: str
     text: str = ""
     image: QImage | None = None
     whole: Whole | None = None
+    file: BinaryFile | None = None
 
 
 @dataclass(frozen=True)
@@ -91,7 +101,7 @@ def call_view(outcome: Outcome, seconds: float) -> CallView:
         if not outcome.fault:
             words, role = tr("succeeded, does not match the declaration"), "mark"
     for number, content in enumerate(outcome.content[:MOST_PIECES]):
-        piece = _piece(content)
+        piece = replace(_piece(content), file=_file(content))
         spoken = outcome.roles[number] if number < len(outcome.roles) else ""
         pieces.append(replace(piece, title=f"{spoken} · {piece.title}") if spoken else piece)
     if (more := len(outcome.content) - MOST_PIECES) > 0:
@@ -173,6 +183,16 @@ def _piece(content: ToolContent) -> Piece:
         return Piece("text", title, shown_text(content.text), whole=_whole(title, content.text))
     title = tr("Text")
     return Piece(_text_kind(content.text), title, _text(content.text), whole=_whole(title, content.text))
+
+
+def _file(content: ToolContent) -> BinaryFile | None:
+    """Named by the last segment of its URI, else by its kind; the suffix is that of its type."""
+    if not content.data:
+        return None
+    last = unquote(content.uri.rstrip("/").rpartition("/")[2])
+    name = "".join(char for char in last if char.isalnum() or char in "._- ").strip(". ")[:80] or content.kind
+    suffix = mimetypes.guess_extension(content.mime.partition(";")[0].strip()) or ".bin"
+    return BinaryFile(name if "." in name else name + suffix, content.data)
 
 
 def _text_kind(text: str) -> PieceKind:

@@ -7,15 +7,21 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from contextlib import suppress
+from pathlib import Path
 from typing import Any, NamedTuple
 
 from PySide6.QtCore import QObject
+from PySide6.QtWidgets import QFileDialog
 
+from glyphscope.sessions.files import atomic_write
+from glyphscope.visible import visible
 from glyphscope_gui.context import AppContext
-from glyphscope_gui.servers.call_outcome import CallView
+from glyphscope_gui.servers.call_outcome import BinaryFile, CallView
 from glyphscope_gui.servers.tool_calls import Progressed, ToolCalls, Work
 from glyphscope_gui.servers.tool_model import ToolRow
 from glyphscope_gui.servers.tool_panel import ToolPanel
+from glyphscope_gui.shared.background import Background
+from glyphscope_gui.shared.language import tr
 
 REMEMBERED = 30
 """Tools whose arguments and last answer are kept."""
@@ -46,6 +52,9 @@ class CallPresenter(QObject):
         panel.edited.connect(self._judge)
         panel.callRequested.connect(self._call)
         panel.cancelRequested.connect(self.jobs.cancel)
+        self._background = Background(self)
+        self._error = context.show_error
+        panel.result.saveRequested.connect(self._choose_file)
         self.jobs.judged.connect(panel.show_check)
         self.jobs.began.connect(panel.begin)
         self.jobs.progressed.connect(self._show_progress)
@@ -66,8 +75,25 @@ class CallPresenter(QObject):
 
     def close(self) -> None:
         self.jobs.close()
+        self._background.close()
+
+    def save(self, path: str, data: bytes) -> None:
+        """Write binary content of a result to a file."""
+
+        def done(_none: None) -> None:
+            self._panel.result.say(tr("Saved: {name}", name=visible(Path(path).name)))
+
+        self._background.start("save", lambda: atomic_write(Path(path), data), done, self._error)
 
     # -- inside ------------------------------------------------------------------------------------------------
+
+    def _choose_file(self, file: BinaryFile) -> None:
+        dialog = QFileDialog(self._panel, tr("Save the content"), file.name, tr("All files (*)"))
+        dialog.setObjectName("saveContentDialog")
+        dialog.setAcceptMode(QFileDialog.AcceptMode.AcceptSave)
+        dialog.fileSelected.connect(lambda path: self.save(path, file.data))
+        dialog.finished.connect(dialog.deleteLater)
+        dialog.open()
 
     def _keep_draft(self) -> None:
         with suppress(ValueError):  # what is no JSON yet is not worth keeping

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import Qt
+from PySide6.QtCore import Qt, Signal
 from PySide6.QtGui import QPixmap
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QScrollArea, QVBoxLayout, QWidget
 
@@ -20,7 +20,9 @@ MOST_LINES = 16
 
 
 class CallResult(QWidget):
-    """Nothing in it is opened, loaded or followed: a link is its text."""
+    """Nothing in it is opened, loaded or followed: a link is its text. `saveRequested` carries a BinaryFile."""
+
+    saveRequested = Signal(object)
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -78,10 +80,20 @@ class CallResult(QWidget):
         self._scroll.setWidget(box)
         box.setAutoFillBackground(False)
 
+    def say(self, words: str) -> None:
+        """Add words to the figures of the shown result."""
+        if self.view is not None:
+            self.figures.setText(f"{self.view.figures} · {words}")
+
     def _heading(self, piece: Piece) -> QHBoxLayout:
         row = QHBoxLayout()
         row.setSpacing(12)
         row.addWidget(_title(piece), 1)
+        if (file := piece.file) is not None:
+            save_link = link(tr("Save as…"), tr("Save the binary content to a file"))
+            save_link.setObjectName("saveContentButton")
+            save_link.clicked.connect(lambda: self.saveRequested.emit(file))
+            row.addWidget(save_link)
         if (whole := piece.whole) is not None:
             open_link = link(tr("Open"), tr("Show the whole text, with search, Copy and Save as"))
             open_link.setObjectName("openWholeButton")

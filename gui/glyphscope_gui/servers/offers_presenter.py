@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import threading
+from functools import partial
 from typing import Any
 
 from PySide6.QtCore import QObject, QTimer
 
 from glyphscope.errors import ServerError
 from glyphscope.tools import Outcome, Progress
+from glyphscope.tools.mcp.completion import Completion
 from glyphscope.tools.mcp.offers import Offer, Offers
 from glyphscope.tools.mcp.server import Updates
 from glyphscope.visible import visible
 from glyphscope_gui.context import AppContext
 from glyphscope_gui.mcp.server_source import ServerSource
+from glyphscope_gui.servers.call_form import CallForm
 from glyphscope_gui.servers.call_presenter import CallPresenter
 from glyphscope_gui.servers.offer_list import OfferList
 from glyphscope_gui.servers.page import ServersPage
@@ -24,6 +27,8 @@ from glyphscope_gui.shared.language import tr
 
 AGAIN_MS = 300
 """After an update of a subscribed resource until it is read again: a server may report many."""
+COMPLETE_SECONDS = 10.0
+"""Of a server for the values of an argument."""
 MOST_PROBLEMS = 3
 """Of a list that are shown above it."""
 
@@ -42,6 +47,7 @@ class OffersPresenter(QObject):
         self.prompts = CallPresenter(context, view.prompt, self._work)
         self._background = Background(self)
         self._cancel = threading.Event()
+        self._completing = threading.Event()
         self._error = context.show_error
         self._read: tuple[str, Updates] = ("", Updates())
         self._again = QTimer(self, singleShot=True, interval=AGAIN_MS)
@@ -49,8 +55,12 @@ class OffersPresenter(QObject):
         self.resources.jobs.ended.connect(lambda _view: self._show_subscription())
         view.resource.subscribeRequested.connect(self._subscribe)
         view.resource.edited.connect(self._show_subscription)
-        view.resources.chosen.connect(lambda offer: self._chosen(self.resources, offer))
-        view.prompts.chosen.connect(lambda offer: self._chosen(self.prompts, offer))
+        for panel, calls, offers in (
+            (view.resource, self.resources, view.resources),
+            (view.prompt, self.prompts, view.prompts),
+        ):
+            offers.chosen.connect(partial(self._chosen, calls))
+            panel.form.valuesWanted.connect(partial(self._complete, panel.form, offers))
 
     @property
     def is_busy(self) -> bool:
@@ -58,6 +68,7 @@ class OffersPresenter(QObject):
 
     def close(self) -> None:
         self._cancel.set()
+        self._completing.set()
         self._again.stop()
         self._background.close()
         self.resources.close()
@@ -102,6 +113,31 @@ class OffersPresenter(QObject):
     def _chosen(self, calls: CallPresenter, offer: Offer | None) -> None:
         calls.show(self._shown, ToolRow(offer.address, offer.form) if offer is not None else None, {})
         self._show_subscription()
+
+    def _complete(self, form: CallForm, offers: OfferList, name: str, asked: bool) -> None:
+        """Ask the server that is ready for values of an argument; the user is told why there are none if `asked`."""
+        self._completing.set()
+        cancel = self._completing = threading.Event()
+        source, offer = self._source(self._shown), offers.current
+        server = source.server if source is not None and source.phase == "ready" else None
+        if server is None or offer is None:
+            return
+        given = {key: value for key, value in form.filled().items() if isinstance(value, str)}
+        text = given.pop(name, "")
+
+        def done(found: Completion) -> None:
+            if cancel.is_set() or form.filled().get(name, "") != text:
+                return
+            form.offer_values(name, found.values)
+            if asked and not found.values:
+                form.messageChanged.emit(found.problem or tr("The server proposes no values."))
+
+        self._background.start(
+            "complete",
+            lambda: server.complete(offer, name, text, others=given, seconds=COMPLETE_SECONDS, cancel=cancel),
+            done,
+            self._error,
+        )
 
     def _uri(self) -> str:
         """The resource that is shown; "" without one, and for a template that is not filled in."""

@@ -102,7 +102,7 @@ class ToolPanel(Card):
         self.says = ElidedLabel(body, Qt.TextElideMode.ElideRight)
         self.says.setProperty("role", "hint")
         self.problem = words_label(role="problem", parent=body)
-        self.form = CallForm(body)
+        self.form = CallForm(body, suggests=not words.has_schema)
         self.result = CallResult(body)
         self.checks = EnforcementTable(body)
         self.checks.setObjectName("serverEnforcementTable")

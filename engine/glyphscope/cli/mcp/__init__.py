@@ -5,6 +5,7 @@ from __future__ import annotations
 import typer
 
 from glyphscope.cli.mcp.call import call
+from glyphscope.cli.mcp.complete import complete
 from glyphscope.cli.mcp.import_tools import import_tools
 from glyphscope.cli.mcp.list_tools import list_servers
 from glyphscope.cli.mcp.offered import prompts, resources
@@ -24,6 +25,7 @@ app.command("list")(list_servers)
 app.command("call")(call)
 app.command("resources")(resources)
 app.command("prompts")(prompts)
+app.command("complete")(complete)
 app.command("request")(request)
 app.command("sign-in")(sign_in)
 app.command("sign-out")(sign_out)

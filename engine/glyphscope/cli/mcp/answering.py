@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import threading
 from collections.abc import Callable
-from typing import Annotated, Any, NamedTuple, TypeAlias
+from typing import Annotated, Any, NamedTuple, TypeAlias, TypeVar
 
 import typer
 from rich.text import Text
@@ -17,7 +17,6 @@ from glyphscope.errors import GlyphscopeError
 from glyphscope.events import LoadOptions
 from glyphscope.registry import Tool
 from glyphscope.strategies.server_sampling import answer_sampling
-from glyphscope.tools import Outcome
 from glyphscope.tools.mcp import McpServer
 from glyphscope.tools.mcp.questions import Answer, Question, SamplingRequest
 from glyphscope.visible import visible
@@ -49,12 +48,15 @@ class Sampler(NamedTuple):
     options: LoadOptions
 
 
+_Found = TypeVar("_Found")
+
+
 def answering(
-    server: McpServer, work: Callable[[threading.Event], Outcome], sampler: Sampler | None = None
-) -> Outcome:
+    server: McpServer, work: Callable[[threading.Event], _Found], sampler: Sampler | None = None
+) -> _Found:
     """Runs the request, and asks at the terminal whatever the server asks meanwhile. Ctrl-C stops the request."""
     cancel = threading.Event()
-    found: list[Outcome] = []
+    found: list[_Found] = []
     thread = threading.Thread(target=lambda: found.append(work(cancel)), name="request", daemon=True)
     thread.start()
     try:

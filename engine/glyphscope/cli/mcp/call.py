@@ -11,6 +11,7 @@ from glyphscope.cli.load_options import NOT_GIVEN, Loading, loads_models
 from glyphscope.cli.mcp.answering import AskOption, Sampler, SamplerOption, answering
 from glyphscope.cli.mcp.outcome import (
     ArgumentsOption,
+    OutOption,
     print_outcome,
     print_progress,
     print_violations,
@@ -43,12 +44,14 @@ def call(
     log_level: LogLevelOption = None,
     model: SamplerOption = None,
     loading: Loading = NOT_GIVEN,
+    out: OutOption = None,
     seconds: Annotated[float, typer.Option(min=0.1, help="Time limit for the call, in seconds.")] = 60.0,
     as_json: JsonOption = False,
 ) -> None:
     """Call one tool and print the result. Exit code 1 if the tool or the server returns an error.
 
     Arguments that violate the tool's schema are reported and sent anyway: the server decides.
+    --out saves the content of the result to a file, binary content too.
 
     With --ask the server can request your input (elicitation) and a model's answer (sampling);
     with --model that model answers after you approve it, and you approve its answer before it is sent.
@@ -68,7 +71,7 @@ def call(
             ),
             sampler,
         )
-    print_outcome(outcome, as_json=as_json)
+    print_outcome(outcome, as_json=as_json, out=out)
     if outcome.fault == "unknown":
         names = ", ".join(each.name for each in source.tools()[:_NAMED])
         diagnostics().print(Text(f"  do: Choose one that it has: {visible(names) or 'there is none'}."))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -14,6 +15,7 @@ from glyphscope.cli.inputs import InputError
 from glyphscope.cli.mcp.answering import AskOption, answering
 from glyphscope.cli.mcp.outcome import (
     ArgumentsOption,
+    OutOption,
     print_outcome,
     print_progress,
     print_violations,
@@ -65,31 +67,34 @@ def resources(
             show_default=False,
         ),
     ] = None,
+    out: OutOption = None,
     seconds: SecondsOption = 60.0,
     as_json: JsonOption = False,
 ) -> None:
     """List the resources and resource templates of a server, or read one.
 
     A template is filled in with --arguments. A link in a resource is printed as text and never opened.
+    --out saves the content to a file, binary content too.
     """
-    given = _texts(read_arguments(arguments))
-    if uri is None and watch is not None:
-        raise InputError("--watch needs the URI of a resource.", hint="List them without --watch.")
+    given = read_texts(arguments)
+    for option, value in (("--watch", watch), ("--out", out)):
+        if uri is None and value is not None:
+            raise InputError(f"{option} needs the URI of a resource.", hint=f"List them without {option}.")
     with one_server(config, server, yes=yes, asks=ask, roots=root, log_level=log_level) as source:
-        _wait(source, seconds)
+        wait_for_offers(source, seconds)
         known = (*source.offers.resources, *source.offers.templates)
         if uri is None:
             _list(source, known, "resources", as_json=as_json)
             return
-        offer = _find(known, uri)
+        offer = find_offer(known, uri)
         if offer is None:  # a server may have more than it lists
             offer = Offer(kind="template" if "{" in uri else "resource", address=uri)
         if watch is not None:
             _subscribe(source, offer.request(given)[1]["uri"], seconds)
-        _fetch(source, offer, given, seconds=seconds, as_json=as_json)
+        _fetch(source, offer, given, seconds=seconds, as_json=as_json, out=out)
         if watch is not None:
             for _update in _updates(source, offer.request(given)[1]["uri"], watch):
-                _fetch(source, offer, given, seconds=seconds, as_json=as_json)
+                _fetch(source, offer, given, seconds=seconds, as_json=as_json, out=out)
 
 
 def prompts(
@@ -107,14 +112,14 @@ def prompts(
     as_json: JsonOption = False,
 ) -> None:
     """List the prompts of a server, or get one with --arguments: its messages."""
-    given = _texts(read_arguments(arguments))
+    given = read_texts(arguments)
     with one_server(config, server, yes=yes, asks=ask, roots=root, log_level=log_level) as source:
-        _wait(source, seconds)
+        wait_for_offers(source, seconds)
         known = source.offers.prompts
         if name is None:
             _list(source, known, "prompts", as_json=as_json)
             return
-        offer = _find(known, name)
+        offer = find_offer(known, name)
         if offer is None:
             names = ", ".join(each.address for each in known[:_NAMED])
             hint = f"Choose one of: {visible(names)}." if names else "The server lists no prompts."
@@ -122,7 +127,8 @@ def prompts(
         _fetch(source, offer, given, seconds=seconds, as_json=as_json)
 
 
-def _wait(server: McpServer, seconds: float) -> None:
+def wait_for_offers(server: McpServer, seconds: float) -> None:
+    """Wait until its lists are read, up to so many seconds."""
     until = time.monotonic() + seconds
     while not server.offers.is_complete and server.state == "ready" and time.monotonic() < until:
         time.sleep(0.02)
@@ -163,11 +169,20 @@ def _entry(offer: Offer) -> dict[str, Any]:
     }
 
 
-def _find(offers: Sequence[Offer], address: str) -> Offer | None:
+def find_offer(offers: Sequence[Offer], address: str) -> Offer | None:
+    """The entry with that URI, template or name."""
     return next((offer for offer in offers if offer.address == address), None)
 
 
-def _fetch(server: McpServer, offer: Offer, given: dict[str, str], *, seconds: float, as_json: bool) -> None:
+def _fetch(
+    server: McpServer,
+    offer: Offer,
+    given: dict[str, str],
+    *,
+    seconds: float,
+    as_json: bool,
+    out: Path | None = None,
+) -> None:
     if offer.arguments:
         print_violations(offer.form, given)
     method, params = offer.request(given)
@@ -177,7 +192,7 @@ def _fetch(server: McpServer, offer: Offer, given: dict[str, str], *, seconds: f
             method, params, seconds=seconds, cancel=cancel, progress=None if as_json else print_progress
         ),
     )
-    print_outcome(outcome, as_json=as_json)
+    print_outcome(outcome, as_json=as_json, out=out)
     if not outcome.ok:
         raise typer.Exit(1)
 
@@ -203,8 +218,9 @@ def _updates(server: McpServer, uri: str, most: int) -> Iterator[int]:
         raise typer.Exit(1)
 
 
-def _texts(given: dict[str, Any]) -> dict[str, str]:
-    """MCP has strings only here."""
+def read_texts(arguments: str) -> dict[str, str]:
+    """The object of --arguments; MCP has only strings for prompts and templates. Raises InputError."""
+    given = read_arguments(arguments)
     odd = next((name for name, value in given.items() if not isinstance(value, str)), None)
     if odd is not None:
         raise InputError(

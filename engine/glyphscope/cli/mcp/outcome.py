@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
+from pathlib import Path
 from typing import Annotated, Any, TypeAlias
 
 import msgspec
@@ -14,7 +16,10 @@ from glyphscope.cli.output import console, diagnostics, print_json
 from glyphscope.events import ToolContent
 from glyphscope.registry import Tool
 from glyphscope.registry.pointer import to_pointer
+from glyphscope.sessions.files import atomic_write
+from glyphscope.text.figures import byte_size
 from glyphscope.tools import Outcome
+from glyphscope.tools.mcp.content import content_bytes
 from glyphscope.validation.checker import Checker
 from glyphscope.visible import visible
 
@@ -22,6 +27,16 @@ _MOST_VIOLATIONS = 10
 
 ArgumentsOption: TypeAlias = Annotated[
     str, typer.Option("--arguments", "-a", metavar="JSON", help="An object; - reads it from standard input.")
+]
+OutOption: TypeAlias = Annotated[
+    Path | None,
+    typer.Option(
+        "--out",
+        "-o",
+        metavar="FILE",
+        help="Save the content to a file, several pieces to FILE, FILE-2 …",
+        show_default=False,
+    ),
 ]
 
 
@@ -53,18 +68,23 @@ def print_progress(done: float, total: float | None, message: str) -> None:
     diagnostics().print(Text(f"… {done:g}{of} {visible(message)}".rstrip(), style="dim"))
 
 
-def print_outcome(outcome: Outcome, *, as_json: bool) -> None:
-    """The result on standard output; problems and errors on standard error."""
+def print_outcome(outcome: Outcome, *, as_json: bool, out: Path | None = None) -> None:
+    """The result on standard output, or its content in the file `out`; problems and errors on standard error. Raises
+    StorageError.
+    """
+    if out is not None and outcome.content:
+        _save(outcome, out)
+        outcome = replace(outcome, content=(), structured=None)
     if as_json:
         print_json({"ok": outcome.ok, **msgspec.to_builtins(outcome)})
         return
-    out = console()
+    shown = console()
     for number, content in enumerate(outcome.content):
         if number < len(outcome.roles):
-            out.print(Text(f"{visible(outcome.roles[number])}:", style="bold"))
-        out.print(_shown(content), soft_wrap=True)
+            shown.print(Text(f"{visible(outcome.roles[number])}:", style="bold"))
+        shown.print(_shown(content), soft_wrap=True)
     if outcome.structured is not None and not outcome.content:
-        out.print(Text(json.dumps(outcome.structured, indent=2, ensure_ascii=False)), soft_wrap=True)
+        shown.print(Text(json.dumps(outcome.structured, indent=2, ensure_ascii=False)), soft_wrap=True)
     said = diagnostics()
     for problem in outcome.schema_problems:
         said.print(Text(f"! the result violates the output schema: {visible(problem)}", style="yellow"))
@@ -74,6 +94,15 @@ def print_outcome(outcome: Outcome, *, as_json: bool) -> None:
         is_tool = outcome.fault == "tool"
         words = "the tool failed" if is_tool else f"{outcome.fault}: {visible(outcome.message)}"
         said.print(Text(f"✗ {words}", style="bold red"))
+
+
+def _save(outcome: Outcome, out: Path) -> None:
+    """Each piece in a file: the first in `out`, the second in `out` with -2 before its suffix."""
+    for number, content in enumerate(outcome.content, 1):
+        path = out if number == 1 else out.with_stem(f"{out.stem}-{number}")
+        data = content_bytes(content)
+        atomic_write(path, data)
+        diagnostics().print(Text(f"Saved {visible(str(path))} ({byte_size(len(data))})", style="dim"))
 
 
 def _shown(content: ToolContent) -> Text:

@@ -85,6 +85,11 @@ def _misdeclared(piece: ToolContent) -> str:
     return ""
 
 
+def content_bytes(content: ToolContent) -> bytes:
+    """What a file of this piece has: its binary data, else its text in UTF-8."""
+    return content.data or content.text.encode("utf-8", "replace")
+
+
 def read_item(item: Any) -> ToolContent:
     kind = item.get("type") if isinstance(item, dict) else None
     match kind:

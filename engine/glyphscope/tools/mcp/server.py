@@ -5,7 +5,7 @@ from __future__ import annotations
 import queue
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
@@ -17,12 +17,14 @@ from glyphscope.registry import Tool
 from glyphscope.text.figures import duration
 from glyphscope.tools.mcp.calls import About, Answered, Call, Progressed, Refused, before_it_answered
 from glyphscope.tools.mcp.changes import ToolChanges, tool_changes
+from glyphscope.tools.mcp.completion import FEATURE, Completion, completion_params, read_completion
+from glyphscope.tools.mcp.completion import METHOD as COMPLETE
 from glyphscope.tools.mcp.config import ServerConfig
 from glyphscope.tools.mcp.content import read_prompt, read_resource, read_result
 from glyphscope.tools.mcp.listing import Listing, ToolProblem
 from glyphscope.tools.mcp.log import ProtocolLog, StderrRing
 from glyphscope.tools.mcp.notices import LogLevel
-from glyphscope.tools.mcp.offers import Offers
+from glyphscope.tools.mcp.offers import Offer, Offers
 from glyphscope.tools.mcp.questions import Question
 from glyphscope.tools.source import Outcome, Progress
 
@@ -293,6 +295,23 @@ class McpServer:
             return refusal
         found = self._ask(method, params, "server", seconds=seconds, cancel=cancel, progress=progress)
         return found if isinstance(found, Outcome) else Outcome(structured=found)
+
+    def complete(
+        self,
+        offer: Offer,
+        argument: str,
+        value: str,
+        *,
+        others: Mapping[str, str] | None = None,
+        seconds: float,
+        cancel: threading.Event,
+    ) -> Completion:
+        """Values for an argument of a prompt or template that continue `value`, under the promises of `call`."""
+        if FEATURE not in (self._about.features if self._about else ()):
+            return Completion(problem=self._unsupported("completions").message)
+        params = completion_params(offer, argument, value, others)
+        found = self.request(COMPLETE, params, seconds=seconds, cancel=cancel)
+        return read_completion(found.structured) if found.ok else Completion(problem=found.message)
 
     def _ask(
         self,

@@ -1,0 +1,78 @@
+"""`glyphscope mcp complete`: the values that a server proposes for an argument of a prompt or resource template."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import msgspec
+import typer
+from rich.text import Text
+
+from glyphscope.cli.inputs import InputError
+from glyphscope.cli.mcp.answering import AskOption, answering
+from glyphscope.cli.mcp.offered import SecondsOption, find_offer, read_texts, wait_for_offers
+from glyphscope.cli.mcp.outcome import ArgumentsOption
+from glyphscope.cli.mcp.servers import ConfigArgument, ServerOption, YesOption, one_server
+from glyphscope.cli.options import JsonOption
+from glyphscope.cli.output import console, diagnostics, print_json
+from glyphscope.tools.mcp.completion import Completion
+from glyphscope.tools.mcp.offers import Offer
+from glyphscope.visible import visible
+
+
+def complete(
+    config: ConfigArgument,
+    name: Annotated[
+        str,
+        typer.Argument(
+            metavar="NAME|TEMPLATE", help="A prompt, or the URI template of resources.", show_default=False
+        ),
+    ],
+    argument: Annotated[
+        str, typer.Argument(metavar="ARGUMENT", help="The argument to complete.", show_default=False)
+    ],
+    value: Annotated[str, typer.Argument(metavar="[TEXT]", help="The beginning of its value.")] = "",
+    arguments: ArgumentsOption = "{}",
+    server: ServerOption = None,
+    yes: YesOption = False,
+    ask: AskOption = False,
+    seconds: SecondsOption = 60.0,
+    as_json: JsonOption = False,
+) -> None:
+    """Print the values that a server proposes for an argument of a prompt or resource template, one per line.
+
+    Other arguments that are known are given with --arguments.
+    """
+    others = read_texts(arguments)
+    with one_server(config, server, yes=yes, asks=ask) as source:
+        wait_for_offers(source, seconds)
+        known = (*source.offers.prompts, *source.offers.templates)
+        offer = find_offer(known, name) or Offer(kind="template" if "{" in name else "prompt", address=name)
+        names = [each.name for each in offer.arguments]
+        if names and argument not in names:
+            hint = f"Choose one of: {visible(', '.join(names))}."
+            raise InputError(f"{name} has no argument {argument}.", where=source.name, hint=hint)
+        found = answering(
+            source,
+            lambda cancel: source.complete(
+                offer, argument, value, others=others, seconds=seconds, cancel=cancel
+            ),
+        )
+    _print(found, as_json=as_json)
+    if found.problem:
+        raise typer.Exit(1)
+
+
+def _print(found: Completion, *, as_json: bool) -> None:
+    if as_json:
+        print_json({"ok": not found.problem, **msgspec.to_builtins(found)})
+        return
+    for each in found.values:
+        console().print(Text(visible(each)), soft_wrap=True)
+    if found.problem:
+        diagnostics().print(Text(f"✗ {visible(found.problem)}", style="bold red"))
+    elif found.has_more:
+        total = f" {found.total:,} in total." if found.total else ""
+        diagnostics().print(Text(f"There are more.{total}", style="dim"))
+    elif not found.values:
+        diagnostics().print(Text("The server proposes no values.", style="yellow"))

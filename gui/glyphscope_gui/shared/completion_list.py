@@ -1,0 +1,67 @@
+"""A small list of texts to choose from beside the cursor.
+
+It is a part of its parent and no window of its own: the keyboard stays with the text that is edited.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from PySide6.QtCore import QRect, Qt, Signal
+from PySide6.QtGui import QKeyEvent
+from PySide6.QtWidgets import QListWidget, QWidget
+
+from glyphscope_gui.shared.language import tr
+
+ROWS = 8
+
+
+class CompletionList(QListWidget):
+    """`taken` carries the number of the chosen row."""
+
+    taken = Signal(int)
+
+    def __init__(self, name: str, parent: QWidget) -> None:
+        super().__init__(parent)
+        self._around = parent
+        self.setObjectName("completionList")
+        self.setAccessibleName(name)
+        self.setAccessibleDescription(tr("Up and Down to choose, Enter to insert, Esc to close"))
+        self.setFocusPolicy(Qt.FocusPolicy.NoFocus)
+        self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        self.itemClicked.connect(lambda item: self._take(self.row(item)))
+        self.hide()
+
+    def offer(self, texts: Sequence[str], beside: QRect) -> None:
+        """Show these below `beside`, in the parent's coordinates, or above it where there is no room."""
+        self.clear()
+        self.addItems(texts)
+        self.setCurrentRow(0)
+        around = self._around
+        height = self.sizeHintForRow(0) * min(self.count(), ROWS) + 6
+        width = min(max(self.sizeHintForColumn(0) + 36, 140), around.width())
+        room = around.height() - beside.bottom()
+        top = beside.bottom() + 2 if room > height else max(beside.top() - height - 2, 0)
+        self.setGeometry(max(min(beside.left(), around.width() - width), 0), top, width, height)
+        self.show()
+        self.raise_()
+
+    def takes(self, event: QKeyEvent) -> bool:
+        """Whether the open list wants the key, which the text must not have then. It has been obeyed."""
+        if not self.isVisible():
+            return False
+        key = event.key()
+        if key in (Qt.Key.Key_Up, Qt.Key.Key_Down):
+            step = 1 if key == Qt.Key.Key_Down else -1
+            self.setCurrentRow((self.currentRow() + step) % self.count())
+        elif key in (Qt.Key.Key_Return, Qt.Key.Key_Enter, Qt.Key.Key_Tab):
+            self._take(self.currentRow())
+        elif key == Qt.Key.Key_Escape:
+            self.hide()
+        else:
+            return False
+        return True
+
+    def _take(self, row: int) -> None:
+        self.hide()
+        self.taken.emit(row)
