@@ -47,13 +47,13 @@ class _Row:
 
 
 class CallForm(QStackedWidget):
-    """`changed` after every edit; `messageChanged` carries words about the arguments as a whole. `valuesWanted`: the
+    """`changed` after every edit; `messageChanged` carries words about the arguments as a whole. `valuesRequested`: the
     name of an argument, and whether the user asked for values (Ctrl+Space); only where the form `suggests` values.
     """
 
     changed = Signal()
     messageChanged = Signal(str)
-    valuesWanted = Signal(str, bool)
+    valuesRequested = Signal(str, bool)
 
     def __init__(self, parent: QWidget | None = None, *, suggests: bool = False) -> None:
         super().__init__(parent)
@@ -267,7 +267,7 @@ class CallForm(QStackedWidget):
         row.field.changed.connect(self.changed)
         if self._suggests and isinstance(field, TextArgument):
             row.suggestions = Suggestions(field)
-            row.suggestions.wanted.connect(lambda asked: self.valuesWanted.emit(name, asked))
+            row.suggestions.requested.connect(lambda asked: self.valuesRequested.emit(name, asked))
 
     def _show(self, row: _Row, status: Any, words: str) -> None:
         row.pill.show_status(status or None)

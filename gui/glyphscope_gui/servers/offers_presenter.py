@@ -60,7 +60,7 @@ class OffersPresenter(QObject):
             (view.prompt, self.prompts, view.prompts),
         ):
             offers.chosen.connect(partial(self._chosen, calls))
-            panel.form.valuesWanted.connect(partial(self._complete, panel.form, offers))
+            panel.form.valuesRequested.connect(partial(self._complete, panel.form, offers))
 
     @property
     def is_busy(self) -> bool:

@@ -19,9 +19,9 @@ LONGEST = 120
 
 
 class Suggestions(QObject):
-    """`wanted` carries whether the user asked for values with Ctrl+Space; `offer` shows those that came."""
+    """`requested` carries whether the user asked for values with Ctrl+Space; `offer` shows those that came."""
 
-    wanted = Signal(bool)
+    requested = Signal(bool)
 
     def __init__(self, field: TextArgument) -> None:
         super().__init__(field)
@@ -29,7 +29,7 @@ class Suggestions(QObject):
         self._values: tuple[str, ...] = ()
         self.list: CompletionList | None = None
         self._later = QTimer(self, singleShot=True, interval=TYPED_MS)
-        self._later.timeout.connect(lambda: self.wanted.emit(False))
+        self._later.timeout.connect(lambda: self.requested.emit(False))
         field.installEventFilter(self)
         field.textChanged.connect(self._typed)
 
@@ -68,7 +68,7 @@ class Suggestions(QObject):
             return True
         if event.key() == Qt.Key.Key_Space and event.modifiers() == Qt.KeyboardModifier.ControlModifier:
             self._later.stop()
-            self.wanted.emit(True)
+            self.requested.emit(True)
             return True
         return False
 
