@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import threading
 import time
+from types import SimpleNamespace
 
 import msgspec
 import pytest
 
 from glyphscope.errors import ModelError
-from glyphscope.events import LoopSettings, RunFailed, RunRequest, RunStarted, Sampling, Token
+from glyphscope.events import LimitReached, LoopSettings, RunFailed, RunRequest, RunStarted, Sampling, Token
 from glyphscope.models import ScriptedModel, Vocabulary
 from glyphscope.registry import default_registry
 from glyphscope.runs import prepare
@@ -17,9 +18,10 @@ from glyphscope.strategies import run
 from glyphscope_gui.runs.model_queries import priced_prompt_of, vocabulary_of
 from glyphscope_gui.runs.run_controller import Phase, RunController
 from glyphscope_gui.runs.token_place import TokenPlace
+from glyphscope_gui.runs.worker import step_gate
 from glyphscope_gui.runs.worker.jobs import Ended
 from glyphscope_gui.runs.worker.mailbox import INTERVAL_MS, MOST, Mailbox
-from glyphscope_gui.runs.worker.step_gate import Gate
+from glyphscope_gui.runs.worker.step_gate import Gate, GatedModel
 
 GOOD = '{action="search" query="AI news" max_results=10}'
 BAD = '{action="search" query="AI news" max_results=500 sources=["a"]}'
@@ -252,6 +254,25 @@ def test_stepping_runs_ahead(qtbot, make):
         qtbot.waitUntil(lambda seen=seen: len(controller.state.tokens) == seen + 1)
     finish(qtbot, controller, controller.resume)
     assert controller.state.call is not None
+
+
+def test_pauses_between_steps_count_neither_as_time_of_the_run_nor_towards_the_loops_limit(monkeypatch):
+    now = [0.0]
+    monkeypatch.setattr(step_gate, "time", SimpleNamespace(perf_counter=lambda: now[0]))
+
+    class PausedByTheUser(threading.Condition):
+        def wait_for(self, predicate, timeout=None):
+            now[0] += 1_000
+            return True
+
+    gate = Gate()
+    gate._condition = PausedByTheUser()
+    gate.shut()
+    asked = request(strategy="loop", loop=LoopSettings(max_seconds=600.0))
+    model = GatedModel(ScriptedModel(turns=(GOOD, "Done.")), gate)
+    events = list(run(asked, model, clock=gate.clock))
+    assert now[0] > 10_000 and events[-1].reason == "answered" and events[-1].total_ms == 0
+    assert not [event for event in events if isinstance(event, LimitReached)]
 
 
 def test_stop_hangs_while_stepping(qtbot, make):

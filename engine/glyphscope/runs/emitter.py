@@ -6,35 +6,41 @@ import platform
 import time
 import uuid
 from collections import Counter
+from collections.abc import Callable
 from datetime import UTC, datetime
 from functools import lru_cache
 from importlib import metadata
-from typing import TypeVar
+from typing import TypeAlias, TypeVar
 
 import msgspec
 
 from glyphscope.events import ModelInfo, RunEvent, RunRequest, RunStarted, StageKind, StageStarted
 
 E = TypeVar("E", bound=RunEvent)
+Clock: TypeAlias = Callable[[], float]
 
 PACKAGES = ("glyphscope", "llama-cpp-python", "llguidance", "jsonschema", "glyph-py", "msgspec")
 """The packages whose versions can change a run's result, beside Python itself."""
 
 
 class Emitter:
-    """Stamps events with run, stage and seconds since it was made. One for each run."""
+    """Stamps events with run, stage and seconds since it was made. One for each run.
 
-    def __init__(self) -> None:
+    `clock` returns seconds; a clock that stops while a run is paused keeps the pauses out of all times and limits.
+    """
+
+    def __init__(self, clock: Clock = time.perf_counter) -> None:
         self.run = uuid.uuid4().hex[:12]
         self.stage = ""
         self._stages: Counter[str] = Counter()
         self._calls = 0
-        self._start = time.perf_counter()
+        self._clock = clock
+        self._start = clock()
 
     @property
     def now(self) -> float:
         """Seconds since the run started."""
-        return time.perf_counter() - self._start
+        return self._clock() - self._start
 
     def stamp(self, event: E) -> E:
         """The event with run, stage and time."""

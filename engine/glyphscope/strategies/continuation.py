@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Generator, Iterable, Iterator
 from dataclasses import replace
 
@@ -20,7 +21,7 @@ from glyphscope.events import (
 from glyphscope.models import Model
 from glyphscope.prompting import render_messages
 from glyphscope.runs.context import Context
-from glyphscope.runs.emitter import Emitter
+from glyphscope.runs.emitter import Clock, Emitter
 from glyphscope.runs.failures import failed
 from glyphscope.runs.interaction import NonInteractive
 from glyphscope.runs.prepared import PreparedRequest, prepare, request_of
@@ -33,7 +34,11 @@ from glyphscope.strategies.turns import answer_validator
 
 
 def continue_aborted(
-    request: RunRequest | PreparedRequest, events: Iterable[AnyEvent], model: Model
+    request: RunRequest | PreparedRequest,
+    events: Iterable[AnyEvent],
+    model: Model,
+    *,
+    clock: Clock = time.perf_counter,
 ) -> Generator[AnyEvent, None, None]:
     """Goes on where the aborted run of `request` stopped, with the same constraint, and stops for nothing.
 
@@ -46,7 +51,7 @@ def continue_aborted(
     seed, and it is an error if that does not give the same tokens. Never raises a GlyphscopeError, as `run`.
     """
     asked = msgspec.structs.replace(settled(request_of(request), model), stop_on="never")
-    emitter = Emitter()
+    emitter = Emitter(clock)
     yield emitter.started(asked, model.info)
     try:
         if asked.strategy != "direct":

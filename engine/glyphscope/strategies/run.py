@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Generator
 from dataclasses import replace
 
@@ -11,7 +12,7 @@ from glyphscope.execution.tool_execution import execute
 from glyphscope.models import Model
 from glyphscope.runs.branch import check_prefix
 from glyphscope.runs.context import Context, Ending, Strategy
-from glyphscope.runs.emitter import Emitter
+from glyphscope.runs.emitter import Clock, Emitter
 from glyphscope.runs.failures import failed
 from glyphscope.runs.interaction import Interaction, NonInteractive
 from glyphscope.runs.prepared import PreparedRequest, prepare, request_of
@@ -32,17 +33,21 @@ _STRATEGIES: dict[str, Strategy] = {
 
 
 def run(
-    request: RunRequest | PreparedRequest, model: Model, interaction: Interaction | None = None
+    request: RunRequest | PreparedRequest,
+    model: Model,
+    interaction: Interaction | None = None,
+    *,
+    clock: Clock = time.perf_counter,
 ) -> Generator[AnyEvent, None, None]:
     """Runs the request: every event from `RunStarted` to `RunFinished` or `RunFailed`.
 
     Never raises a GlyphscopeError: it is the last event. Closing the iterator stops the model at once, and no token
     is decoded that was not asked for; `model.cancel()`, from any thread, ends the run with the reason `cancelled`,
     and so does `interaction.cancelled` while a tool or a person is waited for. Without a host nobody answers or
-    approves.
+    approves. `clock` gives the seconds of all events and limits.
     """
     settled_request = settled(request_of(request), model)
-    emitter = Emitter()
+    emitter = Emitter(clock)
     yield emitter.started(settled_request, model.info)
     try:
         check_sampling(settled_request)

@@ -181,7 +181,8 @@ class RunWorker(QObject):
             case RunJob():
                 return self._run(job)
             case ContinueJob():
-                return continue_aborted(job.request, job.events, self._model(job))
+                model = self._model(job)
+                return continue_aborted(job.request, job.events, model, clock=self._gate.clock)
             case ReplayJob():
                 return self._replay(job)
 
@@ -194,7 +195,7 @@ class RunWorker(QObject):
         if self._is_stopped(job):  # by somebody who saw no host yet
             interaction.end()
         try:
-            yield from run(job.request, model, interaction)
+            yield from run(job.request, model, interaction, clock=self._gate.clock)
         finally:
             self._interaction = None
 

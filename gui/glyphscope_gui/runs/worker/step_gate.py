@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Generator, Sequence
 from typing import Any
 
@@ -12,12 +13,20 @@ from glyphscope.turns import TurnForm
 
 
 class Gate:
-    """Open, it holds nobody. Closed, each `admit` lets one step through; opening lets all through."""
+    """Open, it holds nobody. Closed, each `admit` lets one step through; opening lets all through.
+
+    `clock` is for whoever passes through it.
+    """
 
     def __init__(self) -> None:
         self._condition = threading.Condition()
         self._open = True
         self._permits = 0
+        self._waited = 0.0
+
+    def clock(self) -> float:
+        """Seconds that do not pass while a step waits: a limit of time does not count a user's pauses."""
+        return time.perf_counter() - self._waited
 
     def shut(self) -> None:
         with self._condition:
@@ -36,7 +45,9 @@ class Gate:
     def pass_through(self) -> None:
         """Wait for a permit and use it up; at once while the gate is open."""
         with self._condition:
+            before = time.perf_counter()
             self._condition.wait_for(lambda: self._open or self._permits > 0)
+            self._waited += time.perf_counter() - before
             if not self._open:
                 self._permits -= 1
 
