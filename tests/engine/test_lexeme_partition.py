@@ -324,9 +324,9 @@ def test_what_tools_have_in_common_is_searched_once(monkeypatch):
 
 def test_only_rules_with_a_lexeme_that_is_split_are_cut_again(monkeypatch):
     cut = []
-    rule = lexeme_partition._Cutter._rule
+    rule = lexeme_partition._Partition._rule
     monkeypatch.setattr(
-        lexeme_partition._Cutter, "_rule", lambda self, name: cut.append(name) or rule(self, name)
+        lexeme_partition._Partition, "_rule", lambda self, name: cut.append(name) or rule(self, name)
     )
     made = branched(1)
     with_partitioned_rules(made)

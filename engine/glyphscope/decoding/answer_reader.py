@@ -17,10 +17,10 @@ from glyphscope.grammar.match.earley import Limits, State
 from glyphscope.grammar.match.futures import open_moves
 from glyphscope.grammar.match.remaining import MAX_PIECES, UNIT, Remaining
 from glyphscope.grammar.match.report import Compiled
-from glyphscope.grammar.packed import parts_of, unpack
+from glyphscope.grammar.packed import unpack
 from glyphscope.grammar.reach import open_ended
 from glyphscope.grammar.shortest import TOO_MUCH
-from glyphscope.grammar.tree import Node, TokenMatch
+from glyphscope.grammar.tree import Node, TokenMatch, walk
 
 NEVER = 1 << 30
 """Tokens, where there is no way."""
@@ -251,12 +251,8 @@ def _is_reasoning(rule: str) -> bool:
 
 def _names_text_tokens(body: Node, spelling: Spelling) -> bool:
     """Whether the rule asks for tokens by themselves that spell text, or for any but some."""
-    waiting = [body]
-    while waiting:
-        node = waiting.pop()
-        waiting += parts_of(node)
-        if isinstance(node, TokenMatch) and (
-            node.negated or (isinstance(node.token, int) and node.token not in spelling.special)
-        ):
-            return True
-    return False
+    return any(
+        node.negated or (isinstance(node.token, int) and node.token not in spelling.special)
+        for node in walk(body)
+        if isinstance(node, TokenMatch)
+    )

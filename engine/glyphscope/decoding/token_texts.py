@@ -14,6 +14,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from glyphscope.grammar import chars
 from glyphscope.grammar.chars import Ranges
 from glyphscope.grammar.reach import PLAIN_BYTES
 from glyphscope.grammar.tree import TokenMatch
@@ -167,7 +168,7 @@ class Spelling:
 
     def cheapest(self, ranges: Ranges) -> str:
         """A character of the ranges that is one token, or else takes few."""
-        pretty = [char for char in _PRETTY if any(low <= ord(char) <= high for low, high in ranges)]
+        pretty = [char for char in _PRETTY if chars.contains(ranges, char)]
         for char in pretty:
             if self.char(char) == 1:
                 return char

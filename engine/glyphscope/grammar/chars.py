@@ -70,6 +70,11 @@ def of(text: str) -> Ranges:
     return union((ord(c), ord(c)) for c in text)
 
 
+def contains(ranges: Ranges, char: str) -> bool:
+    """Whether the character is one of them."""
+    return any(low <= ord(char) <= high for low, high in ranges)
+
+
 def with_same_first_byte(ranges: Ranges) -> Ranges:
     """The characters whose UTF-8 begins with the byte with which one of the ranges does: what a lexer of bytes takes
     them for until it has read the next one."""

@@ -24,6 +24,7 @@ from glyphscope.grammar.tree import (
     alt,
     repeat,
     seq,
+    walk,
 )
 from glyphscope.visible import escaped
 
@@ -81,13 +82,7 @@ def is_possible(body: Node) -> bool | None:
 
 
 def _has_intersection(node: Node) -> bool:
-    if isinstance(node, Intersect):
-        return True
-    if isinstance(node, Seq):
-        return any(_has_intersection(part) for part in node.parts)
-    if isinstance(node, Alt):
-        return any(_has_intersection(option) for option in node.options)
-    return isinstance(node, Repeat) and _has_intersection(node.body)
+    return any(isinstance(inner, Intersect) for inner in walk(node))
 
 
 def _regex(node: Node) -> str:

@@ -12,23 +12,16 @@ from glyphscope.grammar.rules import RuleBook
 from glyphscope.grammar.tree import (
     EMPTY,
     NEVER,
-    Alt,
     CharClass,
+    Except,
     Grammar,
     Intersect,
     Literal,
     Node,
-    Repeat,
     Rule,
-    Seq,
     Terminal,
-    Unordered,
-    alt,
-    intersect,
-    repeat,
-    seq,
+    joined,
     terminal,
-    unordered,
 )  # fmt: skip
 
 MAX_DEPTH = 40
@@ -67,22 +60,16 @@ def _rebuilt(body: Node, deep: Callable[[Node], Node] | None) -> Node:
             parts = done[len(done) - taken :]
             del done[len(done) - taken :]
             depth = 1 + max((depth for _, depth in parts), default=0)
-            made = _joined(node, [part for part, _ in parts])
+            made = _simplified(node, [part for part, _ in parts])
             if depth >= MAX_DEPTH and deep is not None:
                 made, depth = deep(made), 0
             done.append((made, depth))
-        elif isinstance(node, Seq | Alt | Intersect):
-            inner = node.options if isinstance(node, Alt) else node.parts
-            waiting.append((node, len(inner)))
-            waiting += [(part, -1) for part in reversed(inner)]
-        elif isinstance(node, Repeat):
-            waiting += [(node, 1), (node.body, -1)]
-        elif isinstance(node, Unordered):
-            waiting.append((node, len(node.inner)))
-            waiting += [(part, -1) for part in reversed(node.inner)]
         elif isinstance(node, Terminal):
             # No rule can be inside a lexeme, so its depth is what it is; one in another says nothing.
             done.append((_rebuilt(node.body, None) if deep is None else _lexeme(node.body), 0))
+        elif node.inner and not isinstance(node, Except):
+            waiting.append((node, len(node.inner)))
+            waiting += [(part, -1) for part in reversed(node.inner)]
         else:
             done.append((_leaf(node), 0))
     return done[0][0]
@@ -107,20 +94,9 @@ def _leaf(node: Node) -> Node:
     return node
 
 
-def _joined(node: Node, parts: list[Node]) -> Node:
-    if isinstance(node, Seq):
-        return seq(*parts)
-    if isinstance(node, Alt):
-        return alt(*parts)
-    if isinstance(node, Repeat):
-        return repeat(parts[0], node.minimum, node.maximum)
-    if isinstance(node, Unordered):
-        *members, free, separator = parts
-        needs = [bool(node.required >> place & 1) for place in range(len(members))]
-        listed = list(zip(members, needs, strict=True))
-        return unordered(listed, separator, free, low=node.low, high=node.high, leading=node.leading)
-    whole = intersect(parts)
-    if not isinstance(whole, Intersect):
+def _simplified(node: Node, parts: list[Node]) -> Node:
+    whole = joined(node, parts)
+    if not isinstance(whole, Intersect) or not isinstance(node, Intersect):
         return whole
     automaton = Automaton.of(whole)
     possible = automaton.accepts(automaton.start) or bool(automaton.moves(automaton.start))

@@ -41,7 +41,7 @@ def pack(grammar: Grammar) -> bytes:
             node, ready = waiting.pop()
             if id(node) in places:
                 continue
-            inner = parts_of(node)
+            inner = node.inner
             if inner and not ready:
                 waiting.append((node, True))
                 waiting += [(each, False) for each in inner]
@@ -59,17 +59,6 @@ def unpack(data: bytes) -> Grammar:
     for entry in listed:
         nodes.append(_node(entry, nodes))
     return Grammar({name: Rule(name, nodes[place]) for name, place in rules}, root)
-
-
-def parts_of(node: Node) -> tuple[Node, ...]:
-    """The nodes inside of it."""
-    if isinstance(node, Alt):
-        return node.options
-    if isinstance(node, Seq | Intersect):
-        return node.parts
-    if isinstance(node, Unordered):
-        return node.inner
-    return (node.body,) if isinstance(node, Repeat | Terminal | Except) else ()
 
 
 def _entry(node: Node, inner: tuple[int, ...]) -> tuple[Any, ...]:

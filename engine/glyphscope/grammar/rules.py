@@ -20,6 +20,7 @@ from glyphscope.grammar.tree import (
     Seq,
     Unenforced,
     Unordered,
+    reachable,
     refs,
     replace_refs,
 )  # fmt: skip
@@ -94,16 +95,11 @@ class RuleBook:
             return RuleRef(name) if name in productive else NEVER
 
         rules: dict[str, Rule] = {}
-        waiting = [root]
-        while waiting:
-            name = waiting.pop()
-            if name in rules or name not in productive:
-                continue
+        for name in reachable(root, lambda name: rules[name].body) if root in productive else ():
             rule = self.rules[name]
             if not productive.issuperset(refs(rule.body)):
                 rule = Rule(name, replace_refs(rule.body, productive_node), rule.origin)
             rules[name] = rule
-            waiting += reversed(list(refs(rule.body)))
         kept_loose = tuple(name for name in loose if name in rules)
         return Grammar(rules, root, unenforced, lexed, kept_loose, ordered)
 

@@ -10,18 +10,32 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import ClassVar, TypeAlias
 
 from glyphscope.grammar.chars import Ranges
 
 
+class _Leaf:
+    __slots__ = ()
+    inner: ClassVar[tuple[Node, ...]] = ()
+
+
+class _AroundOne:
+    __slots__ = ()
+    body: Node
+
+    @property
+    def inner(self) -> tuple[Node, ...]:
+        return (self.body,)
+
+
 @dataclass(frozen=True, slots=True)
-class Literal:
+class Literal(_Leaf):
     text: str
 
 
 @dataclass(frozen=True, slots=True)
-class CharClass:
+class CharClass(_Leaf):
     """One character out of sorted, disjoint ranges of code points (both ends included), or one outside them."""
 
     ranges: Ranges
@@ -32,14 +46,22 @@ class CharClass:
 class Seq:
     parts: tuple[Node, ...]
 
+    @property
+    def inner(self) -> tuple[Node, ...]:
+        return self.parts
+
 
 @dataclass(frozen=True, slots=True)
 class Alt:
     options: tuple[Node, ...]
 
+    @property
+    def inner(self) -> tuple[Node, ...]:
+        return self.options
+
 
 @dataclass(frozen=True, slots=True)
-class Repeat:
+class Repeat(_AroundOne):
     """`maximum` None is unbounded."""
 
     body: Node
@@ -48,12 +70,12 @@ class Repeat:
 
 
 @dataclass(frozen=True, slots=True)
-class RuleRef:
+class RuleRef(_Leaf):
     name: str
 
 
 @dataclass(frozen=True, slots=True)
-class Terminal:
+class Terminal(_AroundOne):
     """One lexeme. A literal in it is a lexeme of its own, which is never joined to its neighbours."""
 
     body: Node
@@ -65,16 +87,20 @@ class Intersect:
 
     parts: tuple[Node, ...]
 
+    @property
+    def inner(self) -> tuple[Node, ...]:
+        return self.parts
+
 
 @dataclass(frozen=True, slots=True)
-class Except:
+class Except(_AroundOne):
     """Every text that is none of the body's, as a part of an intersection (`all_but`)."""
 
     body: Node
 
 
 @dataclass(frozen=True, slots=True)
-class TokenMatch:
+class TokenMatch(_Leaf):
     """One token of a model's vocabulary, or any but that one: by its id, or by the text in `<…>` that names it.
 
     GBNF's `<[5]>`, `<think>`, `!<[5]>`. It matches no character: only a run under that model can.
@@ -137,7 +163,6 @@ class Unordered:
 
     @property
     def inner(self) -> tuple[Node, ...]:
-        """All the nodes in it."""
         return (*self.members, self.free, self.separator)
 
 
@@ -154,6 +179,7 @@ Node: TypeAlias = (
     | Except
     | Unordered
 )
+"""Each has `inner`, the nodes directly in it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -332,44 +358,87 @@ def terminal(body: Node) -> Node:
     return body if body in (NEVER, EMPTY) or isinstance(body, Literal) else Terminal(body)
 
 
+def with_parts(node: Node, inner: Iterable[Node]) -> Node:
+    """The same kind of node with other nodes inside, as many as it has; nothing is simplified."""
+    parts = tuple(inner)
+    if isinstance(node, Seq | Alt | Intersect):
+        return type(node)(parts)
+    if isinstance(node, Repeat):
+        return Repeat(parts[0], node.minimum, node.maximum)
+    if isinstance(node, Terminal | Except):
+        return type(node)(parts[0])
+    if isinstance(node, Unordered):
+        *members, free, separator = parts
+        return dataclasses.replace(node, members=tuple(members), free=free, separator=separator)
+    return node
+
+
+def joined(node: Node, inner: Iterable[Node]) -> Node:
+    """The same kind of node with other nodes inside, by the functions that simplify; a leaf is returned as it is."""
+    parts = tuple(inner)
+    if isinstance(node, Seq):
+        return seq(*parts)
+    if isinstance(node, Alt):
+        return alt(*parts)
+    if isinstance(node, Repeat):
+        return repeat(parts[0], node.minimum, node.maximum)
+    if isinstance(node, Intersect):
+        return intersect(parts)
+    if isinstance(node, Terminal):
+        return terminal(parts[0])
+    if isinstance(node, Unordered):
+        *members, free, separator = parts
+        named = [(member, bool(node.required >> place & 1)) for place, member in enumerate(members)]
+        return unordered(named, separator, free, low=node.low, high=node.high, leading=node.leading)
+    return with_parts(node, parts)
+
+
+def walk(node: Node, *, skip: type[Node] | None = None) -> Iterator[Node]:
+    """The node and all nodes in it, in the order in which they are read, but for those in a node of the type `skip`."""
+    waiting = [node]
+    while waiting:
+        node = waiting.pop()
+        yield node
+        if skip is None or not isinstance(node, skip):
+            waiting += node.inner[::-1]
+
+
 def refs(node: Node) -> Iterator[str]:
     """The names of the rules a node refers to, in the order in which they are read."""
     waiting = [node]
     while waiting:
-        inner = waiting.pop()
-        if isinstance(inner, RuleRef):
-            yield inner.name
-        elif isinstance(inner, Seq):
-            waiting += reversed(inner.parts)
-        elif isinstance(inner, Alt):
-            waiting += reversed(inner.options)
-        elif isinstance(inner, Repeat):
-            waiting.append(inner.body)
-        elif isinstance(inner, Unordered):
-            waiting += reversed(inner.inner)
+        node = waiting.pop()
+        if isinstance(node, RuleRef):
+            yield node.name
+        elif not isinstance(node, Terminal):
+            waiting += node.inner[::-1]
 
 
 def replace_refs(node: Node, change: Callable[[str], Node]) -> Node:
     """The node with each reference replaced; what becomes impossible is gone."""
     if isinstance(node, RuleRef):
         return change(node.name)
-    if isinstance(node, Seq):
-        return seq(*(replace_refs(part, change) for part in node.parts))
-    if isinstance(node, Alt):
-        return alt(*(replace_refs(option, change) for option in node.options))
-    if isinstance(node, Repeat):
-        return repeat(replace_refs(node.body, change), node.minimum, node.maximum)
-    if isinstance(node, Unordered):
-        return remade(node, lambda inner: replace_refs(inner, change))
+    if isinstance(node, _OF_RULES):
+        return joined(node, [replace_refs(part, change) for part in node.inner])
     return node
 
 
-def remade(node: Unordered, change: Callable[[Node], Node]) -> Node:
-    """The same entries, each changed; what becomes impossible is gone."""
-    return unordered(
-        [(change(member), bool(node.required >> place & 1)) for place, member in enumerate(node.members)],
-        change(node.separator), change(node.free), low=node.low, high=node.high, leading=node.leading,
-    )  # fmt: skip
+_OF_RULES = (Seq, Alt, Repeat, Unordered)  # what can have references in it
+
+
+def reachable(root: str, body_of: Callable[[str], Node]) -> Iterator[str]:
+    """The root and the rules that it leads to, in the order in which a reader meets them, each once.
+
+    `body_of` is called for a rule after the rule was yielded.
+    """
+    seen: set[str] = set()
+    waiting = [root]
+    while waiting:
+        name = waiting.pop()
+        if name not in seen:
+            seen.add(name)
+            yield name
+            waiting += reversed(list(refs(body_of(name))))
 
 
 class ByIdentity:

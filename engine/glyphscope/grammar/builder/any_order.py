@@ -9,7 +9,19 @@ from glyphscope.grammar.builder.context import ToolContext
 from glyphscope.grammar.builder.schema import Part, Parts, sizes_of
 from glyphscope.grammar.lark.parametric import BITS, bits_needed
 from glyphscope.grammar.regular.strings import StringStyle
-from glyphscope.grammar.tree import NEVER, Alt, Literal, Node, Seq, Unordered, alt, seq, terminal, unordered
+from glyphscope.grammar.tree import (
+    NEVER,
+    Alt,
+    Literal,
+    Node,
+    Seq,
+    Unordered,
+    alt,
+    seq,
+    terminal,
+    unordered,
+    walk,
+)
 
 Members: TypeAlias = tuple[list[tuple[str, Node]], set[str], Node]
 """Each property with its entry, which are required, and the entry of a free key."""
@@ -68,9 +80,7 @@ def _plain(context: ToolContext, value: Any, style: StringStyle | None) -> Node:
 
 def _is_regular(node: Node) -> bool:
     """Whether it may be a part of a lexeme: no lexeme itself, and no token."""
-    if isinstance(node, Seq | Alt):
-        return all(map(_is_regular, node.parts if isinstance(node, Seq) else node.options))
-    return isinstance(node, Literal)
+    return all(isinstance(inner, Literal | Seq | Alt) for inner in walk(node))
 
 
 def _objects(value: Any) -> int:

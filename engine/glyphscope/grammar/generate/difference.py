@@ -17,22 +17,11 @@ from itertools import count, pairwise
 from typing import NamedTuple
 
 from glyphscope.errors import GrammarError
+from glyphscope.grammar import chars
 from glyphscope.grammar.chars import Ranges
 from glyphscope.grammar.match import Compiled, MatchCancelled, MatchLimit, State
 from glyphscope.grammar.match.futures import Futures, open_moves, state_before
-from glyphscope.grammar.tree import (
-    Alt,
-    Grammar,
-    Node,
-    Repeat,
-    Rule,
-    RuleRef,
-    Seq,
-    TokenMatch,
-    Unordered,
-    alt,
-    replace_refs,
-)
+from glyphscope.grammar.tree import Grammar, Node, Rule, RuleRef, TokenMatch, alt, refs, replace_refs, walk
 from glyphscope.text.figures import duration
 
 _LIKED = "a0A_- .,;:xbz19"
@@ -115,7 +104,7 @@ def _in_words(one: _Outcome, other: _Outcome, joined: Grammar) -> str:
         words = (
             f"no difference in texts of up to {length:,} characters ({pairs:,} pairs of states; {cut[0].why})"
         )
-    if any(_names_tokens(rule.body) for rule in joined.rules.values()):
+    if any(isinstance(node, TokenMatch) for rule in joined.rules.values() for node in walk(rule.body)):
         words += "; tokens that are named are not compared"
     return words
 
@@ -192,12 +181,12 @@ def representatives(first: list[Ranges], second: list[Ranges]) -> Iterator[str]:
         if inside & ours:
             pieces.setdefault(frozenset(inside), []).append((low, following - 1))
     for piece in pieces.values():
-        yield _one_of(piece)
+        yield _one_of(tuple(piece))
 
 
-def _one_of(ranges: list[tuple[int, int]]) -> str:
+def _one_of(ranges: Ranges) -> str:
     for char in _LIKED:
-        if any(low <= ord(char) <= high for low, high in ranges):
+        if chars.contains(ranges, char):
             return char
     for start, end in ((0x21, 0x7E), (0xA1, 0xD7FF)):
         for low, high in ranges:
@@ -214,7 +203,7 @@ def _joined(first: Grammar, second: Grammar) -> tuple[Grammar, tuple[str, str]]:
             bodies[side, name] = replace_refs(rule.body, lambda ref, side=side: RuleRef(f"{side}.{ref}"))  # type: ignore[misc]
     named = {f"{side}.{name}": body for (side, name), body in bodies.items()}
     for body in named.values():
-        for ref in _references(body):
+        for ref in refs(body):
             if ref not in named:
                 raise GrammarError(f"The rule {ref.partition('.')[2]!r} is not defined.", where="grammar")
     group = _grouped(named)
@@ -245,28 +234,3 @@ def _refined(named: dict[str, Node], group: dict[str, int]) -> dict[str, int]:
     numbers: dict[tuple[int, Node], int] = {}
     shapes = {name: replace_refs(body, lambda ref: RuleRef(str(group[ref]))) for name, body in named.items()}
     return {name: numbers.setdefault((group[name], shape), len(numbers)) for name, shape in shapes.items()}
-
-
-def _references(node: Node) -> Iterator[str]:
-    for inner in _nodes(node):
-        if isinstance(inner, RuleRef):
-            yield inner.name
-
-
-def _names_tokens(node: Node) -> bool:
-    return any(isinstance(inner, TokenMatch) for inner in _nodes(node))
-
-
-def _nodes(node: Node) -> Iterator[Node]:
-    waiting = [node]
-    while waiting:
-        inner = waiting.pop()
-        yield inner
-        if isinstance(inner, Seq):
-            waiting += inner.parts
-        elif isinstance(inner, Alt):
-            waiting += inner.options
-        elif isinstance(inner, Repeat):
-            waiting.append(inner.body)
-        elif isinstance(inner, Unordered):
-            waiting += inner.inner

@@ -1,8 +1,13 @@
-"""Which characters may follow a lexeme, anywhere in a grammar."""
+"""The characters that may follow a lexeme anywhere in a grammar: FIRST and FOLLOW (Aho, Sethi, Ullman §4.4).
+
+A set of lexemes is an integer with a bit for each. Rules are read after those that they refer to for FIRST, and before
+them for FOLLOW, so that only recursive ones are read more than once.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import TypeAlias
 
 from glyphscope.grammar import chars
 from glyphscope.grammar.chars import Ranges
@@ -21,72 +26,59 @@ from glyphscope.grammar.tree import (
     refs,
 )  # fmt: skip
 
+_Start: TypeAlias = tuple[bool, int]
+"""Whether a node may be empty, and the lexemes that it may begin with."""
+
 
 class FollowSets:
-    """FIRST and FOLLOW over lexemes (Aho, Sethi, Ullman §4.4), then over the characters that `firsts` tells of them.
+    """Made for a grammar whose lexemes are the keys of `characters`, with the characters that each may begin with."""
 
-    A set of lexemes is an integer with a bit for each. Rules are read after those they refer to, then the other way
-    round, so that only what comes back to itself is read more than once.
-    """
-
-    def __init__(self, grammar: Grammar, firsts: Mapping[Node, Ranges]) -> None:
-        self._grammar = grammar
+    def __init__(self, grammar: Grammar, characters: Mapping[Node, Ranges]) -> None:
+        self._rules = {name: rule.body for name, rule in grammar.rules.items()}
+        self._numbers = {lexeme: number for number, lexeme in enumerate(characters)}
+        self._characters = tuple(characters.values())
         # Nodes are known by their identity: hashing them again and again takes the time.
-        self._facts: dict[int, tuple[bool, int]] = {}
-        self._numbers = {lexeme: number for number, lexeme in enumerate(firsts)}
-        self._firsts = tuple(firsts.values())
-        self._leaves: dict[int, tuple[bool, int]] = {}
-        self._known: dict[str, tuple[bool, int]] = dict.fromkeys(grammar.rules, (False, 0))
-        order = _callees_first(grammar)
-        self._begin(order)
-        self._after: dict[int, int] = {}
-        self._follow(order)
-        self._ranges: dict[int, Ranges] = {0: ()}
+        self._lexemes: dict[int, tuple[bool, int]] = {}
+        self._starts: dict[int, _Start] = {}
+        self._rule_starts = dict.fromkeys(self._rules, (False, 0))
+        order = _callees_first(self._rules)
+        self._find_starts(order)
+        self._follow: dict[int, int] = {}  # the lexemes that may follow a lexeme, both by their numbers
+        self._find_follow(grammar.root, order[::-1])
+        self._unions: dict[int, Ranges] = {0: ()}
 
     def of(self, number: int) -> Ranges:
-        """The characters that may follow a lexeme, by its number in `firsts`."""
-        after = self._after.get(number, 0)
-        found = self._ranges.get(after)
-        if found is None:
-            inside = (self._firsts[other] for other in _bits(after))
-            found = self._ranges[after] = chars.union(*set(inside))
-        return found
+        """The characters that may follow a lexeme, by its number in `characters`."""
+        lexemes = self._follow.get(number, 0)
+        if lexemes not in self._unions:
+            self._unions[lexemes] = chars.union(*{self._characters[other] for other in _bits(lexemes)})
+        return self._unions[lexemes]
 
-    def _leaf(self, node: Node) -> tuple[bool, int]:
-        """Whether a lexeme may be empty, and its number."""
-        known = self._leaves.get(id(node))
-        if known is None:
-            lexeme = node.body if isinstance(node, Terminal) else node
-            known = self._leaves[id(node)] = (may_be_empty(lexeme), self._numbers[lexeme])
-        return known
-
-    def _begin(self, order: list[str]) -> None:
-        rules, changed = self._grammar.rules, True
+    def _find_starts(self, order: list[str]) -> None:
+        changed = True
         while changed:
             changed = False
-            self._facts.clear()
+            self._starts.clear()
             check_time()
             for name in order:
-                facts = self._of(rules[name].body)
-                if facts != self._known[name]:
-                    # Who was read before, and refers to it, did so in a circle.
-                    changed = True
-                    self._known[name] = facts
+                start = self._start(self._rules[name])
+                if start != self._rule_starts[name]:
+                    self._rule_starts[name] = start
+                    changed = True  # a recursive rule was read with less
 
-    def _of(self, node: Node) -> tuple[bool, int]:
-        """Whether the node may be empty, and the lexemes that it may begin with."""
+    def _start(self, node: Node) -> _Start:
         if isinstance(node, RuleRef):
-            return self._known[node.name]
-        known = self._facts.get(id(node))
+            return self._rule_starts[node.name]
+        known = self._starts.get(id(node))
         if known is None:
-            known = self._facts[id(node)] = self._made(node)
+            known = self._starts[id(node)] = self._start_by_parts(node)
         return known
 
-    def _made(self, node: Node) -> tuple[bool, int]:
+    def _start_by_parts(self, node: Node) -> _Start:
         if isinstance(node, Seq):
             first = 0
             for part in node.parts:
-                nullable, begins = self._of(part)
+                nullable, begins = self._start(part)
                 first |= begins
                 if not nullable:
                     return False, first
@@ -94,82 +86,89 @@ class FollowSets:
         if isinstance(node, Alt):
             empty, first = False, 0
             for option in node.options:
-                nullable, begins = self._of(option)
+                nullable, begins = self._start(option)
                 empty, first = empty or nullable, first | begins
             return empty, first
         if isinstance(node, Repeat):
-            nullable, first = self._of(node.body)
+            nullable, first = self._start(node.body)
             return nullable or node.minimum == 0, first
         if isinstance(node, TokenMatch):
             return False, 0
         if isinstance(node, Unordered):
-            entries = self._entries(node)
-            return node.least == 0, self._of(node.separator)[1] | entries if node.leading else entries
-        nullable, number = self._leaf(node)
+            entries = self._first_of_entries(node)
+            return node.least == 0, entries | self._start(node.separator)[1] if node.leading else entries
+        nullable, number = self._lexeme(node)
         return nullable, 1 << number
 
-    def _entries(self, node: Unordered) -> int:
-        """The lexemes that its entries may begin with, and no separator."""
+    def _first_of_entries(self, node: Unordered) -> int:
         first = 0
         for entry in (*node.members, node.free):
-            first |= self._of(entry)[1]
+            first |= self._start(entry)[1]
         return first
 
-    def _follow(self, order: list[str]) -> None:
-        follow: dict[str, int] = {self._grammar.root: 0}
-        waiting = {self._grammar.root}
+    def _lexeme(self, node: Node) -> tuple[bool, int]:
+        """Whether a lexeme may be empty, and its number."""
+        known = self._lexemes.get(id(node))
+        if known is None:
+            lexeme = node.body if isinstance(node, Terminal) else node
+            known = self._lexemes[id(node)] = may_be_empty(lexeme), self._numbers[lexeme]
+        return known
+
+    def _find_follow(self, root: str, order: list[str]) -> None:
+        after_rule = {root: 0}
+        waiting = {root}
 
         def walk(node: Node, after: int) -> None:
             if isinstance(node, RuleRef):
-                before = follow.get(node.name)
+                before = after_rule.get(node.name)
                 if before is None or after & ~before:
-                    follow[node.name] = after | (before or 0)
+                    after_rule[node.name] = after | (before or 0)
                     waiting.add(node.name)
             elif isinstance(node, Seq):
                 for part in reversed(node.parts):
                     walk(part, after)
-                    nullable, first = self._of(part)
+                    nullable, first = self._start(part)
                     after = after | first if nullable else first
             elif isinstance(node, Alt):
                 for option in node.options:
                     walk(option, after)
             elif isinstance(node, Repeat):
-                if node.maximum is None or node.maximum > 1:
-                    after |= self._of(node.body)[1]
-                walk(node.body, after)
+                again = node.maximum is None or node.maximum > 1
+                walk(node.body, after | self._start(node.body)[1] if again else after)
             elif isinstance(node, Unordered):
-                after |= self._of(node.separator)[1]
+                after |= self._start(node.separator)[1]
                 for entry in (*node.members, node.free):
                     walk(entry, after)
-                walk(node.separator, self._entries(node))
+                walk(node.separator, self._first_of_entries(node))
             elif not isinstance(node, TokenMatch):
-                number = self._leaf(node)[1]
-                self._after[number] = self._after.get(number, 0) | after
+                _, number = self._lexeme(node)
+                self._follow[number] = self._follow.get(number, 0) | after
 
         while waiting:
-            for name in reversed(order):
+            for name in order:
                 if name in waiting:
                     waiting.discard(name)
-                    walk(self._grammar.rules[name].body, follow[name])
+                    walk(self._rules[name], after_rule[name])
 
 
-def _callees_first(grammar: Grammar) -> list[str]:
-    order: list[str] = []
-    seen: set[str] = set()
-    for root in grammar.rules:
-        waiting = [(root, False)]
+def _callees_first(rules: Mapping[str, Node]) -> list[str]:
+    """The rules, each after those that it refers to, as far as they are not recursive."""
+    order: dict[str, None] = {}
+    entered: set[str] = set()
+    for root in rules:
+        waiting = [root]
         while waiting:
-            name, done = waiting.pop()
-            if done:
-                order.append(name)
-            elif name not in seen:
-                seen.add(name)
-                waiting.append((name, True))
-                waiting += [(other, False) for other in refs(grammar.rules[name].body) if other not in seen]
-    return order
+            name = waiting[-1]
+            if name in entered:
+                order[waiting.pop()] = None
+            else:
+                entered.add(name)
+                waiting += [other for other in refs(rules[name]) if other not in entered]
+    return list(order)
 
 
 def _bits(number: int) -> list[int]:
+    """The places of the bits that are set."""
     found = []
     while number:
         low = number & -number

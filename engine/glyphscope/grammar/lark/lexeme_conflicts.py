@@ -1,14 +1,17 @@
-"""Which lexemes could swallow the beginning of what follows another one: what a lexer that never goes back would lose.
+"""The lexemes with which a lexer that takes the longest one and never goes back would lose texts.
 
-A lexeme does so after another one where a text of that one goes on in it with a character that may follow in the
-grammar, or with another of the same first byte: the lexer reads bytes, and `é` is in its way where `ñ` follows. Which
-characters these are is looked for in two lexemes at a time, and remembered: the tools of a registry have most of their
-lexemes in common, and a grammar that is cut again has most of those it had before.
+A lexeme is in conflict if it can continue a text of another lexeme, or of its own, with a character that may follow
+there in the grammar, or with another character of the same first byte: the lexer reads bytes, so where `ñ` may follow,
+`é` is in its way too.
+
+Which characters continue a text of one lexeme in another is found by reading both automata together, and remembered by
+pairs: the tools of a registry have most of their lexemes in common, and a grammar that is partitioned again has most of
+those that it had before. What is too large to be read counts as a conflict.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from glyphscope.errors import GrammarError
@@ -19,171 +22,157 @@ from glyphscope.grammar.patience import check_time
 from glyphscope.grammar.regular.automaton import Automaton
 from glyphscope.grammar.regular.derivatives import Place
 from glyphscope.grammar.regular.strings import string_node
-from glyphscope.grammar.tree import Alt, Grammar, Intersect, Literal, Node, Repeat, Seq, Terminal
+from glyphscope.grammar.tree import Except, Grammar, Literal, Node, Repeat, Terminal, with_parts
 
 MAX_STATES = 8_000  # of two lexemes that are read together
 MAX_SEARCHED = 40_000  # states in all, for one grammar
-MAX_KEPT = 5_000  # lexemes that are remembered
+MAX_REMEMBERED = 5_000  # lexemes
 
 _FEW = 4  # repetitions that are counted at first
 
 
-class _Common(NamedTuple):
-    """The characters with which a text of one lexeme goes on in another, and the states it took to find them."""
+class _Automata(NamedTuple):
+    """A lexeme's first state, that without the upper bounds of its repetitions, and its first characters.
 
-    onward: Ranges
-    states: int
-
-
-class _Known(NamedTuple):
-    """Where a lexeme starts, and where it does without the upper bounds of its repetitions. None: it is too large.
-
-    `quoted`: each text is a JSON string. None of these begins another one, so they never swallow each other.
+    `quoted`: each text is a JSON string. None of these begins another one, so they are never in conflict.
     """
 
-    start: Place | None
-    loose: Place | None
+    start: Place
+    unbounded: Place
     first: Ranges
     quoted: bool = False
 
 
+class _Continuation(NamedTuple):
+    """The characters that continue a text of one lexeme in another, and how many states it took to find them."""
+
+    characters: Ranges
+    states: int
+
+
 class LexemeConflicts:
-    """What is known of lexemes. `searches` counts the pairs that were read together."""
+    """What was found out about lexemes. `searches` counts the pairs that were read together."""
 
     def __init__(self) -> None:
         self.searches = 0
-        self._begin()
+        self._forget()
 
-    def _begin(self) -> None:
+    def _forget(self) -> None:
         self._automaton = Automaton()
         string = string_node("json")
         assert isinstance(string, Terminal)
         self._string = self._automaton.place_of(string.body)
-        self._known: dict[Node, _Known] = {}
-        self._pairs: dict[tuple[Place, Place], _Common] = {}
+        self._known: dict[Node, _Automata | None] = {}  # None for one that is too large
+        self._pairs: dict[tuple[Place, Place], _Continuation] = {}
 
     def among(self, grammar: Grammar, lexemes: Iterable[Node]) -> set[Node]:
-        """Those of the grammar's lexemes that could swallow. What is too much to search counts as one of them."""
-        if len(self._known) > MAX_KEPT:
-            self._begin()
+        """Those of the grammar's lexemes that are in conflict."""
+        if len(self._known) > MAX_REMEMBERED:
+            self._forget()
         listed = list(lexemes)
-        known = [self._of(lexeme) for lexeme in listed]
-        follows = FollowSets(
-            grammar, {lexeme: facts.first for lexeme, facts in zip(listed, known, strict=True)}
-        )
-        after = [chars.with_same_first_byte(follows.of(number)) for number in range(len(listed))]
-        words = {lexeme.text: number for number, lexeme in enumerate(listed) if isinstance(lexeme, Literal)}
-        found = {lexeme for lexeme, facts in zip(listed, known, strict=True) if facts.start is None}
-        found |= {listed[number] for number in _longer(words, after)}
+        automata = [self._automata_of(lexeme) for lexeme in listed]
+        firsts = [chars.ALL if found is None else found.first for found in automata]
+        follow = FollowSets(grammar, dict(zip(listed, firsts, strict=True)))
+        after = [chars.with_same_first_byte(follow.of(number)) for number in range(len(listed))]
+        literals = {
+            lexeme.text: number for number, lexeme in enumerate(listed) if isinstance(lexeme, Literal)
+        }
         others = [number for number, lexeme in enumerate(listed) if not isinstance(lexeme, Literal)]
-        left = MAX_SEARCHED
-        for one in others:
+        found = {number for number, one in enumerate(automata) if one is None}
+        found.update(_continuing_literals(literals, after))
+        budget = MAX_SEARCHED
+        for number in others:
             check_time()
-            for text, number in words.items():
-                swallowed, conflicts = self._with_word(known[one], text, after[one], after[number])
-                found |= ({listed[number]} if swallowed else set()) | ({listed[one]} if conflicts else set())
+            one = automata[number]
+            if one is None:
+                found.update(others if after[number] else ())
+                continue
+            for text, literal in literals.items():
+                literal_continues, continues_literal = self._with_literal(
+                    one, text, after[number], after[literal]
+                )
+                found.update((literal,) if literal_continues else (), (number,) if continues_literal else ())
             for other in others:
-                if listed[other] not in found and after[one]:
-                    goes_on, states = self._continues(known[one], known[other], after[one], left)
-                    left -= states
-                    if goes_on:
-                        found.add(listed[other])
-        return found
+                second = automata[other]
+                if after[number] and other not in found and second is not None:
+                    in_conflict, states = self._continues(one, second, after[number], budget)
+                    budget -= states
+                    if in_conflict:
+                        found.add(other)
+        return {listed[number] for number in found}
 
-    def _of(self, lexeme: Node) -> _Known:
-        known = self._known.get(lexeme)
-        if known is None:
-            known = self._known[lexeme] = self._looked_up(lexeme)
-        return known
+    def _automata_of(self, lexeme: Node) -> _Automata | None:
+        if lexeme not in self._known:
+            self._known[lexeme] = self._made(lexeme)
+        return self._known[lexeme]
 
-    def _looked_up(self, lexeme: Node) -> _Known:
-        if isinstance(lexeme, Literal):
-            place = self._automaton.place(())  # literals are read as they are
-            return _Known(place, place, ((ord(lexeme.text[0]),) * 2,))
+    def _made(self, lexeme: Node) -> _Automata | None:
+        if isinstance(lexeme, Literal):  # read as it is, without an automaton
+            place = self._automaton.place(())
+            return _Automata(place, place, ((ord(lexeme.text[0]),) * 2,))
         try:
-            start, loose = (self._automaton.place_of(node) for node in (lexeme, _loosened(lexeme)))
-            return _Known(start, loose, self._onward(start), self._within(loose, self._string))
+            start, unbounded = (self._automaton.place_of(node) for node in (lexeme, _without_bounds(lexeme)))
+            return _Automata(start, unbounded, self._next(start), self._is_within(unbounded, self._string))
         except GrammarError:
-            return _Known(None, None, chars.ALL)
+            return None
 
-    def _within(self, one: Place, other: Place) -> bool:
-        """Whether every text of the one is among the other's; False also where that is too much to decide."""
-        waiting = [(one, other)]
-        seen = set(waiting)
-        while waiting:
-            left, right = waiting.pop()
-            if left.final and not right.final:
-                return False
-            moves = self._automaton.moves(right)
-            onward = chars.union(*(ranges for ranges, _ in moves))
-            for ranges, target in self._automaton.moves(left):
-                if chars.subtract(ranges, onward):
-                    return False
-                for more, second in moves:
-                    if (target, second) not in seen and chars.intersection(ranges, more):
-                        seen.add((target, second))
-                        waiting.append((target, second))
-            if len(seen) > MAX_STATES:
-                return False
-        return True
-
-    def _with_word(self, one: _Known, text: str, after: Ranges, after_text: Ranges) -> tuple[bool, bool]:
-        """Whether the literal could swallow after the lexeme, and the lexeme after the literal."""
-        place, conflicts = one.start, False
-        if place is None:
-            return False, True
+    def _with_literal(
+        self, one: _Automata, text: str, after: Ranges, after_text: Ranges
+    ) -> tuple[bool, bool]:
+        """Whether the literal continues a text of the lexeme, and whether the lexeme continues the literal."""
+        place, continues = one.start, False
         for at, char in enumerate(text):
-            if at and place.final:
-                conflicts = conflicts or _has(after, char)
-            place = self._automaton.after(place, char)
-            if place is None:
-                return conflicts, False
-        return conflicts, bool(chars.intersection(self._onward(place), after_text))
+            continues = continues or (at > 0 and place.final and chars.contains(after, char))
+            following = self._automaton.after(place, char)
+            if following is None:
+                return continues, False
+            place = following
+        return continues, bool(chars.intersection(self._next(place), after_text))
 
-    def _continues(self, one: _Known, other: _Known, after: Ranges, left: int) -> tuple[bool, int]:
-        """Whether the other could swallow after the one, and the states it took to decide that."""
-        if one.start is None or other.start is None or one.loose is None or other.loose is None:
-            return True, 0
+    def _continues(self, one: _Automata, other: _Automata, after: Ranges, budget: int) -> tuple[bool, int]:
+        """Whether the other lexeme continues a text of the one, and how many states it took to decide that."""
         if (one.quoted and other.quoted) or not chars.intersection(one.first, other.first):
             return False, 0
         states = 0
-        for start, second in ((one.loose, other.loose), (one.start, other.start)):
-            if states > left:
+        # without their bounds they have few states, and where they are not in conflict then, they never are
+        for start, second in ((one.unbounded, other.unbounded), (one.start, other.start)):
+            if states > budget:
                 return True, states
-            common = self._pair(start, second)
-            states += common.states
-            if not chars.intersection(common.onward, after):
+            found = self._continuation(start, second)
+            states += found.states
+            if not chars.intersection(found.characters, after):
                 return False, states
         return True, states
 
-    def _pair(self, one: Place, other: Place) -> _Common:
+    def _continuation(self, one: Place, other: Place) -> _Continuation:
         known = self._pairs.get((one, other))
         if known is None:
             self.searches += 1
             try:
                 known = self._search(one, other)
             except GrammarError:  # more ways at once than an automaton takes
-                known = _Common(chars.ALL, MAX_STATES)
+                known = _Continuation(chars.ALL, MAX_STATES)
             self._pairs[one, other] = known
         return known
 
-    def _search(self, one: Place, other: Place) -> _Common:
-        waiting = self._together(one, other)
+    def _search(self, one: Place, other: Place) -> _Continuation:
+        waiting = self._after_a_character(one, other)
         seen = set(waiting)
-        onward: list[Ranges] = []
+        characters: list[Ranges] = []
         while waiting:
             left, right = waiting.pop()
             if left.final:
-                onward.append(self._onward(right))
-            for pair in self._together(left, right):
+                characters.append(self._next(right))
+            for pair in self._after_a_character(left, right):
                 if pair not in seen:
                     seen.add(pair)
                     waiting.append(pair)
             if len(seen) > MAX_STATES:
-                return _Common(chars.ALL, len(seen))
-        return _Common(chars.union(*onward), len(seen))
+                return _Continuation(chars.ALL, len(seen))
+        return _Continuation(chars.union(*characters), len(seen))
 
-    def _together(self, one: Place, other: Place) -> list[tuple[Place, Place]]:
+    def _after_a_character(self, one: Place, other: Place) -> list[tuple[Place, Place]]:
+        """The pairs of states that the same character leads to."""
         if one is other:
             return [(target, target) for _, target in self._automaton.moves(one)]
         moves = self._automaton.moves(other)
@@ -194,31 +183,43 @@ class LexemeConflicts:
             if chars.intersection(ranges, more)
         ]
 
-    def _onward(self, place: Place) -> Ranges:
+    def _is_within(self, one: Place, other: Place) -> bool:
+        """Whether every text of the one is among the other's; False also where that is too much to decide."""
+        waiting = [(one, other)]
+        seen = set(waiting)
+        while waiting:
+            left, right = waiting.pop()
+            if (left.final and not right.final) or chars.subtract(self._next(left), self._next(right)):
+                return False
+            for pair in self._after_a_character(left, right):
+                if pair not in seen:
+                    seen.add(pair)
+                    waiting.append(pair)
+            if len(seen) > MAX_STATES:
+                return False
+        return True
+
+    def _next(self, place: Place) -> Ranges:
+        """The characters that may come next."""
         return chars.union(*(ranges for ranges, _ in self._automaton.moves(place)))
 
 
-def _longer(words: dict[str, int], after: Sequence[Ranges]) -> Iterable[int]:
-    """The literals that go on after another one with a character that may follow it."""
-    for text, number in words.items():
-        for size in range(1, len(text)):
-            shorter = words.get(text[:size])
-            if shorter is not None and _has(after[shorter], text[size]):
-                yield number
-                break
+def _continuing_literals(literals: dict[str, int], after: Sequence[Ranges]) -> Iterator[int]:
+    """The literals that continue another one with a character that may follow it."""
+    for text, number in literals.items():
+        beginnings = ((text[:size], text[size]) for size in range(1, len(text)))
+        if any(
+            start in literals and chars.contains(after[literals[start]], char) for start, char in beginnings
+        ):
+            yield number
 
 
-def _has(ranges: Ranges, char: str) -> bool:
-    return any(low <= ord(char) <= high for low, high in ranges)
-
-
-def _loosened(node: Node) -> Node:
+def _without_bounds(node: Node) -> Node:
     """The node without the upper bounds of its long repetitions: a text of 1 to 1000 characters is 1000 states."""
-    if isinstance(node, Repeat):
-        most = None if node.maximum is None or node.maximum > _FEW else node.maximum
-        return Repeat(_loosened(node.body), min(node.minimum, _FEW), most)
-    if isinstance(node, Alt):
-        return Alt(tuple(_loosened(option) for option in node.options))
-    if isinstance(node, Seq | Intersect):
-        return type(node)(tuple(_loosened(part) for part in node.parts))
-    return node
+    if isinstance(node, Except):
+        return node
+    made = with_parts(node, map(_without_bounds, node.inner))
+    if not isinstance(made, Repeat):
+        return made
+    most = None if made.maximum is None or made.maximum > _FEW else made.maximum
+    return Repeat(made.body, min(made.minimum, _FEW), most)

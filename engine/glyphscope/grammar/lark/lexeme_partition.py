@@ -1,17 +1,25 @@
-"""Lexemes for a grammar that has none, chosen so that a lexer loses no text.
+"""Lexemes for a grammar that has none, chosen so that llguidance's lexer loses no text.
 
-llguidance's lexer takes the longest lexeme of those allowed at a point and never goes back (measured: `("a" | "ab")
-"bc"` refuses `abc`), but hands all lexemes of that length to its parser. So a lexeme is safe where no text of it can
-go on in any lexeme with a character that may also follow it in the grammar. Regular pieces start out as large as they
-can be, because large lexemes make masks fast; whatever could swallow the beginning of what follows is taken apart,
-in the end into single characters, which are always safe.
+**The problem.** llguidance reads a text by a lexer and a parser. Where the grammar allows several lexemes, the lexer
+takes the longest one and never goes back (maximal munch); all lexemes of that length go to the parser. Lexemes that
+overlap lose texts this way: `("a" | "ab") "bc"` refuses `abc` (measured), because `ab` is longer than `a`, and no `bc`
+follows it.
+
+**The condition.** A set of lexemes loses nothing if no text of a lexeme continues, in any lexeme of the set, with a
+character that may also follow it in the grammar. `lexeme_conflicts.py` finds the lexemes that violate it, by the
+characters of `follow_sets.py`. Single characters never do. But a mask is fast only where lexemes are large.
+
+**The algorithm.** The rules are rewritten over the largest lexemes there are: whole regular parts, or a builder's own
+lexemes. Those in conflict are split into the lexemes of their parts, and the rules that use them are rewritten, until
+none is in conflict. Where that takes too many rounds or lexemes, all of them are split into single characters.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
-from functools import lru_cache
+from itertools import groupby, islice
+from typing import NamedTuple
 
 from glyphscope.grammar.lark.lexeme_conflicts import LexemeConflicts
 from glyphscope.grammar.normalize import limit_depth
@@ -21,9 +29,7 @@ from glyphscope.grammar.tree import (
     EMPTY,
     NEVER,
     Alt,
-    ByIdentity,
     CharClass,
-    Except,
     Grammar,
     Intersect,
     Literal,
@@ -38,12 +44,15 @@ from glyphscope.grammar.tree import (
     Unenforced,
     Unordered,
     alt,
+    joined,
+    reachable,
     refs,
-    repeat,
     seq,
+    walk,
+    with_parts,
 )  # fmt: skip
 
-MAX_PIECE = 300  # nodes of a lexeme, the rules it refers to written out
+MAX_NODES = 300  # of a lexeme, the rules that it refers to written out
 MAX_LEXEMES = 1500  # distinct ones that are compared with each other
 MAX_ROUNDS = 8
 
@@ -52,289 +61,201 @@ _TOO_LARGE = "together with the rest it is too large to be taken apart for llgui
 _SIGNS, _ENDS = frozenset("{}[](), "), frozenset(":=")
 
 
-def partition_lexemes(grammar: Grammar, *, grow: bool = True) -> Grammar:
-    """The same language with lexemes that are safe.
+def partition_lexemes(grammar: Grammar) -> Grammar:
+    """The same language over lexemes of which no text is lost.
 
-    What of an intersection is too large to be taken apart is dropped, and told in `unenforced` of what is returned.
-    Without `grow` the lexemes are those that the grammar has already, and what becomes of them. A builder's are of the
-    size that engines are fast with: a whole object as one lexeme costs llguidance an automaton of its own.
+    A part of an intersection that is too large to be split is dropped, and listed in `unenforced` of the result.
     """
-    return _exact(ByIdentity(grammar), grow)
+    return _partitioned(grammar, LexemeConflicts(), merge=True)
 
 
 def with_partitioned_rules(grammar: Grammar) -> Grammar:
-    """The grammar with what is under its `loose` rules cut anew, each by itself: nothing of two is open at once."""
+    """A builder's grammar with everything below its `loose` rules partitioned.
+
+    Each of them by itself: no two are open at once. Lexemes are only split, never merged: a builder's have the size
+    with which engines are fast, and a whole object as one lexeme would cost llguidance an automaton for it.
+    """
     rules = dict(grammar.rules)
     unenforced = dict.fromkeys(grammar.unenforced)
-    swallowing = LexemeConflicts()  # one for all: tools have most of their lexemes in common
-    for place, name in enumerate(grammar.loose):
-        cut = _cut_until_safe(Grammar(_needed(grammar.rules, name), name), False, swallowing)
-        unenforced.update(dict.fromkeys(cut.unenforced))
-        names = {inner: f"{inner}-cut-{place + 1}" for inner in cut.rules} | {name: name}
-        for rule in cut.rules.values():
+    conflicts = LexemeConflicts()  # shared, because tools have most of their lexemes in common
+    for number, root in enumerate(grammar.loose, start=1):
+        made = _partitioned(_below(grammar.rules, root), conflicts, merge=False)
+        unenforced.update(dict.fromkeys(made.unenforced))
+        names = {name: f"{name}-cut-{number}" for name in made.rules} | {root: root}
+        for rule in made.rules.values():
             rules[names[rule.name]] = Rule(names[rule.name], _renamed(rule.body, names), rule.origin)
-    needed = _needed(rules, grammar.root)
-    return Grammar(needed, grammar.root, tuple(unenforced), lexed=True, ordered=grammar.ordered)
+    needed = _below(rules, grammar.root).rules
+    return replace(grammar, rules=needed, unenforced=tuple(unenforced), lexed=True, loose=())
 
 
-def _renamed(node: Node, names: dict[str, str]) -> Node:
-    """Other names for rules; lexemes that stand side by side stay two."""
-    if isinstance(node, RuleRef):
-        return RuleRef(names[node.name])
-    if isinstance(node, Seq):
-        return Seq(tuple(_renamed(part, names) for part in node.parts))
-    if isinstance(node, Alt):
-        return Alt(tuple(_renamed(option, names) for option in node.options))
-    if isinstance(node, Repeat):
-        return Repeat(_renamed(node.body, names), node.minimum, node.maximum)
-    if isinstance(node, Unordered):
-        return _each(node, lambda inner: _renamed(inner, names))
-    return node
+def as_lexeme(grammar: Grammar) -> Node | None:
+    """The whole grammar as one regular node; None where it is recursive, names tokens or is too large."""
+    return _regular_rules(limit_depth(grammar)).get(grammar.root)
 
 
-def _each(node: Unordered, change: Callable[[Node], Node]) -> Node:
-    """The same entries, each changed; none is left out, which has no text at all only as a free one."""
-    *members, separator = (change(part) for part in (*node.members, node.separator))
-    free = node.free if node.free == NEVER else change(node.free)
-    return replace(node, members=tuple(members), free=free, separator=separator)
-
-
-def _needed(rules: dict[str, Rule], root: str) -> dict[str, Rule]:
-    needed: dict[str, Rule] = {}
-    waiting = [root]
-    while waiting:
-        name = waiting.pop()
-        if name not in needed:
-            needed[name] = rules[name]
-            waiting += reversed(list(refs(rules[name].body)))
-    return needed
-
-
-@lru_cache(maxsize=8)
-def _exact(key: ByIdentity, grow: bool) -> Grammar:
-    return _cut_until_safe(key.grammar, grow, LexemeConflicts())
-
-
-def _cut_until_safe(given: Grammar, grow: bool, swallowing: LexemeConflicts) -> Grammar:
+def _partitioned(given: Grammar, conflicts: LexemeConflicts, *, merge: bool) -> Grammar:
     grammar = limit_depth(given)
-    cutter = _Cutter(grammar, set(), grow)
+    partition = _Partition(grammar, merge=merge)
     for _ in range(MAX_ROUNDS):
-        cut = cutter.grammar()
-        if len(cutter.lexemes) > MAX_LEXEMES:
+        made, lexemes = partition.rewritten()
+        if len(lexemes) > MAX_LEXEMES:
             break
-        found = swallowing.among(cut, cutter.lexemes)
-        if not found:
-            return cut
-        cutter.split(found)
-    return _Cutter(grammar, None, grow).grammar()
+        unsafe = conflicts.among(made, lexemes)
+        if not unsafe:
+            return made
+        partition.split(unsafe)
+    return _Partition(grammar, merge=merge, characters=True).rewritten()[0]
 
 
-class _Cutter:
-    """Cuts the rules into lexemes: the largest regular pieces, or what is inside those that are to be `split`.
+class _Rewritten(NamedTuple):
+    """A rule over lexemes, and these."""
 
-    None splits all of them, down to single characters.
+    rule: Rule
+    lexemes: dict[Node, None]
+
+
+class _Partition:
+    """A grammar's rules rewritten over lexemes: regular nodes, except those that were split.
+
+    `merge`: neighbours that are regular become one lexeme, rules without recursion included. `characters`: every lexeme
+    is split, into single characters.
     """
 
-    def __init__(self, grammar: Grammar, split: set[Node] | None, grow: bool) -> None:
+    def __init__(self, grammar: Grammar, *, merge: bool, characters: bool = False) -> None:
         self._grammar = grammar
-        self._split = split
-        self._grow = grow
-        self._written = _regular_rules(grammar) if grow else {}
-        self._pieces: dict[int, tuple[Node, Node | None]] = {}
-        self._made: dict[str, Node] = {}
-        self._origin = Origin("", "")
+        self._merge = merge
+        self._characters = characters
+        self._split: set[Node] = set()
+        self._rewritten: dict[str, _Rewritten] = {}
+        self._lexemes: dict[Node, None] = {}  # of the rule that is being rewritten
+        self._origin = Origin("", "")  # of that rule
         self._lost: dict[Unenforced, None] = {}
-        self._ready: dict[str, tuple[Rule, dict[Node, None]]] = {}
-        self.lexemes: dict[Node, None] = {}
+        self._automata: dict[str, Node] = {}  # rules of the automata that intersections became
+        self._regular_rules = _regular_rules(grammar) if merge else {}
+        self._regular: dict[int, tuple[Node, Node | None]] = {}  # by identity, with the node to keep it alive
 
-    def split(self, more: set[Node]) -> None:
-        """Takes these lexemes apart as well. Only the rules that have any of them are cut again."""
-        assert self._split is not None, "otherwise all of them are apart"
-        self._split |= more
-        self._ready = {name: ready for name, ready in self._ready.items() if more.isdisjoint(ready[1].keys())}
+    def split(self, lexemes: set[Node]) -> None:
+        """Splits these lexemes as well. Only rules that use one of them are rewritten."""
+        self._split |= lexemes
+        self._rewritten = {
+            name: made for name, made in self._rewritten.items() if lexemes.isdisjoint(made.lexemes.keys())
+        }
 
-    def grammar(self) -> Grammar:
-        """What the root needs of the rules, cut."""
+    def rewritten(self) -> tuple[Grammar, dict[Node, None]]:
+        """The rules that the root needs, and their lexemes."""
         rules: dict[str, Rule] = {}
         lexemes: dict[Node, None] = {}
-        waiting = [self._grammar.root]
-        while waiting:
-            name = waiting.pop()
-            if name in rules:
-                continue
-            ready = self._ready.get(name)
-            if ready is None:
-                self.lexemes = {}
-                ready = self._ready[name] = self._rule(name), self.lexemes
-            rules[name] = ready[0]
-            lexemes.update(ready[1])
-            waiting += reversed(list(refs(rules[name].body)))
-        self.lexemes = lexemes
-        return Grammar(rules, self._grammar.root, (*self._grammar.unenforced, *self._lost))
+        for name in reachable(self._grammar.root, lambda name: rules[name].body):
+            if name not in self._rewritten:
+                self._lexemes = {}
+                self._rewritten[name] = _Rewritten(self._rule(name), self._lexemes)
+            rules[name] = self._rewritten[name].rule
+            lexemes.update(self._rewritten[name].lexemes)
+        return Grammar(rules, self._grammar.root, (*self._grammar.unenforced, *self._lost)), lexemes
 
     def _rule(self, name: str) -> Rule:
         check_time()
         rule = self._grammar.rules.get(name)
         if rule is None:
-            return Rule(name, self._letters(self._made[name]))
+            return Rule(name, self._in_characters(self._automata[name]))
         self._origin = rule.origin or Origin("", "")
-        return Rule(name, self._cut(rule.body), rule.origin)
+        return Rule(name, self._over_lexemes(rule.body, self._merge), rule.origin)
 
-    def _cut(self, node: Node) -> Node:
-        piece = self._piece(node)
-        if piece is not None:
-            if piece == EMPTY:
-                return EMPTY
-            if self._whole(piece) or _single(piece):
-                self.lexemes[piece] = None
-                return piece if isinstance(piece, Literal | CharClass) else Terminal(piece)
+    def _over_lexemes(self, node: Node, merge: bool) -> Node:
+        """The node as one lexeme if it is regular and need not be split, or else made of the lexemes of its parts."""
+        lexeme = self._as_regular(node, merge)
+        if lexeme == EMPTY:
+            return EMPTY
+        if lexeme is not None and (self._stays_whole(lexeme) or _is_character(lexeme)):
+            self._lexemes[lexeme] = None
+            return lexeme if isinstance(lexeme, Literal | CharClass) else Terminal(lexeme)
         if isinstance(node, RuleRef | TokenMatch):
             return node
-        if isinstance(node, Terminal):
-            before, self._grow = self._grow, True
-            inside = self._cut(node.body)
-            self._grow = before
-            return inside
         if isinstance(node, Literal):
-            if (
-                node.text[0] in _SIGNS and len(node.text) > 1
-            ):  # a key that comes after a bracket or comma may well stay whole
-                return _in_a_row((self._letter(node.text[0]), self._cut(Literal(node.text[1:]))))
-            if node.text[-1] in _ENDS and len(node.text) > 1:
-                return _in_a_row((self._cut(Literal(node.text[:-1])), self._letter(node.text[-1])))
-            return seq(*(self._letter(char) for char in node.text))
+            return self._split_literal(node.text, merge)
+        if isinstance(node, Intersect):
+            return self._split_intersection(node, merge)
+        if isinstance(node, Terminal):
+            return self._over_lexemes(node.body, True)
         if isinstance(node, Alt):
-            return alt(*(self._cut(option) for option in self._together(node.options, alt)))
-        if isinstance(node, Repeat):
-            return repeat(self._cut(node.body), node.minimum, node.maximum)
+            return alt(*(self._over_lexemes(part, merge) for part in self._merged(node, merge)))
         if isinstance(node, Seq):
-            return _in_a_row(self._cut(part) for part in self._together(node.parts, seq))
-        if isinstance(node, Unordered):
-            return _each(node, self._cut)
-        assert isinstance(node, Intersect), "every other node is a lexeme or cut"
-        left = right_linear(node, self._helper, self._made, self._weakened)
-        return left if isinstance(left, RuleRef) else self._cut(left)
+            return _side_by_side(self._over_lexemes(part, merge) for part in self._merged(node, merge))
+        if isinstance(node, Unordered):  # without `free`, NEVER is in its place, which is no lexeme
+            return with_parts(
+                node, [part if part == NEVER else self._over_lexemes(part, merge) for part in node.inner]
+            )
+        assert isinstance(node, Repeat), (
+            "a character class is a lexeme, and only intersections have exceptions"
+        )
+        return joined(node, [self._over_lexemes(node.body, merge)])
 
-    def _weakened(self, part: Weakened) -> None:
+    def _stays_whole(self, lexeme: Node) -> bool:
+        return not self._characters and lexeme not in self._split
+
+    def _split_literal(self, text: str, merge: bool) -> Node:
+        """Without a bracket or comma before it, or a sign after it, a key may well stay whole; else its characters."""
+        if text[0] in _SIGNS and len(text) > 1:
+            return _side_by_side((self._character(text[0]), self._over_lexemes(Literal(text[1:]), merge)))
+        if text[-1] in _ENDS and len(text) > 1:
+            return _side_by_side((self._over_lexemes(Literal(text[:-1]), merge), self._character(text[-1])))
+        return seq(*map(self._character, text))
+
+    def _split_intersection(self, node: Intersect, merge: bool) -> Node:
+        """Rules of its automaton, or what is left of it."""
+        left = right_linear(node, self._new_rule, self._automata, self._note_lost)
+        return left if isinstance(left, RuleRef) else self._over_lexemes(left, merge)
+
+    def _new_rule(self, body: Node) -> Node:
+        name = f"automaton-{len(self._automata) + 1}"
+        while name in self._grammar.rules:
+            name = f"r-{name}"
+        self._automata[name] = body
+        return RuleRef(name)
+
+    def _note_lost(self, part: Weakened) -> None:
         for keyword in part.keywords:
             for pointer in self._origin.at(keyword):
                 self._lost[Unenforced(self._origin.tool, pointer, keyword, _TOO_LARGE)] = None
 
-    def _helper(self, body: Node) -> Node:
-        """A rule of the automaton that an intersection becomes."""
-        name = f"automaton-{len(self._made) + 1}"
-        while name in self._grammar.rules:
-            name = f"r-{name}"
-        self._made[name] = body
-        return RuleRef(name)
-
-    def _letters(self, node: Node) -> Node:
+    def _in_characters(self, node: Node) -> Node:
         if isinstance(node, Literal):
-            return seq(*(self._letter(char) for char in node.text))
+            return seq(*map(self._character, node.text))
         if isinstance(node, CharClass):
-            self.lexemes[node] = None
-            return node
-        if isinstance(node, Alt):
-            return alt(*(self._letters(option) for option in node.options))
-        if isinstance(node, Seq):
-            return seq(*(self._letters(part) for part in node.parts))
-        return node
+            self._lexemes[node] = None
+        return joined(node, map(self._in_characters, node.inner))
 
-    def _whole(self, piece: Node) -> bool:
-        return self._split is not None and piece not in self._split
-
-    def _letter(self, char: str) -> Node:
+    def _character(self, char: str) -> Node:
         # A class, because neighbouring literals would join into one lexeme again.
-        letter = CharClass(((ord(char), ord(char)),))
-        self.lexemes[letter] = None
-        return letter
+        character = CharClass(((ord(char), ord(char)),))
+        self._lexemes[character] = None
+        return character
 
-    def _together(self, parts: tuple[Node, ...], join: Callable[..., Node]) -> Iterable[Node]:
-        """Neighbours that are regular as one piece, unless that piece was to be taken apart."""
-        if not self._grow:
-            return parts
-        run: list[Node] = []
-        done: list[Node] = []
-
-        def close() -> None:
-            if len(run) > 1 and len(run) < len(parts):
-                joined = join(*(self._piece(part) for part in run))
-                if _size(joined) <= MAX_PIECE and self._whole(joined):
-                    done.append(joined)
-                    run.clear()
-            done.extend(run)
-            run.clear()
-
-        for part in parts:
-            if self._piece(part) is not None:
-                run.append(part)
+    def _merged(self, node: Seq | Alt, merge: bool) -> Iterator[Node]:
+        """The parts, with neighbours that are regular as one: not if all are, nor if that is too large or was split."""
+        parts = [(part, self._as_regular(part, merge) if merge else None) for part in node.inner]
+        for _, group in groupby(parts, lambda pair: pair[1] is not None):
+            neighbours = list(group)
+            regular = [lexeme for _, lexeme in neighbours if lexeme is not None]
+            whole = joined(node, regular) if 1 < len(regular) < len(parts) else None
+            if whole is None or _is_too_large(whole) or not self._stays_whole(whole):
+                yield from (part for part, _ in neighbours)
             else:
-                close()
-                done.append(part)
-        close()
-        return done
+                yield whole
 
-    def _piece(self, node: Node) -> Node | None:
-        """The node with the rules it refers to written out, where it is regular and not too large."""
-        if not self._grow and isinstance(node, RuleRef | Seq | Alt | Repeat | Unordered):
+    def _as_regular(self, node: Node, merge: bool) -> Node | None:
+        """The node without references, where it is regular and not too large; without `merge`, a leaf or a lexeme."""
+        if not merge and isinstance(node, RuleRef | Seq | Alt | Repeat | Unordered):
             return EMPTY if node == EMPTY else None
-        known = self._pieces.get(id(node))
+        known = self._regular.get(id(node))
         if known is None or known[0] is not node:
-            known = self._pieces[id(node)] = (node, _written_out(node, self._written, self._piece))
+            made = _without_references(node, self._regular_rules, lambda part: self._as_regular(part, merge))
+            known = self._regular[id(node)] = node, made
         return known[1]
 
 
-def _in_a_row(parts: Iterable[Node]) -> Node:
-    # Not joined as `seq` does: two literals are two lexemes here.
-    kept = tuple(part for part in parts if part != EMPTY)
-    return kept[0] if len(kept) == 1 else Seq(kept)
-
-
-def _single(piece: Node) -> bool:
-    return isinstance(piece, CharClass) or (isinstance(piece, Literal) and len(piece.text) == 1)
-
-
-def _written_out(
-    node: Node, written: dict[str, Node], again: Callable[[Node], Node | None] | None = None
-) -> Node | None:
-    again = again or (lambda inner: _written_out(inner, written))
-    if isinstance(node, RuleRef):
-        return written.get(node.name)
-    if isinstance(node, TokenMatch | Unordered):
-        return None
-    if isinstance(node, Literal | CharClass | Intersect | Except):
-        return node
-    if isinstance(node, Terminal):
-        return node.body
-    if isinstance(node, Repeat):
-        body = again(node.body)
-        return None if body is None else repeat(body, node.minimum, node.maximum)
-    parts = []
-    for part in node.parts if isinstance(node, Seq) else node.options:
-        inner = again(part)
-        if inner is None:
-            return None
-        parts.append(inner)
-    whole = seq(*parts) if isinstance(node, Seq) else alt(*parts)
-    return whole if _size(whole) <= MAX_PIECE else None
-
-
-def _size(node: Node) -> int:
-    count, waiting = 0, [node]
-    while waiting and count <= MAX_PIECE:
-        inner = waiting.pop()
-        count += 1
-        if isinstance(inner, Seq | Intersect):
-            waiting += inner.parts
-        elif isinstance(inner, Alt):
-            waiting += inner.options
-        elif isinstance(inner, Repeat | Terminal | Except):
-            waiting.append(inner.body)
-    return count
-
-
 def _regular_rules(grammar: Grammar) -> dict[str, Node]:
-    """The bodies of the rules that come back to themselves nowhere, written out, as far as they are small."""
+    """The bodies of the rules that are not recursive, without references, as far as they are not too large."""
     users: dict[str, list[str]] = {name: [] for name in grammar.rules}
     missing: dict[str, int] = {}
     for name, rule in grammar.rules.items():
@@ -342,20 +263,64 @@ def _regular_rules(grammar: Grammar) -> dict[str, Node]:
         missing[name] = len(needed)
         for other in needed:
             users[other].append(name)
-    written: dict[str, Node] = {}
-    waiting = [name for name, count in missing.items() if count == 0]
-    while waiting:
-        name = waiting.pop()
-        body = _written_out(grammar.rules[name].body, written)
+    regular: dict[str, Node] = {}
+
+    def of(node: Node) -> Node | None:
+        return _without_references(node, regular, of)
+
+    ready = [name for name, count in missing.items() if count == 0]
+    while ready:
+        name = ready.pop()
+        body = of(grammar.rules[name].body)
         if body is not None:
-            written[name] = body
+            regular[name] = body
         for user in users[name]:
             missing[user] -= 1
             if missing[user] == 0:
-                waiting.append(user)
-    return written
+                ready.append(user)
+    return regular
 
 
-def as_lexeme(grammar: Grammar) -> Node | None:
-    """The whole grammar as one regular piece; None where it comes back to itself, names tokens or is too large."""
-    return _regular_rules(limit_depth(grammar)).get(grammar.root)
+def _without_references(node: Node, rules: dict[str, Node], of: Callable[[Node], Node | None]) -> Node | None:
+    """The node with the bodies of rules in the place of references, `of` being the same for a part of it."""
+    if isinstance(node, RuleRef):
+        return rules.get(node.name)
+    if isinstance(node, TokenMatch | Unordered):
+        return None
+    if isinstance(node, Terminal):
+        return node.body
+    if not isinstance(node, Seq | Alt | Repeat):
+        return node
+    parts = []
+    for part in node.inner:
+        regular = of(part)
+        if regular is None:
+            return None
+        parts.append(regular)
+    whole = joined(node, parts)
+    return None if not isinstance(node, Repeat) and _is_too_large(whole) else whole
+
+
+def _is_too_large(node: Node) -> bool:
+    return any(True for _ in islice(walk(node), MAX_NODES, None))
+
+
+def _is_character(lexeme: Node) -> bool:
+    return isinstance(lexeme, CharClass) or (isinstance(lexeme, Literal) and len(lexeme.text) == 1)
+
+
+def _side_by_side(parts: Iterable[Node]) -> Node:
+    """One after the other, not joined as `seq` does: two literals are two lexemes here."""
+    some = tuple(part for part in parts if part != EMPTY)
+    return some[0] if len(some) == 1 else Seq(some)
+
+
+def _below(rules: dict[str, Rule], root: str) -> Grammar:
+    """The rule and those that it leads to."""
+    return Grammar({name: rules[name] for name in reachable(root, lambda name: rules[name].body)}, root)
+
+
+def _renamed(node: Node, names: dict[str, str]) -> Node:
+    if isinstance(node, RuleRef):
+        return RuleRef(names[node.name])
+    return node if isinstance(node, Terminal) else with_parts(node, [_renamed(p, names) for p in node.inner])

@@ -73,12 +73,8 @@ class Automaton:
         try:
             return state.targets[char]
         except KeyError:
-            code = ord(char)
-            targets = [
-                move.target
-                for move in self.steps(state).moves
-                if any(low <= code <= high for low, high in move.ranges)
-            ]
+            moves = self.steps(state).moves
+            targets = [move.target for move in moves if chars.contains(move.ranges, char)]
             if len(state.targets) >= MAX_TERMS:
                 state.targets.clear()
             found = state.targets[char] = self.place(targets) if targets else None

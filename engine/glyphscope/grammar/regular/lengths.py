@@ -57,7 +57,7 @@ def _lengths(node: Node) -> tuple[int, int | None]:
         no_end = most is None or node.maximum is None
         return least * node.minimum, None if no_end and most != 0 else (most or 0) * (node.maximum or 0)
     if isinstance(node, Seq | Alt | Intersect):
-        inner = [_lengths(part) for part in (node.options if isinstance(node, Alt) else node.parts)]
+        inner = [_lengths(part) for part in node.inner]
         ends = [most for _, most in inner if most is not None]
         if isinstance(node, Seq):
             return sum(least for least, _ in inner), sum(ends) if len(ends) == len(inner) else None

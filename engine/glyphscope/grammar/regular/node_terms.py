@@ -15,8 +15,8 @@ from glyphscope.grammar.tree import (
     Literal,
     Node,
     Repeat,
+    RuleRef,
     Seq,
-    Terminal,
     TokenMatch,
     Unordered,
 )  # fmt: skip
@@ -43,20 +43,9 @@ def term_of(
         if taken >= 0:
             parts = done[len(done) - taken :]
             del done[len(done) - taken :]
-            made = (
+            done.append(
                 other(parts[0]) if isinstance(node, Except) else _joined(node, parts, terms, meet, backwards)
             )
-            done.append(made)
-        elif isinstance(node, Seq | Intersect | Alt | Unordered):
-            inner = (
-                node.options if isinstance(node, Alt)
-                else node.inner if isinstance(node, Unordered)
-                else node.parts
-            )  # fmt: skip
-            waiting.append((node, len(inner)))
-            waiting += [(part, -1) for part in reversed(inner)]
-        elif isinstance(node, Repeat | Terminal | Except):
-            waiting += [(node, 1), (node.body, -1)]
         elif isinstance(node, Literal):
             done.append(terms.text(node.text[::-1] if backwards else node.text))
         elif isinstance(node, CharClass):
@@ -64,10 +53,13 @@ def term_of(
             done.append(terms.chars(chars.intersection(ranges, chars.ALL)))
         elif isinstance(node, TokenMatch):
             done.append(terms.token(node))
-        else:
+        elif isinstance(node, RuleRef):
             if call is None:
                 raise GrammarError("A lexeme cannot refer to a rule.", where=node.name)
             done.append(call(node.name))
+        else:
+            waiting.append((node, len(node.inner)))
+            waiting += [(part, -1) for part in reversed(node.inner)]
     return done[0]
 
 

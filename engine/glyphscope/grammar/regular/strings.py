@@ -8,7 +8,7 @@ at all and a text that ends the string.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from functools import cached_property, lru_cache, reduce
 
 from glyphscope.events import Notation
 from glyphscope.grammar import chars
@@ -29,6 +29,7 @@ from glyphscope.grammar.tree import (
     all_but,
     alt,
     intersect,
+    joined,
     repeat,
     seq,
     terminal,
@@ -154,17 +155,10 @@ def alphabet(node: Node) -> Ranges:
         return chars.of(node.text)
     if isinstance(node, CharClass):
         return chars.complement(node.ranges) if node.negated else node.ranges
-    if isinstance(node, Repeat):
-        return alphabet(node.body)
-    if isinstance(node, Seq):
-        return chars.union(*(alphabet(part) for part in node.parts))
-    if isinstance(node, Alt):
-        return chars.union(*(alphabet(option) for option in node.options))
+    if isinstance(node, Repeat | Seq | Alt):
+        return chars.union(*map(alphabet, node.inner))
     if isinstance(node, Intersect):
-        common = chars.ALL
-        for part in node.parts:
-            common = chars.intersection(common, alphabet(part))
-        return common
+        return reduce(chars.intersection, map(alphabet, node.parts), chars.ALL)
     return chars.ALL
 
 
@@ -206,14 +200,8 @@ def escaped(node: Node, notation: Notation | StringStyle) -> Node:
         if node.ranges == chars.ALL:
             return any_character(notation)
         return _escaped_class(node.ranges, style)
-    if isinstance(node, Repeat):
-        return repeat(escaped(node.body, notation), node.minimum, node.maximum)
-    if isinstance(node, Seq):
-        return seq(*(escaped(part, notation) for part in node.parts))
-    if isinstance(node, Intersect):
-        return intersect(escaped(part, notation) for part in node.parts)
-    assert isinstance(node, Alt), "a string's content is regular"
-    return alt(*(escaped(option, notation) for option in node.options))
+    assert isinstance(node, Repeat | Seq | Intersect | Alt), "a string's content is regular"
+    return joined(node, [escaped(part, notation) for part in node.inner])
 
 
 def _escaped_class(ranges: Ranges, style: StringStyle) -> Node:

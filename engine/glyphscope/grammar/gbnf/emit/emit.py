@@ -9,9 +9,11 @@ drops the upper bound without a word.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections import Counter
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import islice
 
 from glyphscope.grammar.gbnf.emit.gbnf_text import Speller
 from glyphscope.grammar.gbnf.emit.orders import with_plain_orders
@@ -27,6 +29,7 @@ from glyphscope.grammar.tree import (
     NEVER,
     Alt,
     ByIdentity,
+    Except,
     Grammar,
     Intersect,
     Literal,
@@ -40,9 +43,10 @@ from glyphscope.grammar.tree import (
     Terminal,
     Unenforced,
     alt,
-    refs,
+    reachable,
     repeat,
     seq,
+    walk,
 )  # fmt: skip
 from glyphscope.text.lines import common_length
 from glyphscope.visible import visible
@@ -104,33 +108,19 @@ class _Emitter:
         self._shared: dict[Node, str] = {}
         self._weakened: list[Weakened] = []
         self._weakened_in: dict[str, list[Weakened]] = {}
-        self._uses: dict[int, int] = {}
+        self._uses = Counter[int]()  # of each lexeme's body, by identity: one that is used twice is a rule
 
     def emit(self, notes: Callable[[Origin], str] | None) -> GbnfText:
-        for rule in self.grammar.rules.values():
-            self._count(rule.body)
+        lexemes = (node for rule in self.grammar.rules.values() for node in walk(rule.body, skip=Terminal))
+        self._uses = Counter(id(node.body) for node in lexemes if isinstance(node, Terminal))
         for rule in self.grammar.rules.values():
             self._add(self.speller.name(rule.name), rule.body, rule)
         lines = []
-        for name in _top_down(self.rules):
+        for name in reachable(ROOT, self.rules.__getitem__):
             if notes is not None and name in self.origins:
                 lines.append(_comment(self.origins[name], notes))
             lines.append(self.speller.rule(name, self.rules[name]))
         return GbnfText("\n".join(lines) + "\n", self.origins, tuple(self.unenforced), self.ordered)
-
-    def _count(self, node: Node) -> None:
-        """How often each lexeme is used: one that is used twice is a rule."""
-        waiting = [node]
-        while waiting:
-            inner = waiting.pop()
-            if isinstance(inner, Terminal):
-                self._uses[id(inner.body)] = self._uses.get(id(inner.body), 0) + 1
-            elif isinstance(inner, Seq):
-                waiting += inner.parts
-            elif isinstance(inner, Alt):
-                waiting += inner.options
-            elif isinstance(inner, Repeat):
-                waiting.append(inner.body)
 
     def _add(self, name: str, body: Node, owner: Rule) -> None:
         self.rules[name] = EMPTY  # in its place before what it needs
@@ -177,7 +167,7 @@ class _Emitter:
         known = _KNOWN.get(body)
         if known is not None:
             return self._named(known, body)
-        if self._uses.get(id(body), 0) < 2 or _size(body) <= MAX_INLINE:
+        if self._uses[id(body)] < 2 or _is_short(body):
             return self._written(body, owner)
         name = self._shared.get(body)
         if name is None:
@@ -326,18 +316,8 @@ def _known() -> dict[Node, str]:
 _KNOWN = _known()
 
 
-def _size(node: Node) -> int:
-    count, waiting = 0, [node]
-    while waiting and count <= MAX_INLINE:
-        inner = waiting.pop()
-        count += 1
-        if isinstance(inner, Seq | Intersect):
-            waiting += inner.parts
-        elif isinstance(inner, Alt):
-            waiting += inner.options
-        elif isinstance(inner, Repeat):
-            waiting.append(inner.body)
-    return count
+def _is_short(lexeme: Node) -> bool:
+    return not any(True for _ in islice(walk(lexeme, skip=Except), MAX_INLINE, None))
 
 
 def _first_letter(node: Node) -> str:
@@ -364,15 +344,3 @@ def _without(node: Node, count: int) -> Node:
     if isinstance(node, Seq):
         return seq(_leading(node)[count:], *node.parts[1:])
     return seq(_leading(node)[count:])
-
-
-def _top_down(rules: dict[str, Node]) -> Iterator[str]:
-    """The rules in the order in which a reader meets them from the root; those that nobody needs are left out."""
-    seen: set[str] = set()
-    waiting = [ROOT]
-    while waiting:
-        name = waiting.pop()
-        if name not in seen:
-            seen.add(name)
-            yield name
-            waiting += reversed(list(refs(rules[name])))

@@ -6,6 +6,7 @@ are listed, which is told.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import NamedTuple
 
 from glyphscope.grammar.rules import RuleBook
@@ -13,20 +14,19 @@ from glyphscope.grammar.schema_order import Listed, after_another, in_order
 from glyphscope.grammar.tree import (
     EMPTY,
     NEVER,
-    Alt,
     Grammar,
     Node,
     Ordered,
     Origin,
-    Repeat,
     Rule,
     RuleRef,
-    Seq,
+    Terminal,
     Unenforced,
     Unordered,
     alt,
-    repeat,
+    joined,
     seq,
+    walk,
 )  # fmt: skip
 
 MOST_SETS = 16
@@ -51,16 +51,7 @@ def with_plain_orders(grammar: Grammar) -> Plain:
 
 
 def _has(body: Node) -> bool:
-    waiting = [body]
-    while waiting:
-        node = waiting.pop()
-        if isinstance(node, Unordered):
-            return True
-        if isinstance(node, Seq | Alt):
-            waiting += node.parts if isinstance(node, Seq) else node.options
-        elif isinstance(node, Repeat):
-            waiting.append(node.body)
-    return False
+    return any(isinstance(node, Unordered) for node in walk(body, skip=Terminal))
 
 
 class _Writer:
@@ -78,22 +69,14 @@ class _Writer:
                 self._owner = rule
                 self._book.add(rule.name, self._node(rule.body), rule.origin)
         grammar = self._grammar
-        made = Grammar(
-            self._book.rules, grammar.root, grammar.unenforced, grammar.lexed, grammar.loose, grammar.ordered
-        )
+        made = replace(grammar, rules=self._book.rules)
         return Plain(made, tuple(self._unenforced), (*grammar.ordered, *self._ordered))
 
     def _node(self, node: Node) -> Node:
-        if isinstance(node, Seq):
-            return seq(*(self._node(part) for part in node.parts))
-        if isinstance(node, Alt):
-            return alt(*(self._node(option) for option in node.options))
-        if isinstance(node, Repeat):
-            return repeat(self._node(node.body), node.minimum, node.maximum)
         if isinstance(node, Unordered):
             sets = (node.counted + 1) << len(node.members)
             return self._spelled_out(node) if sets <= MOST_SETS else self._in_order(node)
-        return node
+        return node if isinstance(node, Terminal) else joined(node, map(self._node, node.inner))
 
     def _rule(self, hint: str, body: Node) -> Node:
         made = self._book.inner(hint, body)

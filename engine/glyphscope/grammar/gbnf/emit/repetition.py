@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from operator import is_
 
 from glyphscope.grammar.match.nullability import nullable_rules, productive_rules
 from glyphscope.grammar.tree import (
@@ -20,6 +21,7 @@ from glyphscope.grammar.tree import (
     Seq,
     Terminal,
     alt,
+    joined,
     repeat,
     replace_refs,
     seq,
@@ -120,21 +122,12 @@ class _Rewriter:
 
     def node(self, node: Node) -> Node:
         """The node with its repetitions rewritten; itself where there is nothing to rewrite."""
-        if isinstance(node, Terminal):
-            body = self.node(node.body)
-            return node if body is node.body else terminal(body)
-        if isinstance(node, Seq):
-            parts = [self.node(part) for part in node.parts]
-            return node if all(map(_same, parts, node.parts)) else seq(*parts)
-        if isinstance(node, Alt):
-            options = [self.node(option) for option in node.options]
-            return node if all(map(_same, options, node.options)) else alt(*options)
-        if isinstance(node, Repeat):
-            if node.maximum is None and self._empty(node.body):
-                return repeat(self.node(self.filled(node.body)))
-            body = self.node(node.body)
-            return node if body is node.body else repeat(body, node.minimum, node.maximum)
-        return node
+        if isinstance(node, Repeat) and node.maximum is None and self._empty(node.body):
+            return repeat(self.node(self.filled(node.body)))
+        if not isinstance(node, Terminal | Seq | Alt | Repeat):
+            return node
+        parts = [self.node(part) for part in node.inner]
+        return node if all(map(is_, parts, node.inner)) else joined(node, parts)
 
     def filled(self, node: Node) -> Node:
         """What the node derives but the empty text."""
@@ -176,7 +169,3 @@ class _Rewriter:
         if isinstance(node, Alt):
             return any(self._empty(option) for option in node.options)
         return isinstance(node, Repeat) and (node.minimum == 0 or self._empty(node.body))
-
-
-def _same(one: object, other: object) -> bool:
-    return one is other
