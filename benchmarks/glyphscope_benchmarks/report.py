@@ -9,7 +9,7 @@ import msgspec
 from rich.table import Table
 from rich.text import Text
 
-from glyphscope.evals.machine import processor_name, system_name
+from glyphscope.evals.results.manifest import processor_name, system_name
 from glyphscope.events import ModelInfo
 from glyphscope.runs.emitter import versions
 from glyphscope.text.figures import estimate

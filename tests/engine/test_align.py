@@ -7,8 +7,7 @@ from hypothesis import strategies as st
 
 from examples import at_most
 from glyphscope.errors import ModelDied
-from glyphscope.evals.align import LONGEST, TOOL, align, call_fields, first_difference
-from glyphscope.evals.align_words import difference_words
+from glyphscope.evals.align import LONGEST, TOOL, align, call_fields, difference_words, first_difference
 from glyphscope.evals.run_figures import run_figures
 from glyphscope.events import RunRequest, Token
 from glyphscope.models import ScriptedModel

@@ -13,7 +13,7 @@ from typer.testing import CliRunner
 
 from glyphscope.cli import probe_packages, probes
 from glyphscope.cli.app import app
-from glyphscope.cli.requirements import Requirement, requirements
+from glyphscope.cli.probe_packages import Requirement, requirements
 
 
 def findings() -> dict[str, probes.Finding]:

@@ -20,7 +20,7 @@ from glyphscope.evals.results.folder import ResultFolder
 from glyphscope.evals.results.publish import REPORT, publish
 from glyphscope.evals.results.sample import Sample
 from glyphscope.evals.running import SampleGrew, evaluate
-from glyphscope.evals.running.saved_plan import saved_plan
+from glyphscope.evals.running.evaluate import saved_plan
 from glyphscope.evals.scoring import paths
 from glyphscope.evals.scoring.model_judge import ModelJudge, judge_prompt
 from glyphscope.evals.suites.own import keep_suite

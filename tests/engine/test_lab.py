@@ -6,13 +6,13 @@ import pytest
 from jsonschema import Draft202012Validator
 
 from glyphscope.errors import GlyphscopeError, ModelError, StorageError
-from glyphscope.evals.labs import (
+from glyphscope.evals.lab import (
     LabRun,
     MaskDrivenLab,
     build_tool_call_schema,
+    check_folder,
     write_lab,
 )
-from glyphscope.evals.labs.files import check_folder
 from glyphscope.evals.statistics import share, spread
 from glyphscope.events import Sampling, ToolContent
 from glyphscope.models import ScriptedModel

@@ -22,7 +22,7 @@ from glyphscope.events import (
 from glyphscope.models import ScriptedModel
 from glyphscope.runs import RunState
 from glyphscope.strategies.loop.presets import compose
-from glyphscope.strategies.routing.routers import router_preset
+from glyphscope.strategies.routing.candidates import router_preset
 from glyphscope_gui.history.model import outcome_status, outcome_words
 from glyphscope_gui.prompt.dock import PromptDock
 from glyphscope_gui.run_settings.strategy_settings import STRATEGY_WORDS, StrategySettings

@@ -12,8 +12,9 @@ from rich.table import Table
 from rich.text import Text
 
 from glyphscope.cli.inputs import InputError, read_registry, read_text
-from glyphscope.cli.load_options import NOT_GIVEN, Loading, loads_models
+from glyphscope.cli.load_options import Loading
 from glyphscope.cli.model_loading import opened
+from glyphscope.cli.option_groups import with_groups
 from glyphscope.cli.options import JsonOption, RegistryOption
 from glyphscope.cli.output import console, diagnostics, print_json
 from glyphscope.cli.signals import INTERRUPTED, closing_when_ended
@@ -33,8 +34,9 @@ TEMPERATURE = 0.7
 _LONGEST = 72
 
 
-@loads_models()
+@with_groups
 def ab(
+    *,
     first: Annotated[
         Path, typer.Argument(metavar="A", help=f"A project ({SUFFIX}), or a template for the system prompt.")
     ],
@@ -44,9 +46,7 @@ def ab(
     ] = "1-10",
     prompt: Annotated[
         str | None,
-        typer.Option(
-            metavar="TEXT|-", help="The user's message. Required with templates.", show_default=False
-        ),
+        typer.Option(metavar="TEXT|-", help="The user's message. Required with templates."),
     ] = None,
     expect: Annotated[
         str | None,
@@ -55,51 +55,33 @@ def ab(
             help=(
                 'Expected call, as JSON: {"tool": …, "arguments": {…}}. Without it, valid calls are counted.'
             ),
-            show_default=False,
         ),
     ] = None,
     model: Annotated[
         str | None,
-        typer.Option(
-            "--model",
-            "-m",
-            metavar="M",
-            help="The model of both. Default: the projects'.",
-            show_default=False,
-        ),
+        typer.Option("--model", "-m", metavar="M", help="The model of both. Default: the projects'."),
     ] = None,
     registry: RegistryOption = None,
     notation: Annotated[
         Notation | None,
-        typer.Option(
-            help="Notation of both. Default: the projects', glyph for templates.", show_default=False
-        ),
+        typer.Option(help="Notation of both. Default: the projects', glyph for templates."),
     ] = None,
     shape: Annotated[
         Shape | None,
-        typer.Option(
-            help="Arrangement of name and arguments. Default: the projects', flat for templates.",
-            show_default=False,
-        ),
+        typer.Option(help="Arrangement of name and arguments. Default: the projects', flat for templates."),
     ] = None,
     constraint: Annotated[
         ConstraintKind | None,
-        typer.Option(
-            help="The constraint of both. Default: the projects', off for templates.", show_default=False
-        ),
+        typer.Option(help="The constraint of both. Default: the projects', off for templates."),
     ] = None,
     temperature: Annotated[
         float | None,
-        typer.Option(
-            min=0.0, help=f"Of both. Default: the projects', {TEMPERATURE} for templates.", show_default=False
-        ),
+        typer.Option(min=0.0, help=f"Of both. Default: the projects', {TEMPERATURE} for templates."),
     ] = None,
-    loading: Loading = NOT_GIVEN,
+    loading: Loading,
     records: Annotated[
         Path | None,
-        typer.Option(
-            metavar="DIR", help="Store each run here, as a-1.jsonl, b-1.jsonl …", show_default=False
-        ),
+        typer.Option(metavar="DIR", help="Store each run here, as a-1.jsonl, b-1.jsonl …"),
     ] = None,
     as_json: JsonOption = False,
 ) -> None:

@@ -9,7 +9,8 @@ from typing import Annotated
 
 import typer
 
-from glyphscope.cli.load_options import NOT_GIVEN, Loading, loads_models
+from glyphscope.cli.load_options import Loading
+from glyphscope.cli.option_groups import with_groups
 from glyphscope.cli.options import JsonOption, ModelOption
 from glyphscope.errors import GlyphscopeError
 from glyphscope.models import EMBEDDED
@@ -17,8 +18,9 @@ from glyphscope.models import EMBEDDED
 FOLDER = Path(__file__).parents[3] / "benchmarks"
 
 
-@loads_models()
+@with_groups
 def bench(
+    *,
     quick: Annotated[
         bool, typer.Option("--quick", help="One repetition only, for a first impression.")
     ] = False,
@@ -31,7 +33,7 @@ def bench(
             help="A model with a large vocabulary, to measure its cost; `make bench` creates one.",
         ),
     ] = "",
-    loading: Loading = NOT_GIVEN,
+    loading: Loading,
     as_json: JsonOption = False,
 ) -> None:
     """Measure the speed of validator, decoding and window. Exit code 1 when a target is missed.

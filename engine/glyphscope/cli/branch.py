@@ -12,8 +12,9 @@ import typer
 
 from glyphscope.cli.inputs import InputError
 from glyphscope.cli.interaction import TerminalInteraction
-from glyphscope.cli.load_options import NOT_GIVEN, Loading, loads_models
+from glyphscope.cli.load_options import Loading
 from glyphscope.cli.model_loading import RECORDED, opened
+from glyphscope.cli.option_groups import with_groups
 from glyphscope.cli.options import JsonOption
 from glyphscope.cli.relaxation import print_cost
 from glyphscope.cli.run import exit_code, show
@@ -35,8 +36,9 @@ from glyphscope.sessions.bundle import read_run
 from glyphscope.strategies import run as run_request
 
 
-@loads_models()
+@with_groups
 def branch(
+    *,
     file: Annotated[
         Path,
         typer.Argument(metavar="RUN.jsonl", help="A record of `glyphscope run --record`, or of a branch."),
@@ -55,19 +57,16 @@ def branch(
             "--take",
             metavar="ID|TEXT",
             help="An alternative of that token, by text or id (#10 is always an id).",
-            show_default=False,
         ),
     ] = None,
     text: Annotated[
-        str | None,
-        typer.Option("--text", metavar="TEXT", help="Replace the token with this text.", show_default=False),
+        str | None, typer.Option("--text", metavar="TEXT", help="Replace the token with this text.")
     ] = None,
     delete: Annotated[
         bool, typer.Option("--delete", help="Delete the token and let the model continue.")
     ] = False,
     constraint: Annotated[
-        ConstraintKind | None,
-        typer.Option(help="Replaces the run's constraint; off removes it.", show_default=False),
+        ConstraintKind | None, typer.Option(help="Replaces the run's constraint; off removes it.")
     ] = None,
     relax: Annotated[
         str | None,
@@ -76,25 +75,18 @@ def branch(
             metavar="TOOL:/POINTER",
             help="Remove this keyword of the tool's parameters from the constraint, "
             "as in search:/properties/max_results/maximum; the cost is printed.",
-            show_default=False,
         ),
     ] = None,
     max_tokens: Annotated[
         int | None,
-        typer.Option(
-            min=1,
-            help="Maximum number of tokens that the model adds. Default: the run's.",
-            show_default=False,
-        ),
+        typer.Option(min=1, help="Maximum number of tokens that the model adds. Default: the run's."),
     ] = None,
     model: Annotated[
-        str | None,
-        typer.Option("--model", "-m", metavar="M", help="Default: the run's.", show_default=False),
+        str | None, typer.Option("--model", "-m", metavar="M", help="Default: the run's.")
     ] = None,
-    loading: Loading = NOT_GIVEN,
+    loading: Loading,
     record: Annotated[
-        Path | None,
-        typer.Option(metavar="OUT.jsonl", help="Record the branch in this file.", show_default=False),
+        Path | None, typer.Option(metavar="OUT.jsonl", help="Record the branch in this file.")
     ] = None,
     as_json: JsonOption = False,
 ) -> None:

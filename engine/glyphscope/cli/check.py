@@ -11,8 +11,6 @@ import typer
 from rich.table import Table
 from rich.text import Text
 
-from glyphscope.cli.caret import marked
-from glyphscope.cli.check_readers import show_readers
 from glyphscope.cli.check_turns import check_turns
 from glyphscope.cli.inputs import InputError, read_json_lines, read_registry, read_text
 from glyphscope.cli.options import (
@@ -22,9 +20,12 @@ from glyphscope.cli.options import (
     ShapeOption,
     ThinkingOption,
 )
-from glyphscope.cli.output import console, print_json, short_pointer, status_text
-from glyphscope.events import Notation, Shape, Violation
+from glyphscope.cli.output import console, marked, print_json, short_pointer, status_text
+from glyphscope.cli.template_forms import read_template
+from glyphscope.events import Notation, Shape, Thinking, Violation
 from glyphscope.registry import ToolRegistry, parse_document
+from glyphscope.turns import form_of
+from glyphscope.turns.readers import Reading, readings
 from glyphscope.validation import CallValidator, CheckReport
 from glyphscope.visible import visible
 
@@ -32,25 +33,20 @@ from glyphscope.visible import visible
 def check(
     file: Annotated[
         str | None,
-        typer.Argument(
-            metavar="FILE|-", help="The text to validate; - reads standard input.", show_default=False
-        ),
+        typer.Argument(metavar="FILE|-", help="The text to validate; - reads standard input."),
     ] = None,
     registry: RegistryOption = None,
     notation: NotationOption = "glyph",
     shape: ShapeOption = "flat",
     chunk: Annotated[
         int | None,
-        typer.Option(
-            min=1, help="Characters per token. Default: the whole text is one token.", show_default=False
-        ),
+        typer.Option(min=1, help="Characters per token. Default: the whole text is one token."),
     ] = None,
     stop: Annotated[bool, typer.Option("--stop", help="Stop at the first violation.")] = False,
     lines: Annotated[
         str | None,
         typer.Option(
             metavar="FILE|-",
-            show_default=False,
             help=(
                 'Validate many: one {"text": …} per line, each optionally with its own "registry", '
                 '"notation", "shape". One JSON answer per line.'
@@ -61,7 +57,6 @@ def check(
         str | None,
         typer.Option(
             metavar="FILE.jinja|FILE.gguf",
-            show_default=False,
             help="With --lines: read whole turns in the notation of this chat template. A line is "
             '{"text": …, "tools": […], "thinking": true|false|null}; text is what follows the rendered prompt.',
         ),
@@ -207,3 +202,54 @@ def _marked(report: CheckReport, text: str, width: int) -> Text:
     """One line of the text around the first deciding character, which is marked by colour and by a caret below it."""
     deciding = min((error.char for error in report.errors), default=None)
     return marked(text, deciding, width)
+
+
+_STATES: dict[Thinking, bool | None] = {"on": True, "off": False, "auto": None}
+_LONGEST = 60
+
+
+def show_readers(
+    template: str, file: str, registry: ToolRegistry, thinking: Thinking, *, as_json: bool
+) -> bool:
+    """Shows what each reader makes of the text in a file; whether the form's own strict reading takes it.
+
+    Raises InputError and PromptError.
+    """
+    form, _ = form_of(read_template(template))
+    text = read_text(file)
+    found = readings(text, form, registry, _STATES[thinking])
+    if as_json:
+        print_json({"readers": found})
+    else:
+        _print(text, found)
+    return found[0].reads
+
+
+def _print(text: str, found: tuple[Reading, ...]) -> None:
+    out = console()
+    out.print(marked(text, found[0].left_at, out.width))
+    table = Table(
+        "reader", "accepts it", "calls", "deviates at", box=None, header_style="bold", pad_edge=False
+    )
+    shown = [each for each in found if each.reads or each.kind != "other"]
+    for each in shown:
+        words = "text" if not each.calls else "✓"
+        mark = Text(words, style="green") if each.reads else Text("✗", style="red")
+        table.add_row(Text(visible(each.reader)), mark, Text(call_words(each)), Text(left_words(each)))
+    out.print(table)
+    if rest := len(found) - len(shown):
+        out.print(Text(f"{rest} other notations find no call in it.", style="dim"))
+
+
+def call_words(reading: Reading) -> str:
+    """The calls that were found, with a mark for those that are not valid."""
+    names = [f"{visible(call.name)}{'' if call.valid else ' (not valid)'}" for call in reading.calls]
+    more = f", … {len(names) - 5} more" if len(names) > 5 else ""
+    return ", ".join(names[:5]) + more if names else "none"
+
+
+def left_words(reading: Reading) -> str:
+    """Where and why the text left the form."""
+    if reading.left_at is None:
+        return "" if reading.complete else "incomplete"
+    return f"character {reading.left_at}: {visible(reading.left_why)[:_LONGEST]}"

@@ -21,7 +21,6 @@ SystemOption: TypeAlias = Annotated[
         metavar="TEXT|FILE",
         help="The system prompt: plain text, sent before the instructions for calls; "
         "or the file of a Jinja template, in place of the preset's.",
-        show_default=False,
     ),
 ]
 MessagesOption: TypeAlias = Annotated[
@@ -31,7 +30,6 @@ MessagesOption: TypeAlias = Annotated[
         metavar="FILE.json|-",
         help="A conversation as a list of messages in OpenAI's format. Its system messages are the system "
         "prompt; PROMPT is the next user message, optional if the list ends with one.",
-        show_default=False,
     ),
 ]
 
@@ -56,7 +54,6 @@ ContinueOption: TypeAlias = Annotated[
         metavar="RUN.jsonl",
         help="Continue the conversation of a recorded run: its messages, its answer, then PROMPT. "
         "Its tools and settings are the defaults.",
-        show_default=False,
         is_eager=True,
         callback=_continued,
     ),

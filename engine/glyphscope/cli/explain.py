@@ -62,18 +62,11 @@ def explain(
             "--of",
             metavar="RUN",
             help="The run that this one branches from: prints the cost of the relaxation.",
-            show_default=False,
         ),
     ] = None,
     model: Annotated[
         str | None,
-        typer.Option(
-            "--model",
-            "-m",
-            metavar="M",
-            help="The model of the run. Default: its recorded path.",
-            show_default=False,
-        ),
+        typer.Option("--model", "-m", metavar="M", help="The model of the run. Default: its recorded path."),
     ] = None,
     tokens: Annotated[
         bool,

@@ -24,7 +24,6 @@ def gui(
         typer.Argument(
             metavar="FILE",
             help="A file to open: a .glyphscope project, a .glyphrun or .jsonl run, a .gbnf grammar, a .gguf model.",
-            show_default=False,
         ),
     ] = None,
 ) -> None:

@@ -26,9 +26,7 @@ app = typer.Typer(help="The runs of the window.", rich_markup_mode=None, no_args
 def list_runs(
     words: Annotated[
         list[str] | None,
-        typer.Argument(
-            help="Only runs that match all of them: words, #tag, score:4, score>=3.", show_default=False
-        ),
+        typer.Argument(help="Only runs that match all of them: words, #tag, score:4, score>=3."),
     ] = None,
     limit: Annotated[int, typer.Option(min=1, help="Maximum number of runs to list.")] = 50,
     as_json: JsonOption = False,
@@ -52,21 +50,14 @@ def list_runs(
 @app.command()
 def describe(
     run: Run,
-    name: Annotated[
-        str | None, typer.Option(help="Its name; an empty text removes it.", show_default=False)
-    ] = None,
-    note: Annotated[
-        str | None, typer.Option(help="A note; an empty text removes it.", show_default=False)
-    ] = None,
+    name: Annotated[str | None, typer.Option(help="Its name; an empty text removes it.")] = None,
+    note: Annotated[str | None, typer.Option(help="A note; an empty text removes it.")] = None,
     tags: Annotated[
         str | None,
-        typer.Option(
-            help="All its tags, separated by spaces; an empty text removes them.", show_default=False
-        ),
+        typer.Option(help="All its tags, separated by spaces; an empty text removes them."),
     ] = None,
     score: Annotated[
-        int | None,
-        typer.Option(min=0, max=MOST_SCORE, help="1 (bad) to 5 (good); 0 removes it.", show_default=False),
+        int | None, typer.Option(min=0, max=MOST_SCORE, help="1 (bad) to 5 (good); 0 removes it.")
     ] = None,
     as_json: JsonOption = False,
 ) -> None:

@@ -11,12 +11,12 @@ from typing import Annotated
 import typer
 from rich.text import Text
 
-from glyphscope.cli.load_options import NOT_GIVEN, Loading, loads_models
+from glyphscope.cli.load_options import Loading
 from glyphscope.cli.model_loading import opened
+from glyphscope.cli.option_groups import with_groups
 from glyphscope.cli.options import JsonOption, ModelOption
 from glyphscope.cli.output import console, diagnostics, print_json
-from glyphscope.evals.labs import Entry, LabRun, MaskDrivenLab, write_lab
-from glyphscope.evals.labs.files import RESULTS, TIMINGS, check_folder
+from glyphscope.evals.lab import RESULTS, TIMINGS, Entry, LabRun, MaskDrivenLab, check_folder, write_lab
 from glyphscope.events import Sampling
 from glyphscope.models import EMBEDDED
 from glyphscope.processes import own_command
@@ -27,8 +27,9 @@ TEMPERATURE = 0.7
 SERVER = "verbs"
 
 
-@loads_models()
+@with_groups
 def mask_driven(
+    *,
     out: Annotated[Path, typer.Option("--out", metavar="DIR", help="The folder for the four files.")],
     model: ModelOption = EMBEDDED,
     seed: Annotated[int, typer.Option(help="Seed for every prompt.")] = _DEFAULT.seed,
@@ -39,7 +40,7 @@ def mask_driven(
             min=1, max=20, help="Number of runs of all prompts; from the second on, masks are cached."
         ),
     ] = 2,
-    loading: Loading = NOT_GIVEN,
+    loading: Loading,
     as_json: JsonOption = False,
 ) -> None:
     """Twenty prompts for the four verb tools: a masked name, masked arguments, parsed, and called over MCP.

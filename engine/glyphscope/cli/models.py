@@ -40,8 +40,7 @@ app.command()(show)
 def models(
     context: typer.Context,
     folder: Annotated[
-        list[Path] | None,
-        typer.Option(metavar="FOLDER", help="Also search this folder; repeatable.", show_default=False),
+        list[Path] | None, typer.Option(metavar="FOLDER", help="Also search this folder; repeatable.")
     ] = None,
     as_json: JsonOption = False,
 ) -> None:

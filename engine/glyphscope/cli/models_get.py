@@ -41,17 +41,11 @@ def get(
         typer.Argument(
             metavar="OWNER/NAME[:FILE|QUANTISATION]",
             help="A repository on the Hugging Face Hub; downloads the named GGUF file, or a suitable one.",
-            show_default=False,
         ),
     ],
     to: Annotated[
         Path | None,
-        typer.Option(
-            "--to",
-            metavar="FOLDER",
-            help="Download to this folder instead of the model folder.",
-            show_default=False,
-        ),
+        typer.Option("--to", metavar="FOLDER", help="Download to this folder instead of the model folder."),
     ] = None,
     only_list: Annotated[
         bool, typer.Option("--list", help="List the models of the repository without a download.")

@@ -23,8 +23,7 @@ _LONGEST = 1000
 
 def inspect(
     template: Annotated[
-        str,
-        typer.Argument(metavar="FILE.gguf|TEMPLATE.jinja", help="A model, or a chat template in a file."),
+        str, typer.Argument(metavar="FILE.gguf|TEMPLATE.jinja", help="A model, or a chat template in a file.")
     ],
     turns: Annotated[
         int,
@@ -35,7 +34,6 @@ def inspect(
         typer.Option(
             metavar="FILE.gguf",
             help="Show the markers as tokens of this vocabulary; default: that of the model itself.",
-            show_default=False,
         ),
     ] = None,
     as_json: JsonOption = False,

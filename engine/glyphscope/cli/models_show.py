@@ -10,8 +10,9 @@ import typer
 from rich.table import Table
 from rich.text import Text
 
-from glyphscope.cli.load_options import NOT_GIVEN, Loading, loads_models
+from glyphscope.cli.load_options import Loading
 from glyphscope.cli.model_loading import downloaded_file
+from glyphscope.cli.option_groups import with_groups
 from glyphscope.cli.options import JsonOption
 from glyphscope.cli.output import console, print_json
 from glyphscope.errors import ModelError
@@ -21,12 +22,13 @@ from glyphscope.text.figures import byte_size, parameter_count
 from glyphscope.visible import visible
 
 
-@loads_models("context", "kv_type")
+@with_groups(only=("context", "kv_type"))
 def show(
+    *,
     model: Annotated[
         str, typer.Argument(metavar="FILE.gguf|OWNER/NAME|embedded", help="A model on this computer.")
     ],
-    loading: Loading = NOT_GIVEN,
+    loading: Loading,
     as_json: JsonOption = False,
 ) -> None:
     """Show a model's facts and the memory it needs with these options. Exit code 1 when it does not fit."""

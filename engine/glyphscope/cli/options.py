@@ -21,8 +21,7 @@ RegistryOption: TypeAlias = Annotated[
 NotationOption: TypeAlias = Annotated[Notation, typer.Option(help="Notation of the call.")]
 AnyNotation: TypeAlias = Literal["glyph", "json", "native"]
 AnyNotationOption: TypeAlias = Annotated[
-    AnyNotation,
-    typer.Option(help="Notation of the call; native is that of the model's chat template."),
+    AnyNotation, typer.Option(help="Notation of the call; native is that of the model's chat template.")
 ]
 ShapeOption: TypeAlias = Annotated[
     Shape, typer.Option(help="Arrangement of the tool's name and its arguments.")
@@ -30,8 +29,7 @@ ShapeOption: TypeAlias = Annotated[
 OrderOption: TypeAlias = Annotated[
     ArgumentOrder | None,
     typer.Option(
-        help="Allowed order of arguments under the constraint. Default: any under a mask, otherwise the schema's.",
-        show_default=False,
+        help="Allowed order of arguments under the constraint. Default: any under a mask, otherwise the schema's."
     ),
 ]
 ThinkingOption: TypeAlias = Annotated[
@@ -41,8 +39,7 @@ ThinkingOption: TypeAlias = Annotated[
 ToolChoiceOption: TypeAlias = Annotated[
     str,
     typer.Option(
-        metavar="auto|required|none|NAME",
-        help="Tool choice: required, auto, none, or the name of a tool.",
+        metavar="auto|required|none|NAME", help="Tool choice: required, auto, none, or the name of a tool."
     ),
 ]
 CallsOption: TypeAlias = Annotated[
@@ -57,9 +54,7 @@ ConstrainFromOption: TypeAlias = Annotated[
 ]
 ReasoningBudgetOption: TypeAlias = Annotated[
     int | None,
-    typer.Option(
-        min=0, metavar="TOKENS", help="Maximum number of reasoning tokens under a mask.", show_default=False
-    ),
+    typer.Option(min=0, metavar="TOKENS", help="Maximum number of reasoning tokens under a mask."),
 ]
 JsonOption: TypeAlias = Annotated[bool, typer.Option("--json", help="Print only JSON on stdout.")]
 ModelOption: TypeAlias = Annotated[

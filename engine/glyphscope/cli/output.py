@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import msgspec
+from rich.cells import cell_len
 from rich.console import Console, ConsoleOptions, RenderableType
 from rich.segment import Segment
 from rich.text import Text
@@ -130,3 +131,26 @@ def short_pointer(path: str) -> str:
     if len(path) <= _LONGEST_POINTER:
         return path
     return f"{shorten(path, _LONGEST_POINTER, keep='ends')} ({path.count('/')} levels)"
+
+
+def marked(text: str, deciding: int | None, width: int) -> Text:
+    """The text around the deciding character, which is marked by colour and by a caret below it.
+
+    The length of the text as `deciding` is its end. `width`: columns of the screen.
+    """
+    room = width - 2  # an ellipsis at each end
+    start = max(0, (deciding or 0) - (room // 2 if len(text) > room else len(text)))
+    end = min(len(text), start + room)
+    before = ("…" if start else "") + visible(text[start : deciding or start])
+    at = start if deciding is None else deciding
+    first, after = visible(text[at : at + 1]), visible(text[at + 1 : end]) + ("…" if end < len(text) else "")
+    if deciding is None:
+        return Text(before + first + after)
+    return Text.assemble(
+        before,
+        (first or "∎", "reverse bold red"),
+        after,
+        "\n",
+        " " * cell_len(before),
+        ("▲", "bold red"),
+    )

@@ -12,8 +12,9 @@ from rich.text import Text
 
 from glyphscope.cli.conversing import MessagesOption, SystemOption, conversation_members
 from glyphscope.cli.inputs import InputError, read_registry
-from glyphscope.cli.load_options import NOT_GIVEN, Loading, loads_models
+from glyphscope.cli.load_options import Loading
 from glyphscope.cli.model_loading import opened
+from glyphscope.cli.option_groups import with_groups
 from glyphscope.cli.options import (
     AnyNotation,
     AnyNotationOption,
@@ -78,19 +79,16 @@ class PromptReport(msgspec.Struct, frozen=True, kw_only=True):
     cache: CacheLoss | None = None
 
 
-@loads_models()
+@with_groups
 def prompt(
+    *,
     said: Annotated[
         str | None,
-        typer.Argument(
-            metavar="[PROMPT|-]", help="The user's message; - reads standard input.", show_default=False
-        ),
+        typer.Argument(metavar="[PROMPT|-]", help="The user's message; - reads standard input."),
     ] = None,
     project: Annotated[
         Path | None,
-        typer.Option(
-            metavar=f"P{SUFFIX}", help="Take the prompt and its settings from a project.", show_default=False
-        ),
+        typer.Option(metavar=f"P{SUFFIX}", help="Take the prompt and its settings from a project."),
     ] = None,
     model: ModelOption = EMBEDDED,
     registry: RegistryOption = None,
@@ -101,23 +99,19 @@ def prompt(
     thinking: Annotated[
         Thinking | None,
         typer.Option(
-            help="The switch for thinking in the model's chat template. Default: the project's, else auto.",
-            show_default=False,
+            help="The switch for thinking in the model's chat template. Default: the project's, else auto."
         ),
     ] = None,
-    loading: Loading = NOT_GIVEN,
+    loading: Loading,
     run: Annotated[
         Path | None,
-        typer.Option(
-            metavar="RUN.jsonl", help="The prompt of a recorded run, without a model.", show_default=False
-        ),
+        typer.Option(metavar="RUN.jsonl", help="The prompt of a recorded run, without a model."),
     ] = None,
     since: Annotated[
         Path | None,
         typer.Option(
             metavar="RUN.jsonl",
             help="Compare with this recorded run; with --run, show where the cache ended.",
-            show_default=False,
         ),
     ] = None,
     as_json: JsonOption = False,

@@ -35,8 +35,7 @@ from glyphscope.strategies import run
 
 def replay(
     file: Annotated[
-        Path,
-        typer.Argument(metavar="RUN", help="A record of `glyphscope run --record`, or a bundle of one."),
+        Path, typer.Argument(metavar="RUN", help="A record of `glyphscope run --record`, or a bundle of one.")
     ],
     verify: Annotated[
         bool,

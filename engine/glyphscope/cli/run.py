@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from contextlib import ExitStack, closing
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import msgspec
 import typer
@@ -21,8 +21,9 @@ from glyphscope.cli.conversing import (
 )
 from glyphscope.cli.inputs import InputError, read_registry, read_text
 from glyphscope.cli.interaction import TerminalInteraction
-from glyphscope.cli.load_options import NOT_GIVEN, Loading, loads_models
+from glyphscope.cli.load_options import Loading
 from glyphscope.cli.model_loading import opened
+from glyphscope.cli.option_groups import with_groups
 from glyphscope.cli.options import (
     AnyNotationOption,
     CallsOption,
@@ -39,46 +40,17 @@ from glyphscope.cli.options import (
 )
 from glyphscope.cli.output import console, print_line, seen_json
 from glyphscope.cli.run_printer import RunView
-from glyphscope.cli.sampling_options import (
-    MaxTokensOption,
-    MinPOption,
-    ProfileOption,
-    RepeatLastOption,
-    RepeatPenaltyOption,
-    SeedOption,
-    StopOption,
-    TemperatureOption,
-    TopKOption,
-    TopPOption,
-    sampling_of,
-)
+from glyphscope.cli.sampling_options import SamplingOptions
 from glyphscope.cli.seeds import print_distribution, seeds_to_run
 from glyphscope.cli.signals import INTERRUPTED, closing_when_ended
 from glyphscope.cli.sources import open_sources
-from glyphscope.cli.strategy_options import (
-    AnswersOption,
-    ApproveOption,
-    DispatchOption,
-    ExtractOption,
-    PresetsOption,
-    RepairOption,
-    RouterOption,
-    ServersOption,
-    SettingsOption,
-    StrategyOption,
-    YesOption,
-    loop_settings,
-    router_settings,
-    warn_of_unused,
-)
+from glyphscope.cli.strategy_options import StrategyOptions
 from glyphscope.cli.streaming import BAD_REQUEST, cancellable, recorded
 from glyphscope.events import (
     AnyEvent,
     ConstraintKind,
     EvidenceKind,
-    RepairSettings,
     RunRequest,
-    Sampling,
     StopOn,
     default_order,
     encode_event,
@@ -90,18 +62,14 @@ from glyphscope.runs import RunState, reduce_event, run_state
 from glyphscope.runs.sampling import stop_strings
 from glyphscope.sessions import RecordWriter
 from glyphscope.strategies import run as run_request
-from glyphscope.tools.approval import parse_approvals
-
-_DEFAULT = Sampling()
 
 
-@loads_models()
+@with_groups
 def run(
+    *,
     prompt: Annotated[
         str | None,
-        typer.Argument(
-            metavar="PROMPT|-", help="The user's message; - reads standard input.", show_default=False
-        ),
+        typer.Argument(metavar="PROMPT|-", help="The user's message; - reads standard input."),
     ] = None,
     model: ModelOption = EMBEDDED,
     registry: RegistryOption = None,
@@ -117,58 +85,27 @@ def run(
     ] = "mask",
     grammar: Annotated[
         Path | None,
-        typer.Option(
-            metavar="G.gbnf", help="GBNF file that replaces the registry's grammar.", show_default=False
-        ),
+        typer.Option(metavar="G.gbnf", help="GBNF file that replaces the registry's grammar."),
     ] = None,
     free_text: Annotated[bool, typer.Option("--free-text", help="Allow free text before the call.")] = False,
     order: OrderOption = None,
-    strategy: StrategyOption = "direct",
-    repair: RepairOption = 0,
-    extract: ExtractOption = True,
-    dispatch: DispatchOption = False,
-    approve: ApproveOption = None,
-    mcp: ServersOption = None,
-    yes: YesOption = False,
-    answer: AnswersOption = None,
-    router: RouterOption = None,
-    preset: PresetsOption = None,
-    loop: SettingsOption = None,
+    how: StrategyOptions,
     stop_on: Annotated[StopOn, typer.Option(help="When a run stops early.")] = "error",
     system: SystemOption = None,
     messages: MessagesOption = None,
     continued: ContinueOption = None,
-    profile: ProfileOption = None,
-    seed: SeedOption = _DEFAULT.seed,
-    seeds: Annotated[
-        str | None,
-        typer.Option(
-            metavar="LIST",
-            help="Run with each of these seeds (1-20, or 1,3,7-9) and show how often each answer occurs.",
-            show_default=False,
-        ),
-    ] = None,
-    temperature: TemperatureOption = None,
-    top_k: TopKOption = None,
-    top_p: TopPOption = None,
-    min_p: MinPOption = None,
-    repeat_penalty: RepeatPenaltyOption = None,
-    repeat_last_n: RepeatLastOption = None,
-    stop: StopOption = None,
-    max_tokens: MaxTokensOption = 512,
+    sampling: SamplingOptions,
     evidence: Annotated[
         EvidenceKind,
         typer.Option(
             help="Tokens for which the model's own figures are recorded; fewer tokens decode faster."
         ),
     ] = "all",
-    loading: Loading = NOT_GIVEN,
+    loading: Loading,
     record: Annotated[
         Path | None,
         typer.Option(
-            metavar="RUN.jsonl",
-            help="Record the run in this file. With --seeds, a folder: seed-1.jsonl …",
-            show_default=False,
+            metavar="RUN.jsonl", help="Record the run in this file. With --seeds, a folder: seed-1.jsonl …"
         ),
     ] = None,
     as_json: JsonOption = False,
@@ -185,11 +122,7 @@ def run(
     own_tools = read_registry(registry)
     if before is not None and before.started is not None and registry is None:
         own_tools = parse_document(before.started.request.registry, str(continued))
-    unused: dict[str, Any] = {"--set": loop, "--preset": preset, "--approve": approve, "--router": router}
-    unused |= {"--answer": answer, "--repair": repair}
-    warn_of_unused(strategy, dispatch=dispatch, given={name: bool(value) for name, value in unused.items()})
-    drawn = {"temperature": temperature, "top_k": top_k, "top_p": top_p, "min_p": min_p}
-    drawn |= {"repeat_penalty": repeat_penalty, "repeat_last_n": repeat_last_n}
+    how.warn_of_unused()
     request = RunRequest(
         **conversation_members(prompt, system, messages, before),
         registry=own_tools.to_document(),
@@ -205,27 +138,23 @@ def run(
         grammar=own,
         free_text=free_text,
         order=order or default_order(constraint),
-        strategy=strategy,
-        router=router_settings(router, answer or ()),
-        repair=RepairSettings(attempts=repair, extract=extract),
-        loop=loop_settings(preset or (), loop or ()),
-        dispatch=dispatch,
-        approvals=parse_approvals(approve or ()),
+        **how.members,
         stop_on=stop_on,
-        sampling=sampling_of(profile, model, seed, drawn),
-        max_tokens=max_tokens,
-        stop=stop_strings(stop or ()),
+        sampling=sampling.of(model),
+        max_tokens=sampling.max_tokens,
+        stop=stop_strings(sampling.stop or ()),
         evidence=evidence,
     )
     if before is not None:
-        given = {"grammar": bool(grammar), "router": bool(router or answer), "loop": bool(preset or loop)}
-        given |= {"stop": bool(stop), "sampling": profile is not None}
-        request = msgspec.structs.replace(request, **rest_of(before, given))
-        if profile is None:
-            chosen = {name: value for name, value in drawn.items() if value is not None}
-            request = msgspec.structs.replace(
-                request, sampling=msgspec.structs.replace(request.sampling, seed=seed, **chosen)
-            )
+        given = {"grammar": bool(grammar), "router": bool(how.router or how.answer)}
+        given |= {"loop": bool(how.preset or how.loop), "stop": bool(sampling.stop)}
+        request = msgspec.structs.replace(
+            request, **rest_of(before, {**given, "sampling": sampling.profile is not None})
+        )
+        if sampling.profile is None:
+            drawn = msgspec.structs.replace(request.sampling, **sampling.given)
+            request = msgspec.structs.replace(request, sampling=drawn)
+    seeds = sampling.seeds
     if seeds is not None:
         seeds_to_run(seeds, request)  # refused before a model is opened
     with ExitStack() as stack:
@@ -233,16 +162,17 @@ def run(
         writer = stack.enter_context(RecordWriter(record)) if record and seeds is None else None
         tools = stack.enter_context(
             closing(
-                open_sources(mcp or (), own_tools, own=registry is not None or before is not None, yes=yes)
+                open_sources(
+                    how.mcp or (), own_tools, own=registry is not None or before is not None, yes=how.yes
+                )
             )
         )
         request = msgspec.structs.replace(
             request, registry=tools.registry.to_document(), sources=tools.by_tool
         )
         source = stack.enter_context(opened(model, options=options, quiet=as_json))
-        if profile is not None:  # what is recommended for a model goes by its own name
-            sampling = sampling_of(profile, source.info.name, seed, drawn)
-            request = msgspec.structs.replace(request, sampling=sampling)
+        if sampling.profile is not None:  # what is recommended for a model goes by its own name
+            request = msgspec.structs.replace(request, sampling=sampling.of(source.info.name))
         if seeds is not None:
             raise typer.Exit(
                 print_distribution(request, seeds_to_run(seeds, request), source, record, as_json=as_json)

@@ -12,8 +12,9 @@ from rich.table import Table
 from rich.text import Text
 
 from glyphscope.cli.inputs import InputError, read_json_lines, read_registry
-from glyphscope.cli.load_options import NOT_GIVEN, Loading, loads_models
+from glyphscope.cli.load_options import Loading
 from glyphscope.cli.model_loading import opened
+from glyphscope.cli.option_groups import with_groups
 from glyphscope.cli.options import JsonOption, RegistryOption, ShapeOption
 from glyphscope.cli.output import console, print_json
 from glyphscope.events import NOTATIONS, Notation, RunRequest, Shape
@@ -48,8 +49,9 @@ class SizeReport(msgspec.Struct, frozen=True, kw_only=True):
     calls: list[list[Sizes]]
 
 
-@loads_models()
+@with_groups
 def sizes(
+    *,
     calls: Annotated[
         str,
         typer.Argument(
@@ -59,12 +61,10 @@ def sizes(
     registry: RegistryOption = None,
     model: Annotated[
         str | None,
-        typer.Option(
-            "--model", "-m", metavar="M", help="Also count tokens with this model.", show_default=False
-        ),
+        typer.Option("--model", "-m", metavar="M", help="Also count tokens with this model."),
     ] = None,
     shape: ShapeOption = "flat",
-    loading: Loading = NOT_GIVEN,
+    loading: Loading,
     as_json: JsonOption = False,
 ) -> None:
     """Compare the sizes of calls in every style, with compact JSON as the baseline."""

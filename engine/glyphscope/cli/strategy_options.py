@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, TypeAlias, get_args, get_type_hints
+from typing import Annotated, Any, get_args, get_type_hints
 
 import msgspec
 import typer
@@ -13,94 +14,101 @@ from rich.text import Text
 
 from glyphscope.cli.inputs import InputError, read_text
 from glyphscope.cli.output import diagnostics
-from glyphscope.events import LoopSettings, RouterSettings, Strategy
+from glyphscope.events import LoopSettings, RepairSettings, RouterSettings, Strategy
 from glyphscope.strategies.loop.presets import compose
-from glyphscope.strategies.routing.routers import read_router, router_preset, router_presets
-
-StrategyOption: TypeAlias = Annotated[Strategy, typer.Option(help="How the prompt becomes a call.")]
-RepairOption: TypeAlias = Annotated[
-    int, typer.Option("--repair", metavar="N", min=0, help="Repair an invalid answer, at most N times.")
-]
-ExtractOption: TypeAlias = Annotated[
-    bool,
-    typer.Option(
-        "--extract/--no-extract", help="Extract a call from surrounding text; the extraction is recorded."
-    ),
-]
-DispatchOption: TypeAlias = Annotated[
-    bool, typer.Option("--dispatch", help="Execute the call; the loop always does.")
-]
-ApproveOption: TypeAlias = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--approve",
-        metavar="RULE",
-        help="Approval rules: allow, TOOL=allow, SOURCE/*=deny … The first matching rule applies; without one, "
-        "every call needs an approval.",
-        show_default=False,
-    ),
-]
-ServersOption: TypeAlias = Annotated[
-    list[Path] | None,
-    typer.Option(
-        "--mcp", metavar="FILE", help="MCP servers to use (the common mcpServers JSON).", show_default=False
-    ),
-]
-YesOption: TypeAlias = Annotated[
-    bool, typer.Option("--yes", help="Start the servers' commands without confirmation.")
-]
-AnswersOption: TypeAlias = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--answer",
-        metavar="TEXT",
-        help="Answers to the router's questions, in order.",
-        show_default=False,
-    ),
-]
-RouterOption: TypeAlias = Annotated[
-    str | None,
-    typer.Option(
-        "--router",
-        metavar="NAME|FILE",
-        help="Rules, synonyms and known names of the router.",
-        show_default=False,
-    ),
-]
-PresetsOption: TypeAlias = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--preset",
-        metavar="NAME",
-        help="A preset of loop settings; repeatable, later ones win.",
-        show_default=False,
-    ),
-]
-SettingsOption: TypeAlias = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--set",
-        metavar="NAME=VALUE",
-        help="One setting of the loop, such as max_turns=4.",
-        show_default=False,
-    ),
-]
-
+from glyphscope.strategies.routing.candidates import read_router, router_preset, router_presets
+from glyphscope.tools.approval import parse_approvals
 
 _LISTS = frozenset({"allow", "deny", "transforms"})
 _CALLS = "no call is executed without --strategy loop or --dispatch"
 _ASKS = "only --strategy route-execute has a router"
-_USED_BY = {
-    "--set": _CALLS,
-    "--preset": _CALLS,
-    "--approve": _CALLS,
-    "--router": _ASKS,
-    "--answer": _ASKS,
-    "--repair": "the loop reports errors to the model itself, see max_invalid_turns",
-}
+_REPAIRS = "the loop reports errors to the model itself, see max_invalid_turns"
 
 
-def router_settings(name: str | None, answers: Sequence[str]) -> RouterSettings:
+@dataclass(frozen=True, kw_only=True)
+class StrategyOptions:
+    """How the prompt becomes a call, and who runs it."""
+
+    strategy: Annotated[Strategy, typer.Option(help="How the prompt becomes a call.")] = "direct"
+    repair: Annotated[
+        int, typer.Option("--repair", metavar="N", min=0, help="Repair an invalid answer, at most N times.")
+    ] = 0
+    extract: Annotated[
+        bool,
+        typer.Option(
+            "--extract/--no-extract", help="Extract a call from surrounding text; the extraction is recorded."
+        ),
+    ] = True
+    dispatch: Annotated[bool, typer.Option("--dispatch", help="Execute the call; the loop always does.")] = (
+        False
+    )
+    approve: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--approve",
+            metavar="RULE",
+            help="Approval rules: allow, TOOL=allow, SOURCE/*=deny … The first matching rule applies; without one, "
+            "every call needs an approval.",
+        ),
+    ] = None
+    mcp: Annotated[
+        list[Path] | None,
+        typer.Option("--mcp", metavar="FILE", help="MCP servers to use (the common mcpServers JSON)."),
+    ] = None
+    yes: Annotated[bool, typer.Option("--yes", help="Start the servers' commands without confirmation.")] = (
+        False
+    )
+    answer: Annotated[
+        list[str] | None,
+        typer.Option("--answer", metavar="TEXT", help="Answers to the router's questions, in order."),
+    ] = None
+    router: Annotated[
+        str | None,
+        typer.Option("--router", metavar="NAME|FILE", help="Rules, synonyms and known names of the router."),
+    ] = None
+    preset: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--preset", metavar="NAME", help="A preset of loop settings; repeatable, later ones win."
+        ),
+    ] = None
+    loop: Annotated[
+        list[str] | None,
+        typer.Option("--set", metavar="NAME=VALUE", help="One setting of the loop, such as max_turns=4."),
+    ] = None
+
+    @property
+    def members(self) -> dict[str, Any]:
+        """The members of the request. Raises InputError, PromptError and GlyphscopeError."""
+        return {
+            "strategy": self.strategy,
+            "router": _router_settings(self.router, self.answer or ()),
+            "repair": RepairSettings(attempts=self.repair, extract=self.extract),
+            "loop": _loop_settings(self.preset or (), self.loop or ()),
+            "dispatch": self.dispatch,
+            "approvals": parse_approvals(self.approve or ()),
+        }
+
+    def warn_of_unused(self) -> None:
+        """Options without an effect under the strategy are reported: a run would look as if they had one."""
+        executes = (
+            self.dispatch or self.strategy == "loop"
+        )  # sizes, times and masks apply to every executed call
+        routes = self.strategy == "route-execute"
+        unused = (
+            ("--set", self.loop, executes, _CALLS),
+            ("--preset", self.preset, executes, _CALLS),
+            ("--approve", self.approve, executes, _CALLS),
+            ("--router", self.router, routes, _ASKS),
+            ("--answer", self.answer, routes, _ASKS),
+            ("--repair", self.repair, self.strategy != "loop", _REPAIRS),
+        )
+        for name, value, is_used, why in unused:
+            if value and not is_used:
+                diagnostics().print(Text(f"! {name} has no effect: {why}.", style="yellow"))
+
+
+def _router_settings(name: str | None, answers: Sequence[str]) -> RouterSettings:
     """The bundled settings of that name, or those of a file; and the answers. Raises PromptError and InputError."""
     found = RouterSettings()
     if name is not None:
@@ -116,7 +124,7 @@ def router_settings(name: str | None, answers: Sequence[str]) -> RouterSettings:
     return msgspec.structs.replace(found, answers=tuple(answers) or found.answers)
 
 
-def loop_settings(presets: Sequence[str], settings: Iterable[str]) -> LoopSettings:
+def _loop_settings(presets: Sequence[str], settings: Iterable[str]) -> LoopSettings:
     """The presets composed in order, then each `NAME=VALUE`, whose value is JSON or plain text. Raises InputError."""
     loop = compose(presets)
     for text in settings:
@@ -143,22 +151,6 @@ def _with(loop: LoopSettings, text: str) -> LoopSettings:
         words = all(isinstance(choice, str) for choice in choices)
         hint = f"Give one of: {', '.join(choices)}." if choices and words else "Give a value of that kind."
         raise InputError(f"`{text}`: {error}.", where="--set", hint=hint) from None
-
-
-def warn_of_unused(strategy: Strategy, *, dispatch: bool, given: dict[str, bool]) -> None:
-    """Options that do nothing under the strategy are told: a run would look as if they had held."""
-    carries_out = dispatch or strategy == "loop"
-    used = {
-        "--set": carries_out,  # sizes, times and masks hold for every call that is carried out
-        "--preset": carries_out,
-        "--approve": carries_out,
-        "--router": strategy == "route-execute",
-        "--answer": strategy == "route-execute",
-        "--repair": strategy != "loop",
-    }
-    for name, is_given in given.items():
-        if is_given and not used[name]:
-            diagnostics().print(Text(f"! {name} has no effect: {_USED_BY[name]}.", style="yellow"))
 
 
 def _value(text: str) -> Any:

@@ -157,7 +157,6 @@ def bfcl(
         typer.Argument(
             metavar="ANSWERS",
             help="The answers. Default: the file with the same name in possible_answer/ next to the questions.",
-            show_default=False,
         ),
     ] = None,
     as_json: JsonOption = False,
@@ -183,9 +182,7 @@ def bfcl(
 def from_runs(
     runs: Annotated[list[Path], typer.Argument(metavar="RUN…", help="Records or bundles of runs.")],
     out: OutOption,
-    name: Annotated[
-        str | None, typer.Option(help="The suite's name. Default: the file's.", show_default=False)
-    ] = None,
+    name: Annotated[str | None, typer.Option(help="The suite's name. Default: the file's.")] = None,
     as_json: JsonOption = False,
 ) -> None:
     """Create a suite from recorded runs: the same prompts and tools, with the recorded calls as the expected ones."""

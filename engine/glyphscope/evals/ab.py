@@ -14,8 +14,7 @@ from typing import Any
 
 import msgspec
 
-from glyphscope.evals.align import align, as_text
-from glyphscope.evals.align_words import difference_words
+from glyphscope.evals.align import align, as_text, difference_words
 from glyphscope.evals.matrix.plan import Planned
 from glyphscope.evals.matrix.seeds import seed_samples
 from glyphscope.evals.pairs import Table, mcnemar, newcombe

@@ -38,7 +38,7 @@ from glyphscope.models import EMBEDDED
 from glyphscope.prompting.presets import preset
 from glyphscope.registry import ToolRegistry, load_registry
 from glyphscope.strategies.loop.presets import compose
-from glyphscope.strategies.routing.routers import router_preset
+from glyphscope.strategies.routing.candidates import router_preset
 
 MOST_TOKENS = 512
 """The longest answer of a lesson's run."""

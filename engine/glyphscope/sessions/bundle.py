@@ -23,10 +23,9 @@ from glyphscope.runs.emitter import versions
 from glyphscope.sessions.archive import MAGIC, pack, read_packed, unpack
 from glyphscope.sessions.exports import ExportForm, RecordedRun, export
 from glyphscope.sessions.exports.grammars import constraint_note
-from glyphscope.sessions.files import atomic_write, digest_of
+from glyphscope.sessions.files import Migrations, atomic_write, digest_of, migrate
 from glyphscope.sessions.records import Record, encode_record, parse_record, read_record
 from glyphscope.sessions.redaction import handed_on
-from glyphscope.sessions.versions import Migrations, migrate
 
 VERSION = 1
 SUFFIX = ".glyphrun"

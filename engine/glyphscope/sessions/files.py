@@ -1,4 +1,4 @@
-"""Writing a file so that the old one or the new one is there, whole, whatever happens in between."""
+"""Writing a file so that the old one or the new one is there, whole; and migrating the ones of older versions."""
 
 from __future__ import annotations
 
@@ -6,12 +6,13 @@ import fcntl
 import hashlib
 import os
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any, TypeAlias
 
-from glyphscope.errors import StorageError
+from glyphscope.errors import RecordError, StorageError
 from glyphscope.inputs import refuse_special, storage_error
 
 
@@ -133,3 +134,27 @@ def _alive(pid: int) -> bool:
     except (OSError, OverflowError):
         return True
     return True
+
+
+Migrations: TypeAlias = Mapping[int, Callable[[dict[str, Any]], dict[str, Any]]]
+"""By version: what makes a document of that version one of the next."""
+
+
+def migrate(document: Any, key: str, newest: int, steps: Migrations, where: str) -> dict[str, Any]:
+    """The document in version `newest`. Raises RecordError when it carries no version under `key`, or a newer one."""
+    version = document.get(key) if isinstance(document, dict) else None
+    if not isinstance(version, int) or isinstance(version, bool) or version < 1:
+        kind = key.replace("_", " ")
+        raise RecordError(
+            f"Not a {kind}: it carries no version.", where=where, hint=f'Expected "{key}": {newest}.'
+        )
+    if version > newest:
+        raise RecordError(
+            f"This file is of version {version}; this program reads up to version {newest}.",
+            where=where,
+            hint="Open it with a newer Glyphscope.",
+        )
+    migrated: dict[str, Any] = document
+    for step in range(version, newest):
+        migrated = {**steps[step](migrated), key: step + 1}
+    return migrated

@@ -18,9 +18,8 @@ import msgspec
 
 from glyphscope.errors import GlyphscopeError, StorageError
 from glyphscope.inputs import read_file, storage_error
-from glyphscope.sessions.files import atomic_write, digest_of, move_aside, now
+from glyphscope.sessions.files import atomic_write, digest_of, migrate, move_aside, now
 from glyphscope.sessions.project import Project
-from glyphscope.sessions.versions import migrate
 
 VERSION = 1
 _KEY = "glyphscope_journal"

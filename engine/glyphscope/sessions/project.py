@@ -12,8 +12,7 @@ from glyphscope.errors import RecordError
 from glyphscope.events import RunRequest
 from glyphscope.inputs import read_file
 from glyphscope.registry import parse_document
-from glyphscope.sessions.files import ChangedOnDisk, atomic_write, digest_of, folder_lock
-from glyphscope.sessions.versions import Migrations, migrate
+from glyphscope.sessions.files import ChangedOnDisk, Migrations, atomic_write, digest_of, folder_lock, migrate
 
 VERSION = 2
 SUFFIX = ".glyphscope"

@@ -16,8 +16,7 @@ from glyphscope.errors import RecordError, StorageError
 from glyphscope.events import AnyEvent, RunEvent, RunStarted, decode_event, encode_event
 from glyphscope.events.encoding import encode_json
 from glyphscope.inputs import read_file, refuse_special, storage_error
-from glyphscope.sessions.files import digest_of, now
-from glyphscope.sessions.versions import Migrations, migrate
+from glyphscope.sessions.files import Migrations, digest_of, migrate, now
 
 VERSION = 1
 _KEY = "glyphscope_record"

@@ -15,8 +15,7 @@ from msgspec import Meta
 from glyphscope.errors import StorageError
 from glyphscope.events import LoadOptions, LoopSettings, Notation, RunRequest, Sampling, default_order
 from glyphscope.inputs import read_file
-from glyphscope.sessions.files import atomic_write, move_aside
-from glyphscope.sessions.versions import Migrations
+from glyphscope.sessions.files import Migrations, atomic_write, move_aside
 from glyphscope.text.shorten import json_excerpt
 
 VERSION = 2

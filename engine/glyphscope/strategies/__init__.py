@@ -2,7 +2,7 @@
 
 from glyphscope.strategies.continuation import continue_aborted
 from glyphscope.strategies.loop.presets import LoopPreset, compose, loop_presets
-from glyphscope.strategies.routing.routers import read_router, router_preset, router_presets
+from glyphscope.strategies.routing.candidates import read_router, router_preset, router_presets
 from glyphscope.strategies.run import run
 
 __all__ = [

@@ -22,7 +22,7 @@ from glyphscope.models import Model
 from glyphscope.prompting import render_messages
 from glyphscope.runs.context import Context
 from glyphscope.runs.emitter import Clock, Emitter
-from glyphscope.runs.failures import failed
+from glyphscope.runs.endings import failed
 from glyphscope.runs.interaction import NonInteractive
 from glyphscope.runs.prepared import PreparedRequest, prepare, request_of
 from glyphscope.runs.run_state import CONTINUATION, run_state

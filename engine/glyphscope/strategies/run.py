@@ -13,7 +13,7 @@ from glyphscope.models import Model
 from glyphscope.runs.branch import check_prefix
 from glyphscope.runs.context import Context, Ending, Strategy
 from glyphscope.runs.emitter import Clock, Emitter
-from glyphscope.runs.failures import failed
+from glyphscope.runs.endings import failed
 from glyphscope.runs.interaction import Interaction, NonInteractive
 from glyphscope.runs.prepared import PreparedRequest, prepare, request_of
 from glyphscope.runs.relaxation import check_relaxed

@@ -6,8 +6,7 @@ from dataclasses import replace
 
 from PySide6.QtCore import QTimer
 
-from glyphscope.evals.align import align
-from glyphscope.evals.align_words import difference_words
+from glyphscope.evals.align import align, difference_words
 from glyphscope_gui.compare.ab_page import AbPage
 from glyphscope_gui.compare.ab_presenter import AbPresenter
 from glyphscope_gui.compare.column_state import ColumnPhase, has_turn

@@ -17,7 +17,7 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from glyphscope.evals.suites.assertion_form import AssertionKind, AssertionLine, PathTest
+from glyphscope.evals.suites.call_form import AssertionKind, AssertionLine, PathTest
 from glyphscope_gui.evaluate.check_values import loose_text, loose_value
 from glyphscope_gui.shared.labels import link
 from glyphscope_gui.shared.language import tr

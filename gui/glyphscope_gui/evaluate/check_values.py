@@ -6,8 +6,7 @@ import json
 from typing import Any
 
 from glyphscope.errors import GlyphscopeError
-from glyphscope.evals.suites.assertion_form import PathTest
-from glyphscope.evals.suites.call_form import CheckKind
+from glyphscope.evals.suites.call_form import CheckKind, PathTest
 from glyphscope_gui.shared.language import tr
 
 _BETWEEN = "|"

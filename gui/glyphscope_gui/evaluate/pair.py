@@ -7,8 +7,7 @@ from collections.abc import Sequence
 from PySide6.QtCore import QModelIndex, QSignalBlocker, Qt, Signal
 from PySide6.QtWidgets import QComboBox, QHBoxLayout, QHeaderView, QSplitter, QVBoxLayout, QWidget
 
-from glyphscope.evals.align import Alignment
-from glyphscope.evals.align_words import difference_words
+from glyphscope.evals.align import Alignment, difference_words
 from glyphscope_gui.evaluate.pairs_model import FIRST, SCENARIO, SECOND, TRIAL, EvalPairsModel
 from glyphscope_gui.runs.compare_fields import CompareFields
 from glyphscope_gui.runs.compare_fields_model import CompareFieldsModel

@@ -21,7 +21,7 @@ from glyphscope.evals.results.folder import SAMPLES, ResultFolder, list_results
 from glyphscope.evals.results.publish import REPORT, publish
 from glyphscope.evals.results.sample import Sample
 from glyphscope.evals.results.summary import summarise
-from glyphscope.evals.running.saved_plan import saved_plan
+from glyphscope.evals.running.evaluate import saved_plan
 from glyphscope.evals.suites.reading import load_suite
 from glyphscope.evals.suites.suite import Suite
 from glyphscope.events import AnyEvent

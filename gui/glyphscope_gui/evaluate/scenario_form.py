@@ -18,8 +18,7 @@ from PySide6.QtWidgets import (
 )
 
 from glyphscope.errors import GlyphscopeError
-from glyphscope.evals.suites.assertion_form import assertion_lines, with_assertions
-from glyphscope.evals.suites.call_form import CallForm, call_of, form_of
+from glyphscope.evals.suites.call_form import CallForm, assertion_lines, call_of, form_of, with_assertions
 from glyphscope.evals.suites.suite import ExpectedCall, Scenario
 from glyphscope.registry import Tool, ToolRegistry
 from glyphscope_gui.evaluate.assertions_form import AssertionsForm

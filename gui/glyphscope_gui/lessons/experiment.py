@@ -20,8 +20,7 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from glyphscope.evals.align import align
-from glyphscope.evals.align_words import difference_words
+from glyphscope.evals.align import align, difference_words
 from glyphscope.events import NOTATIONS, SHAPES, AnyEvent, RunRequest
 from glyphscope.lessons import Experiment
 from glyphscope.lessons.asking import MOST_TOKENS, value_at

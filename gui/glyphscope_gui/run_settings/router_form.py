@@ -10,7 +10,7 @@ from PySide6.QtWidgets import QHBoxLayout, QMenu, QPushButton, QVBoxLayout, QWid
 
 from glyphscope.events import RouterSettings
 from glyphscope.prompting.strategies import strategy_preset
-from glyphscope.strategies.routing.routers import router_preset, router_presets
+from glyphscope.strategies.routing.candidates import router_preset, router_presets
 from glyphscope_gui.run_settings.strategy_texts import lines_of, named_lists
 from glyphscope_gui.shared.labels import PlainLabel
 from glyphscope_gui.shared.language import tr

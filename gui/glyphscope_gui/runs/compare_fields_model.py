@@ -7,8 +7,7 @@ from typing import Any
 
 from PySide6.QtCore import QObject, Qt
 
-from glyphscope.evals.align import TOOL, Alignment, Cell, Row
-from glyphscope.evals.align_words import field_words
+from glyphscope.evals.align import TOOL, Alignment, Cell, Row, field_words
 from glyphscope.visible import visible
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.plain_text import plain_data, plain_tip

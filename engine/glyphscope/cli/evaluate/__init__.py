@@ -7,8 +7,7 @@ from typing import Any
 import typer
 from typer.core import TyperGroup
 
-from glyphscope.cli.evaluate.compare import compare
-from glyphscope.cli.evaluate.report import export, profiles, report
+from glyphscope.cli.evaluate.report import compare, export, profiles, report
 from glyphscope.cli.evaluate.run import run
 from glyphscope.cli.multi_value import ManyValues
 

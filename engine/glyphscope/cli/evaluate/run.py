@@ -13,8 +13,9 @@ import typer
 
 from glyphscope.cli.evaluate.report import print_note, show_result
 from glyphscope.cli.evaluate.view import ProgressView
-from glyphscope.cli.load_options import NOT_GIVEN, Loading, loads_models
+from glyphscope.cli.load_options import Loading
 from glyphscope.cli.model_loading import downloaded_file
+from glyphscope.cli.option_groups import with_groups
 from glyphscope.cli.options import JsonOption
 from glyphscope.cli.output import diagnostics
 from glyphscope.cli.signals import INTERRUPTED, closing_when_ended
@@ -30,64 +31,20 @@ from glyphscope.evals.suites.reading import STARTER
 from glyphscope.models import EMBEDDED, open_model, require_installed
 from glyphscope.models.remote import is_address
 
-
-class Notations(StrEnum):
-    GLYPH = "glyph"
-    JSON = "json"
-    NATIVE = "native"
-
-
-class Shapes(StrEnum):
-    FLAT = "flat"
-    TOOL_ARGS = "tool-args"
-    NAME_ARGUMENTS = "name-arguments"
+Notations = StrEnum("Notations", ["glyph", "json", "native"])
+Shapes = StrEnum("Shapes", ["flat", "tool-args", "name-arguments"])
+Constraints = StrEnum("Constraints", ["off", "mask", "gbnf"])
+Strategies = StrEnum("Strategies", ["suite", "direct", "two-stage", "route-execute", "loop"])
+WorkaroundSets = StrEnum("WorkaroundSets", ["production", "baseline"])
+ThinkingStates = StrEnum("ThinkingStates", ["auto", "on", "off"])
+Beginnings = StrEnum("Beginnings", ["start", "reasoning", "call"])
+Orders = StrEnum("Orders", ["usual", "schema", "any"])
+Levels = StrEnum("Levels", ["simple", "typical", "extreme"])
 
 
-class Constraints(StrEnum):
-    OFF = "off"
-    MASK = "mask"
-    GBNF = "gbnf"
-
-
-class Strategies(StrEnum):
-    SUITE = "suite"
-    DIRECT = "direct"
-    TWO_STAGE = "two-stage"
-    ROUTE_EXECUTE = "route-execute"
-    LOOP = "loop"
-
-
-class Workarounds(StrEnum):
-    PRODUCTION = "production"
-    BASELINE = "baseline"
-
-
-class ThinkingStates(StrEnum):
-    AUTO = "auto"
-    ON = "on"
-    OFF = "off"
-
-
-class Beginnings(StrEnum):
-    START = "start"
-    REASONING = "reasoning"
-    CALL = "call"
-
-
-class Orders(StrEnum):
-    USUAL = "usual"
-    SCHEMA = "schema"
-    ANY = "any"
-
-
-class Levels(StrEnum):
-    SIMPLE = "simple"
-    TYPICAL = "typical"
-    EXTREME = "extreme"
-
-
-@loads_models()
+@with_groups
 def run(
+    *,
     suites: Annotated[
         list[str] | None,
         typer.Argument(metavar="SUITE…", help="Bundled suites by name, or suite files. [starter]"),
@@ -122,7 +79,7 @@ def run(
         typer.Option(metavar="P…", help="Sampling profiles: see `glyphscope eval profiles`. [default]"),
     ] = None,
     workarounds: Annotated[
-        list[Workarounds] | None,
+        list[WorkaroundSets] | None,
         typer.Option(
             help="With or without the presets that are recommended for a model, by its name. [production]"
         ),
@@ -141,10 +98,7 @@ def run(
             help="Allowed order of arguments; usual is any under a mask, otherwise the schema's. [usual]"
         ),
     ] = None,
-    level: Annotated[
-        list[Levels] | None,
-        typer.Option(help="Only scenarios of these levels."),
-    ] = None,
+    level: Annotated[list[Levels] | None, typer.Option(help="Only scenarios of these levels.")] = None,
     scenario: Annotated[
         list[str] | None, typer.Option(metavar="ID…", help="Only these scenarios; * matches any text.")
     ] = None,
@@ -156,15 +110,12 @@ def run(
     ] = "",
     first: Annotated[
         int | None,
-        typer.Option(
-            min=1, metavar="N", show_default=False, help="Only the first N of these scenarios of each suite."
-        ),
+        typer.Option(min=1, metavar="N", help="Only the first N of these scenarios of each suite."),
     ] = None,
     trials: Annotated[int, typer.Option(min=1, max=1000, help="Samples per scenario.")] = 1,
     seed: Annotated[int, typer.Option(help="The same seed samples the same tokens in every arm.")] = 1,
     jobs: Annotated[
-        int,
-        typer.Option(min=1, max=64, help="Samples in parallel, each with a separate model."),
+        int, typer.Option(min=1, max=64, help="Samples in parallel, each with a separate model.")
     ] = 1,
     savings: Annotated[
         float,
@@ -178,7 +129,6 @@ def run(
             metavar="MODEL",
             help="The model that decides the suites' rubrics: a GGUF file, `embedded`, the URL of an endpoint. "
             "[each suite's own]",
-            show_default=False,
         ),
     ] = "",
     allow_python: Annotated[
@@ -188,7 +138,7 @@ def run(
             help="Run the Python functions that the suites name. They may do anything that you may: read them first.",
         ),
     ] = False,
-    loading: Loading = NOT_GIVEN,
+    loading: Loading,
     resume: Annotated[
         bool, typer.Option("--resume", help="Resume the newest result of this matrix below DIR.")
     ] = False,
@@ -200,12 +150,7 @@ def run(
     ] = False,
     fail_under: Annotated[
         float | None,
-        typer.Option(
-            min=0.0,
-            max=1.0,
-            help="Exit code 1 if an arm's share of ok samples is lower.",
-            show_default=False,
-        ),
+        typer.Option(min=0.0, max=1.0, help="Exit code 1 if an arm's share of ok samples is lower."),
     ] = None,
     as_json: JsonOption = False,
 ) -> None:
@@ -217,18 +162,18 @@ def run(
     """
     suites = [*(suites or ()), *(more_suites or ())] or [STARTER]
     if suites == [STARTER] and not constraint:
-        constraint = [Constraints.OFF, Constraints.MASK]
+        constraint = [Constraints("off"), Constraints("mask")]
     axes: dict[str, Any] = {
         "notations": notation,
         "shapes": shape,
         "constraints": constraint,
-        "strategies": [None if each is Strategies.SUITE else each for each in strategy or ()],
+        "strategies": [None if each == "suite" else each for each in strategy or ()],
         "repairs": repair,
         "profiles": profile,
         "workarounds": workarounds,
         "thinking": thinking,
         "constrain_from": constrain_from,
-        "orders": [None if each is Orders.USUAL else each for each in order or (Orders.USUAL,)],
+        "orders": [None if each == "usual" else each for each in order or ("usual",)],
         "levels": level,
         "scenarios": scenario,
     }
@@ -257,7 +202,7 @@ def run(
     plan = plan_of(matrix)
     for name in dict.fromkeys(needs_of(plan).judges.values()):
         require_installed(name)
-        options.setdefault(name, (NOT_GIVEN if is_address(name) else loading).options(name))
+        options.setdefault(name, (Loading() if is_address(name) else loading).options(name))
     before = None
     if resume:
         # a result of before the order of arguments was an axis has the schema's everywhere

@@ -9,13 +9,13 @@ from typing import Annotated, Any, Literal
 
 import typer
 
-from glyphscope.cli.grammar.report import report as print_proofs
-from glyphscope.cli.grammar.unenforced import (
+from glyphscope.cli.grammar.report import (
     ordered_entry,
     print_contradictions,
     print_unenforced,
     unenforced_entry,
 )
+from glyphscope.cli.grammar.report import report as print_proofs
 from glyphscope.cli.inputs import InputError, read_json, read_registry
 from glyphscope.cli.options import JsonOption, NotationOption, OrderOption, RegistryOption, ShapeOption
 from glyphscope.cli.output import print_json
@@ -46,16 +46,13 @@ from glyphscope.visible import escaped
 def build(
     registry: RegistryOption = None,
     schema: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE", help="A JSON Schema instead of a registry.", show_default=False),
+        Path | None, typer.Option(metavar="FILE", help="A JSON Schema instead of a registry.")
     ] = None,
     notation: NotationOption = "glyph",
     shape: ShapeOption = "flat",
     order: OrderOption = None,
     part: Annotated[Part, typer.Option(help="Part of a call.")] = "call",
-    tool: Annotated[
-        str | None, typer.Option(metavar="NAME", help="Only this tool.", show_default=False)
-    ] = None,
+    tool: Annotated[str | None, typer.Option(metavar="NAME", help="Only this tool.")] = None,
     free_text: Annotated[bool, typer.Option("--free-text", help="Allow any text before the call.")] = False,
     white_space: Annotated[WhiteSpace, typer.Option(help="White space in JSON.")] = "none",
     comments: Annotated[

@@ -23,17 +23,12 @@ _STYLES = {"error": ("âœ—", "bold red"), "warning": ("!", "yellow"), "hint": ("Â
 
 
 def check(
-    file: Annotated[
-        str,
-        typer.Argument(metavar="G.gbnf|-", help="The grammar; - reads standard input.", show_default=False),
-    ],
+    file: Annotated[str, typer.Argument(metavar="G.gbnf|-", help="The grammar; - reads standard input.")],
     fix: Annotated[
-        bool,
-        typer.Option("--fix", help="Apply all unambiguous fixes to the file, then check it."),
+        bool, typer.Option("--fix", help="Apply all unambiguous fixes to the file, then check it.")
     ] = False,
     laid_out: Annotated[
-        bool,
-        typer.Option("--print", help="Print the formatted grammar, and problems on standard error."),
+        bool, typer.Option("--print", help="Print the formatted grammar, and problems on standard error.")
     ] = False,
     as_json: JsonOption = False,
 ) -> None:

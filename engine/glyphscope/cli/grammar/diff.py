@@ -23,16 +23,10 @@ def diff(
     notation: NotationOption = "glyph",
     shape: ShapeOption = "flat",
     order: OrderOption = None,
-    second_notation: Annotated[
-        Notation | None,
-        typer.Option(help="The notation of B, if different.", show_default=False),
-    ] = None,
-    second_shape: Annotated[
-        Shape | None, typer.Option(help="The shape of B, if different.", show_default=False)
-    ] = None,
+    second_notation: Annotated[Notation | None, typer.Option(help="The notation of B, if different.")] = None,
+    second_shape: Annotated[Shape | None, typer.Option(help="The shape of B, if different.")] = None,
     second_order: Annotated[
-        ArgumentOrder | None,
-        typer.Option(help="The order of the arguments in B, if different.", show_default=False),
+        ArgumentOrder | None, typer.Option(help="The order of the arguments in B, if different.")
     ] = None,
     characters: Annotated[int, typer.Option(min=1, help="Maximum length of the texts.")] = 4_000,
     seconds: Annotated[

@@ -17,13 +17,10 @@ from glyphscope.registry import parse_document
 
 GrammarRegistryOption: TypeAlias = Annotated[
     Path | None,
-    typer.Option(
-        "--registry", "-r", metavar="FILE", help="The calls of these tools (JSON).", show_default=False
-    ),
+    typer.Option("--registry", "-r", metavar="FILE", help="The calls of these tools (JSON)."),
 ]
 SchemaOption: TypeAlias = Annotated[
-    Path | None,
-    typer.Option("--schema", metavar="FILE", help="The values of this JSON Schema.", show_default=False),
+    Path | None, typer.Option("--schema", metavar="FILE", help="The values of this JSON Schema.")
 ]
 
 

@@ -7,11 +7,10 @@ from typing import Annotated, Any
 import typer
 from rich.text import Text
 
-from glyphscope.cli.caret import marked
 from glyphscope.cli.grammar.inputs import GrammarRegistryOption, SchemaOption, read_grammar
 from glyphscope.cli.inputs import STDIN, InputError, read_json_lines, read_text
 from glyphscope.cli.options import JsonOption, NotationOption, OrderOption, ShapeOption
-from glyphscope.cli.output import console, print_json
+from glyphscope.cli.output import console, marked, print_json
 from glyphscope.errors import GrammarError
 from glyphscope.grammar import Grammar
 from glyphscope.grammar.match import ActiveRule, MatchReport, match_text
@@ -23,11 +22,7 @@ from glyphscope.visible import visible
 def match(
     words: Annotated[
         list[str] | None,
-        typer.Argument(
-            metavar="[G.gbnf] TEXT|-",
-            help="The grammar and the text; - reads standard input.",
-            show_default=False,
-        ),
+        typer.Argument(metavar="[G.gbnf] TEXT|-", help="The grammar and the text; - reads standard input."),
     ] = None,
     registry: GrammarRegistryOption = None,
     schema: SchemaOption = None,
@@ -37,9 +32,7 @@ def match(
     lines: Annotated[
         str | None,
         typer.Option(
-            metavar="FILE|-",
-            show_default=False,
-            help='Match many: one {"text": …} per line. One JSON answer per line.',
+            metavar="FILE|-", help='Match many: one {"text": …} per line. One JSON answer per line.'
         ),
     ] = None,
     as_json: JsonOption = False,

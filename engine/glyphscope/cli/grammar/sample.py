@@ -14,9 +14,7 @@ from glyphscope.visible import visible
 
 
 def sample(
-    gbnf: Annotated[
-        str | None, typer.Argument(metavar="[G.gbnf]", help="The grammar.", show_default=False)
-    ] = None,
+    gbnf: Annotated[str | None, typer.Argument(metavar="[G.gbnf]", help="The grammar.")] = None,
     registry: GrammarRegistryOption = None,
     schema: SchemaOption = None,
     notation: NotationOption = "glyph",

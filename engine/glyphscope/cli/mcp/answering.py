@@ -21,12 +21,6 @@ from glyphscope.tools.mcp import McpServer
 from glyphscope.tools.mcp.questions import Answer, Question, SamplingRequest
 from glyphscope.visible import visible
 
-AskOption: TypeAlias = Annotated[
-    bool,
-    typer.Option(
-        "--ask", help="Let the server ask you for input and for sampling; without it, both are rejected."
-    ),
-]
 SamplerOption: TypeAlias = Annotated[
     str | None,
     typer.Option(

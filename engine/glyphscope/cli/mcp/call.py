@@ -1,4 +1,4 @@
-"""`glyphscope mcp call`: one call by hand."""
+"""`glyphscope mcp call` and `mcp request`: one call, or any request of the protocol, by hand."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from typing import Annotated
 import typer
 from rich.text import Text
 
-from glyphscope.cli.load_options import NOT_GIVEN, Loading, loads_models
-from glyphscope.cli.mcp.answering import AskOption, Sampler, SamplerOption, answering
+from glyphscope.cli.load_options import Loading
+from glyphscope.cli.mcp.answering import Sampler, SamplerOption, answering
 from glyphscope.cli.mcp.outcome import (
     ArgumentsOption,
     OutOption,
@@ -17,33 +17,24 @@ from glyphscope.cli.mcp.outcome import (
     print_violations,
     read_arguments,
 )
-from glyphscope.cli.mcp.servers import (
-    ConfigArgument,
-    LogLevelOption,
-    RootOption,
-    ServerOption,
-    YesOption,
-    one_server,
-)
+from glyphscope.cli.mcp.servers import ConfigArgument, ServerOptions
+from glyphscope.cli.option_groups import with_groups
 from glyphscope.cli.options import JsonOption
-from glyphscope.cli.output import diagnostics
+from glyphscope.cli.output import diagnostics, print_json
 from glyphscope.visible import visible
 
 _NAMED = 40
 
 
-@loads_models()
+@with_groups
 def call(
+    *,
     config: ConfigArgument,
-    tool: Annotated[str, typer.Argument(metavar="TOOL", help="The name of the tool.", show_default=False)],
+    tool: Annotated[str, typer.Argument(metavar="TOOL", help="The name of the tool.")],
     arguments: ArgumentsOption = "{}",
-    server: ServerOption = None,
-    yes: YesOption = False,
-    ask: AskOption = False,
-    root: RootOption = None,
-    log_level: LogLevelOption = None,
+    chosen: ServerOptions,
     model: SamplerOption = None,
-    loading: Loading = NOT_GIVEN,
+    loading: Loading,
     out: OutOption = None,
     seconds: Annotated[float, typer.Option(min=0.1, help="Time limit for the call, in seconds.")] = 60.0,
     as_json: JsonOption = False,
@@ -60,7 +51,7 @@ def call(
         loading.refuse("No model is loaded without --model", "Name the model, or omit the options.")
     sampler = None if model is None else Sampler(model, loading.options(model))
     given = read_arguments(arguments)
-    with one_server(config, server, yes=yes, asks=ask, roots=root, log_level=log_level) as source:
+    with chosen.opened(config) as source:
         known = next((each for each in source.tools() if each.name == tool), None)
         if known is not None:
             print_violations(known, given)
@@ -78,3 +69,35 @@ def call(
         raise typer.Exit(2)
     if not outcome.ok:
         raise typer.Exit(1)
+
+
+@with_groups
+def request(
+    *,
+    config: ConfigArgument,
+    method: Annotated[
+        str,
+        typer.Argument(metavar="METHOD", help="For example ping, tools/list or completion/complete."),
+    ],
+    arguments: ArgumentsOption = "{}",
+    chosen: ServerOptions,
+    seconds: Annotated[float, typer.Option(min=0.1, help="Time limit for the answer, in seconds.")] = 60.0,
+    as_json: JsonOption = False,
+) -> None:
+    """Send one request with --arguments as its params, and print the result as JSON, unchanged.
+
+    Exit code 1 if the server answers with an error, or not in time.
+    """
+    given = read_arguments(arguments)
+    with chosen.opened(config) as source:
+        outcome = answering(
+            source,
+            lambda cancel: source.request(
+                method, given, seconds=seconds, cancel=cancel, progress=None if as_json else print_progress
+            ),
+        )
+    if outcome.ok:
+        print_json(outcome.structured)
+        return
+    print_outcome(outcome, as_json=as_json)
+    raise typer.Exit(1)

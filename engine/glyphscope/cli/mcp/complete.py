@@ -9,10 +9,11 @@ import typer
 from rich.text import Text
 
 from glyphscope.cli.inputs import InputError
-from glyphscope.cli.mcp.answering import AskOption, answering
+from glyphscope.cli.mcp.answering import answering
 from glyphscope.cli.mcp.offered import SecondsOption, find_offer, read_texts, wait_for_offers
 from glyphscope.cli.mcp.outcome import ArgumentsOption
-from glyphscope.cli.mcp.servers import ConfigArgument, ServerOption, YesOption, one_server
+from glyphscope.cli.mcp.servers import ConfigArgument, ServerOptions
+from glyphscope.cli.option_groups import with_groups
 from glyphscope.cli.options import JsonOption
 from glyphscope.cli.output import console, diagnostics, print_json
 from glyphscope.tools.mcp.completion import Completion
@@ -20,22 +21,18 @@ from glyphscope.tools.mcp.offers import Offer
 from glyphscope.visible import visible
 
 
+@with_groups(only=("server", "yes", "ask"))
 def complete(
+    *,
     config: ConfigArgument,
     name: Annotated[
         str,
-        typer.Argument(
-            metavar="NAME|TEMPLATE", help="A prompt, or the URI template of resources.", show_default=False
-        ),
+        typer.Argument(metavar="NAME|TEMPLATE", help="A prompt, or the URI template of resources."),
     ],
-    argument: Annotated[
-        str, typer.Argument(metavar="ARGUMENT", help="The argument to complete.", show_default=False)
-    ],
+    argument: Annotated[str, typer.Argument(metavar="ARGUMENT", help="The argument to complete.")],
     value: Annotated[str, typer.Argument(metavar="[TEXT]", help="The beginning of its value.")] = "",
     arguments: ArgumentsOption = "{}",
-    server: ServerOption = None,
-    yes: YesOption = False,
-    ask: AskOption = False,
+    chosen: ServerOptions,
     seconds: SecondsOption = 60.0,
     as_json: JsonOption = False,
 ) -> None:
@@ -44,7 +41,7 @@ def complete(
     Other arguments that are known are given with --arguments.
     """
     others = read_texts(arguments)
-    with one_server(config, server, yes=yes, asks=ask) as source:
+    with chosen.opened(config) as source:
         wait_for_offers(source, seconds)
         known = (*source.offers.prompts, *source.offers.templates)
         offer = find_offer(known, name) or Offer(kind="template" if "{" in name else "prompt", address=name)

@@ -9,19 +9,19 @@ from typing import Annotated
 import typer
 from rich.text import Text
 
+from glyphscope.cli.grammar.report import print_contradictions
 from glyphscope.cli.grammar.report import report as print_proofs
-from glyphscope.cli.grammar.unenforced import print_contradictions
 from glyphscope.cli.inputs import STDIN, InputError
 from glyphscope.cli.mcp.list_tools import SecondsOption, WordsArgument
 from glyphscope.cli.mcp.servers import (
-    ServerOption,
+    ServerOptions,
     ServerRequest,
-    YesOption,
     print_failure,
     print_file_problems,
     print_tool_problems,
     started,
 )
+from glyphscope.cli.option_groups import with_groups
 from glyphscope.cli.options import JsonOption, NotationOption, ShapeOption
 from glyphscope.cli.output import diagnostics
 from glyphscope.grammar.builder.contradictions import registry_contradictions
@@ -32,17 +32,13 @@ from glyphscope.tools.mcp.server import START_SECONDS
 from glyphscope.visible import visible
 
 
+@with_groups(only=("server", "yes"))
 def import_tools(
+    *,
     words: WordsArgument,
     output: Annotated[
         str | None,
-        typer.Option(
-            "--output",
-            "-o",
-            metavar="REGISTRY.json",
-            help="The file to write; - prints it.",
-            show_default=False,
-        ),
+        typer.Option("--output", "-o", metavar="REGISTRY.json", help="The file to write; - prints it."),
     ] = None,
     report: Annotated[
         bool,
@@ -52,8 +48,7 @@ def import_tools(
     ] = False,
     notation: NotationOption = "glyph",
     shape: ShapeOption = "flat",
-    server: ServerOption = None,
-    yes: YesOption = False,
+    chosen: ServerOptions,
     seconds: SecondsOption = START_SECONDS,
     as_json: JsonOption = False,
 ) -> None:
@@ -65,8 +60,8 @@ def import_tools(
         raise InputError("No output was requested.", hint="Give -o REGISTRY.json, or --report, or both.")
     if output == STDIN and report:
         raise InputError("Only one output can go to standard output.", hint="Give -o a file.")
-    wanted = ServerRequest(words, server)
-    wanted.allow(yes=yes)
+    wanted = ServerRequest(words, chosen.server)
+    wanted.allow(yes=chosen.yes)
     with started(wanted.servers, seconds) as servers:
         print_file_problems(wanted.problems)
         failed = [each for each in servers if each.state != "ready"]

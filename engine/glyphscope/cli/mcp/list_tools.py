@@ -9,16 +9,15 @@ from rich.table import Table
 from rich.text import Text
 
 from glyphscope.cli.mcp.servers import (
-    RootOption,
-    ServerOption,
+    ServerOptions,
     ServerRequest,
-    YesOption,
     print_failure,
     print_file_problems,
     print_tool_problems,
     started,
     with_roots,
 )
+from glyphscope.cli.option_groups import with_groups
 from glyphscope.cli.options import JsonOption
 from glyphscope.cli.output import console, diagnostics, print_json
 from glyphscope.text.shorten import shorten
@@ -31,25 +30,24 @@ WordsArgument = Annotated[
     typer.Argument(
         metavar="CONFIG.json|COMMAND…",
         help="A file with mcpServers, or a server's command or URL. Put -- before the options of a command.",
-        show_default=False,
     ),
 ]
 SecondsOption = Annotated[float, typer.Option(min=0.1, help="Time limit for starting a server, in seconds.")]
 _SHOWN = 100
 
 
+@with_groups(only=("server", "yes", "root"))
 def list_servers(
+    *,
     words: WordsArgument,
-    server: ServerOption = None,
-    yes: YesOption = False,
-    root: RootOption = None,
+    chosen: ServerOptions,
     seconds: SecondsOption = START_SECONDS,
     as_json: JsonOption = False,
 ) -> None:
     """Start servers, list their tools, and stop them. Exit code 1 if one of them does not start."""
-    wanted = ServerRequest(words, server)
-    wanted.allow(yes=yes)
-    with started([with_roots(each, root) for each in wanted.servers], seconds) as servers:
+    wanted = ServerRequest(words, chosen.server)
+    wanted.allow(yes=chosen.yes)
+    with started([with_roots(each, chosen.root) for each in wanted.servers], seconds) as servers:
         if as_json:
             off = [_entry_off(config) for config in wanted.disabled]
             print_json(

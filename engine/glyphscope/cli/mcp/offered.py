@@ -12,7 +12,7 @@ from rich.table import Table
 from rich.text import Text
 
 from glyphscope.cli.inputs import InputError
-from glyphscope.cli.mcp.answering import AskOption, answering
+from glyphscope.cli.mcp.answering import answering
 from glyphscope.cli.mcp.outcome import (
     ArgumentsOption,
     OutOption,
@@ -21,15 +21,8 @@ from glyphscope.cli.mcp.outcome import (
     print_violations,
     read_arguments,
 )
-from glyphscope.cli.mcp.servers import (
-    ConfigArgument,
-    LogLevelOption,
-    RootOption,
-    ServerOption,
-    YesOption,
-    one_server,
-    print_failure,
-)
+from glyphscope.cli.mcp.servers import ConfigArgument, ServerOptions, print_failure
+from glyphscope.cli.option_groups import with_groups
 from glyphscope.cli.options import JsonOption
 from glyphscope.cli.output import console, diagnostics, print_json
 from glyphscope.tools.mcp import McpServer
@@ -45,18 +38,15 @@ SecondsOption = Annotated[
 ]
 
 
+@with_groups
 def resources(
+    *,
     config: ConfigArgument,
     uri: Annotated[
-        str | None,
-        typer.Argument(metavar="[URI]", help="The resource to read, or a template.", show_default=False),
+        str | None, typer.Argument(metavar="[URI]", help="The resource to read, or a template.")
     ] = None,
     arguments: ArgumentsOption = "{}",
-    server: ServerOption = None,
-    yes: YesOption = False,
-    ask: AskOption = False,
-    root: RootOption = None,
-    log_level: LogLevelOption = None,
+    chosen: ServerOptions,
     watch: Annotated[
         int | None,
         typer.Option(
@@ -64,7 +54,6 @@ def resources(
             min=0,
             metavar="N",
             help="Subscribe to the resource, and print it again after each of the next N updates; 0: until Ctrl-C.",
-            show_default=False,
         ),
     ] = None,
     out: OutOption = None,
@@ -80,7 +69,7 @@ def resources(
     for option, value in (("--watch", watch), ("--out", out)):
         if uri is None and value is not None:
             raise InputError(f"{option} needs the URI of a resource.", hint=f"List them without {option}.")
-    with one_server(config, server, yes=yes, asks=ask, roots=root, log_level=log_level) as source:
+    with chosen.opened(config) as source:
         wait_for_offers(source, seconds)
         known = (*source.offers.resources, *source.offers.templates)
         if uri is None:
@@ -97,23 +86,19 @@ def resources(
                 _fetch(source, offer, given, seconds=seconds, as_json=as_json, out=out)
 
 
+@with_groups
 def prompts(
+    *,
     config: ConfigArgument,
-    name: Annotated[
-        str | None, typer.Argument(metavar="[NAME]", help="The prompt to get.", show_default=False)
-    ] = None,
+    name: Annotated[str | None, typer.Argument(metavar="[NAME]", help="The prompt to get.")] = None,
     arguments: ArgumentsOption = "{}",
-    server: ServerOption = None,
-    yes: YesOption = False,
-    ask: AskOption = False,
-    root: RootOption = None,
-    log_level: LogLevelOption = None,
+    chosen: ServerOptions,
     seconds: SecondsOption = 60.0,
     as_json: JsonOption = False,
 ) -> None:
     """List the prompts of a server, or get one with --arguments: its messages."""
     given = read_texts(arguments)
-    with one_server(config, server, yes=yes, asks=ask, roots=root, log_level=log_level) as source:
+    with chosen.opened(config) as source:
         wait_for_offers(source, seconds)
         known = source.offers.prompts
         if name is None:

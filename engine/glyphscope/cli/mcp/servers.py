@@ -6,6 +6,7 @@ import shlex
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, TypeAlias
 
@@ -23,35 +24,13 @@ from glyphscope.tools.mcp.notices import LogLevel, log_message
 from glyphscope.tools.mcp.server import START_SECONDS
 from glyphscope.visible import visible
 
-YesOption: TypeAlias = Annotated[
-    bool, typer.Option("--yes", "-y", help="Start the commands of the file without confirmation.")
-]
 ServerOption: TypeAlias = Annotated[
-    str | None, typer.Option("--server", metavar="NAME", help="Only this server.", show_default=False)
+    str | None, typer.Option("--server", metavar="NAME", help="Only this server.")
 ]
 ConfigArgument: TypeAlias = Annotated[
     str,
     typer.Argument(
-        metavar="CONFIG.json|COMMAND",
-        help="A file with mcpServers, or a server's command (one word) or URL.",
-        show_default=False,
-    ),
-]
-RootOption: TypeAlias = Annotated[
-    list[Path] | None,
-    typer.Option(
-        "--root",
-        metavar="FOLDER",
-        help="A folder to return when the server lists the roots; repeatable. Added to those of the file.",
-        show_default=False,
-    ),
-]
-LogLevelOption: TypeAlias = Annotated[
-    LogLevel | None,
-    typer.Option(
-        "--log-level",
-        help="Ask the server for log messages of this level and more severe ones, and print them on stderr.",
-        show_default=False,
+        metavar="CONFIG.json|COMMAND", help="A file with mcpServers, or a server's command (one word) or URL."
     ),
 ]
 _FILES = (".json", ".jsonc")
@@ -88,6 +67,57 @@ class ServerRequest:
                 consent(server, yes)
 
 
+@dataclass(frozen=True, kw_only=True)
+class ServerOptions:
+    """Which server of a file is meant, and what it may do."""
+
+    server: Annotated[str | None, typer.Option("--server", metavar="NAME", help="Only this server.")] = None
+    yes: Annotated[
+        bool, typer.Option("--yes", "-y", help="Start the commands of the file without confirmation.")
+    ] = False
+    ask: Annotated[
+        bool,
+        typer.Option(
+            "--ask", help="Let the server ask you for input and for sampling; without it, both are rejected."
+        ),
+    ] = False
+    root: Annotated[
+        list[Path] | None,
+        typer.Option(
+            "--root",
+            metavar="FOLDER",
+            help="A folder to return when the server lists the roots; repeatable. Added to those of the file.",
+        ),
+    ] = None
+    log_level: Annotated[
+        LogLevel | None,
+        typer.Option(
+            "--log-level",
+            help="Ask the server for log messages of this level and more severe ones, and print them on stderr.",
+        ),
+    ] = None
+
+    @contextmanager
+    def opened(self, config: str) -> Iterator[McpServer]:
+        """The one server that is meant, ready. Raises InputError; exits with 2 where it does not get ready."""
+        wanted = ServerRequest([config], self.server)
+        if not wanted.servers:
+            raise InputError("The file has no enabled server.", where=config)
+        if len(wanted.servers) > 1:
+            names = ", ".join(each.name for each in wanted.servers)
+            raise InputError(
+                "The file has several servers.", where=config, hint=f"Choose one: --server {names}."
+            )
+        wanted.allow(yes=self.yes)
+        with started([with_roots(wanted.servers[0], self.root)], START_SECONDS, asks=self.ask) as (source,):
+            if source.state != "ready":
+                print_failure(source)
+                raise typer.Exit(2)
+            if self.log_level is not None:
+                _print_log(source, self.log_level)
+            yield source
+
+
 def _typed(words: Sequence[str]) -> list[str]:
     try:
         typed = shlex.split(words[0]) if len(words) == 1 else list(words)
@@ -111,33 +141,6 @@ def _is_file(word: str) -> bool:
         return path.suffix.lower() in _FILES or (path.is_file() and not path.stat().st_mode & 0o111)
     except (OSError, ValueError):
         return False
-
-
-@contextmanager
-def one_server(
-    config: str,
-    name: str | None,
-    *,
-    yes: bool,
-    asks: bool = False,
-    roots: Sequence[Path] | None = None,
-    log_level: LogLevel | None = None,
-) -> Iterator[McpServer]:
-    """The one server that is meant, ready. Raises InputError; exits with 2 where it does not get ready."""
-    wanted = ServerRequest([config], name)
-    if not wanted.servers:
-        raise InputError("The file has no enabled server.", where=config)
-    if len(wanted.servers) > 1:
-        names = ", ".join(each.name for each in wanted.servers)
-        raise InputError("The file has several servers.", where=config, hint=f"Choose one: --server {names}.")
-    wanted.allow(yes=yes)
-    with started([with_roots(wanted.servers[0], roots)], START_SECONDS, asks=asks) as (source,):
-        if source.state != "ready":
-            print_failure(source)
-            raise typer.Exit(2)
-        if log_level is not None:
-            _print_log(source, log_level)
-        yield source
 
 
 def with_roots(config: ServerConfig, roots: Sequence[Path] | None) -> ServerConfig:

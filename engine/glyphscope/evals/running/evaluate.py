@@ -6,6 +6,7 @@ that failed, a model that cannot be opened, or fails time after time, costs its 
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable, Generator, Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass
@@ -16,12 +17,11 @@ from typing import TypeAlias
 import msgspec
 
 from glyphscope.errors import GlyphscopeError, ModelError, RecordError
-from glyphscope.evals.machine import this_machine
 from glyphscope.evals.matrix.needs import Needs, needs_of, require_consent
-from glyphscope.evals.matrix.plan import Plan, Planned
+from glyphscope.evals.matrix.plan import LoadedSuite, Matrix, Plan, Planned
 from glyphscope.evals.matrix.profiles import profile
 from glyphscope.evals.results.folder import ResultFolder, SampleWriter
-from glyphscope.evals.results.manifest import Manifest
+from glyphscope.evals.results.manifest import Manifest, this_machine
 from glyphscope.evals.results.tables import suite_tables
 from glyphscope.evals.running.crew import Crew
 from glyphscope.evals.running.forecast import Forecast
@@ -39,7 +39,7 @@ from glyphscope.evals.running.progress import (
 from glyphscope.evals.running.run_sample import run_sample
 from glyphscope.evals.scoring.assertions import Assertors
 from glyphscope.evals.scoring.model_judge import ModelJudge
-from glyphscope.evals.suites.reading import suite_registry
+from glyphscope.evals.suites.reading import parse_suite, suite_registry
 from glyphscope.models import Model, open_model
 from glyphscope.runs.emitter import versions
 from glyphscope.sessions.files import now
@@ -226,3 +226,42 @@ def _counter(model: Model) -> Callable[[str], int] | None:
     except GlyphscopeError:
         return None
     return model.count_tokens
+
+
+@dataclass(frozen=True)
+class SavedPlan(Plan):
+    """The same arms, suites, trials and seeds, and so the same samples; `kept` is the digest of the first plan."""
+
+    kept: str = ""
+
+    @property
+    def digest(self) -> str:
+        return self.kept
+
+
+def saved_plan(folder: ResultFolder) -> SavedPlan:
+    """Raises StorageError for a suite that is gone, SuiteError and RecordError for one that is not as it was asked."""
+    manifest = folder.manifest
+    suites = tuple(_suites(folder))
+    matrix = Matrix(
+        suites=tuple(suite.name for suite in manifest.suites),
+        models=tuple(dict.fromkeys(arm.model for arm in manifest.arms)),
+        trials=manifest.trials,
+        seed=manifest.seed,
+        jobs=manifest.jobs,
+        savings=manifest.savings,
+        judge=manifest.judge,
+    )
+    return SavedPlan(matrix, suites, manifest.arms, manifest.digest)
+
+
+def _suites(folder: ResultFolder) -> Iterator[LoadedSuite]:
+    for used in folder.manifest.suites:
+        data = folder.suite(used.name)
+        if hashlib.sha256(data).hexdigest() != used.digest:
+            raise RecordError(
+                f'The suite "{used.name}" was changed since it was asked.',
+                where=str(folder.path),
+                hint="Start a new evaluation: samples of two suites cannot share a result.",
+            )
+        yield LoadedSuite(parse_suite(data, where=used.name), data)

@@ -16,8 +16,8 @@ from glyphscope.evals.checking.service import CheckFailed, call_function
 from glyphscope.evals.results.sample import Failure, Judged, Reason
 from glyphscope.evals.scoring.model_judge import ModelJudge, Wrote, discard
 from glyphscope.evals.scoring.outcome import RunReading
+from glyphscope.evals.scoring.paths import subject
 from glyphscope.evals.scoring.scorer import MOST_DETAIL, Verdict
-from glyphscope.evals.scoring.subject import subject
 from glyphscope.evals.suites.sources import split_function
 from glyphscope.evals.suites.suite import JudgeCheck, PythonCheck, Scenario, Suite, expectations
 from glyphscope.events import AnyEvent

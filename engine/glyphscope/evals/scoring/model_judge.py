@@ -25,7 +25,7 @@ from glyphscope.prompting.template import Part
 from glyphscope.runs import NonInteractive, RunState, reduce_event
 from glyphscope.runs.context import Context, Ending
 from glyphscope.runs.emitter import Emitter
-from glyphscope.runs.failures import failed
+from glyphscope.runs.endings import failed
 from glyphscope.runs.prepared import prepare
 from glyphscope.strategies.generate import Task, generate
 from glyphscope.strategies.request import generate_under

@@ -1,4 +1,4 @@
-"""JSONPath assertions: whether the values that a path selects are as expected, and the first that is not."""
+"""The result of a run as a document, and JSONPath assertions on it: the first value that is not as expected."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import msgspec
 
 from glyphscope.evals.checking.service import select
 from glyphscope.evals.scoring.matching import schema_fault
+from glyphscope.evals.scoring.outcome import MadeCall, RunReading
 from glyphscope.evals.scoring.values import Difference, Values, shown
 from glyphscope.evals.suites.suite import PathCheck
 from glyphscope.grammar.regular import pattern
@@ -56,3 +57,23 @@ def _place(path: str) -> str:
 
 def _values(count: int) -> str:
     return "1 value" if count == 1 else f"{count:,} values"
+
+
+def subject(prompt: str, reading: RunReading, workspace: dict[str, Any] | None) -> dict[str, Any]:
+    """`prompt`, `calls` (each with `tool`, `arguments`, and `ok` and `result` where it was executed), `answer` (the
+    final text; None without one), `text` (what the model wrote last) and `workspace` (None without demo tools).
+    """
+    return {
+        "prompt": prompt,
+        "calls": [_call(call) for call in reading.calls],
+        "answer": reading.said,
+        "text": reading.last_text,
+        "workspace": workspace,
+    }
+
+
+def _call(call: MadeCall) -> dict[str, Any]:
+    made: dict[str, Any] = {"tool": call.made.tool, "arguments": call.made.arguments}
+    if call.result is not None:
+        made |= {"ok": call.result.ok, "result": call.result.told or call.result.message}
+    return made

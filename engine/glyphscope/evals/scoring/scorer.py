@@ -16,8 +16,7 @@ from glyphscope.evals.checking.service import CheckFailed
 from glyphscope.evals.results.sample import NO_ANSWER, Failure, Made, Reason
 from glyphscope.evals.scoring.matching import Matcher, pair_up, schema_fault
 from glyphscope.evals.scoring.outcome import MadeCall, RunReading
-from glyphscope.evals.scoring.paths import path_fault
-from glyphscope.evals.scoring.subject import subject
+from glyphscope.evals.scoring.paths import path_fault, subject
 from glyphscope.evals.scoring.values import shown
 from glyphscope.evals.suites.suite import Expectation, FinalText, Scenario, expectations
 from glyphscope.events import Code

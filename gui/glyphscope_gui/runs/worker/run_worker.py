@@ -14,7 +14,7 @@ from glyphscope.events import NOTATIONS, AnyEvent, CallReady, RunRequest, RunSta
 from glyphscope.explain.retokenization import same_model
 from glyphscope.notation import call_sizes, sum_of
 from glyphscope.runs import CONTINUATION, PreparedRequest, prepare
-from glyphscope.runs.failures import failed
+from glyphscope.runs.endings import failed
 from glyphscope.runs.interaction import Decision
 from glyphscope.runs.prepared import request_of
 from glyphscope.strategies import run
