@@ -149,6 +149,7 @@ NAMES: dict[str, str] = {
 }
 """Words in names of modules, classes, functions and signals, and what to write instead."""
 
+_ANY_NAME = re.compile(rf"(?:^|_)(?:{'|'.join(NAMES)})(?:_|$)")
 _NAMES = [(re.compile(rf"(?:^|_)(?:{pattern})(?:_|$)"), instead) for pattern, instead in NAMES.items()]
 
 
@@ -158,13 +159,20 @@ def names_of(path: Path) -> Iterator[tuple[int, str]]:
     for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
             yield node.lineno, node.name
-        elif isinstance(node, ast.Assign) and re.match(r"Signal\(", ast.unparse(node.value)):
+        elif (
+            isinstance(node, ast.Assign)
+            and isinstance(node.value, ast.Call)
+            and isinstance(node.value.func, ast.Name)
+            and node.value.func.id == "Signal"
+        ):
             yield from ((node.lineno, one.id) for one in node.targets if isinstance(one, ast.Name))
 
 
 def refused_name(name: str) -> str:
     """What to write instead; empty for a name that is fine."""
     words = "_".join(re.findall(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+", name)).lower()
+    if not _ANY_NAME.search(words):
+        return ""
     return next((instead for pattern, instead in _NAMES if pattern.search(words)), "")
 
 

@@ -165,6 +165,7 @@ class MainWindow(QMainWindow):
     def _make_context(self, services: Services, themes: ThemeManager) -> None:
         """The context of the pages, with the panels beside them."""
         self.panels = SidePanels(services, self)
+        self._framed.timeout.connect(self.panels.tools.make_recorded)
         self.navigator = Navigation(self, lambda: [*self.panels.docks.values(), self.right])
         runs = RunController(
             services.open_model, self, services.servers.sources, services.settings.options_of

@@ -87,14 +87,19 @@ class ToolsDock(QWidget):
             return
         self.tree.select(Item(tool, argument))
 
+    def make_recorded(self) -> RecordedTools:
+        """The view of a record's tools; made before it is needed, it does not delay a record's first tokens."""
+        if self.recorded is None:
+            self.recorded = RecordedTools(self)
+            self.stack.addWidget(self.recorded)
+        return self.recorded
+
     def show_record(self, registry: ToolRegistry | None) -> None:
         """The tools of a record, to read; None for those of the project again."""
         if registry is not None:
-            if self.recorded is None:
-                self.recorded = RecordedTools(self)
-                self.stack.addWidget(self.recorded)
-            self.recorded.show_registry(registry)
-            self.stack.setCurrentWidget(self.recorded)
+            recorded = self.make_recorded()
+            recorded.show_registry(registry)
+            self.stack.setCurrentWidget(recorded)
         else:
             self.stack.setCurrentIndex(0)
         for action in (self.actions_.add_tool, self.actions_.add_argument, self.actions_.paste):
