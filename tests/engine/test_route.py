@@ -34,7 +34,7 @@ from glyphscope.registry import ToolRegistry, default_registry, make_tool
 from glyphscope.runs import NonInteractive, run_state
 from glyphscope.sessions import first_difference
 from glyphscope.strategies import run
-from glyphscope.strategies.routing.route import ChoiceValidator, choice_schema
+from glyphscope.strategies.routing.route import choice_schema, choice_validator
 from turns import Turns
 
 REGISTRY = default_registry()
@@ -180,7 +180,7 @@ def test_the_grammar_of_the_choice_holds_what_the_validator_does() -> None:
     ]
     for text in compact:
         assert match_text(grammar, text).accepted
-        validator = ChoiceValidator(REGISTRY, may_ask=True)
+        validator = choice_validator(REGISTRY, may_ask=True)
         validator.feed(text)
         assert validator.valid
     assert not match_text(grammar, compact[0].replace("search", "serch")).prefix_ok

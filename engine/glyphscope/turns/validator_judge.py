@@ -1,6 +1,6 @@
 """The judge of one call of a turn, whatever notation its pieces are in.
 
-It is the judge of every call of Glyphscope. Only its driver differs: the call automaton of the form opens the call,
+It is the validator of every call of Glyphscope. Only its driver differs: the call automaton of the form opens the call,
 spells the tool's name and opens the arguments; a reader of the form's encoding drives what is in them. Paths point into
 the arguments.
 """
@@ -12,114 +12,27 @@ from typing import Any
 import msgspec
 
 from glyphscope.events import Code, FieldChanged, RunEvent
-from glyphscope.notation.structure import Structural
 from glyphscope.registry import ToolRegistry
 from glyphscope.validation.call import CallValidator
-from glyphscope.validation.candidates import Candidate, Level, gravest, wrong_type
+from glyphscope.validation.call_level import CallKeys, CallLevel
+from glyphscope.validation.candidates import Candidate, wrong_type
 from glyphscope.validation.reasons import Reason
-from glyphscope.validation.schema import SchemaSet
-from glyphscope.validation.spec import ANYTHING
-from glyphscope.validation.streaming_validator import Judge, Limits
-from glyphscope.validation.strings import StringCheck
+from glyphscope.validation.streaming_validator import Limits, StreamingValidator
 
-CONSTRAINED_TEXT = 21
-"""Text of a string that looked like its end until the character `end` (exclusive)."""
-RAW_END = 22
-"""A raw string ended before `start`: up to `end` (exclusive) is written what shows it, which is `text`."""
-QUOTE_END = 23
-"""The same with a closing quotation mark, which is part of the field."""
-
-_ANY = SchemaSet(True)
 _EXTRAS = ("id", "type", "index", "tool_call_id")
 """Members that a call as a JSON object may have beside its name and arguments."""
 
 
-class RawStrings(Judge):
-    """A judge that also takes strings whose end is seen late: see HELD_TEXT, RAW_END, QUOTE_END."""
-
-    def __init__(self, *args: Any, **options: Any) -> None:
-        super().__init__(*args, **options)
-        self.floor = -1  # before this character nothing could be decided
-        self._handlers = (
-            *self._handlers, *([self._nothing] * (CONSTRAINED_TEXT - len(self._handlers))),
-            self._check_text, self._raw_end, self._quote_end,
-        )  # fmt: skip
-
-    def attach(self, out: list[RunEvent], token: int) -> None:
-        """Events go there from now on."""
-        self._out, self._token = out, token
-
-    def drive(self, events: list[Structural]) -> None:
-        """Judges what a reader found."""
-        if events and not self._stopped:
-            self._take(events)
-
-    def raise_floor(self, at: int) -> None:
-        """No verdict that follows is decided before this character."""
-        self.floor = max(self.floor, at)
-
-    @property
-    def stopped(self) -> bool:
-        return self._stopped
-
-    def _violate(self, reason: Reason, at: int, path: str) -> None:
-        super()._violate(reason, max(at, self.floor), path)
-
-    def _nothing(self, start: int, end: int, text: str) -> None:
-        raise NotImplementedError
-
-    def _check_text(self, start: int, end: int, text: str) -> None:
-        if self._judging_string and any(check is None or _may_end(check) for check in self._strings):
-            self.raise_floor(end - 1)
-        self._string_text(start, start + len(text), text)
-
-    def _raw_end(self, start: int, end: int, text: str) -> None:
-        self._late_end(start, end, text, start)
-
-    def _quote_end(self, start: int, end: int, text: str) -> None:
-        self._late_end(start, end, text, end)
-
-    def _late_end(self, start: int, end: int, text: str, field_end: int) -> None:
-        """The string ended before `start`, unless it can be longer: then nothing is decided before that is excluded."""
-        decided = start
-        if self._judging_string:
-            reasons = [None if check is None else check.ended() for check in self._strings]
-            furthest = max(len(text) if check is None else check.feed(text) for check in self._strings)
-            decided = start + min(furthest, end - 1 - start)
-            if None in reasons:
-                self._narrow_strings([reason is None for reason in reasons])
-            else:
-                self._keep([], lambda c: gravest(filter(None, reasons)), decided)
-            self._judging_string = False
-        else:
-            decided = end - 1
-        self.raise_floor(decided)
-        self._end("".join(self._pieces), field_end, decided)
-
-    @property
-    def candidates(self) -> list[Candidate]:
-        """Those of the value that has begun."""
-        return self._candidates
-
-
-def _may_end(check: StringCheck) -> bool:
-    """Whether the string may end here; it is taken for one that may where only its whole text could say."""
-    return any(not wanted.linear for wanted in check.spec.patterns) or check.ended() is None
-
-
-class Hypothesis(RawStrings):
+class Hypothesis(StreamingValidator):
     """Judges a value by itself, as one way of reading a text; it is possible as long as nothing is wrong."""
 
     def __init__(self, candidates: list[Candidate], limits: Limits) -> None:
-        super().__init__("json", limits=limits, calls=False)
-        self._roots = candidates
+        roots = [Candidate(c.schemas, c.spec) for c in candidates]
+        super().__init__("json", lambda: roots, limits=limits)
 
     @property
     def possible(self) -> bool:
         return not self.violations
-
-    def _root_candidates(self) -> list[Candidate]:
-        return [Candidate(c.schemas, c.spec, None) for c in self._roots]
 
 
 class _Numbered(list[RunEvent]):
@@ -134,23 +47,34 @@ class _Numbered(list[RunEvent]):
         self._target.append(msgspec.structs.replace(event, **changes))
 
 
-class CallJudge(RawStrings, CallValidator):
+class CallJudge(CallValidator):
     """One call, the `index`-th; `keys` are those of its name, arguments and id, where it is a JSON object."""
 
     def __init__(
         self, registry: ToolRegistry, index: int, limits: Limits, keys: tuple[str, str, str]
     ) -> None:
-        super().__init__(registry, "json", "name-arguments", limits=limits)
+        name, arguments, own_id = keys
+        extras = tuple(dict.fromkeys((*_EXTRAS, own_id) if own_id else _EXTRAS))
+        own = CallKeys(name, arguments, extras, relative=True)
+        super().__init__(registry, "json", "name-arguments", keys=own, limits=limits)
         self.index = index
-        self._name_key, self._args_key, own_id = keys
-        self._extras = tuple(dict.fromkeys((*_EXTRAS, own_id))) if own_id else _EXTRAS
-        self._extra = False
         self._value_begun = False
 
     def attach(self, out: list[RunEvent], token: int) -> None:
-        super().attach(_Numbered(out, self.index) if self.index else out, token)
+        """Events go there from now on."""
+        self._out, self._token = _Numbered(out, self.index) if self.index else out, token
+
+    @property
+    def candidates(self) -> list[Candidate]:
+        """Those of the value that has begun."""
+        return self._value.left
 
     # the call around the arguments, where it is no JSON object
+
+    @property
+    def _own_level(self) -> CallLevel:
+        assert self._call is not None, "the call has begun"
+        return self._call
 
     def begin(self, at: int) -> None:
         """The call begins."""
@@ -158,11 +82,9 @@ class CallJudge(RawStrings, CallValidator):
 
     def open_name(self, at: int) -> None:
         """The tool's name begins."""
-        if self._stopped:
-            return
-        self._named = self._naming = True
-        self._levels[0].key = self._name_key
-        self._string_open(at, at, "")
+        if not self._stopped:
+            self._own_level.end_key(self._keys.name)
+            self._string_open(at, at, "")
 
     def name_text(self, at: int, text: str) -> None:
         if not self._stopped:
@@ -175,15 +97,13 @@ class CallJudge(RawStrings, CallValidator):
 
     def open_arguments(self) -> None:
         """The arguments' object comes next."""
-        if self._stopped:
-            return
-        self._args_given = True
-        self._levels[0].key = self._args_key or ""
+        if not self._stopped:
+            self._own_level.end_key(self._keys.arguments or "")
 
     def close_call(self, at: int) -> None:
         """The arguments were closed; jsonschema has the final word at that character."""
         if not self._stopped and self._levels:
-            self._object_close(at, at + 1, "")
+            self._container_close(at, at + 1, "")
             self._document_end(at + 1, at + 1, "")
 
     def begin_value(self, at: int) -> None:
@@ -192,11 +112,17 @@ class CallJudge(RawStrings, CallValidator):
             self._begin(at)
             self._value_begun = True
 
+    def _begin(self, start: int) -> None:
+        if self._value_begun:
+            self._value_begun = False
+        else:
+            super()._begin(start)
+
     def refuse_value(self, at: int, reason: Reason | None = None) -> None:
         """The value that has begun cannot become one."""
         self._value_begun = False
-        if self._candidates and not self._stopped:
-            self._keep([], lambda c: reason or wrong_type(c), at)
+        if self._value.left and not self._stopped:
+            self._check(self._value.keep([], lambda c: reason or wrong_type(c)), at)
 
     def end_value(self, value: Any, end: int, at: int) -> None:
         """The value that has begun is complete, and was not judged."""
@@ -208,9 +134,9 @@ class CallJudge(RawStrings, CallValidator):
         """Leave the containers that a broken value opened."""
         while len(self._levels) > depth:
             level = self._levels.pop()
-            self._field = level.field
-            self._candidates = level.candidates
-        self._judging_string = False
+            self._fields.innermost = level.field
+            self._value.left = level.candidates
+        self._value.close_string()
         self._scalar = None
 
     @property
@@ -219,74 +145,12 @@ class CallJudge(RawStrings, CallValidator):
 
     def changed(self, end: int) -> list[RunEvent]:
         """The growth of the innermost open field."""
-        field = self._field
+        field = self._fields.innermost
         if field is None or self._stopped:
             return []
-        field[2] = end
-        return [FieldChanged(path=field[0], end=end, status=field[3], call_index=self.index)]
+        field.end = end
+        return [FieldChanged(path=field.path, end=end, status=field.status, call_index=self.index)]
 
     def violate(self, code: Code, message: str, at: int, viable: str) -> None:
         """A violation that the form decides, not a schema."""
         self._violate(Reason(code, message, "", viable), at, "")
-
-    # changes to the validator of calls
-
-    @property
-    def _arguments_path(self) -> str:
-        return ""
-
-    def _begin(self, start: int) -> None:
-        if self._value_begun:
-            self._value_begun = False
-            return
-        super()._begin(start)
-
-    def _push(self, value: Any) -> None:
-        super()._push(value)
-        if len(self._levels) == 2:
-            self._levels[1].path = ""
-
-    def _open_field(self, path: str, start: int) -> None:
-        if len(self._levels) == 1:
-            self._field = None
-            return
-        super()._open_field(path, start)
-
-    def _own_key(self, prefix: str) -> bool:
-        return super()._own_key(prefix) or any(key.startswith(prefix) for key in self._extras_left())
-
-    def _extras_left(self) -> list[str]:
-        used = self._levels[0].used
-        return [key for key in self._extras if key not in used]
-
-    def _key_end(self, start: int, end: int, text: str) -> None:
-        key = "".join(self._pieces)
-        own = key in (self._name_key, self._args_key)
-        if self._at_top and not own and key in self._extras_left():
-            self._extra = True
-            self._levels[0].key = key
-            self._levels[0].used.add(key)
-            return
-        super()._key_end(start, end, text)
-
-    def _member_candidates(self, level: Level) -> list[Candidate]:
-        if self._extra and self._at_top:
-            return [Candidate(_ANY, ANYTHING, None)]
-        return super()._member_candidates(level)
-
-    def _end(self, value: Any, end: int, at: int) -> None:
-        if self._extra and self._at_top:
-            self._extra = False
-            self._field = None
-            return
-        super()._end(value, end, at)
-
-
-__all__ = [
-    "CONSTRAINED_TEXT",
-    "QUOTE_END",
-    "RAW_END",
-    "CallJudge",
-    "Hypothesis",
-    "RawStrings",
-]

@@ -13,7 +13,6 @@ from typing import TypeAlias
 from glyphscope.notation import structure as s
 from glyphscope.notation.scalars import MAX_NUMBER_LENGTH, number_prefix, scalar_value
 from glyphscope.notation.structure import Structural
-from glyphscope.turns.validator_judge import CONSTRAINED_TEXT, QUOTE_END
 
 _SPACE = re.compile(r"\s+")
 _KEY = re.compile(r"[^\s:={}\[\],\"'<>()]+")
@@ -292,7 +291,7 @@ class LiteralReader:
             if self._in_key:
                 self._text(self._held_start, self._base + at, held, out)
             else:
-                out.append((CONSTRAINED_TEXT, self._held_start, self._base + at + 1, held))
+                out.append((s.HELD_TEXT, self._held_start, self._base + at + 1, held))
             return at
         self._held += text[at]
         if self._held == self._quote:
@@ -305,7 +304,7 @@ class LiteralReader:
             out.append((s.KEY_END, self._held_start, end, ""))
             self._state = self._link
         else:
-            out.append((QUOTE_END, self._held_start, end, self._quote))
+            out.append((s.QUOTE_END, self._held_start, end, self._quote))
             self._value_done()
 
     # numbers and words

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from glyphscope.notation import structure as s
 from glyphscope.notation.structure import Structural
-from glyphscope.turns.validator_judge import CONSTRAINED_TEXT, RAW_END, CallJudge, Hypothesis
+from glyphscope.turns.validator_judge import CallJudge, Hypothesis
 from glyphscope.turns.validator_literals import LiteralReader
 from glyphscope.validation.streaming_validator import Limits
 
@@ -28,14 +28,12 @@ class RawValue:
 
     def text(self, piece: Piece) -> None:
         held = piece.broke >= 0
-        kind, end = (
-            (CONSTRAINED_TEXT, piece.broke + 1) if held else (s.STRING_TEXT, piece.at + len(piece.text))
-        )
+        kind, end = (s.HELD_TEXT, piece.broke + 1) if held else (s.STRING_TEXT, piece.at + len(piece.text))
         self._judge.drive([(kind, piece.at, end, piece.text)])
 
     def end(self, start: int, end: int, held: str) -> None:
         """The text ended at `start`, as the marker in `held`, up to `end`, shows."""
-        self._judge.drive([(RAW_END, start, end, held)])
+        self._judge.drive([(s.RAW_END, start, end, held)])
 
 
 class TypedValue:

@@ -1,49 +1,175 @@
-"""What is still possible: candidates, the open containers, and what a container lacks when it closes."""
+"""What a value can still be: the alternatives of its schema that the text so far fits."""
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable
+from collections.abc import Callable, Iterable
 from typing import Any
 
+from glyphscope.events import Notation
+from glyphscope.validation import literals
+from glyphscope.validation.literals import ScalarPrefix
 from glyphscope.validation.reasons import AS_DECIMAL, Reason, kinds_in_words, one_of
 from glyphscope.validation.schema import SchemaSet
 from glyphscope.validation.spec import ANYTHING, Deferred, Spec
+from glyphscope.validation.strings import StringCheck
+from glyphscope.validation.tools import CallableTool
 
 
 class Candidate:
-    """One alternative that is still possible for one value; `parent` is its container's alternative."""
+    """One alternative of one value. `parent` is its container's; `tool` is whose arguments a call's candidate has."""
 
-    __slots__ = ("parent", "schemas", "spec")
+    __slots__ = ("parent", "schemas", "spec", "tool")
 
-    def __init__(self, schemas: SchemaSet, spec: Spec, parent: Candidate | None) -> None:
+    def __init__(
+        self,
+        schemas: SchemaSet,
+        spec: Spec,
+        parent: Candidate | None = None,
+        tool: CallableTool | None = None,
+    ) -> None:
         self.schemas = schemas
         self.spec = spec
         self.parent = parent
+        self.tool = tool
 
 
-class Level:
-    """An open object or array: its candidates, its value so far, the name of its present member."""
+ANY_SCHEMA = SchemaSet(True)
 
-    __slots__ = ("_items", "candidates", "field", "key", "path", "repeated", "unique", "used", "value")
 
-    def __init__(self, candidates: list[Candidate], value: Any, path: str, field: list[Any] | None) -> None:
-        self.candidates = candidates
-        self.value = value
-        self.path = path
-        self.field = field  # the member that this container is the value of
-        self.key = ""
-        self.used: set[str] = set()
-        self.repeated: list[Candidate] | None = (
-            None  # the candidates of every further item, where they are the same
+def anything() -> list[Candidate]:
+    """The candidates of a value that is not judged."""
+    return [Candidate(ANY_SCHEMA, ANYTHING)]
+
+
+class CandidateSet:
+    """The alternatives that are left for the value being written, each with the check of its string.
+
+    The methods that take text narrow the set, and return a reason where no alternative is left: that of the one that
+    lived longest. From then on the value is not judged.
+    """
+
+    __slots__ = ("_checks", "checking", "left", "reached")
+
+    def __init__(self) -> None:
+        self.left: list[Candidate] = []
+        self.checking = False  # whether the text of a string has to be looked at
+        self.reached: int | None = None  # characters that the longest living of several strings took
+        self._checks: list[StringCheck | None] = []  # beside `left`; None where every string is valid
+
+    def keep(self, kept: list[Candidate], why: Callable[[Candidate], Reason]) -> Reason | None:
+        """Narrow the set to `kept`."""
+        if kept:
+            self.left = kept
+            return None
+        return self._none_left(why(candidate) for candidate in self.left)
+
+    def keep_kind(self, kind: int) -> Reason | None:
+        """The value is of this kind."""
+        return self.keep([c for c in self.left if c.spec.kinds & kind], wrong_type)
+
+    def end(self, value: Any) -> Reason | None:
+        """The value is complete: what jsonschema alone can say of it."""
+        if len(self.left) == 1 and not self.left[0].spec.deferred:
+            return None
+        return self._keep_without([_broken_keyword(candidate, value) for candidate in self.left])
+
+    def _keep_without(self, reasons: list[Reason | None]) -> Reason | None:
+        """Narrow the set to those that have no reason against them."""
+        if None in reasons:
+            self._narrow([reason is None for reason in reasons])
+            return None
+        return self._none_left(filter(None, reasons))
+
+    def _narrow(self, alive: list[bool]) -> None:
+        if not all(alive):
+            self.left = [c for c, live in zip(self.left, alive, strict=True) if live]
+            if self._checks:
+                self._checks = [check for check, live in zip(self._checks, alive, strict=True) if live]
+
+    def _none_left(self, reasons: Iterable[Reason]) -> Reason:
+        reason = gravest(reasons)
+        self.reached = max((check.count for check in self._checks if check is not None), default=None)
+        self.left = unjudged(self.left)
+        self._checks = [None] * len(self.left)
+        self.checking = False
+        return reason
+
+    # quoted strings
+
+    def open_string(self, *, bare: bool) -> None:
+        self._checks = [None if c.spec.free_string else StringCheck(c.spec, bare=bare) for c in self.left]
+        self.checking = any(self._checks)
+        self.reached = None
+
+    def feed_string(self, text: str) -> tuple[int, Reason | None]:
+        """The next characters of a string: how many of them were possible."""
+        counts = [len(text) if check is None else check.feed(text) for check in self._checks]
+        furthest = max(counts)
+        if furthest == len(text):
+            self._narrow([count == furthest for count in counts])
+            return furthest, None
+        longest = [check for check, count in zip(self._checks, counts, strict=True) if count == furthest]
+        return furthest, self._none_left(check.why() for check in longest if check)
+
+    def escape_opened(self) -> Reason | None:
+        """One more character is certain to come."""
+        alive = [check is None or check.can_grow() for check in self._checks]
+        if any(alive):
+            self._narrow(alive)
+            return None
+        return self._none_left(check.why() for check in self._checks if check)
+
+    def end_string(self) -> Reason | None:
+        reason = self._keep_without([check.ended() if check else None for check in self._checks])
+        self.close_string()
+        return reason
+
+    def end_string_late(self, after: str) -> tuple[int, Reason | None]:
+        """The string ended before `after`: how many of these characters it could have had as well."""
+        reasons = [check.ended() if check else None for check in self._checks]
+        furthest = max(check.feed(after) if check else len(after) for check in self._checks)
+        reason = self._keep_without(reasons)
+        self.close_string()
+        return furthest, reason
+
+    def string_may_end(self) -> bool:
+        """Whether the string may end here; taken for granted where only its whole text can say."""
+        return any(
+            check is None or any(not one.linear for one in check.spec.patterns) or check.ended() is None
+            for check in self._checks
         )
-        self.unique = any(c.spec.unique_rule for c in candidates)
-        self._items: set[Hashable] = set()
 
-    def repeats(self, item: Any) -> bool:
-        """Whether an equal item came before; remembers this one."""
-        before = len(self._items)
-        self._items.add(identity(item))
-        return len(self._items) == before
+    def close_string(self) -> None:
+        self._checks = []
+        self.checking = False
+
+    # numbers, literals, bare words
+
+    def keep_scalar(self, kinds: int, text: str, notation: Notation) -> bool:
+        """Narrow the set to those that allow a scalar that begins so, if there are any and no string is checked."""
+        kept = [c for c in self.left if literals.can_hold(c.spec, kinds, text, notation)]
+        if kept and len(kept) < len(self.left):
+            self.left = kept
+            self._checks = [None] * len(kept)
+        return bool(kept)
+
+    def feed_scalar(self, scalar: ScalarPrefix, char: str) -> Reason | None:
+        """The scalar grew by this character."""
+        for check in self._checks:
+            if check is not None and not check.dead:
+                check.feed(char)
+        pairs = list(zip(self.left, self._checks, strict=True))
+        alive = [literals.can_still_hold(c.spec, scalar, check) for c, check in pairs]
+        if any(alive):
+            self._narrow(alive)
+            return None
+        return self._none_left(literals.why_not(c.spec, scalar, check) for c, check in pairs)
+
+    def end_scalar(self, kind: int, value: Any) -> Reason | None:
+        pairs = zip(self.left, self._checks, strict=True)
+        reason = self._keep_without([literals.complete(c.spec, kind, value, check) for c, check in pairs])
+        self.close_string()
+        return reason
 
 
 def parents(candidates: Iterable[Candidate]) -> list[Candidate]:
@@ -52,16 +178,16 @@ def parents(candidates: Iterable[Candidate]) -> list[Candidate]:
 
 
 def unjudged(candidates: list[Candidate]) -> list[Candidate]:
-    """In the place of candidates that all died: whatever comes, their containers live on."""
+    """In the place of candidates of which none is left: whatever comes, those of their containers stay."""
     above = parents(candidates)
     if not above:
-        return [Candidate(c.schemas, ANYTHING, None) for c in candidates[:1]]
+        return [Candidate(c.schemas, ANYTHING) for c in candidates[:1]]
     return [Candidate(parent.schemas, ANYTHING, parent) for parent in above]
 
 
 def gravest(reasons: Iterable[Reason]) -> Reason:
-    """The reason to tell when every alternative has its own: a broken constraint says more than a wrong type, and so
-    does a way of writing."""
+    """The reason to report when every alternative has its own: a violated constraint says more than a wrong type, and
+    so does a way of writing."""
     listed = list(reasons)
     chosen = min(listed, key=_gravity)
     alike = [reason for reason in listed if reason.code == chosen.code]
@@ -86,75 +212,20 @@ def wrong_type(candidate: Candidate) -> Reason:
     return Reason("TYPE_MISMATCH", f"must be of type {viable}", candidate.spec.kinds_rule, viable)
 
 
-def failing(candidate: Candidate, value: Any) -> Deferred | None:
-    """The first keyword left for the end that the complete value breaks."""
+def _broken_keyword(candidate: Candidate, value: Any) -> Reason | None:
+    """The first keyword left for the end that the complete value violates."""
     for deferred in candidate.spec.deferred:
         if not candidate.schemas.checker.valid(value, deferred.fragment):
-            return _named(deferred, value)
+            return Reason(deferred.code, _lacking(deferred, value) or deferred.message, deferred.rule)
     return None
 
 
-def late(deferred: Deferred | None) -> Reason:
-    assert deferred is not None
-    return Reason(deferred.code, deferred.message, deferred.rule)
-
-
-def _named(deferred: Deferred, value: Any) -> Deferred:
-    """With the members that this value lacks, where one of its members demands others."""
+def _lacking(deferred: Deferred, value: Any) -> str:
+    """The members that this value lacks, where one of its members demands others."""
     demands = deferred.fragment.get("dependentRequired") if isinstance(deferred.fragment, dict) else None
     for name, others in (demands or {}).items():
         lacking = [f"'{other}'" for other in others if other not in value]
         if name in value and lacking:
-            words = " and ".join(lacking[:3]) + (f" and {len(lacking) - 3} more" if len(lacking) > 3 else "")
-            return deferred._replace(message=f"lacks {words}, which '{name}' demands")
-    return deferred
-
-
-def item_possible(candidate: Candidate, index: int) -> bool:
-    places = candidate.spec.item(index)
-    return places is not None and bool(candidate.schemas.specs(places))
-
-
-def too_many_items(spec: Spec) -> Reason:
-    rule = spec.max_items_rule or next((part.pointer for part in spec.arrays), "")
-    if spec.max_items is not None:
-        return Reason(
-            "CONSTRAINT_ITEMS", f"holds at most {spec.max_items} items", rule, "the end of the list"
-        )
-    return Reason("CONSTRAINT_ITEMS", "allows no further item", rule, "the end of the list")
-
-
-def object_lacks(spec: Spec, value: dict[str, Any]) -> Reason | None:
-    """Why an object with these members may not close."""
-    for name, rule in spec.required.items():
-        if name not in value:
-            return Reason("MISSING_REQUIRED", f"lacks the required argument '{name}'", rule, f"'{name}'")
-    if len(value) < spec.min_members:
-        message = f"needs at least {spec.min_members} members"
-        return Reason("CONSTRAINT_OTHER", message, spec.min_members_rule)
-    return _not_listed(spec, value)
-
-
-def array_lacks(spec: Spec, value: list[Any]) -> Reason | None:
-    """Why a list of these items may not close."""
-    if len(value) < spec.min_items:
-        message = f"needs at least {spec.min_items} items"
-        return Reason("CONSTRAINT_ITEMS", message, spec.min_items_rule, "another item")
-    return _not_listed(spec, value)
-
-
-def _not_listed(spec: Spec, value: Any) -> Reason | None:
-    if spec.enum is None or any(identity(value) == identity(v) for v in spec.enum):
-        return None
-    return Reason("CONSTRAINT_ENUM", "is not one of the allowed values", spec.enum_rule)
-
-
-def identity(value: Any) -> Hashable:
-    """Equal for equal JSON values: 1 and 1.0 are, 1 and true are not (draft 2020-12, core §4.2.2)."""
-    if isinstance(value, bool):
-        return ("boolean", value)
-    if isinstance(value, list):
-        return ("array", *map(identity, value))
-    if isinstance(value, dict):
-        return ("object", frozenset((key, identity(member)) for key, member in value.items()))
-    return value  # type: ignore[no-any-return]
+            more = f" and {len(lacking) - 3} more" if len(lacking) > 3 else ""
+            return f"lacks {' and '.join(lacking[:3])}{more}, which '{name}' demands"
+    return ""

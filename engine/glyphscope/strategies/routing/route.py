@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Generator
 from dataclasses import replace
-from typing import Any, ClassVar, Literal
+from typing import Any, Literal
 
 import msgspec
 
@@ -61,28 +61,21 @@ def _answer(choice: str, tool: dict[str, Any], question: dict[str, Any]) -> dict
     }
 
 
-class ChoiceValidator(ValueValidator):
+def choice_validator(registry: ToolRegistry, *, may_ask: bool) -> ValueValidator:
     """Judges a router's answer. A name that no allowed tool has is an UNKNOWN_TOOL, as in a call."""
+    names = [tool.name for tool in registry.allowed]
 
-    WHOLE: ClassVar[str] = "the router's answer"
+    def explain(reason: Reason, path: str, typed: str, possible: int | None) -> tuple[Reason, str]:
+        if path != "/tool" or reason.code != "CONSTRAINT_ENUM":
+            return reason, path
+        fitting, wrong = (typed, typed) if possible is None else (typed[:possible], typed[: possible + 1])
+        left = values_in_words(name for name in names if name.startswith(fitting))
+        so = "" if wrong == fitting else " or begins so"
+        message = f"no allowed tool is named '{wrong}'{so}"
+        return Reason("UNKNOWN_TOOL", message, reason.rule, left), path
 
-    def __init__(self, registry: ToolRegistry, *, may_ask: bool) -> None:
-        super().__init__(choice_schema(registry, may_ask=may_ask))
-        self._names = [tool.name for tool in registry.allowed]
-
-    def _violate(self, reason: Reason, at: int, path: str) -> None:
-        if path == "/tool" and reason.code == "CONSTRAINT_ENUM":
-            reason = self._no_tool(reason.rule)
-        super()._violate(reason, at, path)
-
-    def _no_tool(self, rule: str) -> Reason:
-        """Why no tool has the name that is being written, of which the last character fits none, or came too early."""
-        typed = "".join(self._pieces)
-        taken = max((check.count for check in self._strings if check is not None), default=len(typed))
-        left = [name for name in self._names if name.startswith(typed[:taken])]
-        wrong = typed[: taken + 1]
-        so = "" if wrong == typed[:taken] else " or begins so"
-        return Reason("UNKNOWN_TOOL", f"no allowed tool is named '{wrong}'{so}", rule, values_in_words(left))
+    schema = choice_schema(registry, may_ask=may_ask)
+    return ValueValidator(schema, whole="the router's answer", explain=explain)
 
 
 ROUTER: Literal["router"] = "router"
@@ -144,8 +137,8 @@ def _routing_task(context: Context, candidates: tuple[NameCandidate, ...], excha
         generation=lambda prompt: generate_under(
             request, prompt, lambda: build_value_grammar(schema, "json"), schema
         ),
-        validator=lambda: ChoiceValidator(registry, may_ask=may_ask),
-        bare_validator=lambda: ChoiceValidator(registry, may_ask=may_ask),
+        validator=lambda: choice_validator(registry, may_ask=may_ask),
+        bare_validator=lambda: choice_validator(registry, may_ask=may_ask),
         notation="json",
         key="choice",
         deterministic=settings.temperature == 0,

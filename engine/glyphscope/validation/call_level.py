@@ -1,0 +1,187 @@
+"""The call's own object while it is written: the tool's name beside the arguments, in each of the three shapes.
+
+Until the name is known every allowed tool is a candidate, so that an argument that no tool has is refused at once, and
+so is a name at the first character after which no tool is left that could have the arguments given.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from glyphscope.events import Notation
+from glyphscope.notation.scalars import STRING
+from glyphscope.validation.candidates import ANY_SCHEMA, Candidate, anything
+from glyphscope.validation.levels import ObjectLevel
+from glyphscope.validation.reasons import Reason, one_of
+from glyphscope.validation.spec import Spec
+from glyphscope.validation.tools import CallableTool, Tools
+
+# With more allowed tools than this, arguments that come before the name wait for the name to be judged.
+MOST_TOOLS_AT_ONCE = 64
+
+
+class CallKeys(NamedTuple):
+    """The keys of a call. `arguments` None: they are beside the name. `others` may be there and are not judged.
+
+    `relative`: fields and paths are those of the arguments alone.
+    """
+
+    name: str
+    arguments: str | None
+    others: tuple[str, ...] = ()
+    relative: bool = False
+
+    @property
+    def path(self) -> str:
+        """The JSON Pointer of the arguments."""
+        return "" if self.arguments is None or self.relative else f"/{self.arguments}"
+
+
+class CallLevel(ObjectLevel):
+    """The object of a call, open."""
+
+    __slots__ = ("_choice_open", "_keys", "_notation", "_tools", "named", "naming", "tool")
+
+    def __init__(self, tools: Tools, keys: CallKeys, notation: Notation) -> None:
+        super().__init__(anything(), "", None)
+        self.records = not keys.relative
+        self._tools = tools
+        self._keys = keys
+        self._notation = notation
+        self._choice_open = True  # every allowed tool is still a candidate, and none was looked at
+        self.named = False  # the name's key was read
+        self.naming = False  # the value being written is the name
+        self.tool: CallableTool | None = None  # once its name is complete, and allowed
+
+    @property
+    def arguments(self) -> dict[str, Any]:
+        """The complete ones so far."""
+        given = self.value if self._keys.arguments is None else self.value.get(self._keys.arguments)
+        return given if isinstance(given, dict) else {}
+
+    # keys
+
+    def _own_keys(self) -> list[str]:
+        """The keys around the arguments that may still come."""
+        keys = [] if self.named else [self._keys.name]
+        if self._keys.arguments is not None:
+            keys.append(self._keys.arguments)
+        return [key for key in (*keys, *self._keys.others) if key not in self.used]
+
+    def key_can_begin(self, prefix: str) -> bool:
+        if any(key.startswith(prefix) for key in self._own_keys()):
+            return True
+        if self._keys.arguments is not None or not self._tools.allowed:
+            return False
+        self._look_at_tools()
+        return super().key_can_begin(prefix)
+
+    def key_possible(self, key: str) -> bool:
+        if key in self._own_keys():
+            return True
+        if self._keys.arguments is not None or not self._tools.allowed:
+            return False
+        self._look_at_tools()
+        return super().key_possible(key)
+
+    def end_key(self, key: str) -> None:
+        self.key = key
+        self.naming = key == self._keys.name and not self.named
+        if self.naming:
+            self.named = True
+        else:
+            self.used.add(key)
+
+    def why_no_key(self, prefix: str, *, whole: bool = False) -> Reason:
+        name = self._keys.name
+        named_again = self.named and name.startswith(prefix or " ") and not (whole and prefix != name)
+        if self._keys.arguments is not None or named_again:
+            return self._why_no_own_key(prefix, whole=whole)
+        if self._tools.allowed:
+            return super().why_no_key(prefix, whole=whole)
+        viable = "" if self.named else f"'{name}'"
+        return Reason("UNKNOWN_ARGUMENT", "no tool is allowed, so there are no arguments", "", viable)
+
+    def _why_no_own_key(self, prefix: str, *, whole: bool) -> Reason:
+        own = [key for key in (self._keys.name, self._keys.arguments) if key]
+        given = [key for key in own if (self.named if key == self._keys.name else key in self.used)]
+        viable = one_of(f"'{key}'" for key in own if key not in given) or "the end of the call"
+        again = next((key for key in given if prefix and key.startswith(prefix)), None)
+        if again and not (whole and again != prefix):
+            return Reason("DUPLICATE_ARGUMENT", f"'{again}' was given already", "", viable)
+        return Reason("UNKNOWN_ARGUMENT", f"no key of the call begins with '{prefix}'", "", viable)
+
+    def separator(self) -> Reason | None:
+        if self._own_keys() or not self.candidates:
+            return None
+        if self._keys.arguments is not None:
+            return Reason("UNKNOWN_ARGUMENT", "no key of the call is left", "", "the end of the call")
+        return super().separator()
+
+    # values
+
+    def value_candidates(self) -> list[Candidate]:
+        if self.naming:
+            return [Candidate(ANY_SCHEMA, self._name_spec())]
+        if self.key in self._keys.others:
+            return anything()
+        if self.key != self._keys.arguments:
+            return super().value_candidates()
+        self._look_at_tools()
+        found = [Candidate(c.schemas, c.spec, c) for c in self.candidates if c.tool is not None]
+        return found or super().value_candidates()
+
+    def _look_at_tools(self) -> None:
+        """Make every allowed tool a candidate, now that something depends on which are left."""
+        if self._choice_open and 0 < len(self._tools.allowed) <= MOST_TOOLS_AT_ONCE:
+            self.candidates = [one for tool in self._tools.allowed.values() for one in tool_candidates(tool)]
+        self._choice_open = False
+
+    def _name_spec(self) -> Spec:
+        """The names that are left, given the arguments that came before."""
+        left = {c.tool.name for c in self.candidates if c.tool is not None}
+        if not left:
+            return self._tools.name_spec
+        return Spec(kinds=STRING, enum=tuple(name for name in self._tools.allowed if name in left))
+
+    def keep_parents(self, candidates: list[Candidate]) -> None:
+        if not self.naming and self.key not in self._keys.others:
+            super().keep_parents(candidates)
+
+    def add(self, value: Any) -> Reason | None:
+        if self.naming or self.key in self._keys.others:
+            return None
+        return super().add(value)
+
+    def end_name(self) -> None:
+        """The name is complete: from here on not every tool is a candidate."""
+        self.naming = self._choice_open = False
+
+    def set_tool(self, tool: CallableTool | None) -> tuple[Reason, str] | None:
+        """From here on only this tool is judged. Why the arguments so far do not fit it, and which."""
+        self.tool = tool
+        mine = [c for c in self.candidates if tool is not None and c.tool is tool]
+        self.candidates = mine or ([] if tool is None else tool_candidates(tool)) or anything()
+        return None if mine or tool is None else tool.fault(self.arguments)
+
+    def close(self) -> Reason | None:
+        reason = self._why_incomplete()
+        if reason is not None or self._keys.arguments is not None:
+            self.candidates = anything()
+            return reason
+        return super().close()
+
+    def _why_incomplete(self) -> Reason | None:
+        name, arguments = self._keys.name, self._keys.arguments
+        if not self.named:
+            keys = f"{name}=…" if self._notation == "glyph" else f'"{name}": …'
+            message = f"the call names no tool ({keys})"
+            return Reason("MISSING_TOOL", message, "", one_of(self._tools.allowed))
+        if arguments is not None and arguments not in self.used and self.tool is not None:
+            return Reason("MISSING_REQUIRED", f"lacks '{arguments}'", "", f"'{arguments}'")
+        return None
+
+
+def tool_candidates(tool: CallableTool) -> list[Candidate]:
+    """The alternatives of a tool's arguments."""
+    return [Candidate(tool.schemas, spec, tool=tool) for spec in tool.specs]

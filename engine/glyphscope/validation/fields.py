@@ -1,0 +1,57 @@
+"""The members of a document, recorded while they are written."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from glyphscope.events import FieldClosed, FieldOpened, Status
+
+
+@dataclass(slots=True)
+class Field:
+    """A member: the characters `start` to `end` (exclusive) are its value so far. `parent` is the member it is in."""
+
+    path: str
+    start: int
+    end: int
+    status: Status
+    parent: Field | None
+
+
+class FieldRecorder:
+    """The members in order of appearance, and the innermost one that is open."""
+
+    __slots__ = ("innermost", "recorded")
+
+    def __init__(self) -> None:
+        self.recorded: list[Field] = []
+        self.innermost: Field | None = None
+
+    def open(self, path: str, start: int) -> FieldOpened:
+        self.innermost = field = Field(path, start, start, "open", self.innermost)
+        self.recorded.append(field)
+        return FieldOpened(path=path, start=start)
+
+    def close(self, end: int, value: Any) -> FieldClosed:
+        field = self.innermost
+        assert field is not None, "a member is open"
+        field.end = end
+        if field.status == "open":
+            field.status = "holds"
+        self.innermost = field.parent
+        return FieldClosed(path=field.path, start=field.start, end=end, status=field.status, value=value)
+
+    def grow(self, end: int) -> None:
+        """Extend every open member to `end`; while a text streams in, only the innermost one follows it."""
+        field = self.innermost
+        while field is not None:
+            field.end = end
+            field = field.parent
+
+    def mark_impossible(self) -> None:
+        """A violation in the innermost member makes all open members impossible."""
+        field = self.innermost
+        while field is not None:
+            field.status = "impossible"
+            field = field.parent
