@@ -48,10 +48,10 @@ def test_what_the_model_wanted_is_told_otherwise_and_cannot_be_had_without_that_
     model, limited, tmp_path
 ):
     (want,) = [want for want in mask_impact(run_state(limited)).conflicts if want.path == "/max_results"]
-    struck = want.fight
-    assert (struck.before, struck.wanted, struck.got) == ("1", "0", "}")
+    struck = want.worst
+    assert (struck.before, struck.preferred, struck.sampled) == ("1", "0", "}")
     assert (struck.refused.pointer, struck.refused.keyword) == ("/properties/max_results/maximum", "maximum")
-    assert want.lost > struck.wanted_raw > 0.5
+    assert want.lost > struck.preferred_raw > 0.5
     step = of(Token, limited)[struck.token].step
     taken = next(one for one in step.alternatives if one.text == "0")
     held = list(run(branch_request(limited, struck.token, take=taken.id), model))

@@ -79,9 +79,9 @@ def test_what_was_taken_is_of_another_field_or_of_none():
 def test_the_constraint_that_took_the_models_first_choice_is_another_one():
     found = impact(FIGHT)
     (want,) = found.conflicts
-    struck = want.fight
-    assert (struck.token, struck.before, struck.wanted, struck.got) == (8, "10", "1", "}")
-    assert (struck.wanted_raw, struck.got_raw) == (0.7, pytest.approx(0.1))
+    struck = want.worst
+    assert (struck.token, struck.before, struck.preferred, struck.sampled) == (8, "10", "1", "}")
+    assert (struck.preferred_raw, struck.sampled_raw) == (0.7, pytest.approx(0.1))
     assert struck.refused == Attribution("search", "/properties/max_results/maximum", "maximum")
     lines = worst_words(want, REGISTRY)
     assert lines[0] == 'token 8: preferred 10▸"1" (raw 70.0%), sampled 10▸"}" (raw 10.0%)'
@@ -98,14 +98,14 @@ def test_a_choice_that_was_struck_counts_although_it_spells_the_same_in_other_to
     }
     found = by_path(impact({2: forced}))[AROUND]
     assert found.lost == pytest.approx(0.3) and found.other_tokens == pytest.approx(0.6)
-    assert found.fight is None and found.struck == 0
+    assert found.worst is None and found.masked == 0
     assert "0.60 more for the same text in other tokens" in loss_words(found)
 
 
 def test_an_unknown_figure_is_told_as_nothing_taken():
     untold = {place: {"feasible": None, "logprob": None, "alternatives": ()} for place in range(9)}
     found = impact(untold)
-    assert found.held is None and "does not contain" in head(found)
+    assert found.constrained is None and "does not contain" in head(found)
     partly = impact({**untold, 8: FIGHT[8]})
     limit = by_path(partly)["/max_results"]
     assert (limit.tokens, limit.unknown, limit.lost) == (2, 1, pytest.approx(0.8))
@@ -116,7 +116,7 @@ def test_an_unknown_figure_is_told_as_nothing_taken():
 
 def test_a_run_without_a_constraint_is_said_to_have_lost_something():
     found = impact({8: {"feasible": 1.0}}, constraint="off")
-    assert found.held is False and not found.conflicts and head(found).startswith("No constraint")
+    assert found.constrained is False and not found.conflicts and head(found).startswith("No constraint")
 
 
 def test_the_worst_fight_is_not_named_first():
@@ -132,7 +132,7 @@ def test_a_keyword_that_nobody_looked_for_is_said_not_to_be_there():
     (want,) = mask_impact(
         run_state([msgspec.structs.replace(events[0], request=other), *events[1:]])
     ).conflicts
-    assert want.fight.refused is None and "only for the strategy direct" in worst_words(want, REGISTRY)[1]
+    assert want.worst.refused is None and "only for the strategy direct" in worst_words(want, REGISTRY)[1]
 
 
 def other_order(order):
@@ -148,7 +148,7 @@ def other_order(order):
 
 def test_a_key_in_another_order_is_refused_by_the_order_and_by_no_keyword():
     want = other_order("schema")
-    assert want.fight.refused is None and want.fight.unexplained == "order"
+    assert want.worst.refused is None and want.worst.unexplained == "order"
     assert "--order any" in worst_words(want, REGISTRY)[1]
 
 
@@ -171,13 +171,13 @@ def test_under_any_order_no_key_is_refused_for_its_place():
 def test_a_schema_is_blamed_before_a_tool_is_known():
     early = {0: {**FIGHT[8], "alternatives": (alternative("Sure", 0.7, False), alternative("{", 0.1, True))}}
     (want,) = impact(early).conflicts
-    assert want.fight.unexplained == "early" and "no tool is known yet" in worst_words(want, REGISTRY)[1]
-    assert impact(FIGHT).conflicts[0].fight.unexplained == ""
+    assert want.worst.unexplained == "early" and "no tool is known yet" in worst_words(want, REGISTRY)[1]
+    assert impact(FIGHT).conflicts[0].worst.unexplained == ""
 
 
 def test_a_schema_or_the_notation_is_blamed_for_what_a_grammar_of_ones_own_refuses():
     (want,) = impact(FIGHT, grammar='root ::= "x"').conflicts
-    assert want.fight.refused is None and "the custom grammar" in worst_words(want, REGISTRY)[1]
+    assert want.worst.refused is None and "the custom grammar" in worst_words(want, REGISTRY)[1]
 
 
 @pytest.mark.parametrize("too_much", ["time", "ways"])
@@ -193,7 +193,7 @@ def test_a_text_that_takes_too_much_to_look_into_ends_all_of_it_or_is_said_to_be
 
         monkeypatch.setattr("glyphscope.explain.constraint_attribution.Attributor._lets_through", feed)
     (want,) = impact(FIGHT).conflicts
-    assert want.fight.refused is None and "takes too long" in worst_words(want, REGISTRY)[1]
+    assert want.worst.refused is None and "takes too long" in worst_words(want, REGISTRY)[1]
 
 
 def test_half_characters_lose_their_step():

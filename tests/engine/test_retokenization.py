@@ -89,7 +89,7 @@ def test_who_cut_it_otherwise_is_not_told_or_someone_else():
     assert typed.otherwise[0].cause == "written"
     struck = Alternative(ID[b"10"], b"10", "10", 0.9, 0.0, False)
     drawn = boundaries_of("\n", steps(b"1", b"0", alternatives=(struck,)), Cutting("x")).otherwise[0]
-    assert (drawn.cause, drawn.struck) == ("model", True)
+    assert (drawn.cause, drawn.masked) == ("model", True)
     assert boundary_diff_words(drawn) == (
         "[1] [0] (sampled by the model, whose own token the mask excluded); the model's own tokenization is [10]"
     )

@@ -20,13 +20,14 @@ from glyphscope.cli.relaxation import print_cost
 from glyphscope.cli.signals import closing_when_ended
 from glyphscope.errors import GlyphscopeError
 from glyphscope.events import LoadOptions
+from glyphscope.explain.constraint_attribution import Attribution
 from glyphscope.explain.mask_impact import FieldImpact, MaskImpact, mask_impact
 from glyphscope.explain.mask_impact_report import (
     field_name,
-    got_words,
     head,
     loss_words,
     preferred_words,
+    sampled_words,
     tokens_taken,
     worst_words,
 )
@@ -99,17 +100,17 @@ def explain(
     if as_json:
         told: dict[str, Any] = {
             "run": state.started.run,
-            "stages": [_as_json(stage, wanted, cut) for (stage, wanted), cut in zip(found, cut)],
+            "stages": [_as_json(stage, impact, cut) for (stage, impact), cut in zip(found, cut)],
         }
         if cost is not None:
             told["relaxation"] = asdict(cost)
         print_json(told)
         return
     registry = state.registry
-    for (stage, wanted), boundaries in zip(found, cut):
+    for (stage, impact), boundaries in zip(found, cut):
         if len(stages) > 1:
             console().print(Text(stage.title or stage.name, style="bold blue"))
-        _print(wanted, boundaries, registry)
+        _print(impact, boundaries, registry)
     if not stages:
         console().print("The run has no tokens.")
     if cost is not None:
@@ -148,14 +149,14 @@ def _boundaries(stage: StageState, source: Model | None, why: str) -> Boundaries
     return boundaries_of(prompt, [token.step for token in stage.tokens], source)
 
 
-def _print(wanted: MaskImpact, boundaries: Boundaries, registry: ToolRegistry | None) -> None:
+def _print(impact: MaskImpact, boundaries: Boundaries, registry: ToolRegistry | None) -> None:
     out = console()
-    out.print(Text(visible(head(wanted)), style="bold"))
-    if wanted.held:
-        out.print(_table(wanted))
-        for want in wanted.conflicts:
-            out.print(Text(visible(f"{field_name(want)}: {loss_words(want)}"), style="bold"))
-            for line in worst_words(want, registry):
+    out.print(Text(visible(head(impact)), style="bold"))
+    if impact.constrained:
+        out.print(_table(impact))
+        for field in impact.conflicts:
+            out.print(Text(visible(f"{field_name(field)}: {loss_words(field)}"), style="bold"))
+            for line in worst_words(field, registry):
                 out.print(Text(visible(f"  {line}")))
     out.print(Text(visible(boundary_words(boundaries))))
     for one in boundaries.otherwise[:_PLACES]:
@@ -164,41 +165,50 @@ def _print(wanted: MaskImpact, boundaries: Boundaries, registry: ToolRegistry | 
         out.print(Text(f"  … and {len(boundaries.otherwise) - _PLACES} more places"))
 
 
-def _table(wanted: MaskImpact) -> Table:
+def _table(impact: MaskImpact) -> Table:
     table = Table(box=None, header_style="bold", pad_edge=False)
     for title in ("field", "masked mass", "most", "preferred", "sampled", "blocked by"):
         table.add_column(title, justify="right" if title in ("masked mass", "most") else "left")
-    for want in wanted.fields:
-        table.add_row(*(Text(visible(cell)) for cell in _row(want)))
+    for field in impact.fields:
+        table.add_row(*(Text(visible(cell)) for cell in _row(field)))
     return table
 
 
-def _row(want: FieldImpact) -> Iterator[str]:
-    known = want.tokens > want.unknown
-    struck = want.fight
-    yield short_pointer(field_name(want))
-    yield tokens_taken(want.lost) if known else "unknown"
-    yield f"{percent(want.most)} at {want.most_token}" if want.most_token is not None else ""
-    yield preferred_words(struck) if struck is not None else ""
-    yield got_words(struck) if struck is not None else ""
-    yield struck.refused.keyword if struck is not None and struck.refused is not None else ""
+def _row(field: FieldImpact) -> Iterator[str]:
+    known = field.tokens > field.unknown
+    masked = field.worst
+    yield short_pointer(field_name(field))
+    yield tokens_taken(field.lost) if known else "unknown"
+    yield f"{percent(field.most)} at {field.most_token}" if field.most_token is not None else ""
+    yield preferred_words(masked) if masked is not None else ""
+    yield sampled_words(masked) if masked is not None else ""
+    yield masked.refused.keyword if masked is not None and masked.refused is not None else ""
 
 
-def _as_json(stage: StageState, wanted: MaskImpact, boundaries: Boundaries) -> dict[str, Any]:
-    fields = [asdict(want) for want in wanted.fields]
-    for told, want in zip(fields, wanted.fields):
-        if want.fight is not None and want.fight.refused is not None:
-            told["fight"]["refused"] = want.fight.refused._asdict()
+def _as_json(stage: StageState, impact: MaskImpact, boundaries: Boundaries) -> dict[str, Any]:
     return {
         "stage": stage.name,
-        "held": wanted.held,
-        "fights": [want.path for want in wanted.conflicts],
-        "fields": fields,
+        "held": impact.constrained,
+        "fights": [field.path for field in impact.conflicts],
+        "fields": [asdict(field, dict_factory=_keys) for field in impact.fields],
         "tokens": {
             "unknown": boundaries.unknown,
             "canonical": boundaries.canonical,
             "tokens": boundaries.tokens if not boundaries.unknown else None,
             "own": boundaries.own if not boundaries.unknown else None,
-            "otherwise": [asdict(one) for one in boundaries.otherwise],
+            "otherwise": [asdict(one, dict_factory=_keys) for one in boundaries.otherwise],
         },
+    }
+
+
+_KEYS = {"worst": "fight", "masked": "struck", "preferred": "wanted", "preferred_raw": "wanted_raw"} | {
+    "sampled": "got", "sampled_raw": "got_raw",
+}  # fmt: skip
+"""The keys of the JSON output where they are not the attributes' names."""
+
+
+def _keys(members: list[tuple[str, Any]]) -> dict[str, Any]:
+    return {
+        _KEYS.get(name, name): value._asdict() if isinstance(value, Attribution) else value
+        for name, value in members
     }

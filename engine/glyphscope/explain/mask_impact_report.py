@@ -1,4 +1,4 @@
-"""Wanted X, got Y in sentences, for the terminal and the window: what is raw is called raw, what is unknown unknown."""
+"""The mask impact in sentences, for the terminal and the window: what is raw is called raw, what is unknown unknown."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ _UNEXPLAINED: dict[Unexplained, str] = {
 }
 
 
-def field_name(want: FieldImpact) -> str:
+def field_name(impact: FieldImpact) -> str:
     """`max_results`, or what the text around the fields is called."""
-    return "outside fields" if want.path == AROUND else readable(want.path)
+    return "outside fields" if impact.path == AROUND else readable(impact.path)
 
 
 def tokens_taken(lost: float) -> str:
@@ -43,13 +43,13 @@ def tokens_taken(lost: float) -> str:
     return "<0.01" if lost < 0.005 else f"{lost:.2f}"
 
 
-def preferred_words(struck: MaskedToken) -> str:
-    """`50▸0`: the value up to the step, and the token that was wanted."""
-    return f"{_tail(struck.before)}{quoted(struck.wanted)}"
+def preferred_words(masked: MaskedToken) -> str:
+    """`50▸0`: the value up to the step, and the token that the model preferred."""
+    return f"{_tail(masked.before)}{quoted(masked.preferred)}"
 
 
-def got_words(struck: MaskedToken) -> str:
-    return f"{_tail(struck.before)}{quoted(struck.got)}" if struck.got else "the end"
+def sampled_words(masked: MaskedToken) -> str:
+    return f"{_tail(masked.before)}{quoted(masked.sampled)}" if masked.sampled else "the end"
 
 
 def quoted(text: str) -> str:
@@ -71,57 +71,57 @@ def refused_words(refused: Attribution, registry: ToolRegistry | None) -> str:
     return f"{refused.keyword}{value} ({refused.tool}:{refused.pointer})"
 
 
-def head(wanted: MaskImpact) -> str:
-    """What all of it comes to."""
-    if wanted.held is False:
+def head(mask: MaskImpact) -> str:
+    """The sum of it."""
+    if mask.constrained is False:
         return "No constraint: nothing was removed."
-    if wanted.held is None:
+    if mask.constrained is None:
         return "The record does not contain what the constraint removed."
-    unknown = f" Unknown for {wanted.unknown:,} tokens." if wanted.unknown else ""
-    conflicts = wanted.conflicts
+    unknown = f" Unknown for {mask.unknown:,} tokens." if mask.unknown else ""
+    conflicts = mask.conflicts
     if not conflicts:
-        known = " where it is known" if wanted.unknown else ""
+        known = " where it is known" if mask.unknown else ""
         return f"The model's first choice was never masked{known}.{unknown}"
-    named = ", ".join(field_name(want) for want in conflicts)
+    named = ", ".join(field_name(impact) for impact in conflicts)
     order = " Sorted by removed raw probability, the largest first." if len(conflicts) > 1 else ""
     return f"Grammar and model conflict in: {named}.{order}{unknown}"
 
 
-def loss_words(want: FieldImpact) -> str:
+def loss_words(impact: FieldImpact) -> str:
     """What was taken from one field."""
-    known = want.tokens - want.unknown
+    known = impact.tokens - impact.unknown
     if not known:
-        return f"unknown, over {pluralize(want.tokens, 'token')}"
-    words = f"{tokens_taken(want.lost)} of {pluralize(known, 'token')} masked, by raw probability"
-    if want.most_token is not None:
-        words += f", most at token {want.most_token}: {percent(want.most)}"
-    if want.other_tokens >= 0.0005:
-        words += f"; {tokens_taken(want.other_tokens)} more for the same text in other tokens"
-    if want.unknown:
-        words += f"; unknown for {want.unknown} more"
+        return f"unknown, over {pluralize(impact.tokens, 'token')}"
+    words = f"{tokens_taken(impact.lost)} of {pluralize(known, 'token')} masked, by raw probability"
+    if impact.most_token is not None:
+        words += f", most at token {impact.most_token}: {percent(impact.most)}"
+    if impact.other_tokens >= 0.0005:
+        words += f"; {tokens_taken(impact.other_tokens)} more for the same text in other tokens"
+    if impact.unknown:
+        words += f"; unknown for {impact.unknown} more"
     return words
 
 
-def worst_words(want: FieldImpact, registry: ToolRegistry | None) -> list[str]:
-    """Wanted, got, why, and what to change; empty where the model's first choice was never struck."""
-    struck = want.fight
-    if struck is None:
+def worst_words(impact: FieldImpact, registry: ToolRegistry | None) -> list[str]:
+    """Preferred, sampled, why, and what to change; empty where the model's first choice was never masked."""
+    masked = impact.worst
+    if masked is None:
         return []
-    got = f", sampled {got_words(struck)} (raw {percent(struck.got_raw)})"
+    got = f", sampled {sampled_words(masked)} (raw {percent(masked.sampled_raw)})"
     lines = [
-        f"token {struck.token}: preferred {preferred_words(struck)} (raw {percent(struck.wanted_raw)}){got}"
+        f"token {masked.token}: preferred {preferred_words(masked)} (raw {percent(masked.preferred_raw)}){got}"
     ]
-    if struck.refused is not None:
-        lines.append(f"blocked by {refused_words(struck.refused, registry)}")
-    elif is_control(struck.wanted):
+    if masked.refused is not None:
+        lines.append(f"blocked by {refused_words(masked.refused, registry)}")
+    elif is_control(masked.preferred):
         lines.append(
             "this is a control token of the model, such as the end of its answer: a grammar contains only text"
         )
     else:
-        lines.append(_UNEXPLAINED[struck.unexplained])
-    if want.struck > 1:
-        lines.append(f"its first choice was masked at {want.struck:,} steps")
-    lines += [f"could change: {place_words(place)}" for place in want.places[:2]]
+        lines.append(_UNEXPLAINED[masked.unexplained])
+    if impact.masked > 1:
+        lines.append(f"its first choice was masked at {impact.masked:,} steps")
+    lines += [f"could change: {place_words(place)}" for place in impact.places[:2]]
     return lines
 
 

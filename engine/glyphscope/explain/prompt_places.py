@@ -32,7 +32,7 @@ class PromptPlace:
     """`of` is the JSON Pointer of what it is of, by tool (`/search/parameters/properties/query/description`), as parts
     of prompts have it; empty for the rule of the format. `text` is what stands there now.
 
-    `tells`: whether the prompt tells the constraint that struck what was wanted; None where none did, or it is none
+    `tells`: whether the prompt states the constraint that masked the first choice; None where none did, or it is none
     that can be looked for. `shown`: whether the text is in the prompt; None where the prompt is not recorded.
     """
 
@@ -56,7 +56,7 @@ def prompt_places(
     text = None if prompt is None else prompt.text
     argument = _argument(path, request)
     if argument is None and refused is not None and found is not None:
-        argument = ""  # a constraint of the tool's struck an argument's name, or the end of the call
+        argument = ""  # a constraint of the tool refused an argument's name, or the end of the call
     if found is None or argument is None:
         return (PromptPlace("format", "", ""),)
     example = _example(found, request)

@@ -26,7 +26,7 @@ _CONTEXT = 4_096
 class BoundaryDiff:
     """The run's tokens `first` to `last` (exclusive), which the model itself would cut as `own`.
 
-    `struck`: the mask struck the model's own first token there; None where the record does not tell it.
+    `masked`: the mask excluded the model's own first token there; None where the record does not have it.
     """
 
     first: int
@@ -34,7 +34,7 @@ class BoundaryDiff:
     run: tuple[str, ...]
     own: tuple[str, ...]
     cause: Cause
-    struck: bool | None = None
+    masked: bool | None = None
 
     @property
     def more(self) -> int:
@@ -137,7 +137,7 @@ def _otherwise(steps: Sequence[TokenStep], own: Sequence[tuple[int, bytes]]) -> 
         run=tuple(step.data.decode(errors="replace") for step in steps),
         own=tuple(data.decode(errors="replace") for _, data in own),
         cause=cause,
-        struck=None if wanted is None or wanted.allowed is None else not wanted.allowed,
+        masked=None if wanted is None or wanted.allowed is None else not wanted.allowed,
     )
 
 
@@ -173,8 +173,8 @@ def boundary_diff_words(one: BoundaryDiff) -> str:
     cause = {"grammar": "forced by the grammar", "written": "typed", "model": "sampled by the model"}[
         one.cause
     ]
-    struck = ", whose own token the mask excluded" if one.struck else ""
-    return f"{run} ({cause}{struck}); the model's own tokenization is {own}"
+    masked = ", whose own token the mask excluded" if one.masked else ""
+    return f"{run} ({cause}{masked}); the model's own tokenization is {own}"
 
 
 def _seen(text: str) -> str:

@@ -36,7 +36,7 @@ _COLUMNS = (
 
 
 class MaskImpactModel(TableModel):
-    """Rows are Wants. A field in which nothing was struck is paler than one in which grammar and model fight."""
+    """Rows are Wants. A field in which nothing was masked is paler than one in which grammar and model fight."""
 
     titles = tuple(title for title, _ in _COLUMNS)
     tips = tuple(tip for _, tip in _COLUMNS)
@@ -56,7 +56,7 @@ class MaskImpactModel(TableModel):
 
     def worst(self) -> int | None:
         """The row of the field with the worst fight, or of what is around the fields; None where there is no fight."""
-        conflicts = [row for row, want in enumerate(self._rows) if want.fight is not None]
+        conflicts = [row for row, want in enumerate(self._rows) if want.worst is not None]
         return max(
             conflicts, key=lambda row: (bool(self._rows[row].path), self._rows[row].lost), default=None
         )
@@ -69,7 +69,7 @@ class MaskImpactModel(TableModel):
         if role == Qt.ItemDataRole.TextAlignmentRole:
             return self.alignment(index.column())
         if role == Qt.ItemDataRole.ForegroundRole:
-            return theme().color("text" if want.fight is not None else "text-muted")
+            return theme().color("text" if want.worst is not None else "text-muted")
         if role == Qt.ItemDataRole.ToolTipRole:
             return plain_tip(f"{field_name(want)}: {loss_words(want)}")
         if role == Qt.ItemDataRole.AccessibleTextRole:
@@ -78,14 +78,14 @@ class MaskImpactModel(TableModel):
         return None
 
     def _text(self, want: FieldImpact, column: int) -> str:
-        struck = want.fight
+        masked = want.worst
         match column:
             case 0:
                 return tr("(outside fields)") if want.path == AROUND else field_name(want)
             case 1:
                 return tokens_taken(want.lost) if want.tokens > want.unknown else UNKNOWN
             case _:
-                return "" if struck is None else f"{_token(struck.wanted)} → {_token(struck.got)}"
+                return "" if masked is None else f"{_token(masked.preferred)} → {_token(masked.sampled)}"
 
 
 def _token(text: str) -> str:

@@ -98,9 +98,9 @@ class MaskImpactView(QWidget):
         """`registry` is what held the run."""
         self._registry = registry
         self.words.setText(head(wanted))
-        self.model.show(wanted.fields if wanted.held else ())
-        self.table.setVisible(bool(wanted.held) and bool(wanted.fields))
-        worst = self.model.worst() if wanted.held else None
+        self.model.show(wanted.fields if wanted.constrained else ())
+        self.table.setVisible(bool(wanted.constrained) and bool(wanted.fields))
+        worst = self.model.worst() if wanted.constrained else None
         for part in (self.fight, self.detail, self.place):
             part.hide()
         if worst is not None:
@@ -131,7 +131,7 @@ class MaskImpactView(QWidget):
         words = self._place_words(want)
         self.place.setText(words)
         self.place.setAccessibleName(words)
-        self.place.setVisible(bool(words) and want.fight is not None)
+        self.place.setVisible(bool(words) and want.worst is not None)
 
     def _place_words(self, want: FieldImpact) -> str:
         place = _first(want)
@@ -145,7 +145,7 @@ class MaskImpactView(QWidget):
 
     def _go(self, row: int) -> None:
         want = self.model.want(row)
-        token = want.fight.token if want.fight is not None else want.most_token
+        token = want.worst.token if want.worst is not None else want.most_token
         if token is not None:
             self.tokenChosen.emit(token)
 
