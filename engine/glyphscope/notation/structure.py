@@ -35,6 +35,6 @@ SYNTAX = 19  # text: what was wrong; the reader reads no further
 TOO_DEEP = 20
 
 # Strings without quotation marks, whose end is seen late (of readers of turns only):
-HELD_TEXT = 21  # text that looked like the string's end until the character `end` (exclusive)
+PENDING_TEXT = 21  # text that looked like the string's end until the character `end` (exclusive)
 RAW_END = 22  # the string ended before `start`; up to `end` (exclusive) is what shows it, which is `text`
 QUOTE_END = 23  # the same with a closing quotation mark, which is part of the field

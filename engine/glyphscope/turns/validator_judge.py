@@ -135,8 +135,8 @@ class CallJudge(CallValidator):
         while len(self._levels) > depth:
             level = self._levels.pop()
             self._fields.innermost = level.field
-            self._value.left = level.candidates
-        self._value.close_string()
+            self._value.replace(level.candidates)
+        self._value.checking = False
         self._scalar = None
 
     @property

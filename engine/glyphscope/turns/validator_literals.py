@@ -291,7 +291,7 @@ class LiteralReader:
             if self._in_key:
                 self._text(self._held_start, self._base + at, held, out)
             else:
-                out.append((s.HELD_TEXT, self._held_start, self._base + at + 1, held))
+                out.append((s.PENDING_TEXT, self._held_start, self._base + at + 1, held))
             return at
         self._held += text[at]
         if self._held == self._quote:

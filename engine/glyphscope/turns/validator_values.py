@@ -28,7 +28,7 @@ class RawValue:
 
     def text(self, piece: Piece) -> None:
         held = piece.broke >= 0
-        kind, end = (s.HELD_TEXT, piece.broke + 1) if held else (s.STRING_TEXT, piece.at + len(piece.text))
+        kind, end = (s.PENDING_TEXT, piece.broke + 1) if held else (s.STRING_TEXT, piece.at + len(piece.text))
         self._judge.drive([(kind, piece.at, end, piece.text)])
 
     def end(self, start: int, end: int, held: str) -> None:

@@ -56,10 +56,16 @@ class CandidateSet:
         self.reached: int | None = None  # characters that the longest living of several strings took
         self._checks: list[StringCheck | None] = []  # beside `left`; None where every string is valid
 
+    def replace(self, candidates: list[Candidate]) -> None:
+        """Another value is being written."""
+        self.left = candidates
+        self._checks = [None] * len(candidates)
+        self.checking = False
+
     def keep(self, kept: list[Candidate], why: Callable[[Candidate], Reason]) -> Reason | None:
         """Narrow the set to `kept`."""
         if kept:
-            self.left = kept
+            self.replace(kept)
             return None
         return self._none_left(why(candidate) for candidate in self.left)
 
@@ -83,15 +89,12 @@ class CandidateSet:
     def _narrow(self, alive: list[bool]) -> None:
         if not all(alive):
             self.left = [c for c, live in zip(self.left, alive, strict=True) if live]
-            if self._checks:
-                self._checks = [check for check, live in zip(self._checks, alive, strict=True) if live]
+            self._checks = [check for check, live in zip(self._checks, alive, strict=True) if live]
 
     def _none_left(self, reasons: Iterable[Reason]) -> Reason:
         reason = gravest(reasons)
         self.reached = max((check.count for check in self._checks if check is not None), default=None)
-        self.left = unjudged(self.left)
-        self._checks = [None] * len(self.left)
-        self.checking = False
+        self.replace(unjudged(self.left))
         return reason
 
     # quoted strings
@@ -121,7 +124,7 @@ class CandidateSet:
 
     def end_string(self) -> Reason | None:
         reason = self._keep_without([check.ended() if check else None for check in self._checks])
-        self.close_string()
+        self.checking = False
         return reason
 
     def end_string_late(self, after: str) -> tuple[int, Reason | None]:
@@ -129,7 +132,7 @@ class CandidateSet:
         reasons = [check.ended() if check else None for check in self._checks]
         furthest = max(check.feed(after) if check else len(after) for check in self._checks)
         reason = self._keep_without(reasons)
-        self.close_string()
+        self.checking = False
         return furthest, reason
 
     def string_may_end(self) -> bool:
@@ -139,18 +142,13 @@ class CandidateSet:
             for check in self._checks
         )
 
-    def close_string(self) -> None:
-        self._checks = []
-        self.checking = False
-
     # numbers, literals, bare words
 
     def keep_scalar(self, kinds: int, text: str, notation: Notation) -> bool:
         """Narrow the set to those that allow a scalar that begins so, if there are any and no string is checked."""
         kept = [c for c in self.left if literals.can_hold(c.spec, kinds, text, notation)]
         if kept and len(kept) < len(self.left):
-            self.left = kept
-            self._checks = [None] * len(kept)
+            self.replace(kept)
         return bool(kept)
 
     def feed_scalar(self, scalar: ScalarPrefix, char: str) -> Reason | None:
@@ -168,7 +166,7 @@ class CandidateSet:
     def end_scalar(self, kind: int, value: Any) -> Reason | None:
         pairs = zip(self.left, self._checks, strict=True)
         reason = self._keep_without([literals.complete(c.spec, kind, value, check) for c, check in pairs])
-        self.close_string()
+        self.checking = False
         return reason
 
 

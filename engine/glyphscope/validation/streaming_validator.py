@@ -93,7 +93,7 @@ class StreamingValidator:
             s.STRING_TEXT: self._string_text,
             s.ESCAPE_OPEN: self._escape_open,
             s.STRING_END: self._string_end,
-            s.HELD_TEXT: self._held_text,
+            s.PENDING_TEXT: self._pending_text,
             s.RAW_END: lambda start, end, text: self._late_end(start, end, text, start),
             s.QUOTE_END: lambda start, end, text: self._late_end(start, end, text, end),
             s.SCALAR_TEXT: self._scalar_text,
@@ -237,9 +237,9 @@ class StreamingValidator:
     def _begin(self, start: int) -> None:
         """A value begins: its candidates are those of its place."""
         if not self._levels:
-            self._value.left = self._roots()
+            self._value.replace(self._roots())
             if not self._value.left:
-                self._value.left = anything()
+                self._value.replace(anything())
                 self._violate(Reason("CONSTRAINT_OTHER", "is of a schema that nothing satisfies"), start, "")
             return
         level = self._levels[-1]
@@ -247,10 +247,10 @@ class StreamingValidator:
             self._out.append(self._fields.open(f"{level.path}/{step_of(level.key)}", start))
             if len(self._fields.recorded) > self._limits.fields:
                 self._stop("LIMIT_EXCEEDED", f"more than {self._limits.fields} members", start)
-        self._value.left = level.value_candidates()
+        self._value.replace(level.value_candidates())
         if isinstance(level, ArrayLevel) and not self._value.left and level.candidates:
             self._violate(level.too_many(), start, self._path())
-            self._value.left = [Candidate(c.schemas, ANYTHING, c) for c in level.candidates]
+            self._value.replace([Candidate(c.schemas, ANYTHING, c) for c in level.candidates])
 
     def _end(self, value: Any, end: int, at: int) -> None:
         """A value is complete at character `end` (exclusive); `at` is the character that ended it."""
@@ -296,7 +296,7 @@ class StreamingValidator:
         if self._stopped:
             return
         self._levels.pop()
-        self._value.left = level.candidates
+        self._value.replace(level.candidates)
         self._end(level.value, end, start)
 
     # keys
@@ -368,7 +368,7 @@ class StreamingValidator:
 
     # strings whose end is seen late
 
-    def _held_text(self, start: int, end: int, text: str) -> None:
+    def _pending_text(self, start: int, end: int, text: str) -> None:
         if self._value.checking and self._value.string_may_end():
             self.raise_floor(end - 1)
         self._string_text(start, start + len(text), text)
