@@ -15,14 +15,12 @@ from PySide6.QtGui import QFontMetrics, QPainter, QPaintEvent
 from PySide6.QtWidgets import (
     QFrame,
     QGridLayout,
-    QHBoxLayout,
     QLabel,
     QLineEdit,
     QMenu,
     QPushButton,
     QScrollArea,
     QSizePolicy,
-    QVBoxLayout,
     QWidget,
 )
 
@@ -37,6 +35,7 @@ from glyphscope_gui.shared.background import Background
 from glyphscope_gui.shared.card import Card
 from glyphscope_gui.shared.labels import PlainLabel, link, words_label
 from glyphscope_gui.shared.language import tr
+from glyphscope_gui.shared.layouts import hbox, vbox
 from glyphscope_gui.shared.plain_text import plain_tip
 from glyphscope_gui.shared.verdict import VERDICTS, paint_pill, pill_font
 from glyphscope_gui.shared.whole_text import Whole, show_whole
@@ -228,19 +227,8 @@ class ApprovalCard(Card):
         self._scroll.setFrameShape(QFrame.Shape.NoFrame)
         self._scroll.setFocusPolicy(Qt.FocusPolicy.NoFocus)
         self._most = MOST_HEIGHT
-        buttons = QHBoxLayout()
-        buttons.setSpacing(8)
-        buttons.addWidget(self.reason, 1)
-        for button in (self.deny_button, self.wider_button, self.allow_button):
-            buttons.addWidget(button)
-        column = QVBoxLayout(body)
-        column.setContentsMargins(0, 0, 0, 0)
-        column.setSpacing(8)
-        column.addWidget(self.title)
-        column.addWidget(self.identity)
-        column.addWidget(self.claims)
-        column.addWidget(self._scroll)
-        column.addLayout(buttons)
+        buttons = hbox((self.reason, 1), self.deny_button, self.wider_button, self.allow_button, spacing=8)
+        column = vbox(self.title, self.identity, self.claims, self._scroll, buttons, parent=body, spacing=8)
         column.addWidget(self.problem)  # below the buttons, which it would push away
 
     def _make_rows(self, needed: ApprovalNeeded, tool: Tool | None) -> None:
@@ -295,9 +283,7 @@ class ApprovalCard(Card):
         label.setMinimumHeight(field.sizeHint().height())
         grid.addWidget(label, line, 0, Qt.AlignmentFlag.AlignTop)
         grid.addWidget(field, line, 1, Qt.AlignmentFlag.AlignTop)
-        beside = QVBoxLayout()
-        beside.setSpacing(2)
-        beside.addWidget(edited)
+        beside = vbox(edited, spacing=2)
         if isinstance(field, TextArgument) and field.is_cut:
             open_link = link(tr("Open"), tr("Show the whole argument, with search and Copy"))
             open_link.setObjectName("openArgumentButton")

@@ -5,22 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from PySide6.QtCore import QSize, Qt, Signal
-from PySide6.QtWidgets import (
-    QComboBox,
-    QDoubleSpinBox,
-    QGridLayout,
-    QHBoxLayout,
-    QLineEdit,
-    QPushButton,
-    QVBoxLayout,
-    QWidget,
-)
+from PySide6.QtWidgets import QComboBox, QDoubleSpinBox, QGridLayout, QLineEdit, QPushButton, QWidget
 
 from glyphscope_gui.compare.ab_prompts import NAMES, WARM
 from glyphscope_gui.compare.ab_table_model import FIRST, PARTING, SECOND, SEED, AbTableModel
 from glyphscope_gui.shared.card import Card
 from glyphscope_gui.shared.labels import ElidedLabel, FittedLabel, PlainLabel
 from glyphscope_gui.shared.language import tr
+from glyphscope_gui.shared.layouts import STRETCH, hbox, vbox
 from glyphscope_gui.shared.plain_table import PlainTable
 from glyphscope_gui.theme.sizes import GAP
 
@@ -165,8 +157,7 @@ class AbPage(QWidget):
             grid.addWidget(self.about[place], place, 2)
         grid.addWidget(self.keep_button, 0, 3)
         grid.setColumnStretch(2, 1)
-        line = QHBoxLayout()
-        line.setSpacing(10)
+        line = hbox(spacing=10)
         for words, field in (
             (tr("Seeds"), self.seeds),
             (tr("Temperature"), self.temperature),
@@ -178,33 +169,19 @@ class AbPage(QWidget):
             line.addWidget(field, 1 if field is self.expect else 0)
         line.addWidget(self.expect_button)
         grid.addLayout(line, 2, 0, 1, 4)
-        run = QHBoxLayout()
-        run.setSpacing(10)
-        run.addWidget(self.turn, 1)
-        run.addWidget(self.stop_button)
-        run.addWidget(self.run_button)
+        run = hbox((self.turn, 1), self.stop_button, self.run_button, spacing=10)
         grid.addLayout(run, 3, 0, 1, 4)
         below = QWidget(self)
-        column = QVBoxLayout(below)
-        column.setContentsMargins(0, 0, 0, 0)
-        column.setSpacing(8)
-        padded = QHBoxLayout()
-        padded.setContentsMargins(14, 10, 14, 0)
-        padded.addWidget(self.words)
-        column.addLayout(padded)
-        column.addWidget(self.table, 1)
-        opens = QHBoxLayout()
-        opens.setContentsMargins(14, 0, 14, 10)
-        opens.setSpacing(10)
-        opens.addStretch(1)
-        for button in self.open_buttons:
-            opens.addWidget(button)
-        column.addLayout(opens)
-        layout = QVBoxLayout(self)
-        layout.setContentsMargins(GAP + 4, GAP, GAP + 4, GAP)
-        layout.setSpacing(GAP)
-        layout.addWidget(Card(tr("Two prompts, the same seeds"), top, hint=tr("Ctrl + Enter runs both")))
-        layout.addWidget(Card(tr("Seed by seed"), below, padded=False), 1)
+        padded = hbox(self.words, margins=(14, 10, 14, 0))
+        opens = hbox(STRETCH, *self.open_buttons, margins=(14, 0, 14, 10), spacing=10)
+        vbox(padded, (self.table, 1), opens, parent=below, spacing=8)
+        vbox(
+            Card(tr("Two prompts, the same seeds"), top, hint=tr("Ctrl + Enter runs both")),
+            (Card(tr("Seed by seed"), below, padded=False), 1),
+            parent=self,
+            margins=(GAP + 4, GAP),
+            spacing=GAP,
+        )
 
     def _connect(self) -> None:
         for place, box in enumerate(self.sources):

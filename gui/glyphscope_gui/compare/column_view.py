@@ -9,14 +9,12 @@ from PySide6.QtGui import QAction, QResizeEvent
 from PySide6.QtWidgets import (
     QFrame,
     QGridLayout,
-    QHBoxLayout,
     QLabel,
     QPushButton,
     QScrollArea,
     QSizePolicy,
     QStackedWidget,
     QTabBar,
-    QVBoxLayout,
     QWidget,
 )
 
@@ -34,6 +32,7 @@ from glyphscope_gui.runs.stream_view import StreamView
 from glyphscope_gui.shared.icon_button import IconButton
 from glyphscope_gui.shared.labels import ElidedLabel, PlainLabel
 from glyphscope_gui.shared.language import tr
+from glyphscope_gui.shared.layouts import hbox, vbox
 from glyphscope_gui.shared.plain_text import plain_tip
 from glyphscope_gui.shared.verdict import Pill
 from glyphscope_gui.theme import mono_font
@@ -291,11 +290,7 @@ class CompareColumn(QFrame):
         self.open_button.setEnabled(editable and column is not None and column.state.started is not None)
 
     def _lay_out(self) -> None:
-        head = QHBoxLayout()
-        head.setSpacing(8)
-        head.addWidget(self.title, 1)
-        head.addWidget(self.pill)
-        head.addWidget(self.remove_button)
+        head = hbox((self.title, 1), self.pill, self.remove_button, spacing=8)
         line = QFrame(self)
         line.setObjectName("cardLine")
         self.stack = QStackedWidget(self)
@@ -304,33 +299,13 @@ class CompareColumn(QFrame):
         self.stack.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Expanding)
         self.stack.setMinimumHeight(self.stream.minimumSizeHint().height())
         self.call.setFont(mono_font(-0.5))
-        layout = QVBoxLayout(self)
-        layout.setContentsMargins(1, 8, 1, 8)
-        layout.setSpacing(6)
-        top = QVBoxLayout()
-        top.setContentsMargins(PAD, 0, PAD, 2)
-        top.setSpacing(6)
-        top.addLayout(head)
-        pickers = QHBoxLayout()
-        pickers.setSpacing(6)
-        pickers.addWidget(self.picker, 1)
-        pickers.addWidget(self.settings_button, 0, Qt.AlignmentFlag.AlignTop)
-        top.addLayout(pickers)
-        layout.addLayout(top)
-        layout.addWidget(line)
-        layout.addWidget(self.tabs)
-        layout.addWidget(self.stack, 1)
-        foot = QVBoxLayout()
-        foot.setContentsMargins(PAD, 0, PAD, 0)
-        foot.setSpacing(4)
-        come_to = QHBoxLayout()
-        come_to.setSpacing(8)
-        come_to.addWidget(self.detail, 1)
-        come_to.addWidget(self.call, 1)
-        come_to.addWidget(self.open_button, 0, Qt.AlignmentFlag.AlignBottom)
-        foot.addLayout(come_to)
-        foot.addWidget(self._figure_box())
-        layout.addLayout(foot)
+        pickers = hbox((self.picker, 1), (self.settings_button, 0, Qt.AlignmentFlag.AlignTop), spacing=6)
+        top = vbox(head, pickers, margins=(PAD, 0, PAD, 2), spacing=6)
+        come_to = hbox(
+            (self.detail, 1), (self.call, 1), (self.open_button, 0, Qt.AlignmentFlag.AlignBottom), spacing=8
+        )
+        foot = vbox(come_to, self._figure_box(), margins=(PAD, 0), spacing=4)
+        vbox(top, line, self.tabs, (self.stack, 1), foot, parent=self, margins=(1, 8), spacing=6)
 
     def _figure_box(self) -> QWidget:
         box = QWidget(self)

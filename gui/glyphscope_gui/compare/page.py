@@ -6,15 +6,7 @@ from itertools import pairwise
 
 from PySide6.QtCore import QSize, Qt, Signal
 from PySide6.QtGui import QResizeEvent
-from PySide6.QtWidgets import (
-    QComboBox,
-    QHBoxLayout,
-    QPushButton,
-    QScrollArea,
-    QSplitter,
-    QVBoxLayout,
-    QWidget,
-)
+from PySide6.QtWidgets import QComboBox, QPushButton, QScrollArea, QSplitter, QVBoxLayout, QWidget
 
 from glyphscope_gui.compare.column_view import CompareColumn
 from glyphscope_gui.compare.variant_settings import VariantSettings
@@ -26,6 +18,7 @@ from glyphscope_gui.runs.user_prompt_edit import UserPromptEdit
 from glyphscope_gui.shared.card import Card
 from glyphscope_gui.shared.labels import ElidedLabel
 from glyphscope_gui.shared.language import tr
+from glyphscope_gui.shared.layouts import hbox, vbox
 from glyphscope_gui.shared.notice_banner import NoticeBanner
 from glyphscope_gui.theme.sizes import GAP
 
@@ -137,25 +130,14 @@ class ComparePage(QWidget):
 
     def _lay_out(self) -> None:
         top = QWidget(self)
-        column = QVBoxLayout(top)
-        column.setContentsMargins(0, 0, 0, 0)
-        column.setSpacing(8)
-        column.addWidget(self.prompt_edit)
-        column.addWidget(self.facts)
-        line = QHBoxLayout()
-        line.setSpacing(10)
-        line.addWidget(self.presets)
-        line.addWidget(self.add_button)
-        line.addWidget(self.turn, 1)
-        line.addWidget(self.stop_button)
-        line.addWidget(self.run_button)
-        column.addLayout(line)
+        line = hbox(
+            self.presets, self.add_button, (self.turn, 1), self.stop_button, self.run_button, spacing=10
+        )
+        vbox(self.prompt_edit, self.facts, line, parent=top, spacing=8)
         self.prompt_card = Card(tr("One prompt, several settings"), top, hint=tr("Ctrl + Enter runs all"))
 
         inside = QWidget()
-        self._row = QHBoxLayout(inside)
-        self._row.setContentsMargins(0, 0, 0, 0)
-        self._row.setSpacing(GAP)
+        self._row = hbox(parent=inside, spacing=GAP)
         self.columns_area = QScrollArea(self)
         self.columns_area.setObjectName("compareColumns")
         self.columns_area.setAccessibleName(tr("Columns of the comparison"))
@@ -164,14 +146,8 @@ class ComparePage(QWidget):
         self.columns_area.setWidget(inside)
 
         below = QWidget(self)
-        column = QVBoxLayout(below)
-        column.setContentsMargins(0, 0, 0, 0)
-        column.setSpacing(2)
-        words = QHBoxLayout()
-        words.setContentsMargins(9, 8, 9, 2)
-        words.addWidget(self.words)
-        column.addLayout(words)
-        column.addWidget(self.fields, 1)
+        words = hbox(self.words, margins=(9, 8, 9, 2))
+        vbox(words, (self.fields, 1), parent=below, spacing=2)
         self.field_card = Card(tr("Fields side by side"), below, padded=False)
         self.splitter = QSplitter(Qt.Orientation.Vertical, self)
         self.splitter.setObjectName("centreSplitter")

@@ -7,15 +7,7 @@ from itertools import pairwise
 
 from PySide6.QtCore import QSize, Qt, Signal
 from PySide6.QtGui import QResizeEvent
-from PySide6.QtWidgets import (
-    QComboBox,
-    QHBoxLayout,
-    QLineEdit,
-    QPushButton,
-    QSplitter,
-    QVBoxLayout,
-    QWidget,
-)
+from PySide6.QtWidgets import QComboBox, QLineEdit, QPushButton, QSplitter, QWidget
 
 from glyphscope.evals.distribution import Distribution, Group, Parting, parting_words
 from glyphscope_gui.compare.page import LOW
@@ -38,6 +30,7 @@ from glyphscope_gui.compare.variants import MOST_TEMPERATURE
 from glyphscope_gui.shared.card import Card
 from glyphscope_gui.shared.labels import ElidedLabel, FittedLabel, PlainLabel
 from glyphscope_gui.shared.language import tr
+from glyphscope_gui.shared.layouts import hbox, vbox
 from glyphscope_gui.shared.plain_table import PlainTable
 from glyphscope_gui.shared.settings_grid import DecimalSetting
 from glyphscope_gui.theme.sizes import GAP
@@ -173,11 +166,7 @@ class SeedsPage(QWidget):
 
     def _lay_out(self) -> None:
         top = QWidget(self)
-        column = QVBoxLayout(top)
-        column.setContentsMargins(0, 0, 0, 0)
-        column.setSpacing(8)
-        line = QHBoxLayout()
-        line.setSpacing(10)
+        line = hbox(spacing=10)
         for words, field in (
             (tr("Setting"), self.source),
             (tr("Seeds"), self.seeds),
@@ -188,32 +177,17 @@ class SeedsPage(QWidget):
             line.addWidget(label)
             line.addWidget(field)
         line.addWidget(self.about, 1)
-        column.addLayout(line)
-        run = QHBoxLayout()
-        run.setSpacing(10)
-        run.addWidget(self.turn, 1)
-        run.addWidget(self.stop_button)
-        run.addWidget(self.run_button)
-        column.addLayout(run)
+        run = hbox((self.turn, 1), self.stop_button, self.run_button, spacing=10)
+        vbox(line, run, parent=top, spacing=8)
         detail = QWidget(self)
-        column = QVBoxLayout(detail)
-        column.setContentsMargins(0, 8, 0, 8)
-        column.setSpacing(6)
+        column = vbox(parent=detail, margins=(0, 8), spacing=6)
         for part in (self.place, self.runs_label):
-            padded = QHBoxLayout()
-            padded.setContentsMargins(14, 0, 14, 0)
-            padded.addWidget(part)
+            padded = hbox(part, margins=(14, 0))
             column.addLayout(padded)
         column.addWidget(self.options, 1)
         above = QWidget(self)
-        column = QVBoxLayout(above)
-        column.setContentsMargins(0, 10, 0, 0)
-        column.setSpacing(8)
-        padded = QHBoxLayout()
-        padded.setContentsMargins(14, 0, 14, 0)
-        padded.addWidget(self.words)
-        column.addLayout(padded)
-        column.addWidget(self.answers, 1)
+        padded = hbox(self.words, margins=(14, 0))
+        vbox(padded, (self.answers, 1), parent=above, margins=(0, 10, 0, 0), spacing=8)
         self.detail_card = Card(tr("Selected answer"), detail, padded=False)
         self.splitter = QSplitter(Qt.Orientation.Vertical, self)
         self.splitter.setObjectName("centreSplitter")
@@ -223,12 +197,8 @@ class SeedsPage(QWidget):
         for card in (self.answers_card, self.detail_card):
             self.splitter.addWidget(card)
             self.splitter.setStretchFactor(self.splitter.count() - 1, 1)
-        layout = QVBoxLayout(self)
-        layout.setContentsMargins(GAP + 4, GAP, GAP + 4, GAP)
-        layout.setSpacing(GAP)
         self.setting_card = Card(tr("One setting, several seeds"), top, hint=tr("Ctrl + Enter runs them"))
-        layout.addWidget(self.setting_card)
-        layout.addWidget(self.splitter, 1)
+        vbox(self.setting_card, (self.splitter, 1), parent=self, margins=(GAP + 4, GAP), spacing=GAP)
         order = [
             self.source, self.seeds, self.temperature, self.stop_button, self.run_button,
             self.answers, self.runs_label, self.options,

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from PySide6.QtCore import QSize
-from PySide6.QtWidgets import QTabWidget, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QTabWidget, QWidget
 
 from glyphscope_gui.compare.ab_page import AbPage
 from glyphscope_gui.compare.page import ComparePage
 from glyphscope_gui.compare.seeds_page import SeedsPage
 from glyphscope_gui.shared.language import tr
+from glyphscope_gui.shared.layouts import vbox
 
 
 class CompareTabs(QWidget):
@@ -27,9 +28,7 @@ class CompareTabs(QWidget):
         self.tabs.addTab(columns, tr("Side by side"))
         self.tabs.addTab(prompts, tr("Two prompts"))
         self.tabs.addTab(seeds, tr("Seeds"))
-        layout = QVBoxLayout(self)
-        layout.setContentsMargins(0, 0, 0, 0)
-        layout.addWidget(self.tabs)
+        vbox(self.tabs, parent=self)
         self.tabs.currentChanged.connect(lambda _place: self.setFocusProxy(self.tabs.currentWidget()))
         self.setFocusProxy(columns)
 

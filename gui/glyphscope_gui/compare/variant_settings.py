@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from PySide6.QtCore import Signal
-from PySide6.QtWidgets import QHBoxLayout, QPushButton, QWidget
+from PySide6.QtWidgets import QPushButton, QWidget
 
 from glyphscope.events import RunRequest
 from glyphscope.runs.sampling import stop_lines
@@ -15,6 +15,7 @@ from glyphscope_gui.run_settings.popup import SettingsPopup
 from glyphscope_gui.run_settings.sampling_settings import read_stops
 from glyphscope_gui.shared.labels import PlainLabel
 from glyphscope_gui.shared.language import tr
+from glyphscope_gui.shared.layouts import hbox
 from glyphscope_gui.shared.model_names import model_name
 from glyphscope_gui.shared.settings_grid import (
     ChoiceSetting,
@@ -127,9 +128,7 @@ class VariantSettings(SettingsPopup):
             wide=True,
         )
         grid.add(tr("Prompt"), fields["prompt"], tr("The user’s message of this column"), wide=True)
-        top = QHBoxLayout()
-        top.addWidget(self.title, 1)
-        top.addWidget(self.reset_button)
+        top = hbox((self.title, 1), self.reset_button)
         self.column.addLayout(top)
         self.column.addWidget(grid)
         self.column.addStretch(1)

@@ -6,21 +6,13 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from PySide6.QtCore import Qt, Signal
-from PySide6.QtWidgets import (
-    QComboBox,
-    QFileDialog,
-    QHBoxLayout,
-    QLineEdit,
-    QPushButton,
-    QSizePolicy,
-    QVBoxLayout,
-    QWidget,
-)
+from PySide6.QtWidgets import QComboBox, QFileDialog, QLineEdit, QPushButton, QSizePolicy, QWidget
 
 from glyphscope.evals.suites.call_form import AssertionKind, AssertionLine, PathTest
 from glyphscope_gui.evaluate.check_values import loose_text, loose_value
 from glyphscope_gui.shared.labels import link
 from glyphscope_gui.shared.language import tr
+from glyphscope_gui.shared.layouts import hbox, vbox
 from glyphscope_gui.shared.text_edits import GrowingEdit
 
 KINDS: tuple[tuple[AssertionKind, str, str], ...] = (
@@ -68,12 +60,9 @@ class _Line(QWidget):
         self.remove.setProperty("role", "link")
         self.remove.setAccessibleName(tr("Remove this assertion"))
         self.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Fixed)
-        column = QVBoxLayout(self)
-        column.setContentsMargins(0, 0, 0, 0)
-        column.setSpacing(6)
+        column = vbox(parent=self, spacing=6)
         for parts in ((self.kind, self.test, self.remove), (self.target, self.browse), (self.value,)):
-            row = QHBoxLayout()
-            row.setSpacing(8)
+            row = hbox(spacing=8)
             for part in parts:
                 row.addWidget(part, part in (self.target, self.value), Qt.AlignmentFlag.AlignTop)
             if self.remove in parts:
@@ -139,10 +128,7 @@ class AssertionsForm(QWidget):
             tr("Add an assertion"), tr("A JSONPath, a Python function or a judge model on the result")
         )
         self.add.setObjectName("addAssertion")
-        self._column = QVBoxLayout(self)
-        self._column.setContentsMargins(0, 0, 0, 0)
-        self._column.setSpacing(8)
-        self._column.addWidget(self.add, 0, Qt.AlignmentFlag.AlignLeft)
+        self._column = vbox((self.add, 0, Qt.AlignmentFlag.AlignLeft), parent=self, spacing=8)
         self.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Maximum)
         self.add.clicked.connect(self._add)
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from PySide6.QtCore import QModelIndex, QObject, Qt, Signal
 from PySide6.QtGui import QKeyEvent
-from PySide6.QtWidgets import QDialog, QDialogButtonBox, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QDialog, QDialogButtonBox, QWidget
 
 from glyphscope.evals.matrix.arms import Arm
 from glyphscope.evals.results.changes import ArmChange, Change, ChangeKind, Changes
@@ -15,6 +15,7 @@ from glyphscope.evals.results.words import p_words
 from glyphscope_gui.evaluate.words import arm_labels, why_words
 from glyphscope_gui.shared.labels import words_label
 from glyphscope_gui.shared.language import tr
+from glyphscope_gui.shared.layouts import vbox
 from glyphscope_gui.shared.plain_table import PlainTable
 from glyphscope_gui.shared.plain_text import plain_data, plain_tip
 from glyphscope_gui.shared.table_model import Index, TableModel
@@ -112,12 +113,7 @@ class ChangesDialog(QDialog):
         self.table = ChangesTable(ChangesModel(changes, labels, self), self)
         buttons = QDialogButtonBox(QDialogButtonBox.StandardButton.Close, self)
         buttons.rejected.connect(self.reject)
-        column = QVBoxLayout(self)
-        column.setContentsMargins(18, 16, 18, 14)
-        column.setSpacing(12)
-        column.addWidget(self.summary)
-        column.addWidget(self.table, 1)
-        column.addWidget(buttons)
+        vbox(self.summary, (self.table, 1), buttons, parent=self, margins=(18, 16, 18, 14), spacing=12)
         self.resize(900, 520)
         self.table.opened.connect(self._open)
         self.finished.connect(self.deleteLater)

@@ -9,7 +9,7 @@ import numpy as np
 import pyqtgraph as pg
 from PySide6.QtCore import QPointF, Qt
 from PySide6.QtGui import QFontMetrics, QShowEvent
-from PySide6.QtWidgets import QFrame, QScrollArea, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QFrame, QScrollArea, QWidget
 
 from glyphscope.evals.results.figures import ArmFigures, Summary
 from glyphscope.evals.statistics import Share
@@ -19,6 +19,7 @@ from glyphscope_gui.shared.bars import BarChart, Series
 from glyphscope_gui.shared.card import Heading
 from glyphscope_gui.shared.chart import Chart
 from glyphscope_gui.shared.language import tr
+from glyphscope_gui.shared.layouts import vbox
 from glyphscope_gui.theme import theme, ui_font
 
 MOST_ARMS = 12
@@ -143,9 +144,7 @@ class EvalCharts(QScrollArea):
         self.savings = BarChart("evalSavingsChart", tr("Tokens saved by early aborts"), 165, self)
         inside = QWidget(self)
         inside.setObjectName("right")
-        column = QVBoxLayout(inside)
-        column.setContentsMargins(10, 10, 10, 10)
-        column.setSpacing(6)
+        column = vbox(parent=inside, margins=10, spacing=6)
         for chart, title, hint in (
             (self.success, tr("Success"), tr("all correct, 95% interval")),
             (self.sizes, tr("Size"), tr("tokens: decoded (median), instructions")),

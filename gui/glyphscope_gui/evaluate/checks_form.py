@@ -6,20 +6,13 @@ from collections.abc import Mapping
 from typing import Any
 
 from PySide6.QtCore import Qt, Signal
-from PySide6.QtWidgets import (
-    QComboBox,
-    QGridLayout,
-    QLineEdit,
-    QPushButton,
-    QSizePolicy,
-    QVBoxLayout,
-    QWidget,
-)
+from PySide6.QtWidgets import QComboBox, QGridLayout, QLineEdit, QPushButton, QSizePolicy, QWidget
 
 from glyphscope.evals.suites.call_form import ArgumentCheck, CheckKind
 from glyphscope_gui.evaluate.check_values import field_text, field_value
 from glyphscope_gui.shared.labels import link
 from glyphscope_gui.shared.language import tr
+from glyphscope_gui.shared.layouts import vbox
 
 KINDS: tuple[tuple[CheckKind, str, str], ...] = (
     ("equals", tr("equals"), tr("The value: text without quotes, anything else as JSON")),
@@ -100,10 +93,7 @@ class ChecksForm(QWidget):
         self._arguments: Mapping[str, bool] = {}
         self.add = link(tr("Add a check"), tr("Add a check of another argument"))
         self.add.setObjectName("addCheck")
-        self._column = QVBoxLayout(self)
-        self._column.setContentsMargins(0, 0, 0, 0)
-        self._column.setSpacing(6)
-        self._column.addWidget(self.add, 0, Qt.AlignmentFlag.AlignLeft)
+        self._column = vbox((self.add, 0, Qt.AlignmentFlag.AlignLeft), parent=self, spacing=6)
         self.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Maximum)
         self.add.clicked.connect(self._add_next)
 

@@ -4,20 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from PySide6.QtWidgets import (
-    QDialog,
-    QDialogButtonBox,
-    QPlainTextEdit,
-    QPushButton,
-    QTabWidget,
-    QVBoxLayout,
-    QWidget,
-)
+from PySide6.QtWidgets import QDialog, QDialogButtonBox, QPlainTextEdit, QPushButton, QTabWidget, QWidget
 
 from glyphscope.evals.matrix.needs import PythonFile
 from glyphscope.visible import visible
 from glyphscope_gui.shared.labels import words_label
 from glyphscope_gui.shared.language import tr
+from glyphscope_gui.shared.layouts import vbox
 from glyphscope_gui.theme import mono_font
 
 
@@ -57,11 +50,6 @@ class PythonConsent(QDialog):
         self.cancel.setFocus()
         buttons.accepted.connect(self.accept)
         buttons.rejected.connect(self.reject)
-        column = QVBoxLayout(self)
-        column.setContentsMargins(18, 16, 18, 14)
-        column.setSpacing(12)
-        column.addWidget(self.words)
-        column.addWidget(self.tabs, 1)
-        column.addWidget(buttons)
+        vbox(self.words, (self.tabs, 1), buttons, parent=self, margins=(18, 16, 18, 14), spacing=12)
         self.resize(760, 540)
         self.finished.connect(self.deleteLater)

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from PySide6.QtCore import Signal
-from PySide6.QtWidgets import QComboBox, QHBoxLayout, QWidget
+from PySide6.QtWidgets import QComboBox, QWidget
 
 from glyphscope_gui.shared.labels import PlainLabel
 from glyphscope_gui.shared.language import tr
+from glyphscope_gui.shared.layouts import hbox
 from glyphscope_gui.shared.model_names import model_name
 
 _OWN = tr("As in the suite")
@@ -34,11 +35,7 @@ class JudgeChoice(QWidget):
         self.box.setAccessibleDescription(tip)
         self.box.addItem(_OWN, "")
         label.setBuddy(self.box)
-        row = QHBoxLayout(self)
-        row.setContentsMargins(0, 0, 0, 0)
-        row.setSpacing(10)
-        row.addWidget(label)
-        row.addWidget(self.box, 1)
+        hbox(label, (self.box, 1), parent=self, spacing=10)
         self.box.editTextChanged.connect(lambda _text: self.changed.emit())
         self.hide()
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from PySide6.QtCore import QAbstractListModel, Qt, Signal
 from PySide6.QtGui import QResizeEvent
-from PySide6.QtWidgets import QHBoxLayout, QMenu, QPushButton, QStackedWidget, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QMenu, QPushButton, QStackedWidget, QWidget
 
 from glyphscope_gui.evaluate.progress import EvalProgressBar
 from glyphscope_gui.evaluate.result_view import EvalResultView
@@ -15,6 +15,7 @@ from glyphscope_gui.evaluate.setup_view import EvalSetupView
 from glyphscope_gui.evaluate.ticks_model import TicksModel
 from glyphscope_gui.shared.labels import ElidedLabel, PlainLabel
 from glyphscope_gui.shared.language import tr
+from glyphscope_gui.shared.layouts import hbox, vbox
 from glyphscope_gui.shared.notice_banner import NoticeBanner
 from glyphscope_gui.shared.segmented import Segmented
 from glyphscope_gui.theme.sizes import GAP
@@ -118,19 +119,14 @@ class EvalPage(QWidget):
             self.result.arrange(event.size().width())
 
     def _lay_out(self) -> None:
-        head = QHBoxLayout()
-        head.setSpacing(10)
-        head.addWidget(self.views)
-        head.addWidget(self.title, 1)
-        head.addWidget(self.resume)
-        head.addWidget(self.open_button)
-        head.addWidget(self.compare_button)
-        head.addWidget(self.report_button)
-        head.addWidget(self.export_button)
-        layout = QVBoxLayout(self)
-        layout.setContentsMargins(GAP, GAP, GAP, GAP)
-        layout.setSpacing(GAP)
-        layout.addLayout(head)
-        layout.addWidget(self.notice)
-        layout.addWidget(self.progress)
-        layout.addWidget(self.stack, 1)
+        head = hbox(
+            self.views,
+            (self.title, 1),
+            self.resume,
+            self.open_button,
+            self.compare_button,
+            self.report_button,
+            self.export_button,
+            spacing=10,
+        )
+        vbox(head, self.notice, self.progress, (self.stack, 1), parent=self, margins=GAP, spacing=GAP)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from PySide6.QtCore import QModelIndex, QSignalBlocker, Qt, Signal
-from PySide6.QtWidgets import QComboBox, QHBoxLayout, QHeaderView, QSplitter, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QComboBox, QHeaderView, QSplitter, QWidget
 
 from glyphscope.evals.align import Alignment, difference_words
 from glyphscope_gui.evaluate.pairs_model import FIRST, SCENARIO, SECOND, TRIAL, EvalPairsModel
@@ -13,6 +13,7 @@ from glyphscope_gui.runs.compare_fields import CompareFields
 from glyphscope_gui.runs.compare_fields_model import CompareFieldsModel
 from glyphscope_gui.shared.labels import PlainLabel
 from glyphscope_gui.shared.language import tr
+from glyphscope_gui.shared.layouts import hbox, vbox
 from glyphscope_gui.shared.plain_table import PlainTable
 
 NOTHING = tr("Select a line to compare both calls by field.")
@@ -127,21 +128,12 @@ class EvalPair(QWidget):
         self.opened.emit(pair.second if index.column() == SECOND else pair.first)
 
     def _lay_out(self) -> None:
-        arms = QHBoxLayout()
-        arms.setContentsMargins(9, 10, 9, 0)
-        arms.setSpacing(8)
-        arms.addWidget(self.first, 1)
         against = PlainLabel(tr("vs."), self)
         against.setProperty("role", "muted")
-        arms.addWidget(against)
-        arms.addWidget(self.second, 1)
+        arms = hbox((self.first, 1), against, (self.second, 1), margins=(9, 10, 9, 0), spacing=8)
         below = QWidget(self)
-        column = QVBoxLayout(below)
-        column.setContentsMargins(0, 6, 0, 0)
-        column.setSpacing(6)
         self.words.setContentsMargins(9, 0, 9, 0)
-        column.addWidget(self.words)
-        column.addWidget(self.aligned, 1)
+        column = vbox(self.words, (self.aligned, 1), parent=below, margins=(0, 6, 0, 0), spacing=6)
         column.addStretch(0)
         self._splitter = splitter = QSplitter(Qt.Orientation.Vertical, self)
         splitter.setChildrenCollapsible(False)
@@ -149,10 +141,5 @@ class EvalPair(QWidget):
         splitter.addWidget(below)
         splitter.setStretchFactor(0, 3)
         splitter.setStretchFactor(1, 2)
-        column = QVBoxLayout(self)
-        column.setContentsMargins(0, 0, 0, 0)
-        column.setSpacing(6)
-        column.addLayout(arms)
         self.counted.setContentsMargins(9, 0, 9, 0)
-        column.addWidget(self.counted)
-        column.addWidget(splitter, 1)
+        vbox(arms, self.counted, (splitter, 1), parent=self, spacing=6)

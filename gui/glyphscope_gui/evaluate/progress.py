@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from PySide6.QtCore import Signal
-from PySide6.QtWidgets import QFrame, QHBoxLayout, QProgressBar, QPushButton, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QFrame, QProgressBar, QPushButton, QWidget
 
 from glyphscope.text.figures import estimate, percent
 from glyphscope.visible import visible
 from glyphscope_gui.evaluate.evaluations import EvalPhase, EvalProgress
 from glyphscope_gui.shared.labels import ElidedLabel
 from glyphscope_gui.shared.language import tr
+from glyphscope_gui.shared.layouts import hbox, vbox
 from glyphscope_gui.theme.sizes import PAD
 
 
@@ -38,20 +39,9 @@ class EvalProgressBar(QFrame):
         self.stop_button.setAccessibleDescription(tr("Stop; finished samples are kept and you can resume"))
         self.pause_button.clicked.connect(lambda: self.pauseRequested.emit(self._phase is EvalPhase.RUNNING))
         self.stop_button.clicked.connect(self.stopRequested)
-        texts = QVBoxLayout()
-        texts.setSpacing(5)
-        line = QHBoxLayout()
-        line.setSpacing(16)
-        line.addWidget(self.words, 3)
-        line.addWidget(self.now, 4)
-        texts.addLayout(line)
-        texts.addWidget(self.bar)
-        row = QHBoxLayout(self)
-        row.setContentsMargins(PAD, 8, PAD, 8)
-        row.setSpacing(12)
-        row.addLayout(texts, 1)
-        row.addWidget(self.pause_button)
-        row.addWidget(self.stop_button)
+        line = hbox((self.words, 3), (self.now, 4), spacing=16)
+        texts = vbox(line, self.bar, spacing=5)
+        hbox((texts, 1), self.pause_button, self.stop_button, parent=self, margins=(PAD, 8), spacing=12)
         self.hide()
 
     def show_phase(self, phase: EvalPhase) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from html import escape
 
 from PySide6.QtCore import Qt
-from PySide6.QtWidgets import QComboBox, QFrame, QTabWidget, QTextBrowser, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QComboBox, QFrame, QTabWidget, QTextBrowser, QWidget
 
 from glyphscope.visible import visible
 from glyphscope_gui.evaluate.charts import EvalCharts
@@ -24,7 +24,7 @@ from glyphscope_gui.runs.compare_fields_model import CompareFieldsModel
 from glyphscope_gui.shared.card import Card
 from glyphscope_gui.shared.labels import ElidedLabel, PlainLabel
 from glyphscope_gui.shared.language import tr
-from glyphscope_gui.shared.layouts import splitter
+from glyphscope_gui.shared.layouts import splitter, vbox
 from glyphscope_gui.theme.sizes import PAD
 
 WIDE = 1180
@@ -118,11 +118,7 @@ class EvalResultView(QWidget):
 
     def _lay_out(self) -> None:
         upper = QWidget(self)
-        column = QVBoxLayout(upper)
-        column.setContentsMargins(0, 0, 0, 0)
-        column.setSpacing(0)
-        column.addWidget(self.table, 1)
-        column.addWidget(self.provenance)
+        vbox((self.table, 1), self.provenance, parent=upper, spacing=0)
         self.table_card = Card(tr("Result"), upper, hint=HINT, actions=(self.measure,), padded=False)
         self.runs_card = Card(tr("Runs"), self.runs, padded=False)
         self.rows = splitter(Qt.Orientation.Vertical, (self.table_card, self.runs_card), (5, 3))
@@ -141,11 +137,6 @@ class EvalResultView(QWidget):
         self.show_judge(False)
         side = QFrame(self)
         side.setObjectName("card")
-        column = QVBoxLayout(side)
-        column.setContentsMargins(1, 1, 1, 6)
-        column.addWidget(self.population)
-        column.addWidget(self.tabs)
+        vbox(self.population, self.tabs, parent=side, margins=(1, 1, 1, 6))
         self.columns = splitter(Qt.Orientation.Horizontal, (self.rows, side), (2, 1))
-        layout = QVBoxLayout(self)
-        layout.setContentsMargins(0, 0, 0, 0)
-        layout.addWidget(self.columns)
+        vbox(self.columns, parent=self)

@@ -13,7 +13,6 @@ from PySide6.QtWidgets import (
     QLineEdit,
     QPlainTextEdit,
     QStackedWidget,
-    QVBoxLayout,
     QWidget,
 )
 
@@ -25,6 +24,7 @@ from glyphscope_gui.evaluate.assertions_form import AssertionsForm
 from glyphscope_gui.evaluate.checks_form import ChecksForm
 from glyphscope_gui.shared.labels import words_label
 from glyphscope_gui.shared.language import tr
+from glyphscope_gui.shared.layouts import STRETCH, vbox
 from glyphscope_gui.shared.segmented import Segmented
 from glyphscope_gui.theme import mono_font
 
@@ -220,18 +220,11 @@ class ScenarioForm(QWidget):
         form.addRow(tr("Assertions"), self.assertions)
         form.addRow("", self.complex_assertions)
         top = QWidget(self)
-        rows = QVBoxLayout(top)
-        rows.setContentsMargins(0, 0, 0, 0)
-        rows.addWidget(fields)
-        rows.addStretch(1)
+        vbox(fields, STRETCH, parent=top)
         self.stack = QStackedWidget(self)
         self.stack.addWidget(top)
         self.stack.addWidget(self.json_edit)
-        column = QVBoxLayout(self)
-        column.setContentsMargins(0, 0, 0, 0)
-        column.setSpacing(10)
-        column.addWidget(self.views)
-        column.addWidget(self.stack, 1)
+        vbox(self.views, (self.stack, 1), parent=self, spacing=10)
 
 
 def _line(words: str, name: str) -> QLineEdit:

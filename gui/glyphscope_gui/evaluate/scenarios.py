@@ -6,13 +6,14 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from PySide6.QtCore import QAbstractListModel, QModelIndex, QObject, Qt, Signal
-from PySide6.QtWidgets import QHBoxLayout, QLineEdit, QListView, QSpinBox, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QLineEdit, QListView, QSpinBox, QWidget
 
 from glyphscope.evals.matrix.plan import Plan
 from glyphscope.evals.suites.suite import Scenario
 from glyphscope.visible import visible
 from glyphscope_gui.shared.labels import PlainLabel
 from glyphscope_gui.shared.language import tr
+from glyphscope_gui.shared.layouts import hbox, vbox
 from glyphscope_gui.shared.plain_text import plain_data, plain_tip
 from glyphscope_gui.shared.table_model import NO_INDEX, Index
 
@@ -97,17 +98,8 @@ class ScenarioPicker(QWidget):
         label = PlainLabel(tr("First"), self)
         label.setProperty("role", "muted")
         label.setBuddy(self.first)
-        row = QHBoxLayout()
-        row.setContentsMargins(5, 6, 5, 0)
-        row.setSpacing(8)
-        row.addWidget(self.search, 1)
-        row.addWidget(label)
-        row.addWidget(self.first)
-        column = QVBoxLayout(self)
-        column.setContentsMargins(0, 0, 0, 0)
-        column.setSpacing(6)
-        column.addLayout(row)
-        column.addWidget(self.list, 1)
+        row = hbox((self.search, 1), label, self.first, margins=(5, 6, 5, 0), spacing=8)
+        vbox(row, (self.list, 1), parent=self, spacing=6)
         self.search.textChanged.connect(lambda _text: self.changed.emit())
         self.first.valueChanged.connect(lambda _value: self.changed.emit())
         self.list.activated.connect(self._open)

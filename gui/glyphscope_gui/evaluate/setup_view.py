@@ -18,7 +18,6 @@ from PySide6.QtWidgets import (
     QScrollArea,
     QSizePolicy,
     QSpinBox,
-    QVBoxLayout,
     QWidget,
 )
 
@@ -32,7 +31,7 @@ from glyphscope_gui.evaluate.ticks_model import TicksModel
 from glyphscope_gui.shared.card import Card
 from glyphscope_gui.shared.labels import PlainLabel, link, words_label
 from glyphscope_gui.shared.language import tr
-from glyphscope_gui.shared.layouts import Flow
+from glyphscope_gui.shared.layouts import STRETCH, Flow, hbox, vbox
 from glyphscope_gui.shared.plain_text import plain_tip
 from glyphscope_gui.theme import theme
 from glyphscope_gui.theme.sizes import GAP, PAD, is_crowded
@@ -188,18 +187,11 @@ class EvalSetupView(QWidget):
             (left, ((suites, 2), (scenarios, 3), (results, 2))),
             (right, ((questions, 0), (numbers, 0), (cost, 1))),
         ):
-            column = QVBoxLayout(side)
-            column.setContentsMargins(0, 0, 0, 0)
-            column.setSpacing(GAP)
-            for card, stretch in cards:
-                column.addWidget(card, stretch)
-        self._row = row = QHBoxLayout(self)
-        row.setContentsMargins(0, 0, 0, 0)
-        row.setSpacing(GAP)
-        row.addWidget(left, 5)
-        row.addWidget(self._arms_card(), 6)
+            vbox(*cards, parent=side, spacing=GAP)
         right.setObjectName("evalRight")
-        row.addWidget(_Scrolled(right, self), 5)
+        self._row = hbox(
+            (left, 5), (self._arms_card(), 6), (_Scrolled(right, self), 5), parent=self, spacing=GAP
+        )
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         """Side by side, or one below the other where large letters leave no room."""
@@ -210,20 +202,10 @@ class EvalSetupView(QWidget):
     def _arms_card(self) -> Card:
         inside = QWidget(self)
         inside.setObjectName("evalArmsInside")
-        column = QVBoxLayout(inside)
-        column.setContentsMargins(PAD, 10, PAD, 10)
-        column.setSpacing(10)
-        head = QHBoxLayout()
         label = PlainLabel(tr("Models"), inside)
         label.setProperty("role", "muted")
-        head.addWidget(label)
-        head.addStretch(1)
-        head.addWidget(self.add_model)
-        head.addWidget(self.add_endpoint)
-        column.addLayout(head)
-        column.addWidget(self.models)
-        column.addWidget(self.judge)
-        column.addWidget(self.axes, 1)
+        head = hbox(label, STRETCH, self.add_model, self.add_endpoint)
+        vbox(head, self.models, self.judge, (self.axes, 1), parent=inside, margins=(PAD, 10), spacing=10)
         return Card(
             tr("Arms"),
             _Scrolled(inside, self),
@@ -287,16 +269,8 @@ class EvalSetupView(QWidget):
 
     def _cost(self) -> QWidget:
         inside = QWidget(self)
-        column = QVBoxLayout(inside)
-        column.setContentsMargins(0, 0, 0, 0)
-        column.setSpacing(10)
-        column.addWidget(self.cost)
-        column.addWidget(self.problem)
-        row = QHBoxLayout()
-        row.addWidget(self.go)
-        row.addStretch(1)
-        column.addLayout(row)
-        column.addWidget(self.arms_note, 1)
+        row = hbox(self.go, STRETCH)
+        vbox(self.cost, self.problem, row, (self.arms_note, 1), parent=inside, spacing=10)
         return inside
 
 

@@ -9,12 +9,10 @@ from PySide6.QtCore import QSize, Signal
 from PySide6.QtWidgets import (
     QDialog,
     QDialogButtonBox,
-    QHBoxLayout,
     QLineEdit,
     QListWidget,
     QPushButton,
     QScrollArea,
-    QVBoxLayout,
     QWidget,
 )
 
@@ -28,6 +26,7 @@ from glyphscope_gui.evaluate.scenario_form import ScenarioForm
 from glyphscope_gui.shared.background import Background
 from glyphscope_gui.shared.labels import link, words_label
 from glyphscope_gui.shared.language import tr
+from glyphscope_gui.shared.layouts import STRETCH, hbox, vbox
 
 MOST_PROBLEMS = 4
 """Mistakes that are shown at once."""
@@ -217,33 +216,17 @@ class SuiteEditor(QDialog):
         self.problem.setVisible(bool(words))
 
     def _lay_out(self) -> None:
-        left = QVBoxLayout()
-        left.setSpacing(8)
-        left.addWidget(self.name_edit)
-        left.addWidget(self.judge_edit)
-        left.addWidget(self.list, 1)
-        row = QHBoxLayout()
-        for part in (self.add, self.copy, self.remove):
-            row.addWidget(part)
-        row.addStretch(1)
-        left.addLayout(row)
+        row = hbox(self.add, self.copy, self.remove, STRETCH)
+        left = vbox(self.name_edit, self.judge_edit, (self.list, 1), row, spacing=8)
         scrolled = QScrollArea(self)
         scrolled.setWidgetResizable(True)
         scrolled.setFrameShape(QScrollArea.Shape.NoFrame)
         scrolled.setWidget(self.form)
-        parts = QHBoxLayout()
-        parts.setSpacing(16)
-        parts.addLayout(left, 2)
-        parts.addWidget(scrolled, 5)
+        parts = hbox((left, 2), (scrolled, 5), spacing=16)
         buttons = QDialogButtonBox(QDialogButtonBox.StandardButton.Cancel, self)
         buttons.addButton(self.save_button, QDialogButtonBox.ButtonRole.ActionRole)
         buttons.rejected.connect(self.reject)
-        column = QVBoxLayout(self)
-        column.setContentsMargins(18, 16, 18, 14)
-        column.setSpacing(12)
-        column.addLayout(parts, 1)
-        column.addWidget(self.problem)
-        column.addWidget(buttons)
+        vbox((parts, 1), self.problem, buttons, parent=self, margins=(18, 16, 18, 14), spacing=12)
         line = self.fontMetrics().lineSpacing()
         self.resize(QSize(55 * line, 38 * line).boundedTo(self.screen().availableSize()))
 

@@ -6,10 +6,11 @@ from html import escape
 
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QShowEvent
-from PySide6.QtWidgets import QDialog, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QDialog, QWidget
 
 from glyphscope_gui.shared.labels import PlainLabel
 from glyphscope_gui.shared.language import tr
+from glyphscope_gui.shared.layouts import vbox
 from glyphscope_gui.theme import mono_font, theme
 from glyphscope_gui.theme.sizes import PAD
 
@@ -54,9 +55,7 @@ class GrammarHelp(QDialog):
         self.label.setMinimumWidth(36 * self.fontMetrics().averageCharWidth() * 2)
         self.label.setAccessibleName(tr("GBNF and keys of the editor"))
         self.label.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
-        column = QVBoxLayout(self)
-        column.setContentsMargins(PAD, PAD, PAD, PAD)
-        column.addWidget(self.label)
+        vbox(self.label, parent=self, margins=PAD)
 
     def showEvent(self, event: QShowEvent) -> None:
         self.label.setText(f"{_table(LANGUAGE, 'json-string')}<br>{_table(KEYS, 'accent')}")

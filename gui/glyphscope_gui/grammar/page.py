@@ -4,14 +4,7 @@ from __future__ import annotations
 
 from PySide6.QtCore import QEvent, Qt, Signal
 from PySide6.QtGui import QDragEnterEvent, QDropEvent, QResizeEvent
-from PySide6.QtWidgets import (
-    QFrame,
-    QHBoxLayout,
-    QSplitter,
-    QStackedWidget,
-    QVBoxLayout,
-    QWidget,
-)
+from PySide6.QtWidgets import QFrame, QSplitter, QStackedWidget, QVBoxLayout, QWidget
 
 from glyphscope_gui.enforcement.table import EnforcementTable
 from glyphscope_gui.grammar.diagnostics import GrammarDiagnostics
@@ -26,7 +19,7 @@ from glyphscope_gui.grammar.texts import GrammarTexts
 from glyphscope_gui.shared.card import Card
 from glyphscope_gui.shared.labels import ElidedLabel, ElidedLink, link
 from glyphscope_gui.shared.language import tr
-from glyphscope_gui.shared.layouts import splitter
+from glyphscope_gui.shared.layouts import hbox, splitter, vbox
 from glyphscope_gui.shared.notice_banner import NoticeBanner
 from glyphscope_gui.shared.segmented import Segmented
 from glyphscope_gui.theme import Looks
@@ -130,17 +123,8 @@ class GrammarPage(QWidget):
     def _lay_out(self) -> None:
         self.edit.setStyleSheet("#grammarEdit { border: none; border-radius: 0; padding: 0; }")
         text = QWidget(self)
-        column = QVBoxLayout(text)
-        column.setContentsMargins(0, 0, 0, 0)
-        column.setSpacing(0)
-        column.addWidget(self.edit, 1)
-        column.addWidget(self.diagnostics)
-        line = QHBoxLayout()
-        line.setContentsMargins(PAD - 5, 5, PAD - 8, 0)
-        line.addWidget(self.summary, 1)
-        line.addWidget(self.use_link)
-        line.addWidget(self.help_link)
-        column.addLayout(line)
+        line = hbox((self.summary, 1), self.use_link, self.help_link, margins=(PAD - 5, 5, PAD - 8, 0))
+        vbox((self.edit, 1), self.diagnostics, line, parent=text, spacing=0)
         links = (self.copy_link, self.own_link, self.tools_link, self.open_link, self.save_link)
         self.edit_card = Card(tr("Grammar"), text, actions=links, padded=False)
         self.edit_card.setMinimumHeight(150)
@@ -187,17 +171,10 @@ class GrammarPage(QWidget):
             self.columns.addWidget(part)
         for place, stretch in enumerate((4, 5, 2)):
             self.columns.setStretchFactor(place, stretch)
-        layout = QVBoxLayout(self)
-        layout.setContentsMargins(GAP, GAP, GAP, GAP)
-        layout.setSpacing(GAP)
-        layout.addWidget(self.notice)
-        layout.addWidget(self.columns, 1)
+        vbox(self.notice, (self.columns, 1), parent=self, margins=GAP, spacing=GAP)
 
     def _make_side(self) -> QWidget:
         side = QWidget(self)
-        self._side_column = QVBoxLayout(side)
-        self._side_column.setContentsMargins(0, 0, 0, 0)
-        self._side_column.setSpacing(GAP)
         holders = [QFrame() for _ in range(3)]
         self._holders = [QVBoxLayout(holder) for holder in holders]
         for column in self._holders:
@@ -209,9 +186,9 @@ class GrammarPage(QWidget):
             tr("Samples"), holders[1], hint=tr("random"), actions=(self.again_link,), padded=False
         )
         self.cost_card = Card(tr("Cost"), holders[2], hint=tr("mask, per rule, last run"), padded=False)
-        self._side_column.addWidget(self.difference_card, 2)
-        self._side_column.addWidget(self.sample_card, 3)
-        self._side_column.addWidget(self.cost_card, 2)
+        self._side_column = vbox(
+            (self.difference_card, 2), (self.sample_card, 3), (self.cost_card, 2), parent=side, spacing=GAP
+        )
         return side
 
     def _arrange(self, wide: bool) -> None:

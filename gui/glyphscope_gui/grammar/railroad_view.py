@@ -19,12 +19,13 @@ from PySide6.QtGui import (
     QWheelEvent,
 )
 from PySide6.QtSvg import QSvgRenderer
-from PySide6.QtWidgets import QFileDialog, QFrame, QHBoxLayout, QMenu, QScrollArea, QToolTip, QWidget
+from PySide6.QtWidgets import QFileDialog, QFrame, QMenu, QScrollArea, QToolTip, QWidget
 
 from glyphscope.errors import StorageError
 from glyphscope.sessions import atomic_write
 from glyphscope_gui.grammar.railroad_drawing import RailroadBox, RailroadDrawing
 from glyphscope_gui.shared.language import tr
+from glyphscope_gui.shared.layouts import hbox
 from glyphscope_gui.shared.plain_text import plain_tip
 from glyphscope_gui.theme import theme
 
@@ -115,11 +116,7 @@ class RailroadView(QScrollArea):
         """What stands over the drawing at the lower right: buttons that belong to it."""
         self._corner = QFrame(self)
         self._corner.setObjectName("railroadCorner")
-        row = QHBoxLayout(self._corner)
-        row.setContentsMargins(4, 2, 4, 2)
-        row.setSpacing(2)
-        for part in parts:
-            row.addWidget(part)
+        hbox(*parts, parent=self._corner, margins=(4, 2), spacing=2)
         self._place_corner()
 
     def restyle(self) -> None:

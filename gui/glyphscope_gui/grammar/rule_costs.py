@@ -5,12 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 from PySide6.QtCore import QObject, Qt, Signal
-from PySide6.QtWidgets import QVBoxLayout, QWidget
+from PySide6.QtWidgets import QWidget
 
 from glyphscope.text.figures import duration_ms, plain_ms
 from glyphscope_gui.runs.token_rules import RuleCost
 from glyphscope_gui.shared.labels import PlainLabel
 from glyphscope_gui.shared.language import tr
+from glyphscope_gui.shared.layouts import vbox
 from glyphscope_gui.shared.plain_table import PlainTable
 from glyphscope_gui.shared.plain_text import plain_data
 from glyphscope_gui.shared.table_model import Index, TableModel
@@ -76,10 +77,7 @@ class RuleCosts(QWidget):
         self.words.setWordWrap(True)
         self.words.setProperty("role", "hint")
         self.words.setContentsMargins(8, 4, 8, 4)
-        layout = QVBoxLayout(self)
-        layout.setContentsMargins(0, 0, 0, 0)
-        layout.addWidget(self.words)
-        layout.addWidget(self.table, 1)
+        layout = vbox(self.words, (self.table, 1), parent=self)
         layout.setAlignment(Qt.AlignmentFlag.AlignTop)
         self.table.hide()
         for told in (self.table.clicked, self.table.activated):

@@ -6,21 +6,13 @@ from html import escape
 
 from PySide6.QtCore import QSize, Qt, Signal
 from PySide6.QtGui import QColor, QTextCharFormat, QTextCursor
-from PySide6.QtWidgets import (
-    QFrame,
-    QGridLayout,
-    QLabel,
-    QSizePolicy,
-    QSlider,
-    QTextEdit,
-    QVBoxLayout,
-    QWidget,
-)
+from PySide6.QtWidgets import QFrame, QGridLayout, QLabel, QSizePolicy, QSlider, QTextEdit, QWidget
 
 from glyphscope_gui.grammar.problems import TextPositions
 from glyphscope_gui.grammar.work import StepView, TokensView
 from glyphscope_gui.shared.labels import PlainLabel
 from glyphscope_gui.shared.language import tr
+from glyphscope_gui.shared.layouts import vbox
 from glyphscope_gui.shared.text_edits import WrappingEdit
 from glyphscope_gui.theme import mono_font, theme
 from glyphscope_gui.theme.sizes import PAD
@@ -163,11 +155,6 @@ class GrammarStep(QWidget):
         return label
 
     def _lay_out(self) -> None:
-        column = QVBoxLayout(self)
-        column.setContentsMargins(PAD - 5, 6, PAD - 5, 6)
-        column.setSpacing(6)
-        column.addWidget(self.edit, 1)
-        column.addWidget(self.slider)
         grid = QGridLayout()
         grid.setHorizontalSpacing(12)
         grid.setVerticalSpacing(5)
@@ -196,7 +183,7 @@ class GrammarStep(QWidget):
             grid.addWidget(label, row, 0, Qt.AlignmentFlag.AlignTop)
             grid.addWidget(answer, row, 1)
         self._tokens_label = label
-        column.addLayout(grid)
+        vbox((self.edit, 1), self.slider, grid, parent=self, margins=(PAD - 5, 6), spacing=6)
 
     def _restyle(self) -> None:
         self.edit.setFont(mono_font(1))

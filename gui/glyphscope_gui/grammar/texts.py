@@ -7,11 +7,12 @@ from typing import Any
 
 from PySide6.QtCore import QAbstractTableModel, QModelIndex, QPersistentModelIndex, QSize, Qt, Signal
 from PySide6.QtGui import QContextMenuEvent, QResizeEvent
-from PySide6.QtWidgets import QHeaderView, QMenu, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QHeaderView, QMenu, QWidget
 
 from glyphscope_gui.shared.grammar_cells import TextDelegate, WordsDelegate
 from glyphscope_gui.shared.labels import PlainLabel
 from glyphscope_gui.shared.language import tr
+from glyphscope_gui.shared.layouts import vbox
 from glyphscope_gui.shared.plain_table import PlainTable
 from glyphscope_gui.shared.plain_text import plain_data
 from glyphscope_gui.theme import theme
@@ -80,11 +81,7 @@ class GrammarTexts(QWidget):
         self.words.setTextFormat(Qt.TextFormat.PlainText)
         self.words.setProperty("role", "hint")
         self.words.setContentsMargins(8, 4, 8, 4)
-        column = QVBoxLayout(self)
-        column.setContentsMargins(0, 0, 0, 0)
-        column.setSpacing(4)
-        column.addWidget(self.words)
-        column.addWidget(self.table, 1)
+        column = vbox(self.words, (self.table, 1), parent=self, spacing=4)
         column.addStretch(0)
         column.setAlignment(Qt.AlignmentFlag.AlignTop)
         self.table.clicked.connect(self._chosen)

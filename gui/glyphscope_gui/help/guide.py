@@ -17,14 +17,12 @@ from PySide6.QtGui import (
 )
 from PySide6.QtWidgets import (
     QDialog,
-    QHBoxLayout,
     QLineEdit,
     QListWidget,
     QListWidgetItem,
     QPushButton,
     QSplitter,
     QTextBrowser,
-    QVBoxLayout,
     QWidget,
 )
 
@@ -33,6 +31,7 @@ from glyphscope_gui.help.commands import Command
 from glyphscope_gui.help.pages import PAGES, page_text, slug_of
 from glyphscope_gui.shared.labels import PlainLabel
 from glyphscope_gui.shared.language import tr
+from glyphscope_gui.shared.layouts import hbox, vbox
 from glyphscope_gui.shared.markdown import set_markdown
 from glyphscope_gui.theme import Looks
 from glyphscope_gui.theme.sizes import GAP, letters
@@ -149,18 +148,13 @@ class GuideDialog(QDialog):
         self.back.setShortcut(QKeySequence("Alt+Left"))
         self.text = GuideText(self)
         left = QWidget(self)
-        column = QVBoxLayout(left)
-        column.setContentsMargins(0, 0, 0, 0)
-        column.setSpacing(GAP // 2)
-        for widget in (self.field, self.list, self.found, self.back):
-            column.addWidget(widget)
+        vbox(self.field, self.list, self.found, self.back, parent=left, spacing=GAP // 2)
         split = QSplitter(self)
         split.addWidget(left)
         split.addWidget(self.text)
         split.setSizes([round(230 * letters(self)), round(770 * letters(self))])
         split.setStretchFactor(1, 1)
-        row = QHBoxLayout(self)
-        row.addWidget(split)
+        hbox(split, parent=self, margins=None)
         self._fill("")
         self.field.textChanged.connect(self._fill)
         self.list.currentItemChanged.connect(self._chosen)

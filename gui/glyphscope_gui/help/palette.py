@@ -6,10 +6,11 @@ from collections.abc import Sequence
 
 from PySide6.QtCore import QEvent, QObject, QSize, Qt
 from PySide6.QtGui import QKeyEvent
-from PySide6.QtWidgets import QDialog, QLineEdit, QTreeWidget, QTreeWidgetItem, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QDialog, QLineEdit, QTreeWidget, QTreeWidgetItem, QWidget
 
 from glyphscope_gui.help.commands import Command, matching
 from glyphscope_gui.shared.language import tr
+from glyphscope_gui.shared.layouts import vbox
 from glyphscope_gui.theme.sizes import GAP, letters
 
 SIZE = QSize(560, 420)
@@ -37,10 +38,7 @@ class CommandPalette(QDialog):
         self.list.setHeaderHidden(True)
         self.list.setRootIsDecorated(False)
         self.list.setUniformRowHeights(True)
-        column = QVBoxLayout(self)
-        column.setSpacing(GAP)
-        column.addWidget(self.field)
-        column.addWidget(self.list)
+        vbox(self.field, self.list, parent=self, margins=None, spacing=GAP)
         self.field.textChanged.connect(self._show)
         self.list.itemActivated.connect(self._run)
         self.resize(SIZE * letters(self))

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from PySide6.QtCore import QEvent, QObject, QPoint, QRect, Qt
 from PySide6.QtGui import QKeyEvent, QPainter, QPaintEvent, QPen
-from PySide6.QtWidgets import QFrame, QHBoxLayout, QPushButton, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QFrame, QPushButton, QWidget
 
 from glyphscope.errors import GlyphscopeError
 from glyphscope.events import CallReady, Shape
@@ -17,6 +17,7 @@ from glyphscope.text.figures import percent
 from glyphscope.text.shorten import shorten
 from glyphscope_gui.shared.labels import PlainLabel, words_label
 from glyphscope_gui.shared.language import tr
+from glyphscope_gui.shared.layouts import STRETCH, hbox, vbox
 from glyphscope_gui.theme import mono_font, theme
 from glyphscope_gui.theme.sizes import GAP, PAD, letters
 
@@ -159,17 +160,10 @@ class Tour(QFrame):
         return super().eventFilter(watched, event)
 
     def _lay_out(self) -> None:
-        buttons = QHBoxLayout()
-        buttons.addWidget(self.count)
-        buttons.addStretch(1)
-        for button in (self.end_button, self.back_button, self.next_button):
-            buttons.addWidget(button)
-        self._column = column = QVBoxLayout(self)
-        column.setContentsMargins(PAD, PAD, PAD, PAD)
-        column.setSpacing(GAP)
-        for widget in (self.title, self.words, self.example):
-            column.addWidget(widget)
-        column.addLayout(buttons)
+        buttons = hbox(self.count, STRETCH, self.end_button, self.back_button, self.next_button)
+        self._column = vbox(
+            self.title, self.words, self.example, buttons, parent=self, margins=PAD, spacing=GAP
+        )
 
     def _go(self, by: int) -> None:
         if self._place + by >= len(self._cards):

@@ -6,15 +6,7 @@ from typing import Any
 
 from PySide6.QtCore import QModelIndex, QPoint, Qt, QTimer, Signal
 from PySide6.QtGui import QAction, QKeySequence
-from PySide6.QtWidgets import (
-    QHBoxLayout,
-    QLineEdit,
-    QListView,
-    QMenu,
-    QPushButton,
-    QVBoxLayout,
-    QWidget,
-)
+from PySide6.QtWidgets import QLineEdit, QListView, QMenu, QPushButton, QWidget
 
 from glyphscope.sessions import History, HistoryRow
 from glyphscope.sessions.exports import ExportForm
@@ -26,6 +18,7 @@ from glyphscope_gui.runs.copy_menu import CopyMenu
 from glyphscope_gui.shared.background import Background
 from glyphscope_gui.shared.labels import PlainLabel
 from glyphscope_gui.shared.language import tr
+from glyphscope_gui.shared.layouts import hbox, vbox
 
 SEARCH_DELAY_MS = 150
 UNDO_MS = 8000
@@ -202,18 +195,17 @@ class HistoryDock(QWidget):
         return view
 
     def _lay_out(self) -> None:
-        bar = QHBoxLayout(self._undo_bar)
-        bar.setContentsMargins(0, 0, 0, 0)
-        bar.addWidget(self._undo_words, 1)
-        bar.addWidget(self.undo_button)
-        layout = QVBoxLayout(self)
-        layout.setContentsMargins(10, 12, 10, 10)
-        layout.setSpacing(8)
-        layout.addWidget(self.search_edit)
-        layout.addWidget(self.list, 1)
-        layout.addWidget(self.empty, 1)
-        layout.addWidget(self.details)
-        layout.addWidget(self._undo_bar)
+        hbox((self._undo_words, 1), self.undo_button, parent=self._undo_bar)
+        vbox(
+            self.search_edit,
+            (self.list, 1),
+            (self.empty, 1),
+            self.details,
+            self._undo_bar,
+            parent=self,
+            margins=(10, 12, 10, 10),
+            spacing=8,
+        )
 
     def _rows(self) -> list[HistoryRow]:
         return [self.model.index(place, 0).data(ROW_ROLE) for place in range(self.model.rowCount())]

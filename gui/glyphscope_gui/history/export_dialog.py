@@ -12,7 +12,6 @@ from PySide6.QtWidgets import (
     QMenu,
     QPlainTextEdit,
     QPushButton,
-    QVBoxLayout,
     QWidget,
 )
 
@@ -21,6 +20,7 @@ from glyphscope_gui.runs.export_formats import FORMS, Exported
 from glyphscope_gui.shared.clipboard import copy_text
 from glyphscope_gui.shared.labels import PlainLabel
 from glyphscope_gui.shared.language import tr
+from glyphscope_gui.shared.layouts import vbox
 from glyphscope_gui.theme import mono_font
 
 MOST_SHOWN = 20_000
@@ -78,13 +78,7 @@ class ExportDialog(QDialog):
         buttons.addButton(QDialogButtonBox.StandardButton.Close)
         buttons.rejected.connect(self.reject)
         self.save_button.setDefault(True)
-        column = QVBoxLayout(self)
-        column.setContentsMargins(20, 18, 20, 16)
-        column.setSpacing(12)
-        column.addWidget(self.note)
-        column.addWidget(self.view, 1)
-        column.addWidget(self.more)
-        column.addWidget(buttons)
+        vbox(self.note, (self.view, 1), self.more, buttons, parent=self, margins=(20, 18, 20, 16), spacing=12)
         self.resize(720, 480)
         self.copy_button.clicked.connect(self._copy)
         self.save_button.clicked.connect(self._ask_where)

@@ -5,20 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 
 from PySide6.QtCore import Signal
-from PySide6.QtWidgets import (
-    QComboBox,
-    QDialog,
-    QDialogButtonBox,
-    QFormLayout,
-    QPushButton,
-    QVBoxLayout,
-    QWidget,
-)
+from PySide6.QtWidgets import QComboBox, QDialog, QDialogButtonBox, QFormLayout, QPushButton, QWidget
 
 from glyphscope.errors import SuiteError
 from glyphscope.evals.suites.own import own_suites, suite_path
 from glyphscope_gui.shared.labels import words_label
 from glyphscope_gui.shared.language import tr
+from glyphscope_gui.shared.layouts import vbox
 
 
 class SuiteDialog(QDialog):
@@ -51,13 +44,7 @@ class SuiteDialog(QDialog):
         buttons.addButton(self.add_button, QDialogButtonBox.ButtonRole.AcceptRole)
         form = QFormLayout()
         form.addRow(tr("Suite"), self.name_box)
-        column = QVBoxLayout(self)
-        column.setContentsMargins(18, 16, 18, 14)
-        column.setSpacing(12)
-        column.addWidget(about)
-        column.addLayout(form)
-        column.addWidget(self.problem)
-        column.addWidget(buttons)
+        vbox(about, form, self.problem, buttons, parent=self, margins=(18, 16, 18, 14), spacing=12)
         self.name_box.currentTextChanged.connect(lambda _text: self._check())
         buttons.accepted.connect(self._accept)
         buttons.rejected.connect(self.reject)

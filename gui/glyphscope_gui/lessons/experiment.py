@@ -12,11 +12,9 @@ from PySide6.QtWidgets import (
     QDoubleSpinBox,
     QFormLayout,
     QFrame,
-    QHBoxLayout,
     QLineEdit,
     QPushButton,
     QSpinBox,
-    QVBoxLayout,
     QWidget,
 )
 
@@ -32,6 +30,7 @@ from glyphscope_gui.lessons.run import LessonRun
 from glyphscope_gui.runs.run_controller import Aside
 from glyphscope_gui.shared.labels import LessonLabel, PlainLabel
 from glyphscope_gui.shared.language import tr
+from glyphscope_gui.shared.layouts import STRETCH, hbox, vbox
 from glyphscope_gui.theme.sizes import PAD
 
 _CHOICES: dict[str, tuple[str, ...]] = {
@@ -269,19 +268,11 @@ class LessonExperiment(QFrame):
             label.setBuddy(field)
             form.addRow(label, field)
             self._fields[name] = field
-        buttons = QHBoxLayout()
-        buttons.setSpacing(10)
-        buttons.addWidget(self.live_button)
-        buttons.addWidget(self.play_button)
-        buttons.addStretch(1)
+        buttons = hbox(self.live_button, self.play_button, STRETCH, spacing=10)
         for field in self._fields.values():
             if isinstance(field, QAbstractSpinBox):
                 field.lineEdit().setTextMargins(6, 0, 0, 0)
-        column = QVBoxLayout(self)
-        column.setContentsMargins(PAD + 2, 12, PAD + 2, 12)
-        column.setSpacing(8)
-        for head in (self.title, self.about, self.changes):
-            column.addWidget(head)
+        column = vbox(self.title, self.about, self.changes, parent=self, margins=(PAD + 2, 12), spacing=8)
         if self.part.vary:
             column.addLayout(form)
         column.addLayout(buttons)

@@ -7,11 +7,12 @@ from collections.abc import Callable
 
 from PySide6.QtCore import QSize, Qt, QTimer
 from PySide6.QtGui import QKeyEvent
-from PySide6.QtWidgets import QFrame, QHBoxLayout, QScrollArea, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QFrame, QScrollArea, QWidget
 
 from glyphscope_gui.lessons.prose import LessonProse
 from glyphscope_gui.shared.labels import LessonLabel, PlainLabel
 from glyphscope_gui.shared.language import tr
+from glyphscope_gui.shared.layouts import STRETCH, hbox, vbox
 
 
 class LessonNotes(QWidget):
@@ -39,17 +40,17 @@ class LessonNotes(QWidget):
         self._area.setFocusPolicy(Qt.FocusPolicy.NoFocus)
         self._timer = QTimer(self, interval=1000)
         self._timer.timeout.connect(self._tick)
-        head = QHBoxLayout()
-        head.addWidget(self.place, 1)
-        head.addWidget(self.clock)
-        column = QVBoxLayout(self)
-        column.setContentsMargins(20, 16, 20, 16)
-        column.setSpacing(10)
-        column.addLayout(head)
-        column.addWidget(self.title)
-        column.addWidget(self._area, 1)
-        column.addWidget(self.answers)
-        column.addWidget(self.following)
+        head = hbox((self.place, 1), self.clock)
+        vbox(
+            head,
+            self.title,
+            (self._area, 1),
+            self.answers,
+            self.following,
+            parent=self,
+            margins=(20, 16),
+            spacing=10,
+        )
 
     def sizeHint(self) -> QSize:
         return QSize(620, 460)
@@ -69,10 +70,12 @@ class LessonNotes(QWidget):
         self.place.setText(place)
         self.title.set_words(title)
         body = QWidget()
-        column = QVBoxLayout(body)
-        column.setContentsMargins(0, 0, 6, 0)
-        column.addWidget(LessonProse(notes or tr("*No notes for this step.*"), body))
-        column.addStretch(1)
+        vbox(
+            LessonProse(notes or tr("*No notes for this step.*"), body),
+            STRETCH,
+            parent=body,
+            margins=(0, 0, 6, 0),
+        )
         self._area.setWidget(body)
         self.answers.set_words(answers)
         self.following.set_words(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtGui import QKeyEvent, QResizeEvent
-from PySide6.QtWidgets import QFrame, QHBoxLayout, QPushButton, QStackedWidget, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QFrame, QPushButton, QStackedWidget, QWidget
 
 from glyphscope.errors import GlyphscopeError, problem_words
 from glyphscope.visible import visible
@@ -14,6 +14,7 @@ from glyphscope_gui.lessons.reader import LessonReader
 from glyphscope_gui.shared.card import Card
 from glyphscope_gui.shared.labels import PlainLabel, link
 from glyphscope_gui.shared.language import tr
+from glyphscope_gui.shared.layouts import STRETCH, hbox, vbox
 from glyphscope_gui.shared.notice_banner import NoticeBanner
 from glyphscope_gui.theme.sizes import GAP, letters
 
@@ -113,30 +114,21 @@ class LessonPage(QWidget):
         self.stack.addWidget(self.empty)
         self.stack.addWidget(self.reader)
         self.foot = QWidget(self)
-        row = QHBoxLayout(self.foot)
-        row.setContentsMargins(16, 8, 16, 10)
-        row.setSpacing(12)
-        row.addWidget(self.before_button)
-        row.addWidget(self.after_button)
-        row.addWidget(self.place)
-        row.addStretch(1)
-        row.addWidget(self.again_button)
-        row.addWidget(self.lecture_button)
+        hbox(
+            self.before_button,
+            self.after_button,
+            self.place,
+            STRETCH,
+            self.again_button,
+            self.lecture_button,
+            parent=self.foot,
+            margins=(16, 8, 16, 10),
+            spacing=12,
+        )
         sheet = QFrame(self)
         sheet.setObjectName("card")
-        inside = QVBoxLayout(sheet)
-        inside.setContentsMargins(1, 1, 1, 1)
-        inside.setSpacing(0)
         line = QFrame(sheet)
         line.setObjectName("cardLine")
-        inside.addWidget(self.stack, 1)
-        inside.addWidget(line)
-        inside.addWidget(self.foot)
-        right = QVBoxLayout()
-        right.setSpacing(GAP)
-        right.addWidget(self.notice)
-        right.addWidget(sheet, 1)
-        self._layout = QHBoxLayout(self)
-        self._layout.setSpacing(GAP)
-        self._layout.addWidget(self.list_card)
-        self._layout.addLayout(right, 1)
+        vbox((self.stack, 1), line, self.foot, parent=sheet, margins=1, spacing=0)
+        right = vbox(self.notice, (sheet, 1), spacing=GAP)
+        self._layout = hbox(self.list_card, (right, 1), parent=self, margins=None, spacing=GAP)

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from PySide6.QtCore import QSize, Qt, Signal
 from PySide6.QtGui import QKeyEvent
-from PySide6.QtWidgets import QFrame, QHBoxLayout, QPushButton, QSizePolicy, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QFrame, QPushButton, QSizePolicy, QWidget
 
 from glyphscope.lessons import Choice, Sheet, judge
 from glyphscope_gui.lessons.characters import CharacterLine
 from glyphscope_gui.lessons.prose import LessonProse
 from glyphscope_gui.shared.labels import LessonLabel, PlainLabel
 from glyphscope_gui.shared.language import tr
+from glyphscope_gui.shared.layouts import hbox, vbox
 from glyphscope_gui.shared.token_words import token_text
 from glyphscope_gui.theme import mono_font
 from glyphscope_gui.theme.sizes import PAD
@@ -34,11 +35,7 @@ class ChoiceButton(QPushButton):
         self.label.setWordWrap(not token)
         for label in (self.number, self.label):
             label.setAttribute(Qt.WidgetAttribute.WA_TransparentForMouseEvents)
-        self._row = QHBoxLayout(self)
-        self._row.setContentsMargins(10, 6, 12, 6)
-        self._row.setSpacing(10)
-        self._row.addWidget(self.number)
-        self._row.addWidget(self.label, 1)
+        self._row = hbox(self.number, (self.label, 1), parent=self, margins=(10, 6, 12, 6), spacing=10)
         sizes = QSizePolicy.Policy
         policy = QSizePolicy(
             sizes.Fixed if token else sizes.Preferred, sizes.Fixed if token else sizes.Minimum
@@ -69,19 +66,13 @@ class ChoiceRow(QWidget):
         self.button = ChoiceButton(number, words, token=token, parent=self)
         self.sign = LessonLabel("", "", self)
         self.why = LessonLabel("", "muted", self)
-        row = QHBoxLayout(self)
-        row.setContentsMargins(0, 0, 0, 0)
-        row.setSpacing(10)
-        row.addWidget(self.sign)
+        row = hbox(self.sign, parent=self, spacing=10)
         if token:
             row.addWidget(self.button)
             row.addWidget(self.why, 1)
             row.addStretch(0)
             return
-        column = QVBoxLayout()
-        column.setSpacing(2)
-        column.addWidget(self.button)
-        column.addWidget(self.why)
+        column = vbox(self.button, self.why, spacing=2)
         row.addLayout(column, 1)
 
     def reveal(self) -> None:
@@ -230,18 +221,16 @@ class LessonQuestion(QFrame):
         self.rows[(at + step) % len(self.rows)].button.setFocus(Qt.FocusReason.TabFocusReason)
 
     def _lay_out(self) -> None:
-        column = QVBoxLayout(self)
-        column.setContentsMargins(PAD + 2, 12, PAD + 2, 12)
-        column.setSpacing(8)
-        column.addWidget(self.ask)
-        column.addWidget(self.before)
-        column.addWidget(self.line)
-        for row in self.rows:
-            column.addWidget(row)
-        foot = QHBoxLayout()
-        foot.setSpacing(12)
-        foot.addWidget(self.button)
-        foot.addWidget(self.hint, 1)
-        column.addLayout(foot)
-        column.addWidget(self.result)
-        column.addWidget(self.why)
+        foot = hbox(self.button, (self.hint, 1), spacing=12)
+        vbox(
+            self.ask,
+            self.before,
+            self.line,
+            *self.rows,
+            foot,
+            self.result,
+            self.why,
+            parent=self,
+            margins=(PAD + 2, 12),
+            spacing=8,
+        )

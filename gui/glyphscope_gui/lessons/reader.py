@@ -24,6 +24,7 @@ from glyphscope_gui.lessons.prose import LessonProse
 from glyphscope_gui.lessons.question import LessonQuestion
 from glyphscope_gui.shared.labels import LessonLabel
 from glyphscope_gui.shared.language import tr
+from glyphscope_gui.shared.layouts import vbox
 from glyphscope_gui.theme import ui_font
 from glyphscope_gui.theme.sizes import scale
 
@@ -70,9 +71,6 @@ class LessonReader(QScrollArea):
         self.clear()
         body = QWidget(self.viewport())  # from the first in its place: fonts come from there
         body.setObjectName("lessonBody")
-        column = QVBoxLayout(body)
-        column.setContentsMargins(_MARGIN, 20, _MARGIN, 28)
-        column.setSpacing(16)
         head = LessonLabel(over, "muted", body)
         font = ui_font(7)
         font.setWeight(font.Weight.Bold)
@@ -88,8 +86,7 @@ class LessonReader(QScrollArea):
                 if isinstance(widget, Active):
                     self.active.append(widget)
         made = iter(self._words[2:]), iter(self._parts)
-        column.addWidget(head)
-        column.addWidget(heading)
+        column = vbox(head, heading, parent=body, margins=(_MARGIN, 20, _MARGIN, 28), spacing=16)
         for part in parts:
             widget = next(made[0] if isinstance(part, Prose) else made[1])
             self._order.append(widget)

@@ -4,15 +4,7 @@ from __future__ import annotations
 
 from PySide6.QtCore import QSignalBlocker, QSize, Qt
 from PySide6.QtGui import QFontMetrics, QKeyEvent, QResizeEvent
-from PySide6.QtWidgets import (
-    QFrame,
-    QGridLayout,
-    QHBoxLayout,
-    QPushButton,
-    QSlider,
-    QVBoxLayout,
-    QWidget,
-)
+from PySide6.QtWidgets import QFrame, QGridLayout, QHBoxLayout, QPushButton, QSlider, QWidget
 
 from glyphscope.events import (
     Aborted,
@@ -44,6 +36,7 @@ from glyphscope_gui.runs.token_table_model import TokenTableModel
 from glyphscope_gui.shared.card import section_label
 from glyphscope_gui.shared.labels import LessonLabel, PlainLabel
 from glyphscope_gui.shared.language import tr
+from glyphscope_gui.shared.layouts import STRETCH, hbox, vbox
 from glyphscope_gui.shared.verdict import VERDICTS
 from glyphscope_gui.theme import mono_font, ui_font
 from glyphscope_gui.theme.sizes import PAD, scale
@@ -362,32 +355,15 @@ class LessonRun(QFrame):
 
     def _lay_out(self) -> None:
         self._side = QWidget(self)
-        side = QVBoxLayout(self._side)
-        side.setContentsMargins(0, 0, 0, 0)
-        side.setSpacing(4)
-        side.addWidget(self.token_title)
-        side.addWidget(self.alternatives)
-        side.addWidget(self.token_note)
-        side.addStretch(1)
+        vbox(self.token_title, self.alternatives, self.token_note, STRETCH, parent=self._side, spacing=4)
         self._side.setVisible("alternatives" in self._views)
-        left = QVBoxLayout()
-        left.setSpacing(6)
-        left.addWidget(self.stage_label)
-        left.addWidget(self.stream)
-        left.addWidget(self.banner)
-        left.addWidget(self.outcome)
-        left.addStretch(1)
+        left = vbox(self.stage_label, self.stream, self.banner, self.outcome, STRETCH, spacing=6)
         self._grid = QGridLayout()
         self._grid.setHorizontalSpacing(20)
         self._grid.setVerticalSpacing(10)
         self._grid.addLayout(left, 0, 0)
         self._placed: tuple[bool, bool] | None = None
-        layout = QVBoxLayout(self)
-        layout.setContentsMargins(PAD, 10, PAD, 10)
-        layout.setSpacing(8)
-        layout.addWidget(self.caption)
-        layout.addLayout(self._transport())
-        layout.addLayout(self._grid)
+        layout = vbox(self.caption, self._transport(), self._grid, parent=self, margins=(PAD, 10), spacing=8)
         self.fields.setVisible("fields" in self._views)
         self.tokens.setVisible("tokens" in self._views)
         layout.addWidget(self.tokens)
@@ -396,17 +372,17 @@ class LessonRun(QFrame):
         self._arrange(0)
 
     def _transport(self) -> QHBoxLayout:
-        row = QHBoxLayout()
-        row.setSpacing(8)
-        row.addWidget(self.play_button)
-        row.addWidget(self.back_button)
-        row.addWidget(self.forward_button)
-        row.addWidget(self.slider, 1)
-        row.addWidget(self.place)
-        row.addSpacing(10)
-        row.addWidget(self.pace_slider)
-        row.addWidget(self.pace_label)
-        return row
+        return hbox(
+            self.play_button,
+            self.back_button,
+            self.forward_button,
+            (self.slider, 1),
+            self.place,
+            10,
+            self.pace_slider,
+            self.pace_label,
+            spacing=8,
+        )
 
     def _arrange(self, width: float) -> None:
         """What could have come, beside the text or below it; the fields beside it too, or below both."""

@@ -13,7 +13,6 @@ from PySide6.QtWidgets import (
     QHBoxLayout,
     QPushButton,
     QScrollArea,
-    QVBoxLayout,
     QWidget,
 )
 
@@ -28,6 +27,7 @@ from glyphscope_gui.model_picker.offers import QUANTISATION, SIZE, SOURCE, Found
 from glyphscope_gui.shared.card import section_label
 from glyphscope_gui.shared.labels import PlainLabel, words_label
 from glyphscope_gui.shared.language import tr
+from glyphscope_gui.shared.layouts import STRETCH, hbox, vbox
 from glyphscope_gui.shared.plain_table import PlainTable
 from glyphscope_gui.theme.sizes import ROW, letters
 
@@ -138,30 +138,28 @@ class ModelDialog(QDialog):
 
     def _lay_out(self) -> None:
         inner = self._inner = QWidget(self)
-        column = QVBoxLayout(inner)
-        column.setContentsMargins(22, 18, 22, 10)
-        column.setSpacing(8)
-        column.addWidget(self.title)
-        column.addWidget(self.about)
-        column.addWidget(self.open_line)
-        column.addSpacing(10)
-        column.addWidget(section_label(tr("On this computer"), inner))
-        column.addWidget(self.table)
-        column.addWidget(self.nothing)
-        column.addWidget(self.loading)
-        column.addLayout(self._row(self.use_button))
-        column.addSpacing(10)
-        column.addWidget(section_label(tr("Hugging Face Hub"), inner))
-        column.addWidget(self.hub)
-        column.addSpacing(10)
-        column.addWidget(section_label(tr("Other sources"), inner))
-        elsewhere = QHBoxLayout()
-        elsewhere.setSpacing(8)
-        elsewhere.addWidget(self.file_button)
-        elsewhere.addWidget(self.endpoint_button)
-        elsewhere.addStretch(1)
-        column.addLayout(elsewhere)
-        column.addStretch(1)
+        elsewhere = hbox(self.file_button, self.endpoint_button, STRETCH, spacing=8)
+        vbox(
+            self.title,
+            self.about,
+            self.open_line,
+            10,
+            section_label(tr("On this computer"), inner),
+            self.table,
+            self.nothing,
+            self.loading,
+            self._row(self.use_button),
+            10,
+            section_label(tr("Hugging Face Hub"), inner),
+            self.hub,
+            10,
+            section_label(tr("Other sources"), inner),
+            elsewhere,
+            STRETCH,
+            parent=inner,
+            margins=(22, 18, 22, 10),
+            spacing=8,
+        )
         self.scroll_area = QScrollArea(self)
         self.scroll_area.setWidget(inner)
         inner.installEventFilter(self)
@@ -169,14 +167,8 @@ class ModelDialog(QDialog):
         self.scroll_area.setFrameShape(QFrame.Shape.NoFrame)
         self.scroll_area.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         self.scroll_area.setFocusPolicy(Qt.FocusPolicy.NoFocus)
-        whole = QVBoxLayout(self)
-        whole.setContentsMargins(0, 0, 0, 0)
-        whole.setSpacing(0)
-        whole.addWidget(self.scroll_area, 1)
-        bottom = QHBoxLayout()
-        bottom.setContentsMargins(22, 8, 22, 14)
-        bottom.addWidget(self.buttons)
-        whole.addLayout(bottom)
+        bottom = hbox(self.buttons, margins=(22, 8, 22, 14))
+        vbox((self.scroll_area, 1), bottom, parent=self, spacing=0)
         self.table.fit_column(QUANTISATION, "UD-Q4_K_XL")
         self.table.fit_column(SIZE, "123.4 GB")
         self.table.fit_column(SOURCE, tr("bundled with Glyphscope"))
@@ -193,10 +185,7 @@ class ModelDialog(QDialog):
         return super().eventFilter(watched, event)
 
     def _row(self, button: QPushButton) -> QHBoxLayout:
-        row = QHBoxLayout()
-        row.addStretch(1)
-        row.addWidget(button)
-        return row
+        return hbox(STRETCH, button)
 
     def _keep_in_sight(self) -> None:
         """What came of a button stands below it: the view grows for it as far as the screen goes, then it scrolls."""

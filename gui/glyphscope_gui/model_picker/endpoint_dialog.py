@@ -3,21 +3,14 @@
 from __future__ import annotations
 
 from PySide6.QtCore import Signal
-from PySide6.QtWidgets import (
-    QDialog,
-    QDialogButtonBox,
-    QFormLayout,
-    QLineEdit,
-    QPushButton,
-    QVBoxLayout,
-    QWidget,
-)
+from PySide6.QtWidgets import QDialog, QDialogButtonBox, QFormLayout, QLineEdit, QPushButton, QWidget
 
 from glyphscope.errors import GlyphscopeError
 from glyphscope.models.remote import Address, read_address, set_key
 from glyphscope_gui.shared.background import Background
 from glyphscope_gui.shared.labels import words_label
 from glyphscope_gui.shared.language import tr
+from glyphscope_gui.shared.layouts import vbox
 from glyphscope_gui.theme import mono_font
 
 _NO_KEY = tr("optional; stored in the system keyring")
@@ -54,12 +47,7 @@ class EndpointDialog(QDialog):
         form.setVerticalSpacing(9)
         form.addRow(tr("Address"), self.address_edit)
         form.addRow(tr("Key"), self.key_edit)
-        column = QVBoxLayout(self)
-        column.setContentsMargins(18, 16, 18, 14)
-        column.setSpacing(12)
-        column.addLayout(form)
-        column.addWidget(self.problem)
-        column.addWidget(self.buttons)
+        vbox(form, self.problem, self.buttons, parent=self, margins=(18, 16, 18, 14), spacing=12)
         self.address_edit.textChanged.connect(self._check)
         self.buttons.accepted.connect(self._accept)
         self.buttons.rejected.connect(self.reject)

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from functools import partial
 
 from PySide6.QtCore import QItemSelection, Signal
-from PySide6.QtWidgets import QHBoxLayout, QLineEdit, QProgressBar, QPushButton, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QLineEdit, QProgressBar, QPushButton, QWidget
 
 from glyphscope.errors import GlyphscopeError
 from glyphscope.models.hub import Choice, Hit, Unfinished
@@ -18,6 +18,7 @@ from glyphscope_gui.model_picker.offers import DOWNLOADS, FITS, QUANTISATION, SI
 from glyphscope_gui.model_picker.words import FIX_HUB, hub_is_here, progress_words
 from glyphscope_gui.shared.labels import words_label
 from glyphscope_gui.shared.language import tr
+from glyphscope_gui.shared.layouts import STRETCH, hbox, vbox
 from glyphscope_gui.shared.plain_table import PlainTable
 from glyphscope_gui.theme import mono_font
 from glyphscope_gui.theme.sizes import ROW
@@ -71,8 +72,7 @@ class HubPanel(QWidget):
         self.use_button = QPushButton(tr("Use model"), self)
         self.use_button.setObjectName("modelUseGotButton")
         self.use_button.setProperty("role", "primary")
-        self._unfinished = QVBoxLayout()
-        self._unfinished.setSpacing(4)
+        self._unfinished = vbox(spacing=4)
         self._rows: list[QWidget] = []
         self.words.hide()
         self._lay_out()
@@ -116,25 +116,19 @@ class HubPanel(QWidget):
     # -- inside ------------------------------------------------------------------------------------------------
 
     def _lay_out(self) -> None:
-        line = QHBoxLayout()
-        line.setSpacing(8)
-        line.addWidget(self.name_edit, 1)
-        line.addWidget(self.look_button)
-        buttons = QHBoxLayout()
-        buttons.setSpacing(8)
-        buttons.addStretch(1)
-        for button in (self.cancel_button, self.load_button, self.use_button):
-            buttons.addWidget(button)
-        column = QVBoxLayout(self)
-        column.setContentsMargins(0, 0, 0, 0)
-        column.setSpacing(8)
-        column.addLayout(line)
-        column.addLayout(self._unfinished)
-        column.addWidget(self.hits_table)
-        column.addWidget(self.table)
-        column.addWidget(self.words)
-        column.addWidget(self.bar)
-        column.addLayout(buttons)
+        line = hbox((self.name_edit, 1), self.look_button, spacing=8)
+        buttons = hbox(STRETCH, self.cancel_button, self.load_button, self.use_button, spacing=8)
+        vbox(
+            line,
+            self._unfinished,
+            self.hits_table,
+            self.table,
+            self.words,
+            self.bar,
+            buttons,
+            parent=self,
+            spacing=8,
+        )
         for place, words in (
             (QUANTISATION, "UD-Q4_K_XL"),
             (SIZE, "123.4 GB"),
@@ -165,11 +159,9 @@ class HubPanel(QWidget):
 
     def _row_of(self, part: Unfinished) -> QWidget:
         row = QWidget(self)
-        line = QHBoxLayout(row)
-        line.setContentsMargins(0, 0, 0, 0)
         name = part.file.rpartition("/")[2]
         words = tr("Incomplete: {name}, {size} downloaded", name=name, size=byte_size(part.bytes))
-        line.addWidget(words_label(words, parent=row), 1)
+        line = hbox((words_label(words, parent=row), 1), parent=row)
         acts: tuple[tuple[str, Callable[[], None]], ...] = (
             (tr("Resume"), partial(self._resume, part)),
             (tr("Discard"), partial(self.discardRequested.emit, part)),

@@ -6,7 +6,7 @@ from typing import Any, get_args
 
 import msgspec
 from PySide6.QtCore import Signal
-from PySide6.QtWidgets import QHBoxLayout, QProgressBar, QPushButton, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QProgressBar, QPushButton, QWidget
 
 from glyphscope.events import DEFAULT_LOAD, FlashAttention, KvType, LoadOptions
 from glyphscope.events.load_options import MOST_CONTEXT, MOST_LAYERS, MOST_THREADS
@@ -15,6 +15,7 @@ from glyphscope_gui.model_picker.words import facts_words, memory_words, status_
 from glyphscope_gui.runs.worker.jobs import ModelStatus
 from glyphscope_gui.shared.labels import words_label
 from glyphscope_gui.shared.language import tr
+from glyphscope_gui.shared.layouts import hbox, vbox
 from glyphscope_gui.shared.settings_grid import ChoiceSetting, NumberSetting, SettingsGrid
 
 _STEPS = 1000
@@ -58,11 +59,7 @@ class LoadPanel(QWidget):
         attention = {"auto": tr("auto"), "on": tr("on"), "off": tr("off")}
         flash = ChoiceSetting([(each, attention[each], "") for each in get_args(FlashAttention)], self)
         self._add("flash_attention", tr("Flash attention"), flash, tr("Required by a quantised KV cache"))
-        column = QVBoxLayout(self)
-        column.setContentsMargins(0, 0, 0, 0)
-        column.setSpacing(8)
-        for part in (self.facts, self.grid, self.memory):
-            column.addWidget(part)
+        vbox(self.facts, self.grid, self.memory, parent=self, spacing=8)
         self.hide()
 
     def show_model(self, facts: ModelFacts, options: LoadOptions) -> None:
@@ -111,15 +108,8 @@ class OpenModelLine(QWidget):
         self.bar.setObjectName("modelLoadProgress")
         self.bar.setAccessibleName(tr("Loading progress"))
         self.bar.setTextVisible(False)
-        row = QHBoxLayout()
-        row.setSpacing(8)
-        row.addWidget(self.words, 1)
-        row.addWidget(self.unload)
-        column = QVBoxLayout(self)
-        column.setContentsMargins(0, 0, 0, 0)
-        column.setSpacing(4)
-        column.addLayout(row)
-        column.addWidget(self.bar)
+        row = hbox((self.words, 1), self.unload, spacing=8)
+        vbox(row, self.bar, parent=self, spacing=4)
 
     def show_status(self, status: ModelStatus, *, can_unload: bool) -> None:
         """What the model's process is doing."""

@@ -6,15 +6,7 @@ import math
 from collections.abc import Sequence
 
 from PySide6.QtCore import QEvent, QSize, Qt, Signal
-from PySide6.QtWidgets import (
-    QFrame,
-    QHBoxLayout,
-    QPushButton,
-    QScrollArea,
-    QSizePolicy,
-    QVBoxLayout,
-    QWidget,
-)
+from PySide6.QtWidgets import QFrame, QPushButton, QScrollArea, QSizePolicy, QWidget
 
 from glyphscope.events import AnyEvent, RunStarted, SegmentClosed, StageFinished, Token
 from glyphscope.explain.segments import reasoning_tokens
@@ -38,7 +30,7 @@ from glyphscope_gui.shared.bars import edge_role
 from glyphscope_gui.shared.card import Heading
 from glyphscope_gui.shared.labels import PlainLabel, words_label
 from glyphscope_gui.shared.language import tr
-from glyphscope_gui.shared.layouts import Flow
+from glyphscope_gui.shared.layouts import STRETCH, Flow, hbox, vbox
 from glyphscope_gui.shared.segmented import Segmented
 from glyphscope_gui.shared.token_words import step_text
 from glyphscope_gui.theme import Looks, theme
@@ -228,9 +220,6 @@ class EvidenceDock(QScrollArea):
     def _lay_out(self) -> None:
         self._body = body = QWidget(self)
         body.setObjectName("right")
-        self._column = column = QVBoxLayout(body)
-        column.setContentsMargins(0, 0, 0, 0)
-        column.setSpacing(0)
         self.alternatives_heading = Heading(tr("Alternatives"), parent=self)
         self.size_heading = Heading(tr("Size of this call"))
         self.alternatives.hide()
@@ -238,7 +227,6 @@ class EvidenceDock(QScrollArea):
         self.branch_heading = Heading(tr("This branch"))
         self.branch_section = _section(self.branch_heading, self.branch_panel)
         self.branch_section.hide()
-        column.addWidget(self.branch_section)
         sections = (
             _section(
                 self.alternatives_heading,
@@ -269,14 +257,12 @@ class EvidenceDock(QScrollArea):
                 ),
             ),
         )
-        for section in sections:
-            column.addWidget(section)
         _, self.turn_section, self.size_section, _, self.mask_impact_section, self.savings_section = sections
         self.turn_section.hide()
         self.mask_impact_section.hide()
         self.size_section.hide()
         self.savings_section.hide()
-        column.addStretch(1)
+        self._column = vbox(self.branch_section, *sections, STRETCH, parent=body, spacing=0)
         self.setWidget(body)
 
 
@@ -349,12 +335,7 @@ def _section(heading: Heading, *widgets: QWidget) -> QFrame:
     """A heading with what belongs to it, and a rule below."""
     box = QFrame()
     box.setObjectName("evidenceSection")
-    column = QVBoxLayout(box)
-    column.setContentsMargins(PAD, 12, PAD, 12)
-    column.setSpacing(8)
-    column.addWidget(heading)
-    for widget in widgets:
-        column.addWidget(widget)
+    vbox(heading, *widgets, parent=box, margins=(PAD, 12), spacing=8)
     return box
 
 
@@ -378,11 +359,7 @@ class _Key(QWidget):
         label = PlainLabel(words)
         label.setProperty("role", "hint")
         self.setSizePolicy(QSizePolicy.Policy.Fixed, QSizePolicy.Policy.Fixed)
-        row = QHBoxLayout(self)
-        row.setContentsMargins(0, 0, 0, 0)
-        row.setSpacing(5)
-        row.addWidget(self._square)
-        row.addWidget(label)
+        hbox(self._square, label, parent=self, spacing=5)
         self._paint()
 
     def changeEvent(self, event: QEvent) -> None:

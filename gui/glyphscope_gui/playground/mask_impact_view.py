@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from PySide6.QtCore import QSize, Qt, Signal
-from PySide6.QtWidgets import QVBoxLayout, QWidget
+from PySide6.QtWidgets import QWidget
 
 from glyphscope.explain.mask_impact import FieldImpact, MaskImpact
 from glyphscope.explain.mask_impact_report import head, loss_words, worst_words
@@ -15,6 +15,7 @@ from glyphscope_gui.playground.mask_impact_model import FIELD, MASKED, TAKEN, Ma
 from glyphscope_gui.shared.card import section_label
 from glyphscope_gui.shared.labels import link, words_label
 from glyphscope_gui.shared.language import tr
+from glyphscope_gui.shared.layouts import vbox
 from glyphscope_gui.shared.plain_table import PlainTable
 
 _PLACES = 4
@@ -64,16 +65,19 @@ class MaskImpactView(QWidget):
         self.place = link("", tr("Show it where you can edit it"), self)
         self.place.setObjectName("wantedPlace")
         self.boundaries = words_label(role="muted", name="boundaryWords", selectable=True)
-        column = QVBoxLayout(self)
-        column.setContentsMargins(0, 0, 0, 0)
-        column.setSpacing(8)
-        for part in (self.words, self.table, self.fight, self.detail):
-            column.addWidget(part)
-        column.addWidget(self.place, 0, Qt.AlignmentFlag.AlignLeft)
         self.boundaries_heading = section_label(tr("Token boundaries"), self)
         self.boundaries_heading.setContentsMargins(0, 8, 0, 0)
-        column.addWidget(self.boundaries_heading)
-        column.addWidget(self.boundaries)
+        vbox(
+            self.words,
+            self.table,
+            self.fight,
+            self.detail,
+            (self.place, 0, Qt.AlignmentFlag.AlignLeft),
+            self.boundaries_heading,
+            self.boundaries,
+            parent=self,
+            spacing=8,
+        )
         self.table.selectionModel().currentRowChanged.connect(lambda now, _before: self._show(now.row()))
         for told in (self.table.clicked, self.table.activated):
             told.connect(lambda index: self._go(index.row()))

@@ -3,18 +3,12 @@
 from __future__ import annotations
 
 from PySide6.QtCore import Qt, Signal
-from PySide6.QtWidgets import (
-    QHBoxLayout,
-    QLineEdit,
-    QPushButton,
-    QSizePolicy,
-    QVBoxLayout,
-    QWidget,
-)
+from PySide6.QtWidgets import QLineEdit, QPushButton, QSizePolicy, QWidget
 
 from glyphscope_gui.shared.card import Card
 from glyphscope_gui.shared.labels import PlainLabel
 from glyphscope_gui.shared.language import tr
+from glyphscope_gui.shared.layouts import hbox, vbox
 
 LONGEST = 2000
 """Characters of a question that are shown, and of an answer."""
@@ -42,16 +36,8 @@ class QuestionCard(Card):
         self.answer_button.setToolTip(tr("Continue the run with your answer (Enter)"))
         self.skip_button = QPushButton(tr("Skip"), body)
         self.skip_button.setToolTip(tr("The run ends without an answer"))
-        line = QHBoxLayout()
-        line.setSpacing(8)
-        line.addWidget(self.edit, 1)
-        line.addWidget(self.skip_button)
-        line.addWidget(self.answer_button)
-        column = QVBoxLayout(body)
-        column.setContentsMargins(0, 0, 0, 0)
-        column.setSpacing(8)
-        column.addWidget(self.question)
-        column.addLayout(line)
+        line = hbox((self.edit, 1), self.skip_button, self.answer_button, spacing=8)
+        vbox(self.question, line, parent=body, spacing=8)
         self.edit.textChanged.connect(self._edited)
         self.edit.returnPressed.connect(self._answer)
         self.answer_button.clicked.connect(self._answer)

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtGui import QKeyEvent
-from PySide6.QtWidgets import QHBoxLayout, QPushButton, QWidget
+from PySide6.QtWidgets import QPushButton, QWidget
 
 from glyphscope_gui.shared.language import tr
+from glyphscope_gui.shared.layouts import hbox
 from glyphscope_gui.shared.text_edits import GrowingEdit
 
 _LINES = 3
@@ -54,12 +55,7 @@ class ReplyBar(QWidget):
                 "add a tool result"
             )
         )
-        line = QHBoxLayout(self)
-        line.setContentsMargins(8, 4, 8, 6)
-        line.setSpacing(8)
-        line.addWidget(self.edit, 1)
-        line.addWidget(self.send_button)
-        line.addWidget(self.edit_button)
+        hbox((self.edit, 1), self.send_button, self.edit_button, parent=self, margins=(8, 4, 8, 6), spacing=8)
         self.edit.textChanged.connect(self._show_whether)
         self.edit.sendRequested.connect(self._send)
         self.send_button.clicked.connect(self._send)

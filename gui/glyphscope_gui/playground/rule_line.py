@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from PySide6.QtCore import Qt, Signal
-from PySide6.QtWidgets import QHBoxLayout, QWidget
+from PySide6.QtWidgets import QWidget
 
 from glyphscope_gui.runs.token_rules import TokenRule
 from glyphscope_gui.shared.labels import ElidedLabel, ElidedLink
 from glyphscope_gui.shared.language import tr
+from glyphscope_gui.shared.layouts import hbox
 
 
 class RuleLine(QWidget):
@@ -21,11 +22,7 @@ class RuleLine(QWidget):
         self.link.setObjectName("ruleLink")
         self.origin = ElidedLabel(self, Qt.TextElideMode.ElideRight)
         self.origin.setProperty("role", "hint")
-        row = QHBoxLayout(self)
-        row.setContentsMargins(0, 0, 0, 0)
-        row.setSpacing(8)
-        row.addWidget(self.link)
-        row.addWidget(self.origin, 1)
+        hbox(self.link, (self.origin, 1), parent=self, spacing=8)
         self.link.clicked.connect(lambda: self.chosen.emit(self.link.words))
         self.hide()
 

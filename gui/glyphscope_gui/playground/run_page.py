@@ -4,16 +4,7 @@ from __future__ import annotations
 
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtGui import QAction, QResizeEvent
-from PySide6.QtWidgets import (
-    QHBoxLayout,
-    QMenu,
-    QPushButton,
-    QSplitter,
-    QStackedWidget,
-    QToolButton,
-    QVBoxLayout,
-    QWidget,
-)
+from PySide6.QtWidgets import QMenu, QPushButton, QSplitter, QStackedWidget, QToolButton, QWidget
 
 from glyphscope.events import (
     Aborted,
@@ -52,6 +43,7 @@ from glyphscope_gui.shared.clipboard import copy_text
 from glyphscope_gui.shared.icon_button import IconButton
 from glyphscope_gui.shared.labels import ElidedLabel, ElidedLink
 from glyphscope_gui.shared.language import tr
+from glyphscope_gui.shared.layouts import hbox, vbox
 from glyphscope_gui.shared.notice_banner import NoticeBanner
 from glyphscope_gui.shared.verdict import VerdictLegend
 from glyphscope_gui.theme.sizes import GAP, is_crowded
@@ -407,25 +399,14 @@ class RunPage(QWidget):
 
     def _lay_out(self) -> None:
         prompt = QWidget(self)
-        column = QVBoxLayout(prompt)
-        column.setContentsMargins(0, 0, 0, 0)
-        column.setSpacing(8)
-        column.addWidget(self.prompt_edit)
-        line = QHBoxLayout()
-        line.setSpacing(12)
-        line.addWidget(self.costs, 1)
-        line.addWidget(self.rendered_link)
-        column.addLayout(line)
+        line = hbox((self.costs, 1), self.rendered_link, spacing=12)
+        vbox(self.prompt_edit, line, parent=prompt, spacing=8)
 
         stream = QWidget(self)
         self.stack = QStackedWidget(self)
         self.stack.addWidget(stream)
         self.stack.addWidget(self.notes)
-        column = QVBoxLayout(stream)
-        column.setContentsMargins(8, 2, 8, 4)
-        column.setSpacing(8)
-        column.addWidget(self.stream, 1)
-        column.addWidget(self.banner)
+        vbox((self.stream, 1), self.banner, parent=stream, margins=(8, 2, 8, 4), spacing=8)
 
         self.token_card = Card(tr("Tokens"), self.tokens, padded=False)
         splitter = QSplitter(Qt.Orientation.Vertical, self)
@@ -433,11 +414,7 @@ class RunPage(QWidget):
         splitter.setChildrenCollapsible(False)
         splitter.setHandleWidth(GAP)
         answer = QWidget(self)
-        column = QVBoxLayout(answer)
-        column.setContentsMargins(0, 0, 0, 0)
-        column.setSpacing(0)
-        column.addWidget(self.stack, 1)
-        column.addWidget(self.reply)
+        vbox((self.stack, 1), self.reply, parent=answer, spacing=0)
         self.stream_card = Card(tr("Stream"), answer, actions=(self.legend, self.copy_button), padded=False)
         splitter.addWidget(self.timeline)
         splitter.addWidget(self.branches)
@@ -450,15 +427,17 @@ class RunPage(QWidget):
         splitter.splitterMoved.connect(self._border_moved)
         self.splitter = splitter
 
-        layout = QVBoxLayout(self)
-        layout.setContentsMargins(GAP + 4, GAP, GAP + 4, GAP)
-        layout.setSpacing(GAP)
-        layout.addWidget(self.notice)
         self.prompt_card = Card(tr("Prompt"), prompt, hint=_KEYS, actions=(self.history_link, self.new_link))
-        layout.addWidget(self.prompt_card)
-        layout.addWidget(self.approval)
-        layout.addWidget(self.question)
-        layout.addWidget(splitter, 1)
+        vbox(
+            self.notice,
+            self.prompt_card,
+            self.approval,
+            self.question,
+            (splitter, 1),
+            parent=self,
+            margins=(GAP + 4, GAP),
+            spacing=GAP,
+        )
 
 
 def notable_token(state: StageState) -> int:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtGui import QColor, QTextCharFormat, QTextCursor
-from PySide6.QtWidgets import QLabel, QPlainTextEdit, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QLabel, QPlainTextEdit, QWidget
 
 from glyphscope.prompting.changes import Changes, Piece, loss_words
 from glyphscope.visible import visible
 from glyphscope_gui.prompt.watch import ShownPrompt
 from glyphscope_gui.shared.labels import ElidedLink, words_label
 from glyphscope_gui.shared.language import tr
+from glyphscope_gui.shared.layouts import vbox
 from glyphscope_gui.theme import mono_font, theme
 
 _AROUND = 60
@@ -44,13 +45,16 @@ class PromptChanges(QWidget):
         self.link.setObjectName("promptCompareLink")
         self.link.set_words(tr("Compare both prompts with the same seeds"))
         self.link.clicked.connect(self.compareRequested)
-        column = QVBoxLayout(self)
-        column.setContentsMargins(14, 12, 14, 12)
-        column.setSpacing(8)
-        for label in (self.words, self.cache, self.advice):
-            column.addWidget(label)
-        column.addWidget(self.view, 1)
-        column.addWidget(self.link, 0, Qt.AlignmentFlag.AlignLeft)
+        column = vbox(
+            self.words,
+            self.cache,
+            self.advice,
+            (self.view, 1),
+            (self.link, 0, Qt.AlignmentFlag.AlignLeft),
+            parent=self,
+            margins=(14, 12),
+            spacing=8,
+        )
         column.addStretch(0)
         self.show_prompt(None)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtGui import QGuiApplication
-from PySide6.QtWidgets import QHBoxLayout, QLabel, QMenu, QPushButton, QToolButton, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QHBoxLayout, QLabel, QMenu, QPushButton, QToolButton, QWidget
 
 from glyphscope.errors import GlyphscopeError
 from glyphscope.events import Message, PromptRendered
@@ -19,6 +19,7 @@ from glyphscope_gui.shared.clipboard import copy_text
 from glyphscope_gui.shared.icon_button import IconButton
 from glyphscope_gui.shared.labels import ElidedLink, PlainLabel, words_label
 from glyphscope_gui.shared.language import tr
+from glyphscope_gui.shared.layouts import STRETCH, hbox, vbox
 from glyphscope_gui.shared.text_edits import GrowingEdit
 
 _SYSTEM_LINES = 5
@@ -184,19 +185,19 @@ class ConversationEditor(QWidget):
         self._document.set_conversation((*history[:place], *history[place + 1 :]))
 
     def _lay_out(self) -> None:
-        column = QVBoxLayout(self)
-        column.setContentsMargins(14, 12, 14, 12)
-        column.setSpacing(8)
-        column.addLayout(_line(_title(tr("System prompt"), self), None, self.system_tokens))
-        column.addWidget(self.system_edit)
-        column.addWidget(self.template_link)
-        column.addLayout(
-            _line(_title(tr("Messages"), self), None, self.undo_button, self.add_button, self.more_button)
+        vbox(
+            _line(_title(tr("System prompt"), self), None, self.system_tokens),
+            self.system_edit,
+            self.template_link,
+            _line(_title(tr("Messages"), self), None, self.undo_button, self.add_button, self.more_button),
+            (self.list, 1),
+            self.editor,
+            self.words,
+            STRETCH,
+            parent=self,
+            margins=(14, 12),
+            spacing=8,
         )
-        column.addWidget(self.list, 1)
-        column.addWidget(self.editor)
-        column.addWidget(self.words)
-        column.addStretch()
         self.words.hide()
 
 
@@ -208,8 +209,7 @@ def _title(words: str, parent: QWidget) -> QLabel:
 
 def _line(*widgets: QWidget | None) -> QHBoxLayout:
     """None is the room that is left."""
-    line = QHBoxLayout()
-    line.setSpacing(8)
+    line = hbox(spacing=8)
     for widget in widgets:
         if widget is None:
             line.addStretch()

@@ -5,13 +5,11 @@ from __future__ import annotations
 from PySide6.QtCore import QSize, Qt, Signal
 from PySide6.QtWidgets import (
     QComboBox,
-    QHBoxLayout,
     QPushButton,
     QScrollArea,
     QSplitter,
     QStackedWidget,
     QTabWidget,
-    QVBoxLayout,
     QWidget,
 )
 
@@ -33,6 +31,7 @@ from glyphscope_gui.shared.code_edit import TAB_WORDS, CodeEdit
 from glyphscope_gui.shared.icon_button import IconButton
 from glyphscope_gui.shared.labels import words_label
 from glyphscope_gui.shared.language import tr
+from glyphscope_gui.shared.layouts import hbox, vbox
 
 LEAST_CHARACTERS = 30
 MESSAGES, TEMPLATE, RENDERED, CHANGES = range(4)
@@ -190,38 +189,26 @@ class PromptDock(QWidget):
         return combo
 
     def _lay_out(self) -> None:
-        top = QHBoxLayout()
-        top.setSpacing(8)
-        top.addWidget(self.preset_combo, 1)
-        top.addWidget(self.reset_button)
+        top = hbox((self.preset_combo, 1), self.reset_button, spacing=8)
         template = QWidget(self)
-        column = QVBoxLayout(template)
-        column.setContentsMargins(14, 12, 14, 12)
-        column.setSpacing(10)
-        column.addLayout(top)
-        column.addWidget(self.system_edit, 1)
-        column.addWidget(self.problem)
+        vbox(top, (self.system_edit, 1), self.problem, parent=template, margins=(14, 12), spacing=10)
         below = QWidget(self)
-        column = QVBoxLayout(below)
-        column.setContentsMargins(0, 6, 0, 0)
-        column.setSpacing(10)
-        column.addWidget(self.costs, 1)
-        column.addWidget(self.part)
-        column.addWidget(self.run_button, 0, Qt.AlignmentFlag.AlignRight)
+        vbox(
+            (self.costs, 1),
+            self.part,
+            (self.run_button, 0, Qt.AlignmentFlag.AlignRight),
+            parent=below,
+            margins=(0, 6, 0, 0),
+            spacing=10,
+        )
         splitter = QSplitter(Qt.Orientation.Vertical, self)
         splitter.setChildrenCollapsible(False)
         splitter.addWidget(self.rendered_view)
         splitter.addWidget(below)
         splitter.setSizes([400, 500])
         rendered = QWidget(self)
-        column = QVBoxLayout(rendered)
-        column.setContentsMargins(14, 12, 14, 12)
-        column.setSpacing(8)
-        above = QHBoxLayout()
-        above.addWidget(self.caption, 1)
-        above.addWidget(self.copy_button, 0, Qt.AlignmentFlag.AlignTop)
-        column.addLayout(above)
-        column.addWidget(splitter, 1)
+        above = hbox((self.caption, 1), (self.copy_button, 0, Qt.AlignmentFlag.AlignTop))
+        vbox(above, (splitter, 1), parent=rendered, margins=(14, 12), spacing=8)
         self.tabs.setObjectName("promptTabs")
         self.tabs.setDocumentMode(True)
         self.tabs.tabBar().setAccessibleName(tr("The prompt: messages, template, rendered, diff"))
@@ -232,9 +219,7 @@ class PromptDock(QWidget):
         self.tabs.addTab(template, tr("Template"))
         self.tabs.addTab(_scrolled(rendered), tr("Rendered"))
         self.tabs.addTab(_scrolled(self.changes), tr("Diff"))
-        layout = QVBoxLayout(self)
-        layout.setContentsMargins(0, 0, 0, 0)
-        layout.addWidget(self.tabs)
+        vbox(self.tabs, parent=self)
 
     def _choose_preset(self, place: int) -> None:
         self._document.set_preset(self.preset_combo.itemData(place))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 from PySide6.QtCore import Signal
-from PySide6.QtWidgets import QComboBox, QHBoxLayout, QLineEdit, QPushButton, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QComboBox, QLineEdit, QPushButton, QWidget
 
 from glyphscope.errors import PromptError
 from glyphscope.events import Message
@@ -12,6 +12,7 @@ from glyphscope.prompting.message_list import read_calls, written_calls
 from glyphscope_gui.prompt.messages_model import ROLE_WORDS
 from glyphscope_gui.shared.labels import words_label
 from glyphscope_gui.shared.language import tr
+from glyphscope_gui.shared.layouts import STRETCH, hbox, vbox
 from glyphscope_gui.shared.text_edits import GrowingEdit
 from glyphscope_gui.theme import mono_font
 
@@ -125,16 +126,5 @@ class MessageEditor(QWidget):
             self.edited.emit(message)
 
     def _lay_out(self) -> None:
-        line = QHBoxLayout()
-        line.setSpacing(8)
-        line.addWidget(self.role_combo)
-        line.addStretch()
-        line.addWidget(self.remove_button)
-        column = QVBoxLayout(self)
-        column.setContentsMargins(0, 0, 0, 0)
-        column.setSpacing(6)
-        column.addLayout(line)
-        column.addWidget(self.id_edit)
-        column.addWidget(self.edit)
-        column.addWidget(self.calls_edit)
-        column.addWidget(self.words)
+        line = hbox(self.role_combo, STRETCH, self.remove_button, spacing=8)
+        vbox(line, self.id_edit, self.edit, self.calls_edit, self.words, parent=self, spacing=6)

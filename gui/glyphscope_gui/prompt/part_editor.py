@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from PySide6.QtCore import Signal
-from PySide6.QtWidgets import QHBoxLayout, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QWidget
 
 from glyphscope_gui.prompt.places import PartPlace
 from glyphscope_gui.shared.labels import ElidedLabel, ElidedLink, words_label
 from glyphscope_gui.shared.language import tr
+from glyphscope_gui.shared.layouts import hbox, vbox
 from glyphscope_gui.shared.text_edits import GrowingEdit
 
 _LINES = 4
@@ -32,16 +33,8 @@ class PartEditor(QWidget):
         self.edit.setObjectName("promptPartEdit")
         self.edit.bar_when_full()
         self.words = words_label(parent=self)
-        top = QHBoxLayout()
-        top.setSpacing(8)
-        top.addWidget(self.title, 1)
-        top.addWidget(self.link)
-        column = QVBoxLayout(self)
-        column.setContentsMargins(0, 0, 0, 0)
-        column.setSpacing(6)
-        column.addLayout(top)
-        column.addWidget(self.edit)
-        column.addWidget(self.words)
+        top = hbox((self.title, 1), self.link, spacing=8)
+        vbox(top, self.edit, self.words, parent=self, spacing=6)
         self.edit.textChanged.connect(self._notify)
         self.link.clicked.connect(self.introductionRequested)
         self.show_place(None)

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 
-from PySide6.QtWidgets import QPlainTextEdit, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QPlainTextEdit, QWidget
 
 from glyphscope.events import Message, RunRequest
 from glyphscope.visible import visible
 from glyphscope_gui.shared.labels import words_label
 from glyphscope_gui.shared.language import tr
+from glyphscope_gui.shared.layouts import vbox
 from glyphscope_gui.theme import mono_font
 
 
@@ -25,11 +26,7 @@ class RecordedPrompt(QWidget):
         self.text.setAccessibleName(tr("Messages of the record"))
         self.text.setTabChangesFocus(True)
         self.text.setFont(mono_font(-0.5))
-        column = QVBoxLayout(self)
-        column.setContentsMargins(14, 12, 14, 12)
-        column.setSpacing(8)
-        column.addWidget(self.mark)
-        column.addWidget(self.text, 1)
+        vbox(self.mark, (self.text, 1), parent=self, margins=(14, 12), spacing=8)
 
     def show_request(self, request: RunRequest) -> None:
         system = (Message("system", request.system_prompt),) if request.system_prompt else ()

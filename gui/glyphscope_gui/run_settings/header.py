@@ -5,16 +5,7 @@ from __future__ import annotations
 import msgspec
 from PySide6.QtCore import QSignalBlocker, QSize, Qt, Signal
 from PySide6.QtGui import QAction, QResizeEvent
-from PySide6.QtWidgets import (
-    QComboBox,
-    QDoubleSpinBox,
-    QFrame,
-    QHBoxLayout,
-    QPushButton,
-    QSpinBox,
-    QVBoxLayout,
-    QWidget,
-)
+from PySide6.QtWidgets import QComboBox, QDoubleSpinBox, QFrame, QHBoxLayout, QPushButton, QSpinBox, QWidget
 
 from glyphscope.events import ModelInfo, RunRequest
 from glyphscope.registry import ToolRegistry
@@ -25,6 +16,7 @@ from glyphscope_gui.run_settings.strategy_settings import STRATEGY_WORDS, Strate
 from glyphscope_gui.shared.call_shapes import SHAPES
 from glyphscope_gui.shared.labels import PlainLabel
 from glyphscope_gui.shared.language import tr
+from glyphscope_gui.shared.layouts import vbox
 from glyphscope_gui.shared.page_ids import HeaderPart
 from glyphscope_gui.shared.segmented import Segmented
 from glyphscope_gui.theme import theme
@@ -298,10 +290,7 @@ class Header(QFrame):
         }
         self._parts = frozenset(HeaderPart)
         self._lines = (QHBoxLayout(), QHBoxLayout())
-        self._column = QVBoxLayout(self)
-        self._column.setSpacing(0)
-        for line in self._lines:
-            self._column.addLayout(line)
+        self._column = vbox(*self._lines, parent=self, margins=None, spacing=0)
         self._two: bool | None = None
         self._share(two=False)
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 from PySide6.QtCore import Signal
-from PySide6.QtWidgets import QHBoxLayout, QMenu, QPushButton, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QMenu, QPushButton, QWidget
 
 from glyphscope.events import LoopSettings
 from glyphscope.runs.transforms import TRANSFORMS
@@ -15,6 +15,7 @@ from glyphscope.strategies.loop.presets import compose, loop_presets
 from glyphscope_gui.run_settings.strategy_texts import words, words_of
 from glyphscope_gui.shared.labels import PlainLabel
 from glyphscope_gui.shared.language import tr
+from glyphscope_gui.shared.layouts import hbox, vbox
 from glyphscope_gui.shared.settings_grid import (
     ChoiceSetting,
     FlagSetting,
@@ -100,17 +101,10 @@ class LoopForm(QWidget):
         self.transforms_button = self._make_menu_button(tr("None"), self._transform_menu())
         self.presets_note = PlainLabel(self)
         self.presets_note.setProperty("role", "hint")
-        line = QHBoxLayout()
-        line.setSpacing(10)
-        line.addWidget(self.presets_button)
-        line.addWidget(self.presets_note, 1)
+        line = hbox(self.presets_button, (self.presets_note, 1), spacing=10)
         self.grid = SettingsGrid(2, self)
         self._fill()
-        column = QVBoxLayout(self)
-        column.setContentsMargins(0, 0, 0, 0)
-        column.setSpacing(8)
-        column.addLayout(line)
-        column.addWidget(self.grid)
+        vbox(line, self.grid, parent=self, spacing=8)
 
     def show_settings(self, settings: LoopSettings) -> None:
         """Show them without telling."""

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from PySide6.QtCore import QPoint, QSize, Qt
-from PySide6.QtWidgets import QFrame, QScrollArea, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QFrame, QScrollArea, QWidget
 
+from glyphscope_gui.shared.layouts import vbox
 from glyphscope_gui.theme.sizes import PAD
 
 FRAME = 4
@@ -22,17 +23,13 @@ class SettingsPopup(QFrame):
         self.setAccessibleName(title)
         self.body = QWidget()
         self.body.setObjectName("settingsBody")
-        self.column = QVBoxLayout(self.body)
-        self.column.setContentsMargins(PAD, 12, PAD, 14)
-        self.column.setSpacing(14)
+        self.column = vbox(parent=self.body, margins=(PAD, 12, PAD, 14), spacing=14)
         scroll = QScrollArea(self)
         scroll.setWidgetResizable(True)
         scroll.setFrameShape(QFrame.Shape.NoFrame)
         scroll.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         scroll.setWidget(self.body)
-        whole = QVBoxLayout(self)
-        whole.setContentsMargins(1, 1, 1, 1)
-        whole.addWidget(scroll)
+        vbox(scroll, parent=self, margins=1)
 
     def show_below(self, anchor: QWidget) -> None:
         """Below the button, within its window's screen."""

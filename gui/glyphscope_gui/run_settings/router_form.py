@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 from PySide6.QtCore import Signal
-from PySide6.QtWidgets import QHBoxLayout, QMenu, QPushButton, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QMenu, QPushButton, QWidget
 
 from glyphscope.events import RouterSettings
 from glyphscope.prompting.strategies import strategy_preset
@@ -14,6 +14,7 @@ from glyphscope.strategies.routing.candidates import router_preset, router_prese
 from glyphscope_gui.run_settings.strategy_texts import lines_of, named_lists
 from glyphscope_gui.shared.labels import PlainLabel
 from glyphscope_gui.shared.language import tr
+from glyphscope_gui.shared.layouts import hbox, vbox
 from glyphscope_gui.shared.settings_grid import LinesSetting, NumberSetting, SettingsGrid
 
 
@@ -35,18 +36,11 @@ class RouterForm(QWidget):
         self.presets_button.setToolTip(tr("Bundled settings for the registry of that name"))
         note = PlainLabel(tr("The router sees the names of the tools, not their arguments."), self)
         note.setProperty("role", "hint")
-        line = QHBoxLayout()
-        line.setSpacing(10)
-        line.addWidget(self.presets_button)
-        line.addWidget(note, 1)
+        line = hbox(self.presets_button, (note, 1), spacing=10)
         self._fields: dict[str, Any] = {}
         self.grid = SettingsGrid(1, self)
         self._fill()
-        column = QVBoxLayout(self)
-        column.setContentsMargins(0, 0, 0, 0)
-        column.setSpacing(8)
-        column.addLayout(line)
-        column.addWidget(self.grid)
+        vbox(line, self.grid, parent=self, spacing=8)
 
     def show_settings(self, settings: RouterSettings) -> None:
         """Show them without telling."""

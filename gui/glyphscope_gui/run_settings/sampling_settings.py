@@ -9,7 +9,7 @@ from typing import Any
 
 import msgspec
 from PySide6.QtCore import Signal
-from PySide6.QtWidgets import QHBoxLayout, QLabel, QMenu, QPushButton, QWidget
+from PySide6.QtWidgets import QLabel, QMenu, QPushButton, QWidget
 
 from glyphscope.evals.matrix.profiles import Profile, profiles
 from glyphscope.events import ModelInfo, RunRequest, Sampling
@@ -19,6 +19,7 @@ from glyphscope.text.figures import count
 from glyphscope_gui.run_settings.popup import SettingsPopup
 from glyphscope_gui.shared.labels import PlainLabel, words_label
 from glyphscope_gui.shared.language import tr
+from glyphscope_gui.shared.layouts import hbox
 from glyphscope_gui.shared.settings_grid import DecimalSetting, LinesSetting, NumberSetting, SettingsGrid
 
 
@@ -189,10 +190,7 @@ class SamplingSettings(SettingsPopup):
             tr("The answer ends before the first of these strings; \\n is a line feed, \\t a tab"),
             wide=True,
         )
-        presets = QHBoxLayout()
-        presets.setSpacing(10)
-        presets.addWidget(self.presets_button)
-        presets.addWidget(self.preset_note, 1)
+        presets = hbox(self.presets_button, (self.preset_note, 1), spacing=10)
         self.column.addLayout(presets)
         self.column.addWidget(self.greedy_note)
         self.column.addWidget(grid)

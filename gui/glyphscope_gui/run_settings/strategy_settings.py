@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 from PySide6.QtCore import Signal
-from PySide6.QtWidgets import QVBoxLayout, QWidget
+from PySide6.QtWidgets import QWidget
 
 from glyphscope.events import ApprovalRule, ModelInfo, RunRequest, Strategy
 from glyphscope.tools.approval import ApprovalError
@@ -19,6 +19,7 @@ from glyphscope_gui.run_settings.strategy_texts import approval_rules, approvals
 from glyphscope_gui.shared.card import section_label
 from glyphscope_gui.shared.labels import PlainLabel
 from glyphscope_gui.shared.language import tr
+from glyphscope_gui.shared.layouts import vbox
 from glyphscope_gui.shared.settings_grid import (
     ChoiceSetting,
     FlagSetting,
@@ -180,10 +181,5 @@ def _rules(text: str) -> tuple[ApprovalRule, ...]:
 
 def _section(title: str, *widgets: QWidget) -> QWidget:
     box = QWidget()
-    column = QVBoxLayout(box)
-    column.setContentsMargins(0, 0, 0, 0)
-    column.setSpacing(7)
-    column.addWidget(section_label(title, box))
-    for widget in widgets:
-        column.addWidget(widget)
+    vbox(section_label(title, box), *widgets, parent=box, spacing=7)
     return box

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from PySide6.QtCore import QEvent, QRectF, QSize, Qt, Signal
 from PySide6.QtGui import QPainter, QPaintEvent, QResizeEvent
-from PySide6.QtWidgets import QFrame, QHBoxLayout, QPushButton, QSizePolicy, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QFrame, QHBoxLayout, QPushButton, QSizePolicy, QWidget
 
 from glyphscope.events import Aborted
 from glyphscope_gui.runs.run_controller import Saving
 from glyphscope_gui.shared.labels import PlainLabel
 from glyphscope_gui.shared.language import tr
+from glyphscope_gui.shared.layouts import hbox, vbox
 from glyphscope_gui.theme import theme
 from glyphscope_gui.theme.sizes import is_crowded
 
@@ -125,20 +126,15 @@ class AbortBanner(QFrame):
             self.setMinimumHeight(height)
 
     def _lay_out(self) -> None:
-        words = QVBoxLayout()
-        words.setSpacing(2)
-        words.addWidget(self.title)
-        words.addWidget(self.message)
-        right = QVBoxLayout()
-        right.setSpacing(4)
+        words = vbox(self.title, self.message, spacing=2)
+        right = vbox(spacing=4)
         for widget in (self.saving, self.button, self.measured):
             right.addWidget(widget, 0, Qt.AlignmentFlag.AlignRight)
-        row = QHBoxLayout(self)
-        row.setContentsMargins(12, 10, 12, 10)
-        row.setSpacing(12)
-        row.addWidget(StopMark(self), 0, Qt.AlignmentFlag.AlignVCenter)
-        self._parts = QHBoxLayout()
-        self._parts.setSpacing(12)
-        self._parts.addLayout(words, 1)
-        self._parts.addLayout(right)
-        row.addLayout(self._parts, 1)
+        self._parts = hbox((words, 1), right, spacing=12)
+        hbox(
+            (StopMark(self), 0, Qt.AlignmentFlag.AlignVCenter),
+            (self._parts, 1),
+            parent=self,
+            margins=(12, 10),
+            spacing=12,
+        )

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from PySide6.QtCore import Qt, Signal
-from PySide6.QtWidgets import QFrame, QGridLayout, QLabel, QScrollArea, QStackedWidget, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QFrame, QGridLayout, QLabel, QScrollArea, QStackedWidget, QWidget
 
 from glyphscope.registry import Tool
 from glyphscope.registry.pointer import to_pointer
@@ -23,6 +23,7 @@ from glyphscope_gui.shared.json_editor import JsonEditor
 from glyphscope_gui.shared.json_places import located, parse_object, places
 from glyphscope_gui.shared.labels import ElidedLabel, PlainLabel, words_label
 from glyphscope_gui.shared.language import tr
+from glyphscope_gui.shared.layouts import STRETCH, vbox
 from glyphscope_gui.shared.plain_text import plain_tip
 
 LABEL = 98
@@ -253,11 +254,7 @@ class CallForm(QStackedWidget):
         label.setBuddy(field)
         pill, problem = VerdictPill(), words_label(role="problem")
         problem.hide()
-        named = QVBoxLayout()
-        named.setSpacing(0)
-        named.addWidget(label)
-        named.addWidget(hint)
-        named.addStretch(1)
+        named = vbox(label, hint, STRETCH, spacing=0)
         grid.addLayout(named, line, 0)
         grid.addWidget(field, line, 1, Qt.AlignmentFlag.AlignTop)
         grid.addWidget(pill, line, 2, Qt.AlignmentFlag.AlignTop)

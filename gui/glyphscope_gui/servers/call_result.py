@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtGui import QPixmap
-from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QScrollArea, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QScrollArea, QWidget
 
 from glyphscope.visible import visible
 from glyphscope_gui.servers.call_outcome import CallView, Piece
 from glyphscope_gui.shared.labels import PlainLabel, link, words_label
 from glyphscope_gui.shared.language import tr
+from glyphscope_gui.shared.layouts import STRETCH, hbox, vbox
 from glyphscope_gui.shared.plain_text import plain_tip
 from glyphscope_gui.shared.text_edits import ReadBox
 from glyphscope_gui.shared.verdict import Pill
@@ -37,16 +38,8 @@ class CallResult(QWidget):
         self._scroll.setWidgetResizable(True)
         self._scroll.setFrameShape(QFrame.Shape.NoFrame)
         self._scroll.viewport().setAutoFillBackground(False)
-        head = QHBoxLayout()
-        head.setSpacing(10)
-        head.addWidget(self.pill)
-        head.addWidget(self.figures)
-        head.addStretch(1)
-        column = QVBoxLayout(self)
-        column.setContentsMargins(0, 2, 0, 0)
-        column.setSpacing(6)
-        column.addLayout(head)
-        column.addWidget(self._scroll, 1)
+        head = hbox(self.pill, self.figures, STRETCH, spacing=10)
+        vbox(head, (self._scroll, 1), parent=self, margins=(0, 2, 0, 0), spacing=6)
         self.show_view(None)
 
     @property
@@ -63,9 +56,7 @@ class CallResult(QWidget):
         )
         self.figures.setText(view.figures if view else "")
         box = QWidget()
-        column = QVBoxLayout(box)
-        column.setContentsMargins(0, 0, 6, 0)
-        column.setSpacing(4)
+        column = vbox(parent=box, margins=(0, 0, 6, 0), spacing=4)
         for piece in view.pieces if view else ():
             column.addLayout(self._heading(piece))
             if piece.image is not None:
@@ -86,9 +77,7 @@ class CallResult(QWidget):
             self.figures.setText(f"{self.view.figures} · {words}")
 
     def _heading(self, piece: Piece) -> QHBoxLayout:
-        row = QHBoxLayout()
-        row.setSpacing(12)
-        row.addWidget(_title(piece), 1)
+        row = hbox((_title(piece), 1), spacing=12)
         if (file := piece.file) is not None:
             save_link = link(tr("Save as…"), tr("Save the binary content to a file"))
             save_link.setObjectName("saveContentButton")

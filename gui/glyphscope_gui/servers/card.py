@@ -3,15 +3,7 @@
 from __future__ import annotations
 
 from PySide6.QtCore import Qt, Signal
-from PySide6.QtWidgets import (
-    QCheckBox,
-    QFrame,
-    QHBoxLayout,
-    QPushButton,
-    QSizePolicy,
-    QVBoxLayout,
-    QWidget,
-)
+from PySide6.QtWidgets import QCheckBox, QFrame, QPushButton, QSizePolicy, QWidget
 
 from glyphscope.errors import ServerError
 from glyphscope.tools.approval import ConsentQuestion
@@ -22,6 +14,7 @@ from glyphscope_gui.servers.words import secret_words, state_words
 from glyphscope_gui.shared.card import Card
 from glyphscope_gui.shared.labels import ElidedLabel, PlainLabel, link
 from glyphscope_gui.shared.language import tr
+from glyphscope_gui.shared.layouts import hbox, vbox
 from glyphscope_gui.shared.plain_text import plain_tip
 from glyphscope_gui.shared.text_edits import ReadBox
 from glyphscope_gui.shared.verdict import Pill
@@ -56,15 +49,8 @@ class ConsentBox(QFrame):
         self.button = QPushButton(tr("Allow and start"), self)
         self.button.setObjectName("allowServerButton")
         self.button.clicked.connect(self.allowed)
-        row = QHBoxLayout()
-        row.addWidget(self.more, 1)
-        row.addWidget(self.button)
-        column = QVBoxLayout(self)
-        column.setContentsMargins(12, 9, 12, 10)
-        column.setSpacing(7)
-        column.addWidget(words)
-        column.addWidget(self.command)
-        column.addLayout(row)
+        row = hbox((self.more, 1), self.button)
+        vbox(words, self.command, row, parent=self, margins=(12, 9, 12, 10), spacing=7)
         self.hide()
 
     def ask(self, question: ConsentQuestion | None) -> None:
@@ -133,10 +119,7 @@ class ServerCard(Card):
         )
         self.sign_in_button.clicked.connect(lambda: self.acted.emit("sign in"))
         self.sign_in_button.hide()
-        row = QHBoxLayout()
-        row.setSpacing(10)
-        row.addWidget(self.pill)
-        row.addWidget(self.identity, 1)
+        row = hbox(self.pill, (self.identity, 1), spacing=10)
         row.addStretch(0)
         self.ping_button = link(tr("Ping"), tr("Send a ping and show the response time"), body)
         self.ping_button.setObjectName("pingServerButton")
@@ -148,22 +131,22 @@ class ServerCard(Card):
         self.roots_button.setObjectName("rootsButton")
         for button in (self.ping_button, self.request_button, self.roots_button):
             row.addWidget(button)
-        column = QVBoxLayout(body)
-        column.setContentsMargins(0, 0, 0, 0)
-        column.setSpacing(6)
-        column.addLayout(row)
         self.instructions_button = link(
             tr("Instructions"), tr("Show the instructions that the server gives to a model"), body
         )
         self.instructions_button.setObjectName("instructionsButton")
         self.instructions_button.hide()
-        second = QHBoxLayout()
-        second.addWidget(self.about, 1)
-        second.addWidget(self.instructions_button)
-        column.addLayout(second)
-        for widget in (self.problem, self.printed, self.consent):
-            column.addWidget(widget)
-        column.addWidget(self.sign_in_button, 0, Qt.AlignmentFlag.AlignLeft)
+        second = hbox((self.about, 1), self.instructions_button)
+        vbox(
+            row,
+            second,
+            self.problem,
+            self.printed,
+            self.consent,
+            (self.sign_in_button, 0, Qt.AlignmentFlag.AlignLeft),
+            parent=body,
+            spacing=6,
+        )
         for button, what in (
             (self.start_button, "start"),
             (self.stop_button, "stop"),

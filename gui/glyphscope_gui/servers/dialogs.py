@@ -15,7 +15,6 @@ from PySide6.QtWidgets import (
     QFileDialog,
     QFormLayout,
     QFrame,
-    QHBoxLayout,
     QLineEdit,
     QPushButton,
     QScrollArea,
@@ -32,6 +31,7 @@ from glyphscope_gui.servers.words import secret_words
 from glyphscope_gui.shared.background import Background
 from glyphscope_gui.shared.labels import PlainLabel, words_label
 from glyphscope_gui.shared.language import tr
+from glyphscope_gui.shared.layouts import hbox, vbox
 from glyphscope_gui.shared.text_edits import GrowingEdit, ReadBox, WrappingEdit
 from glyphscope_gui.theme import mono_font
 
@@ -83,12 +83,7 @@ class AddServerDialog(QDialog):
         form.addRow(tr("Variables"), self.variables_edit)
         form.addRow(tr("Headers"), self.headers_edit)
         self._form = form
-        column = QVBoxLayout(self)
-        column.setContentsMargins(18, 16, 18, 14)
-        column.setSpacing(12)
-        column.addLayout(form)
-        column.addWidget(self.problem)
-        column.addWidget(self.buttons)
+        vbox(form, self.problem, self.buttons, parent=self, margins=(18, 16, 18, 14), spacing=12)
         for edit in (self.command_edit, self.name_edit, self.folder_edit):
             edit.textChanged.connect(self._check)
         self.variables_edit.textChanged.connect(self._check)
@@ -206,21 +201,21 @@ class ImportServersDialog(QDialog):
         self._scroll.setFrameShape(QFrame.Shape.NoFrame)
         self._scroll.setFocusPolicy(Qt.FocusPolicy.NoFocus)  # the boxes in it are stops enough
         self._scroll.viewport().setAutoFillBackground(False)
-        row = QHBoxLayout()
         hint = PlainLabel(tr("Paste or choose an mcpServers file. Importing starts nothing."), self)
         hint.setProperty("role", "muted")
-        row.addWidget(hint, 1)
-        row.addWidget(self.file_button)
-        column = QVBoxLayout(self)
-        column.setContentsMargins(18, 14, 18, 14)
-        column.setSpacing(10)
-        column.addLayout(row)
-        column.addWidget(self.text_edit)
-        column.addWidget(self.problem)
-        column.addWidget(self._scroll, 1)
-        column.addWidget(self.replace_box)
-        column.addWidget(self.allow_box)
-        column.addWidget(self.buttons)
+        row = hbox((hint, 1), self.file_button)
+        vbox(
+            row,
+            self.text_edit,
+            self.problem,
+            (self._scroll, 1),
+            self.replace_box,
+            self.allow_box,
+            self.buttons,
+            parent=self,
+            margins=(18, 14),
+            spacing=10,
+        )
         self._later = QTimer(self, singleShot=True, interval=READ_MS)
         self._later.timeout.connect(self._read_text)
         self.text_edit.textChanged.connect(self._later.start)
@@ -263,9 +258,7 @@ class ImportServersDialog(QDialog):
         self.problem.setText("\n".join(lines))
         self.problem.setVisible(bool(lines))
         holder = QWidget()
-        column = QVBoxLayout(holder)
-        column.setContentsMargins(0, 0, 8, 0)
-        column.setSpacing(4)
+        column = vbox(parent=holder, margins=(0, 0, 8, 0), spacing=4)
         self._boxes = []
         for server in found.servers[:MOST_SHOWN]:
             self._add_server(column, server)

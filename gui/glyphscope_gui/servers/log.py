@@ -9,7 +9,6 @@ from contextlib import suppress
 from PySide6.QtCore import QModelIndex, Qt, Signal
 from PySide6.QtGui import QActionGroup, QGuiApplication, QKeySequence, QShortcut
 from PySide6.QtWidgets import (
-    QHBoxLayout,
     QHeaderView,
     QLineEdit,
     QMenu,
@@ -17,7 +16,6 @@ from PySide6.QtWidgets import (
     QPushButton,
     QSplitter,
     QStackedWidget,
-    QVBoxLayout,
     QWidget,
 )
 
@@ -32,6 +30,7 @@ from glyphscope_gui.shared.clipboard import copy_text
 from glyphscope_gui.shared.json_editor import JsonEditor
 from glyphscope_gui.shared.labels import link
 from glyphscope_gui.shared.language import tr
+from glyphscope_gui.shared.layouts import STRETCH, hbox, vbox
 from glyphscope_gui.shared.plain_table import PlainTable
 from glyphscope_gui.shared.segmented import Segmented
 from glyphscope_gui.shared.text_edits import WrappingEdit
@@ -169,17 +168,8 @@ class ServerLog(Card):
         self.copy_link = link(tr("Copy message"), tr("Copy the whole message as it was sent"))
         self.resend_link = link(tr("Send again…"), tr("Edit this request and send it again"))
         self.resend_link.setObjectName("resendButton")
-        row = QHBoxLayout()
-        row.setContentsMargins(8, 2, 8, 2)
-        row.setSpacing(12)
-        for each in (self.open_link, self.copy_link, self.resend_link):
-            row.addWidget(each)
-        row.addStretch(1)
-        column = QVBoxLayout(self._beside)
-        column.setContentsMargins(0, 0, 0, 0)
-        column.setSpacing(0)
-        column.addLayout(row)
-        column.addWidget(self.detail, 1)
+        row = hbox(self.open_link, self.copy_link, self.resend_link, STRETCH, margins=(8, 2), spacing=12)
+        vbox(row, (self.detail, 1), parent=self._beside, spacing=0)
         self._beside.hide()
         self.open_link.clicked.connect(self._open)
         self.copy_link.clicked.connect(self._copy_one)

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from PySide6.QtCore import QModelIndex, Qt, Signal
 from PySide6.QtGui import QResizeEvent
-from PySide6.QtWidgets import QLineEdit, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QLineEdit, QWidget
 
 from glyphscope.tools.mcp.offers import Offer
 from glyphscope_gui.servers.offer_model import ADDRESS, NAME, TYPE, OfferModel
 from glyphscope_gui.shared.labels import PlainLabel, words_label
 from glyphscope_gui.shared.language import tr
+from glyphscope_gui.shared.layouts import vbox
 from glyphscope_gui.shared.plain_table import PlainTable
 from glyphscope_gui.theme.sizes import PAD
 
@@ -40,13 +41,9 @@ class OfferList(QWidget):
         self.empty.setAlignment(Qt.AlignmentFlag.AlignCenter)
         self.empty.setWordWrap(True)
         self.problem = words_label(role="problem", parent=self)
-        column = QVBoxLayout(self)
-        column.setContentsMargins(0, 0, 0, 4)
-        column.setSpacing(4)
+        column = vbox(parent=self, margins=(0, 0, 0, 4), spacing=4)
         for widget in (self.filter_edit, self.problem):
-            inside = QVBoxLayout()
-            inside.setContentsMargins(PAD - 5, 6, PAD - 5, 0)
-            inside.addWidget(widget)
+            inside = vbox(widget, margins=(PAD - 5, 6, PAD - 5, 0))
             column.addLayout(inside)
         column.addWidget(self.table, 1)
         column.addWidget(self.empty, 1)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QResizeEvent, QShowEvent
-from PySide6.QtWidgets import QStackedWidget, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QStackedWidget, QWidget
 
 from glyphscope_gui.servers.card import ServerCard
 from glyphscope_gui.servers.demo_effects import DemoEffects
@@ -21,7 +21,7 @@ from glyphscope_gui.servers.tools import ServerTools
 from glyphscope_gui.shared.card import Card
 from glyphscope_gui.shared.labels import link
 from glyphscope_gui.shared.language import tr
-from glyphscope_gui.shared.layouts import splitter
+from glyphscope_gui.shared.layouts import splitter, vbox
 from glyphscope_gui.shared.notice_banner import NoticeBanner
 from glyphscope_gui.shared.segmented import Segmented
 from glyphscope_gui.theme.sizes import GAP, is_crowded
@@ -107,19 +107,10 @@ class ServersPage(QWidget):
         self.below.addWidget(self.log)
         self.middle = splitter(Qt.Orientation.Horizontal, (self.tools_card, self._panels), (4, 5))
         right = QWidget(self)
-        column = QVBoxLayout(right)
-        column.setContentsMargins(0, 0, 0, 0)
-        column.setSpacing(GAP)
         self.rows = splitter(Qt.Orientation.Vertical, (self.middle, self.below), (5, 2))
-        column.addWidget(self.card)
-        column.addWidget(self.question)
-        column.addWidget(self.rows, 1)
+        vbox(self.card, self.question, (self.rows, 1), parent=right, spacing=GAP)
         self.columns = splitter(Qt.Orientation.Horizontal, (self.list_card, right), (0, 1))
-        layout = QVBoxLayout(self)
-        layout.setContentsMargins(GAP, GAP, GAP, GAP)
-        layout.setSpacing(GAP)
-        layout.addWidget(self.notice)
-        layout.addWidget(self.columns, 1)
+        vbox(self.notice, (self.columns, 1), parent=self, margins=GAP, spacing=GAP)
 
     def _arrange(self, wide: bool) -> None:
         """The widths that suit the window; what the user drags stays until it changes from wide to narrow."""

@@ -6,7 +6,7 @@ import json
 from typing import Any
 
 from PySide6.QtCore import Qt, Signal
-from PySide6.QtWidgets import QHBoxLayout, QPushButton, QSizePolicy, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QPushButton, QSizePolicy, QWidget
 
 from glyphscope.tools.mcp.questions import Answer, Question, SamplingRequest
 from glyphscope.visible import visible
@@ -16,6 +16,7 @@ from glyphscope_gui.servers.call_outcome import shown_text
 from glyphscope_gui.shared.card import Card
 from glyphscope_gui.shared.labels import PlainLabel, link, words_label
 from glyphscope_gui.shared.language import tr
+from glyphscope_gui.shared.layouts import hbox, vbox
 from glyphscope_gui.shared.text_edits import GrowingEdit, ReadBox
 
 MOST_FORM = 170
@@ -65,17 +66,15 @@ class QuestionCard(Card):
         self.words.setProperty("role", "hint")
         self.words.setWordWrap(True)
         self.words.setTextFormat(Qt.TextFormat.PlainText)
-        row = QHBoxLayout()
-        row.setSpacing(8)
-        for button in (self.send_button, self.generate_button, self.decline_button, self.cancel_button):
-            row.addWidget(button)
-        row.addWidget(self.words, 1)
-        column = QVBoxLayout(body)
-        column.setContentsMargins(0, 0, 0, 0)
-        column.setSpacing(6)
-        for widget in (self.message, self.problem, self.shown, self.form, self.answer_edit):
-            column.addWidget(widget)
-        column.addLayout(row)
+        row = hbox(
+            self.send_button,
+            self.generate_button,
+            self.decline_button,
+            self.cancel_button,
+            (self.words, 1),
+            spacing=8,
+        )
+        vbox(self.message, self.problem, self.shown, self.form, self.answer_edit, row, parent=body, spacing=6)
         self.form.changed.connect(self.edited)
         self.form.messageChanged.connect(self.words.setText)
         self.answer_edit.textChanged.connect(self._written)

@@ -14,7 +14,6 @@ from PySide6.QtWidgets import (
     QFormLayout,
     QPushButton,
     QSplitter,
-    QVBoxLayout,
     QWidget,
 )
 
@@ -25,6 +24,7 @@ from glyphscope_gui.servers.tool_calls import ToolCalls, Work
 from glyphscope_gui.shared.json_editor import JsonEditor
 from glyphscope_gui.shared.labels import words_label
 from glyphscope_gui.shared.language import tr
+from glyphscope_gui.shared.layouts import vbox
 
 METHODS = (
     "ping",
@@ -107,12 +107,7 @@ class RequestDialog(QDialog):
         split.addWidget(upper)
         split.addWidget(self.response)
         split.setStretchFactor(1, 2)
-        column = QVBoxLayout(self)
-        column.setContentsMargins(18, 16, 18, 14)
-        column.setSpacing(10)
-        column.addWidget(split, 1)
-        column.addWidget(self.problem)
-        column.addWidget(buttons)
+        vbox((split, 1), self.problem, buttons, parent=self, margins=(18, 16, 18, 14), spacing=10)
         self._fill(entry)
         self.send_button.clicked.connect(self.send)
         self.cancel_button.clicked.connect(self.jobs.cancel)

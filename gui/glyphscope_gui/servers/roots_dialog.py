@@ -6,21 +6,13 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from PySide6.QtCore import QSize, Qt, Signal
-from PySide6.QtWidgets import (
-    QDialog,
-    QDialogButtonBox,
-    QFileDialog,
-    QHBoxLayout,
-    QListWidget,
-    QPushButton,
-    QVBoxLayout,
-    QWidget,
-)
+from PySide6.QtWidgets import QDialog, QDialogButtonBox, QFileDialog, QListWidget, QPushButton, QWidget
 
 from glyphscope.tools.mcp.config import MOST_ROOTS
 from glyphscope.visible import visible
 from glyphscope_gui.shared.labels import words_label
 from glyphscope_gui.shared.language import tr
+from glyphscope_gui.shared.layouts import STRETCH, hbox, vbox
 
 
 class RootsDialog(QDialog):
@@ -51,18 +43,17 @@ class RootsDialog(QDialog):
         buttons = QDialogButtonBox(
             QDialogButtonBox.StandardButton.Ok | QDialogButtonBox.StandardButton.Cancel, self
         )
-        row = QHBoxLayout()
-        row.addWidget(self.add_button)
-        row.addWidget(self.remove_button)
-        row.addStretch(1)
-        column = QVBoxLayout(self)
-        column.setContentsMargins(18, 16, 18, 14)
-        column.setSpacing(10)
-        column.addWidget(note)
-        column.addWidget(self.list, 1)
-        column.addLayout(row)
-        column.addWidget(self.problem)
-        column.addWidget(buttons)
+        row = hbox(self.add_button, self.remove_button, STRETCH)
+        vbox(
+            note,
+            (self.list, 1),
+            row,
+            self.problem,
+            buttons,
+            parent=self,
+            margins=(18, 16, 18, 14),
+            spacing=10,
+        )
         self.add_button.clicked.connect(self._ask)
         self.remove_button.clicked.connect(self._remove)
         self.list.currentRowChanged.connect(lambda row: self.remove_button.setEnabled(row >= 0))

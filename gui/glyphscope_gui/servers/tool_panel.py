@@ -8,16 +8,7 @@ from typing import Any, NamedTuple
 
 from PySide6.QtCore import QSize, Qt, Signal
 from PySide6.QtGui import QResizeEvent
-from PySide6.QtWidgets import (
-    QCheckBox,
-    QHBoxLayout,
-    QProgressBar,
-    QPushButton,
-    QSplitter,
-    QStackedWidget,
-    QVBoxLayout,
-    QWidget,
-)
+from PySide6.QtWidgets import QCheckBox, QProgressBar, QPushButton, QSplitter, QStackedWidget, QWidget
 
 from glyphscope.registry import Tool, example_arguments
 from glyphscope.text.figures import duration
@@ -36,6 +27,7 @@ from glyphscope_gui.shared.card import Card
 from glyphscope_gui.shared.json_editor import JsonEditor
 from glyphscope_gui.shared.labels import ElidedLabel, PlainLabel, WrappedLabel, link, words_label
 from glyphscope_gui.shared.language import tr
+from glyphscope_gui.shared.layouts import hbox, vbox
 from glyphscope_gui.shared.plain_text import plain_tip
 from glyphscope_gui.shared.segmented import Segmented
 
@@ -281,26 +273,18 @@ class ToolPanel(Card):
         self.json_button.clicked.connect(self._toggle)
 
     def _lay_out(self, body: QWidget) -> None:
-        row = QHBoxLayout()
-        row.setSpacing(8)
-        row.addWidget(self.call_button)
-        row.addWidget(self.cancel_button)
-        row.addWidget(self.words, 1)
-        row.addWidget(self.progress, 1)
-        row.addWidget(self.example_button)
-        row.addWidget(self.json_button)
+        row = hbox(
+            self.call_button,
+            self.cancel_button,
+            (self.words, 1),
+            (self.progress, 1),
+            self.example_button,
+            self.json_button,
+            spacing=8,
+        )
         lower = QWidget(body)
-        low = QVBoxLayout(lower)
-        low.setContentsMargins(0, 6, 0, 0)
-        low.setSpacing(6)
-        low.addLayout(row)
-        subscription = QHBoxLayout()
-        subscription.setSpacing(8)
-        subscription.addWidget(self.subscribe_box)
-        subscription.addWidget(self.updates, 1)
-        low.addLayout(subscription)
-        low.addWidget(self.bar)
-        low.addWidget(self.result, 1)
+        subscription = hbox(self.subscribe_box, (self.updates, 1), spacing=8)
+        vbox(row, subscription, self.bar, (self.result, 1), parent=lower, margins=(0, 6, 0, 0), spacing=6)
         self._split = QSplitter(Qt.Orientation.Vertical, body)
         self._split.setObjectName("centreSplitter")
         self._split.setChildrenCollapsible(False)
@@ -309,22 +293,14 @@ class ToolPanel(Card):
         self._split.addWidget(lower)
         self._split.setStretchFactor(1, 1)
         checks = QWidget(body)
-        inside = QVBoxLayout(checks)
-        inside.setContentsMargins(0, 0, 0, 0)
-        inside.addWidget(self.checks, 1)
-        inside.addWidget(self.untried, 1)
+        vbox((self.checks, 1), (self.untried, 1), parent=checks)
         self._stack = QStackedWidget(body)
         for page in (self._split, checks, self.schema):
             self._stack.addWidget(page)
         kept = self._stack.sizePolicy()
         kept.setRetainSizeWhenHidden(True)
         self._stack.setSizePolicy(kept)
-        column = QVBoxLayout(body)
-        column.setContentsMargins(0, 0, 0, 0)
-        column.setSpacing(6)
-        for widget in (self.about, self.says, self.problem):
-            column.addWidget(widget)
-        column.addWidget(self._stack, 1)
+        vbox(self.about, self.says, self.problem, (self._stack, 1), parent=body, spacing=6)
 
     def _fit(self) -> None:
         height, wanted = self._split.height(), self.form.preferred_height

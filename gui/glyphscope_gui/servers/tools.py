@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from PySide6.QtCore import QModelIndex, Qt, Signal
 from PySide6.QtGui import QResizeEvent
-from PySide6.QtWidgets import QHBoxLayout, QLineEdit, QPushButton, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QLineEdit, QPushButton, QWidget
 
 from glyphscope.tools.mcp.changes import ToolChanges
 from glyphscope_gui.servers.tool_model import ENFORCEMENT, HERE, NAME, SAYS, ServersToolModel, ToolRow
@@ -12,6 +12,7 @@ from glyphscope_gui.servers.words import changes_words
 from glyphscope_gui.shared.grammar_cells import PillDelegate
 from glyphscope_gui.shared.labels import ElidedLabel, PlainLabel, link
 from glyphscope_gui.shared.language import tr
+from glyphscope_gui.shared.layouts import hbox, vbox
 from glyphscope_gui.shared.plain_table import PlainTable
 from glyphscope_gui.theme.sizes import PAD
 
@@ -111,32 +112,14 @@ class ServerTools(QWidget):
     # -- inside ------------------------------------------------------------------------------------------------
 
     def _lay_out(self) -> None:
-        top = QHBoxLayout()
-        top.setContentsMargins(PAD - 5, 8, PAD - 5, 0)
-        top.addWidget(self.filter_edit)
-        foot = QHBoxLayout()
-        foot.setContentsMargins(PAD - 5, 6, PAD - 8, 2)
-        foot.setSpacing(8)
-        foot.addWidget(self.count, 1)
-        foot.addWidget(self.all_button)
-        foot.addWidget(self.import_button)
-        column = QVBoxLayout(self)
-        column.setContentsMargins(0, 0, 0, 0)
-        column.setSpacing(0)
-        column.addLayout(top)
-        column.addWidget(self.table, 1)
-        column.addWidget(self.empty, 1)
-        inside = QHBoxLayout()
-        inside.setContentsMargins(PAD - 5, 4, PAD - 5, 0)
-        inside.addWidget(self.problem)
-        changed = QHBoxLayout()
-        changed.setContentsMargins(PAD - 5, 4, PAD - 8, 0)
-        changed.addWidget(self.changes, 1)
-        changed.addWidget(self.changes_link)
+        top = hbox(self.filter_edit, margins=(PAD - 5, 8, PAD - 5, 0))
+        foot = hbox(
+            (self.count, 1), self.all_button, self.import_button, margins=(PAD - 5, 6, PAD - 8, 2), spacing=8
+        )
+        inside = hbox(self.problem, margins=(PAD - 5, 4, PAD - 5, 0))
+        changed = hbox((self.changes, 1), self.changes_link, margins=(PAD - 5, 4, PAD - 8, 0))
         self.show_changes(None)
-        column.addLayout(inside)
-        column.addLayout(changed)
-        column.addLayout(foot)
+        vbox(top, (self.table, 1), (self.empty, 1), inside, changed, foot, parent=self, spacing=0)
         self._fit()
 
     def _fit(self) -> None:

@@ -6,16 +6,7 @@ from collections.abc import Sequence
 
 from PySide6.QtCore import QSize, Qt, QTimer, Signal
 from PySide6.QtGui import QKeySequence, QResizeEvent, QShortcut
-from PySide6.QtWidgets import (
-    QDialog,
-    QDialogButtonBox,
-    QHBoxLayout,
-    QLineEdit,
-    QListWidget,
-    QScrollArea,
-    QVBoxLayout,
-    QWidget,
-)
+from PySide6.QtWidgets import QDialog, QDialogButtonBox, QLineEdit, QListWidget, QScrollArea, QWidget
 
 from glyphscope.sessions import History, Places, Settings
 from glyphscope_gui.project.settings_store import SettingsStore
@@ -25,6 +16,7 @@ from glyphscope_gui.settings.privacy_section import HistoryClearer, privacy_sect
 from glyphscope_gui.settings.sections import appearance, limits, new_projects
 from glyphscope_gui.shared.labels import PlainLabel, words_label
 from glyphscope_gui.shared.language import tr
+from glyphscope_gui.shared.layouts import STRETCH, hbox, vbox
 from glyphscope_gui.shared.tab_order import focus_next
 from glyphscope_gui.theme.sizes import GAP, is_crowded, letters
 
@@ -96,13 +88,7 @@ class SettingsDialog(QDialog):
         self.none.hide()
         body = QWidget(self)
         body.setObjectName("centre")
-        column = QVBoxLayout(body)
-        column.setContentsMargins(0, 0, 0, 0)
-        column.setSpacing(GAP)
-        for section in self.sections:
-            column.addWidget(section)
-        column.addWidget(self.none)
-        column.addStretch(1)
+        vbox(*self.sections, self.none, STRETCH, parent=body, spacing=GAP)
         self.scroll_area = QScrollArea(self, widgetResizable=True)
         self.scroll_area.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         self.scroll_area.setFocusPolicy(Qt.FocusPolicy.NoFocus)
@@ -116,17 +102,16 @@ class SettingsDialog(QDialog):
         buttons = self.buttons = QDialogButtonBox(QDialogButtonBox.StandardButton.Close, self)
         buttons.rejected.connect(self.reject)
         buttons.button(QDialogButtonBox.StandardButton.Close).setAutoDefault(False)
-        row = QHBoxLayout()
-        row.setSpacing(GAP)
-        row.addWidget(self.list)
-        row.addWidget(self.scroll_area, 1)
-        column = QVBoxLayout(self)
-        column.setContentsMargins(18, 16, 18, 14)
-        column.setSpacing(GAP)
-        column.addWidget(self.search_edit)
-        column.addWidget(self.notice)
-        column.addLayout(row, 1)
-        column.addWidget(buttons)
+        row = hbox(self.list, (self.scroll_area, 1), spacing=GAP)
+        vbox(
+            self.search_edit,
+            self.notice,
+            (row, 1),
+            buttons,
+            parent=self,
+            margins=(18, 16, 18, 14),
+            spacing=GAP,
+        )
         self._fit()
 
     def resizeEvent(self, event: QResizeEvent) -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from PySide6.QtCore import QUrl
 from PySide6.QtGui import QDesktopServices
-from PySide6.QtWidgets import QFileDialog, QHBoxLayout, QListWidget, QPushButton, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QFileDialog, QListWidget, QPushButton, QWidget
 
 from glyphscope.sessions import Places
 from glyphscope.sessions.places import HOME_VARIABLE
@@ -14,6 +14,7 @@ from glyphscope_gui.project.settings_store import SettingsStore
 from glyphscope_gui.settings.rows import SettingRow, SettingSection
 from glyphscope_gui.shared.labels import ElidedLabel, words_label
 from glyphscope_gui.shared.language import tr
+from glyphscope_gui.shared.layouts import STRETCH, hbox, vbox
 from glyphscope_gui.theme import mono_font
 
 
@@ -29,16 +30,8 @@ class ModelFolders(QWidget):
         self.list.setFont(mono_font(-0.5))
         self.add_button = QPushButton(tr("&Add a folder…"), self)
         self.remove_button = QPushButton(tr("&Remove"), self)
-        row = QHBoxLayout()
-        row.setSpacing(8)
-        row.addWidget(self.add_button)
-        row.addWidget(self.remove_button)
-        row.addStretch(1)
-        column = QVBoxLayout(self)
-        column.setContentsMargins(0, 0, 0, 0)
-        column.setSpacing(8)
-        column.addWidget(self.list)
-        column.addLayout(row)
+        row = hbox(self.add_button, self.remove_button, STRETCH, spacing=8)
+        vbox(self.list, row, parent=self, spacing=8)
         self.add_button.clicked.connect(self._ask)
         self.remove_button.clicked.connect(self._remove)
         self.list.itemSelectionChanged.connect(self._show_buttons)
@@ -88,15 +81,8 @@ class FolderLine(QWidget):
         self.button.setAccessibleName(tr("Open the folder: {name}", name=name))
         self.problem = words_label(role="problem", parent=self)
         self.problem.hide()
-        row = QHBoxLayout()
-        row.setSpacing(12)
-        row.addWidget(self.path, 1)
-        row.addWidget(self.button)
-        column = QVBoxLayout(self)
-        column.setContentsMargins(0, 0, 0, 0)
-        column.setSpacing(4)
-        column.addLayout(row)
-        column.addWidget(self.problem)
+        row = hbox((self.path, 1), self.button, spacing=12)
+        vbox(row, self.problem, parent=self, spacing=4)
         self.button.clicked.connect(self.open)
 
     def open(self) -> None:

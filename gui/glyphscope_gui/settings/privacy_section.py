@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from PySide6.QtCore import Signal
-from PySide6.QtWidgets import QHBoxLayout, QMessageBox, QPushButton, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QMessageBox, QPushButton, QWidget
 
 from glyphscope.sessions import History
 from glyphscope_gui.settings.network_contacts import Contact, summary
@@ -15,6 +15,7 @@ from glyphscope_gui.settings.rows import SettingRow, SettingSection
 from glyphscope_gui.shared.background import Background
 from glyphscope_gui.shared.labels import words_label
 from glyphscope_gui.shared.language import tr
+from glyphscope_gui.shared.layouts import hbox, vbox
 
 _Role = QMessageBox.ButtonRole
 
@@ -24,10 +25,7 @@ class ContactList(QWidget):
 
     def __init__(self, contacts: Sequence[Contact], parent: QWidget | None = None) -> None:
         super().__init__(parent)
-        column = QVBoxLayout(self)
-        column.setContentsMargins(0, 0, 0, 0)
-        column.setSpacing(4)
-        column.addWidget(words_label(summary(contacts), "", self, name="privacySummary"))
+        column = vbox(words_label(summary(contacts), "", self, name="privacySummary"), parent=self, spacing=4)
         for contact in contacts:
             column.addSpacing(6)
             column.addWidget(words_label(contact.who, "title", self))
@@ -46,11 +44,7 @@ class HistoryClearer(QWidget):
         self.button = QPushButton(tr("Clear history…"), self)
         self.button.setObjectName("clearHistoryButton")
         self.note = words_label(parent=self)
-        row = QHBoxLayout(self)
-        row.setContentsMargins(0, 0, 0, 0)
-        row.setSpacing(12)
-        row.addWidget(self.button)
-        row.addWidget(self.note, 1)
+        hbox(self.button, (self.note, 1), parent=self, spacing=12)
         self.button.clicked.connect(self._ask)
 
     def close_down(self) -> None:

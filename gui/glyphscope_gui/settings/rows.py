@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from PySide6.QtCore import Qt
-from PySide6.QtWidgets import QBoxLayout, QFrame, QHBoxLayout, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QBoxLayout, QFrame, QWidget
 
 from glyphscope.sessions import Settings
 from glyphscope_gui.shared.card import Card
 from glyphscope_gui.shared.labels import PlainLabel, words_label
+from glyphscope_gui.shared.layouts import hbox, vbox
 from glyphscope_gui.theme.sizes import PAD, is_crowded
 
 FIELD_WIDTH = 15
@@ -43,9 +44,7 @@ class SettingRow(QWidget):
         if not field.accessibleName():
             field.setAccessibleName(words)
         field.setAccessibleDescription(about)
-        words_column = QVBoxLayout()
-        words_column.setSpacing(2)
-        words_column.addWidget(title)
+        words_column = vbox(title, spacing=2)
         if about:
             words_column.addWidget(words_label(about, parent=self))
         words_column.addStretch(1)
@@ -83,9 +82,7 @@ class SettingSection(QWidget):
         self.rows = rows
         self._lines: list[QFrame] = []
         body = QWidget(self)
-        column = QVBoxLayout(body)
-        column.setContentsMargins(0, 0, 0, 0)
-        column.setSpacing(0)
+        column = vbox(parent=body, spacing=0)
         for number, row in enumerate(rows):
             if number:
                 line = QFrame(body)
@@ -93,9 +90,7 @@ class SettingSection(QWidget):
                 self._lines.append(line)
                 column.addWidget(line)
             column.addWidget(row)
-        outside = QHBoxLayout(self)
-        outside.setContentsMargins(PAD, 0, PAD, 0)
-        outside.addWidget(Card(title, body, parent=self))
+        hbox(Card(title, body, parent=self), parent=self, margins=(PAD, 0))
 
     def show_matching(self, word: str) -> bool:
         """Leave the rows in sight that have the word, all of them where the title has it. Whether there are any."""

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from PySide6.QtCore import Qt
-from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QFrame, QLabel, QWidget
 
 from glyphscope_gui.shared.labels import ElidedLabel, PlainLabel
+from glyphscope_gui.shared.layouts import hbox, vbox
 from glyphscope_gui.theme.sizes import PAD
 
 
@@ -33,13 +34,7 @@ class Heading(QWidget):
         self.hint.setText(hint)
         self.hint.setProperty("role", "hint")
         self.hint.setAlignment(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
-        row = QHBoxLayout(self)
-        row.setContentsMargins(0, 0, 0, 0)
-        row.setSpacing(10)
-        row.addWidget(self.title)
-        row.addWidget(self.hint, 1)
-        for action in actions:
-            row.addWidget(action)
+        hbox(self.title, (self.hint, 1), *actions, parent=self, spacing=10)
 
     def set_title(self, title: str, upper: int | None = None) -> None:
         """Another title; of one that holds a name as it is written, only the first `upper` letters are capitals."""
@@ -67,15 +62,8 @@ class Card(QFrame):
         self.heading.setContentsMargins(PAD, 8, PAD, 8)
         self._line = QFrame(self)
         self._line.setObjectName("cardLine")
-        layout = QVBoxLayout(self)
-        layout.setContentsMargins(1, 1, 1, 1)
-        layout.setSpacing(0)
-        layout.addWidget(self.heading)
-        layout.addWidget(self._line)
-        inside = QVBoxLayout()
-        inside.setContentsMargins(*((PAD, 10, PAD, 10) if padded else (5, 0, 5, 6)))
-        inside.addWidget(body)
-        layout.addLayout(inside, 1)
+        inside = vbox(body, margins=((PAD, 10, PAD, 10) if padded else (5, 0, 5, 6)))
+        vbox(self.heading, self._line, (inside, 1), parent=self, margins=1, spacing=0)
 
     def show_heading(self, shown: bool) -> None:
         """Without, a card is as small as what it holds: for windows with little room."""

@@ -4,19 +4,12 @@ from __future__ import annotations
 
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QGuiApplication
-from PySide6.QtWidgets import (
-    QDialog,
-    QDialogButtonBox,
-    QLabel,
-    QPlainTextEdit,
-    QPushButton,
-    QVBoxLayout,
-    QWidget,
-)
+from PySide6.QtWidgets import QDialog, QDialogButtonBox, QLabel, QPlainTextEdit, QPushButton, QWidget
 
 from glyphscope.visible import visible
 from glyphscope_gui.shared.labels import PlainLabel
 from glyphscope_gui.shared.language import tr
+from glyphscope_gui.shared.layouts import vbox
 
 
 class ErrorDialog(QDialog):
@@ -31,9 +24,7 @@ class ErrorDialog(QDialog):
         self.setWindowTitle(visible(title))
         self.setMinimumWidth(420)
         self._text = "\n".join(part for part in (message, where, hint, details) if part)
-        layout = QVBoxLayout(self)
-        layout.setContentsMargins(24, 20, 24, 18)
-        layout.setSpacing(10)
+        layout = vbox(parent=self, margins=(24, 20, 24, 18), spacing=10)
         for text, role in ((title, "heading"), (message, ""), (where, "mono"), (hint, "muted")):
             if text:
                 layout.addWidget(self._label(text, role))

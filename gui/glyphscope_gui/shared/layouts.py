@@ -1,12 +1,88 @@
-"""Layouts: a row that wraps, and a splitter with a handle that can be seen."""
+"""Layouts: rows and columns in one expression, a row that wraps, and a splitter with a handle that can be seen."""
 
 from __future__ import annotations
 
+from typing import TypeVar
+
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QResizeEvent
-from PySide6.QtWidgets import QSizePolicy, QSplitter, QWidget
+from PySide6.QtWidgets import QBoxLayout, QHBoxLayout, QLayout, QSizePolicy, QSplitter, QVBoxLayout, QWidget
 
 from glyphscope_gui.theme.sizes import GAP
+
+Box = TypeVar("Box", bound=QBoxLayout)
+
+
+class _Stretch:
+    """The type of `STRETCH`."""
+
+
+STRETCH = _Stretch()
+"""In a row or column: all the room that is left."""
+
+Part = (
+    QWidget | QLayout | int | _Stretch | tuple[QWidget | QLayout, int] | tuple[QWidget, int, Qt.AlignmentFlag]
+)
+"""A widget or layout, with its share of the room and its alignment where they matter; or so many empty pixels."""
+
+Margins = int | tuple[int, int] | tuple[int, int, int, int]
+"""The same on all sides; at the sides, then above and below; or left, top, right, bottom."""
+
+
+def hbox(
+    *parts: Part, parent: QWidget | None = None, margins: Margins | None = 0, spacing: int | None = None
+) -> QHBoxLayout:
+    """The parts side by side: the layout of `parent`, or one to put into another. None leaves it to the style."""
+    return _filled(QHBoxLayout(), parts, parent, margins, spacing)
+
+
+def vbox(
+    *parts: Part, parent: QWidget | None = None, margins: Margins | None = 0, spacing: int | None = None
+) -> QVBoxLayout:
+    """The parts one below the other: otherwise as `hbox`."""
+    return _filled(QVBoxLayout(), parts, parent, margins, spacing)
+
+
+def _filled(
+    box: Box, parts: tuple[Part, ...], parent: QWidget | None, margins: Margins | None, spacing: int | None
+) -> Box:
+    if parent is not None:
+        parent.setLayout(box)
+    if margins is not None:
+        box.setContentsMargins(*_sides(margins))
+    if spacing is not None:
+        box.setSpacing(spacing)
+    for part in parts:
+        _add(box, part)
+    return box
+
+
+def _sides(margins: Margins) -> tuple[int, int, int, int]:
+    match margins:
+        case int():
+            return margins, margins, margins, margins
+        case (beside, above):
+            return beside, above, beside, above
+        case _:
+            return margins
+
+
+def _add(box: QBoxLayout, part: Part) -> None:
+    match part:
+        case int():
+            box.addSpacing(part)
+        case _Stretch():
+            box.addStretch(1)
+        case QLayout():
+            box.addLayout(part)
+        case QWidget():
+            box.addWidget(part)
+        case (QLayout() as layout, stretch):
+            box.addLayout(layout, stretch)
+        case (QWidget() as widget, stretch):
+            box.addWidget(widget, stretch)
+        case (QWidget() as widget, stretch, alignment):
+            box.addWidget(widget, stretch, alignment)
 
 
 class Flow(QWidget):

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from PySide6.QtCore import Qt
-from PySide6.QtWidgets import QFrame, QHBoxLayout, QPushButton, QWidget
+from PySide6.QtWidgets import QFrame, QPushButton, QWidget
 
 from glyphscope_gui.shared.labels import PlainLabel
 from glyphscope_gui.shared.language import tr
+from glyphscope_gui.shared.layouts import hbox
 
 
 class NoticeBanner(QFrame):
@@ -35,14 +36,16 @@ class NoticeBanner(QFrame):
         self._or: Callable[[], None] | None = None
         self.action.clicked.connect(self._act)
         self.other.clicked.connect(self._act_otherwise)
-        row = QHBoxLayout(self)
-        row.setContentsMargins(12, 8, 10, 8)
-        row.setSpacing(10)
-        row.addWidget(self.sign)
-        row.addWidget(self.label, 1)
-        row.addWidget(self.action)
-        row.addWidget(self.other)
-        row.addWidget(self.dismiss)
+        hbox(
+            self.sign,
+            (self.label, 1),
+            self.action,
+            self.other,
+            self.dismiss,
+            parent=self,
+            margins=(12, 8, 10, 8),
+            spacing=10,
+        )
         self.hide()
 
     def show_words(

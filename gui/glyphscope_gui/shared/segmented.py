@@ -6,7 +6,9 @@ from collections.abc import Sequence
 
 from PySide6.QtCore import QSize, Signal
 from PySide6.QtGui import QFont, QFontMetrics
-from PySide6.QtWidgets import QButtonGroup, QHBoxLayout, QPushButton, QSizePolicy, QWidget
+from PySide6.QtWidgets import QButtonGroup, QPushButton, QSizePolicy, QWidget
+
+from glyphscope_gui.shared.layouts import hbox
 
 
 class _Segment(QPushButton):
@@ -37,9 +39,7 @@ class Segmented(QWidget):
         self._group = QButtonGroup(self)
         self._group.setExclusive(True)
         self._buttons: dict[str, QPushButton] = {}
-        row = QHBoxLayout(self)
-        row.setContentsMargins(0, 0, 0, 0)
-        row.setSpacing(0)
+        row = hbox(parent=self, spacing=0)
         for place, (value, words, tip) in enumerate(choices):
             button = _Segment(words, self)
             button.setCheckable(True)

@@ -16,10 +16,11 @@ from PySide6.QtGui import (
     QPen,
     QResizeEvent,
 )
-from PySide6.QtWidgets import QHBoxLayout, QLabel, QSizePolicy, QWidget
+from PySide6.QtWidgets import QLabel, QSizePolicy, QWidget
 
 from glyphscope_gui.shared.labels import PlainLabel
 from glyphscope_gui.shared.language import tr
+from glyphscope_gui.shared.layouts import STRETCH, hbox
 from glyphscope_gui.theme import theme, ui_font
 from glyphscope_gui.theme.fonts import smaller
 
@@ -145,10 +146,7 @@ class VerdictLegend(QWidget):
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
-        row = QHBoxLayout(self)
-        row.setContentsMargins(0, 0, 0, 0)
-        row.setSpacing(_SPACE)
-        row.addStretch(1)
+        row = hbox(STRETCH, parent=self, spacing=_SPACE)
         self._entries: list[tuple[Verdict, Swatch, QLabel]] = []
         for verdict in (*VERDICTS.values(), FORCED):
             swatch, label = Swatch(verdict, self), PlainLabel("", self)

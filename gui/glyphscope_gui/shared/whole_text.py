@@ -19,10 +19,8 @@ from PySide6.QtWidgets import (
     QDialog,
     QDialogButtonBox,
     QFileDialog,
-    QHBoxLayout,
     QLineEdit,
     QPushButton,
-    QVBoxLayout,
     QWidget,
 )
 
@@ -33,6 +31,7 @@ from glyphscope_gui.shared.background import Background
 from glyphscope_gui.shared.clipboard import copy_text
 from glyphscope_gui.shared.labels import PlainLabel, words_label
 from glyphscope_gui.shared.language import tr
+from glyphscope_gui.shared.layouts import hbox, vbox
 from glyphscope_gui.shared.text_edits import WrappingEdit
 from glyphscope_gui.theme import mono_font
 
@@ -211,25 +210,21 @@ class WholeTextDialog(QDialog):
             button.setAutoDefault(False)
 
     def _lay_out(self) -> None:
-        top = QHBoxLayout()
-        top.setSpacing(8)
-        top.addWidget(self.search, 1)
-        for widget in (self.before_button, self.after_button, self.matches, self.json_box):
-            top.addWidget(widget)
-        foot = QHBoxLayout()
-        foot.setSpacing(8)
-        foot.addWidget(self.counts, 1)
-        foot.addWidget(self.previous_button)
-        foot.addWidget(self.next_button)
-        column = QVBoxLayout(self)
-        column.setContentsMargins(16, 14, 16, 14)
-        column.setSpacing(8)
-        column.addLayout(top)
-        column.addWidget(self.view, 1)
-        column.addWidget(self.hidden)
-        column.addLayout(foot)
-        column.addWidget(self.note)
-        column.addWidget(self.buttons)
+        top = hbox(
+            (self.search, 1), self.before_button, self.after_button, self.matches, self.json_box, spacing=8
+        )
+        foot = hbox((self.counts, 1), self.previous_button, self.next_button, spacing=8)
+        vbox(
+            top,
+            (self.view, 1),
+            self.hidden,
+            foot,
+            self.note,
+            self.buttons,
+            parent=self,
+            margins=(16, 14),
+            spacing=8,
+        )
 
     def _connect(self) -> None:
         self.search.textChanged.connect(self._search_changed)

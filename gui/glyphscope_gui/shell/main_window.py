@@ -7,7 +7,7 @@ from importlib import import_module
 
 from PySide6.QtCore import QByteArray, QMargins, QPoint, QRect, QSize, Qt, QTimer
 from PySide6.QtGui import QAction, QCloseEvent, QDragEnterEvent, QDropEvent, QResizeEvent, QShowEvent
-from PySide6.QtWidgets import QMainWindow, QMenuBar, QTabBar, QTabWidget, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QMainWindow, QMenuBar, QTabBar, QTabWidget, QWidget
 
 from glyphscope_gui.context import AppContext, Page
 from glyphscope_gui.help.presenter import HelpPresenter
@@ -26,6 +26,7 @@ from glyphscope_gui.settings.presenter import SettingsPresenter
 from glyphscope_gui.shared.actions import Actions
 from glyphscope_gui.shared.errors import show_error
 from glyphscope_gui.shared.language import tr
+from glyphscope_gui.shared.layouts import vbox
 from glyphscope_gui.shared.page_ids import MenuId, PageId
 from glyphscope_gui.shared.tab_order import focus_next
 from glyphscope_gui.shell.dock_frame import DockFrame
@@ -209,9 +210,6 @@ class MainWindow(QMainWindow):
         self.picker = ModelPicker(self.services.settings, self)
         self.header = Header(self.picker, self.actions_.run, self.actions_.stop, self.actions_.step)
         self._top = top = QWidget(self)
-        column = QVBoxLayout(top)
-        column.setContentsMargins(0, 0, 0, 0)
-        column.setSpacing(0)
         self._bar = bar = QMenuBar(top)
         self.exports = ExportMenu(tr("E&xport run"), bar)
         of_pages = {menu: self._page_actions(menu) for menu in MenuId}
@@ -229,18 +227,13 @@ class MainWindow(QMainWindow):
             self.exports,
             of_pages,
         )
-        column.addWidget(bar)
-        column.addWidget(self.header)
+        vbox(bar, self.header, parent=top, spacing=0)
         self.setMenuWidget(top)
 
     def _place_centre(self) -> None:
         self.record_bar = RecordBar(self)
         self._centre = QWidget(self)
-        column = QVBoxLayout(self._centre)
-        column.setContentsMargins(0, 0, 0, 0)
-        column.setSpacing(0)
-        column.addWidget(self.record_bar)
-        column.addWidget(self.navigator.stack, 1)
+        vbox(self.record_bar, (self.navigator.stack, 1), parent=self._centre, spacing=0)
         self.setCentralWidget(self._centre)
 
     def _page_actions(self, menu: MenuId) -> list[QAction]:

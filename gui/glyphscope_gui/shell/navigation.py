@@ -5,18 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from PySide6.QtCore import QByteArray, QObject, QSize, Qt, Signal
-from PySide6.QtWidgets import (
-    QDockWidget,
-    QFrame,
-    QMainWindow,
-    QScrollArea,
-    QStackedWidget,
-    QVBoxLayout,
-    QWidget,
-)
+from PySide6.QtWidgets import QDockWidget, QFrame, QMainWindow, QScrollArea, QStackedWidget, QWidget
 from shiboken6 import isValid
 
 from glyphscope_gui.context import Page, Place
+from glyphscope_gui.shared.layouts import vbox
 from glyphscope_gui.shared.page_ids import PageId
 from glyphscope_gui.shell.page_rail import PageRail
 from glyphscope_gui.shell.presentation import Presentation
@@ -31,9 +24,7 @@ class _Body(QWidget):
 
     def __init__(self, page: QWidget) -> None:
         super().__init__()
-        self._rows = QVBoxLayout(self)
-        self._rows.setContentsMargins(0, 0, 0, 0)
-        self._rows.addWidget(page)
+        self._rows = vbox(page, parent=self)
 
     def heightForWidth(self, width: int) -> int:
         return self._rows.totalMinimumHeightForWidth(width)

@@ -6,11 +6,12 @@ from collections.abc import Sequence
 
 from PySide6.QtCore import QEvent, QSize, Qt, Signal
 from PySide6.QtGui import QAction, QActionGroup, QFontMetrics
-from PySide6.QtWidgets import QToolBar, QToolButton, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QToolBar, QToolButton, QWidget
 
 from glyphscope.resources import names
 from glyphscope_gui.context import Page
 from glyphscope_gui.shared.language import tr
+from glyphscope_gui.shared.layouts import vbox
 from glyphscope_gui.shared.page_ids import PageId
 from glyphscope_gui.theme import Looks, theme, ui_font
 from glyphscope_gui.theme.sizes import scale
@@ -36,9 +37,7 @@ class PageRail(QToolBar):
         self.actions_: dict[PageId, QAction] = {}
         self._buttons: dict[PageId, QToolButton] = {}
         inside = QWidget(self)
-        column = QVBoxLayout(inside)
-        column.setContentsMargins(8, 8, 8, 8)
-        column.setSpacing(4)
+        column = vbox(parent=inside, margins=8, spacing=4)
         self._slim = False
         for number, page in enumerate(pages, 1):
             column.addWidget(self._button(page, number, inside))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from PySide6.QtCore import QObject, QSize, Qt
 from PySide6.QtGui import QResizeEvent
-from PySide6.QtWidgets import QBoxLayout, QFrame, QHBoxLayout, QPushButton, QWidget
+from PySide6.QtWidgets import QBoxLayout, QFrame, QPushButton, QWidget
 
 from glyphscope.errors import GlyphscopeError
 from glyphscope.events import RunStarted
@@ -15,6 +15,7 @@ from glyphscope_gui.model_picker.picker import ModelPicker
 from glyphscope_gui.run_settings.header import Header
 from glyphscope_gui.shared.labels import ElidedLabel
 from glyphscope_gui.shared.language import tr
+from glyphscope_gui.shared.layouts import hbox
 from glyphscope_gui.shared.model_names import opened_name
 from glyphscope_gui.shared.page_ids import PageId
 from glyphscope_gui.shared.verdict import Pill
@@ -53,10 +54,7 @@ class RecordBar(QFrame):
         links.addWidget(self.back_button)
         self._rows = QBoxLayout(QBoxLayout.Direction.LeftToRight, self)
         self._rows.setContentsMargins(PAD, GAP, PAD, 0)
-        told = QHBoxLayout()
-        told.setSpacing(10)
-        told.addWidget(self.mark)
-        told.addWidget(self.words, 1)
+        told = hbox(self.mark, (self.words, 1), spacing=10)
         self._rows.setSpacing(10)
         self._rows.addLayout(told, 1)
         self._rows.addLayout(links)

@@ -6,10 +6,11 @@ from collections.abc import Sequence
 
 from PySide6.QtCore import QRectF, QSize, Qt
 from PySide6.QtGui import QPainter, QPaintEvent
-from PySide6.QtWidgets import QFrame, QHBoxLayout, QSizePolicy, QWidget
+from PySide6.QtWidgets import QFrame, QSizePolicy, QWidget
 
 from glyphscope_gui.shared.labels import ElidedLabel, PlainLabel
 from glyphscope_gui.shared.language import tr
+from glyphscope_gui.shared.layouts import hbox
 from glyphscope_gui.theme import theme
 from glyphscope_gui.theme.sizes import PAD
 
@@ -64,14 +65,16 @@ class StatusLine(QFrame):
             label.setProperty("role", "muted")
             label.setTextFormat(Qt.TextFormat.PlainText)
             label.setMinimumWidth(0)
-        row = QHBoxLayout(self)
-        row.setContentsMargins(PAD, 4, PAD, 5)
-        row.setSpacing(7)
-        row.addWidget(self.dot)
-        row.addWidget(self.message)
-        row.addSpacing(14)
-        row.addWidget(self.figures, 1)
-        row.addWidget(self.note)
+        hbox(
+            self.dot,
+            self.message,
+            14,
+            (self.figures, 1),
+            self.note,
+            parent=self,
+            margins=(PAD, 4, PAD, 5),
+            spacing=7,
+        )
 
     def set_state(self, state: str, words: str) -> None:
         """The state of the model or run, shown while no page has an activity of its own."""

@@ -6,14 +6,14 @@ from pathlib import Path
 
 from PySide6.QtCore import QModelIndex, Qt, Signal
 from PySide6.QtGui import QDragEnterEvent, QDropEvent, QResizeEvent
-from PySide6.QtWidgets import QHBoxLayout, QPushButton, QStackedWidget, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QPushButton, QStackedWidget, QWidget
 
 from glyphscope.errors import GlyphscopeError
 from glyphscope.visible import visible
 from glyphscope_gui.shared.card import Card
 from glyphscope_gui.shared.labels import ElidedLabel, PlainLabel, link
 from glyphscope_gui.shared.language import tr
-from glyphscope_gui.shared.layouts import splitter
+from glyphscope_gui.shared.layouts import hbox, splitter, vbox
 from glyphscope_gui.shared.verdict import Pill
 from glyphscope_gui.template.details import Details
 from glyphscope_gui.template.pair_view import PairView
@@ -118,22 +118,20 @@ class TemplatePage(QWidget):
             self.slotChosen.emit(index.row())
 
     def _lay_out(self) -> None:
-        top = QHBoxLayout()
-        top.setSpacing(GAP)
-        top.addWidget(self.source, 1)
-        for widget in (self.pill, self.open_link, self.model_link, self.prove_link, self.readers_button):
-            top.addWidget(widget)
+        top = hbox(
+            (self.source, 1),
+            self.pill,
+            self.open_link,
+            self.model_link,
+            self.prove_link,
+            self.readers_button,
+            spacing=GAP,
+        )
         self.slots_card = Card(tr("Form"), self.slots, padded=False)
         self.slots_card.heading.setMinimumHeight(self.pair.heading.sizeHint().height())
         tokens = QWidget(self)
-        column = QVBoxLayout(tokens)
-        column.setContentsMargins(0, 0, 0, 0)
-        column.setSpacing(2)
-        column.addWidget(self.markers, 1)
-        line = QHBoxLayout()
-        line.setContentsMargins(PAD - 5, 6, PAD - 5, 2)
-        line.addWidget(self.ends, 0, Qt.AlignmentFlag.AlignTop)
-        column.addLayout(line)
+        line = hbox((self.ends, 0, Qt.AlignmentFlag.AlignTop), margins=(PAD - 5, 6, PAD - 5, 2))
+        vbox((self.markers, 1), line, parent=tokens, spacing=2)
         self.markers_card = Card(tr("Markers in this vocabulary"), tokens, padded=False)
         self.markers_card.heading.setMinimumHeight(self.details.heading.sizeHint().height())
         self.left = splitter(Qt.Orientation.Vertical, (self.slots_card, self.markers_card), (3, 2))
@@ -144,11 +142,7 @@ class TemplatePage(QWidget):
         self.stack = QStackedWidget(self)
         self.stack.addWidget(self.empty)
         self.stack.addWidget(self.parts)
-        layout = QVBoxLayout(self)
-        layout.setContentsMargins(GAP, GAP, GAP, GAP)
-        layout.setSpacing(GAP)
-        layout.addLayout(top)
-        layout.addWidget(self.stack, 1)
+        vbox(top, (self.stack, 1), parent=self, margins=GAP, spacing=GAP)
 
     def _arrange(self, wide: bool) -> None:
         if wide == self._wide:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from PySide6.QtCore import Qt, Signal
-from PySide6.QtWidgets import QSplitter, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QSplitter, QWidget
 
 from glyphscope.turns.pairs import Pair
 from glyphscope_gui.shared.card import Card
 from glyphscope_gui.shared.labels import ElidedLabel, PlainLabel, link
 from glyphscope_gui.shared.language import tr
+from glyphscope_gui.shared.layouts import vbox
 from glyphscope_gui.template.marked_text import MarkedText
 from glyphscope_gui.theme.sizes import PAD
 
@@ -47,20 +48,10 @@ class PairView(Card):
             name.setTextFormat(Qt.TextFormat.PlainText)
             name.setIndent(7)
             side = QWidget(body)
-            column = QVBoxLayout(side)
-            column.setContentsMargins(PAD - 6, 0, 4, 0)
-            column.setSpacing(2)
-            column.addWidget(name)
-            column.addWidget(text, 1)
+            vbox(name, (text, 1), parent=side, margins=(PAD - 6, 0, 4, 0), spacing=2)
             self.sides.addWidget(side)
-        column = QVBoxLayout(body)
-        column.setContentsMargins(0, 6, 0, 2)
-        column.setSpacing(6)
-        line = QVBoxLayout()
-        line.setContentsMargins(PAD - 5, 0, PAD - 5, 0)
-        line.addWidget(self.shows)
-        column.addLayout(line)
-        column.addWidget(self.sides, 1)
+        line = vbox(self.shows, margins=(PAD - 5, 0))
+        vbox(line, (self.sides, 1), parent=body, margins=(0, 6, 0, 2), spacing=6)
         self.before_link.clicked.connect(lambda: self.moved.emit(-1))
         self.after_link.clicked.connect(lambda: self.moved.emit(1))
 

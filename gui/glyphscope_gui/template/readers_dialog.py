@@ -5,13 +5,7 @@ from __future__ import annotations
 from functools import partial
 
 from PySide6.QtCore import QModelIndex, Qt, QTimer
-from PySide6.QtWidgets import (
-    QDialog,
-    QDialogButtonBox,
-    QHBoxLayout,
-    QVBoxLayout,
-    QWidget,
-)
+from PySide6.QtWidgets import QDialog, QDialogButtonBox, QWidget
 
 from glyphscope.registry import ToolRegistry
 from glyphscope.text.figures import percent
@@ -22,6 +16,7 @@ from glyphscope.visible import visible
 from glyphscope_gui.shared.background import Background
 from glyphscope_gui.shared.labels import PlainLabel
 from glyphscope_gui.shared.language import tr
+from glyphscope_gui.shared.layouts import STRETCH, hbox, vbox
 from glyphscope_gui.shared.segmented import Segmented
 from glyphscope_gui.shared.text_edits import WrappingEdit
 from glyphscope_gui.shared.token_words import token_text
@@ -100,21 +95,20 @@ class ReadersDialog(QDialog):
     def _lay_out(self) -> None:
         thinking = PlainLabel(tr("Thinking in the prompt:"), self)
         thinking.setProperty("role", "muted")
-        line = QHBoxLayout()
-        line.addWidget(thinking)
-        line.addWidget(self.states)
-        line.addStretch(1)
+        line = hbox(thinking, self.states, STRETCH)
         buttons = QDialogButtonBox(QDialogButtonBox.StandardButton.Close, self)
         buttons.rejected.connect(self.reject)
-        column = QVBoxLayout(self)
-        column.setContentsMargins(20, 18, 20, 16)
-        column.setSpacing(10)
-        column.addWidget(self.edit, 2)
-        column.addLayout(line)
-        column.addWidget(self.table, 4)
-        column.addWidget(self.about)
-        column.addWidget(self.text, 2)
-        column.addWidget(buttons)
+        vbox(
+            (self.edit, 2),
+            line,
+            (self.table, 4),
+            self.about,
+            (self.text, 2),
+            buttons,
+            parent=self,
+            margins=(20, 18, 20, 16),
+            spacing=10,
+        )
         self.resize(860, 640)
 
     def _read(self) -> None:

@@ -7,13 +7,14 @@ from functools import partial
 from typing import Any, Literal, NamedTuple
 
 from PySide6.QtCore import Signal
-from PySide6.QtWidgets import QVBoxLayout, QWidget
+from PySide6.QtWidgets import QWidget
 
 from glyphscope.registry.pointer import to_pointer
 from glyphscope_gui.project import argument_schema as schema
 from glyphscope_gui.project.registry_document import RegistryDocument
 from glyphscope_gui.shared.enforcement_badge import Enforcement
 from glyphscope_gui.shared.language import tr
+from glyphscope_gui.shared.layouts import vbox
 from glyphscope_gui.tools.form_grid import FormGrid
 from glyphscope_gui.tools.keyword_fields import (
     ChoiceField,
@@ -107,9 +108,7 @@ class ArgumentForm(QWidget):
         self._document = document
         self._item: Item | None = None
         grid = FormGrid(self)
-        layout = QVBoxLayout(self)
-        layout.setContentsMargins(0, 0, 0, 0)
-        layout.addWidget(grid)
+        vbox(grid, parent=self)
         self.name_field = LineField()
         self.name_field.setProperty("role", "mono")
         self.type_field = ChoiceField(schema.TYPES)

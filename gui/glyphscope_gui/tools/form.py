@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from PySide6.QtCore import Qt
-from PySide6.QtWidgets import QScrollArea, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QScrollArea, QWidget
 
 from glyphscope.grammar.builder.contradictions import Contradiction, contradictions
 from glyphscope.registry import Tool
@@ -13,6 +13,7 @@ from glyphscope_gui.shared.background import Background
 from glyphscope_gui.shared.enforcement_badge import EnforcementMap
 from glyphscope_gui.shared.labels import ElidedLabel, words_label
 from glyphscope_gui.shared.language import tr
+from glyphscope_gui.shared.layouts import STRETCH, vbox
 from glyphscope_gui.tools.argument_form import ArgumentForm
 from glyphscope_gui.tools.form_grid import FormGrid
 from glyphscope_gui.tools.keyword_fields import LineField, TextField
@@ -28,10 +29,8 @@ class _ToolPage(QWidget):
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
-        layout = QVBoxLayout(self)
-        layout.setContentsMargins(0, 0, 0, 0)
         grid = FormGrid(self)
-        layout.addWidget(grid)
+        vbox(grid, parent=self)
         self.name_field = LineField()
         self.name_field.setProperty("role", "mono")
         self.description_field = TextField()
@@ -65,12 +64,17 @@ class ToolForm(QScrollArea):
         self.problem = words_label(role="problem", name="toolFormProblem")
         self.warning = words_label(role="problem", name="toolFormWarning", selectable=True)
         body = QWidget(self)
-        layout = QVBoxLayout(body)
-        layout.setContentsMargins(14, 12, 14, 14)
-        layout.setSpacing(10)
-        for widget in (self.title, self.tool_page, self.argument_form, self.problem, self.warning):
-            layout.addWidget(widget)
-        layout.addStretch(1)
+        vbox(
+            self.title,
+            self.tool_page,
+            self.argument_form,
+            self.problem,
+            self.warning,
+            STRETCH,
+            parent=body,
+            margins=(14, 12, 14, 14),
+            spacing=10,
+        )
         self.setWidget(body)
         body.setAutoFillBackground(False)
         self.viewport().setAutoFillBackground(False)

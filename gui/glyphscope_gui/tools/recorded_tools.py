@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from PySide6.QtCore import QModelIndex, QPersistentModelIndex, Qt
-from PySide6.QtWidgets import QSplitter, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QSplitter, QWidget
 
 from glyphscope.registry import ToolRegistry
 from glyphscope_gui.project.registry_document import RegistryDocument
 from glyphscope_gui.shared.json_editor import JsonEditor
 from glyphscope_gui.shared.labels import words_label
 from glyphscope_gui.shared.language import tr
+from glyphscope_gui.shared.layouts import vbox
 from glyphscope_gui.tools.registry_tree_model import Item, RegistryTreeModel
 from glyphscope_gui.tools.tree import ToolTree
 
@@ -65,17 +66,9 @@ class RecordedTools(QWidget):
 
     def _lay_out(self) -> None:
         upper = QWidget(self)
-        column = QVBoxLayout(upper)
-        column.setContentsMargins(10, 10, 10, 4)
-        column.setSpacing(6)
-        column.addWidget(self.mark)
-        column.addWidget(self.tree, 1)
+        vbox(self.mark, (self.tree, 1), parent=upper, margins=(10, 10, 10, 4), spacing=6)
         lower = QWidget(self)
-        column = QVBoxLayout(lower)
-        column.setContentsMargins(10, 4, 10, 10)
-        column.setSpacing(6)
-        column.addWidget(self.about)
-        column.addWidget(self.schema, 1)
+        vbox(self.about, (self.schema, 1), parent=lower, margins=(10, 4, 10, 10), spacing=6)
         splitter = QSplitter(Qt.Orientation.Vertical, self)
         splitter.setChildrenCollapsible(False)
         splitter.addWidget(upper)
@@ -83,6 +76,4 @@ class RecordedTools(QWidget):
         splitter.setStretchFactor(0, 0)
         splitter.setStretchFactor(1, 1)
         splitter.setSizes([320, 480])
-        layout = QVBoxLayout(self)
-        layout.setContentsMargins(0, 0, 0, 0)
-        layout.addWidget(splitter)
+        vbox(splitter, parent=self)

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from PySide6.QtCore import QRect, Qt
 from PySide6.QtGui import QResizeEvent
-from PySide6.QtWidgets import QListWidget, QListWidgetItem, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QListWidget, QListWidgetItem, QWidget
 
 from glyphscope_gui.project.registry_document import RegistryDocument
 from glyphscope_gui.shared.code_edit import TAB_WORDS
 from glyphscope_gui.shared.json_editor import JsonEditor
 from glyphscope_gui.shared.labels import words_label
 from glyphscope_gui.shared.language import tr
+from glyphscope_gui.shared.layouts import vbox
 from glyphscope_gui.shared.plain_text import plain_tip
 from glyphscope_gui.tools.form import NOT_IN_FORCE
 
@@ -40,12 +41,7 @@ class SchemaPanel(QWidget):
         self.list.setAccessibleName(tr("Errors in the schema"))
         self.list.setWordWrap(True)
         self.list.setFrameShape(QListWidget.Shape.NoFrame)
-        layout = QVBoxLayout(self)
-        layout.setContentsMargins(0, 0, 0, 0)
-        layout.setSpacing(0)
-        layout.addWidget(self.editor, 1)
-        layout.addWidget(self.notice)
-        layout.addWidget(self.list)
+        vbox((self.editor, 1), self.notice, self.list, parent=self, spacing=0)
         self.editor.textEdited.connect(self._edited)
         self.list.itemActivated.connect(self._go_to)
         self.list.itemClicked.connect(self._go_to)

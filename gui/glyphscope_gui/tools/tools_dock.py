@@ -14,7 +14,6 @@ from PySide6.QtWidgets import (
     QStackedWidget,
     QTabWidget,
     QToolButton,
-    QVBoxLayout,
     QWidget,
 )
 
@@ -23,6 +22,7 @@ from glyphscope_gui.project.registry_document import RegistryDocument
 from glyphscope_gui.shared.enforcement_badge import EnforcementMap
 from glyphscope_gui.shared.icon_button import IconButton
 from glyphscope_gui.shared.language import tr
+from glyphscope_gui.shared.layouts import hbox, vbox
 from glyphscope_gui.tools.actions import ToolActions
 from glyphscope_gui.tools.form import ToolForm
 from glyphscope_gui.tools.recorded_tools import RecordedTools
@@ -140,28 +140,27 @@ class ToolsDock(QWidget):
 
     def _lay_out(self) -> None:
         upper = QWidget(self)
-        column = QVBoxLayout(upper)
-        column.setContentsMargins(10, 10, 10, 4)
-        column.setSpacing(6)
-        column.addWidget(self.filter_edit)
-        column.addWidget(self.tree, 1)
-        column.addLayout(self._make_buttons())
+        vbox(
+            self.filter_edit,
+            (self.tree, 1),
+            self._make_buttons(),
+            parent=upper,
+            margins=(10, 10, 10, 4),
+            spacing=6,
+        )
         splitter = QSplitter(Qt.Orientation.Vertical, self)
         splitter.setChildrenCollapsible(False)
         splitter.addWidget(upper)
         splitter.addWidget(self.tabs)
         splitter.setStretchFactor(0, 0)
         splitter.setStretchFactor(1, 1)
-        layout = QVBoxLayout(self)
-        layout.setContentsMargins(0, 0, 0, 0)
         self.stack = QStackedWidget(self)
         self.stack.addWidget(splitter)
-        layout.addWidget(self.stack)
+        vbox(self.stack, parent=self)
 
     def _make_buttons(self) -> QHBoxLayout:
         actions = self.actions_
-        row = QHBoxLayout()
-        row.setSpacing(2)
+        row = hbox(spacing=2)
         for icon, action in (
             ("add", actions.add_tool),
             ("add-below", actions.add_argument),

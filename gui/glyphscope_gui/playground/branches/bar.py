@@ -9,7 +9,7 @@ from collections.abc import Callable
 
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtGui import QAction
-from PySide6.QtWidgets import QMenu, QPushButton, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QMenu, QPushButton, QWidget
 
 from glyphscope.events import Alternative, Token
 from glyphscope.text.shorten import shorten
@@ -19,7 +19,7 @@ from glyphscope_gui.playground.branches.refusal_text import MaskReason
 from glyphscope_gui.playground.branches.words import seen_alternative
 from glyphscope_gui.shared.labels import words_label
 from glyphscope_gui.shared.language import tr
-from glyphscope_gui.shared.layouts import Flow
+from glyphscope_gui.shared.layouts import Flow, vbox
 from glyphscope_gui.shared.token_words import is_masked
 
 BUSY = tr("Stop the run, or wait until it finishes, to branch.")
@@ -249,8 +249,13 @@ class BranchBar(QWidget):
         return link
 
     def _lay_out(self) -> None:
-        column = QVBoxLayout(self)
-        column.setContentsMargins(0, 0, 0, 0)
-        column.setSpacing(6)
-        for part in (self.words, self.take_button, self.box, self.links, self.field, self.typed_box):
-            column.addWidget(part)
+        vbox(
+            self.words,
+            self.take_button,
+            self.box,
+            self.links,
+            self.field,
+            self.typed_box,
+            parent=self,
+            spacing=6,
+        )

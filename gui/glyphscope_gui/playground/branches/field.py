@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from PySide6.QtCore import Qt, QTimer, Signal
 from PySide6.QtGui import QKeyEvent
-from PySide6.QtWidgets import QHBoxLayout, QLineEdit, QPushButton, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QLineEdit, QPushButton, QWidget
 
 from glyphscope.visible import unseen
 from glyphscope_gui.shared.labels import words_label
 from glyphscope_gui.shared.language import tr
+from glyphscope_gui.shared.layouts import hbox, vbox
 from glyphscope_gui.shared.plain_text import plain_tip
 
 ASK_MS = 150
@@ -58,15 +59,8 @@ class BranchField(QWidget):
         self.edit.returnPressed.connect(self._go)
         self.edit.left.connect(self.closed)
         self.go_button.clicked.connect(self._go)
-        row = QHBoxLayout()
-        row.setSpacing(6)
-        row.addWidget(self.edit, 1)
-        row.addWidget(self.go_button)
-        column = QVBoxLayout(self)
-        column.setContentsMargins(0, 0, 0, 0)
-        column.setSpacing(4)
-        column.addLayout(row)
-        column.addWidget(self.pieces)
+        row = hbox((self.edit, 1), self.go_button, spacing=6)
+        vbox(row, self.pieces, parent=self, spacing=4)
         self.hide()
 
     def open(self, text: str = "") -> None:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from PySide6.QtCore import Qt, Signal
-from PySide6.QtWidgets import QFrame, QPushButton, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QFrame, QPushButton, QWidget
 
 from glyphscope_gui.playground.branches.refusal_text import LOOKING, MaskReason
 from glyphscope_gui.shared.labels import words_label
 from glyphscope_gui.shared.language import tr
+from glyphscope_gui.shared.layouts import vbox
 
 
 class MaskedBox(QFrame):
@@ -32,11 +33,7 @@ class MaskedBox(QFrame):
         self.free_button.setObjectName(f"{name}FreeButton")
         self.free_button.setToolTip(tr("The branch is unconstrained; violations are marked where they occur"))
         self.free_button.clicked.connect(lambda _checked=False: self.unconstrainedRequested.emit())
-        column = QVBoxLayout(self)
-        column.setContentsMargins(8, 8, 8, 8)
-        column.setSpacing(6)
-        for part in (self.reason, self.relax_button, self.free_button):
-            column.addWidget(part)
+        vbox(self.reason, self.relax_button, self.free_button, parent=self, margins=8, spacing=6)
         self.hide()
 
     def show_masked(self, name: str, reason: MaskReason) -> None:

@@ -6,11 +6,12 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from PySide6.QtCore import Signal
-from PySide6.QtWidgets import QGridLayout, QLabel, QLineEdit, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QGridLayout, QLabel, QLineEdit, QWidget
 
 from glyphscope_gui.playground.branches.tree_model import LONGEST_NAME
 from glyphscope_gui.shared.labels import PlainLabel, words_label
 from glyphscope_gui.shared.language import tr
+from glyphscope_gui.shared.layouts import vbox
 
 LONGEST_NOTE = 2000
 """Characters."""
@@ -36,9 +37,7 @@ class BranchPanel(QWidget):
         self.paid = words_label(name="branchPaid")
         self.cost = QWidget()
         self.cost.setObjectName("branchCost")
-        self.cost_lines = QVBoxLayout(self.cost)
-        self.cost_lines.setContentsMargins(0, 0, 0, 0)
-        self.cost_lines.setSpacing(6)
+        self.cost_lines = vbox(parent=self.cost, spacing=6)
         self.name_edit = _edit("branchNameEdit", tr("Name of this run"), tr("No name"), LONGEST_NAME)
         self.note_edit = _edit("branchNoteEdit", tr("Note on this run"), tr("No note"), LONGEST_NOTE)
         self._run = ""
@@ -52,9 +51,7 @@ class BranchPanel(QWidget):
             label.setProperty("role", "muted")
             grid.addWidget(label, row, 0)
             grid.addWidget(edit, row, 1)
-        column = QVBoxLayout(self)
-        column.setContentsMargins(0, 0, 0, 0)
-        column.setSpacing(8)
+        column = vbox(parent=self, spacing=8)
         for part in (self.where, self.paid, self.cost):
             column.addWidget(part)
             part.hide()
