@@ -33,7 +33,7 @@ from glyphscope_gui.calls.argument_field import MISSING, TextArgument, make_fiel
 from glyphscope_gui.calls.call_texts import argument_text, claim_words, json_text
 from glyphscope_gui.shared.background import Background
 from glyphscope_gui.shared.card import Card
-from glyphscope_gui.shared.labels import PlainLabel, link, words_label
+from glyphscope_gui.shared.labels import PlainLabel, link, push_button, words_label
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.layouts import hbox, vbox
 from glyphscope_gui.shared.plain_text import plain_tip
@@ -110,18 +110,13 @@ class ApprovalCard(Card):
         self._rows: list[_Row] = []
         self._unshown: dict[str, Any] = {}
         self._settled = False
-        self.title = PlainLabel(body)
-        self.title.setProperty("role", "title")
-        self.title.setTextFormat(Qt.TextFormat.PlainText)
+        self.title = PlainLabel(body, role="title")
         self.identity = QLabel(body)  # it has places to break a line, which are not seen
         self.identity.setProperty("role", "mono")
-        self.claims = PlainLabel(body)
-        self.claims.setProperty("role", "hint")
-        self.problem = PlainLabel(body)
-        self.problem.setProperty("role", "problem")
+        self.claims = PlainLabel(body, role="hint")
+        self.problem = PlainLabel(body, role="problem")
         for label in (self.identity, self.claims, self.problem):
             label.setWordWrap(True)
-            label.setTextFormat(Qt.TextFormat.PlainText)
         self._make_buttons(body)
         self._lay_out(body)
         self.hide()
@@ -211,9 +206,9 @@ class ApprovalCard(Card):
         self.wider_button.setToolTip(tr("Allow this call, and further calls without approval"))
         self.menu = QMenu(self.wider_button)
         self.wider_button.setMenu(self.menu)
-        self.allow_button = QPushButton(tr("&Allow once"), body)
-        self.allow_button.setProperty("role", "primary")
-        self.allow_button.setToolTip(tr("Execute this call with the arguments above"))
+        self.allow_button = push_button(
+            tr("&Allow once"), body, role="primary", tip=tr("Execute this call with the arguments above")
+        )
         for button in (self.deny_button, self.wider_button, self.allow_button):
             button.setAutoDefault(False)
         self.deny_button.clicked.connect(self._deny)
@@ -254,8 +249,7 @@ class ApprovalCard(Card):
                 if count == 1
                 else tr("%n more arguments, unchanged.", "", count)
             )
-            more = PlainLabel(words, box)
-            more.setProperty("role", "hint")
+            more = PlainLabel(words, box, role="hint")
             grid.addWidget(more, 3 * MOST_ARGUMENTS, 1)
         if not names:
             grid.addWidget(PlainLabel(tr("No arguments."), box), 0, 0, 1, 4)
@@ -269,10 +263,8 @@ class ApprovalCard(Card):
 
     def _add_row(self, grid: QGridLayout, line: int, name: str, schema: Any, value: Any) -> None:
         label = PlainLabel(visible(name, spaces=True)[:40])
-        label.setTextFormat(Qt.TextFormat.PlainText)
         label.setToolTip(plain_tip(visible(name, spaces=True)) if len(name) > 40 else "")
-        edited = PlainLabel(tr("edited"))
-        edited.setProperty("role", "hint")
+        edited = PlainLabel(tr("edited"), role="hint")
         room = edited.sizePolicy()
         room.setRetainSizeWhenHidden(True)
         edited.setSizePolicy(room)

@@ -10,7 +10,7 @@ from PySide6.QtWidgets import QComboBox, QDoubleSpinBox, QGridLayout, QLineEdit,
 from glyphscope_gui.compare.ab_prompts import NAMES, WARM
 from glyphscope_gui.compare.ab_table_model import FIRST, PARTING, SECOND, SEED, AbTableModel
 from glyphscope_gui.shared.card import Card
-from glyphscope_gui.shared.labels import ElidedLabel, FittedLabel, PlainLabel
+from glyphscope_gui.shared.labels import ElidedLabel, FittedLabel, PlainLabel, push_button
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.layouts import STRETCH, hbox, vbox
 from glyphscope_gui.shared.plain_table import PlainTable
@@ -50,8 +50,7 @@ class AbPage(QWidget):
         self.run_button.setToolTip(tr("All seeds of A, then all of B (Ctrl+Return)"))
         self.stop_button = self._button("abStopButton", tr("Stop"))
         self.stop_button.setToolTip(tr("Stop and keep the finished runs (Esc)"))
-        self.turn = ElidedLabel(self, Qt.TextElideMode.ElideRight)
-        self.turn.setProperty("role", "muted")
+        self.turn = ElidedLabel(self, Qt.TextElideMode.ElideRight, role="muted")
         self.words = FittedLabel(self)
         self.words.setText(_FIRST_WORDS)
         self.words.setObjectName("abWords")
@@ -109,9 +108,7 @@ class AbPage(QWidget):
         return box
 
     def _button(self, name: str, words: str) -> QPushButton:
-        button = QPushButton(words, self)
-        button.setObjectName(name)
-        return button
+        return push_button(words, self, name=name)
 
     def _make_settings(self) -> None:
         self.seeds = QLineEdit("1-5", self)
@@ -149,8 +146,7 @@ class AbPage(QWidget):
         grid.setHorizontalSpacing(10)
         grid.setVerticalSpacing(8)
         for place, name in enumerate(NAMES):
-            label = PlainLabel(name, top)
-            label.setProperty("role", "title")
+            label = PlainLabel(name, top, role="title")
             label.setBuddy(self.sources[place])
             grid.addWidget(label, place, 0)
             grid.addWidget(self.sources[place], place, 1)

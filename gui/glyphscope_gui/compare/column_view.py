@@ -70,11 +70,7 @@ class _Words(QScrollArea):
         self.setObjectName("compareNotice")
         self.setWidgetResizable(True)
         self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
-        self.label = PlainLabel(self)
-        self.label.setProperty("role", "muted")
-        self.label.setWordWrap(True)
-        self.label.setTextFormat(Qt.TextFormat.PlainText)
-        self.label.setAlignment(Qt.AlignmentFlag.AlignTop)
+        self.label = PlainLabel(self, role="muted", wordWrap=True, alignment=Qt.AlignmentFlag.AlignTop)
         self.label.setContentsMargins(PAD - 2, 8, 8, 4)
         self.label.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
         self.setWidget(self.label)
@@ -102,8 +98,7 @@ class CompareColumn(QFrame):
         self._column: Column | None = None
         self._state: RunState | None = None
         self._stages: list[str] = []
-        self.title = ElidedLabel(self, Qt.TextElideMode.ElideRight)
-        self.title.setProperty("role", "title")
+        self.title = ElidedLabel(self, Qt.TextElideMode.ElideRight, role="title")
         self.title.setMinimumHeight(26)
         self.pill = Pill(self)
         self.picker = VariantPicker(self)
@@ -121,12 +116,8 @@ class CompareColumn(QFrame):
         self._told = ColumnVerdict("", "open")
         self.stream = ColumnStream(self)
         self.notice = _Words(self)
-        self.detail = PlainLabel(self)
-        self.detail.setProperty("role", "muted")
-        self.detail.setWordWrap(True)
-        self.detail.setTextFormat(Qt.TextFormat.PlainText)
-        self.call = ElidedLabel(self, Qt.TextElideMode.ElideRight)
-        self.call.setProperty("role", "mono")
+        self.detail = PlainLabel(self, role="muted", wordWrap=True)
+        self.call = ElidedLabel(self, Qt.TextElideMode.ElideRight, role="mono")
         self.open_button = QPushButton(tr("Open run"), self)
         self.open_button.setProperty("role", "link")
         self.open_button.setToolTip(
@@ -317,9 +308,7 @@ class CompareColumn(QFrame):
         self._values: list[ElidedLabel] = []
         self._wide: bool | None = None
         for figure in figures_of(_NONE):
-            title = PlainLabel(figure.title, box)
-            title.setProperty("role", "muted")
-            title.setToolTip(figure.tip)
+            title = PlainLabel(figure.title, box, role="muted", toolTip=figure.tip)
             value = ElidedLabel(box, Qt.TextElideMode.ElideRight)
             value.setText(figure.value)
             value.setAccessibleName(tr("{figure}: no value yet", figure=figure.title))

@@ -16,7 +16,7 @@ from glyphscope_gui.runs.compare_fields import CompareFields
 from glyphscope_gui.runs.compare_fields_model import CompareFieldsModel
 from glyphscope_gui.runs.user_prompt_edit import UserPromptEdit
 from glyphscope_gui.shared.card import Card
-from glyphscope_gui.shared.labels import ElidedLabel
+from glyphscope_gui.shared.labels import ElidedLabel, push_button
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.layouts import hbox, vbox
 from glyphscope_gui.shared.notice_banner import NoticeBanner
@@ -54,16 +54,14 @@ class ComparePage(QWidget):
                 "Enter runs all."
             )
         )
-        self.facts = ElidedLabel(self, Qt.TextElideMode.ElideRight)
-        self.facts.setProperty("role", "muted")
+        self.facts = ElidedLabel(self, Qt.TextElideMode.ElideRight, role="muted")
         self._make_controls()
         self.settings = VariantSettings(self)
         self.columns: list[CompareColumn] = []
         self.fields_model = CompareFieldsModel(self)
         self.fields = CompareFields(self.fields_model, self)
-        self.words = ElidedLabel(self, Qt.TextElideMode.ElideRight)
+        self.words = ElidedLabel(self, Qt.TextElideMode.ElideRight, role="title")
         self.words.setObjectName("compareWords")
-        self.words.setProperty("role", "title")
         self._moved = False
         self._lay_out()
         self.prompt_edit.runRequested.connect(self.runRequested)
@@ -113,15 +111,12 @@ class ComparePage(QWidget):
             self.presets.addItem(preset.question, preset.key)
         self.presets.addItem(_OWN_WORDS, OWN)
         self.presets.activated.connect(lambda place: self.presetChosen.emit(self.presets.itemData(place)))
-        self.add_button = QPushButton(tr("Add a column"), self)
-        self.add_button.setObjectName("compareAddButton")
-        self.add_button.setProperty("role", "link")
-        self.turn = ElidedLabel(self, Qt.TextElideMode.ElideRight)
-        self.turn.setProperty("role", "muted")
-        self.stop_button = QPushButton(tr("Stop"), self)
-        self.stop_button.setObjectName("compareStopButton")
+        self.add_button = push_button(tr("Add a column"), self, name="compareAddButton", role="link")
+        self.turn = ElidedLabel(self, Qt.TextElideMode.ElideRight, role="muted")
+        self.stop_button = push_button(
+            tr("Stop"), self, name="compareStopButton", tip=tr("Stop and keep the finished columns (Esc)")
+        )
         self.stop_button.setAccessibleName(tr("Stop the comparison"))
-        self.stop_button.setToolTip(tr("Stop and keep the finished columns (Esc)"))
         self.run_button = QPushButton(tr("Run all"), self)
         self.run_button.setObjectName("compareRunButton")
         self.run_button.setAccessibleName(tr("Run all columns"))

@@ -28,7 +28,7 @@ from glyphscope_gui.compare.seeds_models import (
 )
 from glyphscope_gui.compare.variants import MOST_TEMPERATURE
 from glyphscope_gui.shared.card import Card
-from glyphscope_gui.shared.labels import ElidedLabel, FittedLabel, PlainLabel
+from glyphscope_gui.shared.labels import ElidedLabel, FittedLabel, PlainLabel, push_button
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.layouts import hbox, vbox
 from glyphscope_gui.shared.plain_table import PlainTable
@@ -66,12 +66,9 @@ class SeedsPage(QWidget):
         self.words.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
         self.answers_model, self.options_model = AnswersModel(self), OptionsModel(self)
         self._make_tables()
-        self.place = ElidedLabel(self, Qt.TextElideMode.ElideRight)
-        self.place.setProperty("role", "title")
-        self.runs_label = PlainLabel(self)
-        self.runs_label.setObjectName("seedsRuns")
+        self.place = ElidedLabel(self, Qt.TextElideMode.ElideRight, role="title")
+        self.runs_label = PlainLabel(self, objectName="seedsRuns", wordWrap=True)
         self.runs_label.setTextFormat(Qt.TextFormat.RichText)
-        self.runs_label.setWordWrap(True)
         self.runs_label.setTextInteractionFlags(
             Qt.TextInteractionFlag.LinksAccessibleByMouse | Qt.TextInteractionFlag.LinksAccessibleByKeyboard
         )
@@ -122,8 +119,7 @@ class SeedsPage(QWidget):
         self.source.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon)
         self.source.setMinimumContentsLength(22)
         self.source.activated.connect(self.sourceChosen)
-        self.about = ElidedLabel(self, Qt.TextElideMode.ElideRight)
-        self.about.setProperty("role", "muted")
+        self.about = ElidedLabel(self, Qt.TextElideMode.ElideRight, role="muted")
         self.seeds = QLineEdit("1-20", self)
         self.seeds.setObjectName("seedsEdit")
         self.seeds.setAccessibleName(tr("Seeds"))
@@ -134,12 +130,11 @@ class SeedsPage(QWidget):
         self.temperature.setObjectName("seedsTemperature")
         self.temperature.setAccessibleName(tr("Temperature"))
         self.temperature.setToolTip(tr("At 0 all seeds give the same tokens, so one is run"))
-        self.turn = ElidedLabel(self, Qt.TextElideMode.ElideRight)
+        self.turn = ElidedLabel(self, Qt.TextElideMode.ElideRight, role="muted")
         self.turn.setObjectName("seedsTurn")
-        self.turn.setProperty("role", "muted")
-        self.stop_button = QPushButton(tr("Stop"), self)
-        self.stop_button.setObjectName("seedsStopButton")
-        self.stop_button.setToolTip(tr("Stop and keep the finished runs (Esc)"))
+        self.stop_button = push_button(
+            tr("Stop"), self, name="seedsStopButton", tip=tr("Stop and keep the finished runs (Esc)")
+        )
         self.stop_button.clicked.connect(self.stopRequested)
         self.run_button = QPushButton(tr("Run seeds"), self)
         self.run_button.setObjectName("seedsRunButton")

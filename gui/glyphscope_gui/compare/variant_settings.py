@@ -6,14 +6,14 @@ from collections.abc import Sequence
 from typing import Any
 
 from PySide6.QtCore import Signal
-from PySide6.QtWidgets import QPushButton, QWidget
+from PySide6.QtWidgets import QWidget
 
 from glyphscope.events import RunRequest
 from glyphscope.runs.sampling import stop_lines
 from glyphscope_gui.compare.variants import MOST_TEMPERATURE, Variant
 from glyphscope_gui.run_settings.popup import SettingsPopup
 from glyphscope_gui.run_settings.sampling_settings import read_stops
-from glyphscope_gui.shared.labels import PlainLabel
+from glyphscope_gui.shared.labels import PlainLabel, push_button
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.layouts import hbox
 from glyphscope_gui.shared.model_names import model_name
@@ -39,11 +39,10 @@ class VariantSettings(SettingsPopup):
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__("compareSettings", tr("Settings of a column"), parent)
-        self.title = PlainLabel(self)
-        self.title.setProperty("role", "title")
-        self.reset_button = QPushButton(tr("Use the playground’s settings"), self)
-        self.reset_button.setObjectName("compareResetButton")
-        self.reset_button.setProperty("role", "link")
+        self.title = PlainLabel(self, role="title")
+        self.reset_button = push_button(
+            tr("Use the playground’s settings"), self, name="compareResetButton", role="link"
+        )
         self.reset_button.clicked.connect(self.resetRequested)
         self._make_fields()
         self._lay_out()

@@ -10,7 +10,7 @@ from PySide6.QtWidgets import QComboBox, QFileDialog, QLineEdit, QPushButton, QS
 
 from glyphscope.evals.suites.call_form import AssertionKind, AssertionLine, PathTest
 from glyphscope_gui.evaluate.check_values import loose_text, loose_value
-from glyphscope_gui.shared.labels import link
+from glyphscope_gui.shared.labels import link, push_button
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.layouts import hbox, vbox
 from glyphscope_gui.shared.text_edits import GrowingEdit
@@ -56,8 +56,7 @@ class _Line(QWidget):
         self.test.setCurrentIndex(self.test.findData(line.test))
         self.value = QLineEdit(loose_text(line.test, line.value), self)
         self.value.setAccessibleName(tr("Value"))
-        self.remove = QPushButton(tr("Remove"), self)
-        self.remove.setProperty("role", "link")
+        self.remove = push_button(tr("Remove"), self, role="link")
         self.remove.setAccessibleName(tr("Remove this assertion"))
         self.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Fixed)
         column = vbox(parent=self, spacing=6)

@@ -32,9 +32,7 @@ class EvalAxes(QWidget):
         grid.setVerticalSpacing(11)
         grid.setColumnStretch(1, 1)
         for row, axis in enumerate(axes):
-            label = PlainLabel(axis.title, self)
-            label.setProperty("role", "muted")
-            label.setToolTip(axis.tip)
+            label = PlainLabel(axis.title, self, role="muted", toolTip=axis.tip)
             flow = Flow(self, gap=16, line_gap=7)
             self._boxes[axis.name] = []
             for choice in axis.choices:

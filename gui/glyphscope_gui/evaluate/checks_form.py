@@ -6,11 +6,11 @@ from collections.abc import Mapping
 from typing import Any
 
 from PySide6.QtCore import Qt, Signal
-from PySide6.QtWidgets import QComboBox, QGridLayout, QLineEdit, QPushButton, QSizePolicy, QWidget
+from PySide6.QtWidgets import QComboBox, QGridLayout, QLineEdit, QSizePolicy, QWidget
 
 from glyphscope.evals.suites.call_form import ArgumentCheck, CheckKind
 from glyphscope_gui.evaluate.check_values import field_text, field_value
-from glyphscope_gui.shared.labels import link
+from glyphscope_gui.shared.labels import link, push_button
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.layouts import vbox
 
@@ -45,8 +45,7 @@ class _Line(QWidget):
         self.kind.setCurrentIndex(self.kind.findData(check.kind))
         self.value = QLineEdit(field_text(check.kind, check.value, is_text=self._is_text), self)
         self.value.setAccessibleName(tr("Value"))
-        self.remove = QPushButton(tr("Remove"), self)
-        self.remove.setProperty("role", "link")
+        self.remove = push_button(tr("Remove"), self, role="link")
         self.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Fixed)
         grid = QGridLayout(self)
         grid.setContentsMargins(0, 0, 0, 0)
@@ -91,8 +90,7 @@ class ChecksForm(QWidget):
         super().__init__(parent)
         self._lines: list[_Line] = []
         self._arguments: Mapping[str, bool] = {}
-        self.add = link(tr("Add a check"), tr("Add a check of another argument"))
-        self.add.setObjectName("addCheck")
+        self.add = link(tr("Add a check"), tr("Add a check of another argument"), name="addCheck")
         self._column = vbox((self.add, 0, Qt.AlignmentFlag.AlignLeft), parent=self, spacing=6)
         self.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Maximum)
         self.add.clicked.connect(self._add_next)

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from PySide6.QtWidgets import QDialog, QDialogButtonBox, QPlainTextEdit, QPushButton, QTabWidget, QWidget
+from PySide6.QtWidgets import QDialog, QDialogButtonBox, QPlainTextEdit, QTabWidget, QWidget
 
 from glyphscope.evals.matrix.needs import PythonFile
 from glyphscope.visible import visible
-from glyphscope_gui.shared.labels import words_label
+from glyphscope_gui.shared.labels import push_button, words_label
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.layouts import vbox
 from glyphscope_gui.theme import mono_font
@@ -41,8 +41,7 @@ class PythonConsent(QDialog):
             place = self.tabs.addTab(box, f"{name}: {', '.join(file.functions)}"[:80])
             self.tabs.setTabToolTip(place, file.file)
         buttons = QDialogButtonBox(self)
-        self.allow = QPushButton(tr("Run these functions"), self)
-        self.allow.setObjectName("allowPython")
+        self.allow = push_button(tr("Run these functions"), self, name="allowPython")
         self.allow.setAutoDefault(False)
         buttons.addButton(self.allow, QDialogButtonBox.ButtonRole.AcceptRole)
         self.cancel = buttons.addButton(QDialogButtonBox.StandardButton.Cancel)

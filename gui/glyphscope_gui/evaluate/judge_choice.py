@@ -22,8 +22,7 @@ class JudgeChoice(QWidget):
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
-        label = PlainLabel(tr("Judge"), self)
-        label.setProperty("role", "muted")
+        label = PlainLabel(tr("Judge"), self, role="muted")
         self.box = QComboBox(self)
         self.box.setObjectName("evalJudgeModel")
         self.box.setEditable(True)

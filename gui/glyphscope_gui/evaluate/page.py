@@ -13,7 +13,7 @@ from glyphscope_gui.evaluate.result_view import EvalResultView
 from glyphscope_gui.evaluate.setup import Axis
 from glyphscope_gui.evaluate.setup_view import EvalSetupView
 from glyphscope_gui.evaluate.ticks_model import TicksModel
-from glyphscope_gui.shared.labels import ElidedLabel, PlainLabel
+from glyphscope_gui.shared.labels import ElidedLabel, PlainLabel, push_button
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.layouts import hbox, vbox
 from glyphscope_gui.shared.notice_banner import NoticeBanner
@@ -54,22 +54,21 @@ class EvalPage(QWidget):
             parent=self,
         )
         self.views.setAccessibleName(tr("Set up or result"))
-        self.title = ElidedLabel(self, Qt.TextElideMode.ElideRight)
-        self.title.setProperty("role", "muted")
-        self.resume = QPushButton(tr("Resume"), self)
-        self.resume.setObjectName("evalGoOnButton")
-        self.resume.setToolTip(tr("Run the remaining samples"))
+        self.title = ElidedLabel(self, Qt.TextElideMode.ElideRight, role="muted")
+        self.resume = push_button(
+            tr("Resume"), self, name="evalGoOnButton", tip=tr("Run the remaining samples")
+        )
         self.resume.hide()
-        self.open_button = QPushButton(tr("Open result…"), self)
-        self.open_button.setObjectName("evalOpenButton")
-        self.open_button.setToolTip(tr("Open the folder of a result"))
+        self.open_button = push_button(
+            tr("Open result…"), self, name="evalOpenButton", tip=tr("Open the folder of a result")
+        )
         self.report_button = QPushButton(tr("Open report"), self)
         self.report_button.setObjectName("evalReportButton")
         self.report_button.setToolTip(tr("Save the result as an HTML report and open it in a browser"))
         self.report_button.setEnabled(False)
-        self.export_button = QPushButton(tr("Export…"), self)
-        self.export_button.setObjectName("evalExportButton")
-        self.export_button.setToolTip(tr("Export all samples as CSV or Parquet"))
+        self.export_button = push_button(
+            tr("Export…"), self, name="evalExportButton", tip=tr("Export all samples as CSV or Parquet")
+        )
         self.export_button.setEnabled(False)
         self.compare_button = QPushButton(tr("Compare with…"), self)
         self.compare_button.setObjectName("evalCompareButton")

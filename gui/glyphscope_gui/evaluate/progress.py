@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from PySide6.QtCore import Signal
-from PySide6.QtWidgets import QFrame, QProgressBar, QPushButton, QWidget
+from PySide6.QtWidgets import QFrame, QProgressBar, QWidget
 
 from glyphscope.text.figures import estimate, percent
 from glyphscope.visible import visible
 from glyphscope_gui.evaluate.evaluations import EvalPhase, EvalProgress
-from glyphscope_gui.shared.labels import ElidedLabel
+from glyphscope_gui.shared.labels import ElidedLabel, push_button
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.layouts import hbox, vbox
 from glyphscope_gui.theme.sizes import PAD
@@ -29,13 +29,10 @@ class EvalProgressBar(QFrame):
         self.bar.setAccessibleName(tr("Progress of the evaluation"))
         self.bar.setTextVisible(False)
         self.words = ElidedLabel(self)
-        self.now = ElidedLabel(self)
-        self.now.setProperty("role", "muted")
-        self.pause_button = QPushButton(tr("Pause"), self)
-        self.pause_button.setObjectName("evalPauseButton")
+        self.now = ElidedLabel(self, role="muted")
+        self.pause_button = push_button(tr("Pause"), self, name="evalPauseButton")
         self.pause_button.setAccessibleDescription(tr("Pause after the current sample, or resume"))
-        self.stop_button = QPushButton(tr("Stop"), self)
-        self.stop_button.setObjectName("evalStopButton")
+        self.stop_button = push_button(tr("Stop"), self, name="evalStopButton")
         self.stop_button.setAccessibleDescription(tr("Stop; finished samples are kept and you can resume"))
         self.pause_button.clicked.connect(lambda: self.pauseRequested.emit(self._phase is EvalPhase.RUNNING))
         self.stop_button.clicked.connect(self.stopRequested)

@@ -61,9 +61,8 @@ class EvalResultView(QWidget):
         for place, spec in enumerate(MEASURES):
             self.measure.addItem(spec.title, spec.name)
             self.measure.setItemData(place, spec.tip, Qt.ItemDataRole.ToolTipRole)
-        self.provenance = ElidedLabel(self, Qt.TextElideMode.ElideRight)
+        self.provenance = ElidedLabel(self, Qt.TextElideMode.ElideRight, role="muted")
         self.provenance.setObjectName("evalProvenance")
-        self.provenance.setProperty("role", "muted")
         self.provenance.setContentsMargins(PAD - 5, 4, PAD - 5, 2)
         self.population = PlainLabel(self)
         self.population.setObjectName("evalPopulation")

@@ -14,7 +14,6 @@ from PySide6.QtWidgets import (
     QGridLayout,
     QHBoxLayout,
     QListView,
-    QPushButton,
     QScrollArea,
     QSizePolicy,
     QSpinBox,
@@ -29,7 +28,7 @@ from glyphscope_gui.evaluate.setup import PRESETS, Axis
 from glyphscope_gui.evaluate.ticks import TickList
 from glyphscope_gui.evaluate.ticks_model import TicksModel
 from glyphscope_gui.shared.card import Card
-from glyphscope_gui.shared.labels import PlainLabel, link, words_label
+from glyphscope_gui.shared.labels import PlainLabel, link, push_button, words_label
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.layouts import STRETCH, Flow, hbox, vbox
 from glyphscope_gui.shared.plain_text import plain_tip
@@ -98,15 +97,11 @@ class EvalSetupView(QWidget):
         self.cost.setAlignment(Qt.AlignmentFlag.AlignTop)
         self.problem = words_label(role="problem", parent=self)
         self.problem.hide()
-        self.arms_note = PlainLabel(self)
-        self.arms_note.setObjectName("evalArmsNote")
-        self.arms_note.setProperty("role", "muted")
-        self.arms_note.setTextFormat(Qt.TextFormat.PlainText)
-        self.arms_note.setAlignment(Qt.AlignmentFlag.AlignTop)
+        self.arms_note = PlainLabel(
+            self, objectName="evalArmsNote", role="muted", alignment=Qt.AlignmentFlag.AlignTop
+        )
         self.arms_note.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Preferred)
-        self.go = QPushButton(tr("Evaluate"), self)
-        self.go.setObjectName("evalRunButton")
-        self.go.setProperty("role", "primary")
+        self.go = push_button(tr("Evaluate"), self, name="evalRunButton", role="primary")
         self.go.setAccessibleDescription(tr("Start the evaluation"))
         self._lay_out()
         self._connect()
@@ -202,8 +197,7 @@ class EvalSetupView(QWidget):
     def _arms_card(self) -> Card:
         inside = QWidget(self)
         inside.setObjectName("evalArmsInside")
-        label = PlainLabel(tr("Models"), inside)
-        label.setProperty("role", "muted")
+        label = PlainLabel(tr("Models"), inside, role="muted")
         head = hbox(label, STRETCH, self.add_model, self.add_endpoint)
         vbox(head, self.models, self.judge, (self.axes, 1), parent=inside, margins=(PAD, 10), spacing=10)
         return Card(
@@ -216,10 +210,7 @@ class EvalSetupView(QWidget):
     def _presets(self) -> QWidget:
         flow = Flow(self, gap=8, line_gap=8)
         for place, preset in enumerate(PRESETS):
-            button = QPushButton(preset.title, flow)
-            button.setObjectName(f"evalPreset{place}")
-            button.setToolTip(preset.tip)
-            button.setAccessibleDescription(preset.tip)
+            button = push_button(preset.title, flow, name=f"evalPreset{place}", tip=preset.tip)
             button.clicked.connect(lambda _on=False, chosen=place: self.presetRequested.emit(chosen))
             flow.add(button)
         return flow
@@ -254,8 +245,7 @@ class EvalSetupView(QWidget):
                 ),
             )
         ):
-            label = PlainLabel(title, inside)
-            label.setProperty("role", "muted")
+            label = PlainLabel(title, inside, role="muted")
             label.setBuddy(field)
             for part in (label, field):
                 part.setToolTip(tip)

@@ -6,15 +6,7 @@ from pathlib import Path
 
 import msgspec
 from PySide6.QtCore import QSize, Signal
-from PySide6.QtWidgets import (
-    QDialog,
-    QDialogButtonBox,
-    QLineEdit,
-    QListWidget,
-    QPushButton,
-    QScrollArea,
-    QWidget,
-)
+from PySide6.QtWidgets import QDialog, QDialogButtonBox, QLineEdit, QListWidget, QScrollArea, QWidget
 
 from glyphscope.errors import GlyphscopeError, SuiteError
 from glyphscope.evals.suites.own import free_id, keep_suite, suite_path
@@ -24,7 +16,7 @@ from glyphscope.registry import ToolRegistry
 from glyphscope.visible import visible
 from glyphscope_gui.evaluate.scenario_form import ScenarioForm
 from glyphscope_gui.shared.background import Background
-from glyphscope_gui.shared.labels import link, words_label
+from glyphscope_gui.shared.labels import link, push_button, words_label
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.layouts import STRETCH, hbox, vbox
 
@@ -70,9 +62,7 @@ class SuiteEditor(QDialog):
         self.form = ScenarioForm(self)
         self.problem = words_label(role="problem", parent=self, name="suiteProblem")
         self.problem.hide()
-        self.save_button = QPushButton(tr("Save"), self)
-        self.save_button.setObjectName("suiteSave")
-        self.save_button.setProperty("role", "primary")
+        self.save_button = push_button(tr("Save"), self, name="suiteSave", role="primary")
         self._lay_out()
         self.list.currentRowChanged.connect(self._choose)
         self.add.clicked.connect(self._add)

@@ -49,11 +49,9 @@ class GrammarHelp(QDialog):
         self.setObjectName("grammarHelp")
         self.setWindowTitle(tr("GBNF reference"))
         self.setModal(False)
-        self.label = PlainLabel(self)
+        self.label = PlainLabel(self, wordWrap=True, accessibleName=tr("GBNF and keys of the editor"))
         self.label.setTextFormat(Qt.TextFormat.RichText)
-        self.label.setWordWrap(True)
         self.label.setMinimumWidth(36 * self.fontMetrics().averageCharWidth() * 2)
-        self.label.setAccessibleName(tr("GBNF and keys of the editor"))
         self.label.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
         vbox(self.label, parent=self, margins=PAD)
 

@@ -73,9 +73,7 @@ class RuleCosts(QWidget):
         self.table.setTextElideMode(Qt.TextElideMode.ElideMiddle)
         for column, widest in ((SUM, "00 000.00"), (MEAN, "000.00")):
             self.table.fit_column(column, widest)
-        self.words = PlainLabel(EMPTY, self)
-        self.words.setWordWrap(True)
-        self.words.setProperty("role", "hint")
+        self.words = PlainLabel(EMPTY, self, role="hint", wordWrap=True)
         self.words.setContentsMargins(8, 4, 8, 4)
         layout = vbox(self.words, (self.table, 1), parent=self)
         layout.setAlignment(Qt.AlignmentFlag.AlignTop)

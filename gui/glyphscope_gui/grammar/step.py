@@ -177,9 +177,7 @@ class GrammarStep(QWidget):
                 ),
             )
         ):
-            label = PlainLabel(words, self)
-            label.setProperty("role", "hint")
-            label.setToolTip(tip)
+            label = PlainLabel(words, self, role="hint", toolTip=tip)
             grid.addWidget(label, row, 0, Qt.AlignmentFlag.AlignTop)
             grid.addWidget(answer, row, 1)
         self._tokens_label = label

@@ -20,7 +20,6 @@ from PySide6.QtWidgets import (
     QLineEdit,
     QListWidget,
     QListWidgetItem,
-    QPushButton,
     QSplitter,
     QTextBrowser,
     QWidget,
@@ -29,7 +28,7 @@ from PySide6.QtWidgets import (
 from glyphscope.resources import docs_folder
 from glyphscope_gui.help.commands import Command
 from glyphscope_gui.help.pages import PAGES, page_text, slug_of
-from glyphscope_gui.shared.labels import PlainLabel
+from glyphscope_gui.shared.labels import PlainLabel, push_button
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.layouts import hbox, vbox
 from glyphscope_gui.shared.markdown import set_markdown
@@ -141,10 +140,8 @@ class GuideDialog(QDialog):
         self.list = QListWidget(self)
         self.list.setObjectName("guidePages")
         self.list.setAccessibleName(tr("Pages of the guide"))
-        self.found = PlainLabel(self)
-        self.found.setProperty("role", "hint")
-        self.back = QPushButton(tr("Back"), self)
-        self.back.setObjectName("guideBack")
+        self.found = PlainLabel(self, role="hint")
+        self.back = push_button(tr("Back"), self, name="guideBack")
         self.back.setShortcut(QKeySequence("Alt+Left"))
         self.text = GuideText(self)
         left = QWidget(self)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from PySide6.QtCore import QEvent, QObject, QPoint, QRect, Qt
 from PySide6.QtGui import QKeyEvent, QPainter, QPaintEvent, QPen
-from PySide6.QtWidgets import QFrame, QPushButton, QWidget
+from PySide6.QtWidgets import QFrame, QWidget
 
 from glyphscope.errors import GlyphscopeError
 from glyphscope.events import CallReady, Shape
@@ -15,7 +15,7 @@ from glyphscope.notation import Style, write_call
 from glyphscope.runs import RunState
 from glyphscope.text.figures import percent
 from glyphscope.text.shorten import shorten
-from glyphscope_gui.shared.labels import PlainLabel, words_label
+from glyphscope_gui.shared.labels import PlainLabel, push_button, words_label
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.layouts import STRETCH, hbox, vbox
 from glyphscope_gui.theme import mono_font, theme
@@ -114,20 +114,13 @@ class Tour(QFrame):
         self.setAccessibleName(tr("Tour"))
         self.setAutoFillBackground(True)
         self._frame = _Frame(window)
-        self.title = PlainLabel(self)
-        self.title.setProperty("role", "title")
-        self.title.setWordWrap(True)
+        self.title = PlainLabel(self, role="title", wordWrap=True)
         self.words = words_label("", "", self)
         self.example = words_label("", "", self, selectable=True)
-        self.count = PlainLabel(self)
-        self.count.setProperty("role", "hint")
-        self.end_button = QPushButton(tr("End tour"), self)
-        self.end_button.setObjectName("tourEnd")
-        self.back_button = QPushButton(tr("Back"), self)
-        self.back_button.setObjectName("tourBack")
-        self.next_button = QPushButton(self)
-        self.next_button.setObjectName("tourNext")
-        self.next_button.setProperty("role", "primary")
+        self.count = PlainLabel(self, role="hint")
+        self.end_button = push_button(tr("End tour"), self, name="tourEnd")
+        self.back_button = push_button(tr("Back"), self, name="tourBack")
+        self.next_button = push_button("", self, name="tourNext", role="primary")
         self._lay_out()
         self.end_button.clicked.connect(self.end)
         self.back_button.clicked.connect(lambda: self._go(-1))

@@ -50,8 +50,7 @@ class RunDetails(QWidget):
             (tr("Score"), self.score), (tr("Note"), self.note_edit),
         )  # fmt: skip
         for place, (words, widget) in enumerate(rows):
-            label = PlainLabel(words, self)
-            label.setProperty("role", "muted")
+            label = PlainLabel(words, self, role="muted")
             grid.addWidget(label, place, 0)
             grid.addWidget(widget, place, 1)
         grid.setColumnStretch(1, 1)

@@ -18,7 +18,7 @@ from PySide6.QtWidgets import (
 from glyphscope.visible import visible
 from glyphscope_gui.runs.export_formats import FORMS, Exported
 from glyphscope_gui.shared.clipboard import copy_text
-from glyphscope_gui.shared.labels import PlainLabel
+from glyphscope_gui.shared.labels import PlainLabel, push_button
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.layouts import vbox
 from glyphscope_gui.theme import mono_font
@@ -53,15 +53,14 @@ class ExportDialog(QDialog):
         self.setObjectName("exportDialog")
         self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         self.setWindowTitle(tr("Export the run: {form}", form=words.menu.replace("&", "").rstrip("…")))
-        self.note = PlainLabel(exported.note, self, wordWrap=True, textFormat=Qt.TextFormat.PlainText)
+        self.note = PlainLabel(exported.note, self, wordWrap=True)
         self.note.setProperty("role", "muted")
         self.view = QPlainTextEdit(visible(exported.text[:MOST_SHOWN], lines=True), self, readOnly=True)
         self.view.setObjectName("exportView")
         self.view.setAccessibleName(tr("Exported text"))
         self.view.setFont(mono_font(-0.5))
         self.view.setTabChangesFocus(True)
-        self.more = PlainLabel(self, textFormat=Qt.TextFormat.PlainText)
-        self.more.setProperty("role", "muted")
+        self.more = PlainLabel(self, role="muted")
         left = len(exported.text) - MOST_SHOWN
         self.more.setText(
             tr("1 more character is included in Copy and Save.")
@@ -70,8 +69,7 @@ class ExportDialog(QDialog):
         )
         self.more.setVisible(left > 0)
         self.copy_button = QPushButton(tr("&Copy"), self)
-        self.save_button = QPushButton(tr("&Save as…"), self)
-        self.save_button.setProperty("role", "primary")
+        self.save_button = push_button(tr("&Save as…"), self, role="primary")
         buttons = QDialogButtonBox(self)
         buttons.addButton(self.save_button, QDialogButtonBox.ButtonRole.ActionRole)
         buttons.addButton(self.copy_button, QDialogButtonBox.ButtonRole.ActionRole)

@@ -5,11 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 
 from PySide6.QtCore import Signal
-from PySide6.QtWidgets import QComboBox, QDialog, QDialogButtonBox, QFormLayout, QPushButton, QWidget
+from PySide6.QtWidgets import QComboBox, QDialog, QDialogButtonBox, QFormLayout, QWidget
 
 from glyphscope.errors import SuiteError
 from glyphscope.evals.suites.own import own_suites, suite_path
-from glyphscope_gui.shared.labels import words_label
+from glyphscope_gui.shared.labels import push_button, words_label
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.layouts import vbox
 
@@ -37,8 +37,7 @@ class SuiteDialog(QDialog):
             )
         )
         self.problem = words_label(role="problem", parent=self)
-        self.add_button = QPushButton(tr("Add"), self)
-        self.add_button.setProperty("role", "primary")
+        self.add_button = push_button(tr("Add"), self, role="primary")
         self.add_button.setDefault(True)
         buttons = QDialogButtonBox(QDialogButtonBox.StandardButton.Cancel, self)
         buttons.addButton(self.add_button, QDialogButtonBox.ButtonRole.AcceptRole)

@@ -28,7 +28,7 @@ from glyphscope.visible import visible
 from glyphscope_gui.lessons.prose import LessonProse
 from glyphscope_gui.lessons.run import LessonRun
 from glyphscope_gui.runs.run_controller import Aside
-from glyphscope_gui.shared.labels import LessonLabel, PlainLabel
+from glyphscope_gui.shared.labels import LessonLabel, PlainLabel, push_button
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.layouts import STRETCH, hbox, vbox
 from glyphscope_gui.theme.sizes import PAD
@@ -98,8 +98,7 @@ class LessonExperiment(QFrame):
         self.about = LessonProse(part.about, self)
         self.about.setVisible(bool(part.about))
         self.changes = LessonLabel("   ".join(_change_words(part)), "mono", self)
-        self.live_button = QPushButton(tr("Run live"), self)
-        self.live_button.setObjectName("lessonLiveButton")
+        self.live_button = push_button(tr("Run live"), self, name="lessonLiveButton")
         self.play_button = QPushButton(tr("Play the recording"), self)
         self.play_button.setObjectName("lessonRecordingButton")
         self.play_button.setToolTip(tr("The recording, made with the lesson’s model and settings"))
@@ -262,9 +261,7 @@ class LessonExperiment(QFrame):
             field = self._field(name)
             field.setAccessibleName(tr("{setting} of the experiment", setting=words))
             field.setMaximumWidth(16_777_215 if name == "prompt" else 260)
-            label = PlainLabel(visible(words, spaces=True), self)
-            label.setTextFormat(Qt.TextFormat.PlainText)
-            label.setProperty("role", "muted")
+            label = PlainLabel(visible(words, spaces=True), self, role="muted")
             label.setBuddy(field)
             form.addRow(label, field)
             self._fields[name] = field

@@ -26,11 +26,8 @@ class LessonNotes(QWidget):
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
         self._keys = keys
         self._began = time.monotonic()
-        self.place = PlainLabel(self, textFormat=Qt.TextFormat.PlainText)
-        self.place.setProperty("role", "muted")
-        self.clock = PlainLabel("0:00", self)
-        self.clock.setProperty("role", "title")
-        self.clock.setToolTip(tr("Time since the start of the lecture"))
+        self.place = PlainLabel(self, role="muted")
+        self.clock = PlainLabel("0:00", self, role="title", toolTip=tr("Time since the start of the lecture"))
         self.title = LessonLabel("", "heading", self)
         self.answers = LessonLabel("", "title", self)
         self.following = LessonLabel("", "muted", self)

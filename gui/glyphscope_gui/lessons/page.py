@@ -12,7 +12,7 @@ from glyphscope_gui.lessons.list_model import LessonListModel
 from glyphscope_gui.lessons.list_view import LessonList
 from glyphscope_gui.lessons.reader import LessonReader
 from glyphscope_gui.shared.card import Card
-from glyphscope_gui.shared.labels import PlainLabel, link
+from glyphscope_gui.shared.labels import PlainLabel, link, push_button
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.layouts import STRETCH, hbox, vbox
 from glyphscope_gui.shared.notice_banner import NoticeBanner
@@ -40,21 +40,16 @@ class LessonPage(QWidget):
         self.open_button.setAccessibleName(tr("Open a lesson"))
         self.notice = NoticeBanner(self)
         self.reader = LessonReader(self)
-        self.empty = PlainLabel(_EMPTY, self)
-        self.empty.setProperty("role", "muted")
-        self.empty.setAlignment(Qt.AlignmentFlag.AlignCenter)
-        self.empty.setWordWrap(True)
-        self.empty.setTextFormat(Qt.TextFormat.PlainText)
-        self.empty.setMargin(30)
-        self.before_button = QPushButton(tr("‹ Back"), self)
-        self.before_button.setObjectName("lessonBackButton")
-        self.before_button.setToolTip(tr("Previous step (Page Up)"))
-        self.after_button = QPushButton(tr("Next ›"), self)
-        self.after_button.setObjectName("lessonNextButton")
-        self.after_button.setProperty("role", "primary")
-        self.after_button.setToolTip(tr("Next step (Page Down)"))
-        self.place = PlainLabel(self)
-        self.place.setProperty("role", "muted")
+        self.empty = PlainLabel(
+            _EMPTY, self, role="muted", wordWrap=True, alignment=Qt.AlignmentFlag.AlignCenter, margin=30
+        )
+        self.before_button = push_button(
+            tr("‹ Back"), self, name="lessonBackButton", tip=tr("Previous step (Page Up)")
+        )
+        self.after_button = push_button(
+            tr("Next ›"), self, name="lessonNextButton", role="primary", tip=tr("Next step (Page Down)")
+        )
+        self.place = PlainLabel(self, role="muted")
         self.again_button = link(tr("Restart"), tr("Reset the progress of this lesson"))
         self.lecture_button = QPushButton(tr("Lecture"), self)
         self.lecture_button.setObjectName("lectureButton")

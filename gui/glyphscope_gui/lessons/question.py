@@ -29,8 +29,7 @@ class ChoiceButton(QPushButton):
         self.setToolTip(
             tr("Choose this answer ({number})", number=number) if number < 10 else tr("Choose this answer")
         )
-        self.number = PlainLabel(str(number), self)
-        self.number.setProperty("role", "faint")
+        self.number = PlainLabel(str(number), self, role="faint")
         self.label = LessonLabel(words, "", self, mono_font(2) if token else None)
         self.label.setWordWrap(not token)
         for label in (self.number, self.label):
@@ -114,9 +113,7 @@ class LessonQuestion(QFrame):
             ChoiceRow(number, choice, token=token, parent=self)
             for number, choice in enumerate(sheet.choices, 1)
         ]
-        self.hint = PlainLabel(self._how(), self)
-        self.hint.setProperty("role", "hint")
-        self.hint.setWordWrap(True)
+        self.hint = PlainLabel(self._how(), self, role="hint", wordWrap=True)
         self.button = QPushButton(tr("Reveal"), self)
         self.button.setObjectName("lessonRevealButton")
         self.button.setProperty("role", "primary")

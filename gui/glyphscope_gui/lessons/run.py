@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from PySide6.QtCore import QSignalBlocker, QSize, Qt
 from PySide6.QtGui import QFontMetrics, QKeyEvent, QResizeEvent
-from PySide6.QtWidgets import QFrame, QGridLayout, QHBoxLayout, QPushButton, QSlider, QWidget
+from PySide6.QtWidgets import QFrame, QGridLayout, QHBoxLayout, QSlider, QWidget
 
 from glyphscope.events import (
     Aborted,
@@ -34,7 +34,7 @@ from glyphscope_gui.runs.stream_view import StreamView
 from glyphscope_gui.runs.token_table import TokenTable
 from glyphscope_gui.runs.token_table_model import TokenTableModel
 from glyphscope_gui.shared.card import section_label
-from glyphscope_gui.shared.labels import LessonLabel, PlainLabel
+from glyphscope_gui.shared.labels import LessonLabel, PlainLabel, push_button
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.layouts import STRETCH, hbox, vbox
 from glyphscope_gui.shared.verdict import VERDICTS
@@ -311,30 +311,26 @@ class LessonRun(QFrame):
         self._change_pace(nearest)
 
     def _make_transport(self) -> None:
-        self.play_button = QPushButton(tr("Play"), self)
-        self.play_button.setObjectName("lessonPlayButton")
-        self.play_button.setToolTip(tr("Play the run at its recorded speed (Space)"))
-        self.back_button = QPushButton("‹", self)
+        self.play_button = push_button(
+            tr("Play"), self, name="lessonPlayButton", tip=tr("Play the run at its recorded speed (Space)")
+        )
+        self.back_button = push_button("‹", self, tip=tr("Back one token (Left)"))
         self.back_button.setAccessibleName(tr("Back one token"))
-        self.back_button.setToolTip(tr("Back one token (Left)"))
-        self.forward_button = QPushButton("›", self)
+        self.forward_button = push_button("›", self, tip=tr("Forward one token (Right)"))
         self.forward_button.setAccessibleName(tr("Forward one token"))
-        self.forward_button.setToolTip(tr("Forward one token (Right)"))
         self.slider = QSlider(Qt.Orientation.Horizontal, self)
         self.slider.setObjectName("lessonSlider")
         self.slider.setAccessibleName(tr("Tokens shown"))
         self.slider.setToolTip(tr("Tokens shown"))
         self.slider.setPageStep(5)
-        self.place = PlainLabel(self)
-        self.place.setProperty("role", "hint")
+        self.place = PlainLabel(self, role="hint")
         self.pace_slider = QSlider(Qt.Orientation.Horizontal, self)
         self.pace_slider.setAccessibleName(tr("Tokens per second"))
         self.pace_slider.setToolTip(tr("Playback speed"))
         self.pace_slider.setRange(0, len(_PACES) - 1)
         self.pace_slider.setPageStep(1)
         self.pace_slider.setFixedWidth(70)
-        self.pace_label = PlainLabel(self)
-        self.pace_label.setProperty("role", "hint")
+        self.pace_label = PlainLabel(self, role="hint")
         self.set_pace(3.0)
 
     def _connect(self) -> None:

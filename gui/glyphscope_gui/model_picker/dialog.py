@@ -25,7 +25,7 @@ from glyphscope_gui.model_picker.hub_panel import HubPanel
 from glyphscope_gui.model_picker.load_panel import LoadPanel, OpenModelLine
 from glyphscope_gui.model_picker.offers import QUANTISATION, SIZE, SOURCE, FoundModelsModel
 from glyphscope_gui.shared.card import section_label
-from glyphscope_gui.shared.labels import PlainLabel, words_label
+from glyphscope_gui.shared.labels import PlainLabel, push_button, words_label
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.layouts import STRETCH, hbox, vbox
 from glyphscope_gui.shared.plain_table import PlainTable
@@ -54,8 +54,7 @@ class ModelDialog(QDialog):
         self.setObjectName("modelDialog")
         self.setWindowTitle(tr("Models"))
         self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-        self.title = PlainLabel(tr("Models"), self)
-        self.title.setProperty("role", "heading")
+        self.title = PlainLabel(tr("Models"), self, role="heading")
         self.about = words_label(
             tr(
                 "Glyphscope runs any GGUF model on this computer, or uses a model on a server. The "
@@ -73,8 +72,7 @@ class ModelDialog(QDialog):
         self.table.selectionModel().selectionChanged.connect(self._show_usable)
         self.open_line = OpenModelLine(self)
         self.loading = LoadPanel(self)
-        self.use_button = QPushButton(tr("Use model"), self)
-        self.use_button.setObjectName("modelUseButton")
+        self.use_button = push_button(tr("Use model"), self, name="modelUseButton")
         self.use_button.setAccessibleName(tr("Use the selected model"))
         self.use_button.clicked.connect(self._use_found)
         self.nothing = words_label(tr("Looking for models…"), parent=self)

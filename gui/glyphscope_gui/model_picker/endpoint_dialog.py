@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from PySide6.QtCore import Signal
-from PySide6.QtWidgets import QDialog, QDialogButtonBox, QFormLayout, QLineEdit, QPushButton, QWidget
+from PySide6.QtWidgets import QDialog, QDialogButtonBox, QFormLayout, QLineEdit, QWidget
 
 from glyphscope.errors import GlyphscopeError
 from glyphscope.models.remote import Address, read_address, set_key
 from glyphscope_gui.shared.background import Background
-from glyphscope_gui.shared.labels import words_label
+from glyphscope_gui.shared.labels import push_button, words_label
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.layouts import vbox
 from glyphscope_gui.theme import mono_font
@@ -37,8 +37,7 @@ class EndpointDialog(QDialog):
         self.key_edit.setEchoMode(QLineEdit.EchoMode.Password)
         self.key_edit.setPlaceholderText(_NO_KEY)
         self.problem = words_label(role="problem", parent=self)
-        self.open_button = QPushButton(tr("Open"), self)
-        self.open_button.setProperty("role", "primary")
+        self.open_button = push_button(tr("Open"), self, role="primary")
         self.open_button.setDefault(True)
         self.buttons = QDialogButtonBox(QDialogButtonBox.StandardButton.Cancel, self)
         self.buttons.addButton(self.open_button, QDialogButtonBox.ButtonRole.AcceptRole)

@@ -16,7 +16,7 @@ from glyphscope.visible import visible
 from glyphscope_gui.model_picker.getting import Loaded, Looked, ModelGetting, Phase
 from glyphscope_gui.model_picker.offers import DOWNLOADS, FITS, QUANTISATION, SIZE, ChoicesModel, HitsModel
 from glyphscope_gui.model_picker.words import FIX_HUB, hub_is_here, progress_words
-from glyphscope_gui.shared.labels import words_label
+from glyphscope_gui.shared.labels import push_button, words_label
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.layouts import STRETCH, hbox, vbox
 from glyphscope_gui.shared.plain_table import PlainTable
@@ -63,15 +63,11 @@ class HubPanel(QWidget):
         self.bar.setAccessibleName(tr("Progress of the download"))
         self.bar.setTextVisible(False)
         self.bar.setMaximum(STEPS)
-        self.load_button = QPushButton(self)
-        self.load_button.setObjectName("modelLoadButton")
-        self.load_button.setProperty("role", "primary")
-        self.cancel_button = QPushButton(tr("Cancel"), self)
-        self.cancel_button.setObjectName("modelCancelButton")
-        self.cancel_button.setToolTip(tr("Cancel; the download can be resumed"))
-        self.use_button = QPushButton(tr("Use model"), self)
-        self.use_button.setObjectName("modelUseGotButton")
-        self.use_button.setProperty("role", "primary")
+        self.load_button = push_button("", self, name="modelLoadButton", role="primary")
+        self.cancel_button = push_button(
+            tr("Cancel"), self, name="modelCancelButton", tip=tr("Cancel; the download can be resumed")
+        )
+        self.use_button = push_button(tr("Use model"), self, name="modelUseGotButton", role="primary")
         self._unfinished = vbox(spacing=4)
         self._rows: list[QWidget] = []
         self.words.hide()
@@ -167,8 +163,7 @@ class HubPanel(QWidget):
             (tr("Discard"), partial(self.discardRequested.emit, part)),
         )
         for title, act in acts:
-            button = QPushButton(title, row)
-            button.setProperty("role", "link")
+            button = push_button(title, row, role="link")
             button.setAccessibleName(visible(f"{title}: {name}"))
             button.clicked.connect(lambda _checked=False, do=act: do())
             line.addWidget(button)

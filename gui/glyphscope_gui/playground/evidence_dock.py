@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 
 from PySide6.QtCore import QEvent, QSize, Qt, Signal
-from PySide6.QtWidgets import QFrame, QPushButton, QScrollArea, QSizePolicy, QWidget
+from PySide6.QtWidgets import QFrame, QScrollArea, QSizePolicy, QWidget
 
 from glyphscope.events import AnyEvent, RunStarted, SegmentClosed, StageFinished, Token
 from glyphscope.explain.segments import reasoning_tokens
@@ -28,7 +28,7 @@ from glyphscope_gui.runs.token_rules import Refusal, TokenRule
 from glyphscope_gui.runs.worker.jobs import Measured
 from glyphscope_gui.shared.bars import edge_role
 from glyphscope_gui.shared.card import Heading
-from glyphscope_gui.shared.labels import PlainLabel, words_label
+from glyphscope_gui.shared.labels import PlainLabel, push_button, words_label
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.layouts import STRETCH, Flow, hbox, vbox
 from glyphscope_gui.shared.segmented import Segmented
@@ -86,8 +86,7 @@ class EvidenceDock(QScrollArea):
         self.rule_line.chosen.connect(self.ruleChosen)
         self.expected_note = words_label("")
         self.expected_note.hide()
-        self.all_button = QPushButton(self)
-        self.all_button.setProperty("role", "link")
+        self.all_button = push_button("", self, role="link")
         self.all_button.clicked.connect(self._show_all)
         self.wanted = MaskImpactView(self)
         self.turn = TurnCosts(self)
@@ -356,8 +355,7 @@ class _Key(QWidget):
         self._width = width
         self._looks = Looks()
         self._square = PlainLabel()
-        label = PlainLabel(words)
-        label.setProperty("role", "hint")
+        label = PlainLabel(words, role="hint")
         self.setSizePolicy(QSizePolicy.Policy.Fixed, QSizePolicy.Policy.Fixed)
         hbox(self._square, label, parent=self, spacing=5)
         self._paint()

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from PySide6.QtCore import Qt, Signal
-from PySide6.QtWidgets import QLineEdit, QPushButton, QSizePolicy, QWidget
+from PySide6.QtWidgets import QLineEdit, QSizePolicy, QWidget
 
 from glyphscope_gui.shared.card import Card
-from glyphscope_gui.shared.labels import PlainLabel
+from glyphscope_gui.shared.labels import PlainLabel, push_button
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.layouts import hbox, vbox
 
@@ -24,18 +24,15 @@ class QuestionCard(Card):
         super().__init__(tr("The model asks"), body, parent=parent)
         self.setProperty("asking", True)
         self.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Maximum)
-        self.question = PlainLabel(body)
-        self.question.setWordWrap(True)
-        self.question.setTextFormat(Qt.TextFormat.PlainText)
+        self.question = PlainLabel(body, wordWrap=True)
         self.question.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
         self.edit = QLineEdit(body)
         self.edit.setPlaceholderText(tr("Your answer"))
         self.edit.setMaxLength(LONGEST)
-        self.answer_button = QPushButton(tr("Answer"), body)
-        self.answer_button.setProperty("role", "primary")
-        self.answer_button.setToolTip(tr("Continue the run with your answer (Enter)"))
-        self.skip_button = QPushButton(tr("Skip"), body)
-        self.skip_button.setToolTip(tr("The run ends without an answer"))
+        self.answer_button = push_button(
+            tr("Answer"), body, role="primary", tip=tr("Continue the run with your answer (Enter)")
+        )
+        self.skip_button = push_button(tr("Skip"), body, tip=tr("The run ends without an answer"))
         line = hbox((self.edit, 1), self.skip_button, self.answer_button, spacing=8)
         vbox(self.question, line, parent=body, spacing=8)
         self.edit.textChanged.connect(self._edited)

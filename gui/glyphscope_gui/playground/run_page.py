@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtGui import QAction, QResizeEvent
-from PySide6.QtWidgets import QMenu, QPushButton, QSplitter, QStackedWidget, QToolButton, QWidget
+from PySide6.QtWidgets import QMenu, QSplitter, QStackedWidget, QToolButton, QWidget
 
 from glyphscope.events import (
     Aborted,
@@ -41,7 +41,7 @@ from glyphscope_gui.runs.user_prompt_edit import UserPromptEdit
 from glyphscope_gui.shared.card import Card
 from glyphscope_gui.shared.clipboard import copy_text
 from glyphscope_gui.shared.icon_button import IconButton
-from glyphscope_gui.shared.labels import ElidedLabel, ElidedLink
+from glyphscope_gui.shared.labels import ElidedLabel, ElidedLink, push_button
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.layouts import hbox, vbox
 from glyphscope_gui.shared.notice_banner import NoticeBanner
@@ -84,11 +84,9 @@ class RunPage(QWidget):
         self._make_copying()
         self.fields = FieldTable(self.fields_model, self)
         self.tokens = TokenTable(self.tokens_model, self)
-        self.costs = ElidedLabel(self, Qt.TextElideMode.ElideRight)
+        self.costs = ElidedLabel(self, Qt.TextElideMode.ElideRight, role="muted")
         self.costs.setText(_NOT_COUNTED)
-        self.costs.setProperty("role", "muted")
-        self.rendered_link = QPushButton(tr("Show the rendered prompt"), self)
-        self.rendered_link.setProperty("role", "link")
+        self.rendered_link = push_button(tr("Show the rendered prompt"), self, role="link")
         self.history_link = ElidedLink(self)
         self.history_link.setObjectName("historyLink")
         self.history_link.setToolTip(tr("Show and edit the earlier messages of the conversation"))

@@ -202,9 +202,7 @@ class ConversationEditor(QWidget):
 
 
 def _title(words: str, parent: QWidget) -> QLabel:
-    label = PlainLabel(words, parent)
-    label.setProperty("role", "title")
-    return label
+    return PlainLabel(words, parent, role="title")
 
 
 def _line(*widgets: QWidget | None) -> QHBoxLayout:

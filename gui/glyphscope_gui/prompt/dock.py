@@ -3,15 +3,7 @@
 from __future__ import annotations
 
 from PySide6.QtCore import QSize, Qt, Signal
-from PySide6.QtWidgets import (
-    QComboBox,
-    QPushButton,
-    QScrollArea,
-    QSplitter,
-    QStackedWidget,
-    QTabWidget,
-    QWidget,
-)
+from PySide6.QtWidgets import QComboBox, QScrollArea, QSplitter, QStackedWidget, QTabWidget, QWidget
 
 from glyphscope.events import PromptRendered, RunRequest
 from glyphscope.prompting import RenderedMessages
@@ -29,7 +21,7 @@ from glyphscope_gui.prompt.watch import ShownPrompt
 from glyphscope_gui.shared.clipboard import copy_text
 from glyphscope_gui.shared.code_edit import TAB_WORDS, CodeEdit
 from glyphscope_gui.shared.icon_button import IconButton
-from glyphscope_gui.shared.labels import words_label
+from glyphscope_gui.shared.labels import push_button, words_label
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.layouts import hbox, vbox
 
@@ -62,8 +54,7 @@ class PromptDock(QWidget):
         self.conversation = ConversationEditor(document, self)
         self.recorded = RecordedPrompt(self)
         self.preset_combo = self._make_combo()
-        self.reset_button = QPushButton(tr("Reset"), self)
-        self.reset_button.setToolTip(tr("Reset to the template of the preset"))
+        self.reset_button = push_button(tr("Reset"), self, tip=tr("Reset to the template of the preset"))
         self.reset_button.setAccessibleName(tr("Reset the template to the preset"))
         self.system_edit = CodeEdit(self)
         self.system_edit.setObjectName("systemPromptEdit")
@@ -82,9 +73,9 @@ class PromptDock(QWidget):
         self.costs_model = PromptCostsModel(self)
         self.costs = PromptCosts(self.costs_model, self)
         self.part = PartEditor(self)
-        self.run_button = QPushButton(tr("Run again"), self)
-        self.run_button.setObjectName("promptRunButton")
-        self.run_button.setToolTip(tr("Run the current prompt (Ctrl+Return)"))
+        self.run_button = push_button(
+            tr("Run again"), self, name="promptRunButton", tip=tr("Run the current prompt (Ctrl+Return)")
+        )
         self.changes = PromptChanges(self)
         self.tabs = QTabWidget(self)
         self._lay_out()

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 from PySide6.QtCore import Signal
-from PySide6.QtWidgets import QComboBox, QLineEdit, QPushButton, QWidget
+from PySide6.QtWidgets import QComboBox, QLineEdit, QWidget
 
 from glyphscope.errors import PromptError
 from glyphscope.events import Message
 from glyphscope.prompting.message_list import read_calls, written_calls
 from glyphscope_gui.prompt.messages_model import ROLE_WORDS
-from glyphscope_gui.shared.labels import words_label
+from glyphscope_gui.shared.labels import push_button, words_label
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.layouts import STRETCH, hbox, vbox
 from glyphscope_gui.shared.text_edits import GrowingEdit
@@ -40,9 +40,9 @@ class MessageEditor(QWidget):
         self.id_edit.setObjectName("messageCallId")
         self.id_edit.setPlaceholderText(tr("Call ID (next call if empty)"))
         self.id_edit.setAccessibleName(tr("ID of the call that produced this result"))
-        self.remove_button = QPushButton(tr("Delete"), self)
-        self.remove_button.setObjectName("deleteMessage")
-        self.remove_button.setToolTip(tr("Delete this message"))
+        self.remove_button = push_button(
+            tr("Delete"), self, name="deleteMessage", tip=tr("Delete this message")
+        )
         self.edit = GrowingEdit(_LINES, self)
         self.edit.setObjectName("messageEdit")
         self.edit.bar_when_full()

@@ -25,8 +25,7 @@ class PartEditor(QWidget):
         super().__init__(parent)
         self._showing = False
         self._place: PartPlace | None = None
-        self.title = ElidedLabel(self)
-        self.title.setProperty("role", "title")
+        self.title = ElidedLabel(self, role="title")
         self.link = ElidedLink(self)
         self.link.setObjectName("promptPartLink")
         self.edit = GrowingEdit(_LINES, self)

@@ -14,7 +14,7 @@ from glyphscope.runs.sampling import limits_in_words, sampling_words
 from glyphscope_gui.run_settings.sampling_settings import SamplingSettings
 from glyphscope_gui.run_settings.strategy_settings import STRATEGY_WORDS, StrategySettings
 from glyphscope_gui.shared.call_shapes import SHAPES
-from glyphscope_gui.shared.labels import PlainLabel
+from glyphscope_gui.shared.labels import PlainLabel, push_button
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.layouts import vbox
 from glyphscope_gui.shared.page_ids import HeaderPart
@@ -37,10 +37,8 @@ class Header(QFrame):
         self._native = False
         self._is_record, self._is_editable = False, True
         self.picker = picker
-        self.logo = PlainLabel(self)
-        self.logo.setAccessibleName("Glyphscope")
-        self.brand = PlainLabel("Glyphscope", self)
-        self.brand.setProperty("role", "brand")
+        self.logo = PlainLabel(self, accessibleName="Glyphscope")
+        self.brand = PlainLabel("Glyphscope", self, role="brand")
         self._make_pickers()
         self._make_spins()
         self._fit_fields()
@@ -228,8 +226,7 @@ class Header(QFrame):
         self.temperature.valueChanged.connect(lambda value: self._sample(temperature=round(value, 2)))
         self.sampling = SamplingSettings(self)
         self.sampling.optionsChosen.connect(self.optionsChosen)
-        self.sampling_button = QPushButton(self)
-        self.sampling_button.setObjectName("samplingButton")
+        self.sampling_button = push_button("", self, name="samplingButton")
         self.sampling_button.setAccessibleName(tr("Sampling"))
         self.sampling_button.clicked.connect(lambda: self.sampling.show_below(self.sampling_button))
 
@@ -257,10 +254,8 @@ class Header(QFrame):
 
     def _button(self, name: str, action: QAction) -> QPushButton:
         """A button that does what the action does, and can when it can."""
-        button = QPushButton(action.iconText(), self)
-        button.setObjectName(name)
+        button = push_button(action.iconText(), self, name=name, tip=action.toolTip())
         button.setAccessibleName(action.iconText())
-        button.setToolTip(action.toolTip())
         button.setEnabled(action.isEnabled())
         button.clicked.connect(action.trigger)
         action.enabledChanged.connect(button.setEnabled)

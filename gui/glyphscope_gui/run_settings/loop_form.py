@@ -99,8 +99,7 @@ class LoopForm(QWidget):
         self._fields: dict[str, Any] = {}
         self.presets_button = self._make_menu_button(tr("Presets"), self._preset_menu())
         self.transforms_button = self._make_menu_button(tr("None"), self._transform_menu())
-        self.presets_note = PlainLabel(self)
-        self.presets_note.setProperty("role", "hint")
+        self.presets_note = PlainLabel(self, role="hint")
         line = hbox(self.presets_button, (self.presets_note, 1), spacing=10)
         self.grid = SettingsGrid(2, self)
         self._fill()

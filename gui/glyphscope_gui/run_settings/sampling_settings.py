@@ -9,7 +9,7 @@ from typing import Any
 
 import msgspec
 from PySide6.QtCore import Signal
-from PySide6.QtWidgets import QLabel, QMenu, QPushButton, QWidget
+from PySide6.QtWidgets import QLabel, QMenu, QWidget
 
 from glyphscope.evals.matrix.profiles import Profile, profiles
 from glyphscope.events import ModelInfo, RunRequest, Sampling
@@ -17,7 +17,7 @@ from glyphscope.runs import RunState
 from glyphscope.runs.sampling import sampling_words, stop_lines, stop_problem, stop_strings
 from glyphscope.text.figures import count
 from glyphscope_gui.run_settings.popup import SettingsPopup
-from glyphscope_gui.shared.labels import PlainLabel, words_label
+from glyphscope_gui.shared.labels import PlainLabel, push_button, words_label
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.layouts import hbox
 from glyphscope_gui.shared.settings_grid import DecimalSetting, LinesSetting, NumberSetting, SettingsGrid
@@ -90,11 +90,9 @@ class SamplingSettings(SettingsPopup):
         self._options = RunRequest(prompt="", registry={})
         self._model = ""
         self._run: RunState | None = None
-        self.presets_button = QPushButton(tr("Presets"), self)
-        self.presets_button.setObjectName("samplingPresets")
+        self.presets_button = push_button(tr("Presets"), self, name="samplingPresets")
         self.presets_button.setMenu(self._preset_menu())
-        self.preset_note = PlainLabel(self)
-        self.preset_note.setProperty("role", "hint")
+        self.preset_note = PlainLabel(self, role="hint")
         self.greedy_note = words_label(GREEDY)
         self.run_note = words_label("")
         self.effects: dict[str, QLabel] = {}

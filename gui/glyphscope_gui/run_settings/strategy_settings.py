@@ -57,9 +57,7 @@ class StrategySettings(SettingsPopup):
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__("strategySettings", tr("Strategy settings"), parent)
         self._options = RunRequest(prompt="", registry={})
-        self.about = PlainLabel(self)
-        self.about.setProperty("role", "muted")
-        self.about.setWordWrap(True)
+        self.about = PlainLabel(self, role="muted", wordWrap=True)
         self.loop = LoopForm()
         self.router = RouterForm()
         self.answer = AnswerForm()

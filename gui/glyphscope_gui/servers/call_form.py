@@ -220,8 +220,7 @@ class CallForm(QStackedWidget):
         for place, name in enumerate(names):
             self._add_row(grid, 2 * place, name, given.get(name, MISSING))
         if words:
-            label = PlainLabel(words, box)
-            label.setProperty("role", "muted")
+            label = PlainLabel(words, box, role="muted")
             grid.addWidget(label, 0, 0, 1, 3)
         grid.setRowStretch(2 * len(names) + 1, 1)
         old = self._scroll.takeWidget()
@@ -238,9 +237,8 @@ class CallForm(QStackedWidget):
         label = ElidedLabel(mode=Qt.TextElideMode.ElideRight)
         label.setText(f"{name} *" if needed else name)
         label.setFixedWidth(LABEL)
-        hint = ElidedLabel(mode=Qt.TextElideMode.ElideRight)
+        hint = ElidedLabel(mode=Qt.TextElideMode.ElideRight, role="faint")
         hint.setText(schema.summary(about))
-        hint.setProperty("role", "faint")
         hint.setFixedWidth(LABEL)
         field = make_field(about, value)
         field.setAccessibleName(visible(name))

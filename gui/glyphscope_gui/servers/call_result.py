@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import Qt, Signal
+from PySide6.QtCore import Signal
 from PySide6.QtGui import QPixmap
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QScrollArea, QWidget
 
@@ -31,8 +31,7 @@ class CallResult(QWidget):
         self.setAccessibleName(tr("Result of the call"))
         self.view: CallView | None = None
         self.pill = Pill(self)
-        self.figures = PlainLabel(self)
-        self.figures.setProperty("role", "hint")
+        self.figures = PlainLabel(self, role="hint")
         self._scroll = QScrollArea(self)
         self._scroll.setAccessibleName(tr("Result"))
         self._scroll.setWidgetResizable(True)
@@ -92,10 +91,7 @@ class CallResult(QWidget):
 
 
 def _title(piece: Piece) -> QLabel:
-    label = PlainLabel(visible(piece.title[:120]))
-    label.setProperty("role", "section")
-    label.setTextFormat(Qt.TextFormat.PlainText)
-    return label
+    return PlainLabel(visible(piece.title[:120]), role="section")
 
 
 def _picture(piece: Piece) -> QLabel:

@@ -12,7 +12,7 @@ from glyphscope.visible import visible
 from glyphscope_gui.mcp.known_server import KnownServer
 from glyphscope_gui.servers.words import secret_words, state_words
 from glyphscope_gui.shared.card import Card
-from glyphscope_gui.shared.labels import ElidedLabel, PlainLabel, link
+from glyphscope_gui.shared.labels import ElidedLabel, PlainLabel, link, push_button
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.layouts import hbox, vbox
 from glyphscope_gui.shared.plain_text import plain_tip
@@ -42,12 +42,8 @@ class ConsentBox(QFrame):
         )
         words.setWordWrap(True)
         self.command = ReadBox(6, tr("The command line to be run"), parent=self)
-        self.more = PlainLabel(self)
-        self.more.setProperty("role", "hint")
-        self.more.setWordWrap(True)
-        self.more.setTextFormat(Qt.TextFormat.PlainText)
-        self.button = QPushButton(tr("Allow and start"), self)
-        self.button.setObjectName("allowServerButton")
+        self.more = PlainLabel(self, role="hint", wordWrap=True)
+        self.button = push_button(tr("Allow and start"), self, name="allowServerButton")
         self.button.clicked.connect(self.allowed)
         row = hbox((self.more, 1), self.button)
         vbox(words, self.command, row, parent=self, margins=(12, 9, 12, 10), spacing=7)
@@ -99,17 +95,12 @@ class ServerCard(Card):
         self.identity = ElidedLabel(body)
         self.identity.setFont(mono_font(-0.5))
         self.identity.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
-        self.about = ElidedLabel(body, Qt.TextElideMode.ElideRight)
-        self.about.setProperty("role", "hint")
-        self.problem = PlainLabel(body)
-        self.problem.setObjectName("serverProblem")
-        self.problem.setProperty("role", "problem")
-        self.printed = PlainLabel(body)
-        self.printed.setProperty("role", "hint")
+        self.about = ElidedLabel(body, Qt.TextElideMode.ElideRight, role="hint")
+        self.problem = PlainLabel(body, objectName="serverProblem", role="problem")
+        self.printed = PlainLabel(body, role="hint")
         self.printed.setFont(mono_font(-1))
         for label in (self.problem, self.printed):
             label.setWordWrap(True)
-            label.setTextFormat(Qt.TextFormat.PlainText)
             label.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
         self.consent = ConsentBox(body)
         self.sign_in_button = QPushButton(tr("Sign in…"), body)
@@ -126,9 +117,8 @@ class ServerCard(Card):
         self.request_button = link(tr("Request…"), tr("Send any request and show the unchanged result"), body)
         self.request_button.setObjectName("requestButton")
         self.roots_button = link(
-            tr("Roots…"), tr("The folders returned when the server lists the roots"), body
+            tr("Roots…"), tr("The folders returned when the server lists the roots"), body, name="rootsButton"
         )
-        self.roots_button.setObjectName("rootsButton")
         for button in (self.ping_button, self.request_button, self.roots_button):
             row.addWidget(button)
         self.instructions_button = link(

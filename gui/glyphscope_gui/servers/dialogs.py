@@ -29,7 +29,7 @@ from glyphscope_gui.mcp.servers import DEMO, server_config
 from glyphscope_gui.servers.import_file import FoundServer, FoundServers, find_servers
 from glyphscope_gui.servers.words import secret_words
 from glyphscope_gui.shared.background import Background
-from glyphscope_gui.shared.labels import PlainLabel, words_label
+from glyphscope_gui.shared.labels import PlainLabel, push_button, words_label
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.layouts import hbox, vbox
 from glyphscope_gui.shared.text_edits import GrowingEdit, ReadBox, WrappingEdit
@@ -306,7 +306,6 @@ class ImportServersDialog(QDialog):
 
 
 def _primary(words: str, parent: QWidget) -> QPushButton:
-    button = QPushButton(words, parent)
-    button.setProperty("role", "primary")
+    button = push_button(words, parent, role="primary")
     button.setDefault(True)
     return button

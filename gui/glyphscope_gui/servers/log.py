@@ -13,7 +13,6 @@ from PySide6.QtWidgets import (
     QLineEdit,
     QMenu,
     QPlainTextEdit,
-    QPushButton,
     QSplitter,
     QStackedWidget,
     QWidget,
@@ -28,7 +27,7 @@ from glyphscope_gui.servers.request_dialog import is_resendable
 from glyphscope_gui.shared.card import Card
 from glyphscope_gui.shared.clipboard import copy_text
 from glyphscope_gui.shared.json_editor import JsonEditor
-from glyphscope_gui.shared.labels import link
+from glyphscope_gui.shared.labels import link, push_button
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.layouts import STRETCH, hbox, vbox
 from glyphscope_gui.shared.plain_table import PlainTable
@@ -70,9 +69,7 @@ class ServerLog(Card):
         self.filter_edit.setClearButtonEnabled(True)
         self.filter_edit.setMinimumWidth(60)
         self.filter_edit.setMaximumWidth(170)
-        self.copy_button = QPushButton(tr("Copy"))
-        self.copy_button.setProperty("role", "link")
-        self.copy_button.setToolTip(tr("Copy the lines shown"))
+        self.copy_button = push_button(tr("Copy"), role="link", tip=tr("Copy the lines shown"))
         stack = QStackedWidget()
         self.levels_button = link(
             "", tr("Levels of the log messages that the server sends, and of those shown")

@@ -36,10 +36,7 @@ class OfferList(QWidget):
         self.table.setObjectName("offerTable")
         self.table.setAccessibleName(name)
         self.table.fit_rows(11)
-        self.empty = PlainLabel(self)
-        self.empty.setProperty("role", "muted")
-        self.empty.setAlignment(Qt.AlignmentFlag.AlignCenter)
-        self.empty.setWordWrap(True)
+        self.empty = PlainLabel(self, role="muted", wordWrap=True, alignment=Qt.AlignmentFlag.AlignCenter)
         self.problem = words_label(role="problem", parent=self)
         column = vbox(parent=self, margins=(0, 0, 0, 4), spacing=4)
         for widget in (self.filter_edit, self.problem):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from PySide6.QtCore import Qt, Signal
+from PySide6.QtCore import Signal
 from PySide6.QtWidgets import QPushButton, QSizePolicy, QWidget
 
 from glyphscope.tools.mcp.questions import Answer, Question, SamplingRequest
@@ -14,7 +14,7 @@ from glyphscope_gui.calls.argument_check import ArgumentCheck
 from glyphscope_gui.servers.call_form import CallForm
 from glyphscope_gui.servers.call_outcome import shown_text
 from glyphscope_gui.shared.card import Card
-from glyphscope_gui.shared.labels import PlainLabel, link, words_label
+from glyphscope_gui.shared.labels import PlainLabel, link, push_button, words_label
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.layouts import hbox, vbox
 from glyphscope_gui.shared.text_edits import GrowingEdit, ReadBox
@@ -51,21 +51,15 @@ class QuestionCard(Card):
         self.answer_edit.setObjectName("samplingAnswerEdit")
         self.answer_edit.setAccessibleName(tr("Answer to the server"))
         self.answer_edit.setPlaceholderText(tr("Write the response, or generate it with the open model"))
-        self.send_button = QPushButton(tr("Send"), body)
-        self.send_button.setObjectName("sendAnswerButton")
-        self.send_button.setProperty("role", "primary")
+        self.send_button = push_button(tr("Send"), body, name="sendAnswerButton", role="primary")
         self.generate_button = QPushButton(tr("Generate"), body)
         self.generate_button.setObjectName("generateAnswerButton")
         self.generate_button.setToolTip(
             tr("Let the open model write the response; nothing is sent until you press Send")
         )
-        self.decline_button = QPushButton(tr("Decline"), body)
-        self.decline_button.setObjectName("declineButton")
+        self.decline_button = push_button(tr("Decline"), body, name="declineButton")
         self.cancel_button = link(tr("Dismiss"), tr("Cancel the request: neither accept nor decline"), body)
-        self.words = PlainLabel(body)
-        self.words.setProperty("role", "hint")
-        self.words.setWordWrap(True)
-        self.words.setTextFormat(Qt.TextFormat.PlainText)
+        self.words = PlainLabel(body, role="hint", wordWrap=True)
         row = hbox(
             self.send_button,
             self.generate_button,

@@ -22,7 +22,7 @@ from glyphscope_gui.servers.call_outcome import raw_view
 from glyphscope_gui.servers.call_result import CallResult
 from glyphscope_gui.servers.tool_calls import ToolCalls, Work
 from glyphscope_gui.shared.json_editor import JsonEditor
-from glyphscope_gui.shared.labels import words_label
+from glyphscope_gui.shared.labels import push_button, words_label
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.layouts import vbox
 
@@ -89,9 +89,7 @@ class RequestDialog(QDialog):
         self.problem = words_label(role="problem", parent=self)
         self.response = CallResult(self)
         buttons = QDialogButtonBox(QDialogButtonBox.StandardButton.Close, self)
-        self.send_button = QPushButton(tr("Send"), self)
-        self.send_button.setObjectName("sendRequestButton")
-        self.send_button.setProperty("role", "primary")
+        self.send_button = push_button(tr("Send"), self, name="sendRequestButton", role="primary")
         self.cancel_button = QPushButton(tr("Cancel request"), self)
         buttons.addButton(self.send_button, QDialogButtonBox.ButtonRole.ActionRole)
         buttons.addButton(self.cancel_button, QDialogButtonBox.ButtonRole.ActionRole)

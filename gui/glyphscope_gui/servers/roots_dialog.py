@@ -10,7 +10,7 @@ from PySide6.QtWidgets import QDialog, QDialogButtonBox, QFileDialog, QListWidge
 
 from glyphscope.tools.mcp.config import MOST_ROOTS
 from glyphscope.visible import visible
-from glyphscope_gui.shared.labels import words_label
+from glyphscope_gui.shared.labels import push_button, words_label
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.layouts import STRETCH, hbox, vbox
 
@@ -38,8 +38,7 @@ class RootsDialog(QDialog):
         self.list.setAccessibleName(tr("Roots"))
         self.problem = words_label(role="problem", parent=self)
         self.add_button = QPushButton(tr("Add a folder…"), self)
-        self.remove_button = QPushButton(tr("Remove"), self)
-        self.remove_button.setObjectName("removeRootButton")
+        self.remove_button = push_button(tr("Remove"), self, name="removeRootButton")
         buttons = QDialogButtonBox(
             QDialogButtonBox.StandardButton.Ok | QDialogButtonBox.StandardButton.Cancel, self
         )

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from PySide6.QtCore import QSize, Qt, Signal
 from PySide6.QtGui import QResizeEvent
-from PySide6.QtWidgets import QCheckBox, QProgressBar, QPushButton, QSplitter, QStackedWidget, QWidget
+from PySide6.QtWidgets import QCheckBox, QProgressBar, QSplitter, QStackedWidget, QWidget
 
 from glyphscope.registry import Tool, example_arguments
 from glyphscope.text.figures import duration
@@ -25,7 +25,7 @@ from glyphscope_gui.servers.tool_model import ToolRow
 from glyphscope_gui.servers.words import claim_words, updates_words
 from glyphscope_gui.shared.card import Card
 from glyphscope_gui.shared.json_editor import JsonEditor
-from glyphscope_gui.shared.labels import ElidedLabel, PlainLabel, WrappedLabel, link, words_label
+from glyphscope_gui.shared.labels import ElidedLabel, PlainLabel, WrappedLabel, link, push_button, words_label
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.layouts import hbox, vbox
 from glyphscope_gui.shared.plain_text import plain_tip
@@ -88,19 +88,14 @@ class ToolPanel(Card):
         self._busy = False
         self._server_ready = False
         self._wanted = 0
-        self.about = PlainLabel(body)
-        self.about.setWordWrap(True)
-        self.about.setTextFormat(Qt.TextFormat.PlainText)
-        self.says = ElidedLabel(body, Qt.TextElideMode.ElideRight)
-        self.says.setProperty("role", "hint")
+        self.about = PlainLabel(body, wordWrap=True)
+        self.says = ElidedLabel(body, Qt.TextElideMode.ElideRight, role="hint")
         self.problem = words_label(role="problem", parent=body)
         self.form = CallForm(body, suggests=not words.has_schema)
         self.result = CallResult(body)
         self.checks = EnforcementTable(body)
         self.checks.setObjectName("serverEnforcementTable")
-        self.untried = PlainLabel(body)
-        self.untried.setProperty("role", "muted")
-        self.untried.setAlignment(Qt.AlignmentFlag.AlignCenter)
+        self.untried = PlainLabel(body, role="muted", alignment=Qt.AlignmentFlag.AlignCenter)
         self.schema = JsonEditor(body)
         self.schema.setObjectName("serverToolSchema")
         self.schema.setAccessibleName(tr("Schema of the tool"))
@@ -242,13 +237,12 @@ class ToolPanel(Card):
     # -- inside ------------------------------------------------------------------------------------------------
 
     def _make_buttons(self, body: QWidget) -> None:
-        self.call_button = QPushButton(self._said.verb, body)
-        self.call_button.setObjectName(self._said.button)
-        self.call_button.setProperty("role", "primary")
-        self.call_button.setToolTip(plain_tip(self._said.tip))
-        self.cancel_button = QPushButton(tr("Cancel"), body)
-        self.cancel_button.setObjectName("cancelCallButton")
-        self.cancel_button.setToolTip(tr("Cancel the request and notify the server"))
+        self.call_button = push_button(
+            self._said.verb, body, name=self._said.button, role="primary", tip=plain_tip(self._said.tip)
+        )
+        self.cancel_button = push_button(
+            tr("Cancel"), body, name="cancelCallButton", tip=tr("Cancel the request and notify the server")
+        )
         self.example_button = link(tr("Example"), tr("Fill in arguments that satisfy the schema"), body)
         self.json_button = link(tr("Edit as JSON"), "", body)
         self.words = WrappedLabel(body)
@@ -256,8 +250,7 @@ class ToolPanel(Card):
         self.bar = QProgressBar(body)
         self.bar.setTextVisible(False)
         self.bar.setAccessibleName(tr("Progress of the call"))
-        self.progress = ElidedLabel(body, Qt.TextElideMode.ElideRight)
-        self.progress.setProperty("role", "hint")
+        self.progress = ElidedLabel(body, Qt.TextElideMode.ElideRight, role="hint")
         self.call_button.clicked.connect(self._call)
         self.cancel_button.clicked.connect(self.cancelRequested)
         self.subscribe_box = QCheckBox(tr("Subscribe"), body)
@@ -266,8 +259,7 @@ class ToolPanel(Card):
             tr("Let the server report updates, and read the resource again after each")
         )
         self.subscribe_box.clicked.connect(self.subscribeRequested)
-        self.updates = ElidedLabel(body, Qt.TextElideMode.ElideRight)
-        self.updates.setProperty("role", "hint")
+        self.updates = ElidedLabel(body, Qt.TextElideMode.ElideRight, role="hint")
         self.show_subscription(None, can=False)
         self.example_button.clicked.connect(self._fill_in)
         self.json_button.clicked.connect(self._toggle)

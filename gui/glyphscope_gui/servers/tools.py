@@ -10,7 +10,7 @@ from glyphscope.tools.mcp.changes import ToolChanges
 from glyphscope_gui.servers.tool_model import ENFORCEMENT, HERE, NAME, SAYS, ServersToolModel, ToolRow
 from glyphscope_gui.servers.words import changes_words
 from glyphscope_gui.shared.grammar_cells import PillDelegate
-from glyphscope_gui.shared.labels import ElidedLabel, PlainLabel, link
+from glyphscope_gui.shared.labels import ElidedLabel, PlainLabel, link, push_button
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.layouts import hbox, vbox
 from glyphscope_gui.shared.plain_table import PlainTable
@@ -45,21 +45,15 @@ class ServerTools(QWidget):
         self.table.setAccessibleName(tr("Tools of the server"))
         self.table.setItemDelegateForColumn(ENFORCEMENT, PillDelegate(self.table))
         self.table.fit_rows(11)
-        self.empty = PlainLabel(self)
-        self.empty.setProperty("role", "muted")
-        self.empty.setAlignment(Qt.AlignmentFlag.AlignCenter)
-        self.empty.setWordWrap(True)
-        self.problem = ElidedLabel(self, Qt.TextElideMode.ElideRight)
-        self.problem.setProperty("role", "problem")
+        self.empty = PlainLabel(self, role="muted", wordWrap=True, alignment=Qt.AlignmentFlag.AlignCenter)
+        self.problem = ElidedLabel(self, Qt.TextElideMode.ElideRight, role="problem")
         self.changes = ElidedLabel(self, Qt.TextElideMode.ElideRight)
         self.changes.setObjectName("toolChanges")
         self.changes_link = link(tr("Differences"), tr("Show the changes of the tool list as text"), self)
         self.changes_link.setObjectName("toolChangesLink")
         self.changes_link.clicked.connect(self.changesRequested)
-        self.count = ElidedLabel(self, Qt.TextElideMode.ElideRight)
-        self.count.setProperty("role", "hint")
-        self.all_button = QPushButton(tr("Select all"), self)
-        self.all_button.setProperty("role", "link")
+        self.count = ElidedLabel(self, Qt.TextElideMode.ElideRight, role="hint")
+        self.all_button = push_button(tr("Select all"), self, role="link")
         self.import_button = QPushButton(tr("Import into the registry"), self)
         self.import_button.setObjectName("importToolsButton")
         self.import_button.setToolTip(

@@ -7,13 +7,13 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from PySide6.QtCore import Signal
-from PySide6.QtWidgets import QMessageBox, QPushButton, QWidget
+from PySide6.QtWidgets import QMessageBox, QWidget
 
 from glyphscope.sessions import History
 from glyphscope_gui.settings.network_contacts import Contact, summary
 from glyphscope_gui.settings.rows import SettingRow, SettingSection
 from glyphscope_gui.shared.background import Background
-from glyphscope_gui.shared.labels import words_label
+from glyphscope_gui.shared.labels import push_button, words_label
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.layouts import hbox, vbox
 
@@ -41,8 +41,7 @@ class HistoryClearer(QWidget):
         super().__init__(parent)
         self._history = history
         self._background = Background(self)
-        self.button = QPushButton(tr("Clear history…"), self)
-        self.button.setObjectName("clearHistoryButton")
+        self.button = push_button(tr("Clear history…"), self, name="clearHistoryButton")
         self.note = words_label(parent=self)
         hbox(self.button, (self.note, 1), parent=self, spacing=12)
         self.button.clicked.connect(self._ask)

@@ -39,7 +39,7 @@ class SettingRow(QWidget):
         self.follow: Callable[[Settings], None] = lambda _settings: None
         self._text = f"{words} {about}".casefold()
         self._wide = wide
-        title = PlainLabel(words, self, textFormat=Qt.TextFormat.PlainText, wordWrap=True)
+        title = PlainLabel(words, self, wordWrap=True)
         title.setBuddy(field)
         if not field.accessibleName():
             field.setAccessibleName(words)

@@ -12,10 +12,7 @@ from glyphscope_gui.theme.sizes import PAD
 
 def section_label(title: str, parent: QWidget | None = None) -> QLabel:
     """A heading in small capitals; screen readers get the words as they are."""
-    label = PlainLabel(title.upper(), parent)
-    label.setProperty("role", "section")
-    label.setTextFormat(Qt.TextFormat.PlainText)
-    label.setAccessibleName(title)
+    label = PlainLabel(title.upper(), parent, role="section", accessibleName=title)
     font = label.font()
     font.setLetterSpacing(font.SpacingType.AbsoluteSpacing, 0.4)
     label.setFont(font)
@@ -30,9 +27,8 @@ class Heading(QWidget):
     ) -> None:
         super().__init__(parent)
         self.title = section_label(title, self)
-        self.hint = ElidedLabel(self, Qt.TextElideMode.ElideRight)
+        self.hint = ElidedLabel(self, Qt.TextElideMode.ElideRight, role="hint")
         self.hint.setText(hint)
-        self.hint.setProperty("role", "hint")
         self.hint.setAlignment(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
         hbox(self.title, (self.hint, 1), *actions, parent=self, spacing=10)
 

@@ -40,9 +40,8 @@ class ErrorDialog(QDialog):
         self.setAccessibleName(visible(f"{title}: {message}", lines=True))
 
     def _label(self, text: str, role: str) -> QLabel:
-        label = PlainLabel(text, self, wordWrap=True, textFormat=Qt.TextFormat.PlainText)
+        label = PlainLabel(text, self, wordWrap=True, role=role)
         label.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
-        label.setProperty("role", role)
         return label
 
     def _buttons(self, has_details: bool) -> QDialogButtonBox:

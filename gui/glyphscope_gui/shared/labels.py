@@ -1,4 +1,4 @@
-"""Labels: plain text only, elided, wrapped, and links."""
+"""Labels: plain text only, elided, wrapped; links and buttons."""
 
 from __future__ import annotations
 
@@ -15,15 +15,18 @@ from glyphscope_gui.shared.plain_text import plain_tip
 class PlainLabel(QLabel):
     """Shows its text as it is written: no HTML, and a sign for each character that is not seen.
 
-    Every label of the window is one: what it shows may be of a file, a model or a server. `options` are Qt's.
+    Every label of the window is one: what it shows may be of a file, a model or a server. `role` is the style sheet's,
+    `options` are Qt's.
     """
 
     def __init__(
-        self, text: str | QWidget | None = "", parent: QWidget | None = None, **options: Any
+        self, text: str | QWidget | None = "", parent: QWidget | None = None, role: str = "", **options: Any
     ) -> None:
         words, parent = (text, parent) if isinstance(text, str) else ("", text)
         super().__init__(visible(words, lines=True), parent, **options)
         self.setTextFormat(Qt.TextFormat.PlainText)
+        if role:
+            self.setProperty("role", role)
 
     def setText(self, text: str) -> None:
         super().setText(visible(text, lines=True))
@@ -38,11 +41,7 @@ def words_label(
     selectable: bool = False,
 ) -> QLabel:
     """A plain label that wraps."""
-    label = PlainLabel(words, parent)
-    label.setWordWrap(True)
-    label.setObjectName(name)
-    if role:
-        label.setProperty("role", role)
+    label = PlainLabel(words, parent, role, wordWrap=True, objectName=name)
     if selectable:
         label.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
     return label
@@ -52,9 +51,12 @@ class ElidedLabel(PlainLabel):
     """Never asks for more width than a few characters, so it cannot push a dock wider."""
 
     def __init__(
-        self, parent: QWidget | None = None, mode: Qt.TextElideMode = Qt.TextElideMode.ElideMiddle
+        self,
+        parent: QWidget | None = None,
+        mode: Qt.TextElideMode = Qt.TextElideMode.ElideMiddle,
+        role: str = "",
     ) -> None:
-        super().__init__(parent=parent)
+        super().__init__(parent=parent, role=role)
         self._mode = mode
         self.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Fixed)
 
@@ -104,13 +106,22 @@ class FittedLabel(WrappedLabel):
         self.setFixedHeight(max(self.needed(), self.fontMetrics().height()))
 
 
-def link(words: str, tip: str, parent: QWidget | None = None) -> QPushButton:
-    """`tip` says what it does, also to screen readers."""
+def push_button(
+    words: str, parent: QWidget | None = None, *, name: str = "", role: str = "", tip: str = ""
+) -> QPushButton:
+    """`role` is the style sheet's; `tip` says what it does, also to screen readers."""
     button = QPushButton(words, parent)
-    button.setProperty("role", "link")
+    button.setObjectName(name)
+    if role:
+        button.setProperty("role", role)
     button.setToolTip(tip)
     button.setAccessibleDescription(tip)
     return button
+
+
+def link(words: str, tip: str, parent: QWidget | None = None, *, name: str = "") -> QPushButton:
+    """A button that looks like one in a text."""
+    return push_button(words, parent, name=name, role="link", tip=tip)
 
 
 AROUND = 10

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from PySide6.QtCore import Qt
-from PySide6.QtWidgets import QFrame, QPushButton, QWidget
+from PySide6.QtWidgets import QFrame, QWidget
 
-from glyphscope_gui.shared.labels import PlainLabel
+from glyphscope_gui.shared.labels import PlainLabel, push_button
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.layouts import hbox
 
@@ -18,19 +18,12 @@ class NoticeBanner(QFrame):
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.setObjectName("noticeBanner")
-        self.label = PlainLabel(self)
-        self.label.setWordWrap(True)
-        self.label.setTextFormat(Qt.TextFormat.PlainText)
-        self.sign = PlainLabel("✕", self)
-        self.sign.setProperty("role", "verdict-impossible")
-        self.sign.setAccessibleName(tr("Error"))
+        self.label = PlainLabel(self, wordWrap=True)
+        self.sign = PlainLabel("✕", self, role="verdict-impossible", accessibleName=tr("Error"))
         self.label.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
-        self.action = QPushButton(self)
-        self.action.setProperty("role", "link")
-        self.other = QPushButton(self)
-        self.other.setProperty("role", "link")
-        self.dismiss = QPushButton(tr("Close"), self)
-        self.dismiss.setProperty("role", "link")
+        self.action = push_button("", self, role="link")
+        self.other = push_button("", self, role="link")
+        self.dismiss = push_button(tr("Close"), self, role="link")
         self.dismiss.clicked.connect(self.hide)
         self._then: Callable[[], None] | None = None
         self._or: Callable[[], None] | None = None

@@ -44,8 +44,7 @@ class SettingsGrid(QWidget):
         if wide and self._cells % self._columns:
             self._cells += self._columns - self._cells % self._columns
         line, column = divmod(self._cells, self._columns)
-        label = PlainLabel(words, self)
-        label.setProperty("role", "muted")
+        label = PlainLabel(words, self, role="muted")
         label.setBuddy(field)
         field.setAccessibleName(words)
         for widget in (label, field):

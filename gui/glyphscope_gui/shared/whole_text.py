@@ -29,7 +29,7 @@ from glyphscope.sessions.files import atomic_write
 from glyphscope.visible import one_line, unseen, visible
 from glyphscope_gui.shared.background import Background
 from glyphscope_gui.shared.clipboard import copy_text
-from glyphscope_gui.shared.labels import PlainLabel, words_label
+from glyphscope_gui.shared.labels import PlainLabel, push_button, words_label
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.layouts import hbox, vbox
 from glyphscope_gui.shared.text_edits import WrappingEdit
@@ -176,13 +176,10 @@ class WholeTextDialog(QDialog):
         self.search.setPlaceholderText(tr("Find"))
         self.search.setAccessibleName(tr("Find in the whole text"))
         self.search.setClearButtonEnabled(True)
-        self.matches = PlainLabel(self)
-        self.matches.setProperty("role", "hint")
-        self.before_button = QPushButton("‹", self)
-        self.before_button.setToolTip(tr("Previous match (Shift+F3)"))
+        self.matches = PlainLabel(self, role="hint")
+        self.before_button = push_button("‹", self, tip=tr("Previous match (Shift+F3)"))
         self.before_button.setAccessibleName(tr("Previous match"))
-        self.after_button = QPushButton("›", self)
-        self.after_button.setToolTip(tr("Next match (Enter, F3)"))
+        self.after_button = push_button("›", self, tip=tr("Next match (Enter, F3)"))
         self.after_button.setAccessibleName(tr("Next match"))
         self.json_box = QCheckBox(tr("Format JSON"), self)
         self.json_box.setObjectName("formatJsonBox")
@@ -198,8 +195,7 @@ class WholeTextDialog(QDialog):
         self.hidden.hide()
         self.note = words_label(note, "hint", parent=self)
         self.note.setVisible(bool(note))
-        self.counts = PlainLabel(self)
-        self.counts.setProperty("role", "hint")
+        self.counts = PlainLabel(self, role="hint")
         self.previous_button = QPushButton(tr("Previous part"), self)
         self.next_button = QPushButton(tr("Next part"), self)
         self.buttons = QDialogButtonBox(QDialogButtonBox.StandardButton.Close, self)

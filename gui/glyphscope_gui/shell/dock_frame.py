@@ -27,8 +27,7 @@ class DockFrame(QDockWidget):
         self.setObjectName(name)
         self.setAllowedAreas(Qt.DockWidgetArea.LeftDockWidgetArea | Qt.DockWidgetArea.RightDockWidgetArea)
         self._titled = titled
-        self._bar = PlainLabel(title, self)
-        self._bar.setProperty("role", "title")
+        self._bar = PlainLabel(title, self, role="title")
         self._bar.setContentsMargins(14, 8, 14, 8)
         self._bar.hide()
         self._none = _NoTitle(self)

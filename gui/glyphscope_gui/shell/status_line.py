@@ -55,15 +55,12 @@ class StatusLine(QFrame):
         self.setObjectName("statusLine")
         self._state, self._words, self._activity = "none", "", ""
         self.dot = Dot(self)
-        self.message = PlainLabel(self)
-        self.message.setObjectName("statusMessage")
-        self.message.setAccessibleName(tr("Status"))
+        self.message = PlainLabel(self, objectName="statusMessage", accessibleName=tr("Status"))
         self.figures = ElidedLabel(self, Qt.TextElideMode.ElideRight)
         self.figures.setAccessibleName(tr("Statistics of the run"))
         self.note = PlainLabel(self)
         for label in (self.message, self.figures, self.note):
             label.setProperty("role", "muted")
-            label.setTextFormat(Qt.TextFormat.PlainText)
             label.setMinimumWidth(0)
         hbox(
             self.dot,

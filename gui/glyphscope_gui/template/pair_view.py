@@ -25,8 +25,7 @@ class PairView(Card):
         body = QWidget()
         self.before_link = link("‹", tr("Previous pair"))
         self.before_link.setAccessibleName(tr("Previous pair"))
-        self.place = PlainLabel()
-        self.place.setProperty("role", "hint")
+        self.place = PlainLabel(role="hint")
         self.after_link = link("›", tr("Next pair"))
         self.after_link.setAccessibleName(tr("Next pair"))
         super().__init__(
@@ -36,8 +35,7 @@ class PairView(Card):
             padded=False,
             parent=parent,
         )
-        self.shows = ElidedLabel(body, Qt.TextElideMode.ElideRight)
-        self.shows.setProperty("role", "hint")
+        self.shows = ElidedLabel(body, Qt.TextElideMode.ElideRight, role="hint")
         self.names = (PlainLabel(body), PlainLabel(body))
         self.texts = (MarkedText(tr("First rendering"), body), MarkedText(tr("Second rendering"), body))
         self.sides = QSplitter(Qt.Orientation.Horizontal, body)
@@ -45,7 +43,6 @@ class PairView(Card):
         for name, text in zip(self.names, self.texts, strict=True):
             text.setToolTip(tr("Underlined: text only in this rendering. Dashed: the selected slot."))
             name.setProperty("role", "title")
-            name.setTextFormat(Qt.TextFormat.PlainText)
             name.setIndent(7)
             side = QWidget(body)
             vbox(name, (text, 1), parent=side, margins=(PAD - 6, 0, 4, 0), spacing=2)

@@ -75,7 +75,7 @@ class ReadersDialog(QDialog):
         )
         self.table.setObjectName("readersTable")
         self.text = MarkedText(tr("Deviation from the form of the selected parser"), self)
-        self.about = PlainLabel(self, wordWrap=True, textFormat=Qt.TextFormat.PlainText)
+        self.about = PlainLabel(self, wordWrap=True)
         self.about.setObjectName("readersAbout")
         self.about.setProperty("role", "muted")
         self._lay_out()
@@ -93,8 +93,7 @@ class ReadersDialog(QDialog):
     # -- inside ------------------------------------------------------------------------------------------------
 
     def _lay_out(self) -> None:
-        thinking = PlainLabel(tr("Thinking in the prompt:"), self)
-        thinking.setProperty("role", "muted")
+        thinking = PlainLabel(tr("Thinking in the prompt:"), self, role="muted")
         line = hbox(thinking, self.states, STRETCH)
         buttons = QDialogButtonBox(QDialogButtonBox.StandardButton.Close, self)
         buttons.rejected.connect(self.reject)

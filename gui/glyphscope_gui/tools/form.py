@@ -57,8 +57,7 @@ class ToolForm(QScrollArea):
         self._tool: Tool | None = None
         self._contradictions: tuple[Contradiction, ...] = ()
         self.background = Background(self)
-        self.title = ElidedLabel()
-        self.title.setProperty("role", "title")
+        self.title = ElidedLabel(role="title")
         self.tool_page = _ToolPage()
         self.argument_form = ArgumentForm(document)
         self.problem = words_label(role="problem", name="toolFormProblem")

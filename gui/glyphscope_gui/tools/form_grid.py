@@ -45,11 +45,9 @@ class FormGrid(QWidget):
 
     def add_row(self, text: str, field: FieldT, hint: str = "", *, wide: bool = False) -> FormRow[FieldT]:
         """A row; a `wide` field has the badge's room too, for texts that no grammar keeps."""
-        label = PlainLabel(text, self)
-        label.setProperty("role", "muted")
+        label = PlainLabel(text, self, role="muted", toolTip=plain_tip(hint))
         label.setBuddy(field)
         label.setContentsMargins(0, 0, 8, 0)
-        label.setToolTip(plain_tip(hint))
         field.setToolTip(plain_tip(hint))
         field.setAccessibleName(text)
         field.setAccessibleDescription(visible(hint, lines=True))

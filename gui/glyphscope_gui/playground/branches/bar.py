@@ -17,7 +17,7 @@ from glyphscope_gui.playground.branches.field import BranchField
 from glyphscope_gui.playground.branches.masked_box import MaskedBox
 from glyphscope_gui.playground.branches.refusal_text import MaskReason
 from glyphscope_gui.playground.branches.words import seen_alternative
-from glyphscope_gui.shared.labels import words_label
+from glyphscope_gui.shared.labels import push_button, words_label
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.layouts import Flow, vbox
 from glyphscope_gui.shared.token_words import is_masked
@@ -225,8 +225,7 @@ class BranchBar(QWidget):
         self.link_buttons[0].setFocus(Qt.FocusReason.OtherFocusReason)
 
     def _button(self, name: str, slot: Callable[[], None]) -> QPushButton:
-        button = QPushButton(self)
-        button.setObjectName(name)
+        button = push_button("", self, name=name)
         button.clicked.connect(lambda _checked=False: slot())
         return button
 

@@ -47,8 +47,7 @@ class BranchPanel(QWidget):
         grid.setHorizontalSpacing(8)
         grid.setVerticalSpacing(6)
         for row, (words, edit) in enumerate(((tr("Name"), self.name_edit), (tr("Note"), self.note_edit))):
-            label = PlainLabel(words)
-            label.setProperty("role", "muted")
+            label = PlainLabel(words, role="muted")
             grid.addWidget(label, row, 0)
             grid.addWidget(edit, row, 1)
         column = vbox(parent=self, spacing=8)
