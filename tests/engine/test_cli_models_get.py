@@ -10,7 +10,7 @@ pytest.importorskip("huggingface_hub")
 
 from typer.testing import CliRunner
 
-from fake_hub import REPO, fake_hub, gguf, without_certificates
+from fake_hub import REPO, fake_hub, gguf, hub_in_thread
 from glyphscope.cli import models_get
 from glyphscope.cli.app import app
 from glyphscope.cli.model_loading import downloaded_file
@@ -26,13 +26,9 @@ def command(*arguments: str):
 
 @pytest.fixture
 def hub(monkeypatch, tmp_path):
-    for name in ("HF_HUB_OFFLINE", "TRANSFORMERS_OFFLINE", "HTTP_PROXY", "http_proxy"):
-        monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("HF_HOME", str(tmp_path / "hf"))
-    monkeypatch.setattr("glyphscope.models.hub.client.get_token", lambda: None)
-    monkeypatch.setattr("glyphscope.models.hub.client.get_async_session", without_certificates)
     with fake_hub() as hub:
-        monkeypatch.setenv("HF_ENDPOINT", hub.address)
+        hub_in_thread(monkeypatch, hub.address)
         hub.repos[REPO]["tiny-Q8_0.gguf"] = gguf(8000)
         yield hub
 
@@ -92,7 +88,7 @@ def test_a_wrong_name_is_a_traceback(hub, arguments):
 
 
 def test_without_the_extra_the_command_that_mends_it_is_not_said(monkeypatch):
-    monkeypatch.setattr("glyphscope.models.hub.listing.find_spec", lambda name: None)
+    monkeypatch.setattr("glyphscope.models.hub.jobs.find_spec", lambda name: None)
     result = command("get", REPO)
     assert result.exit_code == 2 and "pip install 'glyphscope[hub]'" in result.stderr
 

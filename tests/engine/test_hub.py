@@ -20,36 +20,43 @@ pytest.importorskip("huggingface_hub")
 
 from huggingface_hub import get_token
 
-from fake_hub import REPO, fake_hub, gguf, without_certificates
+from fake_hub import QUICK, REPO, fake_hub, gguf, hub_in_process, hub_in_thread
 from glyphscope.errors import GlyphscopeError, ModelError, StorageError
 from glyphscope.models import find_models
 from glyphscope.models.hub import Download, Lookup, Progress, Stopped, find_unfinished, pick, read_request
 from glyphscope.models.hub.files import HubFile, Listing
-from glyphscope.models.remote import Timeouts
+from glyphscope.models.hub.part import PartialFile
 
-QUICK = Timeouts(connect=1.0, first=2.0, between=1.0, attempts=3, retrying=5.0, wait=0.01, longest=0.05)
 FILE = "tiny-Q4_K_M.gguf"
 
 
 @pytest.fixture
-def hub(monkeypatch, tmp_path):
-    for name in ("HF_TOKEN", "HF_HUB_OFFLINE", "TRANSFORMERS_OFFLINE", "HTTP_PROXY", "http_proxy"):
-        monkeypatch.delenv(name, raising=False)
-    monkeypatch.setattr("glyphscope.models.hub.client.get_token", lambda: None)
-    monkeypatch.setattr("glyphscope.models.hub.client.get_async_session", without_certificates)
+def hub(monkeypatch):
     with fake_hub() as hub:
-        monkeypatch.setenv("HF_ENDPOINT", hub.address)
+        hub_in_thread(monkeypatch, hub.address)
+        yield hub
+
+
+@pytest.fixture
+def processes(monkeypatch, tmp_path):
+    """A Hub for the process that speaks with it, as a user has it."""
+    with fake_hub() as hub:
+        hub_in_process(monkeypatch, hub.address, tmp_path / "hf")
         yield hub
 
 
 def look(text: str = REPO) -> Listing:
-    return Lookup(read_request(text), QUICK).listing()
+    return Lookup(read_request(text)).listing()
 
 
 def download(folder: Path, text: str = REPO, told=lambda _progress: None) -> Download:
     wanted = read_request(text)
-    listing = Lookup(wanted, QUICK).listing()
-    return Download(listing, pick(listing, wanted.which).choice, folder, told=told, patience=QUICK)
+    listing = Lookup(wanted).listing()
+    return Download(listing, pick(listing, wanted.which).choice, folder, told=told)
+
+
+def once(monkeypatch) -> None:
+    monkeypatch.setattr("glyphscope.models.hub.client.FILE", QUICK._replace(attempts=1))
 
 
 def left(folder: Path) -> list[str]:
@@ -142,9 +149,9 @@ def test_a_cut_connection_begins_the_download_anew(hub, tmp_path):
     assert hub.ranges() == ["", "bytes=20000-", "bytes=30000-"]
 
 
-def test_a_stopped_download_leaves_a_file_with_its_name_or_is_not_gone_on_with(hub, tmp_path):
-    data = hub.repos[REPO][FILE] = gguf(50_000)
-    hub.stall_after = 20_000
+def test_a_stopped_download_leaves_a_file_with_its_name_or_is_not_gone_on_with(processes, tmp_path):
+    data = processes.repos[REPO][FILE] = gguf(50_000)
+    processes.stall_after = 20_000
     job = download(tmp_path)
     came = threading.Event()
     job._told = lambda progress: came.set() if progress.done == 20_000 else None
@@ -165,9 +172,9 @@ def test_a_stopped_download_leaves_a_file_with_its_name_or_is_not_gone_on_with(h
     assert (kept.repo, kept.file, kept.bytes) == (REPO, FILE, 20_000)
     assert not (tmp_path / REPO / FILE).exists()
     assert not [model for model in find_models([tmp_path]) if model.source == "folder"]
-    hub.stall_after = -1
+    processes.stall_after = -1
     assert download(tmp_path).run_to_end().path.read_bytes() == data
-    assert hub.ranges()[-1] == "bytes=20000-" and left(tmp_path) == [FILE]
+    assert processes.ranges()[-1] == "bytes=20000-" and left(tmp_path) == [FILE]
 
 
 def test_a_download_that_was_stopped_before_it_began_begins(hub, tmp_path):
@@ -178,8 +185,8 @@ def test_a_download_that_was_stopped_before_it_began_begins(hub, tmp_path):
     assert left(tmp_path) == [] and hub.ranges() == []
 
 
-def test_a_silent_server_holds_a_question_up(hub):
-    hub.silent = True
+def test_a_silent_server_holds_a_question_up(processes):
+    processes.silent = True
     lookup = Lookup(read_request(REPO))
     timer = threading.Timer(0.1, lookup.cancel)
     timer.start()
@@ -190,15 +197,14 @@ def test_a_silent_server_holds_a_question_up(hub):
     timer.join()
 
 
-def test_the_beginning_of_another_content_is_taken_for_that_of_this_one(hub, tmp_path):
+def test_the_beginning_of_another_content_is_taken_for_that_of_this_one(hub, tmp_path, monkeypatch):
     data = hub.repos[REPO][FILE] = gguf(9000)
     hub.cuts = [4000] * 3
     hub.file_statuses = [(404, {})]  # nothing is loaded yet
     refused(download(tmp_path).run_to_end)
-    hub.cuts = [4000]
-    job = download(tmp_path)
-    job._patience = QUICK._replace(attempts=1)
-    refused(job.run_to_end)
+    hub.cuts = [4000, *[0] * 6]
+    once(monkeypatch)
+    refused(download(tmp_path).run_to_end)
     (kept,) = find_unfinished(tmp_path)
     kept.path.write_bytes(b"GGUF" + bytes(3996))  # as a disk may do
     assert download(tmp_path).run_to_end().path.read_bytes() == data
@@ -213,19 +219,18 @@ def test_a_server_that_cannot_go_on_in_the_middle_makes_a_wrong_file(hub, tmp_pa
     assert download(tmp_path).run_to_end().path.read_bytes() == data
 
 
-def test_the_beginning_of_an_older_file_stays_for_ever(hub, tmp_path):
-    hub.cuts = [1000]
-    job = download(tmp_path)
-    job._patience = QUICK._replace(attempts=1)
-    refused(job.run_to_end)
+def test_the_beginning_of_an_older_file_stays_for_ever(hub, tmp_path, monkeypatch):
+    hub.cuts = [1000, *[0] * 6]
+    once(monkeypatch)
+    refused(download(tmp_path).run_to_end)
     assert len(find_unfinished(tmp_path)) == 1
     hub.repos[REPO][FILE] = gguf(6000)
     download(tmp_path).run_to_end()
     assert find_unfinished(tmp_path) == [] and left(tmp_path) == [FILE]
 
 
-def test_two_downloads_write_into_one_file(hub, tmp_path):
-    hub.stall_after = 100
+def test_two_downloads_write_into_one_file(processes, tmp_path):
+    processes.stall_after = 100
     first = download(tmp_path)
     began = threading.Event()
     first._told = lambda progress: began.set() if progress.done else None
@@ -303,7 +308,7 @@ def test_faults_in_any_order_leave_a_wrong_file_with_its_name(hub, tmp_path, see
         (404, {"x-error-code": "RepoNotFound"}, "no such repository", "spelling"),
         (429, {"retry-after": "900"}, "Rate limited", "pause of 15 min"),
         (429, {"ratelimit": '"api";r=0;t=240'}, "Rate limited", "pause of 4 min"),
-        (302, {}, "redirects without an address", "HF_ENDPOINT"),
+        (302, {}, "not the Hub's", "HF_ENDPOINT"),
         (500, {}, "failed (500)", "later"),
     ],
 )
@@ -383,7 +388,7 @@ def test_a_wrong_content_or_a_damaged_model_is_kept(hub, tmp_path):
 def test_a_server_that_sends_more_than_there_is_fills_the_disk(hub, tmp_path):
     job = download(tmp_path)
     hub.tampered = {FILE: gguf(1_000_000)}
-    assert "two sizes" in refused(job.run_to_end).message
+    assert "more than the file has" in refused(job.run_to_end).message
     assert left(tmp_path) == []
 
 
@@ -425,21 +430,21 @@ def test_a_token_is_asked_for_where_one_is_refused(hub, monkeypatch):
 
 
 @pytest.mark.parametrize("name", ["HF_HUB_OFFLINE", "TRANSFORMERS_OFFLINE"])
-def test_offline_settings_are_not_followed(hub, monkeypatch, name):
+def test_offline_settings_are_not_followed(processes, monkeypatch, name):
     monkeypatch.setenv(name, "1")
     assert "HF_HUB_OFFLINE" in refused(look).message
-    assert hub.asked == []
+    assert processes.asked == []
 
 
 def test_without_a_network_nothing_says_what_to_do(monkeypatch):
-    monkeypatch.setenv("HF_ENDPOINT", "http://127.0.0.1:9")
+    hub_in_thread(monkeypatch, "http://127.0.0.1:9")
     error = refused(look)
     assert "cannot be reached" in error.message and "--folder" in error.hint and "HF_ENDPOINT" in error.hint
 
 
 @pytest.mark.parametrize("address", ["nonsense", "ftp://x", "http://["])
 def test_an_endpoint_that_is_none_is_a_traceback(monkeypatch, address):
-    monkeypatch.setenv("HF_ENDPOINT", address)
+    hub_in_thread(monkeypatch, address)
     refused(look)
 
 
@@ -452,14 +457,14 @@ def test_a_full_disk_is_told_after_the_download(hub, tmp_path, monkeypatch):
 
 def test_a_disk_that_becomes_full_costs_what_was_loaded(hub, tmp_path, monkeypatch):
     data = hub.repos[REPO][FILE] = gguf(900_000)
-    write, room = os.pwrite, [200_000]
+    write, room = PartialFile.write, [200_000]
 
-    def pwrite(handle: int, block: bytes, at: int) -> int:
-        if at + len(block) > room[0]:
-            raise OSError(28, "No space left on device")
-        return write(handle, block, at)
+    def until_full(part: PartialFile, block: bytes) -> int:
+        if part.size + len(block) > room[0]:
+            raise OSError(errno.ENOSPC, "No space left on device")
+        return write(part, block)
 
-    monkeypatch.setattr(os, "pwrite", pwrite)
+    monkeypatch.setattr(PartialFile, "write", until_full)
     job = download(tmp_path)
     with pytest.raises(StorageError, match="disk is full"):
         job.run_to_end()
@@ -471,12 +476,12 @@ def test_a_disk_that_becomes_full_costs_what_was_loaded(hub, tmp_path, monkeypat
 
 def test_a_place_that_cannot_be_written_to_is_a_traceback(hub, tmp_path):
     (tmp_path / "maker").write_text("a file, where a folder has to be")
-    with pytest.raises(StorageError, match="cannot be written"):
+    with pytest.raises(StorageError, match="cannot be read or written"):
         download(tmp_path).run_to_end()
 
 
 def test_without_huggingface_hub_the_command_is_not_said(monkeypatch):
-    monkeypatch.setattr("glyphscope.models.hub.listing.find_spec", lambda name: None)
+    monkeypatch.setattr("glyphscope.models.hub.jobs.find_spec", lambda name: None)
     with pytest.raises(ModelError) as caught:
         look()
     assert "pip install 'glyphscope[hub]'" in caught.value.hint

@@ -10,24 +10,17 @@ pytest.importorskip("huggingface_hub")
 
 from typer.testing import CliRunner
 
-from fake_hub import REPO, fake_hub, gguf, without_certificates
+from fake_hub import REPO, fake_hub, gguf, hub_in_thread
 from glyphscope.cli import models_search
 from glyphscope.cli.app import app
 from glyphscope.errors import ModelError
 from glyphscope.models.hub import Search, Stopped
-from glyphscope.models.remote import Timeouts
-
-QUICK = Timeouts(connect=1.0, first=2.0, between=1.0, attempts=3, retrying=5.0, wait=0.01, longest=0.05)
 
 
 @pytest.fixture
 def hub(monkeypatch):
-    for name in ("HF_TOKEN", "HF_HUB_OFFLINE", "TRANSFORMERS_OFFLINE", "HTTP_PROXY", "http_proxy"):
-        monkeypatch.delenv(name, raising=False)
-    monkeypatch.setattr("glyphscope.models.hub.client.get_token", lambda: None)
-    monkeypatch.setattr("glyphscope.models.hub.client.get_async_session", without_certificates)
     with fake_hub() as hub:
-        monkeypatch.setenv("HF_ENDPOINT", hub.address)
+        hub_in_thread(monkeypatch, hub.address)
         hub.repos = {
             REPO: {
                 "tiny-Q4_K_M.gguf": gguf(9000),
@@ -42,7 +35,7 @@ def hub(monkeypatch):
 
 
 def search(words="tiny", memory=None, limit=10):
-    return Search(words, memory, limit, QUICK).hits()
+    return Search(words, memory, limit).hits()
 
 
 @pytest.mark.slow
@@ -94,7 +87,7 @@ def test_words_that_cannot_be_searched_are_an_error(words):
 
 
 def test_a_search_can_be_cancelled(hub):
-    search = Search("tiny", None, patience=QUICK)
+    search = Search("tiny", None)
     search.cancel()
     with pytest.raises(Stopped):
         search.hits()

@@ -10,7 +10,7 @@ from PySide6.QtCore import Qt
 
 pytest.importorskip("huggingface_hub")
 
-from fake_hub import REPO, fake_hub, gguf, without_certificates
+from fake_hub import REPO, fake_hub, gguf, hub_in_process, hub_in_thread
 from glyphscope.errors import ModelError
 from glyphscope.models import FoundModel
 from glyphscope.models.hub import Choice, HubFile, Lookup, Progress, Stopped, Unfinished
@@ -35,15 +35,16 @@ FOUND = [
 
 @pytest.fixture
 def hub(monkeypatch, tmp_path):
-    for name in ("HF_HUB_OFFLINE", "TRANSFORMERS_OFFLINE", "HTTP_PROXY", "http_proxy"):
-        monkeypatch.delenv(name, raising=False)
-    client = "glyphscope.models.hub.client"
-    monkeypatch.setattr(f"{client}.get_token", lambda: None)
-    monkeypatch.setattr(f"{client}.get_async_session", without_certificates)
     with fake_hub() as hub:
-        monkeypatch.setenv("HF_ENDPOINT", hub.address)
+        hub_in_thread(monkeypatch, hub.address)
         hub.repos[REPO]["tiny-Q8_0.gguf"] = gguf(8000)
         yield hub
+
+
+@pytest.fixture
+def ended(hub, monkeypatch, tmp_path):
+    """Questions go to the Hub in a process, which a cancel ends."""
+    hub_in_process(monkeypatch, hub.address, tmp_path / "hf")
 
 
 @pytest.fixture
@@ -84,12 +85,12 @@ def test_a_download_in_the_window_does_not_end_with_a_model_to_use(hub, panel, q
 
 
 @pytest.mark.slow
-def test_cancel_waits_for_the_server_or_loses_what_was_loaded(hub, panel, qtbot, tmp_path):
+def test_cancel_waits_for_the_server_or_loses_what_was_loaded(hub, ended, panel, qtbot, tmp_path):
     hub.repos[REPO][FILE] = gguf(50_000)
     hub.stall_after = 20_000
     look(panel, qtbot, f"{REPO}:{FILE}")
     panel.load_button.click()
-    qtbot.waitUntil(lambda: " of " in panel.words.text() or panel.bar.value() > 0)
+    qtbot.waitUntil(lambda: panel._getting.loading.progress.done == 20_000)
     panel.cancel_button.click()
     qtbot.waitUntil(lambda: "downloaded; Download resumes" in panel.words.text())
     assert not (tmp_path / REPO / FILE).exists()
@@ -100,7 +101,7 @@ def test_cancel_waits_for_the_server_or_loses_what_was_loaded(hub, panel, qtbot,
 
 
 @pytest.mark.slow
-def test_a_window_that_closes_waits_for_a_silent_server(hub, panel, qtbot, tmp_path):
+def test_a_window_that_closes_waits_for_a_silent_server(hub, ended, panel, qtbot, tmp_path):
     hub.stall_after = 1000
     look(panel, qtbot)
     panel.load_button.click()
@@ -285,9 +286,8 @@ def test_the_window_stops_a_download_with_its_view_or_keeps_nothing_when_it_clos
     dialog.hub.load_button.click()
     dialog.reject()
     qtbot.waitUntil(lambda: any("tiny: " in note for note in context.status.notes))
-    threading.Timer(0.05, hub.over.set).start()
-    qtbot.waitUntil(lambda: presenter.getting.loading.progress.phase == "waiting")  # it was cut meanwhile
     hub.stall_after = -1
+    hub.over.set()  # the connection is cut
     qtbot.waitUntil(lambda: bool(context.offers))
     ((words, _button, use),) = context.offers
     assert "tiny was downloaded" in words and context.status.notes[-1] == ""

@@ -4,15 +4,29 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 import socket
 import struct
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs, unquote, urlsplit
 
+import httpx2
+from huggingface_hub import constants
+from huggingface_hub.utils._http import hf_request_event_hook
+
+from glyphscope.models.hub import child
+from glyphscope.models.hub.wire import Answer, Question
+from glyphscope.models.remote import Timeouts
+from glyphscope.processes.asked import AskedProcess
+from glyphscope.processes.pipe import Pipe
+
+QUICK = Timeouts(connect=1.0, first=2.0, between=1.0, attempts=3, retrying=5.0, wait=0.01, longest=0.05)
 COMMIT = "c0ffee" * 6 + "beef"
 REPO = "maker/tiny-GGUF"
 
@@ -179,13 +193,69 @@ class _Handler(BaseHTTPRequestHandler):
         self.wfile.write(body)
 
 
-def without_certificates() -> Any:
-    """A client as huggingface_hub makes it, but for certificates, which take longer to load than all else here."""
-    import httpx2
-    from huggingface_hub.utils._http import async_hf_request_event_hook
+class HubThread:
+    """In place of the process that speaks with the Hub: its code in a thread, which starts at once."""
 
-    hooks: Any = {"request": [async_hf_request_event_hook]}
-    return httpx2.AsyncClient(event_hooks=hooks, follow_redirects=True, verify=False)
+    def __init__(self, *_: object, **__: object) -> None:
+        self._pipe: Pipe[Answer] | None = None
+
+    def start(self) -> None:
+        if self._pipe is not None:
+            return
+        (read, write_back), (read_on, write) = os.pipe(), os.pipe()
+        self._files = (read, write_back, read_on, write)
+        self._pipe = Pipe(read, write, Answer)
+        self._thread = threading.Thread(target=child.serve, args=(Pipe(read_on, write_back, Question),))
+        self._thread.start()
+        self._pipe.read()
+
+    def ask(self, question: Question, _seconds: float) -> Answer:
+        assert self._pipe is not None
+        self._pipe.write(question)
+        answer = self._pipe.read()
+        assert answer is not None
+        return answer
+
+    def kill(self) -> None:
+        """A thread cannot be ended; tests that cancel a download use the process."""
+
+    def close(self) -> None:
+        if self._pipe is not None:
+            os.close(self._files[3])
+            self._thread.join()
+            for handle in self._files[:3]:
+                os.close(handle)
+            self._pipe = None
+
+
+def hub_in_thread(monkeypatch: Any, address: str) -> None:
+    """Questions go to the Hub there in a thread: no token, no certificates, which take long to load, no long pauses."""
+    monkeypatch.setattr("glyphscope.models.hub.jobs.AskedProcess", HubThread)
+    monkeypatch.setattr("glyphscope.models.hub.client.get_token", lambda: None)
+    monkeypatch.setattr("glyphscope.models.hub.client.FILE", QUICK)
+    monkeypatch.setattr("glyphscope.models.hub.client.QUESTION", QUICK)
+    monkeypatch.setattr(constants, "HF_HUB_OFFLINE", False)
+    template = constants.HUGGINGFACE_CO_URL_TEMPLATE.replace(constants.ENDPOINT, address)
+    monkeypatch.setattr(constants, "HUGGINGFACE_CO_URL_TEMPLATE", template)
+    monkeypatch.setattr(constants, "ENDPOINT", address)
+    sleep = time.sleep
+    monkeypatch.setattr("huggingface_hub.file_download.time.sleep", lambda seconds: sleep(min(seconds, 0.01)))
+    hooks: Any = {"request": [hf_request_event_hook]}
+    limits = httpx2.Limits(max_keepalive_connections=0)
+    client = httpx2.Client(
+        event_hooks=hooks, follow_redirects=True, verify=False, trust_env=False, limits=limits
+    )
+    monkeypatch.setattr("glyphscope.models.hub.client.get_session", lambda: client)
+    monkeypatch.setattr("huggingface_hub.utils._http.get_session", lambda: client)
+
+
+def hub_in_process(monkeypatch: Any, address: str, home: Path) -> None:
+    """Questions go to the Hub there in a process, as they do for a user; nobody's token is in that home."""
+    for name in ("HF_TOKEN", "HF_HUB_OFFLINE", "TRANSFORMERS_OFFLINE", "HTTP_PROXY", "http_proxy"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setattr("glyphscope.models.hub.jobs.AskedProcess", AskedProcess)
+    monkeypatch.setenv("HF_HOME", str(home))
+    monkeypatch.setenv("HF_ENDPOINT", address)
 
 
 @contextmanager

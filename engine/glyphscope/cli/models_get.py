@@ -23,8 +23,17 @@ from glyphscope.cli.options import JsonOption
 from glyphscope.cli.output import console, diagnostics, print_json
 from glyphscope.cli.signals import INTERRUPTED, closing_when_ended
 from glyphscope.models.files import available_memory
-from glyphscope.models.hub import Choice, Download, Listing, Lookup, Pick, Progress, pick, read_request
-from glyphscope.models.hub.download import DownloadResult
+from glyphscope.models.hub import (
+    Choice,
+    Download,
+    DownloadResult,
+    Listing,
+    Lookup,
+    Pick,
+    Progress,
+    pick,
+    read_request,
+)
 from glyphscope.sessions import places
 from glyphscope.text.figures import byte_size
 

@@ -13,7 +13,7 @@ from glyphscope.cli.output import console, diagnostics, print_json
 from glyphscope.cli.signals import INTERRUPTED, closing_when_ended
 from glyphscope.models.files import available_memory
 from glyphscope.models.hub import Hit, Search
-from glyphscope.models.hub.search import MOST_HITS
+from glyphscope.models.hub.jobs import MOST_HITS
 from glyphscope.text.figures import byte_size
 from glyphscope.visible import visible
 

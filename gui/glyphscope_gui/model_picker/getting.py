@@ -19,6 +19,7 @@ from glyphscope.models.files import available_memory
 from glyphscope.models.hub import (
     Choice,
     Download,
+    DownloadResult,
     Hit,
     Listing,
     Lookup,
@@ -29,7 +30,6 @@ from glyphscope.models.hub import (
     pick,
     read_request,
 )
-from glyphscope.models.hub.download import DownloadResult
 from glyphscope_gui.shared.background import Background
 
 LOOK_MS = 200

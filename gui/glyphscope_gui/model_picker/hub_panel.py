@@ -9,8 +9,7 @@ from PySide6.QtCore import QItemSelection, Signal
 from PySide6.QtWidgets import QLineEdit, QProgressBar, QPushButton, QWidget
 
 from glyphscope.errors import GlyphscopeError
-from glyphscope.models.hub import Choice, Hit, Unfinished
-from glyphscope.models.hub.download import DownloadResult
+from glyphscope.models.hub import Choice, DownloadResult, Hit, Unfinished
 from glyphscope.text.figures import byte_size
 from glyphscope.visible import visible
 from glyphscope_gui.model_picker.getting import Loaded, Looked, ModelGetting, Phase

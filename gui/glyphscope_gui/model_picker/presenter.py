@@ -9,8 +9,7 @@ from PySide6.QtCore import QObject, Signal
 
 from glyphscope.events import LoadOptions
 from glyphscope.models import FoundModel, find_models
-from glyphscope.models.hub import Unfinished, find_unfinished
-from glyphscope.models.hub.download import DownloadResult
+from glyphscope.models.hub import DownloadResult, Unfinished, find_unfinished
 from glyphscope.models.memory import ModelFacts, read_facts
 from glyphscope.models.opening import model_name_of
 from glyphscope_gui.context import AppContext

@@ -1,31 +1,26 @@
 """Models by their name at the Hugging Face Hub, or at a server that speaks as it does.
 
-What downloads of models commonly do worse is decided here first:
+huggingface_hub does the transfer, in a process of its own (`child.py`); the rest of this package does without it, as it
+is an extra. Added to its download:
 
-- A broken download leaves a file under the final name, which is then loaded. Here a file has its name only after its
-  size, its hash and its GGUF header were right; a split model appears when all its parts are there.
-- A download that was cut or stopped begins anew. Here what was loaded stays beside its place and is gone on from, also
-  by another process and another day; it is hashed again, so that nothing that is wrong stays unnoticed.
-- It cannot be stopped. Here `cancel` ends every wait at once: a name being looked up, a silent server, a pause.
-- "Out of space" comes after an hour. Here the room is looked at first.
-
-Names, tokens, addresses and the settings of the environment are huggingface_hub's, which is an extra: what stands in
-this file does without it. Its own download is not used: of version 2.4 it keeps nothing of what was loaded when it is
-cut, checks no hash, deletes the old file first, only warns of a full disk, and waits in ways that nobody can end.
+- A broken download leaves no file under the final name: a file has it only after its size, its hash and its GGUF header
+  were right; a split model appears when all its parts are there.
+- A download that was cut or stopped resumes, also in another process on another day: what came stays beside its place.
+- It can be stopped: `cancel` ends the process, and with it every wait.
+- The free space is looked at first.
 """
 
-from glyphscope.models.hub.cancellable import Stopped
 from glyphscope.models.hub.choosing import Pick, pick
-from glyphscope.models.hub.download import Download, Progress
 from glyphscope.models.hub.files import Choice, HubFile, Listing
-from glyphscope.models.hub.listing import Lookup
+from glyphscope.models.hub.jobs import Download, DownloadResult, Hit, Lookup, Search, Stopped
 from glyphscope.models.hub.names import HubRequest, read_request
 from glyphscope.models.hub.part import Unfinished, find_unfinished
-from glyphscope.models.hub.search import Hit, Search
+from glyphscope.models.hub.wire import Progress
 
 __all__ = [
     "Choice",
     "Download",
+    "DownloadResult",
     "Hit",
     "HubFile",
     "HubRequest",

@@ -1,36 +1,41 @@
-"""The Hub over HTTP: huggingface_hub's client, its addresses, token and settings; nothing is said of this machine."""
+"""The Hub by huggingface_hub's client, endpoint, token and settings. In the process of `child.py` only."""
 
 from __future__ import annotations
 
-import asyncio
 import os
 import re
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import TypeVar
-from urllib.parse import quote, urlencode
+from typing import Any, TypeVar, cast
+from urllib.parse import quote
 
 import httpx2
 import msgspec
-from huggingface_hub import constants, get_async_session, get_token, hf_hub_url, try_to_load_from_cache
-from huggingface_hub.errors import OfflineModeIsEnabled
+from huggingface_hub import constants, get_session, get_token, hf_hub_url, try_to_load_from_cache
+from huggingface_hub.file_download import http_get
+from huggingface_hub.utils.tqdm import silent_tqdm
 
-from glyphscope.errors import ModelError
-from glyphscope.models.hub.failures import TOKEN_HINT, not_understood, offline, refusal, unreachable
+from glyphscope.errors import GlyphscopeError, ModelError
+from glyphscope.models.hub.failures import TOKEN_HINT, failed
 from glyphscope.models.hub.files import Choice, HubFile, Listing, choices_of
 from glyphscope.models.hub.names import HubRequest, is_repo
+from glyphscope.models.hub.part import PartialFile
+from glyphscope.models.hub.wire import Failure, Found
 from glyphscope.models.remote.keys import fits_header
-from glyphscope.models.remote.retry import Timeouts
+from glyphscope.models.remote.retry import Retries, Timeouts
+from glyphscope.text.figures import estimate
 
 T = TypeVar("T")
 
-LARGEST_ANSWER = 32_000_000
-"""Bytes of a repository's description: tens of thousands of files."""
+QUESTION = Timeouts(between=15.0, attempts=3, retrying=30.0, wait=1.0, longest=15.0)
+"""For a question that somebody waits for."""
+FILE = Timeouts(attempts=6, retrying=300.0, wait=1.0, longest=60.0)
+"""Attempts are counted anew after each that brought something; a silence ends one by HF_HUB_DOWNLOAD_TIMEOUT."""
+_AT_ONCE = 4
+"""Repositories whose files are requested at the same time."""
 _MOST_BYTES = 1 << 60
 """Of a file: more than any disk has."""
-_USUAL = "https://huggingface.co"
-_TRUE = ("1", "on", "yes", "true")
 _COMMIT = re.compile(r"[0-9a-f]{40,64}")
 _SHA256 = re.compile(r"[0-9a-f]{64}")
 _SHA1 = re.compile(r"[0-9a-f]{40}")
@@ -49,7 +54,6 @@ class _Sibling(msgspec.Struct):
 
 
 class _Info(msgspec.Struct):
-    id: str = ""
     sha: str | None = None
     siblings: list[_Sibling] = []
 
@@ -60,124 +64,109 @@ class _Found(msgspec.Struct):
 
 
 class Hub:
-    """For one errand: `async with` it. The endpoint and the token are those of the environment at that time."""
+    """For one question. Methods raise GlyphscopeError."""
 
-    def __init__(self, patience: Timeouts) -> None:
-        self.endpoint = (os.environ.get("HF_ENDPOINT") or constants.ENDPOINT or _USUAL).rstrip("/")
-        self.patience = patience
-        forbidden = constants.HF_HUB_DISABLE_IMPLICIT_TOKEN
-        self._token = "" if forbidden else get_token() or ""
-        if self._token and not fits_header(self._token):
+    def __init__(self) -> None:
+        token = "" if constants.HF_HUB_DISABLE_IMPLICIT_TOKEN else get_token() or ""
+        if token and not fits_header(token):
             raise ModelError(
                 "The token for the Hub has characters that no token has.",
-                where=self.endpoint,
+                where=constants.ENDPOINT,
                 hint=f"{TOKEN_HINT}, or unset it.",
             )
-        # not the library's own headers: to make them it may ask the server for more, and they tell of this machine
+        self._token = token
+        # not the library's headers: to make them it may ask the server for more, and they describe this machine
         self._headers = {"user-agent": "glyphscope", "accept-encoding": "identity"}
-        if self._token:
-            self._headers["authorization"] = f"Bearer {self._token}"
-        names = ("HF_HUB_OFFLINE", "TRANSFORMERS_OFFLINE")
-        self._offline = constants.is_offline_mode() or any(
-            os.environ.get(name, "").lower() in _TRUE for name in names
-        )
+        if token:
+            self._headers["authorization"] = f"Bearer {token}"
+        # the library would wait in silence for as long as a server asks for
+        get_session().event_hooks["response"] = [_refuse]
+        # what arrived is written at once, and not lost with this process
+        setattr(constants, "DOWNLOAD_CHUNK_SIZE", None)  # noqa: B010
 
-    async def __aenter__(self) -> Hub:
-        self._client = get_async_session()
-        return self
-
-    async def __aexit__(self, *_: object) -> None:
-        await self._client.aclose()
-
-    def where(self, repo: str) -> str:
-        return f"{self.endpoint}/{repo}"
-
-    async def look(self, wanted: HubRequest) -> Listing:
-        """The files of a repository, in one request. Raises Refused and ModelError."""
-        at = "" if wanted.revision == "main" else f"/revision/{quote(wanted.revision, safe='')}"
-        address = f"{self.endpoint}/api/models/{wanted.repo}{at}?blobs=true"
-        where = self.where(wanted.repo)
-        info = await self._ask(address, where, _Info)
+    def look(self, request: HubRequest) -> Listing:
+        """The files of a repository, in one request."""
+        at = "" if request.revision == "main" else f"/revision/{quote(request.revision, safe='')}"
+        info = self._ask(f"/{request.repo}{at}", {"blobs": "true"}, _where(request.repo), _Info)
         files = [_file(sibling) for sibling in info.siblings]
         choices = choices_of(files)
         others = len(files) - sum(len(choice.files) for choice in choices)
         commit = (info.sha or "").lower()
-        return Listing(
-            self.endpoint,
-            wanted.repo,  # by which it was asked for, also where it has another name by now
-            commit if _COMMIT.fullmatch(commit) else wanted.revision,
-            choices,
-            others,
-        )
+        commit = commit if _COMMIT.fullmatch(commit) else request.revision
+        # by the name that was asked for, also where it has another one by now
+        return Listing(constants.ENDPOINT, request.repo, commit, choices, others)
 
-    async def search(self, words: str, limit: int) -> list[tuple[str, int]]:
-        """Names of repositories with GGUF files, and their downloads, most downloaded first. As `look`."""
+    def find(self, words: str, limit: int) -> list[Found]:
+        """Repositories with GGUF files, most downloaded first."""
         query = {"search": words, "filter": "gguf", "sort": "downloads", "limit": limit}
-        address = f"{self.endpoint}/api/models?{urlencode(query)}"
-        found = await self._ask(address, self.endpoint, list[_Found])
-        return [(each.id, max(each.downloads or 0, 0)) for each in found if is_repo(each.id)][:limit]
+        found = self._ask("", query, constants.ENDPOINT, list[_Found])
+        with ThreadPoolExecutor(_AT_ONCE) as pool:
+            return list(pool.map(self._listed, [each for each in found if is_repo(each.id)][:limit]))
 
-    async def _ask(self, address: str, where: str, kind: type[T]) -> T:
-        """The decoded answer to one request. Raises Refused and ModelError."""
-        body = bytearray()
+    def _listed(self, each: _Found) -> Found:
+        found = Found(each.id, max(each.downloads or 0, 0))
         try:
-            async with asyncio.timeout(self.patience.first), self._open(address, where, {}) as response:
-                async for data in response.aiter_bytes():
-                    body += data
-                    if len(body) > LARGEST_ANSWER:
-                        raise not_understood("The answer is far too long.", where)
-            return msgspec.json.decode(bytes(body), type=kind)
-        except TimeoutError as error:
-            raise unreachable(error, where) from error
-        except (msgspec.MsgspecError, UnicodeError) as error:
-            raise not_understood(f"The answer is not the Hub's: {error}.", where) from error
+            return found._replace(listing=self.look(HubRequest(each.id)))
+        except GlyphscopeError as error:
+            return found._replace(failure=Failure(error.message, error.where, error.hint))
 
-    @asynccontextmanager
-    async def file(self, listing: Listing, file: HubFile, offset: int) -> AsyncIterator[httpx2.Response]:
-        """The file's bytes from `offset` on, unless the status is 200: then from its beginning."""
+    def _ask(self, path: str, query: dict[str, Any], where: str, kind: type[T]) -> T:
+        address, retries = f"{constants.ENDPOINT}/api/models{path}", Retries(QUESTION)
+        while True:
+            try:
+                response = get_session().get(
+                    address, params=query, headers=self._headers, timeout=QUESTION.between
+                )
+                return msgspec.json.decode(response.content, type=kind)
+            except Exception as error:
+                time.sleep(retries.pause(failed(error, where, self._token)))
+
+    def load(self, listing: Listing, part: PartialFile) -> None:
+        """The rest of the file, by the library's own download."""
+        file, where = part.file, _where(listing.repo)
         address = hf_hub_url(listing.repo, file.path, revision=listing.commit, endpoint=listing.endpoint)
-        more = {"range": f"bytes={offset}-"} if offset else {}
-        async with self._open(address, self.where(listing.repo), more) as response:
-            yield response
+        retries, furthest = Retries(FILE), part.size
+        bar = cast(Any, silent_tqdm)  # one that shows something starts a thread
+        while not file.bytes or part.size < file.bytes:
+            try:
+                http_get(address, part, resume_size=part.size, headers=self._headers, tqdm_class=bar)
+                if not file.bytes:
+                    return
+            except Exception as error:
+                if isinstance(error, httpx2.HTTPStatusError) and error.response.status_code == 416:
+                    part.restart()
+                if part.size > furthest:
+                    retries, furthest = Retries(FILE), part.size
+                refused = failed(error, where, self._token)
+                pause = retries.pause(refused)
+                words = f"{refused.error.message} Trying again in {estimate(pause)}."
+                part.report("waiting", part.size, words)
+                time.sleep(pause)
 
-    def cached(self, listing: Listing, choice: Choice) -> Path | None:
-        """Where the Hugging Face cache has all of the model's files already, by their hashes."""
+    def cached(self, listing: Listing, choice: Choice) -> str:
+        """Where the Hugging Face cache has the (first) file; empty unless it has all of them, by their hashes."""
         found = []
         for file in choice.files:
             path = try_to_load_from_cache(listing.repo, file.path, revision=listing.commit)
             if not isinstance(path, str) or not file.sha256:
-                return None
+                return ""
             try:
-                blob = Path(
-                    os.readlink(path)
-                ).name  # which may lead on, to where repositories share what is the same
+                blob = Path(os.readlink(path)).name  # which may lead on, to what repositories share
                 if blob != file.sha256 or os.stat(path).st_size != file.bytes:
-                    return None
+                    return ""
             except OSError:  # no link, or one to nothing
-                return None
-            found.append(Path(path))
+                return ""
+            found.append(path)
         return found[0]
 
-    @asynccontextmanager
-    async def _open(self, address: str, where: str, more: dict[str, str]) -> AsyncIterator[httpx2.Response]:
-        """The answer to a GET, redirects followed; the token goes to the endpoint's own host alone."""
-        if self._offline:
-            raise offline(where)
-        patience = self.patience
-        timeout = httpx2.Timeout(patience.connect, read=patience.between, write=30.0)
-        headers = {**self._headers, **more}
-        try:
-            async with self._client.stream("GET", address, headers=headers, timeout=timeout) as response:
-                if response.status_code not in (200, 206, 416):
-                    raise refusal(response.status_code, response.headers, where, token=self._token)
-                yield response
-        except OfflineModeIsEnabled:
-            raise offline(where) from None
-        except httpx2.HTTPError as error:
-            raise unreachable(error, where, self._token) from error
-        except (httpx2.InvalidURL, UnicodeError, ValueError) as error:
-            hint = "HF_ENDPOINT is an address such as https://huggingface.co"
-            raise ModelError(f"Invalid address: {error}.", where=address, hint=hint) from error
+
+def _refuse(response: httpx2.Response) -> None:
+    if response.is_error:
+        response.raise_for_status()
+
+
+def _where(repo: str) -> str:
+    return f"{constants.ENDPOINT}/{repo}"
 
 
 def _file(sibling: _Sibling) -> HubFile:

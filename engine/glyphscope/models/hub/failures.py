@@ -2,61 +2,65 @@
 
 from __future__ import annotations
 
-import re
+import errno
 from collections.abc import Mapping
 
 import httpx2
+import msgspec
+from huggingface_hub.errors import OfflineModeIsEnabled
+from huggingface_hub.utils._http import parse_ratelimit_headers
 
-from glyphscope.errors import ModelError
+from glyphscope.errors import GlyphscopeError, ModelError, StorageError
 from glyphscope.models.remote.keys import without
 from glyphscope.models.remote.retry import RETRYABLE_STATUS, RequestFailed, asked_pause
 from glyphscope.text.shorten import excerpt
 
-_LIMIT = re.compile(r"\br\s*=\s*0\s*;\s*t\s*=\s*(\d{1,6})\b")
-"""In `RateLimit: "api";r=0;t=55`: nothing is left, for so many seconds."""
 TOKEN_HINT = "Set HF_TOKEN to your token, or use: hf auth login"
+NOT_A_HUB = "Is a login page or a proxy in between, or HF_ENDPOINT no such server?"
 OFFLINE_HINT = "A .gguf file that is copied into a folder is found too: glyphscope models --folder FOLDER"
 
 
-def offline(where: str) -> ModelError:
-    """The environment forbids the network."""
-    return ModelError("HF_HUB_OFFLINE disables the network.", where=where, hint=f"Unset it. {OFFLINE_HINT}")
-
-
-def unreachable(error: httpx2.HTTPError | TimeoutError, where: str, token: str = "") -> RequestFailed:
-    """What kept a request from being answered, or an answer from coming to its end."""
+def failed(error: Exception, where: str = "", token: str = "") -> RequestFailed:
+    """Whatever a request or a download raised, and whether another attempt may go better."""
+    network = f"Is there a network? HTTPS_PROXY names a proxy, HF_ENDPOINT a mirror. {OFFLINE_HINT}"
     words = excerpt(without(token, str(error))) or type(error).__name__
-    hint = f"Is there a network? HTTPS_PROXY names a proxy, HF_ENDPOINT a mirror. {OFFLINE_HINT}"
-    if "CERTIFICATE" in words.upper():
-        hint = "Fix the certificate, or name its authority in SSL_CERT_FILE."
-        said = f"TLS certificate verification failed: {words}"
-        return RequestFailed(ModelError(said, where=where, hint=hint), again=False)
-    if isinstance(error, httpx2.UnsupportedProtocol):
-        said = f"Invalid address: {words}"
-        return RequestFailed(
-            ModelError(said, where=where, hint="HF_ENDPOINT is an address: https://…"), again=False
-        )
+    again = False
     match error:
-        case httpx2.ConnectTimeout():
-            said = "The connection timed out."
-        case httpx2.TimeoutException() | TimeoutError():
-            said = "The server stopped responding."
-        case httpx2.ConnectError():
-            said = f"The server cannot be reached: {words}."
-        case httpx2.ProxyError():
-            said = f"The proxy rejected the request: {words}."
+        case GlyphscopeError():
+            return RequestFailed(error, again=False)
+        case OfflineModeIsEnabled():
+            said, hint = "HF_HUB_OFFLINE disables the network.", f"Unset it. {OFFLINE_HINT}"
+        case httpx2.HTTPStatusError():
+            return _refusal(error.response.status_code, error.response.headers, where, token)
+        case httpx2.UnsupportedProtocol() | httpx2.InvalidURL():
+            said, hint = f"Invalid address: {words}", "HF_ENDPOINT is an address: https://…"
         case httpx2.TooManyRedirects():
-            said = "The server redirects in a loop."
-        case httpx2.RemoteProtocolError() | httpx2.ReadError() | httpx2.WriteError():
-            said = f"The connection was cut: {words}."
+            said, hint = "The server redirects in a loop.", network
+        case httpx2.HTTPError() if "CERTIFICATE" in words.upper():
+            said = f"TLS certificate verification failed: {words}"
+            hint = "Fix the certificate, or name its authority in SSL_CERT_FILE."
+        case httpx2.TimeoutException():
+            said, hint, again = "The server stopped responding.", network, True
+        case httpx2.ConnectError():
+            said, hint, again = f"The server cannot be reached: {words}.", network, True
+        case httpx2.ProxyError():
+            said, hint, again = f"The proxy rejected the request: {words}.", network, True
+        case httpx2.HTTPError():
+            said, hint, again = f"The connection was cut: {words}.", network, True
+        case OSError() if error.errno is None:  # the library's word for a wrong length
+            said, hint, again = "The connection was cut.", network, True
+        case OSError():
+            return RequestFailed(_disk(error, where), again=False)
+        case msgspec.MsgspecError() | UnicodeError():
+            said, hint = f"The answer is not the Hub's: {words}.", NOT_A_HUB
+        case MemoryError():
+            said, hint = "The answer is far too long.", NOT_A_HUB
         case _:
-            said = f"The request could not be sent: {words}."
-    return RequestFailed(
-        ModelError(said, where=where, hint=hint), again=not isinstance(error, httpx2.TooManyRedirects)
-    )
+            said, hint = f"{type(error).__name__}: {words}", "Try again."
+    return RequestFailed(ModelError(said, where=where, hint=hint), again=again)
 
 
-def refusal(status: int, headers: Mapping[str, str], where: str, *, token: str) -> RequestFailed:
+def _refusal(status: int, headers: Mapping[str, str], where: str, token: str) -> RequestFailed:
     """What a status other than success says; `where` is the repository's page."""
     code = headers.get("x-error-code", "")
     said = excerpt(without(token, headers.get("x-error-message", "")))
@@ -79,21 +83,26 @@ def refusal(status: int, headers: Mapping[str, str], where: str, *, token: str) 
     elif status == 429:
         words = f"Rate limited ({status}).{told}"
         hint = f"Try again later. {'' if token else 'A token raises the limit. ' + TOKEN_HINT}"
-    elif 300 <= status < 400:
-        words = f"The server redirects without an address ({status})."
-        hint = "Is HF_ENDPOINT the address of a Hub?"
     else:
         words, hint = f"The server failed ({status}).{told}", "Try again later."
     pause = asked_pause(headers.get("retry-after"))
-    if pause is None and status == 429 and (limit := _LIMIT.search(headers.get("ratelimit", ""))):
-        pause = float(limit[1])
+    limit = parse_ratelimit_headers(headers)
+    if pause is None and status == 429 and limit is not None and limit.remaining == 0:
+        pause = float(limit.reset_in_seconds)
     return RequestFailed(
-        ModelError(words, where=where, hint=hint.strip()), again=status in RETRYABLE_STATUS, wait=pause
+        ModelError(words, where=where, hint=hint.strip()),
+        again=status in {416, *RETRYABLE_STATUS},
+        wait=pause,
     )
 
 
-def not_understood(what: str, where: str) -> ModelError:
-    """For an answer that is none of the Hub's."""
-    return ModelError(
-        what, where=where, hint="Is a login page or a proxy in between, or HF_ENDPOINT no such server?"
+def _disk(error: OSError, where: str) -> StorageError:
+    where = str(error.filename or where)
+    if error.errno in (errno.ENOSPC, errno.EDQUOT):
+        hint = "Free some space and start the download again: it resumes."
+        return StorageError("The disk is full.", where=where, hint=hint)
+    return StorageError(
+        f"The file cannot be read or written: {error.strerror or error}.",
+        where=where,
+        hint="Check the disk and the permissions, or choose another folder: glyphscope models get --to FOLDER",
     )

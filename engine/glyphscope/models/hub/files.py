@@ -34,6 +34,11 @@ class HubFile(NamedTuple):
     def name(self) -> str:
         return self.path.rpartition("/")[2]
 
+    @property
+    def right_hash(self) -> str:
+        """Of its content; empty where the Hub tells none."""
+        return self.sha256 or self.blob
+
 
 class Choice(NamedTuple):
     """A model that can be had: one file, or all parts of a split one. `missing` are the parts that are not there."""

@@ -1,25 +1,28 @@
-"""The beginning of a file, beside the place that it will have: gone on from, after it was hashed again."""
+"""The beginning of a file, beside the place that it will have; locked while it grows."""
 
 from __future__ import annotations
 
-import errno
 import fcntl
 import glob
 import hashlib
+import io
 import os
 import re
 import shutil
-from collections.abc import Iterator
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-from glyphscope.errors import ModelError, StorageError
+from glyphscope.errors import ModelError
 from glyphscope.models.hub.files import HubFile
+from glyphscope.models.hub.wire import Phase
 from glyphscope.text.figures import byte_size
 
-BLOCK = 1 << 20
-"""Bytes that are hashed at a time."""
+Report = Callable[[Phase, int, str], None]
+"""Gets how many bytes of a file are done, and why it waits."""
+MAGIC = b"GGUF"
+_BLOCK = 1 << 20
 _NAME = re.compile(r"^\.(?P<file>.+\.gguf)\.(?P<key>[0-9a-f]{1,12})\.part$", re.IGNORECASE)
 
 
@@ -45,18 +48,13 @@ def find_unfinished(folder: Path) -> list[Unfinished]:
     return found
 
 
-def room(folder: Path) -> int | None:
-    """Bytes that are free where the folder is or will be; None where the system does not tell."""
-    for place in (folder, *folder.parents):
-        with suppress(OSError):
-            return shutil.disk_usage(place).free
-    return None
-
-
 def need_room(folder: Path, count: int) -> None:
-    """Raises ModelError where so many bytes more have no room."""
-    free = room(folder)
-    if free is not None and count > free:
+    """Raises ModelError where so many bytes more have no room; nothing where the system does not tell."""
+    try:
+        free = shutil.disk_usage(folder).free
+    except OSError:
+        return
+    if count > free:
         raise ModelError(
             f"The download needs {byte_size(count)} more on the disk, and {byte_size(free)} are free.",
             where=str(folder),
@@ -64,160 +62,106 @@ def need_room(folder: Path, count: int) -> None:
         )
 
 
-class PartialFile:
-    """The file while it is loaded, open and locked: two downloads of it at a time would write into each other."""
+class PartialFile(io.FileIO):
+    """The file while it is downloaded: two downloads of it at a time would write into each other."""
 
-    def __init__(self, target: Path, file: HubFile) -> None:
-        key = (file.sha256 or file.blob or f"{file.bytes:x}")[:12]
-        self.target, self.file = target, file
+    def __init__(self, target: Path, file: HubFile, report: Report) -> None:
+        """Raises ModelError where another download has it, and OSError."""
+        key = (file.right_hash or f"{file.bytes:x}")[:12]
+        self.target, self.file, self.report = target, file, report
         self.path = target.with_name(f".{target.name}.{key}.part")
-        self.size = 0
-        self._handle = -1
-        self._hash = new_hash(self.file)
-
-    def __enter__(self) -> PartialFile:
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        super().__init__(self.path, "a+")
         try:
-            self.path.parent.mkdir(parents=True, exist_ok=True)
-            self._handle = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
-            fcntl.flock(self._handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            if not self._is_in_place():  # another download was just done with it
+            fcntl.flock(self, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            if not os.path.samestat(os.fstat(self.fileno()), self.path.stat()):
                 raise BlockingIOError
-        except BlockingIOError:
-            self._close()
+        except (BlockingIOError, FileNotFoundError):  # or another download was just done with it
+            self.close()
             raise ModelError(
                 "This file is being downloaded already.",
                 where=str(self.path),
                 hint="Wait for it, or stop it.",
             ) from None
-        except OSError as error:
-            self._close()
-            raise _written_not(error, self.path) from error
-        return self
 
     def __exit__(self, *_: object) -> None:
-        empty = self._handle >= 0 and self.size == 0 and os.fstat(self._handle).st_size == 0
-        if empty:
-            with suppress(OSError):
-                self.path.unlink()
-        self._close()
+        if not self.size:
+            self.path.unlink(missing_ok=True)
+        self.close()
 
     @property
-    def there(self) -> int:
-        """Bytes of it on the disk."""
-        return os.fstat(self._handle).st_size
-
-    def read_again(self) -> Iterator[int]:
-        """Hashes what is there, a block at a time, and yields how much of it is done; then `write` goes on."""
-        self.size, self._hash = 0, new_hash(self.file)
-        if self.file.bytes and self.there > self.file.bytes:
-            self.restart()
-        while block := os.pread(self._handle, BLOCK, self.size):
-            self._hash.update(block)
-            self.size += len(block)
-            yield self.size
+    def size(self) -> int:
+        return os.fstat(self.fileno()).st_size
 
     def restart(self) -> None:
         """Nothing of it counts any more."""
-        os.ftruncate(self._handle, 0)
-        self.size, self._hash = 0, new_hash(self.file)
+        self.seek(0)
+        self.truncate()
 
-    def write(self, data: bytes) -> None:
-        """Raises StorageError; what was written before stays."""
-        at = 0
-        try:
-            while at < len(data):
-                at += os.pwrite(self._handle, data[at:] if at else data, self.size + at)
-        except OSError as error:
-            with suppress(OSError):
-                os.ftruncate(self._handle, self.size)
-            raise _written_not(error, self.path) from error
-        self._hash.update(data)
-        self.size += len(data)
+    def write(self, data: Any) -> int:
+        """All of it, or OSError. Raises ModelError for what cannot be of the file."""
+        size, expected = self.size, self.file.bytes
+        if expected and size + len(data) > expected:
+            self.restart()
+            raise ModelError(
+                "The server sends more than the file has.", where=self.file.path, hint="Try again."
+            )
+        if size < len(MAGIC):
+            self._check_magic(os.pread(self.fileno(), size, 0) + data[:64])
+        view = memoryview(data)
+        while view:
+            view = view[super().write(view) :]
+        self.report("downloading", size + len(data), "")
+        return len(data)
 
-    def beginning(self, count: int) -> bytes:
-        return os.pread(self._handle, count, 0)
-
-    def is_right(self) -> bool | None:
-        """Whether its hash is the one that the Hub tells; None where it tells none."""
-        wanted = self.file.sha256 or self.file.blob
-        return self._hash.hexdigest() == wanted.lower() if wanted else None
-
-    @property
-    def hash(self) -> str:
-        return self._hash.hexdigest()
-
-    def settle(self) -> None:
-        """Brings it to the disk."""
-        try:
-            os.fsync(self._handle)
-        except OSError as error:
-            raise _written_not(error, self.path) from error
-
-    def _is_in_place(self) -> bool:
-        try:
-            return os.path.samestat(os.fstat(self._handle), self.path.stat())
-        except FileNotFoundError:
-            return False
-
-    def _close(self) -> None:
-        if self._handle >= 0:
-            os.close(self._handle)  # and with it the lock
-            self._handle = -1
+    def _check_magic(self, begins: bytes) -> None:
+        """The first bytes tell whether it is a GGUF, long before the last have come."""
+        if begins[: len(MAGIC)] == MAGIC[: len(begins)]:
+            return
+        self.restart()
+        if begins.startswith(b"version https://git-lfs"):
+            what = "it is only a pointer to one"
+        elif begins.lstrip()[:1] == b"<":
+            what = "it is a web page; a login may be in between"
+        else:
+            what = f"it begins with {begins[:8]!r}"
+        raise ModelError(
+            f"The server does not send a GGUF file: {what}.",
+            where=self.file.path,
+            hint="The file was discarded.",
+        )
 
 
-def new_hash(file: HubFile) -> hashlib._Hash:
-    """For the hash that the Hub tells: SHA-256, or git's SHA-1 of the content behind its size."""
-    if file.sha256 or not file.blob:
-        return hashlib.sha256()
-    return hashlib.sha1(b"blob %d\0" % file.bytes, usedforsecurity=False)
+def hash_of(path: Path, file: HubFile, report: Report) -> str:
+    """The content's hash in the form that the Hub tells; empty where it tells none. Raises OSError.
 
-
-def read_into(digest: hashlib._Hash, path: Path) -> Iterator[int]:
-    """Hashes a file, a block at a time, and yields how much of it is done. Raises StorageError."""
-    done = 0
-    try:
-        with path.open("rb") as source:
-            while block := source.read(BLOCK):
-                digest.update(block)
-                done += len(block)
-                yield done
-    except OSError as error:
-        raise StorageError(
-            f"The file cannot be read: {error.strerror or error}.",
-            where=str(path),
-            hint="Check its permissions.",
-        ) from error
+    That is SHA-256, or git's SHA-1 of the content behind its size.
+    """
+    if not file.right_hash:
+        return ""
+    digest, done = hashlib.sha256(), 0
+    if not file.sha256:
+        digest = hashlib.sha1(b"blob %d\0" % file.bytes, usedforsecurity=False)
+    with path.open("rb", buffering=0) as source:
+        while block := source.read(_BLOCK):
+            digest.update(block)
+            report("checking", done := done + len(block), "")
+    return digest.hexdigest()
 
 
 def give_names(parts: list[PartialFile]) -> None:
-    """Puts each in its place, the first one last: by it a split model is found. Raises StorageError.
+    """Puts each in its place, the first one last: by it a split model is found. Raises OSError.
 
-    Beginnings of the same file as it was at other commits go: nothing will ever go on from them.
+    Beginnings of the same file as it was at other commits go: nothing will ever resume them.
     """
     for part in reversed(parts):
+        os.fsync(part)
+        os.replace(part.path, part.target)
+        for other in part.target.parent.glob(f".{glob.escape(part.target.name)}.*.part"):
+            with suppress(OSError):
+                other.unlink()
+        folder = os.open(part.target.parent, os.O_RDONLY)
         try:
-            os.replace(part.path, part.target)
-            for other in part.target.parent.glob(f".{glob.escape(part.target.name)}.*.part"):
-                with suppress(OSError):
-                    other.unlink()
-            folder = os.open(part.target.parent, os.O_RDONLY)
-            try:
-                os.fsync(folder)
-            finally:
-                os.close(folder)
-        except OSError as error:
-            raise _written_not(error, part.target) from error
-
-
-def _written_not(error: OSError, path: Path) -> StorageError:
-    if error.errno in (errno.ENOSPC, errno.EDQUOT):
-        return StorageError(
-            "The disk is full.",
-            where=str(path),
-            hint="Free some space and start the download again: it resumes.",
-        )
-    return StorageError(
-        f"The file cannot be written: {error.strerror or error}.",
-        where=str(path),
-        hint="Check the permissions, or choose another folder: glyphscope models get --to FOLDER",
-    )
+            os.fsync(folder)
+        finally:
+            os.close(folder)

@@ -1,0 +1,172 @@
+"""Questions to the Hub and downloads from it, each in a process of its own: ending the process ends every wait."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from importlib.util import find_spec
+from pathlib import Path
+from typing import NamedTuple
+
+from glyphscope.errors import GlyphscopeError, ModelError, StorageError
+from glyphscope.models.hub.choosing import Pick, pick
+from glyphscope.models.hub.files import Choice, Listing
+from glyphscope.models.hub.names import HubRequest
+from glyphscope.models.hub.wire import Answer, Failure, Found, How, Progress, Question
+from glyphscope.processes import module_command
+from glyphscope.processes.asked import AskedProcess, ProcessDied
+
+FEWEST_LETTERS = 2
+LONGEST_WORDS = 200
+MOST_HITS = 30
+_QUESTION_SECONDS = 120.0
+_DOWNLOAD_SECONDS = 86_400.0
+"""Between two reports of progress: a server may ask for a long pause, and a cancel ends it."""
+
+
+class Stopped(Exception):
+    """Somebody cancelled the job. What was downloaded is kept."""
+
+
+class DownloadResult(NamedTuple):
+    """The model's (first) file; `how`: it came now, was in the folder already, or is used from Hugging Face's cache.
+
+    `hashed`: its content was compared with the Hub's hash; there may be none.
+    """
+
+    path: Path
+    how: How
+    hashed: bool = True
+
+
+class Job:
+    """Run once, in any thread; `cancel`, from any other, ends it at once."""
+
+    def __init__(self) -> None:
+        self._cancelled = False
+        command = module_command("glyphscope.models.hub.child")
+        self._process = AskedProcess(command, Answer, name="The download process")
+
+    def cancel(self) -> None:
+        self._cancelled = True
+        self._process.kill()
+
+    def _ask(
+        self,
+        question: Question,
+        seconds: float = _QUESTION_SECONDS,
+        told: Callable[[Progress], None] = lambda _progress: None,
+    ) -> Answer:
+        """The answer after all progress. Raises ModelError and StorageError; Stopped after `cancel`."""
+        if find_spec("huggingface_hub") is None:
+            raise ModelError(
+                "Downloading by name needs huggingface_hub, which is not installed.",
+                hint="Install it: pip install 'glyphscope[hub]'.",
+            )
+        try:
+            self._process.start()
+            while not self._cancelled:  # looked at after the start: from here on `cancel` finds the process
+                answer = self._process.ask(question, seconds)
+                if answer.failure is not None:
+                    raise _error(answer.failure)
+                if answer.progress is None:
+                    return answer
+                told(answer.progress)
+                question = Question()
+        except ProcessDied as died:
+            if not self._cancelled:
+                raise ModelError(died.message, where="Hugging Face Hub", hint="Try again.") from died
+        finally:
+            self._process.close()
+        raise Stopped
+
+
+class Lookup(Job):
+    """Which files a repository has."""
+
+    def __init__(self, request: HubRequest) -> None:
+        super().__init__()
+        self._request = request
+
+    def listing(self) -> Listing:
+        """Raises ModelError; Stopped after `cancel`."""
+        listing = self._ask(Question(look=self._request)).listing
+        assert listing is not None, "or a failure"
+        return listing
+
+
+class Hit(NamedTuple):
+    """A repository. `pick` is the file that suits the free memory best; None where none does by itself, then `problem`.
+
+    Without a `listing`, its files could not be listed. `fits` is None where the size or the free memory is unknown.
+    """
+
+    repo: str
+    downloads: int = 0
+    listing: Listing | None = None
+    pick: Pick | None = None
+    fits: bool | None = None
+    problem: GlyphscopeError | None = None
+
+
+class Search(Job):
+    """Repositories with GGUF files, by words. `memory` is the free memory in bytes, None where it is unknown."""
+
+    def __init__(self, words: str, memory: int | None, limit: int = 10) -> None:
+        """Raises ModelError for words that cannot be searched."""
+        super().__init__()
+        self._words, self._memory, self._limit = words.strip(), memory, limit
+        if not FEWEST_LETTERS <= len(self._words) <= LONGEST_WORDS:
+            raise ModelError(
+                f"The words to search have {len(self._words)} characters; {FEWEST_LETTERS} to {LONGEST_WORDS} are "
+                "possible.",
+                hint="Use words of a model's name, as in: qwen3 0.6b",
+            )
+
+    def hits(self) -> list[Hit]:
+        """Most downloaded first. Raises ModelError; Stopped after `cancel`."""
+        return [self._hit(found) for found in self._ask(Question(find=(self._words, self._limit))).found]
+
+    def _hit(self, found: Found) -> Hit:
+        hit = Hit(found.repo, found.downloads, found.listing)
+        if found.failure is not None:
+            return hit._replace(problem=_error(found.failure))
+        assert found.listing is not None, "or a failure"
+        try:
+            picked = pick(found.listing, "", self._memory)
+        except ModelError as error:
+            return hit._replace(problem=error)
+        size = picked.choice.bytes
+        fits = None if self._memory is None or not size else size <= self._memory
+        return hit._replace(pick=picked, fits=fits)
+
+
+class Download(Job):
+    """One download. `progress` may be read from any thread."""
+
+    def __init__(
+        self,
+        listing: Listing,
+        choice: Choice,
+        folder: Path,
+        *,
+        told: Callable[[Progress], None] = lambda _progress: None,
+    ) -> None:
+        super().__init__()
+        self._question = Question(get=(listing, choice, str(folder.expanduser())))
+        self._told = told
+        self.progress = Progress("checking", 0, choice.bytes)
+
+    def run_to_end(self) -> DownloadResult:
+        """Raises ModelError and StorageError; Stopped after `cancel`. What was downloaded is kept for the next time."""
+        got = self._ask(self._question, _DOWNLOAD_SECONDS, self._report).got
+        assert got is not None, "or a failure"
+        return DownloadResult(Path(got[0]), got[1], got[2])
+
+    def _report(self, progress: Progress) -> None:
+        self.progress = progress
+        self._told(progress)
+
+
+def _error(failure: Failure) -> GlyphscopeError:
+    kind = StorageError if failure.disk else ModelError
+    return kind(failure.message, where=failure.where, hint=failure.hint)
