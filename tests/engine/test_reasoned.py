@@ -81,3 +81,37 @@ def test_reasoning_may_begin_again_on_a_line_of_its_own_where_the_form_says_so(s
         ("call", CALL), ("reasoning", "c"),
     ]  # fmt: skip
     assert validator.content.split() == ["One", "<think>", "two.", "Three."] and len(validator.calls) == 1
+
+
+@pytest.mark.parametrize("size", [1, 3, 1000])
+@pytest.mark.parametrize(
+    ("text", "parts", "content"),
+    [
+        (
+            "Hm, { they want.</think>\nHello.",
+            [("reasoning", "Hm, { they want."), ("text", "Hello.")],
+            "Hello.",
+        ),
+        (f"Hm.</think>{CALL}", [("reasoning", "Hm."), ("call", CALL)], ""),
+        ("</think>Hello.", [("text", "Hello.")], "Hello."),
+        (f"{CALL}</think>Hello.", [("call", CALL), ("text", "</think>Hello.")], "</think>Hello."),
+        ("Use <think> and </think>.", [("text", "Use <think> and </think>.")], "Use <think> and </think>."),
+        ("Hm </thi", [("text", "Hm </thi")], "Hm </thi"),
+        ("Hm</think>", [("reasoning", "Hm")], ""),
+    ],
+)
+def test_what_comes_before_a_lone_closing_marker_is_reasoning_unless_a_call_came(text, parts, content, size):
+    judge = TurnValidator(REGISTRY, "json", "flat", words=True, constrained=False)
+    validator, events = judged(text, "undefined", size, judge)
+    closed = [(e.kind, text[e.start : e.end].strip()) for e in events if isinstance(e, SegmentClosed)]
+    assert closed == parts and validator.content == content
+    assert validator.valid == bool(content or validator.calls)
+
+
+@pytest.mark.parametrize("size", [1, 3, 1000])
+@pytest.mark.parametrize("order", ["", "reversed"])
+def test_a_closing_marker_in_an_argument_is_a_part_of_it(order, size):
+    text = '{"action":"search","query":"a </think> b"}'
+    text = '{"query":"a </think> b","action":"search"}' if order else text
+    validator, events = judged(text, "undefined", size)
+    assert validator.valid and validator.arguments == {"query": "a </think> b"} and not segments(events)

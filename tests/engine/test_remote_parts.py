@@ -23,6 +23,8 @@ from glyphscope.models.remote.calls import CallWriter
 from glyphscope.models.remote.chunks import CallPiece
 from glyphscope.models.remote.dialect import DIALECTS
 from glyphscope.registry import default_registry, to_openai
+from glyphscope.runs import RunState, reduce_event
+from glyphscope.runs.next_turn import answer_messages
 from glyphscope.sessions import first_difference
 from glyphscope.strategies import run
 from scripted_endpoint import DONE, Answer, Endpoint, chunk, endpoint, remote
@@ -230,6 +232,28 @@ def test_tags_of_reasoning_in_the_text_are_reasoning_at_its_beginning_and_on_the
     assert parts_of(events) == [
         ("reasoning", "Hm."), ("text", "The tag <think> begins it:\n<think> and </think>."),
     ]  # fmt: skip
+
+
+def test_content_before_a_lone_closing_tag_is_reasoning() -> None:
+    text = ("They want ", "news.</thi", "nk>\n\nI look it up.")
+    with endpoint(answer(*map(chunk, text), *ONE)) as server, remote(server) as model:
+        events = list(run(request(most_calls=None, tool_choice="auto"), model))
+    parts = [("reasoning", "They want news."), ("text", "I look it up."), ("call", SEARCH)]
+    assert parts_of(events) == parts and events[-1].valid
+    state = RunState()
+    for event in events:
+        reduce_event(state, event)
+    shown = [(part.kind, state.text[part.start : part.end].strip()) for part in state.segments]
+    assert shown == parts
+    assert events[0].request == state.started.request
+    (said,) = answer_messages(state, state.started.request)
+    assert (said.content, said.reasoning) == ("I look it up.", "They want news.")
+
+
+def test_a_text_that_speaks_of_both_tags_is_text() -> None:
+    with endpoint(answer(chunk("Between <think> and </think>."))) as server, remote(server) as model:
+        events = list(run(request(tool_choice="auto"), model))
+    assert parts_of(events) == [("text", "Between <think> and </think>.")]
 
 
 def test_thinking_parts_of_the_content_are_reasoning() -> None:

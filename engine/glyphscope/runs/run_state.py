@@ -338,6 +338,8 @@ def _reduce_segment(segments: list[Segment], event: SegmentOpened | SegmentClose
     last = segments[-1] if segments else Segment(event.kind, 0, 0)
     if isinstance(event, SegmentClosed) and last.end is None:
         last.end = max(event.end, last.start)
+        if "call" not in (last.kind, event.kind):
+            last.kind = event.kind  # text that turned out to be reasoning
         return last
     start = max(event.start, last.start if last.end is None else last.end)
     last.end = start if last.end is None else last.end

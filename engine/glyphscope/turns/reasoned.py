@@ -9,7 +9,7 @@ import codecs
 from collections.abc import Sequence
 from typing import Any, Literal, Protocol
 
-from glyphscope.events import RunEvent, SegmentClosed, SegmentOpened, Violation
+from glyphscope.events import FieldOpened, RunEvent, SegmentClosed, SegmentOpened, ToolKnown, Violation
 from glyphscope.turns.form import State, TurnForm
 from glyphscope.validation import TurnCall, TurnValidator, WordsValidator
 
@@ -41,8 +41,9 @@ class ReasonedValidator:
     """Feed it an answer in any chunking: reasoning between the form's markers, then what `judge` judges.
 
     Reasoning that the prompt opened begins with the text; where it leaves that to the model, only an opening marker at
-    the text's beginning opens it, and with the form's `again` any that has a line of its own. Reasoning that is never
-    closed leaves the judge without a call. The markers with which a message begins and ends are no part of the call.
+    the text's beginning opens it, and with the form's `again` any that has a line of its own; a closing marker alone,
+    before any call, ends what the prompt of a server may have opened. Reasoning that is never closed leaves the judge
+    without a call. The markers with which a message begins and ends are no part of the call.
     """
 
     def __init__(self, judge: CallJudge, form: TurnForm, state: State) -> None:
@@ -58,6 +59,7 @@ class ReasonedValidator:
         self._phase: Literal["before", "inside", "after"] = (
             "inside" if part == "opens" else "before" if part == "leaves" else "after"
         )
+        self._unopened = part == "leaves"  # what is read may turn out to be reasoning
         self._decoder = codecs.getincrementaldecoder("utf-8")(errors="replace")
         self._held = ""
         self._read = 0  # characters before those that are held back
@@ -135,21 +137,39 @@ class ReasonedValidator:
                 if any(marker.startswith(begun) for marker in markers):
                     break  # it may become one
                 self._after = self._read if self._after < 0 else self._after
-            limit = self._to_reasoning()
+            limit = self._to_marker()
             if limit:
-                out += self._read_on(limit)
-            elif self._held.startswith(self._again):
+                judged = self._read_on(limit)
+                self._unopened = self._unopened and not any(map(_begins_call, judged))
+                out += judged
+            elif self._unopened and self._held.startswith(self._close):
+                out += self._was_thinking()
+            elif self._unopened and self._held.startswith(self._open):
+                self._unopened = False  # both markers are a part of the text
+            elif self._again and self._held.startswith(self._again):
                 out += self._thinks_again()
             else:
                 break
         return out
 
-    def _to_reasoning(self) -> int:
-        """How many characters come before what begins reasoning again, or may become its beginning."""
-        if not self._again:
-            return len(self._held)
-        found = self._held.find(self._again)
-        return found if found >= 0 else len(self._held) - _begun(self._held, self._again)
+    def _to_marker(self) -> int:
+        """How many characters come before a marker of reasoning, or what may become one."""
+        markers = (self._close, self._open, self._again) if self._unopened else (self._again,)
+        return min(_before(self._held, marker) for marker in markers)
+
+    def _was_thinking(self) -> list[RunEvent]:
+        """What was read is reasoning that the text itself did not open."""
+        self._unopened = False
+        start, end = max(self._after, 0), self._read
+        self._start, self._after = start, -1
+        out: list[RunEvent] = []
+        if isinstance(self._judge, TurnValidator | WordsValidator):
+            out += self._judge.text_was_reasoning()
+        if not out and end > start:
+            out += [SegmentOpened(kind="reasoning", start=start)]
+            out += [SegmentClosed(kind="reasoning", start=start, end=end)]
+        self._skip(len(self._close))
+        return out
 
     def _thinks_again(self) -> list[RunEvent]:
         out = self._judge.text_ends() if isinstance(self._judge, TurnValidator) else []
@@ -188,7 +208,7 @@ class ReasonedValidator:
         begun = self._held.lstrip()
         if begun.startswith(self._open):
             self._skip(len(self._held) - len(begun) + len(self._open))
-            self._phase = "inside"
+            self._phase, self._unopened = "inside", False
         elif not self._open.startswith(begun):
             self._phase = "after"
 
@@ -220,6 +240,18 @@ class ReasonedValidator:
             if self._later and self._phase == "inside":
                 self._later[-1] += count
         return count
+
+
+def _begins_call(event: RunEvent) -> bool:
+    return isinstance(event, FieldOpened | ToolKnown) or (
+        isinstance(event, SegmentOpened) and event.kind == "call"
+    )
+
+
+def _before(text: str, marker: str) -> int:
+    """How many characters come before a marker or its beginning; all of them for no marker."""
+    found = text.find(marker) if marker else len(text)
+    return found if found >= 0 else len(text) - _begun(text, marker)
 
 
 def _begun(text: str, marker: str) -> int:

@@ -78,6 +78,12 @@ class WordsValidator:
         """All of the text."""
         return "".join(self._said).strip()
 
+    def text_was_reasoning(self) -> list[RunEvent]:
+        """What was read is no text for the user."""
+        self._said.clear()
+        self.valid = False
+        return []
+
     def feed(self, text: str | bytes, token: int | None = None) -> list[RunEvent]:
         read = text if isinstance(text, str) else self._decoder.decode(text)
         self._said.append(read)

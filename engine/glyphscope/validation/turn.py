@@ -145,6 +145,13 @@ class TurnValidator:
         """Ends the text before this place; what comes later is another."""
         return [] if self._call is not None else self._text_ends(self.chars)
 
+    def text_was_reasoning(self) -> list[RunEvent]:
+        """The text up to this place was none for the user."""
+        self._openings.reset()
+        self._said.clear()
+        closed = self._text_ends(self.chars)
+        return [msgspec.structs.replace(event, kind="reasoning") for event in closed]
+
     def _read(self, text: str, start: int) -> list[RunEvent]:
         out: list[RunEvent] = []
         while text:
@@ -240,6 +247,10 @@ class _Openings:
                 return self._brace, held
         self._held = self._since_brace(text, start) if self._alive else ""
         return None
+
+    def reset(self) -> None:
+        """What was read begins no call."""
+        self._held, self._alive = "", []
 
     def pending(self) -> str:
         """What may become the beginning of a call."""

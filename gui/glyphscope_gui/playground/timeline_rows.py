@@ -190,6 +190,7 @@ class StageRows:
         part = row.part
         assert part is not None, "these rows are of parts"
         tokens = stage.tokens_between(part.start, part.end)
+        row.title = part_title(part)  # text may turn out to be reasoning
         row.words = part_words(stage, part)
         row.tokens = Spent(len(tokens), self._budget(part))
         row.bytes = Spent(sum(len(stage.tokens[place].step.data) for place in tokens))

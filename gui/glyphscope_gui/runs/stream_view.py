@@ -84,7 +84,7 @@ class StreamView(QTextEdit):
         """What the context menu offers besides copying the selection."""
         self._selected: Token | None = None
         self._running = False
-        self._said = ""
+        self._said = self._opened = ""
         self._request: RunRequest | None = None
         self._parts = AnswerParts(self, self.LARGER)
         self._reset(StageState())
@@ -100,7 +100,7 @@ class StreamView(QTextEdit):
         """Empty, for a new run of that request."""
         self._selected = None
         self._running = True
-        self._said = ""
+        self._said = self._opened = ""
         self._request = request
         self._reset(state)
 
@@ -115,8 +115,11 @@ class StreamView(QTextEdit):
                     tokens.append(event)
                 case RunStarted(request=request):
                     self._parts.request = self._request = request
-                case SegmentOpened(start=place) | SegmentClosed(end=place):
+                case SegmentOpened(kind=kind, start=place):
+                    self._opened = kind
                     parting.append(place)
+                case SegmentClosed(kind=kind, start=start, end=end):
+                    parting.append(end if kind == self._opened else start)  # text was reasoning
                 case FieldOpened(path=path, call_index=index):
                     self._containers.add((index, path.rpartition("/")[0]))
                 case Violation(char=char) | Aborted(char=char) if stop is None or char < stop.char:
