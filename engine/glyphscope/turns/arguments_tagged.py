@@ -11,9 +11,16 @@ from glyphscope.turns.scan import Scan, pattern_of
 from glyphscope.turns.tools import ArgumentTypes, TurnTools
 
 _LONGEST_KEY = 200
+_ATTRIBUTE = re.compile(r'\s\w+="[^"]*"')
 _WORDS = {"true": True, "false": False, "null": None, "none": None}
 _MOST_LOST = 50
 """Openings in one value that are looked at for a parameter whose own closing is lost."""
+
+
+def untyped(form: ArgumentsForm) -> tuple[str, ...]:
+    """The texts before a value without the attribute that says its type: models leave it out."""
+    bare = (_ATTRIBUTE.sub("", link) for link in form.typed.values())
+    return tuple(dict.fromkeys(link for link in bare if link.strip() and link not in form.typed.values()))
 
 
 def read_tagged(
@@ -105,7 +112,7 @@ class _Tagged:
         after_link, text_type = self._matched_link(links, end)
         if after_link is None:
             return None
-        if self.form.item:
+        if self.form.item and not types.only_string:
             nested = self._nested(after_link, key, types)
             if nested is not None:
                 return nested
@@ -129,12 +136,14 @@ class _Tagged:
 
     def _links(self) -> list[str]:
         own = [piece.text for piece in self.link] + [text for piece in self.link for text in piece.also]
-        return list(dict.fromkeys([*own, *self.form.typed.values()]))
+        return list(dict.fromkeys([*own, *self.form.typed.values(), *untyped(self.form)]))
 
     def _matched_link(self, links: list[str], at: int) -> tuple[int | None, str]:
         """Where the value begins, and the text before it."""
         for link in sorted(links, key=len, reverse=True):
             if self.scan.text.startswith(link, at):
+                if link in untyped(self.form):
+                    self.scan.note(at, f"{links[0]!r} was expected")
                 return at + len(link), link
         for link in links:
             end = self.scan.match(link, at, raw=True)
@@ -244,30 +253,35 @@ class _Tagged:
     def _typed(self, text: str, types: ArgumentTypes, link: str) -> Any:
         """The value of a raw text by the schema, and by the type that the tag itself says."""
         said = {kind for kind, each in self.form.typed.items() if each == link}
-        if types.only_string or (said == {"string"} and types.string):
-            return text
-        whole, value = whole_value(text)
-        if not whole:
-            return text
-        if types.string and types.kinds and not types.fits(value) and types.fits(text):
-            return text
         if types.kinds == 0 and said == {"string"}:
             return text
-        return value
+        return _read_by(types, text, said == {"string"}, tagged=bool(self.form.item))
 
     # values as tags
 
     def _nested(self, at: int, key: str, types: ArgumentTypes) -> tuple[str, Any, int, bool] | None:
         """An object or a list whose members are tags too; None where the value is a text."""
-        found = _Nested(self.scan, self.opening, self.after, self.form.item).read(at, key, 0)
+        found = _Nested(self.scan, self.opening, self.after, self.form.item).read(at, key, types, 0)
         if found is None:
             return None
         value, end = found
         return key, value, end, False
 
 
+def _read_by(types: ArgumentTypes, text: str, said_string: bool = False, *, tagged: bool = False) -> Any:
+    """The value of a raw text by the schema; `tagged`: members of values are tags, so that none are an empty text."""
+    if types.only_string or (said_string and types.string):
+        return text
+    if tagged and not text and types.empty is not None:
+        return types.empty
+    whole, value = whole_value(text)
+    if not whole or (types.string and types.kinds and not types.fits(value) and types.fits(text)):
+        return text
+    return value
+
+
 class _Nested:
-    """Reads `<k>…</k>` inside of a value; texts in it are JSON where they can be."""
+    """Reads `<k>…</k>` inside of a value; the texts in it by the schema."""
 
     def __init__(self, scan: Scan, opening: str, after: tuple[Piece, ...], item: str) -> None:
         self.scan = scan
@@ -276,31 +290,32 @@ class _Nested:
         self.begin = re.compile(re.escape(opening) + r"([\w.\-]+)>")
         self.end = "".join("\0" if piece.kind == "key" else piece.text for piece in after)
 
-    def read(self, at: int, key: str, depth: int) -> tuple[Any, int] | None:
+    def read(self, at: int, key: str, types: ArgumentTypes, depth: int) -> tuple[Any, int] | None:
         """The value under `key` and the place after its closing; None for a plain text or something else."""
         closing = self.end.replace("\0", key)
-        if depth > 100 or not self.begin.match(self.scan.text, at):
+        first = self.begin.match(self.scan.text, at)
+        if depth > 100 or first is None:
             return None
         members: list[tuple[str, Any]] = []
+        listed = types.is_list(first[1], self.item)
         while not self.scan.text.startswith(closing, at):
             found = self.begin.match(self.scan.text, at)
             if found is None:
                 return None
             name = found.group(1)
-            inner = self.read(found.end(), name, depth + 1)
+            own_types = types.inner(len(members) if listed else name)
+            inner = None if own_types.only_string else self.read(found.end(), name, own_types, depth + 1)
             if inner is None:
                 own = self.end.replace("\0", name)
                 stop = self.scan.find(own, found.end())
                 if stop < 0:
                     return None
                 text = self.scan.text[found.end() : stop]
-                whole, value = whole_value(text)
-                if self.opening.strip() in text:
+                if self.opening.strip() in text and not own_types.only_string:
                     return None
-                inner = (value if whole else text), stop + len(own)
+                inner = _read_by(own_types, text, tagged=True), stop + len(own)
             value, at = inner
             members.append((name, value))
-        names = [name for name, _ in members]
-        if names and set(names) == {self.item}:
+        if listed and {name for name, _ in members} == {self.item}:
             return [value for _, value in members], at + len(closing)
         return dict(members), at + len(closing)

@@ -124,7 +124,7 @@ class _Prover:
         self.probe = Probe(renderer, dialect)
         self.left_out: tuple[str, ...] = ()
         self.document = self._accepted()
-        self.tools = TurnTools(parse_document(self.document))
+        self.tools = TurnTools(parse_document(_open(self.document)))
         self.values: list[Transcription] = []
 
     def _accepted(self) -> list[dict[str, Any]]:
@@ -244,6 +244,17 @@ class _Prover:
             and len(calls) == len(wanted)
             and all(a[0] == b[0] and _same(a[1], b[1]) for a, b in zip(calls, wanted))
         )
+
+
+def _open(document: Any) -> Any:
+    """The tools with lists and objects of anything: values of every type are tried in them."""
+    if isinstance(document, list):
+        return [_open(each) for each in document]
+    if not isinstance(document, dict):
+        return document
+    return {
+        key: _open(value) for key, value in document.items() if key not in ("items", "additionalProperties")
+    }
 
 
 def _same(one: Any, other: Any) -> bool:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from glyphscope.notation.scalars import STRING
+from glyphscope.notation.scalars import ARRAY, OBJECT, STRING
 from glyphscope.registry import Tool, ToolRegistry
 from glyphscope.validation.schema import SchemaSet
-from glyphscope.validation.spec import Place
+from glyphscope.validation.spec import Place, Spec
 
 
 @dataclass
@@ -28,6 +29,24 @@ class ArgumentTypes:
         """Whether a string may be written; so it is where nothing is known."""
         return self.kinds == 0 or bool(self.kinds & STRING)
 
+    def is_list(self, name: str, item: str) -> bool:
+        """Whether members that begin with that name are a list's, whose items have the name `item`."""
+        return name == item and not (self.kinds & OBJECT and not self.kinds & ARRAY)
+
+    @property
+    def empty(self) -> list[Any] | dict[str, Any] | None:
+        """The list or object that a text without characters is, None where it may be something else."""
+        if self.kinds & STRING or bool(self.kinds & ARRAY) == bool(self.kinds & OBJECT):
+            return None
+        return [] if self.kinds & ARRAY else {}
+
+    def inner(self, step: str | int) -> ArgumentTypes:
+        """The types of a member or of an item."""
+        if self.schemas is None:
+            return _ANY
+        specs = [spec for places in self.places for spec in self.schemas.specs(places)]
+        return _types_of(self.schemas, specs, step)
+
     def fits(self, value: Any) -> bool:
         """Whether the schema allows the value."""
         if self.schemas is None:
@@ -37,6 +56,22 @@ class ArgumentTypes:
 
 
 _ANY = ArgumentTypes(0)
+
+
+def _types_of(schemas: SchemaSet, specs: Iterable[Spec], step: str | int) -> ArgumentTypes:
+    kinds = 0
+    found = []
+    for spec in specs:
+        places = spec.member(step) if isinstance(step, str) else spec.item(step)
+        if not places:
+            continue
+        found.append(places)
+        for each in schemas.specs(places):
+            own = each.kinds
+            if each.enum is not None and all(isinstance(value, str) for value in each.enum):
+                own &= STRING
+            kinds |= own
+    return ArgumentTypes(kinds, tuple(found), schemas) if found else _ANY
 
 
 class TurnTools:
@@ -86,19 +121,7 @@ class TurnTools:
         if tool is None:
             return _ANY
         schemas = self.schemas(tool)
-        kinds = 0
-        found = []
-        for spec in schemas.specs((schemas.top,)):
-            places = spec.member(argument)
-            if not places:
-                continue
-            found.append(places)
-            for each in schemas.specs(places):
-                own = each.kinds
-                if each.enum is not None and all(isinstance(value, str) for value in each.enum):
-                    own &= STRING
-                kinds |= own
-        return ArgumentTypes(kinds, tuple(found), schemas) if found else _ANY
+        return _types_of(schemas, schemas.specs((schemas.top,)), argument)
 
     def only_text(self, name: str) -> str:
         """The one string argument of a tool that takes a text and nothing else, such as code; "" for others."""

@@ -17,6 +17,7 @@ from glyphscope.validation.call import CallValidator
 from glyphscope.validation.call_level import CallKeys, CallLevel
 from glyphscope.validation.candidates import Candidate, wrong_type
 from glyphscope.validation.reasons import Reason
+from glyphscope.validation.spec import ANYTHING
 from glyphscope.validation.streaming_validator import Limits, StreamingValidator
 
 _EXTRAS = ("id", "type", "index", "tool_call_id")
@@ -121,7 +122,8 @@ class CallJudge(CallValidator):
     def refuse_value(self, at: int, reason: Reason | None = None) -> None:
         """The value that has begun cannot become one."""
         self._value_begun = False
-        if self._value.left and not self._stopped:
+        judged = any(one.spec is not ANYTHING for one in self._value.left)  # nothing was wrong with it so far
+        if judged and not self._stopped:
             self._check(self._value.keep([], lambda c: reason or wrong_type(c)), at)
 
     def end_value(self, value: Any, end: int, at: int) -> None:

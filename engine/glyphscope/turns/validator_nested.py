@@ -1,21 +1,32 @@
 """Values of tagged parameters whose members are tags too, read while they are written.
 
 A container begins with the tag of its first member, and is a list where that is the form's tag of items. Everything
-else is a text, which is a value in JSON where it can be one.
+else is a text, which is read by the schema as that of any parameter.
 """
 
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
 
 from glyphscope.notation import structure as s
 from glyphscope.turns.form import ArgumentsForm
-from glyphscope.turns.literals import whole_value
+from glyphscope.turns.tools import ArgumentTypes
 from glyphscope.turns.validator_judge import CallJudge
-from glyphscope.turns.validator_values import EitherValue, Piece, RawValue, TypedValue
+from glyphscope.turns.validator_values import EitherValue, Piece, RawValue, TypedValue, end_empty, value_by
 from glyphscope.validation.streaming_validator import Limits
 
 _NAME = re.compile(r"[\w.\-]")
+
+
+@dataclass
+class _Container:
+    """A list or an object that is open under a key; which of the two, its first member's tag says."""
+
+    key: str
+    types: ArgumentTypes
+    listed: bool | None = None
+    members: int = 0
 
 
 class Nested:
@@ -25,19 +36,22 @@ class Nested:
     """
 
     def __init__(
-        self, judge: CallJudge, form: ArgumentsForm, key: str, first: str, at: int, limits: Limits
-    ) -> None:
+        self, judge: CallJudge, form: ArgumentsForm, key: str, first: str, types: ArgumentTypes, at: int,
+        limits: Limits,
+    ) -> None:  # fmt: skip
         self.done = self.broken = False
         self._judge, self._limits, self._item = judge, limits, form.item
         self._opening = form.parameter[0].text
         place = next(n for n, piece in enumerate(form.parameter) if piece.kind == "value")
         self._after = form.parameter[place + 1 :]
-        self._open: list[tuple[str, bool]] = []  # the key of each container, and whether it is a list
+        self._open: list[_Container] = []
+        self._types = types  # of the value that comes next, or is open
         self._held, self._held_at = "", at
         self._leaf: RawValue | TypedValue | EitherValue | None = None
         self._texts: list[str] = []
         self._name = key
-        self._at_value = self._list_known = False
+        self._at_value = self._refused = False
+        self._depth = 0
         self._start = at
         self._begin_container(at)
         self._begin_member(first, at)
@@ -57,17 +71,18 @@ class Nested:
         self._held += char
         held = self._held
         in_member = self._at_value
-        owner = self._name if in_member else self._open[-1][0]
+        owner = self._name if in_member else self._open[-1].key
         closing = self._closing(owner)
         if closing.startswith(held):
             if held == closing:
                 self._close(at + 1, in_member)
             return
-        if self._opens(held) and not (in_member and self._texts):
+        raw = in_member and (bool(self._texts) or self._types.only_string)
+        if self._opens(held) and not raw:
             if held.endswith(">"):
                 self._member(held[len(self._opening) : -1], at + 1, in_member)
             return
-        if not in_member or held.startswith(self._opening):
+        if not in_member or (held.startswith(self._opening) and not self._types.only_string):
             self._judge.violate("SYNTAX", f"{closing!r} was expected", at, repr(closing))
             self.broken = True
             return
@@ -88,22 +103,18 @@ class Nested:
     def _member(self, name: str, at: int, in_member: bool) -> None:
         self._held = ""
         if in_member:
-            self._begin_container(at, is_list=name == self._item)
+            self._begin_container(at)
         self._begin_member(name, at)
 
-    def _begin_container(self, at: int, *, is_list: bool | None = None) -> None:
-        self._open.append((self._name, bool(is_list)))
-        self._list_known = is_list is not None
-        if is_list is not None:
-            self._judge.drive([(s.ARRAY_OPEN if is_list else s.OBJECT_OPEN, at, at, "")])
+    def _begin_container(self, at: int) -> None:
+        self._open.append(_Container(self._name, self._types))
 
     def _begin_member(self, name: str, at: int) -> None:
-        if not self._list_known:
-            owner, _ = self._open[-1]
-            self._open[-1] = (owner, name == self._item)
-            self._list_known = True
-            self._judge.drive([(s.ARRAY_OPEN if name == self._item else s.OBJECT_OPEN, at, at, "")])
-        if not self._open[-1][1]:
+        owner = self._open[-1]
+        if owner.listed is None:
+            owner.listed = owner.types.is_list(name, self._item)
+            self._judge.drive([(s.ARRAY_OPEN if owner.listed else s.OBJECT_OPEN, at, at, "")])
+        if not owner.listed:
             start = at - len(name) - 1
             keys = [
                 (s.KEY_OPEN, start, start, '"'),
@@ -115,21 +126,29 @@ class Nested:
             self._judge.violate("SYNTAX", f"{self._item!r} was expected", at - 1, repr(self._item))
             self.broken = True
             return
-        self._name, self._at_value = name, True
+        self._types = owner.types.inner(owner.members if owner.listed else name)
+        owner.members += 1
+        self._name, self._at_value, self._refused = name, True, False
         self._texts = []
         self._leaf = None
         self._start = at
+        self._depth = self._judge.depth
         self._judge.begin_value(at)
 
     def _text(self, text: str, broke: int) -> None:
         piece = Piece(self._held_at, text, broke if broke > self._held_at else -1)
-        if self._leaf is None:
-            self._leaf = EitherValue(self._judge, self._start, self._limits)
+        leaf = self._leaf or value_by(self._types, self._judge, self._start, self._limits)
         self._texts.append(text)
-        if isinstance(self._leaf, EitherValue):
-            self._leaf = self._leaf.text(piece) or self._leaf
-        else:
-            self._leaf.text(piece)
+        self._leaf = (leaf.text(piece) or leaf) if isinstance(leaf, EitherValue) else leaf
+        if not isinstance(leaf, EitherValue):
+            leaf.text(piece)
+        self._check(self._leaf)
+
+    def _check(self, leaf: RawValue | TypedValue | EitherValue) -> None:
+        if isinstance(leaf, TypedValue) and leaf.refused_at >= 0 and not self._refused:
+            self._refused = True
+            self._judge.drop_levels(self._depth)
+            self._judge.refuse_value(leaf.refused_at)
 
     def _close(self, end: int, in_member: bool) -> None:
         held, start = self._held, self._held_at
@@ -138,23 +157,19 @@ class Nested:
             self._at_value = False
             self._end_leaf(start, end, held)
             return
-        _, is_list = self._open.pop()
-        self._judge.drive([(s.ARRAY_CLOSE if is_list else s.OBJECT_CLOSE, start, end, "")])
+        listed = self._open.pop().listed
+        self._judge.drive([(s.ARRAY_CLOSE if listed else s.OBJECT_CLOSE, start, end, "")])
         self.done = not self._open
 
     def _end_leaf(self, start: int, end: int, held: str) -> None:
-        text = "".join(self._texts)
         leaf = self._leaf
         if leaf is None:
-            leaf = RawValue(self._judge, self._start)
-        elif isinstance(leaf, EitherValue):
-            leaf = leaf.ended(start, end, held)
-        whole, value = whole_value(text)
-        if whole and not isinstance(leaf, TypedValue):
-            self._judge.refuse_value(end - 1)
-            self._judge.end_value(value, start, end - 1)
+            leaf = value_by(self._types, self._judge, self._start, self._limits)
+        if isinstance(leaf, TypedValue) and end_empty(leaf, self._types, self._judge, start, end):
             return
+        if isinstance(leaf, EitherValue):
+            leaf = leaf.ended(start, end, held)
         leaf.end(start, end, held)
+        self._check(leaf)
         if isinstance(leaf, TypedValue) and leaf.refused_at >= 0:
-            self._judge.refuse_value(leaf.refused_at)
-            self._judge.end_value(text, start, end - 1)
+            self._judge.end_value(leaf.read_text, start, end - 1)

@@ -10,12 +10,13 @@ from __future__ import annotations
 import re
 
 from glyphscope.notation import structure as s
+from glyphscope.turns.arguments_tagged import untyped
 from glyphscope.turns.form import ArgumentsForm
 from glyphscope.turns.tools import ArgumentTypes, TurnTools
 from glyphscope.turns.validator_judge import CallJudge
 from glyphscope.turns.validator_markers import Finder, Found, Marker, Sign, signs_of
 from glyphscope.turns.validator_nested import Nested
-from glyphscope.turns.validator_values import EitherValue, Piece, RawValue, TypedValue
+from glyphscope.turns.validator_values import EitherValue, Piece, RawValue, TypedValue, end_empty, value_by
 from glyphscope.validation.streaming_validator import Limits
 
 _LONGEST_KEY = 200
@@ -43,7 +44,9 @@ class Parameter:
         opening = pieces[0].text if key else ""
         heads = (opening, form.separator, *follow)
         self._heads = tuple(Marker("head", signs_of(text)) for text in heads if text.strip())
-        self._finder = Finder(tuple(Marker("link", signs_of(link), text=link) for link in self._links))
+        self._untyped = untyped(form)
+        links = (*self._links, *self._untyped)
+        self._finder = Finder(tuple(Marker("link", signs_of(link), text=link) for link in links))
         self._key: list[str] = []
         self._key_start = at
         self._tail = ""
@@ -83,7 +86,9 @@ class Parameter:
         self._link = found.marker.text
         written = held[start:]
         core = self._link.rstrip()
-        if written != core:
+        if self._link in self._untyped:
+            self._departed(found.end - 1, self._links[0])
+        elif written != core:
             left = next((n for n, (a, b) in enumerate(zip(written, core)) if a != b), len(core))
             self._departed(found.start + left, self._link)
         self._tail = self._link[len(core) :]
@@ -142,7 +147,9 @@ class Parameter:
         self._held = held
         if found and found[2]:
             key = "".join(self._key)
-            self._nested = Nested(self.judge, self.form, key, found[1], base + at + 1, self._limits)
+            self._nested = Nested(
+                self.judge, self.form, key, found[1], self._types or ArgumentTypes(0), base + at + 1, self._limits
+            )  # fmt: skip
             self._state = self._read_nested
         return at + 1
 
@@ -169,12 +176,10 @@ class Parameter:
         types = self._types
         assert types is not None
         said = {kind for kind, each in self.form.typed.items() if each == self._link}
-        if types.only_string or (said == {"string"} and types.string):
+        if said == {"string"} and types.string:
             self._value = RawValue(self.judge, at)
-        elif types.string:
-            self._value = EitherValue(self.judge, at, self._limits)
         else:
-            self._value = TypedValue(self.judge, at, self._limits.depth)
+            self._value = value_by(types, self.judge, at, self._limits)
         self._scan(at, closing)
 
     # its end
@@ -352,6 +357,12 @@ class Parameter:
     def _end_value(self, start: int, end: int, held: str) -> None:
         value = self._value
         assert value is not None
+        if (
+            isinstance(value, TypedValue)
+            and self.form.item
+            and end_empty(value, self._types, self.judge, start, end)
+        ):
+            return
         if isinstance(value, EitherValue):
             value = value.ended(start, end, held)
         value.end(start, end, held)

@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 from glyphscope.notation import structure as s
 from glyphscope.notation.structure import Structural
+from glyphscope.turns.tools import ArgumentTypes
 from glyphscope.turns.validator_judge import CallJudge, Hypothesis
 from glyphscope.turns.validator_literals import LiteralReader
 from glyphscope.validation.streaming_validator import Limits
@@ -123,3 +124,23 @@ class EitherValue:
             self._judge.raise_floor(self._string.floor)
             return self._replay(TypedValue(self._judge, self._at, self._depth))
         return self._replay(RawValue(self._judge, self._at))
+
+
+def value_by(
+    types: ArgumentTypes, judge: CallJudge, at: int, limits: Limits
+) -> RawValue | TypedValue | EitherValue:
+    """How a raw text is read whose value has these types."""
+    if types.only_string:
+        return RawValue(judge, at)
+    return EitherValue(judge, at, limits) if types.string else TypedValue(judge, at, limits.depth)
+
+
+def end_empty(value: TypedValue, types: ArgumentTypes | None, judge: CallJudge, start: int, end: int) -> bool:
+    """Ends a value without text as the empty list or object that it is; False where it is none."""
+    empty = None if types is None or value.read_text else types.empty
+    if empty is None:
+        return False
+    listed = isinstance(empty, list)
+    judge.drive([(s.ARRAY_OPEN if listed else s.OBJECT_OPEN, start, start, "")])
+    judge.drive([(s.ARRAY_CLOSE if listed else s.OBJECT_CLOSE, start, end, "")])
+    return True
