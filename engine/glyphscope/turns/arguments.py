@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from glyphscope.turns.arguments_tagged import read_tagged
 from glyphscope.turns.form import ArgumentsForm
-from glyphscope.turns.literals import CutOff, Literals, NotAValue, read_json, whole_value
+from glyphscope.turns.literals import PADDED, CutOff, Literals, NotAValue, read_json, whole_value
 from glyphscope.turns.scan import MissingPart, Scan, pattern_of
 from glyphscope.turns.tools import TurnTools
 
@@ -118,6 +118,8 @@ def _members(scan: Scan, at: int, form: ArgumentsForm, closing: str, order: tupl
             scan.note(error.at, "a value was expected")
             return ReadArguments(None, error.at)
         values[key] = value
+        if PADDED.fullmatch(scan.text, start, at):
+            scan.note(start, "a number without zeros before it was expected")
         if reader.sets:
             scan.note(at, "a list was expected")
         if reader.cut:

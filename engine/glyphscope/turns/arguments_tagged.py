@@ -6,7 +6,7 @@ import re
 from typing import Any
 
 from glyphscope.turns.form import ArgumentsForm, Piece
-from glyphscope.turns.literals import whole_value
+from glyphscope.turns.literals import PADDED, whole_value
 from glyphscope.turns.scan import Scan, pattern_of
 from glyphscope.turns.tools import ArgumentTypes, TurnTools
 
@@ -186,7 +186,10 @@ class _Tagged:
             if text.strip() not in ("true", "false", "null", "True", "False", "None"):
                 scan.note(at, "JSON was expected")
             return key, _WORDS[word], after, False
-        return key, text if escaped else self._typed(text, types, link), after, False
+        value = text if escaped else self._typed(text, types, link)
+        if not isinstance(value, str) and PADDED.fullmatch(text.strip()):
+            scan.note(at, "a number without zeros before it was expected")
+        return key, value, after, False
 
     def _closing(self, key: str) -> str:
         return "".join(key if piece.kind == "key" else piece.text for piece in self.after)
@@ -314,8 +317,20 @@ class _Nested:
                 if self.opening.strip() in text and not own_types.only_string:
                     return None
                 inner = _read_by(own_types, text, tagged=True), stop + len(own)
+                if not isinstance(inner[0], str) and PADDED.fullmatch(text.strip()):
+                    self.scan.note(found.end(), "a number without zeros before it was expected")
             value, at = inner
             members.append((name, value))
         if listed and {name for name, _ in members} == {self.item}:
             return [value for _, value in members], at + len(closing)
-        return dict(members), at + len(closing)
+        return self._object(members, types, at), at + len(closing)
+
+    def _object(self, members: list[tuple[str, Any]], types: ArgumentTypes, at: int) -> dict[str, Any]:
+        """The members by their names; those of a name that is repeated are a list, unless the schema has none there."""
+        out: dict[str, Any] = dict(members)
+        for name in out:
+            same = [value for each, value in members if each == name]
+            if len(same) > 1:
+                self.scan.note(at, f"{name!r} is written twice")
+                out[name] = same if types.inner(name).list_allowed else same[-1]
+        return out

@@ -14,6 +14,7 @@ from glyphscope.turns.tools import TurnTools
 
 _LONGEST_NAME = 200
 _NAME = re.compile(r"[^\s<>{}()\[\]\"'=,]+")
+_TAGS = re.compile(r"<[^<>]*>")
 _ARGUMENT_KEYS = ("arguments", "parameters", "args", "input")
 _NAME_KEYS = ("name", "tool_name", "function", "tool")
 _BRACKETS = re.compile(r"\s*[)\]}]+")
@@ -154,8 +155,22 @@ class _OneCall:
             raise MissingPart(self.start)
         at = self.scan.end if self.cut else at
         return ReadCall(
-            self.name, self.arguments, self.start, at, self.id, self.cut, self.broken_at, self.unclosed
+            self.name, self._unwrapped(), self.start, at, self.id, self.cut, self.broken_at, self.unclosed
         )
+
+    def _unwrapped(self) -> dict[str, Any] | None:
+        """The arguments without an object around them that the tool knows no argument for."""
+        known = self.tools.properties(self.name)
+        if self.arguments is None or len(self.arguments) != 1 or self.cut:
+            return self.arguments
+        ((key, inner),) = self.arguments.items()
+        if key in known or key not in (*_ARGUMENT_KEYS, "properties"):
+            return self.arguments
+        whole, value = whole_value(inner) if isinstance(inner, str) else (True, inner)
+        if not (whole and isinstance(value, dict) and value and all(name in known for name in value)):
+            return self.arguments
+        self.scan.note(self.start, f"{key!r} is around the arguments")
+        return value
 
     def _piece(self, place: int, piece: Piece, at: int) -> int:
         if piece.kind == "text":
@@ -269,6 +284,10 @@ class _OneCall:
         if not name or "\n" in name or len(name) > _LONGEST_NAME:
             raise MissingPart(at)
         if _NAME.fullmatch(name) is None:
+            bare = _TAGS.sub("", name)
+            if bare in self.tools.names:
+                scan.note(start, f"{bare!r} was expected")
+                return self._named(bare, end)
             raise MissingPart(at)  # a name with signs of the notation has to be one of the request
         while end > start and scan.text[end - 1].isspace():
             end -= 1
@@ -408,6 +427,7 @@ class _OneCall:
         if isinstance(arguments, dict):
             return arguments
         if arguments is None:
+            self.scan.note(start, "arguments as an object were expected")
             return {}
         if isinstance(arguments, str):
             whole, value = whole_value(arguments)

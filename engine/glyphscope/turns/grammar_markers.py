@@ -112,12 +112,15 @@ def text_to_end(without: Node, halves: Node = NEVER) -> Node:
 
 def loose_node(literal: str) -> Node:
     """A marker as the reader takes it: with any white space between its tokens."""
-    some = CharClass(_space())
+    some = CharClass(chars.union(_space(), chars.of("Ġ")))
+    other = {"▁": alt("▁", "\\_", "_", " "), '"': alt('"', "'")}
     parts: list[Node] = []
     for gap, token in loose_tokens(literal):
         parts.append(repeat(some, int(gap == "+")) if gap else EMPTY)
-        for piece in re.split("(▁)", token):
-            parts += (alt("▁", "\\_", "_", " ") if piece == "▁" else Literal(piece),)
+        parts += (
+            other.get(piece, Literal(piece))
+            for piece in ([token] if token == '"' else re.split("(▁)", token))
+        )
     return seq(*parts)
 
 

@@ -27,6 +27,8 @@ _WORDS: dict[str, Any] = {
     "null": None,
     "None": None,
 }
+PADDED = re.compile(r"-?0\d[\d.eE+-]*")
+"""A number with zeros before it, which neither JSON nor Python has."""
 _ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "b": "\b", "f": "\f", "\n": "", "0": "\0", "a": "\a", "v": "\v"}
 
 

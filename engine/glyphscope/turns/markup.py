@@ -10,6 +10,7 @@ _MARK = r"\]<\]\w+\[>\[|[\[\]]\w*~\w*[\[\]]|<[^<>\s][^<>\n]{0,80}>|\[/?[A-Z][A-Z
 """A namespace (`]<]name[>[`), a sign between brackets (`[e~[`), a tag, a word in capitals between brackets."""
 _TOKEN = re.compile(rf"{_MARK}|\n|[ \t]+|\w+|.", re.DOTALL)
 _TAG = re.compile(_MARK)
+_QUOTE = "[\"']"
 _SIDES = re.compile(r"begin|start|open|prefix|end|close|suffix|[/|｜\s]", re.IGNORECASE)
 _CLOSING = re.compile(r"^</|^\[/|end|close|suffix|^<[^|]*\|>$", re.IGNORECASE)
 
@@ -82,9 +83,13 @@ def first_tag(text: str) -> str:
 
 @lru_cache(maxsize=4096)
 def loose(literal: str) -> str:
-    """A regular expression for a marker with any white space between its tokens and none around it."""
+    """A regular expression for a marker with any white space between its tokens and none around it.
+
+    `Ġ` and `▁` are white space of vocabularies, which a tokenizer may leave in the text.
+    """
     written = (
-        (f"\\s{gap}" if gap else "") + re.escape(token).replace("▁", r"(?:▁|\\?_| )")
+        (f"[\\sĠ]{gap}" if gap else "")
+        + (_QUOTE if token == '"' else re.escape(token).replace("▁", r"(?:▁|\\?_| )"))
         for gap, token in loose_tokens(literal)
     )
     return "".join(written)
@@ -100,7 +105,8 @@ def loose_tokens(literal: str) -> list[tuple[str, str]]:
             continue
         gap = ""
         if before and spaced:
-            gap = "+" if re.match(r"\w", token) and re.match(r"\w", before[-1]) else "*"
+            words = re.match(r"\w", token) and re.match(r"\w", before[-1])
+            gap = "+" if words and not literal.lstrip().startswith("<") else "*"
         elif before and _apart(before, token):
             gap = "*"
         out.append((gap, token))
@@ -111,7 +117,7 @@ def loose_tokens(literal: str) -> list[tuple[str, str]]:
 def _apart(before: str, token: str) -> bool:
     """Whether white space between two tokens changes nothing: after or before a whole tag, after a fence's bracket."""
     return (
-        (is_tag(before) and (is_tag(token) or token in "[{<`"))
+        (is_tag(before) and (is_tag(token) or token in "[{<`" or re.match(r"\w", token) is not None))
         or (is_tag(token) and before in "]}`")
         or (before in "]}" and token in "]}`")
     )

@@ -82,6 +82,9 @@ def _call_starts(call: CallForm) -> list[tuple[str, Start]]:
     if call.object is not None:
         # a JSON object follows, so that a marker that is only spoken of is none
         found = [(f"{pattern}(?=\\s*(?:\\{{|\\Z))", start) for pattern, start in found]
+    if call.section_open.strip() and call.section_close.strip() and call.opening != call.section_open:
+        nothing = f"{loose(call.section_open)}(?=\\s*{loose(call.section_close)})"  # a section without calls
+        found.append((nothing, Start("call", call, text=call.section_open)))
     if call.unmarked and call.object is not None and not _marker_like(call.opening):
         bracket = r"\[\s*" if call.listed else ""
         found = [(bracket + _BARE_OBJECT, Start("call", call))]

@@ -34,6 +34,11 @@ class ArgumentTypes:
         return name == item and not (self.kinds & OBJECT and not self.kinds & ARRAY)
 
     @property
+    def list_allowed(self) -> bool:
+        """Whether a list may be written; so it is where nothing is known."""
+        return self.kinds == 0 or bool(self.kinds & ARRAY)
+
+    @property
     def empty(self) -> list[Any] | dict[str, Any] | None:
         """The list or object that a text without characters is, None where it may be something else."""
         if self.kinds & STRING or bool(self.kinds & ARRAY) == bool(self.kinds & OBJECT):

@@ -170,9 +170,9 @@ class Finder:
         began = [(at, marker, 0) for marker in self._by_first.get(char, ())]
         for start, marker, read in before + began:
             sign = marker.signs[read]
-            if char == sign.char:
+            if char == sign.char or (sign.char == '"' and char == "'"):
                 read += 1
-            elif not (sign.spaced and char.isspace()):
+            elif not (sign.spaced and (char.isspace() or char == "Ġ")):
                 continue
             if read == len(marker.signs):
                 complete.append((start, marker))
