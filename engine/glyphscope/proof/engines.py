@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import copy
 import json
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
-from typing import Any, Literal, Protocol, TypeAlias, get_args
+from typing import Any, Literal, NamedTuple, TypeAlias, get_args
 
 from glyphscope.compilers.service import CompilerDied
 from glyphscope.errors import GlyphscopeError, GrammarError, ModelDied
 from glyphscope.events import ArgumentOrder, Notation, Shape
-from glyphscope.grammar import Grammar, GrammarOptions, build_call_grammar, to_lark
-from glyphscope.grammar.gbnf.emit.emit import emit_gbnf
+from glyphscope.grammar import Grammar, GrammarOptions, build_call_grammar, emit_gbnf, to_lark
+from glyphscope.grammar.builder.json_schema import moved
 from glyphscope.grammar.lark.reading import MaskReader
 from glyphscope.models.grammar_probe import GrammarProbe
 from glyphscope.notation import shape_keys
@@ -29,9 +28,6 @@ OURS: tuple[EngineName, ...] = ("mask", "gbnf")
 Answer: TypeAlias = bool | str
 """Whether a text is of the grammar; where the engine gave up over it, why."""
 
-Reader: TypeAlias = Callable[[Sequence[str]], list[Answer]]
-"""The answer for each text. Raises GlyphscopeError where the engine refuses the grammar."""
-
 Cancelled: TypeAlias = Callable[[], bool]
 
 _BATCH = 200
@@ -40,99 +36,79 @@ MOST_DEATHS = 3
 """Times that an engine may crash or use up its seconds over texts of a grammar; then it is not asked any more."""
 
 
-class Judge(Protocol):
-    """One engine with the registry's grammar."""
+class Calls(NamedTuple):
+    """The calls whose constraints are proved. `order` is that of their arguments in our grammars."""
+
+    registry: ToolRegistry
+    notation: Notation
+    shape: Shape
+    order: ArgumentOrder = "schema"
+
+    @property
+    def closed(self) -> bool:
+        """Whether arguments that a tool does not name are refused."""
+        return self.registry.unknown_arguments == "refuse"
+
+    def grammar(self, tool: Tool | None = None) -> Grammar:
+        """Our grammar of all tools' calls, or of one tool's. Raises GrammarError."""
+        registry = self.registry if tool is None else replace(self.registry, tools=(tool,))
+        return build_call_grammar(registry, self.notation, self.shape, GrammarOptions(order=self.order))
+
+
+class Judge:
+    """One engine with the grammars of a registry's calls. Raises GlyphscopeError where it has none for these calls.
+
+    Our grammar is that of all tools; where one of them has none, each of the others is judged alone. An engine that
+    takes JSON Schema gets that of one tool's calls. When `cancelled` says so it asks its engine no more.
+    """
+
+    def __init__(
+        self,
+        engine: EngineName,
+        calls: Calls,
+        probe: GrammarProbe | None,
+        cancelled: Cancelled = lambda: False,
+    ) -> None:
+        if engine in ("gbnf", "converter") and probe is None:
+            raise GrammarError("llama.cpp is not installed")
+        if engine not in OURS and calls.notation != "json":
+            raise GrammarError(f"it knows JSON only, not {calls.notation}")
+        self._engine, self._calls, self._probe, self._cancelled = engine, calls, probe, cancelled
+        self._readers: dict[str, Asked | GlyphscopeError] = {}
 
     def accepted(self, tool: Tool, texts: Sequence[str]) -> list[Answer]:
         """Which of the texts the engine would let through. Raises GlyphscopeError where it can judge none."""
-
-
-def judge_for(
-    engine: EngineName,
-    registry: ToolRegistry,
-    notation: Notation,
-    shape: Shape,
-    probe: GrammarProbe | None,
-    cancelled: Cancelled = lambda: False,
-    *,
-    order: ArgumentOrder = "schema",
-) -> Judge:
-    """The judge of that name. Raises GlyphscopeError where there is no such thing for these calls.
-
-    When `cancelled` says so it asks its engine no more.
-    """
-    if engine in ("gbnf", "converter") and probe is None:
-        raise GrammarError("llama.cpp is not installed")
-    match engine:
-        case "mask":
-            return CallGrammarJudge(
-                registry, notation, shape, lambda grammar: _mask_reader(grammar, cancelled), order
-            )
-        case "gbnf":
-            return CallGrammarJudge(
-                registry, notation, shape, lambda grammar: _gbnf_reader(grammar, probe, cancelled), order
-            )
-        case _ if notation != "json":
-            raise GrammarError(f"it knows JSON only, not {notation}")
-        case "converter":
-            return SchemaJudge(registry, shape, lambda schema: _converter_reader(schema, probe, cancelled))
-        case "schema":
-            return SchemaJudge(registry, shape, lambda schema: _schema_reader(schema, cancelled))
-
-
-class CallGrammarJudge:
-    """Our grammar of the registry's calls. Where one of the tools has none, each of the others is judged alone."""
-
-    def __init__(
-        self, registry: ToolRegistry, notation: Notation, shape: Shape, make: Callable[[Grammar], Reader],
-        order: ArgumentOrder = "schema",
-    ) -> None:  # fmt: skip
-        self._options = GrammarOptions(order=order)
-        self._registry, self._notation, self._shape, self._make = registry, notation, shape, make
-        self._whole: Reader | GlyphscopeError | None = None
-        self._alone: dict[str, Reader | GlyphscopeError] = {}
-
-    def accepted(self, tool: Tool, texts: Sequence[str]) -> list[Answer]:
-        if self._whole is None:
-            self._whole = self._reader(self._registry)
-        reader = self._whole
+        reader = self._reader(None) if self._engine in OURS else self._reader(tool)
         if isinstance(reader, GlyphscopeError):
-            if tool.name not in self._alone:
-                self._alone[tool.name] = self._reader(replace(self._registry, tools=(tool,)))
-            reader = self._alone[tool.name]
+            reader = self._reader(tool)
         if isinstance(reader, GlyphscopeError):
             raise reader
-        return reader(texts)
+        return reader.read(texts)
 
-    def _reader(self, registry: ToolRegistry) -> Reader | GlyphscopeError:
-        try:
-            reader = self._make(build_call_grammar(registry, self._notation, self._shape, self._options))
-            reader([""])  # some refuse a grammar only when they read
-        except GlyphscopeError as error:
-            return error
-        return reader
-
-
-class SchemaJudge:
-    """An engine that takes JSON Schema: that of a call of one tool after the other."""
-
-    def __init__(
-        self, registry: ToolRegistry, shape: Shape, make: Callable[[dict[str, Any]], Reader]
-    ) -> None:
-        self._closed = registry.unknown_arguments == "refuse"
-        self._shape, self._make = shape, make
-        self._readers: dict[str, Reader | GlyphscopeError] = {}
-
-    def accepted(self, tool: Tool, texts: Sequence[str]) -> list[Answer]:
-        if tool.name not in self._readers:
+    def _reader(self, tool: Tool | None) -> Asked | GlyphscopeError:
+        name = "" if tool is None else tool.name
+        if name not in self._readers:
             try:
-                self._readers[tool.name] = self._make(call_schema(tool, self._shape, closed=self._closed))
+                reader = Asked(self._ask(tool), self._cancelled)
+                if self._engine != "schema":
+                    reader.read([""])  # some refuse a grammar, or crash over it, only when they read
+                self._readers[name] = reader
             except GlyphscopeError as error:
-                self._readers[tool.name] = error
-        reader = self._readers[tool.name]
-        if isinstance(reader, GlyphscopeError):
-            raise reader
-        return reader(texts)
+                self._readers[name] = error
+        return self._readers[name]
+
+    def _ask(self, tool: Tool | None) -> Callable[[Sequence[str]], Sequence[Answer]]:
+        """How the engine reads texts of the grammar of all tools or one."""
+        if self._engine == "mask":
+            return MaskReader(lark=to_lark(self._calls.grammar(tool))).read
+        schema = {} if tool is None else call_schema(tool, self._calls.shape, closed=self._calls.closed)
+        if self._engine == "schema":
+            return MaskReader(schema=schema).read
+        probe = self._probe
+        assert probe is not None
+        ours = self._engine == "gbnf"
+        gbnf = emit_gbnf(self._calls.grammar(tool)).text if ours else probe.convert(json.dumps(schema))
+        return lambda texts: [match.accepted for match in probe.match_all(gbnf, texts)]
 
 
 def call_schema(tool: Tool, shape: Shape, *, closed: bool = True) -> dict[str, Any]:
@@ -141,10 +117,9 @@ def call_schema(tool: Tool, shape: Shape, *, closed: bool = True) -> dict[str, A
     name_key, args_key = shape_keys(shape)
     name = {"const": tool.name}
     if args_key is not None:
-        arguments = _moved(parameters, f"#/properties/{args_key}")
         return {
             "type": "object",
-            "properties": {name_key: name, args_key: arguments},
+            "properties": {name_key: name, args_key: moved(parameters, f"/properties/{args_key}")},
             "required": [name_key, args_key],
             "additionalProperties": False,
         }
@@ -153,45 +128,6 @@ def call_schema(tool: Tool, shape: Shape, *, closed: bool = True) -> dict[str, A
         "properties": {name_key: name, **parameters.get("properties", {})},
         "required": [name_key, *parameters.get("required", ())],
     }
-
-
-def _moved(schema: Any, to: str) -> Any:
-    """The schema with its references as they are where it stands now."""
-    moved = copy.deepcopy(schema)
-    waiting = [moved]
-    while waiting:
-        value = waiting.pop()
-        if isinstance(value, dict):
-            if isinstance(ref := value.get("$ref"), str) and (ref == "#" or ref.startswith("#/")):
-                value["$ref"] = to + ref[1:]
-            waiting += value.values()
-        elif isinstance(value, list):
-            waiting += value
-    return moved
-
-
-def _mask_reader(grammar: Grammar, cancelled: Cancelled) -> Reader:
-    return Asked(MaskReader(lark=to_lark(grammar)).read, cancelled).read
-
-
-def _schema_reader(schema: dict[str, Any], cancelled: Cancelled) -> Reader:
-    return Asked(MaskReader(schema=schema).read, cancelled).read
-
-
-def _gbnf_reader(grammar: Grammar, probe: GrammarProbe | None, cancelled: Cancelled) -> Reader:
-    assert probe is not None
-    return Asked(_probed(emit_gbnf(grammar).text, probe), cancelled).read
-
-
-def _converter_reader(schema: dict[str, Any], probe: GrammarProbe | None, cancelled: Cancelled) -> Reader:
-    assert probe is not None
-    reader = Asked(_probed(probe.convert(json.dumps(schema)), probe), cancelled).read
-    reader([""])  # where it is the grammar that crashes llama.cpp, no text is to blame
-    return reader
-
-
-def _probed(gbnf: str, probe: GrammarProbe) -> Callable[[Sequence[str]], Sequence[Answer]]:
-    return lambda texts: [match.accepted for match in probe.match_all(gbnf, texts)]
 
 
 class Asked:

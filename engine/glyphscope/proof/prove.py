@@ -11,10 +11,10 @@ import msgspec
 
 from glyphscope.errors import GlyphscopeError, ModelError
 from glyphscope.events import ArgumentOrder, Notation, Shape
-from glyphscope.grammar import GrammarOptions, Ordered, build_call_grammar, emit_gbnf, lark_unenforced
+from glyphscope.grammar import Ordered, emit_gbnf, lark_unenforced
 from glyphscope.models.grammar_probe import GrammarProbe
 from glyphscope.proof.boundary import Boundary, Unreached, boundary_examples
-from glyphscope.proof.engines import ENGINES, OURS, Answer, EngineName, Judge, judge_for
+from glyphscope.proof.engines import ENGINES, OURS, Answer, Calls, Cancelled, EngineName, Judge
 from glyphscope.proof.renderings import (
     Order,
     as_written,
@@ -74,7 +74,7 @@ _Reasons: TypeAlias = dict[tuple[str, str], str]
 """By tool and JSON Pointer."""
 
 Progress: TypeAlias = Callable[[int, int], None]
-"""Told the number of tools that are done, and of all."""
+"""Called with the number of tools that are done, and of all."""
 
 
 def prove(
@@ -100,6 +100,7 @@ def prove(
     proofs = tuple(
         iterate_proofs(registry, notation, shape, engines, order=order, progress=progress, cancelled=asked)
     )
+    calls = Calls(registry, notation, shape, order)
     ours = [engine for engine in engines if engine in OURS and order == "any"]
     return Report(
         registry=registry.digest,
@@ -110,7 +111,7 @@ def prove(
         counts=count(proofs, engines),
         cancelled=stopped[0],
         order=order,
-        ordered={engine: _claims(engine, registry, notation, shape, order).ordered for engine in ours},
+        ordered={engine: _claims(engine, calls).ordered for engine in ours},
     )
 
 
@@ -132,18 +133,15 @@ def iterate_proofs(
     cancelled: Callable[[], bool] = lambda: False,
 ) -> Iterator[Proof]:
     """Each proof as it is made, tool by tool. It asks `cancelled` between engines; closing it ends what it started."""
+    calls = Calls(registry, notation, shape, order)
     with ExitStack() as stack:
-        judges = _judges(registry, notation, shape, engines, stack, cancelled, order)
-        unenforced = {
-            engine: _claims(engine, registry, notation, shape, order).reasons
-            for engine in engines
-            if engine in OURS
-        }
+        judges = _judges(engines, calls, stack, cancelled)
+        unenforced = {engine: _claims(engine, calls).reasons for engine in engines if engine in OURS}
         tools = registry.allowed
         for number, tool in enumerate(tools):
             if cancelled():
                 return
-            case = _Case(registry, tool, notation, shape, unenforced, order)
+            case = _Case(calls, tool, unenforced)
             for engine, judge in judges.items():
                 if cancelled():
                     return
@@ -156,42 +154,34 @@ def iterate_proofs(
 
 
 def _judges(
-    registry: ToolRegistry,
-    notation: Notation,
-    shape: Shape,
-    engines: Sequence[EngineName],
-    stack: ExitStack,
-    cancelled: Callable[[], bool],
-    order: ArgumentOrder,
+    engines: Sequence[EngineName], calls: Calls, stack: ExitStack, cancelled: Cancelled
 ) -> dict[EngineName, Judge | GlyphscopeError]:
     probe: GrammarProbe | None = None
     if {"gbnf", "converter"} & set(engines):
         try:
             probe = stack.enter_context(GrammarProbe())
-        except ModelError:  # told by each judge that needs it
+        except ModelError:  # reported by each judge that needs it
             probe = None
     judges: dict[EngineName, Judge | GlyphscopeError] = {}
     for engine in engines:
         try:
-            judges[engine] = judge_for(engine, registry, notation, shape, probe, cancelled, order=order)
+            judges[engine] = Judge(engine, calls, probe, cancelled)
         except GlyphscopeError as error:
             judges[engine] = error
     return judges
 
 
 class _Claims(NamedTuple):
-    """What our grammar says of itself: what it does not hold, and why; and where it keeps the schema's order."""
+    """What our grammar reports: what it does not enforce, and why; and where it keeps the schema's order."""
 
     reasons: _Reasons
     ordered: tuple[Ordered, ...]
 
 
-def _claims(
-    engine: EngineName, registry: ToolRegistry, notation: Notation, shape: Shape, order: ArgumentOrder
-) -> _Claims:
-    """What the grammar says, as that engine has it."""
+def _claims(engine: EngineName, calls: Calls) -> _Claims:
+    """The report of the grammar for that engine."""
     try:
-        grammar = build_call_grammar(registry, notation, shape, GrammarOptions(order=order))
+        grammar = calls.grammar()
         if engine == "mask":
             lost, ordered = lark_unenforced(grammar), grammar.ordered
         else:
@@ -202,7 +192,7 @@ def _claims(
     reasons: dict[tuple[str, str], dict[str, None]] = {}
     for left in (*grammar.unenforced, *lost):
         reasons.setdefault((left.tool, left.pointer), {})[left.why] = None
-    return _Claims({place: "; ".join(told) for place, told in reasons.items()}, ordered)
+    return _Claims({place: "; ".join(whys) for place, whys in reasons.items()}, ordered)
 
 
 class _Shown(NamedTuple):
@@ -216,26 +206,16 @@ class _Shown(NamedTuple):
 class _Case:
     """One tool: its examples, written once for all engines."""
 
-    def __init__(
-        self,
-        registry: ToolRegistry,
-        tool: Tool,
-        notation: Notation,
-        shape: Shape,
-        unenforced: dict[EngineName, _Reasons],
-        order: ArgumentOrder,
-    ) -> None:
-        self._order = order
-        self._registry, self._tool, self._notation, self._shape = registry, tool, notation, shape
-        self._unenforced = unenforced
-        self._found = boundary_examples(tool, closed=registry.unknown_arguments == "refuse")
+    def __init__(self, calls: Calls, tool: Tool, unenforced: dict[EngineName, _Reasons]) -> None:
+        self._calls, self._tool, self._unenforced = calls, tool, unenforced
+        self._found = boundary_examples(tool, closed=calls.closed)
         self._written: dict[str, tuple[_Shown, ...]] = {}
         self._judged: dict[str, bool] = {}
 
     def proofs(self, engine: EngineName, judge: Judge | GlyphscopeError) -> Iterator[Proof]:
         """The engine's proof of each constraint, in the order of the schema."""
         orders = ["required" if engine == "converter" else "schema"]
-        if engine in OURS and self._order == "any":
+        if engine in OURS and self._calls.order == "any":
             orders.append("reversed")
         shown = [one for order in orders for one in self._texts(order)]
         by_pointer: dict[str, list[_Shown]] = {}
@@ -271,7 +251,7 @@ class _Case:
         for boundary in self._found.examples:
             number[boundary.pointer] += 1
             path = boundary.path if number[boundary.pointer] <= _SPELLED else None
-            how = (self._notation, self._shape, order)
+            how = (self._calls.notation, self._calls.shape, order)
             broken = tuple(dict.fromkeys(texts(self._tool.name, boundary.arguments, path, *how)))
             valid = next(texts(self._tool.name, boundary.valid, None, *how), "")
             if broken and valid:
@@ -281,22 +261,17 @@ class _Case:
         self, engine: EngineName, group: list[_Shown], verdicts: dict[str, Answer], reason: str
     ) -> Proof:
         boundary = group[0].boundary
+        texts = [text for one in group for text in one.broken]
         proof = Proof(
-            tool=self._tool.name,
-            pointer=boundary.pointer,
-            keyword=boundary.keyword,
-            engine=engine,
-            status="unsupported",
-            examples=len({text for one in group for text in one.broken}),
-            alone=boundary.only,
-            why=reason,
-        )
+            tool=self._tool.name, pointer=boundary.pointer, keyword=boundary.keyword, engine=engine,
+            status="unsupported", examples=len(set(texts)), alone=boundary.only, why=reason,
+        )  # fmt: skip
         if reason:
             return proof
         leaks = [(text, one) for one in group for text in one.broken if verdicts[text] is True]
         if leaks:
             return self._leak(proof, leaks)
-        broken = [verdicts[text] for one in group for text in one.broken]
+        broken = [verdicts[text] for text in texts]
         valid = [verdicts[one.valid] for one in group]
         unread = [answer for answer in broken if isinstance(answer, str)]
         if True not in valid and not unread:
@@ -320,7 +295,7 @@ class _Case:
         )  # fmt: skip
 
     def _said(self, engine: EngineName, boundary: Boundary) -> str:
-        """Why our grammar does not hold the constraint, or what it stands in; it says so where it is built."""
+        """Why our grammar does not enforce the constraint, or what it is in; it notes that where it is built."""
         reasons = self._unenforced.get(engine, {})
         for start in (boundary.pointer, *reversed(boundary.choices)):
             place = start
@@ -333,7 +308,7 @@ class _Case:
 
     def _valid(self, text: str) -> bool:
         if text not in self._judged:
-            validator = CallValidator(self._registry, self._notation, self._shape)
+            validator = CallValidator(self._calls.registry, self._calls.notation, self._calls.shape)
             validator.feed(text)
             validator.finish()
             self._judged[text] = validator.valid
@@ -341,17 +316,12 @@ class _Case:
 
     def _unreached(self, engine: EngineName, left: Unreached) -> Proof:
         return Proof(
-            tool=self._tool.name,
-            pointer=left.pointer,
-            keyword=left.keyword,
-            engine=engine,
-            status="unsupported",
-            why=f"no example: {left.why}",
-            unproved=True,
-        )
+            tool=self._tool.name, pointer=left.pointer, keyword=left.keyword, engine=engine, status="unsupported",
+            why=f"no example: {left.why}", unproved=True,
+        )  # fmt: skip
 
 
 def _gave_up(unread: list[str], broken: list[Answer]) -> str:
-    told = f"the engine failed. {unread[0]}"
+    failure = f"the engine failed. {unread[0]}"
     refused = broken.count(False)
-    return f"{told} It refused the other {refused:,} texts that break it." if refused else told
+    return f"{failure} It refused the other {refused:,} texts that break it." if refused else failure

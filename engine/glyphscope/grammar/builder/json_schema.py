@@ -46,13 +46,13 @@ def _object(properties: dict[str, Any], required: list[str]) -> dict[str, Any]:
 
 
 def _arguments(tool: Tool, pointer: str) -> dict[str, Any]:
-    moved = _moved(tool.parameters, pointer)
-    assert isinstance(moved, dict)
-    return {"type": "object", "additionalProperties": False} | moved
+    parameters = moved(tool.parameters, pointer)
+    assert isinstance(parameters, dict)
+    return {"type": "object", "additionalProperties": False} | parameters
 
 
-def _moved(value: Any, pointer: str) -> Any:
-    """The schema with its references leading to where it stands now. Built without recursion, as deep as it is."""
+def moved(value: Any, pointer: str) -> Any:
+    """The schema, at a JSON Pointer of another, with its references leading there. As deep as it is: no recursion."""
     out: list[Any] = [None]
     waiting: list[tuple[Any, Any, Any]] = [(value, out, 0)]
     while waiting:

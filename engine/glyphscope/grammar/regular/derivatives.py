@@ -38,48 +38,67 @@ class Chars(Term):
     """One character of `ranges`."""
 
     __slots__ = ("ranges",)
-    ranges: Ranges
+
+    def __init__(self, serial: int, ranges: Ranges) -> None:
+        super().__init__(serial, False, 1, 1)
+        self.ranges = ranges
 
 
 class Text(Term):
     """The literal `text` from the index `at` on."""
 
     __slots__ = ("at", "text")
-    text: str
-    at: int
+
+    def __init__(self, serial: int, text: str, at: int) -> None:
+        super().__init__(serial, False, len(text) - at, len(text) - at)
+        self.text, self.at = text, at
 
 
 class Cat(Term):
     """`head`, then `tail`."""
 
     __slots__ = ("head", "tail")
-    head: Term
-    tail: Term
+
+    def __init__(self, serial: int, head: Term, tail: Term) -> None:
+        lengths = head.shortest + tail.shortest, head.longest + tail.longest
+        super().__init__(serial, head.nullable and tail.nullable, *lengths)
+        self.head, self.tail = head, tail
 
 
 class Choice(Term):
     """One of the options; without any it is the language without a text."""
 
     __slots__ = ("options",)
-    options: tuple[Term, ...]
+
+    def __init__(self, serial: int, options: tuple[Term, ...]) -> None:
+        shortest = min((option.shortest for option in options), default=0)
+        longest = max((option.longest for option in options), default=0)
+        super().__init__(serial, any(option.nullable for option in options), shortest, longest)
+        self.options = options
 
 
 class Loop(Term):
     """`body`, `minimum` to `maximum` times."""
 
     __slots__ = ("body", "maximum", "minimum")
-    body: Term
-    minimum: int
-    maximum: int | None
+
+    def __init__(self, serial: int, body: Term, minimum: int, maximum: int | None) -> None:
+        longest = 0 if body.longest == 0 else ENDLESS if maximum is None else body.longest * maximum
+        super().__init__(serial, minimum == 0, body.shortest * minimum, longest)
+        self.body, self.minimum, self.maximum = body, minimum, maximum
 
 
 class Both(Term):
     """What all the places accept. `possible` is None until somebody asked whether there is any such text."""
 
     __slots__ = ("places", "possible", "product")
-    places: tuple[Place, ...]
-    possible: bool | None
-    product: list[tuple[Ranges, Both]] | None
+
+    def __init__(self, serial: int, places: tuple[Place, ...]) -> None:
+        lengths = max(place.shortest for place in places), min(place.longest for place in places)
+        super().__init__(serial, all(place.final for place in places), *lengths)
+        self.places = places
+        self.possible = False if lengths[0] > lengths[1] else True if self.nullable else None
+        self.product: list[tuple[Ranges, Both]] | None = None
 
 
 class Other(Both):
@@ -87,19 +106,29 @@ class Other(Both):
 
     __slots__ = ()
 
+    def __init__(self, serial: int, place: Place) -> None:
+        Term.__init__(self, serial, not place.final, int(place.final), ENDLESS)
+        self.places, self.possible, self.product = (place,), None if place.final else True, None
+
 
 class Call(Term):
     """A text of the rule `name`."""
 
     __slots__ = ("name",)
-    name: str
+
+    def __init__(self, serial: int, name: str, nullable: bool) -> None:
+        super().__init__(serial, nullable, 0, ENDLESS)
+        self.name = name
 
 
 class Token(Term):
     """A token of a vocabulary."""
 
     __slots__ = ("match",)
-    match: TokenMatch
+
+    def __init__(self, serial: int, match: TokenMatch) -> None:
+        super().__init__(serial, False, 0, ENDLESS)
+        self.match = match
 
 
 class Entries:
@@ -130,10 +159,11 @@ class Members(Term):
     """What is left of an `Unordered`. `due`: an entry comes next; otherwise a separator, or nothing."""
 
     __slots__ = ("due", "entries", "extra", "written")
-    entries: Entries
-    written: int
-    extra: int
-    due: bool
+
+    def __init__(self, serial: int, entries: Entries, written: int, extra: int, due: bool) -> None:
+        may_end = not due and entries.node.may_end(written, extra)
+        super().__init__(serial, may_end, entries.shortest(written, extra, due), ENDLESS)
+        self.entries, self.written, self.extra, self.due = entries, written, extra, due
 
 
 class Move(NamedTuple):
@@ -185,35 +215,23 @@ class Terms:
         self._entries: WeakValueDictionary[object, Entries] = WeakValueDictionary()
         self._serials = count()
         self.empty = Term(next(self._serials), True, 0, 0)
-        self.never = self._make(Choice, (Choice,), False, 0, 0)
-        self.never.options = ()
+        self.never = self._term(Choice, ())
 
-    def _make(self, kind: type[T], key: object, nullable: bool, shortest: int, longest: int) -> T:
-        term = kind(next(self._serials), nullable, shortest, longest)
-        self._known[key] = term
-        return term
+    def _term(self, kind: type[T], *parts: Any) -> T:
+        """The one term of that kind and these parts."""
+        key = (kind, *parts)
+        term = self._known.get(key)
+        if term is None:
+            term = self._known[key] = kind(next(self._serials), *parts)
+        return cast(T, term)
 
     def chars(self, ranges: Ranges) -> Term:
         """One character of the ranges."""
-        if not ranges:
-            return self.never
-        key = (Chars, ranges)
-        term = cast(Chars | None, self._known.get(key))
-        if term is None:
-            term = self._make(Chars, key, False, 1, 1)
-            term.ranges = ranges
-        return term
+        return self._term(Chars, ranges) if ranges else self.never
 
     def text(self, text: str, at: int = 0) -> Term:
         """The literal from `at` on."""
-        if at >= len(text):
-            return self.empty
-        key = (Text, text, at)
-        term = cast(Text | None, self._known.get(key))
-        if term is None:
-            term = self._make(Text, key, False, len(text) - at, len(text) - at)
-            term.text, term.at = text, at
-        return term
+        return self._term(Text, text, at) if at < len(text) else self.empty
 
     def cat(self, head: Term, tail: Term) -> Term:
         """One after the other."""
@@ -221,28 +239,14 @@ class Terms:
             return tail
         if tail is self.empty or head is self.never:
             return head
-        key = (Cat, head, tail)
-        term = cast(Cat | None, self._known.get(key))
-        if term is None:
-            nullable = head.nullable and tail.nullable
-            lengths = head.shortest + tail.shortest, head.longest + tail.longest
-            term = self._make(Cat, key, nullable, *lengths)
-            term.head, term.tail = head, tail
-        return term
+        return self._term(Cat, head, tail)
 
     def choice(self, options: Iterable[Term]) -> Term:
         """One of them."""
         distinct = tuple(dict.fromkeys(option for option in options if option is not self.never))
         if len(distinct) < 2:
             return distinct[0] if distinct else self.never
-        key = (Choice, distinct)
-        term = cast(Choice | None, self._known.get(key))
-        if term is None:
-            nullable = any(option.nullable for option in distinct)
-            lengths = min(o.shortest for o in distinct), max(o.longest for o in distinct)
-            term = self._make(Choice, key, nullable, *lengths)
-            term.options = distinct
-        return term
+        return self._term(Choice, distinct)
 
     def loop(self, body: Term, minimum: int, maximum: int | None) -> Term:
         """`minimum` to `maximum` times, None being without end."""
@@ -254,47 +258,23 @@ class Terms:
             return self.empty
         if body is self.never:
             return self.never if minimum else self.empty
-        if (minimum, maximum) == (1, 1):
-            return body
-        key = (Loop, body, minimum, maximum)
-        term = cast(Loop | None, self._known.get(key))
-        if term is None:
-            longest = 0 if body.longest == 0 else ENDLESS if maximum is None else body.longest * maximum
-            term = self._make(Loop, key, minimum == 0, body.shortest * minimum, longest)
-            term.body, term.minimum, term.maximum = body, minimum, maximum
-        return term
+        return body if (minimum, maximum) == (1, 1) else self._term(Loop, body, minimum, maximum)
 
     def both(self, places: Iterable[Place]) -> Both:
         """What is in all of them; whether that is anything is not asked."""
-        distinct = tuple(sorted(set(places), key=lambda place: place.serial))
-        key = (Both, distinct)
-        term = cast(Both | None, self._known.get(key))
-        if term is None:
-            nullable = all(place.final for place in distinct)
-            lengths = max(p.shortest for p in distinct), min(p.longest for p in distinct)
-            term = self._make(Both, key, nullable, *lengths)
-            term.places, term.possible, term.product = distinct, True if nullable else None, None
-            if lengths[0] > lengths[1]:
-                term.possible = False
-        return term
+        return self._term(Both, tuple(sorted(set(places), key=lambda place: place.serial)))
 
     def other(self, place: Place) -> Both:
         """What is not in it."""
-        key = (Other, place)
-        term = cast(Other | None, self._known.get(key))
-        if term is None:
-            term = self._make(Other, key, not place.final, int(place.final), ENDLESS)
-            term.places, term.possible, term.product = (place,), None if place.final else True, None
-        return term
+        return self._term(Other, place)
 
     def call(self, name: str, nullable: bool) -> Term:
         """A text of the rule."""
-        key = (Call, name)
-        term = cast(Call | None, self._known.get(key))
-        if term is None:
-            term = self._make(Call, key, nullable, 0, ENDLESS)
-            term.name = name
-        return term
+        return self._term(Call, name, nullable)
+
+    def token(self, match: TokenMatch) -> Term:
+        """One token of a vocabulary."""
+        return self._term(Token, match)
 
     def entries(self, node: Unordered, listed: tuple[Term, ...], separator: Term) -> Entries:
         """What an `Unordered` is made of: its members, the free entry, and the separator."""
@@ -307,24 +287,9 @@ class Terms:
 
     def members(self, entries: Entries, written: int = 0, extra: int = 0, *, due: bool) -> Term:
         """What is left when that was written."""
-        may_end = not due and entries.node.may_end(written, extra)
-        if not entries.may_come(written, extra):
-            return self.empty if may_end else self.never
-        key = (Members, entries, written, extra, due)
-        term = cast(Members | None, self._known.get(key))
-        if term is None:
-            term = self._make(Members, key, may_end, entries.shortest(written, extra, due), ENDLESS)
-            term.entries, term.written, term.extra, term.due = entries, written, extra, due
-        return term
-
-    def token(self, match: TokenMatch) -> Term:
-        """One token of a vocabulary."""
-        key = (Token, match)
-        term = cast(Token | None, self._known.get(key))
-        if term is None:
-            term = self._make(Token, key, False, 0, ENDLESS)
-            term.match = match
-        return term
+        if entries.may_come(written, extra):
+            return self._term(Members, entries, written, extra, due)
+        return self.empty if not due and entries.node.may_end(written, extra) else self.never
 
     def steps(self, terms: Iterable[Term]) -> Steps:
         """The ways to go on from any of the terms, in the order in which the body has them."""
