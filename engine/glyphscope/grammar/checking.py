@@ -15,9 +15,10 @@ from jsonschema.protocols import Validator
 
 from glyphscope.grammar.regular import pattern
 from glyphscope.grammar.regular.numbers import exact
+from glyphscope.grammar.tree import ByIdentity
 
 
-def unevaluated_properties(validator: Any, wanted: Any, instance: Any, schema: Any) -> Iterator[Any]:
+def unevaluated_properties(validator: Any, expected: Any, instance: Any, schema: Any) -> Iterator[Any]:
     """The keyword, as jsonschema calls it."""
     if not isinstance(instance, dict):
         return
@@ -25,7 +26,7 @@ def unevaluated_properties(validator: Any, wanted: Any, instance: Any, schema: A
         validator, {k: v for k, v in schema.items() if k != "unevaluatedProperties"}, instance
     )
     for name, value in instance.items():
-        if name not in known and not validator.evolve(schema=wanted).is_valid(value):
+        if name not in known and not validator.evolve(schema=expected).is_valid(value):
             yield jsonschema.ValidationError(f"{name!r} is not one of the properties", path=[name])
 
 
@@ -63,22 +64,22 @@ def _parts(validator: Any, schema: dict[str, Any], instance: dict[str, Any]) -> 
 _PLAIN: Any = jsonschema.Draft202012Validator.VALIDATORS
 
 
-def _pattern(validator: Validator, wanted: str, instance: Any, schema: Any) -> Iterator[Any]:
+def _pattern(validator: Validator, expected: str, instance: Any, schema: Any) -> Iterator[Any]:
     if not isinstance(instance, str):
         return
-    found = pattern.found(wanted, instance)
+    found = pattern.found(expected, instance)
     if found is None:
-        yield jsonschema.ValidationError(f"the pattern {wanted!r} could not be checked in time")
+        yield jsonschema.ValidationError(f"the pattern {expected!r} could not be checked in time")
     elif not found:
-        yield jsonschema.ValidationError(f"{instance!r} does not match {wanted!r}")
+        yield jsonschema.ValidationError(f"{instance!r} does not match {expected!r}")
 
 
 def _pattern_properties(validator: Validator, patterns: Any, instance: Any, schema: Any) -> Iterator[Any]:
     if isinstance(instance, dict):
-        for wanted, subschema in patterns.items():
+        for expected, subschema in patterns.items():
             for key, value in instance.items():
-                if pattern.found(wanted, key):
-                    yield from validator.descend(value, subschema, path=key, schema_path=wanted)
+                if pattern.found(expected, key):
+                    yield from validator.descend(value, subschema, path=key, schema_path=expected)
 
 
 def _additional_properties(
@@ -88,7 +89,7 @@ def _additional_properties(
         return
     named, patterns = schema.get("properties", {}), schema.get("patternProperties", {})
     for key, value in instance.items():
-        if key in named or any(pattern.found(wanted, key) for wanted in patterns):
+        if key in named or any(pattern.found(expected, key) for expected in patterns):
             continue
         if additional is False:
             yield jsonschema.ValidationError(f"{key!r} is not one of the properties", path=[key])
@@ -107,28 +108,15 @@ def _multiple_of(validator: Validator, step: Any, instance: Any, schema: Any) ->
 
 def _enum(validator: Any, listed: Any, instance: Any, schema: Any) -> Iterable[Any]:
     """jsonschema's, which compares with each value; a text is looked up, or a long list took the square of its time."""
-    if isinstance(instance, str) and isinstance(listed, list) and instance in _texts(_ById(listed)):
+    if isinstance(instance, str) and isinstance(listed, list) and instance in _texts(ByIdentity(listed)):
         return ()
     found: Iterable[Any] = _PLAIN["enum"](validator, listed, instance, schema) or ()
     return found
 
 
-class _ById:
-    """A list as the key of a cache that keeps it alive."""
-
-    def __init__(self, listed: list[Any]) -> None:
-        self.listed = listed
-
-    def __hash__(self) -> int:
-        return id(self.listed)
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, _ById) and other.listed is self.listed
-
-
 @lru_cache(maxsize=64)
-def _texts(key: _ById) -> frozenset[str]:
-    return frozenset(value for value in key.listed if isinstance(value, str))
+def _texts(key: ByIdentity[list[Any]]) -> frozenset[str]:
+    return frozenset(value for value in key.value if isinstance(value, str))
 
 
 SafeValidator: Any = jsonschema.validators.extend(

@@ -30,7 +30,7 @@ MAX_DEPTH = 40
 def limit_depth(grammar: Grammar) -> Grammar:
     """The same language in trees of at most `MAX_DEPTH` levels: what is deeper is a rule of its own.
 
-    Classes are told by what is in them. Raises GrammarError where the grammar derives no text at all.
+    Classes list what is in them. Raises GrammarError where the grammar derives no text at all.
     """
     book = RuleBook()
     book.keep(grammar.rules)

@@ -44,9 +44,9 @@ _LETTERS = chars.of(string.ascii_letters)
 
 @dataclass(frozen=True)
 class NotationSyntax:
-    """One notation's spelling. `key_end` stands between key and value, `separator` between entries and items.
+    """One notation's spelling. `key_end` is between key and value, `separator` between entries and items.
 
-    `margin` may stand before and after the whole text. `strings` are other ways to write strings than the notation's,
+    `margin` may be before and after the whole text. `strings` are other ways to write strings than the notation's,
     and `bare` the characters of keys that are written without quotation marks.
     """
 

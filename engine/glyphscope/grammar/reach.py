@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Sequence
 
 from glyphscope.grammar import chars
@@ -137,14 +138,9 @@ class _Reaches:
     def _farthest(self, node: Intersect | Except) -> int | None:
         """Of a lexeme that is the common part of others, or all that is not in one: every state's way to an end."""
         automaton = Automaton.of(node)
-        before: dict[Place, list[Place]] = {automaton.start: []}
-        waiting = [automaton.start]
-        while waiting:
-            place = waiting.pop()
+        before: dict[Place, list[Place]] = defaultdict(list, {automaton.start: []})
+        for place in automaton.states():
             for _, target in automaton.moves(place):
-                if target not in before:
-                    before[target] = []
-                    waiting.append(target)
                 before[target].append(place)
             if len(before) > _MOST_STATES:  # all of its longest text, if there is one
                 longest = automaton.start.longest

@@ -39,7 +39,7 @@ class RuleBook:
         self._inner: dict[tuple[Node, Origin | None], str] = {}
 
     def reserve(self, hint: str) -> str:
-        """A name nobody has, made from the hint."""
+        """An unused name, made from the hint."""
         base = re.sub(r"[^a-z0-9]+", "-", hint.lower()).strip("-")[:MAX_NAME].strip("-")
         base = base if base[:1].isalpha() else f"r-{base}".strip("-")
         name = base

@@ -9,7 +9,7 @@ from glyphscope.grammar.tree import EMPTY, NEVER, Node, alt, optional, repeat, s
 
 
 class Listed(NamedTuple):
-    """Members, each with what stands before it where it is not the first entry and with whether it is required; then
+    """Members, each with what is before it where it is not the first entry and with whether it is required; then
     `low` to `high` free entries. `needs_one`: without any of these there is no text.
     """
 
@@ -48,7 +48,7 @@ def in_order(listed: Listed, inner: Callable[[int, Node], Node]) -> Node:
 
 
 def after_another(listed: Listed) -> Node:
-    """The entries after one that stands there already: a separator before each."""
+    """The entries after one that is there already: a separator before each."""
     named = (following(*member) for member in listed.members)
     return seq(*named, repeat(seq(listed.separator, listed.free), listed.low, listed.high))
 

@@ -75,7 +75,7 @@ class Shortest:
         self.meetings: dict[int, Automaton] = {}
         """For the id of an `Intersect`, its automaton."""
         self._costs: dict[int, int] = {}
-        self._separators: list[Node] = []  # kept alive, because costs are known by identity
+        self._separators: list[Node] = []  # referenced, because costs are known by identity
         self._rules: dict[str, int] = {}
         self._solve(grammar)
 
@@ -113,7 +113,7 @@ class Shortest:
         while waiting:
             node, user, part = waiting.pop()
             claim = claims.setdefault(id(node), len(nodes))
-            if claim < len(nodes):  # a node that stands in several places
+            if claim < len(nodes):  # a node that is in several places
                 users[claim].append((user, part))
                 continue
             nodes.append(node)

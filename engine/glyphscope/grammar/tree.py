@@ -2,7 +2,7 @@
 
 Rules are context-free. What must be one lexeme for an engine with a lexer is a `Terminal`: its body is regular (no
 `RuleRef` in it), and only there may languages be intersected. Build nodes with the functions at the end: they keep
-the tree flat, join neighbouring literals, and let the empty language (`NEVER`) swallow what contains it.
+the tree flat, join neighbouring literals, and simplify what contains the empty language (`NEVER`).
 """
 
 from __future__ import annotations
@@ -10,9 +10,11 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from typing import ClassVar, TypeAlias
+from typing import ClassVar, Generic, TypeAlias, TypeVar
 
 from glyphscope.grammar.chars import Ranges
+
+T = TypeVar("T")
 
 
 class _Leaf:
@@ -68,6 +70,14 @@ class Repeat(_AroundOne):
     minimum: int
     maximum: int | None
 
+    @property
+    def sign(self) -> str:
+        """As regular expressions and GBNF write it: `*`, `+`, `?`, `{2}`, `{2,}` or `{2,5}`."""
+        if self.minimum == self.maximum:
+            return f"{{{self.minimum}}}"
+        known = {(0, None): "*", (1, None): "+", (0, 1): "?"}.get((self.minimum, self.maximum))
+        return known or f"{{{self.minimum},{'' if self.maximum is None else self.maximum}}}"
+
 
 @dataclass(frozen=True, slots=True)
 class RuleRef(_Leaf):
@@ -115,7 +125,7 @@ class Unordered:
     """Entries in any order, `separator` between them: each of `members` once at most, `free` as often as one likes.
 
     `required` has a bit for each member that must come; `low` to `high` entries come in all. With `leading`, the
-    separator stands before the first one too. No entry is empty. Read from their ends, its texts are of the same kind.
+    separator is before the first one too. No entry is empty. Read from their ends, its texts are of the same kind.
 
     What was written is two numbers: a bit for each member, and how many `free` ones came, as far as that is counted.
     """
@@ -186,8 +196,8 @@ Node: TypeAlias = (
 class Origin:
     """The place a rule comes from: a JSON Pointer into the `parameters` of a tool.
 
-    `text_keywords`: the pointers of all keywords that limit its text or count its members, where some stand at another
-    place that holds together with this one.
+    `text_keywords`: the pointers of all keywords that limit its text or count its members, where some are at another
+    place that applies together with this one.
     """
 
     tool: str
@@ -211,7 +221,7 @@ class Rule:
 
 @dataclass(frozen=True, slots=True)
 class Unenforced:
-    """A constraint the grammar does not hold: `keyword` at the schema place `pointer`, and why not.
+    """A constraint that the grammar does not enforce: `keyword` at the schema place `pointer`, and why not.
 
     Whoever uses the grammar must check it on the value: it is the validator's to decide.
     """
@@ -303,33 +313,33 @@ def unordered(
     high: int | None = None, leading: bool = False,
 ) -> Node:  # fmt: skip
     """Members, each with whether it is required, and any number of free entries: `low` to `high` in any order."""
-    kept: list[Node] = []
+    listed: list[Node] = []
     required = 0
     for member, is_required in members:
         if member == NEVER and is_required:
             return NEVER
         if member != NEVER:
-            required |= is_required << len(kept)
-            kept.append(member)
+            required |= is_required << len(listed)
+            listed.append(member)
     needed = required.bit_count()
     if high is not None and high < max(low, needed):
         return NEVER
     if high == needed:  # there is no room for anything else
-        kept = [member for number, member in enumerate(kept) if required >> number & 1]
+        listed = [member for number, member in enumerate(listed) if required >> number & 1]
         required, free = (1 << needed) - 1, NEVER
     if free == NEVER:
-        high = None if high is not None and high >= len(kept) else high
-        if low > len(kept):
+        high = None if high is not None and high >= len(listed) else high
+        if low > len(listed):
             return NEVER
     low = 0 if low <= needed else low
-    if not kept and free == NEVER:
+    if not listed and free == NEVER:
         return EMPTY
-    if len(kept) == 1 and free == NEVER:
-        one = seq(separator, kept[0]) if leading else kept[0]
+    if len(listed) == 1 and free == NEVER:
+        one = seq(separator, listed[0]) if leading else listed[0]
         return one if required or low else optional(one)
-    if not kept:
+    if not listed:
         return _listed(free, separator, low, high, leading)
-    return Unordered(tuple(kept), required, free, separator, low, high, leading)
+    return Unordered(tuple(listed), required, free, separator, low, high, leading)
 
 
 def _listed(item: Node, separator: Node, low: int, high: int | None, leading: bool) -> Node:
@@ -441,17 +451,17 @@ def reachable(root: str, body_of: Callable[[str], Node]) -> Iterator[str]:
             waiting += reversed(list(refs(body_of(name))))
 
 
-class ByIdentity:
-    """A grammar is made once and never changes; hashing it by its rules would cost as much as emitting it."""
+class ByIdentity(Generic[T]):
+    """A key of a cache for what never changes; a grammar's own hash would cost as much as emitting the grammar."""
 
-    def __init__(self, grammar: Grammar) -> None:
-        self.grammar = grammar
+    def __init__(self, value: T) -> None:
+        self.value = value
 
     def __hash__(self) -> int:
-        return id(self.grammar)
+        return id(self.value)
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, ByIdentity) and other.grammar is self.grammar
+        return isinstance(other, ByIdentity) and other.value is self.value
 
 
 def with_suffix(grammar: Grammar, text: str) -> Grammar:

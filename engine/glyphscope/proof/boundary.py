@@ -1,7 +1,7 @@
 """Boundary examples: arguments that break one constraint of a tool's schema, and are valid otherwise.
 
 That they are is not guessed. Each example is refused by the schema (jsonschema, patterns and formats as the validator
-has them) and accepted by the same schema without that one keyword: so whatever refuses it holds that constraint.
+has them) and accepted by the same schema without that one keyword: so whatever refuses it enforces that constraint.
 Where no value breaks a keyword alone (`type` beside an `enum`), an example breaks others with it, and says so.
 """
 
@@ -29,7 +29,7 @@ _OWN = 5  # where alternatives share a place, the rest is for what breaks its ne
 _ENOUGH = 3
 _TRIES = 80
 _SECONDS = 20.0
-"""Time for one tool, in which 2,000 constraints are tried; what is left then is told as not tried."""
+"""Time for one tool, in which 2,000 constraints are tried; what is left then is reported as not tried."""
 _CLOSING = frozenset({"$ref", "allOf", "anyOf", "oneOf", "if", "dependentSchemas"})
 
 
@@ -38,7 +38,7 @@ class Boundary:
     """`arguments` break `keyword` at `pointer` (of the keyword, in the tool's parameters), and `valid` do not.
 
     They differ at `path`. `only`: no other constraint refuses them. `choices`: the pointers of each `anyOf` and `oneOf`
-    in an alternative of which it stands, the innermost last.
+    in an alternative of which it is, the innermost last.
     """
 
     pointer: str
@@ -72,7 +72,7 @@ def boundary_examples(tool: Tool, *, closed: bool = True) -> Boundaries:
     """The examples of each constraint of the tool's schema.
 
     `closed`: an argument that the schema does not name breaks `/additionalProperties`, also where that is not written,
-    as a registry that refuses unknown arguments has it. The last few tools are kept.
+    as a registry that refuses unknown arguments has it. The last few tools are cached.
     """
     return _examples(json.dumps(tool.parameters), closed)
 
@@ -167,10 +167,10 @@ class _Finder:
         weak: list[Boundary] = []
         shared = any(location.chosen for location in constraint.route)
         # a large schema takes milliseconds for each value: rather a few examples of each constraint than all of some
-        wanted = _EXAMPLES if time.monotonic() < self._hurry else _ENOUGH
+        enough = _EXAMPLES if time.monotonic() < self._hurry else _ENOUGH
         for candidates, most in (
-            (self._candidates, min(wanted, _OWN) if shared else wanted),
-            (self._pool, wanted),
+            (self._candidates, min(enough, _OWN) if shared else enough),
+            (self._pool, enough),
         ):
             for base in bases:
                 if len(strict) >= _ENOUGH and candidates == self._candidates:
@@ -229,25 +229,25 @@ class _Finder:
             yield steps, candidate.value, candidate.what
 
     def _values(self, constraint: Constraint, value: Any, schema: dict[str, Any]) -> Iterator[Candidate]:
-        keyword, wanted = constraint.keyword, constraint.value
+        keyword, expected = constraint.keyword, constraint.value
         if keyword == "not":
             for optional in (False, True):
-                made = example_value(self._root, {"allOf": [schema, wanted]}, optional=optional)
+                made = example_value(self._root, {"allOf": [schema, expected]}, optional=optional)
                 yield Candidate(made, "what is excluded")
-                inner = example_value(self._root, wanted, optional=optional)
+                inner = example_value(self._root, expected, optional=optional)
                 yield Candidate(inner, "what is excluded")
                 if isinstance(value, dict) and isinstance(inner, dict):
                     yield Candidate({**value, **inner}, "what is excluded")
-            if isinstance(wanted, dict):
-                listed = [*wanted.get("enum", ()), *([wanted["const"]] if "const" in wanted else ())]
+            if isinstance(expected, dict):
+                listed = [*expected.get("enum", ()), *([expected["const"]] if "const" in expected else ())]
                 yield from (Candidate(item, "what is excluded") for item in listed)
         elif keyword == "oneOf":
-            yield from self._two_at_once(wanted, schema, value)
+            yield from self._two_at_once(expected, schema, value)
         if keyword in ("minContains", "maxContains"):
             item = example_value(self._root, constraint.schema.get("contains", True))
-            count = int(wanted) + (1 if keyword == "maxContains" else -1)
+            count = int(expected) + (1 if keyword == "maxContains" else -1)
             yield Candidate([item] * max(0, min(count, 1000)), "one match off")
-        yield from broken(keyword, wanted, value, schema)
+        yield from broken(keyword, expected, value, schema)
 
     def _two_at_once(self, branches: list[Any], schema: dict[str, Any], value: Any) -> Iterator[Candidate]:
         rest = {keyword: part for keyword, part in schema.items() if keyword != "oneOf"}

@@ -44,41 +44,41 @@ _PLAIN: tuple[tuple[str, Any], ...] = (
 )  # fmt: skip
 
 
-def broken(keyword: str, wanted: Any, value: Any, schema: dict[str, Any]) -> Candidates:
-    """Values that the keyword's `wanted` may refuse, made of a valid `value`; whoever asks finds out which do."""
+def broken(keyword: str, expected: Any, value: Any, schema: dict[str, Any]) -> Candidates:
+    """Values that the keyword's value may refuse, made of a valid `value`; whoever asks finds out which do."""
     match keyword:
         case "type":
             yield from _other_types(value)
         case "enum" | "const":
-            listed = wanted if keyword == "enum" else [wanted]
+            listed = expected if keyword == "enum" else [expected]
             misses = itertools.zip_longest(*(_near(item) for item in _unlike(listed)))
             yield from (miss for turn in misses for miss in turn if miss is not None)
             yield from _other_types(value)
         case "minimum" | "exclusiveMinimum":
-            yield from _past(wanted, -1, keyword)
+            yield from _past(expected, -1, keyword)
         case "maximum" | "exclusiveMaximum":
-            yield from _past(wanted, 1, keyword)
+            yield from _past(expected, 1, keyword)
         case "multipleOf":
-            yield from _off_step(wanted, value)
+            yield from _off_step(expected, value)
         case "minLength" | "maxLength" | "pattern" | "format":
-            yield from broken_texts(keyword, wanted, value if isinstance(value, str) else "", schema)
+            yield from broken_texts(keyword, expected, value if isinstance(value, str) else "", schema)
         case "minItems" | "maxItems" | "uniqueItems" | "items" | "unevaluatedItems" | "contains":
-            yield from _broken_items(keyword, wanted, value)
+            yield from _broken_items(keyword, expected, value)
         case "minContains" | "maxContains":
-            yield from _broken_items("minItems" if keyword == "minContains" else "maxItems", wanted, value)
+            yield from _broken_items("minItems" if keyword == "minContains" else "maxItems", expected, value)
         case "required" | "dependentRequired" | "minProperties":
-            yield from _fewer_members(keyword, wanted, value, schema)
+            yield from _fewer_members(keyword, expected, value, schema)
         case "additionalProperties" | "unevaluatedProperties" | "maxProperties" | "propertyNames":
-            yield from _more_members(keyword, wanted, value, schema)
+            yield from _more_members(keyword, expected, value, schema)
         case _:
             yield from _other_types(value)
 
 
-def broken_texts(keyword: str, wanted: Any, text: str, schema: dict[str, Any]) -> Candidates:
+def broken_texts(keyword: str, expected: Any, text: str, schema: dict[str, Any]) -> Candidates:
     """Strings that are too short or long, or not of the pattern or format."""
     pattern = schema.get("pattern") if isinstance(schema.get("pattern"), str) else None
     if keyword == "minLength":
-        short = math.ceil(wanted) - 1
+        short = math.ceil(expected) - 1
         if short <= _LONG:
             yield Candidate(text[:short], "one character too short")
             yield Candidate("a" * short, "one character too short")
@@ -88,7 +88,7 @@ def broken_texts(keyword: str, wanted: Any, text: str, schema: dict[str, Any]) -
             if pattern and (fit := matching_text(pattern)):
                 yield from (Candidate(fit[:n], "too short") for n in range(len(fit), -1, -1))
     elif keyword == "maxLength":
-        long = math.floor(wanted) + 1
+        long = math.floor(expected) + 1
         if _LONG < long <= _LONGEST:
             yield Candidate(text + (text[-1:] or "a") * (long - len(text)), "one character too long")
         elif long <= _LONG:
@@ -102,9 +102,9 @@ def broken_texts(keyword: str, wanted: Any, text: str, schema: dict[str, Any]) -
             )
             yield Candidate("a" * (2 * long), "twice as long")
     elif keyword == "format":
-        yield from (Candidate(bad, f"no {wanted}") for bad in _FORMATS.get(wanted, ()))
+        yield from (Candidate(bad, f"no {expected}") for bad in _FORMATS.get(expected, ()))
         yield from (
-            Candidate(bad, f"no {wanted}") for bad in ("", "not one", f" {text}", f"{text} ", text[:-1])
+            Candidate(bad, f"no {expected}") for bad in ("", "not one", f" {text}", f"{text} ", text[:-1])
         )
     else:
         changed = [
@@ -200,13 +200,13 @@ def _plain(number: Decimal) -> int | float:
     return int(number) if number == number.to_integral_value() else float(number)
 
 
-def _broken_items(keyword: str, wanted: Any, value: Any) -> Candidates:
+def _broken_items(keyword: str, expected: Any, value: Any) -> Candidates:
     items = value if isinstance(value, list) else []
     if keyword == "minItems":
-        yield Candidate(items[: max(0, math.ceil(wanted) - 1)], "one item too few")
+        yield Candidate(items[: max(0, math.ceil(expected) - 1)], "one item too few")
         yield Candidate([], "empty")
     elif keyword == "maxItems":
-        many = math.floor(wanted) + 1
+        many = math.floor(expected) + 1
         if many <= _LONG:
             yield Candidate(_longer(items, many), "one item too many")
             yield Candidate(_distinct(items, many), "one item too many, all different")
@@ -235,28 +235,28 @@ def _distinct(items: list[Any], count: int) -> list[Any]:
     return [*items, *itertools.islice(more, max(0, count - len(items)))]
 
 
-def _fewer_members(keyword: str, wanted: Any, value: Any, schema: dict[str, Any]) -> Candidates:
+def _fewer_members(keyword: str, expected: Any, value: Any, schema: dict[str, Any]) -> Candidates:
     members = value if isinstance(value, dict) else {}
     if keyword == "required":
-        yield from (Candidate(_without(members, (name,)), f"{name!r} is missing") for name in wanted)
+        yield from (Candidate(_without(members, (name,)), f"{name!r} is missing") for name in expected)
     elif keyword == "dependentRequired":
-        for name, needed in wanted.items():
+        for name, needed in expected.items():
             for other in needed:
                 yield Candidate(
                     {**_without(members, (other,)), name: members.get(name, "text")},
                     f"{name!r} without {other!r}",
                 )
     else:
-        kept = math.ceil(wanted) - 1
+        left = math.ceil(expected) - 1
         optional = [n for n in members if n not in schema.get("required", ())]
-        yield Candidate(_without(members, optional[: len(members) - kept]), "one member too few")
+        yield Candidate(_without(members, optional[: len(members) - left]), "one member too few")
         yield Candidate({}, "empty")
 
 
-def _more_members(keyword: str, wanted: Any, value: Any, schema: dict[str, Any]) -> Candidates:
+def _more_members(keyword: str, expected: Any, value: Any, schema: dict[str, Any]) -> Candidates:
     members = value if isinstance(value, dict) else {}
     if keyword == "maxProperties":
-        many = math.floor(wanted) + 1 - len(members)
+        many = math.floor(expected) + 1 - len(members)
         filler = next(iter(members.values()), "text")
         if 0 < many <= _LONG:
             optional = [n for n in schema.get("properties", ()) if n not in members][:many]

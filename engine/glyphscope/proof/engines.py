@@ -26,14 +26,14 @@ ENGINES: tuple[EngineName, ...] = get_args(EngineName)
 OURS: tuple[EngineName, ...] = ("mask", "gbnf")
 
 Answer: TypeAlias = bool | str
-"""Whether a text is of the grammar; where the engine gave up over it, why."""
+"""Whether a text is of the grammar; where the engine failed over it, why."""
 
 Cancelled: TypeAlias = Callable[[], bool]
 
 _BATCH = 200
 _BATCH_CHARACTERS = 200_000
 MOST_DEATHS = 3
-"""Times that an engine may crash or use up its seconds over texts of a grammar; then it is not asked any more."""
+"""Times that an engine may crash or use up its seconds over texts of a grammar; then it is not asked again."""
 
 
 class Calls(NamedTuple):
@@ -131,7 +131,7 @@ def call_schema(tool: Tool, shape: Shape, *, closed: bool = True) -> dict[str, A
 
 
 class Asked:
-    """An engine in a process of its own. What it gives up over is found among the texts of a batch, one by one."""
+    """An engine in a process of its own. What it fails over is found among the texts of a batch, one by one."""
 
     def __init__(self, ask: Callable[[Sequence[str]], Sequence[Answer]], cancelled: Cancelled) -> None:
         self._ask, self._cancelled = ask, cancelled
@@ -139,7 +139,7 @@ class Asked:
 
     def read(self, texts: Sequence[str]) -> list[Answer]:
         answers: dict[str, Answer] = {}
-        for batch in _batches(sorted(texts, key=len)):  # what is hard to read is long, and stands together
+        for batch in _batches(sorted(texts, key=len)):  # what is hard to read is long, and comes together
             answers.update(zip(batch, self._batch(batch), strict=True))
         return [answers[text] for text in texts]
 

@@ -16,7 +16,7 @@ MAX_CONSTRAINTS = 5_000
 _MAX_PLACES = 20_000
 _MAX_STEPS = 12
 _WAYS = 2
-"""How many ways to a place are kept, for where the first one cannot be gone."""
+"""How many ways to a place are followed, for where the first one cannot be gone."""
 
 FALSE = "false"
 """What the schema `false` is called where a keyword is asked for."""
@@ -36,7 +36,7 @@ _IF_FALSE = frozenset(
 
 
 class Location(NamedTuple):
-    """A place in a value: the step that leads to it, and the schemas that hold there together.
+    """A place in a value: the step that leads to it, and the schemas that apply there together.
 
     `chosen` are the keywords of which a branch is among the schemas already.
     """
@@ -133,9 +133,9 @@ def _inner(root: dict[str, Any], place: _Place) -> Iterator[_Place]:
             chosen = replace(place, choices=(*place.choices, (*place.path, keyword)))
             yield _in_place(chosen, (keyword, index), part, taken)
     if "if" in schema:
-        for keyword, held in (("then", (schema["if"],)), ("else", ())):
+        for keyword, condition in (("then", (schema["if"],)), ("else", ())):
             if keyword in schema:
-                added = (*here.schemas, *held, schema[keyword])
+                added = (*here.schemas, *condition, schema[keyword])
                 yield _in_place(place, (keyword,), schema[keyword], here._replace(schemas=added))
     for name, part in schema.get("dependentSchemas", {}).items():
         added = (*here.schemas, part, {"required": [name]})
@@ -194,7 +194,7 @@ def _into(root: dict[str, Any], place: _Place, steps: Path, schema: Any, step: s
 
 
 def merged(root: dict[str, Any], location: Location) -> dict[str, Any]:
-    """What holds at a location as one schema, without the choices that were made."""
+    """All that applies at a location as one schema, without the choices that were made."""
     whole = merged_schema(root, *location.schemas)
     return {keyword: value for keyword, value in whole.items() if keyword not in location.chosen}
 

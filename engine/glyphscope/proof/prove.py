@@ -36,8 +36,8 @@ class Proof(msgspec.Struct, frozen=True, kw_only=True):
     """What one engine does with one constraint.
 
     `enforced`: it refused all of the `examples` texts that break it, and accepted one that does not. `checked`: it let
-    `witness` through, which the validator refuses. `unsupported`: nobody decides it, or nothing was shown; `why` tells.
-    `alone`: the texts break no other constraint. `unproved`: there is no example, or the engine gave up over one.
+    `witness` through, which the validator refuses. `unsupported`: nothing decides it, or nothing was shown (`why`).
+    `alone`: the texts break no other constraint. `unproved`: there is no example, or the engine failed over one.
     """
 
     tool: str

@@ -22,7 +22,7 @@ _MARK = "\ue000\ue001"
 def texts(
     tool: str, arguments: Any, path: Path | None, notation: Notation, shape: Shape, order: Order
 ) -> Iterator[str]:
-    """The call, and in each other spelling of the value at `path`; none where the shape cannot hold it."""
+    """The call, and in each other spelling of the value at `path`; none where the shape cannot write it."""
     try:
         yield _call(tool, order(arguments), notation, shape)
         if path is None:

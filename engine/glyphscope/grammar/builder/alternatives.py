@@ -1,8 +1,8 @@
 """Choices that let through more than they should, because one of their alternatives does.
 
 What an alternative leaves to the validator, a text may use to get past the other alternatives too: of `{"enum": ["a"]}
-or {"not": …}`, a grammar that cannot hold the `not` takes any value, and neither the `anyOf` nor the `enum` in it
-refuses anything any more. So the choice is named among what is not held, with the place that it is owed to.
+or {"not": …}`, a grammar that cannot enforce the `not` takes any value, and neither the `anyOf` nor the `enum` in it
+refuses anything then. So the choice is listed among what is not enforced, with the place that is the reason.
 """
 
 from __future__ import annotations
@@ -14,13 +14,13 @@ from glyphscope.grammar.builder.schema import Part
 from glyphscope.grammar.tree import refs
 from glyphscope.registry.pointer import is_under
 
-MAX_FOLLOWED = 8  # constraints that are followed up from one rule: one of them is enough to tell
+MAX_FOLLOWED = 8  # constraints that are followed up from one rule: one of them is enough
 
 _DEFINITIONS = ("$defs", "definitions")
 
 
 def note_weak_choices(context: ToolContext) -> None:
-    """Leaves each `anyOf` and `oneOf` of which an alternative holds less than its schema says."""
+    """Leaves each `anyOf` and `oneOf` of which an alternative enforces less than its schema says."""
     left = [left for left in context.left if left.unenforced.keyword]
     if not context.choices or not left:
         return
@@ -39,7 +39,7 @@ def note_weak_choices(context: ToolContext) -> None:
 
 
 def _reached(context: ToolContext, left: list[Left]) -> dict[str, dict[Left, None]]:
-    """By rule, what it or a rule that it leads to does not hold: the first few."""
+    """By rule, what it or a rule that it leads to does not enforce: the first few."""
     users: dict[str, list[str]] = defaultdict(list)
     seen: set[str] = set()
     waiting = list(context.origins)
@@ -61,7 +61,7 @@ def _reached(context: ToolContext, left: list[Left]) -> dict[str, dict[Left, Non
 
 
 def _is_beside(choice: Choice, number: int, place: str) -> bool:
-    """Whether the place belongs to what holds beside the choice: then no alternative brings it along."""
+    """Whether the place belongs to what applies beside the choice: then no alternative brings it along."""
     if is_under(place, choice.part.at(choice.keyword, number).pointer):
         return False
     return any(_belongs(place, part, choice) for part in choice.parts)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple
 
 from glyphscope.grammar.builder.context import ToolContext
 from glyphscope.grammar.builder.schema import Part, Parts, sizes_of
@@ -23,8 +23,14 @@ from glyphscope.grammar.tree import (
     walk,
 )
 
-Members: TypeAlias = tuple[list[tuple[str, Node]], set[str], Node]
-"""Each property with its entry, which are required, and the entry of a free key."""
+
+class Members(NamedTuple):
+    """Each property with its entry, which are required, and the entry of a free key (NEVER where there is none)."""
+
+    named: list[tuple[str, Node]]
+    required: set[str]
+    free: Node
+
 
 MAX_LISTED = 20  # objects in a list of values: each may begin as the others do
 MAX_DEPTH = 20  # of such a value
@@ -36,14 +42,13 @@ _NOT_COUNTED = f"the count goes beyond the {BITS} bits that the members' set lea
 def any_order(
     context: ToolContext, parts: Parts, members: Members, separator: Node, *, leading: bool = False
 ) -> Node | None:
-    """What stands inside the object's braces; None, which is noted, where only one order can be held.
+    """The inside of the object's braces; None, which is noted, where only one order can be enforced.
 
-    With `leading`, an entry stands there already. How many entries there are is held as well, where the bits suffice.
+    With `leading`, it follows another entry. The number of entries is enforced as well, where the bits suffice.
     """
-    listed, required, free = members
     low, high = sizes_of(parts, "minProperties", "maxProperties")
-    entries = [(entry, key in required) for key, entry in listed]
-    made = unordered(entries, separator, free, low=low, high=high, leading=leading)
+    entries = [(entry, key in members.required) for key, entry in members.named]
+    made = unordered(entries, separator, members.free, low=low, high=high, leading=leading)
     if not isinstance(made, Unordered) or bits_needed(made) <= BITS:
         return made
     if len(made.members) > BITS:

@@ -23,7 +23,7 @@ from glyphscope.registry import Tool, ToolRegistry, normalise
 from glyphscope.registry.check import check_schema
 from glyphscope.registry.document import plain
 
-MOST_LISTED = 5  # mistakes of a schema that one message tells
+MOST_LISTED = 5  # problems of a schema in one message
 MAX_ALTERNATIVES = 100  # names offered side by side; more are reached by way of their first letters
 SCHEMA = "schema"
 """The tool's name in the origins and messages of a grammar that is made of a bare schema."""
@@ -37,10 +37,10 @@ class GrammarOptions:
 
     `white_space` is JSON's; without it more of a call is forced, so fewer tokens are decided by the model.
     `part`: the whole call, the tool's name as a value, or the arguments of one tool as a value. `tool` is the only
-    tool there is. `free_text` lets any text stand before the call (`turn.py` says which).
+    tool there is. `free_text` lets any text precede the call (`turn.py` says which).
     `order` any: arguments, and the members of objects in them, come in any order; a call's own members do not, because
     its arguments depend on its name.
-    `most_calls` may stand one after another, None for any number. With `words`, a text without any call is taken as
+    `most_calls` may follow one another, None for any number. With `words`, a text without any call is taken as
     well, and words before the first one (`turn.py`): what a model may say in a conversation.
     """
 
@@ -75,7 +75,7 @@ def build_call_grammar(
     """The calls of the registry's allowed tools in that notation and shape, or the part of them that is asked for.
 
     Every text of it is a call that the validator accepts, but for the constraints named in `unenforced`.
-    Raises GrammarError, with tool and JSON Pointer, where a tool cannot be called at all. The last few are kept.
+    Raises GrammarError, with tool and JSON Pointer, where a tool cannot be called at all. The last few are cached.
     """
     with limited():
         return note_made(_build(_ByDigest(registry), notation, shape, options))
@@ -98,9 +98,9 @@ def _value_grammar(schema: Any, notation: Notation, options: GrammarOptions) -> 
         raise GrammarError(problems[0].message, where=f"{SCHEMA}: {problems[0].pointer}")
     faults = check_schema(schema)
     if faults:
-        told = "; ".join(reason.rstrip(".") for _, reason in faults[:MOST_LISTED])
+        reasons = "; ".join(reason.rstrip(".") for _, reason in faults[:MOST_LISTED])
         pointer = join("", *(str(step) for step in faults[0][0]))
-        raise GrammarError(f"Invalid JSON Schema: {told}.", where=f"{SCHEMA}: {pointer}")
+        raise GrammarError(f"Invalid JSON Schema: {reasons}.", where=f"{SCHEMA}: {pointer}")
     made = normalise(schema)
     if made is True:
         made = {}
@@ -185,7 +185,7 @@ def chosen_tools(registry: ToolRegistry, options: GrammarOptions) -> list[Tool]:
 
 
 def _opening(spelling: NotationSyntax, shape: Shape, options: GrammarOptions) -> tuple[Node, ...]:
-    """What stands before the tool's name."""
+    """The nodes before the tool's name."""
     if options.words or options.free_text or options.most_calls != 1:
         _one_way(options, spelling.notation)
     if options.words:
@@ -198,7 +198,7 @@ def _opening(spelling: NotationSyntax, shape: Shape, options: GrammarOptions) ->
 def _whole(
     book: RuleBook, call: Node, spelling: NotationSyntax, shape: Shape, options: GrammarOptions
 ) -> Node:
-    """The text around the call: what stands before it, further calls, and words in the place of all."""
+    """The text around the call: what is before it, further calls, and words in the place of all."""
     opening = _opening(spelling, shape, options)
     if options.most_calls == 1 and not options.words:
         return seq(*opening, call, spelling.margin)
@@ -254,7 +254,7 @@ def choice_of(book: RuleBook, names: list[tuple[str, Node]]) -> Node:
 
 
 def _common_start(names: list[tuple[str, Node]]) -> str:
-    """What all the names begin with; each one goes on after it, because none ends with another's quote."""
+    """What all the names begin with; each one continues after it, because none ends with another's quote."""
     first, last = min(name for name, _ in names), max(name for name, _ in names)
     size = next((i for i, (a, b) in enumerate(zip(first, last, strict=False)) if a != b), len(first) - 1)
     return first[:size]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from glyphscope.grammar.builder.any_order import any_order
+from glyphscope.grammar.builder.any_order import Members, any_order
 from glyphscope.grammar.builder.context import Entries, SurfaceEntries, ToolContext
 from glyphscope.grammar.builder.schema import Part, Parts, Place, names_of, sizes_of
 from glyphscope.grammar.regular.pattern import found
@@ -61,86 +61,65 @@ def object_node(context: ToolContext, name: str, parts: Parts) -> Node:
 
 def arguments_node(context: ToolContext, name: str, parts: Parts, entries: Entries) -> Node:
     """An object's inside: its members as `entries` write them."""
-    members, required, free = _members(context, name, parts, entries)
+    members = _members(context, name, parts, entries)
     if context.order == "any":
-        inside = any_order(context, parts, (members, required, free), entries.separator)
+        inside = any_order(context, parts, members, entries.separator)
         if inside is not None:
             return inside
-    low, high = _free_counts(context, parts, members, required, free)
+    low, high = _free_counts(context, parts, members)
     if high is not None and high < low:
         return NEVER
-    listed = _listed(entries.separator, members, required, free, low, high)._replace(
-        needs_one=_needs_one(parts, members)
-    )
+    needs_one = bool(members.named) and sizes_of(parts, "minProperties", "maxProperties")[0] == 1
+    listed = _listed(entries.separator, members, low, high)._replace(needs_one=needs_one)
     inside = in_order(listed, lambda count, rest: context.book.inner(f"{name}-after-{count}", rest))
     # many members are many ways to begin, and many objects may have the same ones
-    return context.book.inner(f"{name}-members", inside) if len(members) > _FEW else inside
+    return context.book.inner(f"{name}-members", inside) if len(members.named) > _FEW else inside
 
 
 def members_node(context: ToolContext, name: str, parts: Parts) -> Node:
     """The inside of an object after an entry that is already there."""
     entries = SurfaceEntries(context.surface)
-    members, required, free = _members(context, name, parts, entries)
+    members = _members(context, name, parts, entries)
     if context.order == "any":
-        inside = any_order(context, parts, (members, required, free), entries.separator, leading=True)
+        inside = any_order(context, parts, members, entries.separator, leading=True)
         if inside is not None:
             return inside
-    low, high = _free_counts(context, parts, members, required, free, leading=True)
-    return after_another(_listed(entries.separator, members, required, free, low, high))
+    low, high = _free_counts(context, parts, members, leading=True)
+    return after_another(_listed(entries.separator, members, low, high))
 
 
-def _listed(
-    separator: Node, members: list[tuple[str, Node]], required: set[str], free: Node, low: int,
-    high: int | None,
-) -> Listed:  # fmt: skip
-    separators = _separators(separator, members, required, free)
-    named = [(before, node, key in required) for before, (key, node) in zip(separators, members, strict=True)]
-    return Listed(named, free, separator, low, high)
+def _listed(separator: Node, members: Members, low: int, high: int | None) -> Listed:
+    """The members in order, each with what is before it. Where a free key may come instead, that is a separate lexeme.
 
-
-def _separators(
-    separator: Node, members: list[tuple[str, Node]], required: set[str], free: Node
-) -> list[Node]:
-    """What stands before each member. Where a free key may come instead, it is a lexeme of its own.
-
-    One with the key in it, as in `,"to":`, would swallow the beginning of a free `,"tone":`.
+    One with the key in it, as in `,"to":`, would conflict with a free `,"tone":`.
     """
-    if free == NEVER or not isinstance(separator, Literal):
-        return [separator] * len(members)
-    last = max((i for i, (key, _) in enumerate(members) if key in required), default=-1)
-    return [separator if i <= last else Terminal(separator) for i in range(len(members))]
-
-
-def _needs_one(parts: Parts, members: list[tuple[str, Node]]) -> bool:
-    return bool(members) and sizes_of(parts, "minProperties", "maxProperties")[0] == 1
+    last = max((i for i, (key, _) in enumerate(members.named) if key in members.required), default=-1)
+    mixed = members.free != NEVER and isinstance(separator, Literal)
+    named = [
+        (Terminal(separator) if mixed and i > last else separator, node, key in members.required)
+        for i, (key, node) in enumerate(members.named)
+    ]
+    return Listed(named, members.free, separator, low, high)
 
 
 def _free_counts(
-    context: ToolContext,
-    parts: Parts,
-    members: list[tuple[str, Node]],
-    required: set[str],
-    free: Node,
-    *,
-    leading: bool = False,
+    context: ToolContext, parts: Parts, members: Members, *, leading: bool = False
 ) -> tuple[int, int | None]:
     """How many free keys may follow the members; notes the counts that this does not decide."""
     low, high = sizes_of(parts, "minProperties", "maxProperties")
-    if len(members) == len(required):
-        return max(0, low - len(members)), None if high is None else high - len(members)
+    named, required = len(members.named), len(members.required)
+    if named == required:
+        return max(0, low - named), None if high is None else high - named
     for part in parts:
         least, most = part.schema.get("minProperties", 0), part.schema.get("maxProperties")
-        if least > len(required) and (leading or least > 1 or free != NEVER):
+        if least > required and (leading or least > 1 or members.free != NEVER):
             context.leave(part, "minProperties", _MANY)
-        if most is not None and (most < len(members) or free != NEVER):
+        if most is not None and (most < named or members.free != NEVER):
             context.leave(part, "maxProperties", _MANY)
     return 0, None
 
 
-def _members(
-    context: ToolContext, name: str, parts: Parts, entries: Entries
-) -> tuple[list[tuple[str, Node]], set[str], Node]:
-    """Each property with its node, which are required, and the entry of a free key (NEVER where there is none)."""
+def _members(context: ToolContext, name: str, parts: Parts, entries: Entries) -> Members:
     names, required = names_of(parts)
     forbidden = {part.schema["not"]["required"][0] for part in parts if forbids_one(part.schema.get("not"))}
     members = []
@@ -151,7 +130,7 @@ def _members(
         else:
             member = entries.entry(context, name, key, tuple(places), parts[0])
         members.append((key, member))
-    return members, required, _free_entry(context, name, parts, frozenset(names), entries)
+    return Members(members, required, _free_entry(context, name, parts, frozenset(names), entries))
 
 
 def _property_places(key: str, parts: Parts) -> list[Place]:
@@ -216,14 +195,14 @@ def _entry(
     pattern: tuple[Part, str] | None, named: frozenset[str], entries: Entries,
 ) -> Node:  # fmt: skip
     contents: list[Node] = []
-    wanted = [pattern] if pattern else []
+    patterns = [pattern] if pattern else []
     for part in parts:
         names = part.schema.get("propertyNames")
         if isinstance(names, dict) and set(names) == {"pattern"}:
-            wanted.append((part, names["pattern"]))
+            patterns.append((part, names["pattern"]))
         elif names is not None:
             context.leave(part, "propertyNames", "only a pattern of the keys is enforced")
-    for part, text in wanted:
+    for part, text in patterns:
         try:
             contents.append(pattern_node(text))
         except PatternNotEnforced as reason:

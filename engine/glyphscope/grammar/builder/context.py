@@ -1,4 +1,4 @@
-"""What is shared while the rules of one tool are made: the rules asked for, and what they could not hold."""
+"""What is shared while the rules of one tool are made: the rules asked for, and what they could not enforce."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class Written:
     """Only the values of these types; strings in that style, which closes them, and all others before `closing`.
 
     What of the closing may be one lexeme with a value is `closing`, the rest `after`: where strings and other values
-    may come, their lexemes end at the same place, so none swallows the beginning of another one.
+    may come, their lexemes end at the same place, so none is in conflict with another one.
     """
 
     types: frozenset[str]
@@ -44,12 +44,12 @@ class Written:
 
 
 Form: TypeAlias = Literal["value", "members", "arguments"] | Written
-"""`members` is an object's inside where an entry already stands before it: each member brings its separator.
+"""`members` is an object's inside where an entry is already before it: each member brings its separator.
 `arguments` is the inside of a call's own arguments, as the context's `entries` write them."""
 
 
 class Entries(Protocol):
-    """How the members of an object are written: what stands between two, and each one."""
+    """How the members of an object are written: what is between two, and each one."""
 
     @property
     def separator(self) -> Node: ...
@@ -112,7 +112,7 @@ class Left(NamedTuple):
 
 
 class Choice(NamedTuple):
-    """An `anyOf` or `oneOf` of one of the `parts` that hold together, and the rules of its alternatives."""
+    """An `anyOf` or `oneOf` of one of the `parts` that apply together, and the rules of its alternatives."""
 
     part: Part
     keyword: str
@@ -122,7 +122,7 @@ class Choice(NamedTuple):
 
 
 def _text_keywords(parts: Parts, pointer: str) -> tuple[str, ...]:
-    """Where the keywords of texts stand, if not all at the pointer."""
+    """Where the keywords of texts are, if not all at the pointer."""
     found = [
         (part.place.pointer, keyword)
         for part in parts
@@ -134,18 +134,18 @@ def _text_keywords(parts: Parts, pointer: str) -> tuple[str, ...]:
 
 
 class ToolContext:
-    """One tool: `unenforced` collects what no rule holds, `impossible` (rule, pointer, why) where no value can exist.
+    """One tool: `unenforced` has what no rule enforces, `impossible` (rule, pointer, why) where no value can exist.
 
     `offered`: what excludes each listed value and type, None for those that are possible, by the place of the rule, the
     pointer of the list, and the value in words.
 
-    `rule` is the one that is being made; `left` and `choices` tell what was left, and chosen between, in which.
+    `rule` is the one that is being made; `left` and `choices` have what was left, and chosen between, in which.
 
     `order` any: members come in any order, but for the objects of which `ordered` says why not.
 
     `closed`: the schema's own value is a call's arguments, in which an unnamed key is an error unless it is allowed.
     `loose_in`: the rules of that kind.
-    `loose`: branches may begin alike, so a lexeme of the one may swallow what the other begins with;
+    `loose`: branches may begin alike, so lexemes may be in conflict;
     `lexed` is False where not even the rest of the grammar can be sure of its lexemes.
     """
 
@@ -169,7 +169,7 @@ class ToolContext:
         self.choices: list[Choice] = []
         self.impossible: list[tuple[str, str, str]] = []
         self.offered: dict[tuple[str, str, str], str | None] = {}
-        self.wanted: list[PendingRule] = []
+        self.pending: list[PendingRule] = []
         self.origins: dict[str, Origin] = {}
         self._names: dict[tuple[tuple[Place, ...], Form], str] = {}
 
@@ -192,11 +192,11 @@ class ToolContext:
             name = self._names[key] = self.book.reserve(hint)
             pointer = next((p for p in places if not p.taken), places[0]).pointer
             self.origins[name] = Origin(self.schema.tool, pointer, _text_keywords(parts, pointer))
-            self.wanted.append(PendingRule(name, parts, form))
+            self.pending.append(PendingRule(name, parts, form))
         return RuleRef(name)
 
     def leave(self, part: Part, keyword: str, why: str) -> None:
-        """Notes a constraint that the grammar does not hold; an empty keyword is the schema itself."""
+        """Notes a constraint that the grammar does not enforce; an empty keyword is the schema itself."""
         pointer = join(part.place.pointer, keyword) if keyword else part.place.pointer
         unenforced = Unenforced(self.schema.tool, pointer, keyword, why)
         self.unenforced[unenforced] = None
@@ -211,7 +211,7 @@ class ToolContext:
         self.offered[key] = None if self.offered.get(key, "") is None else why
 
     def loosen(self) -> None:
-        """Notes that in the rule that is being made lexemes may swallow the beginning of others."""
+        """Notes that in the rule that is being made lexemes may be in conflict."""
         self.loose = True
         self.loose_in[self.rule] = None
 

@@ -26,18 +26,9 @@ _LONGEST = 40
 _LISTS = ("enum", "const", "type")
 _CONTRADICT = "its constraints contradict each other"
 _NAMED = frozenset(
-    {
-        "minimum",
-        "maximum",
-        "exclusiveMinimum",
-        "exclusiveMaximum",
-        "multipleOf",
-        "minLength",
-        "maxLength",
-        "pattern",
-    }
-    | {"format", "minItems", "maxItems", "minProperties", "maxProperties"}
-)
+    ("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf", "minLength", "maxLength", "pattern",
+     "format", "minItems", "maxItems", "minProperties", "maxProperties")
+)  # fmt: skip
 
 
 class Contradiction(NamedTuple):
@@ -66,11 +57,10 @@ def contradictions(tool: Tool, *, closed: bool = True) -> tuple[Contradiction, .
         build_values(context)
     except GrammarError:
         return ()
-    told = (
+    return tuple(
         Contradiction(tool.name, pointer, f"No {kind} is possible, as {why}." if kind else why)
         for pointer, (kind, why) in _found(context).items()
     )
-    return tuple(told)
 
 
 def cause(context: ToolContext, root: str) -> tuple[str, str]:
@@ -98,7 +88,7 @@ def _found(context: ToolContext) -> dict[str, tuple[str, str]]:
 
 
 def _dropped(context: ToolContext) -> list[tuple[str, tuple[str, str]]]:
-    """Values and types that are listed and never possible, as `_found` tells them."""
+    """Values and types that are listed and never possible, as `_found` has them."""
     lists: dict[tuple[str, str], list[tuple[str, str | None]]] = {}
     for (place, pointer, label), why in context.offered.items():
         lists.setdefault((place, pointer), []).append((label, why))
@@ -113,11 +103,11 @@ def _dropped(context: ToolContext) -> list[tuple[str, tuple[str, str]]]:
         named += f" and {len(lost) - _LISTED} more" if len(lost) > _LISTED else ""
         kind = "type" if pointer.endswith("/type") else "value"
         if len(lost) == len(listed):
-            told = kind, f"other constraints exclude every one: {named}"
+            reason = kind, f"other constraints exclude every one: {named}"
         else:
-            told = "", f"Other constraints exclude {len(lost)} of {len(listed)} {kind}s: {named}."
+            reason = "", f"Other constraints exclude {len(lost)} of {len(listed)} {kind}s: {named}."
         here = pointer.startswith(f"{place}/")  # else it is a definition's, which may be possible elsewhere
-        found.append((pointer if here else place, told))
+        found.append((pointer if here else place, reason))
     return found
 
 
@@ -130,24 +120,16 @@ def _dead(context: ToolContext) -> list[tuple[str, str]]:
         by_itself = productive.issuperset(refs(context.book.rules[name].body))
         if origin.pointer not in alive and name not in productive and by_itself:
             words = _constraints(context.schema.at(origin.pointer))
-            found.append(
-                (
-                    origin.pointer,
-                    f"these constraints contradict each other: {words}" if words else _CONTRADICT,
-                )
-            )
+            why = f"these constraints contradict each other: {words}" if words else _CONTRADICT
+            found.append((origin.pointer, why))
     return found
 
 
 def _constraints(schema: Any) -> str:
     """`minimum 5, maximum 3`; empty where fewer than two can be named."""
-    held = schema.items() if isinstance(schema, dict) else ()
-    told = [
-        f"{name} {shorten(str(value), _LONGEST)}"
-        for name, value in held
-        if name in _NAMED and _is_short(value)
-    ]
-    return ", ".join(told) if len(told) > 1 else ""
+    keywords = schema.items() if isinstance(schema, dict) else ()
+    named = [(name, str(value)) for name, value in keywords if name in _NAMED and _is_short(value)]
+    return ", ".join(f"{name} {shorten(value, _LONGEST)}" for name, value in named) if len(named) > 1 else ""
 
 
 def _is_short(value: Any) -> bool:

@@ -15,6 +15,7 @@ from glyphscope.grammar.regular.automaton import Automaton
 from glyphscope.grammar.tree import Grammar, Node, Origin, RuleRef, replace_refs, terminal
 
 CUSTOM = "x-grammar"
+_MOST_STATES = 2_000  # of a custom grammar that may be one lexeme
 _SAYS_NOTHING = frozenset(
     ("title", "description", "default", "examples", "$comment", "$defs", "definitions", "$schema", "$id", "$ref",
      "$anchor", "allOf", "deprecated", "readOnly", "writeOnly", CUSTOM)
@@ -22,7 +23,7 @@ _SAYS_NOTHING = frozenset(
 
 
 def custom_node(context: ToolContext, name: str, part: Part, parts: Parts, form: Form) -> Node:
-    """The value by its own grammar. Raises GrammarError, with the place in the schema, for one that has mistakes."""
+    """The value by its own grammar. Raises GrammarError, with the place in the schema, for one with problems."""
     where = f"{context.schema.tool}: {join(part.place.pointer, CUSTOM)}"
     if form in ("members", "arguments"):
         raise GrammarError(
@@ -38,12 +39,12 @@ def custom_node(context: ToolContext, name: str, part: Part, parts: Parts, form:
     piece = as_lexeme(grammar)
     if piece is not None and not any(p.place.taken for p in parts) and _closes_itself(piece):
         return terminal(piece)
-    context.lexed = False  # its lexemes may swallow each other's beginnings: they are to be cut
+    context.lexed = False  # its lexemes may be in conflict: they are to be partitioned
     return _imported(context, name, grammar)
 
 
 def read_custom(text: object, where: str) -> Grammar:
-    """The grammar of an `x-grammar`. Raises GrammarError with its mistakes and their places."""
+    """The grammar of an `x-grammar`. Raises GrammarError with its problems and their places."""
     if not isinstance(text, str):
         raise GrammarError(f"{CUSTOM} is a text, not {type(text).__name__}.", where=where)
     before = "" if "::=" in text else "root ::= "
@@ -51,20 +52,10 @@ def read_custom(text: object, where: str) -> Grammar:
 
 
 def _closes_itself(piece: Node) -> bool:
-    """Whether no text of it goes on to another one: then nothing that follows is ever swallowed."""
+    """Whether no text of it continues to another one: then it is never in conflict with what follows."""
     automaton = Automaton.of(piece)
-    seen = {automaton.start}
-    waiting = [automaton.start]
-    while waiting:
-        place = waiting.pop()
-        moves = automaton.moves(place)
-        if moves and automaton.accepts(place):
-            return False
-        for _, target in moves:
-            if target not in seen:
-                seen.add(target)
-                waiting.append(target)
-        if len(seen) > 2000:
+    for number, state in enumerate(automaton.states()):
+        if number == _MOST_STATES or (state.final and automaton.moves(state)):
             return False
     return True
 

@@ -36,10 +36,10 @@ def constraint_notes(registry: ToolRegistry) -> Callable[[Origin], str]:
 
 def in_words(schema: dict[str, Any]) -> str:
     """A schema's own constraints on one line."""
-    told = [f"{keyword} {_short(schema[keyword])}" for keyword in _NOTED if keyword in schema]
+    words = [f"{keyword} {_short(schema[keyword])}" for keyword in _NOTED if keyword in schema]
     if "enum" in schema:
-        told.append(f"one of {len(schema['enum'])} values")
-    return shorten(" ".join(", ".join(told).split()), _LONGEST)
+        words.append(f"one of {len(schema['enum'])} values")
+    return shorten(" ".join(", ".join(words).split()), _LONGEST)
 
 
 def _short(value: Any) -> str:

@@ -1,6 +1,6 @@
 """One tool's schema by its places: references followed, `allOf` merged, types and bounds read.
 
-A node of the grammar stands for a *conjunction* of places: every schema that the value there must satisfy. Because a
+A node of the grammar is a *conjunction* of places: every schema that the value there must satisfy. Because a
 place twice in a conjunction says nothing new, references that lead back to where they came from end by themselves.
 """
 
@@ -20,14 +20,8 @@ from glyphscope.registry.pointer import follow, to_pointer
 TYPES = ("object", "array", "string", "integer", "number", "boolean", "null")
 
 _KEYWORDS_OF = {
-    "object": {
-        "properties",
-        "required",
-        "additionalProperties",
-        "patternProperties",
-        "minProperties",
-        "maxProperties",
-    },
+    "object": {"properties", "required", "additionalProperties", "patternProperties"}
+    | {"minProperties", "maxProperties"},
     "array": {"items", "prefixItems", "minItems", "maxItems", "uniqueItems", "contains"},
     "string": {"minLength", "maxLength", "pattern", "format"},
     "number": {"minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf"},
@@ -137,7 +131,7 @@ def _anchors(root: Any) -> Iterable[tuple[str, str]]:
 
 
 def type_of(value: Any) -> str:
-    """JSON Schema's word for a value; integers are told from other numbers."""
+    """JSON Schema's word for a value; integers are not numbers here."""
     if value is None:
         return "null"
     if isinstance(value, bool):
@@ -150,7 +144,7 @@ def type_of(value: Any) -> str:
 def types_of(parts: Parts) -> set[str]:
     """The types left by `type`; without one, those its other keywords speak of; all when there are none.
 
-    `integer` stands for integers where `number` is missing.
+    `integer` is for integers where `number` is missing.
     """
     left = set(TYPES)
     declared = False

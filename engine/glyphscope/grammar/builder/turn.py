@@ -1,8 +1,8 @@
 """Free text before a call: any text, up to where a call begins.
 
-What begins a call is its first letters, up to where the tool's name stands (`{"action":`, `{action=`). The text is
+What begins a call is its first letters, up to the tool's name (`{"action":`, `{action=`). The text is
 everything before the first place where these are written; from there on it is the call and must be one. So a brace, a
-piece of JSON or code may stand in the text, and no position is text and call at once: neither engine has to keep both
+piece of JSON or code may be in the text, and no position is text and call at once: neither engine has to keep both
 open, and a reader finds the call by the same rule. Any other choice (a text without braces, a mark between the two)
 would forbid texts that models write, or ask them for a mark they were not trained on.
 """
@@ -46,13 +46,13 @@ def _none_of(text: str) -> Node:
 
 
 WHITE_SPACE = " \t\n\r"
-MOST_WHITE = 2  # characters between two calls; more could go on for ever
+MOST_WHITE = 2  # characters between two calls; more could repeat for ever
 
 _WHITE = repeat(CharClass(chars.of(WHITE_SPACE)))
 
 
 class Sign(NamedTuple):
-    """A character of what begins a call; `spaced` where white space may stand before it."""
+    """A character of what begins a call; `spaced` where white space may be before it."""
 
     char: str
     spaced: bool
@@ -89,7 +89,7 @@ def words_only(notation: Notation, shape: Shape) -> Node:
 
 
 def next_call(notation: Notation, shape: Shape) -> Node:
-    """One lexeme: what stands between a call and the next one's name."""
+    """One lexeme: the text between a call and the next one's name."""
     white = repeat(CharClass(chars.of(WHITE_SPACE)), 0, MOST_WHITE)
     return terminal(seq(white, call_opening(notation, shape)))
 

@@ -1,4 +1,4 @@
-"""Whether the alternatives of a `oneOf` may both hold: then a grammar, which only lists them, holds less."""
+"""The rules of values: listed ones, alternatives, each type by its keywords, and what of them no rule enforces."""
 
 from __future__ import annotations
 
@@ -98,7 +98,7 @@ def _enumerated(parts: Parts) -> set[str] | None:
     return None
 
 
-# Keywords that no grammar here holds, by the type they speak of ("" for any), and why.
+# Keywords that no grammar here enforces, by the type they apply to ("" for any), and why.
 _BEYOND = (
     ("array", "uniqueItems", "whether items repeat is not decided by a grammar"),
     ("array", "contains", "which item is the one is not decided by a grammar"),
@@ -114,8 +114,8 @@ _TOO_LARGE = "the step, together with others, is too large for an automaton of d
 
 def build_values(context: ToolContext) -> None:
     """Makes every rule that was asked for, and those they ask for."""
-    while context.wanted:
-        context.rule, parts, form = context.wanted.pop()
+    while context.pending:
+        context.rule, parts, form = context.pending.pop()
         node = _node(context, context.rule, parts, form)
         context.book.add(context.rule, node, context.origins[context.rule])
     note_weak_choices(context)
@@ -149,7 +149,7 @@ def _node(context: ToolContext, name: str, parts: Parts, form: Form) -> Node:
         node = context.any_value(parts[0])
     else:
         node = _typed(context, name, types, parts)
-    if node == NEVER and len(context.impossible) == known:  # no part of it has told a reason already
+    if node == NEVER and len(context.impossible) == known:  # no part of it has given a reason already
         context.impossible.append((name, parts[0].place.pointer, "its constraints contradict each other"))
     return node
 
@@ -158,18 +158,18 @@ def _listed(context: ToolContext, part: Part, parts: Parts, form: Written | None
     listed = [part.schema["const"]] if "const" in part.schema else part.schema["enum"]
     places = [p.place for p in parts]
     pointer = join(part.place.pointer, "const" if "const" in part.schema else "enum")
-    kept = []
+    possible = []
     for value in listed:
         why = context.schema.excluded(places, value)
         context.offer(pointer, json.dumps(value, ensure_ascii=False), why)
         if why is None:
-            kept.append(_plain(value))
-    if not kept:
+            possible.append(_plain(value))
+    if not possible:
         why = "no listed value satisfies the other constraints"
         context.impossible.append((context.rule, part.place.pointer, why))
     if form is not None:
-        kept = [value for value in kept if type_of(value) in form.types]
-    return listed_values(context, part, kept, form.style if form else None) if kept else NEVER
+        possible = [value for value in possible if type_of(value) in form.types]
+    return listed_values(context, part, possible, form.style if form else None) if possible else NEVER
 
 
 def _plain(value: Any) -> Any:

@@ -1,4 +1,4 @@
-"""GBNF text, whole: read without ever failing, told every mistake with its place and fix, printed, made a rule tree."""
+"""GBNF text, whole: read without ever failing, checked, with a fix for each problem, formatted, made a rule tree."""
 
 from glyphscope.grammar.gbnf.cancellation import CheckCancelled
 from glyphscope.grammar.gbnf.check import GbnfCheck, apply_fixes, check_gbnf, check_gbnf_bytes, load_gbnf

@@ -1,6 +1,6 @@
-"""Checks that can be told to stop: of a text of megabytes they take many seconds, and nobody may wait for the answer.
+"""Checks that can be stopped: of a text of megabytes they take many seconds, and the answer may not be needed.
 
-The loops whose length is the text's tell here how much they did, wherever they are in the passes over a document; so
+The loops whose length is the text's report here how much they did, wherever they are in the passes over a document; so
 no function in between has to hand the question on.
 """
 
@@ -17,7 +17,7 @@ EVERY = 2_000
 
 
 class CheckCancelled(GlyphscopeError):
-    """A check that was told to stop."""
+    """A check that was stopped."""
 
 
 class _Watch:
@@ -45,7 +45,7 @@ def stoppable(cancel: Callable[[], bool] | None) -> Iterator[None]:
 
 
 def checkpoint(pieces: int = 1) -> None:
-    """Tells how much was done: a token, an item, a character. Raises CheckCancelled."""
+    """Reports how much was done: a token, an item, a character. Raises CheckCancelled."""
     watch = _WATCH.get()
     if watch is None:
         return

@@ -54,8 +54,8 @@ def check_gbnf(text: str, *, cancel: Callable[[], bool] | None = None) -> GbnfCh
 
 
 def check_gbnf_bytes(data: bytes) -> GbnfCheck:
-    """The same for the bytes of a file: those that are no UTF-8 are mistakes with their places, and so is a byte order
-    mark, for llama.cpp knows neither. In the document's text each stands as the lone surrogate of Python's
+    """The same for the bytes of a file: those that are no UTF-8 are problems with their places, and so is a byte order
+    mark, for llama.cpp knows neither. In the document's text each is the lone surrogate of Python's
     `surrogateescape`, with which it can be written again.
     """
     found = check_gbnf(data.decode("utf-8", "surrogateescape"))
@@ -84,20 +84,20 @@ _ROUNDS = 50
 
 
 def apply_fixes(found: GbnfCheck) -> tuple[str, int]:
-    """The text with every error mended whose fix is no choice, and how many of them were.
+    """The text with every error fixed whose fix is no choice, and how many of them were.
 
-    Each round makes the fixes that do not touch each other and looks again, for one mistake can hide another.
+    Each round makes the fixes that do not touch each other and looks again, for one problem can hide another.
     """
     text, count = found.document.text, 0
     for _ in range(_ROUNDS):
         edits: list[Edit] = []
         for diagnostic in found.diagnostics:
-            mend = diagnostic.fix
-            if diagnostic.severity != "error" or diagnostic.code in _CHOICES or mend is None:
+            fix = diagnostic.fix
+            if diagnostic.severity != "error" or diagnostic.code in _CHOICES or fix is None:
                 continue
-            if mend.edits[0] in edits or not any(_touch(a, b) for a in mend.edits for b in edits[-200:]):
-                count += mend.edits[0] not in edits
-                edits += [edit for edit in mend.edits if edit not in edits]
+            if fix.edits[0] in edits or not any(_touch(a, b) for a in fix.edits for b in edits[-200:]):
+                count += fix.edits[0] not in edits
+                edits += [edit for edit in fix.edits if edit not in edits]
         if not edits:
             break
         text = Fix("", tuple(edits)).apply(text)
@@ -109,11 +109,11 @@ def _touch(a: Edit, b: Edit) -> bool:
     return a[0] <= b[1] and b[0] <= a[1]
 
 
-MOST = 10  # mistakes that one message tells
+MOST = 10  # problems in one message
 
 
 def load_gbnf(text: str, *, where: str = "grammar", before: int = 0) -> Grammar:
-    """The rule tree. Raises GrammarError with each mistake's line and column, both from 1.
+    """The rule tree. Raises GrammarError with each problem's line and column, both from 1.
 
     The first `before` characters were put there by the caller, and do not count.
     """
@@ -122,15 +122,15 @@ def load_gbnf(text: str, *, where: str = "grammar", before: int = 0) -> Grammar:
         return check.grammar
     problems = [found for found in check.diagnostics if found.severity == "error"]
     lines = Lines(text[before:])
-    told = [
+    shown = [
         f"line {line}, column {column}: {found.message}"
         for found in problems[:MOST]
         for line, column in [lines.place(max(0, found.start - before))]
     ]
     if len(problems) > MOST:
-        told.append(f"… and {len(problems) - MOST} more")
+        shown.append(f"… and {len(problems) - MOST} more")
     raise GrammarError(
-        "\n".join(told), where=where, hint="Correct it: llama.cpp refuses it, or crashes on it."
+        "\n".join(shown), where=where, hint="Correct it: llama.cpp refuses it, or crashes on it."
     )
 
 

@@ -1,10 +1,10 @@
 """The shortest text that one grammar accepts and the other refuses, or the proof that there is none.
 
 Both grammars are made one: rules that say the same are one rule, whatever they are called. Then pairs of states are
-followed from both beginnings, those first whose shortest completion is nearest; each set of characters that no state
-tells apart is followed once; pairs with the same futures are one pair, and a pair whose two futures are the same is
+followed from both beginnings, those first whose shortest completion is nearest; each set of characters that all states
+treat alike is followed once; pairs with the same futures are one pair, and a pair whose two futures are the same is
 left. Where nothing is left to follow, the answer is exact. A language that nests without end may have no last pair:
-then it holds within the bound, which is told.
+then the answer is true within the bound, which is reported.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from glyphscope.grammar.tree import Grammar, Node, Rule, RuleRef, TokenMatch, al
 from glyphscope.text.figures import duration
 
 _LIKED = "a0A_- .,;:xbz19"
-"""Characters that stand for a set of them where it has one, in this order."""
+"""Characters that represent a set of them that has one, in this order."""
 
 
 @dataclass(frozen=True)
@@ -49,7 +49,7 @@ class Differences(NamedTuple):
     """A text of the first grammar only, and one of the second only; None where none was found.
 
     `exhausted`: there is nothing else to find, so that two times None is the proof that both languages are the same.
-    `bound` tells in words how far was looked.
+    `bound` says how far the search went.
     """
 
     only_first: str | None
@@ -167,7 +167,7 @@ class _Search:
 
 
 def representatives(first: list[Ranges], second: list[Ranges]) -> Iterator[str]:
-    """One character of each set that none of the given sets tells apart, of those that the first ones hold."""
+    """One character of each set that is within or outside each of the given sets, of those in the first ones."""
     edges: dict[int, list[int]] = {}
     ours = set(range(len(first)))
     for index, ranges in enumerate([*first, *second]):
@@ -218,7 +218,7 @@ def _joined(first: Grammar, second: Grammar) -> tuple[Grammar, tuple[str, str]]:
 
 
 def _grouped(named: dict[str, Node]) -> dict[str, int]:
-    """Rules by numbers, the same for those that no number of expansions tells apart."""
+    """Rules by numbers, the same for those that no number of expansions makes different."""
     group = dict.fromkeys(named, 0)
     for _ in range(min(_MOST_ROUNDS, max(_FEWEST_ROUNDS, _MOST_SHAPES // len(named)))):
         refined = _refined(named, group)

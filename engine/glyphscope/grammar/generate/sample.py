@@ -228,7 +228,7 @@ class _Walk:
         return times
 
     def _entries(self, node: Unordered, free: bool, way: Way) -> list[tuple[Node, Way]]:
-        """The entries and what stands between them; one that is forced comes first, with the way on into it."""
+        """The entries and separators; one that is forced comes first, with the way into it."""
         forced = way[0] if way else None
         chosen = self._chosen(node, free, forced)
         self.covered.update((id(node), place) for place in chosen)
@@ -286,10 +286,10 @@ class _Walk:
         return "".join([*written, *map(self._character, way)])
 
     def _character(self, ranges: Ranges) -> str:
-        wanted = self.random.random()
+        chance = self.random.random()
         common: Ranges = ()
-        if wanted < 0.9 or not self.depth:
-            common = chars.intersection(ranges, PLAIN if wanted < 0.7 else PRINTABLE)
+        if chance < 0.9 or not self.depth:
+            common = chars.intersection(ranges, PLAIN if chance < 0.7 else PRINTABLE)
             common = common or chars.intersection(ranges, PRINTABLE)
         low, high = self.random.choice(common or ranges)
         return chr(self.random.randint(low, high))

@@ -43,7 +43,7 @@ def to_lark(grammar: Grammar) -> str:
 
 
 def lark_unenforced(grammar: Grammar) -> tuple[Unenforced, ...]:
-    """What the text for llguidance does not hold: what the grammar does not, and what was too large for lexemes.
+    """The constraints that the text for llguidance does not enforce: the grammar's, and those too large for lexemes.
 
     Raises GrammarError as `to_lark` does.
     """
@@ -56,9 +56,9 @@ def lark_rules(grammar: Grammar) -> Grammar:
 
 
 @lru_cache(maxsize=8)
-def _emit(key: ByIdentity) -> tuple[str, tuple[Unenforced, ...], Grammar]:
-    with limited(key.grammar):
-        return _emitted(key.grammar)
+def _emit(key: ByIdentity[Grammar]) -> tuple[str, tuple[Unenforced, ...], Grammar]:
+    with limited(key.value):
+        return _emitted(key.value)
 
 
 def _emitted(given: Grammar) -> tuple[str, tuple[Unenforced, ...], Grammar]:
@@ -96,11 +96,11 @@ class _Emitter:
         while any(name.startswith(self._members) for name in self._taken):
             self._members += "-x"
 
-    def _name(self, name: str, wanted: str) -> None:
-        free, count = wanted, 1
+    def _name(self, name: str, base: str) -> None:
+        free, count = base, 1
         while free in self._taken:
             count += 1
-            free = f"{wanted}-{count}"
+            free = f"{base}-{count}"
         self._taken.add(free)
         self._names[name] = free
 
@@ -116,7 +116,7 @@ class _Emitter:
         return "\n".join(lines) + "\n"
 
     def rule_at(self, said: str) -> str:
-        """The rule, by its own name, that a message of llguidance is about; empty where it tells no line of one."""
+        """The rule, by its own name, that a message of llguidance is about; empty where it names no line of one."""
         line = _PLACE.search(said)
         rules = list(self._grammar.rules)
         return rules[int(line[1]) - 2] if line and 2 <= int(line[1]) < len(rules) + 2 else ""

@@ -20,7 +20,7 @@ def bits_needed(node: Unordered) -> int:
 
 
 def parametric_rules(node: Unordered, name: str, spelled: Callable[[Node], str]) -> tuple[str, list[str]]:
-    """What stands for the entries, and the lines of the rules it needs; `name` and names that go on from it are free.
+    """The node for the entries, and the lines of the rules it needs; `name` and names that begin with it are free.
 
     `spelled` writes a node in Lark.
     """
@@ -35,7 +35,7 @@ def _free_bits(node: Unordered) -> int:
 
 
 def _as_number(node: Unordered) -> bool:
-    """Whether free entries are counted in a number: no other bits tell how many have come."""
+    """Whether free entries are counted in a number: no other bits count them."""
     return node.required.bit_count() == len(node.members)
 
 

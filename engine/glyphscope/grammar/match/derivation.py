@@ -1,7 +1,7 @@
 """One derivation of an accepted text, as a tree of rules with spans.
 
 The text is read from its end (by the grammar read from its ends), because then each rule's leftmost part is decided
-last: of several ways to read a text the one with the longest parts, from the left, can be kept as they are found.
+last: of several ways to read a text the one with the longest parts, from the left, can be chosen as they are found.
 Parts of a rule are linked while it is read; a chain of rules that end together is one link until the tree is made.
 """
 
@@ -87,8 +87,8 @@ def derive(
 
 
 @lru_cache(maxsize=4)
-def _backwards(key: ByIdentity) -> RuleAutomata:
-    return RuleAutomata(key.grammar, backwards=True)
+def _backwards(key: ByIdentity[Grammar]) -> RuleAutomata:
+    return RuleAutomata(key.value, backwards=True)
 
 
 class _Reader:

@@ -1,7 +1,7 @@
 """A text being matched: Earley's algorithm over characters, on automata instead of dotted rules.
 
-An item is a place in a rule's body together with the beginning of that rule (`Begun`), which knows what goes on when
-the rule is over. A set of items is only kept as far as something refers to it, so a long text in a flat grammar needs
+An item is a place in a rule's body together with the beginning of that rule (`Begun`), which knows what continues when
+the rule is over. A set of items exists only as far as something refers to it, so a long text in a flat grammar needs
 the memory of a short one. A chain of rules that all end together is jumped over (Leo 1991), which keeps lists that are
 recursive on the right linear. Rules that cannot begin with the coming character are not entered.
 """
@@ -42,7 +42,7 @@ class MatchLimit(GrammarError):
 
 
 class MatchCancelled(GlyphscopeError):
-    """Matching that was told to stop."""
+    """Matching that was stopped."""
 
 
 class Budget:
@@ -83,7 +83,7 @@ class Budget:
 
 
 class Begun:
-    """A rule begun at the character `start`. `edges`: where its callers go on when it is over."""
+    """A rule begun at the character `start`. `edges`: where its callers continue when it is over."""
 
     __slots__ = ("edges", "rule", "start", "step", "top")
 
@@ -137,7 +137,7 @@ class State:
 
     @property
     def items(self) -> tuple[Item, ...]:
-        """What can go on, before any rule ends or begins here. States of equal items have the same future."""
+        """The items before any rule ends or begins here. States of equal items have the same future."""
         return self._items
 
     @property
@@ -255,7 +255,7 @@ class State:
     def active_rules(self) -> tuple[ActiveRule, ...]:
         """The rules that are being read, outermost first, on one way through the grammar.
 
-        Last comes the rule that read the last character, even if it is over with it (what it could not go on with is
+        Last comes the rule that read the last character, even if it is over with it (what it could not continue with is
         a reason); where it only waits for another rule, the one that begins here, with this position as its start.
         Of more than 200, the outermost 100 and the innermost 100.
         """
@@ -283,7 +283,7 @@ class State:
 
     @property
     def ways(self) -> tuple[Item, ...]:
-        """What can go on, with the rules that end or begin here."""
+        """The items, with those of rules that end or begin here."""
         return tuple(self._view().items) if self._items else ()
 
     def _living(self) -> State:

@@ -1,6 +1,6 @@
 """What is true of whole rules: which derive the empty text, which derive any text at all.
 
-Both are least fixed points, found in time linear in the grammar's size however its rules refer to each other.
+Both are least fixed points, as shortest texts are: found in about linear time however rules refer to each other.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from collections.abc import Callable
 
 from glyphscope.errors import GrammarError
 from glyphscope.grammar import chars
+from glyphscope.grammar.shortest import Shortest
 from glyphscope.grammar.tree import (
     Alt,
     CharClass,
@@ -18,10 +19,8 @@ from glyphscope.grammar.tree import (
     Literal,
     Node,
     Repeat,
-    RuleRef,
     Seq,
     Terminal,
-    Unordered,
     refs,
 )  # fmt: skip
 
@@ -38,7 +37,7 @@ def check_references(grammar: Grammar) -> None:
 
 def nullable_rules(grammar: Grammar) -> set[str]:
     """The rules that derive the empty text."""
-    return _least(grammar, may_be_empty, None)
+    return _Derivable(grammar, may_be_empty).rules
 
 
 def may_be_empty(node: Node) -> bool:
@@ -57,74 +56,24 @@ def may_be_empty(node: Node) -> bool:
 
 
 def productive_rules(grammar: Grammar, meets: Callable[[Intersect], bool]) -> set[str]:
-    """The rules that derive a text (or a token) at all; `meets` tells whether anything is in an intersection."""
+    """The rules that derive a text (or a token) at all; `meets` decides whether anything is in an intersection."""
 
-    def leaf(node: Node) -> bool:
+    def has_text(node: Node) -> bool:
         if isinstance(node, CharClass):
             return bool(chars.complement(node.ranges) if node.negated else node.ranges)
-        return True
+        return meets(node) if isinstance(node, Intersect) else True
 
-    return _least(grammar, leaf, meets)
-
-
-def _least(
-    grammar: Grammar, leaf: Callable[[Node], bool], meets: Callable[[Intersect], bool] | None
-) -> set[str]:
-    # Each node of the trees is a claim that needs some of the claims below it: all of a sequence's, one of a choice's.
-    names = list(grammar.rules)
-    claim_of = {name: index for index, name in enumerate(names)}
-    needs = [1] * len(names)
-    users: list[list[int]] = [[] for _ in names]
-    true: list[int] = []
-
-    def claim(count: int, user: int) -> int:
-        needs.append(count)
-        users.append([user])
-        if count == 0:
-            true.append(len(needs) - 1)
-        return len(needs) - 1
-
-    waiting: list[tuple[Node, int]] = [(grammar.rules[name].body, claim_of[name]) for name in names]
-    while waiting:
-        node, user = waiting.pop()
-        if isinstance(node, RuleRef):
-            users[claim_of[node.name]].append(user)
-        elif isinstance(node, Seq) or (isinstance(node, Intersect) and meets is None):
-            mine = claim(len(node.parts), user)
-            waiting += [(part, mine) for part in node.parts]
-        elif isinstance(node, Alt):
-            mine = claim(1, user)
-            waiting += [(option, mine) for option in node.options]
-        elif isinstance(node, Repeat):
-            if node.maximum is not None and node.maximum < node.minimum:
-                continue
-            if node.minimum == 0:
-                claim(0, user)
-            else:
-                waiting.append((node.body, claim(1, user)))
-        elif isinstance(node, Unordered):
-            waiting += _parts_needed(node, user, claim)
-        elif isinstance(node, Terminal):
-            waiting.append((node.body, claim(1, user)))
-        elif meets(node) if isinstance(node, Intersect) and meets is not None else leaf(node):
-            claim(0, user)
-    while true:
-        for user in users[true.pop()]:
-            needs[user] -= 1
-            if needs[user] == 0:
-                true.append(user)
-    return {name for name in names if needs[claim_of[name]] <= 0}
+    return _Derivable(grammar, has_text).rules
 
 
-def _parts_needed(node: Unordered, user: int, claim: Callable[[int, int], int]) -> list[tuple[Node, int]]:
-    """All that is required, and as many of the others as must come."""
-    parts = [member for place, member in enumerate(node.members) if node.required >> place & 1]
-    parts += [node.separator] * (node.least > (0 if node.leading else 1))
-    more = node.least - node.required.bit_count()
-    mine = claim(len(parts) + (more > 0), user)
-    found = [(part, mine) for part in parts]
-    if more:
-        others = claim(more, mine)
-        found += [(m, others) for place, m in enumerate(node.members) if not node.required >> place & 1]
-        found += [(node.free, others)] * more
-    return found
+class _Derivable(Shortest):
+    """The rules that derive a text if only those leaves do that `leaf` says: what has a shortest text has one."""
+
+    def __init__(self, grammar: Grammar, leaf: Callable[[Node], bool]) -> None:
+        self._has_text = leaf
+        super().__init__(grammar)
+        self.rules = {name for name in grammar.rules if self.rule_length(name) is not None}
+
+    def _price(self, node: Node) -> int | None:
+        impossible = isinstance(node, Repeat)  # more often than it may be
+        return None if impossible or not self._has_text(node) else 0

@@ -41,7 +41,7 @@ class PieceMeasure(Measure, Protocol):
         """The cost of the literal from each of its characters on, and 0 at its end."""
 
     def cheapest(self, ranges: Ranges) -> str:
-        """The character whose cost `one_of` tells."""
+        """The character whose cost is `one_of`."""
 
 
 class Piece(NamedTuple):
@@ -68,7 +68,7 @@ class Remaining:
         return min((self._item(item) for item in state.items), default=TOO_MUCH)
 
     def next_piece(self, state: State) -> Piece | None:
-        """The next piece of a completion that costs what `of` tells; None where the text is complete with it."""
+        """The next piece of a completion that costs `of`; None where the text is complete with it."""
         place, begun = min(state.items, key=self._item)
         while True:
             if self.place(place):

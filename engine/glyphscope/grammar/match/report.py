@@ -21,13 +21,13 @@ class Compiled(RuleAutomata):
 
 
 def compile_grammar(grammar: Grammar) -> Compiled:
-    """The grammar, ready for matching; the last few are kept. Raises GrammarError."""
+    """The grammar, ready for matching; the last few are cached. Raises GrammarError."""
     return _compiled(ByIdentity(grammar))
 
 
 @lru_cache(maxsize=8)
-def _compiled(key: ByIdentity) -> Compiled:
-    return Compiled(key.grammar)
+def _compiled(key: ByIdentity[Grammar]) -> Compiled:
+    return Compiled(key.value)
 
 
 SHOWN = 12
@@ -36,8 +36,8 @@ SHOWN = 12
 class MatchReport(NamedTuple):
     """Whether the text is accepted, or begins an accepted one; else the index of the character it fails at.
 
-    `expected` and `rules` are told for the place where matching stopped: the text's end, or the failing character.
-    `expectations` says of each expected thing which rule wants it.
+    `expected` and `rules` are those of the place where matching stopped: the text's end, or the failing character.
+    `expectations` has the rule of each expected thing.
     """
 
     accepted: bool

@@ -100,7 +100,7 @@ def _put(node: _Node, spelled: bytes, token: int) -> None:
     except UnicodeDecodeError as error:
         text, half = spelled[: error.start].decode(), spelled[error.start :]
         if error.reason != "unexpected end of data":
-            return  # no text holds these bytes
+            return  # no text has these bytes
     for char in text:
         node = node.children.setdefault(char, _Node())
     if half:

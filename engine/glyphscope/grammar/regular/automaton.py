@@ -2,13 +2,13 @@
 
 A state (`Place`) is a set of terms, what is left of the body on the ways that are still open. Intersections are
 products of such automata; a state of a product is only offered if some text leads on from it to acceptance, which is
-searched for once and remembered. States that nobody holds are forgotten from time to time, so a long text in a body
+searched for once and remembered. States without references are forgotten from time to time, so a long text in a body
 with large counts needs no more memory than a short one.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from itertools import count, pairwise
 from weakref import WeakValueDictionary
 
@@ -22,7 +22,7 @@ from glyphscope.grammar.regular.node_terms import term_of
 from glyphscope.grammar.tree import Node
 
 MAX_KEPT = 60_000
-"""Terms of the states that are kept for a next time; about a kilobyte each."""
+"""Terms of the states that are remembered; about a kilobyte each."""
 LARGE = 16
 """Terms of a state from which on making it costs more than reading a character."""
 MAX_TERMS = 20_000
@@ -64,6 +64,17 @@ class Automaton:
             moves = state.moves = self._partition(self.steps(state).moves)
         return moves
 
+    def states(self) -> Iterator[Place]:
+        """The first state and all that it leads to, each made when it is asked for."""
+        seen = {self.start: None}
+        waiting = [self.start]
+        while waiting:
+            state = waiting.pop()
+            yield state
+            fresh = [target for _, target in self.moves(state) if target not in seen]
+            seen |= dict.fromkeys(fresh)
+            waiting += dict.fromkeys(fresh)
+
     def accepts(self, state: Place) -> bool:
         """Whether the text may end in this state."""
         return state.final
@@ -81,7 +92,7 @@ class Automaton:
             return found
 
     def steps(self, state: Place) -> Steps:
-        """All ways to go on from the state."""
+        """All ways to continue from the state."""
         steps = state.steps
         if steps is None:
             steps = self.terms.steps(state.terms)

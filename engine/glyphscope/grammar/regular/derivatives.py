@@ -3,7 +3,7 @@
 A body's term is stepped by partial derivatives (Antimirov 1996): the step over a character is a term again, so a
 repetition keeps its bounds as two numbers and `x{0,10000}` is never written out. References to rules and tokens of a
 vocabulary are steps like characters are; whoever reads the terms decides what they mean.
-Nothing here recurses: a tree may be as deep as it likes. Tables hold their terms weakly.
+Nothing here recurses: a tree may be as deep as it likes. Tables refer to their terms weakly.
 """
 
 from __future__ import annotations
@@ -167,7 +167,7 @@ class Members(Term):
 
 
 class Move(NamedTuple):
-    """A step over one character of `ranges`; `literal` is the literal that it begins or goes on with, if it is one."""
+    """A step over one character of `ranges`; `literal` is the literal that it begins or continues, if it is one."""
 
     ranges: Ranges
     target: Term
@@ -175,13 +175,13 @@ class Move(NamedTuple):
 
 
 class Steps(NamedTuple):
-    """All the ways to go on from a term: by a character, by a text of a rule, by a token."""
+    """All the ways to continue from a term: by a character, by a text of a rule, by a token."""
 
     moves: list[Move]
     calls: list[tuple[str, Term]]
     tokens: list[tuple[TokenMatch, Term]]
     meetings: list[tuple[Both, Term]]
-    """Intersections that come next, and what follows each: their moves are their places' to tell."""
+    """Intersections that come next, and what follows each: their moves are those of their places."""
 
 
 class Place:
@@ -292,7 +292,7 @@ class Terms:
         return self.empty if not due and entries.node.may_end(written, extra) else self.never
 
     def steps(self, terms: Iterable[Term]) -> Steps:
-        """The ways to go on from any of the terms, in the order in which the body has them."""
+        """The ways to continue from any of the terms, in the order in which the body has them."""
         found = Steps([], [], [], [])
         waiting = [(term, self.empty) for term in terms][::-1]
         seen = set()

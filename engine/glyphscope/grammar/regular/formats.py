@@ -59,6 +59,6 @@ FORMATS = frozenset(_PATTERNS)
 
 
 def format_node(name: str) -> Node | None:
-    """The strings of a format; None for one that no pattern holds."""
+    """The strings of a format; None for one without a pattern."""
     pattern = _PATTERNS.get(name)
     return None if pattern is None else anchored_node(pattern)

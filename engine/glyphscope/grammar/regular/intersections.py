@@ -24,7 +24,7 @@ _MAX_DEPTH = 12  # states written inside one rule
 
 
 class Weakened(NamedTuple):
-    """A part that was dropped: the keywords of the schema that it stands for, and why."""
+    """A part that was dropped: the keywords of the schema that it comes from, and why."""
 
     keywords: tuple[str, ...]
     why: str
@@ -39,7 +39,7 @@ def right_linear(
 ) -> Node:
     """The intersection as a reference to rules made by `helper` and filled in `rules`, or the one part that is left.
 
-    `lost` is told of each part that was dropped.
+    `lost` is called with each part that was dropped.
     """
     parts = list(node.parts)
     while len(parts) > 1:
@@ -130,8 +130,8 @@ def _class(ranges: Ranges) -> Node:
 
 def _weakest(parts: list[Node]) -> Node:
     lengths = [part for part in parts if _is_length(part)]
-    kept = [part for part in parts if not isinstance(part, Except)]  # what ends a text is never given up
-    return lengths[0] if lengths else max(kept or parts, key=_count)
+    droppable = [part for part in parts if not isinstance(part, Except)]  # what ends a text is never dropped
+    return lengths[0] if lengths else max(droppable or parts, key=_count)
 
 
 def _count(part: Node) -> int:

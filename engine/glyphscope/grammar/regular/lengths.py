@@ -22,7 +22,7 @@ from glyphscope.grammar.tree import (
 
 
 def within(content: Node, low: int, high: int | None) -> Node | None:
-    """The strings of the content of `low` to `high` characters; None where only an intersection can tell them."""
+    """The strings of the content of `low` to `high` characters; None where only an intersection has them."""
     if isinstance(content, Alt):
         options = [within(option, low, high) for option in content.options]
         return None if None in options else alt(*(option for option in options if option is not None))

@@ -175,7 +175,7 @@ def _plain(low: Decimal, low_open: bool, high: Decimal | None, high_open: bool) 
 
 
 def _inside(bound: Decimal, direction: str) -> tuple[Decimal, bool]:
-    """An open bound; one with more digits than doubles tell apart becomes the last number that they do."""
+    """An open bound; one with more digits than doubles have becomes the last number that they do."""
     spare = len(str(int(bound))) - PRECISION
     if spare <= 0:
         return bound, True
@@ -196,7 +196,7 @@ def _from(low: Decimal, low_open: bool, last: int) -> Node:
 
 
 def _between(low: Decimal, low_open: bool, high: Decimal, high_open: bool) -> Node:
-    # A fraction as long as doubles tell apart at this size; a bound with more digits is rounded inwards.
+    # A fraction as long as that of doubles of this size; a bound with more digits is rounded inwards.
     size = max(1, PRECISION - max(len(str(int(b))) for b in (low, high)))
     rounded_low, rounded_high = _rounded(low, size, ROUND_CEILING), _rounded(high, size, ROUND_FLOOR)
     low_open, high_open = low_open and rounded_low == low, high_open and rounded_high == high

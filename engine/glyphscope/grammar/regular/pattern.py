@@ -1,6 +1,6 @@
 """Patterns on a linear-time, prefix-viable engine, so that no schema can hang anything.
 
-`PatternMatcher` tells at each character whether a string can still come to match; it asks llguidance's regular
+`PatternMatcher` decides at each character whether a string can still come to match; it asks llguidance's regular
 expression engine, which runs in the process of the compilers. What that engine cannot take (look-around, back
 references) is checked on the whole string, by an engine that backtracks, within a time limit.
 JSON Schema patterns are searched for, not anchored (draft 2020-12, validation §6.3.3).

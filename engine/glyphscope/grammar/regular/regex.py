@@ -1,6 +1,6 @@
 r"""JSON Schema patterns as nodes: regular expressions of ECMA-262 as far as they are regular.
 
-Where dialects differ (`\d` and `\w` beyond ASCII, `.` at line ends, `$` before a last line feed) the node holds what
+Where dialects differ (`\d` and `\w` beyond ASCII, `.` at line ends, `$` before a last line feed) the node has what
 all of them accept, so that a text made from it is valid whoever checks it. Look-around, back references, word
 boundaries, flags and Unicode properties raise `PatternNotEnforced`.
 """
@@ -21,7 +21,7 @@ MAX_NESTING = 60
 MAX_REPEAT = 10_000
 MAX_VARIANTS = 64
 
-_START, _END = RuleRef("^"), RuleRef("$")  # stand for the anchors until `_variants` has placed them
+_START, _END = RuleRef("^"), RuleRef("$")  # the anchors until `_variants` has placed them
 # The characters that every dialect finds in the set.
 _SETS: dict[str, Callable[[], Ranges]] = {
     "d": lambda: chars.DIGITS,
@@ -35,7 +35,7 @@ _SIMPLE = {"t": "\t", "n": "\n", "r": "\r", "f": "\f", "v": "\v", "0": "\0"}
 
 
 class PatternNotEnforced(Exception):
-    """A pattern that is not regular, or that dialects read differently; the message tells the reason."""
+    """A pattern that is not regular, or that dialects read differently; the message is the reason."""
 
 
 class _Variant(NamedTuple):
@@ -46,7 +46,7 @@ class _Variant(NamedTuple):
 
 @lru_cache(maxsize=512)
 def pattern_node(pattern: str) -> Node:
-    """The strings in which the pattern is found (searched for, not anchored). Raises PatternNotHeld."""
+    """The strings in which the pattern is found (searched for, not anchored). Raises PatternNotEnforced."""
     options = []
     for starts, ends, body in _variants(_Parser(pattern).parse()):
         options.append(seq(EMPTY if starts else ANYTHING, body, EMPTY if ends else ANYTHING))

@@ -46,7 +46,7 @@ ANYTHING = repeat(CHARACTER)
 
 @dataclass(frozen=True)
 class StringStyle:
-    """How strings are written: their characters, and what stands around them.
+    """How strings are written: their characters, and what is around them.
 
     `raw` are the characters that are written as they are, `short` the escapes of single ones, `escape` any escaped one
     (NEVER where nothing is escaped). No text of `without` is in a string, nor begins in it and ends in its `closing`,

@@ -1,8 +1,8 @@
 """Emission for llama.cpp: the rule tree as GBNF.
 
 llama.cpp walks every stack of its parser over the whole vocabulary at each step, so what is decided here is cost:
-alternatives that begin alike are told apart letter by letter, a class of many characters stands last (it is tried
-first, and only what it refuses goes on to the others), and a repetition ends in itself instead of being returned
+alternatives that begin alike are split letter by letter, a class of many characters is the last one (it is tried
+first, and only what it refuses reaches the others), and a repetition ends in itself instead of being returned
 from. Repetitions beyond what llama.cpp takes are written as blocks of the same language: above 2,000 it refuses, or
 drops the upper bound without a word.
 """
@@ -52,13 +52,13 @@ from glyphscope.text.lines import common_length
 from glyphscope.visible import visible
 
 ROOT = "root"
-MAX_BESIDE = 8  # alternatives that begin alike and still stand side by side
+MAX_BESIDE = 8  # alternatives that begin alike and still are side by side
 MAX_INLINE = 24  # nodes of a lexeme that is written where it is used
 
 
 @dataclass(frozen=True)
 class GbnfText:
-    """A grammar for llama.cpp. `unenforced` is what GBNF does not hold of what the tree holds.
+    """A grammar for llama.cpp. `unenforced` is what GBNF does not enforce of what the tree does.
 
     `ordered`: the objects whose members it has in one order only, though any was asked for.
     """
@@ -74,7 +74,7 @@ def emit_gbnf(
 ) -> GbnfText:
     """The grammar for llama.cpp, its first rule `root`, each rule before those it refers to.
 
-    With `comments`, a line before each rule tells the tool and the schema place it comes from, and the words that
+    With `comments`, a line before each rule names the tool and the schema place it comes from, and the words that
     `notes` has for the place. An intersection that would need too many rules loses its weakest part, and `unenforced`
     names what was lost.
     """
@@ -83,8 +83,8 @@ def emit_gbnf(
 
 
 @lru_cache(maxsize=8)
-def _plain(key: ByIdentity) -> GbnfText:
-    return _emitter(key.grammar).emit(None)
+def _plain(key: ByIdentity[Grammar]) -> GbnfText:
+    return _emitter(key.value).emit(None)
 
 
 def _emitter(grammar: Grammar) -> _Emitter:
@@ -263,7 +263,7 @@ class _Emitter:
         return ready
 
     def _apart(self, options: list[Node], owner: Rule) -> Node:
-        """Alternatives told apart letter by letter where many begin with the same one."""
+        """Alternatives split letter by letter where many begin with the same one."""
         if len(options) <= MAX_BESIDE:
             return alt(*options)
         groups: dict[str, list[Node]] = {}

@@ -44,7 +44,7 @@ class Speller:
         return self._names[rule]
 
     def fresh(self, hint: str) -> str:
-        """A name nobody has, made from the hint: letters, digits and hyphens."""
+        """An unused name, made from the hint: letters, digits and hyphens."""
         base = re.sub(r"[^A-Za-z0-9-]+", "-", hint).strip("-") or "rule"
         name = base
         while name in self._taken:
@@ -76,7 +76,7 @@ def _spell(node: Node) -> str:
     if isinstance(node, RuleRef):
         return node.name
     if isinstance(node, Repeat):
-        return f"{_grouped(node.body)}{_bounds(node)}"
+        return f"{_grouped(node.body)}{node.sign}"
     assert isinstance(node, TokenMatch), "lexemes and intersections are rules by now"
     named = f"[{node.token}]" if isinstance(node.token, int) else node.token
     return f"{'!' if node.negated else ''}<{named}>"
@@ -88,13 +88,6 @@ def _grouped(node: Node) -> str:
         return f"{_grouped(rest)}?" if rest != NEVER and not isinstance(rest, Repeat) else f"({_spell(node)})"
     single = isinstance(node, Literal | CharClass | RuleRef | TokenMatch)
     return _spell(node) if single else f"({_spell(node)})"
-
-
-def _bounds(node: Repeat) -> str:
-    if node.minimum == node.maximum:
-        return f"{{{node.minimum}}}"
-    known = {(0, None): "*", (1, None): "+", (0, 1): "?"}.get((node.minimum, node.maximum))
-    return known or f"{{{node.minimum},{'' if node.maximum is None else node.maximum}}}"
 
 
 def spell_class(ranges: Ranges) -> str:

@@ -1,7 +1,7 @@
 """Entries in any order as plain rules: GBNF knows no sets of what was written.
 
-A few entries are spelled out, one rule for each set of them that may stand there. More keep the order in which they
-are listed, which is told.
+A few entries are spelled out, one rule for each set of them that may be there. More keep the order in which they
+are listed, which is reported.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _NOT_COUNTED = "GBNF counts no members, some of which are optional"
 
 
 class Plain(NamedTuple):
-    """A grammar without any `Unordered`; what it does not hold for that, and where it keeps an order."""
+    """A grammar without any `Unordered`; what it does not enforce for that, and where it keeps an order."""
 
     grammar: Grammar
     unenforced: tuple[Unenforced, ...]

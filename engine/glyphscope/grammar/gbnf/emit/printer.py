@@ -1,6 +1,6 @@
-"""A GBNF document laid out anew: one space between items, long alternatives and groups a line each, comments kept.
+"""A GBNF document formatted: one space between items, long alternatives and groups a line each, comments included.
 
-A comment stays behind the token it stood behind: there llama.cpp lets a line end, for it did so before. Texts and
+A comment stays behind its token: there llama.cpp lets a line end, for it did so before. Texts and
 classes stay as they were written.
 """
 
@@ -27,7 +27,7 @@ _STEP = "  "
 
 
 def print_gbnf(document: GbnfDocument) -> str:
-    """The text laid out anew, of the same language. A document with mistakes is given back as it is: it has none."""
+    """The text formatted, of the same language. A document with problems is returned unchanged: it has none."""
     text = document.text
     if document.problems:
         return text
@@ -99,12 +99,12 @@ def _rule(rule: GbnfRule, text: str, comments: tuple[Comment, ...]) -> str:
     levels = [
         (broken, _STEP)
     ]  # of each open group: whether its alternatives have lines of their own, and their indent
-    told = 0
+    written = 0
     last = ""
     for place, token in enumerate(tokens):
-        while told < before[place]:
-            _comment(out, text, comments[told], levels[-1][1])
-            told, last = told + 1, "\n"
+        while written < before[place]:
+            _comment(out, text, comments[written], levels[-1][1])
+            written, last = written + 1, "\n"
         piece = token.text
         if piece == ")":
             was_broken, _ = levels.pop()
@@ -130,9 +130,9 @@ def _rule(rule: GbnfRule, text: str, comments: tuple[Comment, ...]) -> str:
                 if long:
                     out.append("\n" + indent)
         last = piece
-    while told < len(comments):
-        _comment(out, text, comments[told], _STEP)
-        told += 1
+    while written < len(comments):
+        _comment(out, text, comments[written], _STEP)
+        written += 1
     return "".join(out).rstrip()
 
 
@@ -165,7 +165,7 @@ def _tokens(body: Alternatives, text: str) -> Iterator[_Token]:
             parts: list[Item | _Token] = []
             for before, option in zip((None, *node.options), node.options):
                 if before is not None:
-                    # a comment before the sign comes behind it: it may stand there too
+                    # a comment before the sign comes behind it: it may be there too
                     parts.append(_Token("|", before.end + 1))
                 parts += option.items
             waiting += parts[::-1]

@@ -59,19 +59,19 @@ def times(body: Node, minimum: int, maximum: int | None, block: Callable[[Node],
     if not isinstance(body, CharClass | RuleRef):
         body = block(body)
     thousand = block(repeat(body, BLOCK, BLOCK))
-    wanted = seq(
+    required = seq(
         times(thousand, minimum // BLOCK, minimum // BLOCK, block), repeat(body, *[minimum % BLOCK] * 2)
     )
     if maximum is None:
-        return seq(wanted, repeat(body))
+        return seq(required, repeat(body))
     if maximum == minimum:
-        return wanted
+        return required
     more = maximum - minimum
     if more <= LIMIT:
-        return seq(wanted, repeat(body, 0, more))
+        return seq(required, repeat(body, 0, more))
     # Any number of blocks and then at least as many more as a block has: every number up to the end is reached.
     blocks = (more - (BLOCK - 1)) // BLOCK
-    return seq(wanted, times(thousand, 0, blocks, block), repeat(body, 0, more - blocks * BLOCK))
+    return seq(required, times(thousand, 0, blocks, block), repeat(body, 0, more - blocks * BLOCK))
 
 
 def without_empty_rounds(grammar: Grammar) -> Grammar:
@@ -80,8 +80,8 @@ def without_empty_rounds(grammar: Grammar) -> Grammar:
     rules = {name: rewriter.rule(rule) for name, rule in grammar.rules.items()}
     if all(rules[name] is rule for name, rule in grammar.rules.items()):
         return grammar
-    while rewriter.wanted:
-        source, name = rewriter.wanted.pop()
+    while rewriter.missing:
+        source, name = rewriter.missing.pop()
         rule = grammar.rules[source]
         rules[name] = Rule(name, rewriter.node(rewriter.filled(rule.body)), rule.origin)
     added = rules.keys() - grammar.rules.keys()
@@ -114,7 +114,7 @@ class _Rewriter:
         self._grammar = grammar
         self._nullable = nullable_rules(grammar)
         self._filled: dict[str, str] = {}
-        self.wanted: list[tuple[str, str]] = []
+        self.missing: list[tuple[str, str]] = []
 
     def rule(self, rule: Rule) -> Rule:
         body = self.node(rule.body)
@@ -154,7 +154,7 @@ class _Rewriter:
             while filled in self._grammar.rules or filled in self._filled.values():
                 filled += "-some"
             self._filled[name] = filled
-            self.wanted.append((name, filled))
+            self.missing.append((name, filled))
         return filled
 
     def _empty(self, node: Node) -> bool:

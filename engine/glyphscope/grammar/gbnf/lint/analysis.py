@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import cached_property
 
 from glyphscope.grammar.gbnf.cancellation import checkpoint
-from glyphscope.grammar.gbnf.lint.fixpoint import Beginnings, beginnings, holding
+from glyphscope.grammar.gbnf.lint.fixpoint import Beginnings, beginnings, true_names
 from glyphscope.grammar.gbnf.lint.rule_properties import Facts, facts_of
 from glyphscope.grammar.gbnf.parse.syntax import GbnfDocument, GbnfRule
 
@@ -40,15 +40,15 @@ class Survey:
 
     @cached_property
     def productive(self) -> set[str]:
-        """The rules that can come to an end. An undefined one can: it is told as undefined, not as endless."""
+        """The rules that can come to an end. An undefined one can: it is reported as undefined, not as endless."""
         forms = {name: facts.productive for name, facts in self.facts.items()}
         undefined = {name for facts in self.facts.values() for name in facts.names if name not in self.facts}
-        return holding({**forms, **dict.fromkeys(undefined, True)})
+        return true_names({**forms, **dict.fromkeys(undefined, True)})
 
     @cached_property
     def empty(self) -> set[str]:
         """The rules that can be the empty text."""
-        return holding({name: facts.nullable for name, facts in self.facts.items()})
+        return true_names({name: facts.nullable for name, facts in self.facts.items()})
 
     @cached_property
     def directly_empty(self) -> set[str]:

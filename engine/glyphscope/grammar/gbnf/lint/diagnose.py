@@ -13,14 +13,14 @@ from glyphscope.grammar.gbnf.lint.rules import check_rules
 from glyphscope.grammar.gbnf.parse.syntax import GbnfDocument
 
 MOST = 1_000
-"""Errors, and other diagnostics, that each check tells: nobody reads more."""
+"""Errors, and other diagnostics, of each check: more would not be read."""
 _RANK = {"error": 0, "warning": 1, "hint": 2}
 
 
 def diagnose(document: GbnfDocument) -> tuple[Diagnostic, ...]:
-    """The reader's mistakes and what the rules have wrong: errors, warnings and hints.
+    """The reader's problems and those of the rules: errors, warnings and hints.
 
-    A text with so many mistakes that it was not read to its end is told nothing else.
+    A text with so many problems that it was not read to its end gets no others.
     """
     found = list(document.problems)
     if not any(problem.code == codes.TOO_MANY_PROBLEMS for problem in found):

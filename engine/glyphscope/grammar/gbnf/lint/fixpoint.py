@@ -12,12 +12,12 @@ MANY = 10**12
 """More is not counted."""
 
 
-def holding(forms: Mapping[str, tuple[Inner, ...] | bool]) -> set[str]:
+def true_names(forms: Mapping[str, tuple[Inner, ...] | bool]) -> set[str]:
     """The names that hold: those with an alternative of which everything does. A name without a form does not."""
-    held = [name for name, form in forms.items() if form is True]
-    known: set[str | tuple[str, int]] = set(held)
+    true = [name for name, form in forms.items() if form is True]
+    known: set[str | tuple[str, int]] = set(true)
     waiting_for: dict[str | tuple[str, int], list[list[object]]] = {}
-    ready: list[str | tuple[str, int]] = list(held)
+    ready: list[str | tuple[str, int]] = list(true)
     for name, form in forms.items():
         if isinstance(form, bool):
             continue

@@ -117,8 +117,8 @@ def _too_large(rule: GbnfRule, start: int, end: int, rules: int, times: int) -> 
 
 
 def _moved(note: Diagnostic, by: int) -> Diagnostic:
-    mend = note.fix and Fix(note.fix.title, tuple((s + by, e + by, new) for s, e, new in note.fix.edits))
-    return Diagnostic(note.severity, note.code, note.message, note.start + by, note.end + by, mend)
+    repair = note.fix and Fix(note.fix.title, tuple((s + by, e + by, new) for s, e, new in note.fix.edits))
+    return Diagnostic(note.severity, note.code, note.message, note.start + by, note.end + by, repair)
 
 
 class _Notes:
@@ -151,10 +151,10 @@ class _Notes:
             elif isinstance(node, Token):
                 self.token(node)
 
-    def note(self, code: str, message: str, start: int, end: int, mend: Fix | None = None) -> None:
+    def note(self, code: str, message: str, start: int, end: int, repair: Fix | None = None) -> None:
         if len(self.found) >= _MOST and codes.CODES[code][0] != "error":
             return
-        self.found.append(_moved(report(code, message, start, end, mend), -self.offset))
+        self.found.append(_moved(report(code, message, start, end, repair), -self.offset))
 
     def repetition(self, node: Repetition) -> None:
         start, end, low, high = node.operator, node.end, node.minimum, node.maximum
@@ -167,23 +167,23 @@ class _Notes:
             self.note(codes.REPETITION_TOO_LARGE, message, start, end)
         elif high is not None and high < low:
             message = f"The minimum {low:,} is larger than the maximum {high:,}; llama.cpp hangs. Swap them."
-            mend = fix("Swap the numbers", (start, end, f"{{{high},{low}}}"))
-            self.note(codes.REPETITION_ORDER, message, start, end, mend)
+            repair = fix("Swap the numbers", (start, end, f"{{{high},{low}}}"))
+            self.note(codes.REPETITION_ORDER, message, start, end, repair)
         elif high is not None and high > MAX_REPETITIONS:
             message = (
                 f"llama.cpp supports no upper limit over {MAX_REPETITIONS:,} and treats this as unlimited."
             )
-            mend = fix("Remove the upper limit", (start, end, f"{{{low},}}"))
-            self.note(codes.UNBOUNDED_MAXIMUM, message, start, end, mend)
+            repair = fix("Remove the upper limit", (start, end, f"{{{low},}}"))
+            self.note(codes.UNBOUNDED_MAXIMUM, message, start, end, repair)
         elif high == 0:
             message = "Repeated zero times, so the item is not in the grammar. Delete it."
             self.note(codes.ZERO_REPETITION, message, start, end)
         elif high is None and _is_white(node.item):
             message = "Unlimited white space: models can get stuck in it. Limit it."
-            mend = fix(f"Write at most {SPACES}", (start, end, f"{{{low},{max(low, SPACES)}}}"))
+            repair = fix(f"Write at most {SPACES}", (start, end, f"{{{low},{max(low, SPACES)}}}"))
             if self.text[end : end + 1] in ("*", "+", "?", "{"):
-                mend = None  # what is repeated again would grow
-            self.note(codes.UNBOUNDED_SPACE, message, start, end, mend)
+                repair = None  # what is repeated again would grow
+            self.note(codes.UNBOUNDED_SPACE, message, start, end, repair)
 
     def token(self, node: Token) -> None:
         if isinstance(node.token, str):
@@ -224,8 +224,8 @@ class _Notes:
                     f"The range from `{low}` to `{high}` is empty: the smaller character must come first."
                 )
                 if item.start + 1 < item.end and low and high:
-                    mend = fix("Swap the ends", (start, end, f"{high}-{low}"))
-                    self.note(codes.RANGE_ORDER, message, start, end, mend)
+                    repair = fix("Swap the ends", (start, end, f"{high}-{low}"))
+                    self.note(codes.RANGE_ORDER, message, start, end, repair)
                 else:
                     self.note(codes.RANGE_ORDER, message, start, end)
             elif item.low > LAST or 0xD800 <= item.low <= item.high <= 0xDFFF:
@@ -242,13 +242,13 @@ class _Notes:
             "else begins with the same byte as an excluded character. List the allowed characters instead."
         )
         allowed = chars.complement(excluded)
-        mend = None
+        repair = None
         if len(allowed) <= _MOST:
-            mend = fix("List the allowed characters", (node.start, node.end, spell_class(allowed)))
-        self.note(codes.NEGATED_NON_ASCII, message, node.start, node.end, mend)
+            repair = fix("List the allowed characters", (node.start, node.end, spell_class(allowed)))
+        self.note(codes.NEGATED_NON_ASCII, message, node.start, node.end, repair)
 
     def raw(self, raw: str, start: int, end: int, what: str) -> None:
-        """What is told of the way a text or class is written."""
+        """The problems of how a text or class is written."""
         at = raw.find("\n") if "\n" in raw else raw.find("\r")
         if at >= 0:
             message = f"This {what} contains a line break, and llama.cpp accepts all of it. Is a closing one missing?"
@@ -258,8 +258,8 @@ class _Notes:
                 for i, c in enumerate(raw)
                 if c in "\n\r"
             )
-            mend = Fix(r"Write `\n`", edits) if len(edits) <= 100 else None
-            self.note(codes.LINE_END_IN_TEXT, message, start, end, mend)
+            repair = Fix(r"Write `\n`", edits) if len(edits) <= 100 else None
+            self.note(codes.LINE_END_IN_TEXT, message, start, end, repair)
         if "\\-" in raw:
             for c in characters(raw):
                 if raw[c.start : c.end] == "\\-":
@@ -271,7 +271,7 @@ class _Notes:
         self.note(codes.NO_SUCH_CHARACTER, f"No text can contain the code point U+{code:04X}.", start, end)
 
     def alternatives(self, node: Alternatives) -> None:
-        """Those that stand twice, and single characters that are in a class beside them: nothing else is certain."""
+        """Duplicates, and single characters that are in a class beside them: nothing else is certain."""
         texts: dict[str, Sequence] = {}
         classes = [option.items[0] for option in node.options if len(option.items) == 1]
         ranges = [r for item in classes if isinstance(item, Class) and not item.negated for r in item.ranges]
@@ -282,12 +282,12 @@ class _Notes:
                 return
             text = self.text[option.start : option.end].strip()
             first = option.items[0] if len(option.items) == 1 else None
-            mend = None
+            repair = None
             if before is not None:
-                mend = fix("Delete it", (before.end, option.end, ""))
+                repair = fix("Delete it", (before.end, option.end, ""))
             if option.items and text in texts:
                 message = "Duplicate alternative. Delete one of the two."
-                self.note(codes.SAME_ALTERNATIVE, message, option.start, option.end, mend)
+                self.note(codes.SAME_ALTERNATIVE, message, option.start, option.end, repair)
             elif (
                 isinstance(first, Quoted) and len(first.text) == 1 and _within(ord(first.text), ranges[:100])
             ):
@@ -295,8 +295,8 @@ class _Notes:
                     f"{text} is already in the class next to it, so there are two ways to read it. Delete it."
                 )
                 if before is None:
-                    mend = fix("Delete it", (option.start, node.options[1].start, ""))
-                self.note(codes.SAME_ALTERNATIVE, message, option.start, option.end, mend)
+                    repair = fix("Delete it", (option.start, node.options[1].start, ""))
+                self.note(codes.SAME_ALTERNATIVE, message, option.start, option.end, repair)
             texts.setdefault(text, option)
             before = option
 
@@ -319,9 +319,13 @@ class _Notes:
         )
         if len(same) == 1 and all(item.maximum == 1 for item in row):
             one = f"{same.pop()}{{0,{len(row)}}}"
-            mend = fix("Write one repetition", (start, end, one))
+            repair = fix("Write one repetition", (start, end, one))
             self.note(
-                codes.SLOW_OPTIONALS, f"{message} Write one repetition, `{{0,{len(row)}}}`.", start, end, mend
+                codes.SLOW_OPTIONALS,
+                f"{message} Write one repetition, `{{0,{len(row)}}}`.",
+                start,
+                end,
+                repair,
             )
         else:
             message += " Nest them if that is the intention: `(a (b c?)?)?`."
@@ -348,4 +352,4 @@ def _find(rule: GbnfRule, text: str) -> Notes:
 
 
 notes_of = PerRule(_find)
-"""What is told of a rule's items."""
+"""The problems of a rule's items."""

@@ -35,16 +35,16 @@ def check_recursion(survey: Survey) -> Iterator[Diagnostic]:
 def _left_recursion(survey: Survey) -> Iterator[Diagnostic]:
     """llama.cpp refuses what it sees; what it does not see makes it push stacks for ever, unless nothing follows."""
     seen = _edges(survey.begins_for_llama)
-    told: set[str] = set()
+    reported: set[str] = set()
     for members in cycles(seen):
-        told.update(members)
+        reported.update(members)
         yield _circle(
             survey, seen, members, members[0], next(n for n in seen[members[0]] if n in members), seen_by=True
         )
     edges = _edges(survey.begins)
     for members in cycles(edges):
         inside = set(members)
-        if inside & told:
+        if inside & reported:
             continue
         pushing = (
             (name, other)
@@ -91,7 +91,7 @@ def _circle(
 
 
 def _beginning(text: str, rule: GbnfRule, name: str) -> Reference | None:
-    """The reference with which the rule begins, as far as the sign before it tells; else the first of that name."""
+    """The reference with which the rule begins, by the sign before it; else the first of that name."""
     first = None
     for reference in rule.references:
         if reference.name == name:
@@ -137,9 +137,9 @@ def _loops(survey: Survey) -> Iterator[Diagnostic]:
                     "The repeated item can be empty, so it could be repeated forever; llama.cpp refuses it."
                 )
                 message += " Make sure that each repetition reads something."
-                mend = _simpler(survey.document.text, rule.start + loop.start, rule.start + loop.end)
+                repair = _simpler(survey.document.text, rule.start + loop.start, rule.start + loop.end)
                 yield report(
-                    diagnostics.NULLABLE_LOOP, message, rule.start + loop.start, rule.start + loop.end, mend
+                    diagnostics.NULLABLE_LOOP, message, rule.start + loop.start, rule.start + loop.end, repair
                 )
         for loop in facts.endless:
             if loop.start not in refused and all(name in survey.empty for name in loop.names):
@@ -171,7 +171,7 @@ def _endless(survey: Survey) -> Iterator[Diagnostic]:
 
 
 def _ways(survey: Survey) -> Iterator[Diagnostic]:
-    """How often llama.cpp goes over rules in its search, how deep, and how many stacks it keeps."""
+    """How often llama.cpp goes over rules in its search, how deep, and how many stacks it has."""
     begins = survey.begins_for_llama
     steps = sums({n: b.calls for n, b in begins.items()}, {n: 1 + b.ways for n, b in begins.items()})
     worst = max(steps, key=steps.__getitem__)

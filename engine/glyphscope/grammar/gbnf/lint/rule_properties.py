@@ -58,7 +58,7 @@ AGAIN = -1
 Element: TypeAlias = str | int | None
 Option: TypeAlias = tuple[Element, ...]
 Inner: TypeAlias = tuple[Option, ...]
-"""The alternatives of a rule that llama.cpp makes; in a list of them each stands after those it refers to."""
+"""The alternatives of a rule that llama.cpp makes; in a list of them each is after those it refers to."""
 
 MAX_REPETITIONS = 2_000
 """llama.cpp's MAX_REPETITION_THRESHOLD: of a least number, and of rules that a repetition makes."""
@@ -130,7 +130,7 @@ class _Lowering:
         self.lower()
 
     def lower(self) -> None:
-        """Post-order, without recursion: what is entered stands in `waiting`, what is made in `done`."""
+        """Post-order, without recursion: what is entered is in `waiting`, what is made in `done`."""
         done: list[Option] = []
         weights: list[_Weight] = []  # of the items in `done`
         waiting: list[tuple[Alternatives | Item, tuple[int, int] | None]] = [(self.rule.body, None)]
@@ -181,8 +181,12 @@ class _Lowering:
             self.empties.append((node.operator - start, node.end - start))
         rules, first, last, times = weights[-1]
         times *= maximum or minimum or 1
-        told = minimum > MAX_REPETITIONS  # already, by the number alone
-        if (rules + last - first) * times > MAX_REPETITIONS and not told and len(self.copies) < _MOST_COPIES:
+        reported = minimum > MAX_REPETITIONS  # already, by the number alone
+        if (
+            (rules + last - first) * times > MAX_REPETITIONS
+            and not reported
+            and len(self.copies) < _MOST_COPIES
+        ):
             before = set(self.names[:first])
             names = tuple(name for name in dict.fromkeys(self.names[first:last]) if name not in before)
             self.copies.append(Copies(node.operator - start, node.end - start, rules, times, names))
@@ -195,7 +199,7 @@ class _Lowering:
             again = (AGAIN,) if maximum is None or maximum - minimum > 1 else ()
             self.inner.append((body + again, ()))
             elements += (len(self.inner) - 1,)
-        # operators on operators double the elements: the ends tell all that is asked
+        # operators on operators double the elements: the ends are enough
         return elements if len(elements) <= 6 else elements[:3] + elements[-3:]
 
     def facts(self) -> Facts:
@@ -292,7 +296,7 @@ def _closed(forms: list[_Form]) -> tuple[Inner, ...] | bool:
 
 
 def _single(form: _Form) -> tuple[Element, ...] | bool:
-    """The names that must be empty for it to be so; False where there is a choice: then nothing is told."""
+    """The names that must be empty for it to be so; False where there is a choice."""
     if isinstance(form, bool):
         return form
     return form[0] if len(form) == 1 else False

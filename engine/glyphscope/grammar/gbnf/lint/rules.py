@@ -1,4 +1,4 @@
-"""Rules as such: `root`, undefined ones, double ones, and those that nobody uses."""
+"""Rules as such: `root`, undefined ones, double ones, and unused ones."""
 
 from __future__ import annotations
 
@@ -37,8 +37,8 @@ def _no_root(survey: Survey) -> Diagnostic:
         return report(diagnostics.NO_ROOT, message, *first.name_span)
     message = f"No rule is called root, with which llama.cpp begins. Call the whole so: {first.name}?"
     spans = survey.document.occurrences(first.name)
-    mend = fix(f"Rename {first.name} to root", *((start, end, ROOT) for start, end in spans))
-    return report(diagnostics.NO_ROOT, message, *first.name_span, mend)
+    repair = fix(f"Rename {first.name} to root", *((start, end, ROOT) for start, end in spans))
+    return report(diagnostics.NO_ROOT, message, *first.name_span, repair)
 
 
 def _undefined(survey: Survey) -> Iterator[Diagnostic]:
@@ -59,16 +59,16 @@ def _undefined(survey: Survey) -> Iterator[Diagnostic]:
             message = f"The rule {name} is used here and defined nowhere. "
             if near_name := guesses[name]:
                 message += f"Did you mean {near_name}?"
-                mend = fix(f"Write {near_name}", (start, end, near_name))
+                repair = fix(f"Write {near_name}", (start, end, near_name))
             else:
                 message += f"Write it: `{name} ::= …`."
                 at, lead = place = place or _place_of_a_new_rule(survey.document)
-                mend = fix(f"Add a rule {name}", (at, at, f'{lead}{name} ::= "{name}"\n'))
-            yield report(diagnostics.UNDEFINED_RULE, message, start, end, mend)
+                repair = fix(f"Add a rule {name}", (at, at, f'{lead}{name} ::= "{name}"\n'))
+            yield report(diagnostics.UNDEFINED_RULE, message, start, end, repair)
 
 
 def _place_of_a_new_rule(document: GbnfDocument) -> tuple[int, str]:
-    """Where a rule can be put, and what must stand before it: the end, unless the last rule would go on with it."""
+    """Where a rule can be put, and what must be before it: the end, unless the last rule would continue with it."""
     text = document.text
     if document.rules:
         start = document.rules[-1].span[0]
@@ -82,7 +82,7 @@ def _place_of_a_new_rule(document: GbnfDocument) -> tuple[int, str]:
 
 
 def _is_name(name: str) -> bool:
-    """Whether llama.cpp reads the name; another is told as such already."""
+    """Whether llama.cpp reads the name; another is reported already."""
     return name.isascii() and "_" not in name
 
 
@@ -110,8 +110,8 @@ def _unused(survey: Survey) -> Iterator[Diagnostic]:
         else:
             message = f"{name} is used nowhere. Use it, or delete it."
             # of two definitions the last one counts: without it the other would
-            mend = _delete(survey, rule) if definitions[name] == 1 else None
-            yield report(diagnostics.UNUSED_RULE, message, *rule.name_span, mend)
+            repair = _delete(survey, rule) if definitions[name] == 1 else None
+            yield report(diagnostics.UNUSED_RULE, message, *rule.name_span, repair)
 
 
 def _delete(survey: Survey, rule: GbnfRule) -> Fix:

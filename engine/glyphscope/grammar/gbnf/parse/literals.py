@@ -1,4 +1,4 @@
-"""The parts of GBNF that stand for characters: literals, classes, escapes, each with its problems."""
+"""The parts of GBNF that match characters: literals, classes, escapes, each with its problems."""
 
 from __future__ import annotations
 
@@ -97,7 +97,7 @@ def united(ranges: Sequence[tuple[int, int]]) -> Ranges:
 
 
 def class_replacement(escape: str) -> str | None:
-    """What to write in brackets for an escape that GBNF does not know; None where it cannot be told."""
+    """What to write in brackets for an escape that GBNF does not know; None where there is none."""
     letter = escape[1:]
     if letter in ("D", "W", "S"):
         return None
@@ -115,7 +115,7 @@ def text_replacement(escape: str) -> str:
 
 
 def quoted_as_items(raw: str, found: list[Character]) -> str:
-    """The inside of quotes as GBNF items, the escapes that stand for classes outside the quotes: `"a" [0-9]`."""
+    """The inside of quotes as GBNF items, the escapes of classes outside the quotes: `"a" [0-9]`."""
     pieces: list[str] = []
     text = ""
     for c in found:
@@ -148,8 +148,8 @@ def read_quoted(raw: str, start: int, end: int, text: str, problems: list[Diagno
         return Quoted(start, end, raw)
     content, unknown = _quoted(raw) if len(raw) < _SHORT else _read_text(raw)
     if unknown:
-        mend = _as_items(raw, start, end, text) if any(_is_class(raw, c) for c in unknown) else None
-        problems += [_unknown_in_text(raw, start + 1, c, mend) for c in unknown]
+        repair = _as_items(raw, start, end, text) if any(_is_class(raw, c) for c in unknown) else None
+        problems += [_unknown_in_text(raw, start + 1, c, repair) for c in unknown]
     return Quoted(start, end, content)
 
 
@@ -191,7 +191,7 @@ def _as_items(raw: str, start: int, end: int, text: str) -> Fix:
     return fix("Write it as a class outside of the quotes", (start, end, items))
 
 
-def _unknown_in_text(raw: str, offset: int, c: Character, mend: Fix | None) -> Diagnostic:
+def _unknown_in_text(raw: str, offset: int, c: Character, repair: Fix | None) -> Diagnostic:
     escape = raw[c.start : c.end]
     start, end = offset + c.start, offset + c.end
     if digits := _HEX_DIGITS.get(escape[1:]):
@@ -202,9 +202,9 @@ def _unknown_in_text(raw: str, offset: int, c: Character, mend: Fix | None) -> D
         message = f"`{escape}` is of regular expressions: GBNF does not know it. Write {meant} outside of the quotes."
     else:
         message = f"GBNF does not know the escape `{escape}`. {_known(escape)}"
-    if mend is None:
-        mend = fix(f"Write `{text_replacement(escape)}`", (start, end, text_replacement(escape)))
-    return report(diagnostics.UNKNOWN_ESCAPE, message, start, end, mend)
+    if repair is None:
+        repair = fix(f"Write `{text_replacement(escape)}`", (start, end, text_replacement(escape)))
+    return report(diagnostics.UNKNOWN_ESCAPE, message, start, end, repair)
 
 
 def _unknown_in_class(raw: str, offset: int, c: Character) -> Diagnostic:
@@ -235,10 +235,10 @@ def _short_hex(raw: str, offset: int, c: Character, digits: int) -> Diagnostic:
     message = f"`{escape}` wants exactly {digits} hexadecimal digits, and there "
     message += f"{'is' if count == 1 else 'are'} {count or 'none'}. Fill up with zeros in front."
     if count:
-        mend = fix("Fill up with zeros", (end, end, "0" * (digits - count)))
+        repair = fix("Fill up with zeros", (end, end, "0" * (digits - count)))
     else:
-        mend = fix("Write a backslash", (start, end, "\\" + escape))
-    return report(diagnostics.UNKNOWN_ESCAPE, message, start, end + count, mend)
+        repair = fix("Write a backslash", (start, end, "\\" + escape))
+    return report(diagnostics.UNKNOWN_ESCAPE, message, start, end + count, repair)
 
 
 def _known(escape: str) -> str:

@@ -1,8 +1,8 @@
-"""Reading GBNF as llama.cpp does, but on after a mistake, to tell all of them.
+"""Reading GBNF as llama.cpp does, but on after a problem, to report all of them.
 
-llama.cpp lets quotes and brackets run over line ends, so a forgotten quote swallows the rules that follow. The text is
-therefore read its way first; where that leads to any mistake, it is read again with quotes and brackets that end with
-their line, because then the mistake can be told where it was made. A mistake costs at most its line, and each
+llama.cpp lets quotes and brackets run over line ends, so a forgotten quote contains the rules that follow. The text is
+therefore read its way first; where that leads to any problem, it is read again with quotes and brackets that end with
+their line, because then the problem can be reported where it is. A problem costs at most its line, and each
 character is looked at a bounded number of times: the time is linear in any text.
 """
 
@@ -140,10 +140,10 @@ class RuleBuilder:
 NESTING = 17_000
 """Parentheses in each other that llama.cpp reads: 17,000 it did, 20,000 overflowed an 8 MB stack (measured)."""
 LOOK = 2_000
-"""Code points in which the end of a quote or bracket is searched in later lines, once there is a mistake."""
+"""Code points in which the end of a quote or bracket is searched in later lines, once there is a problem."""
 
 MOST = 1_000
-"""Mistakes after which reading stops: a text with more is no grammar, and nobody reads them."""
+"""Problems after which reading stops: a text with more is not a grammar."""
 
 _UNTOLD = re.compile("[\\0\ud800-\udfff]")
 _LONG_QUOTED = re.compile(r'"(?:[^"\\]++|\\[\s\S])*+"')
@@ -157,7 +157,7 @@ _BODY_BEGINS = re.compile(r"[ \t]*+[\w-]++[ \t]*+(?=[\"\[(])")
 
 
 def read_gbnf(text: str) -> GbnfDocument:
-    """The document of any text at all; `problems` holds what is not llama.cpp's syntax. Never raises."""
+    """The document of any text at all; `problems` lists what is not llama.cpp's syntax. Never raises."""
     reader = _Reader(text, by_line=False)
     reader.read()
     if reader.problems and reader.ran_over:
@@ -176,7 +176,7 @@ class _Reader:
         self.comments: list[Comment] = []
         self.problems: list[Diagnostic] = []
         self.bad: dict[str, list[tuple[int, int]]] = {}
-        self.has_root: bool | None = None  # nobody asked yet
+        self.has_root: bool | None = None  # not known yet
         self.rule: RuleBuilder | None = None
         self.fresh = False  # after `::=`, `|` and `(`: a line end means nothing here
         self.ended = False  # the line ended outside of parentheses, and so did the rule, for llama.cpp
@@ -253,10 +253,10 @@ class _Reader:
         self.problems += bad_names(self.bad, self.rules)
         self.problems += [_untold(found) for found in islice(_UNTOLD.finditer(text, 0, self.ends), MOST)]
 
-    # --- what stands in a rule ---------------------------------------------------------------------------------
+    # --- the tokens of a rule ----------------------------------------------------------------------------------
 
     def _rarer(self, kind: int, found: re.Match[str], start: int, end: int) -> int:
-        """Takes one of the tokens that most rules do not have; where reading goes on."""
+        """Takes one of the tokens that most rules do not have; where reading continues."""
         rule = self.rule
         assert rule is not None
         if kind == CLOSE:
@@ -350,9 +350,9 @@ class _Reader:
             at = word.end()
         raw = self.text[start + 1 : at]
         backslashes = len(raw) - len(raw.rstrip("\\"))
-        mend = None if backslashes % 2 else fix(f"Close it with `{close}`", (at, at, close))
+        repair = None if backslashes % 2 else fix(f"Close it with `{close}`", (at, at, close))
         message = f"This {what} is not closed, so llama.cpp reads to the end of the text. Add `{close}`."
-        self._report(code, message, start, at, mend)
+        self._report(code, message, start, at, repair)
         if self.rule is not None:
             self.rule.items.append(read_quoted("", start, end, self.text, []))
         return end
@@ -384,7 +384,7 @@ class _Reader:
         self.fresh, self.ended, self.new_line, self.last = True, False, False, body
 
     def _begin_line(self, kind: int, start: int, end: int) -> int | None:
-        """A line begins with another token than a rule's name and `::=`. Where to go on, if it is not in the rule."""
+        """A line begins otherwise than with a rule's name and `::=`. Where reading continues, if not in the rule."""
         text, ends = self.text, self.ends
         if kind == OTHER and text[start] == "\0":
             return end
@@ -401,8 +401,8 @@ class _Reader:
             if not _BODY_BEGINS.match(text, start, ends):
                 return self._stray(start)
             message = f"`::=` is missing between the rule's name {text[start:end]} and its body."
-            mend = fix("Insert `::=`", (end, end, " ::="))
-            self._report(diagnostics.DEFINITION_SIGN, message, start, end, mend)
+            repair = fix("Insert `::=`", (end, end, " ::="))
+            self._report(diagnostics.DEFINITION_SIGN, message, start, end, repair)
             return self._begin_bad_rule(start, end, end)
         if kind == DEFINE:
             self._lonely_sign(start, end)
@@ -435,8 +435,8 @@ class _Reader:
             )
         if head[1]:
             message = f"A rule's name is written without `<` and `>` in GBNF: {name}."
-            mend = fix(f"Write {name}", (head.start(), start, ""), (end, end + 1, ""))
-            self._report(diagnostics.BAD_NAME, message, head.start(), end + 1, mend)
+            repair = fix(f"Write {name}", (head.start(), start, ""), (end, end + 1, ""))
+            self._report(diagnostics.BAD_NAME, message, head.start(), end + 1, repair)
         if " " in name or "\t" in name:
             new = "-".join(name.split())
             message = f"A rule's name must be one word: {new}."
@@ -490,12 +490,12 @@ class _Reader:
         sign = self.text[self.last - 1]
         if sign == "|":
             message = "An alternative is missing after this `|`. Delete the `|`, or add the alternative."
-            mend = fix("Delete it", (self.last - 1, self.last, ""))
-            self._report(diagnostics.MISSING_BODY, message, self.last - 1, self.last, mend)
+            repair = fix("Delete it", (self.last - 1, self.last, ""))
+            self._report(diagnostics.MISSING_BODY, message, self.last - 1, self.last, repair)
         else:
             message = f'The rule {rule.name} has no body. Add one; the empty text is `""`.'
-            mend = fix('Write `""`', (self.last, self.last, ' ""'))
-            self._report(diagnostics.MISSING_BODY, message, *rule.name_span, mend)
+            repair = fix('Write `""`', (self.last, self.last, ' ""'))
+            self._report(diagnostics.MISSING_BODY, message, *rule.name_span, repair)
 
     def _end_rule(self) -> None:
         rule = self.rule
@@ -508,8 +508,8 @@ class _Reader:
                 f"{what} not closed. Add {'a `)`' if count == 1 else 'as many `)`'} at the end of the group."
             )
             at = rule.innermost
-            mend = fix("Close it at the end of the rule", (self.last, self.last, ")" * count))
-            self._report(diagnostics.UNCLOSED_GROUP, message, at, at + 1, mend)
+            repair = fix("Close it at the end of the rule", (self.last, self.last, ")" * count))
+            self._report(diagnostics.UNCLOSED_GROUP, message, at, at + 1, repair)
         built = rule.finish(self.last)
         if self.broken:
             message = (
@@ -518,14 +518,14 @@ class _Reader:
             )
             body, end = built.body.start, self.last
             gap = " " if body == rule.body_start else ""
-            mend = fix("Put the body in parentheses", (body, body, f"{gap}("), (end, end, ")"))
-            self._report(diagnostics.RULE_ON_ONE_LINE, message, *self.broken, mend)
+            repair = fix("Put the body in parentheses", (body, body, f"{gap}("), (end, end, ")"))
+            self._report(diagnostics.RULE_ON_ONE_LINE, message, *self.broken, repair)
         self.broken, self.ended = None, False
         self.rule = None
         self.rules.append(built)
 
-    def _report(self, code: str, message: str, start: int, end: int, mend: Fix | None = None) -> None:
-        self.problems.append(report(code, message, start, end, mend))
+    def _report(self, code: str, message: str, start: int, end: int, repair: Fix | None = None) -> None:
+        self.problems.append(report(code, message, start, end, repair))
 
 
 def _number(digits: str) -> int:
@@ -536,9 +536,9 @@ def _number(digits: str) -> int:
 def _untold(found: re.Match[str]) -> Diagnostic:
     """A character that llama.cpp cannot be given at all."""
     start, end = found.span()
-    mend = fix("Delete it", (start, end, ""))
+    repair = fix("Delete it", (start, end, ""))
     if found[0] == "\0":
         message = "The character U+0000: llama.cpp reads nothing after it. Delete it."
-        return report(diagnostics.NUL_CHARACTER, message, start, end, mend)
+        return report(diagnostics.NUL_CHARACTER, message, start, end, repair)
     message = "A lone surrogate, which llama.cpp cannot read. Delete it."
-    return report(diagnostics.LONE_SURROGATE, message, start, end, mend)
+    return report(diagnostics.LONE_SURROGATE, message, start, end, repair)

@@ -1,4 +1,4 @@
-"""What a newcomer writes where GBNF has something else, with the words that help: told by the sign that is wrong."""
+"""What a newcomer writes where GBNF has something else, with the words that help, by the sign that is wrong."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ _NOT_OF_A_NAME = re.compile(r"[^A-Za-z0-9-]+")
 
 
 def bad_names(found: Mapping[str, Sequence[tuple[int, int]]], rules: Sequence[GbnfRule]) -> list[Diagnostic]:
-    """A mistake for each place in which a bad name stands; the fix of one renames all of them."""
+    """A problem for each place of a bad name; the fix of one renames all of them."""
     taken = {rule.name for rule in rules} - found.keys()
     taken.update(ref.name for rule in rules for ref in rule.references if ref.name not in found)
     problems = []
     for name, spans in found.items():
         new = free_name(_NOT_OF_A_NAME.sub("-", name).strip("-") or "rule", taken)
         taken.add(new)
-        mend = fix(f"Rename it to {new} everywhere", *((start, end, new) for start, end in spans))
+        repair = fix(f"Rename it to {new} everywhere", *((start, end, new) for start, end in spans))
         what = "`_`" if name.isascii() else "these letters"
         message = f"A rule's name has only letters a-z, A-Z, digits and `-`: llama.cpp stops at {what}. Write {new}."
-        problems += [report(diagnostics.BAD_NAME, message, start, end, mend) for start, end in spans]
+        problems += [report(diagnostics.BAD_NAME, message, start, end, repair) for start, end in spans]
     return problems
 
 
@@ -55,7 +55,7 @@ SPACES = "\u00a0\u2002\u2003\u2009\u200b\u3000\ufeff\x0b\x0c\x85\u2028\u2029"
 
 
 class Misplaced(NamedTuple):
-    """A mistake, where reading goes on, and the inside of quotes if that is what was meant."""
+    """A problem, where reading continues, and the inside of quotes if that is what was meant."""
 
     problem: Diagnostic
     end: int
@@ -73,9 +73,9 @@ def misplaced(text: str, start: int, ends: int) -> Misplaced:
         message = "These are typographic quotes. Write straight ones."
         return _one(text, message, found, f'"{found[1]}"', "Write straight quotes", found[1])
     if text.startswith("//", start) and (found := _LINE.match(text, start, ends)):
-        mend = fix("Write `#`", (start, start + 2, "#"))
+        repair = fix("Write `#`", (start, start + 2, "#"))
         message = "A comment begins with `#` in GBNF."
-        return Misplaced(report(diagnostics.UNEXPECTED_TEXT, message, start, start + 2, mend), found.end())
+        return Misplaced(report(diagnostics.UNEXPECTED_TEXT, message, start, start + 2, repair), found.end())
     if found := _BLOCK_COMMENT.match(text, start, min(ends, start + LONGEST)):
         message = "GBNF has no comments in `/* */`. Write them behind `#`, to the end of the line."
         return _one(text, message, found, "", "Delete it")
@@ -84,7 +84,7 @@ def misplaced(text: str, start: int, ends: int) -> Misplaced:
     if sign in "<!":
         return _bad_token(text, start, ends)
     end = start + 1
-    mend = fix("Delete it", (start, end, ""))
+    repair = fix("Delete it", (start, end, ""))
     if sign in ";,":
         message = f"GBNF has no `{sign}`: items follow each other, and a rule ends with its line. Delete it."
     elif sign in "]}":
@@ -93,32 +93,32 @@ def misplaced(text: str, start: int, ends: int) -> Misplaced:
         )
     elif sign in SPACES:
         message = f"An invisible character (U+{ord(sign):04X}) that llama.cpp does not read as a space. Write a space."
-        mend = fix("Write a space", (start, end, " "))
+        repair = fix("Write a space", (start, end, " "))
     elif sign == "\\":
         message = "A backslash means something only in quotes and brackets. Delete it."
     else:
         shown = character_words(sign)
         message = f"`{shown}` means nothing here. Put it in quotes if the text shall have it, or delete it."
-    return Misplaced(report(diagnostics.UNEXPECTED_TEXT, message, start, end, mend), end)
+    return Misplaced(report(diagnostics.UNEXPECTED_TEXT, message, start, end, repair), end)
 
 
 def _one(
     text: str, message: str, found: re.Match[str], new: str, title: str, quoted: str | None = None
 ) -> Misplaced:
     start, end = found.span()
-    mend = fix(title, (start, end, new))
-    return Misplaced(report(diagnostics.UNEXPECTED_TEXT, message, start, end, mend), end, quoted)
+    repair = fix(title, (start, end, new))
+    return Misplaced(report(diagnostics.UNEXPECTED_TEXT, message, start, end, repair), end, quoted)
 
 
 def _bad_braces(text: str, start: int, ends: int) -> Misplaced:
     found = _BRACES.match(text, start, ends)
     end = found.end() if found else start + 1
     message = "Braces give the number of repetitions: `{3}`, `{3,}` for 3 or more, `{3,5}` for 3 to 5."
-    mend = None
+    repair = None
     if up_to := _UP_TO.match(text, start, ends):
         message = "The least number is missing. Write 0 for “up to”."
-        mend = fix("Write 0", (start, end, "{0," + up_to[1] + "}"))
-    return Misplaced(report(diagnostics.BAD_REPETITION, message, start, end, mend), end)
+        repair = fix("Write 0", (start, end, "{0," + up_to[1] + "}"))
+    return Misplaced(report(diagnostics.BAD_REPETITION, message, start, end, repair), end)
 
 
 def _bad_token(text: str, start: int, ends: int) -> Misplaced:
@@ -126,13 +126,13 @@ def _bad_token(text: str, start: int, ends: int) -> Misplaced:
         message = (
             "`!` is allowed only before a token: `!<[5]>`. For other characters write a class, as in `[^a]`."
         )
-        mend = fix("Delete it", (start, start + 1, ""))
-        return Misplaced(report(diagnostics.UNEXPECTED_TEXT, message, start, start + 1, mend), start + 1)
+        repair = fix("Delete it", (start, start + 1, ""))
+        return Misplaced(report(diagnostics.UNEXPECTED_TEXT, message, start, start + 1, repair), start + 1)
     begin = start + (text[start] == "!")
     if found := _TOKEN_ID.match(text, begin, ends):
         message = "A token by its id is `<[123]>`, without spaces."
-        mend = fix("Write it so", (begin, found.end(), f"<[{found[1]}]>"))
-        return Misplaced(report(diagnostics.UNCLOSED_TOKEN, message, start, found.end(), mend), found.end())
+        repair = fix("Write it so", (begin, found.end(), f"<[{found[1]}]>"))
+        return Misplaced(report(diagnostics.UNCLOSED_TOKEN, message, start, found.end(), repair), found.end())
     word = _WORD.match(text, begin, ends)
     end = word.end() if word else begin + 1
     if text.startswith("<[", begin):

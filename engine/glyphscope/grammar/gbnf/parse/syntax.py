@@ -24,7 +24,7 @@ class Syntax(msgspec.Struct, frozen=True, gc=False, eq=False):
 
 
 class Quoted(Syntax, frozen=True, gc=False, eq=False):
-    """`"text"`. `text` has its escapes read; a code point that does not exist stands there as U+D800."""
+    """`"text"`. `text` has its escapes read; a code point that does not exist is U+D800 there."""
 
     text: str
 
@@ -75,7 +75,7 @@ class Sequence(Syntax, frozen=True, gc=False, eq=False):
 
 
 class Alternatives(Syntax, frozen=True, gc=False, eq=False):
-    """What stands between the `|`; always at least one."""
+    """The items between the `|`; always at least one."""
 
     options: tuple[Sequence, ...]
 
@@ -102,21 +102,21 @@ class Comment(Syntax, frozen=True, gc=False, eq=False):
 
 
 class GbnfDocument(msgspec.Struct, frozen=True, eq=False):
-    """A GBNF text, read as far as it can be: `problems` tells what could not."""
+    """A GBNF text, read as far as it can be: `problems` lists what could not."""
 
     text: str
     rules: tuple[GbnfRule, ...]
     comments: tuple[Comment, ...]
     problems: tuple[Diagnostic, ...]
     ends: int
-    """Where reading stopped: the end of the text, or where there had been too many mistakes."""
+    """Where reading stopped: the end of the text, or where there had been too many problems."""
 
     def rule_at(self, offset: int) -> GbnfRule | None:
         """The rule whose name or body has this place, its end included."""
         return next((rule for rule in self.rules if rule.start <= offset <= rule.end), None)
 
     def occurrences(self, name: str) -> tuple[tuple[int, int], ...]:
-        """Every span in which the name stands, where it is defined and where it is used, in the order of the text."""
+        """Every span of the name, where it is defined and where it is used, in the order of the text."""
         spans = [rule.name_span for rule in self.rules if rule.name == name]
         spans += [(ref.start, ref.end) for rule in self.rules for ref in rule.references if ref.name == name]
         return tuple(sorted(spans))
