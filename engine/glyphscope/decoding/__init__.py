@@ -2,16 +2,15 @@
 
 from glyphscope.decoding.budget import Budget
 from glyphscope.decoding.evidence import Evidence
-from glyphscope.decoding.loop import Backend, Decoder
+from glyphscope.decoding.loop import Decoder
 from glyphscope.decoding.mask import Constraint, MaskTokenizer, TokenMask, mask_tokenizer, schema_grammar
 from glyphscope.decoding.response_prefix import PrefixToken, commit_prefix
 from glyphscope.decoding.sampler import Allowed, Draw, Logits, SamplerState, top
-from glyphscope.decoding.text import TextAssembler, shown
+from glyphscope.decoding.text import TextAssembler
 from glyphscope.decoding.token_texts import Spelling
 
 __all__ = [
     "Allowed",
-    "Backend",
     "Budget",
     "Constraint",
     "Decoder",
@@ -27,6 +26,5 @@ __all__ = [
     "commit_prefix",
     "mask_tokenizer",
     "schema_grammar",
-    "shown",
     "top",
 ]

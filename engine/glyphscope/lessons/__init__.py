@@ -3,8 +3,6 @@
 from glyphscope.lessons.checking import check_lesson, is_of
 from glyphscope.lessons.lesson import (
     AnyPart,
-    CharacterQuestion,
-    ChoiceQuestion,
     Experiment,
     Lesson,
     NextQuestion,
@@ -19,20 +17,15 @@ from glyphscope.lessons.library import (
     all_lessons,
     bundled_lessons,
     find_lesson,
-    user_lessons,
 )
 from glyphscope.lessons.progress import LessonProgress, Progress
-from glyphscope.lessons.questions import Choice, Judgement, Sheet, judge, sheet
-from glyphscope.lessons.reading import VARY, parse_lesson, varied
+from glyphscope.lessons.questions import Choice, Sheet, judge, sheet
+from glyphscope.lessons.reading import parse_lesson, varied
 
 __all__ = [
-    "VARY",
     "AnyPart",
-    "CharacterQuestion",
     "Choice",
-    "ChoiceQuestion",
     "Experiment",
-    "Judgement",
     "Lesson",
     "LessonPlace",
     "LessonProgress",
@@ -52,6 +45,5 @@ __all__ = [
     "judge",
     "parse_lesson",
     "sheet",
-    "user_lessons",
     "varied",
 ]

@@ -1,6 +1,6 @@
 """How a call is written: shapes, readers, writers, sizes."""
 
-from glyphscope.notation.shapes import ShapeKeys, call_document, shape_keys
+from glyphscope.notation.shapes import call_document, shape_keys
 from glyphscope.notation.write import (
     STYLES,
     Sizes,
@@ -14,7 +14,6 @@ from glyphscope.notation.write import (
 
 __all__ = [
     "STYLES",
-    "ShapeKeys",
     "Sizes",
     "Style",
     "call_document",

@@ -1,6 +1,6 @@
 """A run: its request, its context, who answers its questions, and its state as reduced from its events."""
 
-from glyphscope.runs.branch import Branch, branch_request, branch_tree, named_alternative
+from glyphscope.runs.branch import branch_request, branch_tree, named_alternative
 from glyphscope.runs.interaction import Decision, Interaction, NonInteractive
 from glyphscope.runs.next_turn import answer_messages, history_after
 from glyphscope.runs.prepared import PreparedRequest, prepare
@@ -8,7 +8,6 @@ from glyphscope.runs.run_state import (
     CONTINUATION,
     CallState,
     FieldState,
-    Outcome,
     RunState,
     Segment,
     StageState,
@@ -18,13 +17,11 @@ from glyphscope.runs.run_state import (
 
 __all__ = [
     "CONTINUATION",
-    "Branch",
     "CallState",
     "Decision",
     "FieldState",
     "Interaction",
     "NonInteractive",
-    "Outcome",
     "PreparedRequest",
     "RunState",
     "Segment",

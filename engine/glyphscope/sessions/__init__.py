@@ -3,7 +3,7 @@
 from glyphscope.sessions.compare import first_difference, strip_times
 from glyphscope.sessions.files import ChangedOnDisk, atomic_write
 from glyphscope.sessions.history import History, HistoryRow, Kin
-from glyphscope.sessions.journal import Journal, Leftover, Unsaved
+from glyphscope.sessions.journal import Journal
 from glyphscope.sessions.places import Places, places
 from glyphscope.sessions.project import (
     GrammarExample,
@@ -13,9 +13,9 @@ from glyphscope.sessions.project import (
     load_project,
     save_project,
 )
-from glyphscope.sessions.records import Record, RecordHeader, RecordWriter, read_record
-from glyphscope.sessions.servers import KnownServers, LoadedServers, load_servers, save_servers
-from glyphscope.sessions.settings import LoadedSettings, Settings, load_settings, save_settings
+from glyphscope.sessions.records import Record, RecordWriter, read_record
+from glyphscope.sessions.servers import KnownServers, load_servers, save_servers
+from glyphscope.sessions.settings import Settings, load_settings, save_settings
 
 __all__ = [
     "ChangedOnDisk",
@@ -26,17 +26,12 @@ __all__ = [
     "Journal",
     "Kin",
     "KnownServers",
-    "Leftover",
-    "LoadedServers",
-    "LoadedSettings",
     "Places",
     "Project",
     "Record",
-    "RecordHeader",
     "RecordWriter",
     "Settings",
     "StoredProject",
-    "Unsaved",
     "atomic_write",
     "first_difference",
     "load_project",

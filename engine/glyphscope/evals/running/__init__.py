@@ -1,6 +1,6 @@
 """Running a matrix: each sample once, whatever happens in between."""
 
-from glyphscope.evals.running.evaluate import Opener, evaluate
+from glyphscope.evals.running.evaluate import evaluate
 from glyphscope.evals.running.progress import (
     Begun,
     Control,
@@ -19,7 +19,6 @@ __all__ = [
     "Ended",
     "ModelMissing",
     "ModelOpened",
-    "Opener",
     "Progress",
     "SampleBegun",
     "SampleDone",

@@ -2,6 +2,6 @@
 
 from glyphscope.tools.demo.outbox import Mail
 from glyphscope.tools.demo.scratch import Scratch, ScratchFile
-from glyphscope.tools.demo.tools import DemoTools, Place, demo_tools
+from glyphscope.tools.demo.tools import DemoTools, demo_tools
 
-__all__ = ["DemoTools", "Mail", "Place", "Scratch", "ScratchFile", "demo_tools"]
+__all__ = ["DemoTools", "Mail", "Scratch", "ScratchFile", "demo_tools"]

@@ -3,20 +3,13 @@
 Nothing here loads the official SDK, which is an extra, before a server is started.
 """
 
-from glyphscope.tools.mcp.calls import About
-from glyphscope.tools.mcp.config import ServerConfig, ServerFile, command_server, read_servers
+from glyphscope.tools.mcp.config import ServerConfig, command_server, read_servers
 from glyphscope.tools.mcp.listing import ToolProblem
-from glyphscope.tools.mcp.log import Entry, ProtocolLog
-from glyphscope.tools.mcp.server import McpServer, State
+from glyphscope.tools.mcp.server import McpServer
 
 __all__ = [
-    "About",
-    "Entry",
     "McpServer",
-    "ProtocolLog",
     "ServerConfig",
-    "ServerFile",
-    "State",
     "ToolProblem",
     "command_server",
     "read_servers",
