@@ -19,8 +19,9 @@ from glyphscope.evals.results.manifest import Manifest
 from glyphscope.evals.results.report import report_html
 from glyphscope.evals.results.sample import Failure, Sample
 from glyphscope.evals.results.summary import summarise
-from glyphscope.evals.results.tables import Checked, Size, Sized, SuiteTables
+from glyphscope.evals.results.tables import Checked, Sized, SuiteTables
 from glyphscope.evals.suites.suite import Suite
+from glyphscope.notation import Sizes
 from made_samples import MadeResult, made_arms
 
 VOID = {"meta", "br", "link", "img", "input", "hr", "path", "line", "circle", "rect"}
@@ -174,7 +175,7 @@ def _hostile() -> tuple[MadeResult, Manifest, list[Sample], list[Suite], list[Su
                         expected_allowed=False, expected_code=text, fits=False, note=text),
             ),
             sizes=(
-                Sized(id=text, tool=text, sizes=(Size(style="json", characters=1, bytes=1, tokens=1),),
+                Sized(id=text, tool=text, sizes=(Sizes(style="json", characters=1, bytes=1, tokens=1),),
                       claimed={text: 1}, words=(text,)),
             ),
             words=(text,),

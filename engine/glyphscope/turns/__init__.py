@@ -10,13 +10,14 @@ from collections.abc import Iterable
 from msgspec.structs import replace
 
 from glyphscope.turns.corrections import correct, corrections
-from glyphscope.turns.derive import Derived, Renders, derive
+from glyphscope.turns.derive import Derived, derive
 from glyphscope.turns.form import (
     TurnForm,
     load_form,
     save_form,
 )
 from glyphscope.turns.judge import CallViolation, judge
+from glyphscope.turns.probe import Renders
 from glyphscope.turns.prove import Proof, prove
 from glyphscope.turns.read import read_turn
 from glyphscope.turns.tools import TurnTools

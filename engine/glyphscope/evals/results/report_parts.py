@@ -85,12 +85,7 @@ class Block:
 class Failed:
     """A sample that failed. `links` are its records, one a turn."""
 
-    arm: str
-    suite: str
-    scenario: str
-    trial: int
-    detail: str
-    code: str
+    sample: Sample
     links: tuple[str, ...]
 
 
@@ -98,10 +93,7 @@ class Failed:
 class Verdict:
     """What a judge said of a sample; `link` is the record of the judge's run, empty where there is none."""
 
-    arm: str
-    suite: str
-    scenario: str
-    trial: int
+    sample: Sample
     judged: Judged
     link: str
 
@@ -238,34 +230,16 @@ def failures_of(arms: Sequence[str], samples: Sequence[Sample]) -> list[ReasonGr
                 words=REASON_WORDS[reason],
                 answered=reason not in NO_ANSWER,
                 by_arm=tuple(counts[arm] for arm in arms),
-                samples=tuple(_failed(sample) for sample in of[:MOST_OF_A_REASON]),
+                samples=tuple(Failed(sample, links_of(sample)) for sample in of[:MOST_OF_A_REASON]),
                 more=max(0, len(of) - MOST_OF_A_REASON),
             )
         )
     return sorted(groups, key=lambda group: (not group.answered, -group.n, group.reason))
 
 
-def _failed(sample: Sample) -> Failed:
-    first = sample.failures[0]
-    where = f"{first.path}: " if first.path else ""
-    return Failed(
-        sample.arm,
-        sample.suite,
-        sample.scenario,
-        sample.trial,
-        where + first.detail,
-        first.code,
-        links_of(sample),
-    )
-
-
 def judged_of(samples: Sequence[Sample]) -> tuple[list[Verdict], int]:
     """The judge's verdicts, those that did not pass first, and how many more there are."""
-    found = [
-        Verdict(sample.arm, sample.suite, sample.scenario, sample.trial, each, link_of(each.run))
-        for sample in samples
-        for each in sample.judged
-    ]
+    found = [Verdict(sample, each, link_of(each.run)) for sample in samples for each in sample.judged]
     found.sort(key=lambda verdict: verdict.judged.passed is True)
     return found[:MOST_JUDGED], max(0, len(found) - MOST_JUDGED)
 

@@ -9,7 +9,7 @@ import msgspec
 
 from glyphscope.evals.suites.suite import CheckRow, SizeRow, Suite
 from glyphscope.events import Code
-from glyphscope.notation import Style, call_sizes
+from glyphscope.notation import Sizes, Style, call_sizes
 from glyphscope.registry import ToolRegistry
 from glyphscope.text.figures import percent
 from glyphscope.validation import CallValidator
@@ -47,21 +47,12 @@ class Checked(msgspec.Struct, frozen=True, kw_only=True):
     note: str = ""
 
 
-class Size(msgspec.Struct, frozen=True, kw_only=True):
-    """A call in one style; `tokens` None where no model counted them."""
-
-    style: Style
-    characters: int
-    bytes: int
-    tokens: int | None
-
-
 class Sized(msgspec.Struct, frozen=True, kw_only=True):
     """A call in all styles, beside what is claimed of it, by notation; `words` tell the differences."""
 
     id: str
     tool: str
-    sizes: tuple[Size, ...]
+    sizes: tuple[Sizes, ...]
     claimed: dict[str, int] = {}
     words: tuple[str, ...] = ()
 
@@ -120,10 +111,7 @@ def _checked(row: CheckRow, registry: ToolRegistry) -> Checked:
 
 
 def _sized(row: SizeRow, count_tokens: Callable[[str], int] | None) -> Sized:
-    sizes = tuple(
-        Size(style=each.style, characters=each.characters, bytes=each.bytes, tokens=each.tokens)
-        for each in call_sizes(row.tool, row.arguments, "flat", count_tokens)
-    )
+    sizes = tuple(call_sizes(row.tool, row.arguments, "flat", count_tokens))
     by_style = {size.style: size.characters for size in sizes}
     words = tuple(
         _difference(notation, claimed, by_style)
@@ -189,7 +177,7 @@ def _explained(sizes: Sequence[Sized], model: str) -> tuple[str, ...]:
     return tuple(words)
 
 
-def _of(sized: Sized, style: Style) -> Size:
+def _of(sized: Sized, style: Style) -> Sizes:
     return next(size for size in sized.sizes if size.style == style)
 
 
