@@ -10,22 +10,16 @@ from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple, TypeAlias
 
 from glyphscope.events import (
-    Aborted,
     AnyEvent,
-    CallReady,
     Extracted,
     Routed,
     RunRequest,
-    StageFinished,
     StageKind,
     StageStarted,
-    StopStringFound,
-    Token,
-    ToolKnown,
     TransformActed,
     Violation,
-    add_violation,
 )
+from glyphscope.runs import RunState, StageState, reduce_event
 
 Judge: TypeAlias = Literal["run", "call", "name", "arguments"]
 """By what: the run's validator of calls, that of a bare call, or that of one part of a call."""
@@ -72,18 +66,21 @@ class _Stage:
     kind: StageKind
     only: str = ""
     part_of: str = ""
-    pieces: list[str] = field(default_factory=list)
-    violations: list[Violation] = field(default_factory=list)
+    run: RunState = field(default_factory=RunState)
+    """Of this stage's events alone, until it finished."""
     decided: int = 0
-    """How many pieces there were when the last violation was told."""
-    aborted: bool = False
-    transformed: bool = False
-    end: int | None = None
-    """Where a stop string begins: from there on nothing was validated."""
-    known: str = ""
-    finished: StageFinished | None = None
-    extracted: list[Extracted] = field(default_factory=list)
-    calls: list[CallReady] = field(default_factory=list)
+    """How many tokens there were when the last violation was reported."""
+
+    @property
+    def state(self) -> StageState:
+        return self.run.present
+
+    def add(self, event: AnyEvent) -> None:
+        if isinstance(event, Violation):
+            if self.state.finished is not None:
+                return
+            self.decided = len(self.state.tokens)
+        reduce_event(self.run, event)
 
 
 def judged_texts(request: RunRequest, events: Iterable[AnyEvent]) -> JudgedTexts:
@@ -136,47 +133,26 @@ def _stages(events: Iterable[AnyEvent]) -> list[_Stage]:
         elif isinstance(event, Routed):
             routed = event.tool
         elif stages:
-            _add(stages[-1], event)
+            stages[-1].add(event)
             if stages[-1].kind == "name":
-                named = stages[-1].known
+                known = stages[-1].state.tool
+                named = known.name if known is not None else ""
     return stages
-
-
-def _add(stage: _Stage, event: AnyEvent) -> None:
-    match event:
-        case Token():
-            stage.pieces.append(event.step.text)
-        case ToolKnown():
-            stage.known = event.name
-        case Violation() if stage.finished is None:
-            add_violation(stage.violations, event)
-            stage.decided = len(stage.pieces)
-        case Aborted():
-            stage.aborted = True
-        case StopStringFound():
-            stage.end = event.char
-        case StageFinished():
-            stage.finished = event
-        case Extracted():
-            stage.extracted.append(event)
-        case CallReady():
-            stage.calls.append(event)
-        case TransformActed():
-            stage.transformed = True
-        case _:
-            pass
 
 
 def _own(stage: _Stage) -> JudgedText | None:
     """What the model wrote in this stage; None where nobody can say how it was judged."""
-    if stage.finished is None:
+    state, finished = stage.state, stage.state.finished
+    if finished is None:
         return None
     judge: Judge = "name" if stage.kind == "name" else "arguments" if stage.kind == "arguments" else "run"
-    ended = stage.finished.reason not in ("aborted", "cancelled")
+    ended = finished.reason not in ("aborted", "cancelled")
     # tokens that came too late for the abort were decoded, and nobody judged them
-    text = "".join(stage.pieces[: stage.decided] if stage.aborted else stage.pieces)[: stage.end]
-    call = next((call for call in stage.calls if call.text == text), None)
-    valid = stage.finished.valid
+    tokens = state.tokens[: stage.decided] if state.aborted else state.tokens
+    end = state.stop_string.char if state.stop_string is not None else None
+    text = "".join(token.step.text for token in tokens)[:end]
+    call = next((call for call in state.calls if call.text == text), None)
+    valid = finished.valid
     told = call if valid and judge == "run" else None
     return JudgedText(
         stage=stage.name,
@@ -184,7 +160,7 @@ def _own(stage: _Stage) -> JudgedText | None:
         text=text,
         ended=ended,
         valid=valid,
-        verdicts=tuple(Verdict(each.code, each.char, each.path) for each in stage.violations),
+        verdicts=tuple(Verdict(each.code, each.char, each.path) for each in state.violations),
         tool=told.tool if told else None,
         arguments=told.arguments if told else None,
         only=stage.only,
@@ -194,8 +170,8 @@ def _own(stage: _Stage) -> JudgedText | None:
 
 def _made_of_it(stage: _Stage, own: JudgedText | None) -> list[JudgedText]:
     """Calls that the model did not write in one piece: taken out of a text, or put together from two."""
-    made = {each.after: each.valid for each in stage.extracted}
-    calls = {call.text: call for call in stage.calls}
+    made = {each.after: each.valid for each in stage.state.outline if isinstance(each, Extracted)}
+    calls = {call.text: call for call in stage.state.calls}
     if own is not None and own.tool is not None:
         calls.pop(own.text, None)
     made |= dict.fromkeys(calls, True)
@@ -217,10 +193,10 @@ def _made_of_it(stage: _Stage, own: JudgedText | None) -> list[JudgedText]:
 
 def _of_turn(stage: _Stage, request: RunRequest, left: list[str]) -> list[JudgedText]:
     """The calls of a turn of a conversation; its words are nobody's to judge."""
-    if request.loop.transforms or stage.transformed:
+    if request.loop.transforms or any(isinstance(event, TransformActed) for event in stage.state.outline):
         left.append(f"{stage.name}: transforms changed what was read")
         return []
-    if stage.violations:
+    if stage.state.violations:
         left.append(f"{stage.name}: what was wrong with it depends on what the turn might be")
     return [
         JudgedText(
@@ -232,5 +208,5 @@ def _of_turn(stage: _Stage, request: RunRequest, left: list[str]) -> list[Judged
             tool=call.tool,
             arguments=call.arguments,
         )
-        for call in stage.calls
+        for call in stage.state.calls
     ]
