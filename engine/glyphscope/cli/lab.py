@@ -16,7 +16,16 @@ from glyphscope.cli.model_loading import opened
 from glyphscope.cli.option_groups import with_groups
 from glyphscope.cli.options import JsonOption, ModelOption
 from glyphscope.cli.output import console, diagnostics, print_json
-from glyphscope.evals.lab import RESULTS, TIMINGS, Entry, LabRun, MaskDrivenLab, check_folder, write_lab
+from glyphscope.evals.lab import (
+    RESULTS,
+    TIMINGS,
+    Entry,
+    LabRun,
+    MaskDrivenLab,
+    check_folder,
+    results_of,
+    write_lab,
+)
 from glyphscope.events import Sampling
 from glyphscope.models import EMBEDDED
 from glyphscope.processes import own_command
@@ -85,13 +94,9 @@ def _report(entry: Entry, done: int, of: int, runs: int) -> None:
 
 
 def _summary(entries: tuple[Entry, ...]) -> dict[str, int]:
-    return {
-        "total_prompts": len(entries),
-        "parse_failures": sum(bool(entry.parse_error) for entry in entries),
-        "dispatch_failures": sum(bool(entry.dispatch_error) for entry in entries),
-        "tool_errors": sum(bool(entry.tool_error) for entry in entries),
-        "right_tool": sum(entry.right_tool for entry in entries),
-    }
+    results = results_of(entries)
+    counts = ("total_prompts", "parse_failures", "dispatch_failures", "tool_errors")
+    return {**{name: results[name] for name in counts}, "right_tool": results["tool_choice"]["correct"]}
 
 
 def _show(summary: dict[str, int], out: Path) -> None:

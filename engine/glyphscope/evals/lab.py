@@ -300,7 +300,7 @@ def write_lab(
     first = runs[0].entries
     documents: dict[str, Any] = {
         TRANSCRIPT: [_entry(entry) for entry in first],
-        RESULTS: _results(first),
+        RESULTS: results_of(first),
         TIMINGS: _timings(runs),
         MANIFEST: _manifest(lab, runs, model, server=server, command=command),
     }
@@ -332,7 +332,8 @@ def _entry(entry: Entry) -> dict[str, Any]:
     return {key: value for key, value in document.items() if not (key.endswith("_error") and value == "")}
 
 
-def _results(entries: Sequence[Entry]) -> dict[str, Any]:
+def results_of(entries: Sequence[Entry]) -> dict[str, Any]:
+    """The counts and shares of a run."""
     n = len(entries)
     by_tool = {
         tool: share(sum(e.right_tool for e in of), len(of))

@@ -219,16 +219,14 @@ def _alike(arms: Sequence[Arm]) -> list[list[Arm]]:
 
 
 def _arms(matrix: Matrix) -> Iterator[Arm]:
-    axes: Sequence[Sequence[object]] = (
-        matrix.models, matrix.presets, matrix.notations, matrix.shapes, matrix.constraints, matrix.strategies,
-        matrix.repairs, matrix.profiles, matrix.workarounds, matrix.thinking, matrix.constrain_from, matrix.orders,
-    )  # fmt: skip
-    names = (
-        "model", "preset", "notation", "shape", "constraint", "strategy", "repair", "profile", "workarounds",
-        "thinking", "constrain_from", "order",
-    )  # fmt: skip
-    for values in product(*axes):
-        members: dict[str, Any] = dict(zip(names, values))
+    axes: dict[str, Sequence[object]] = {
+        "model": matrix.models, "preset": matrix.presets, "notation": matrix.notations, "shape": matrix.shapes,
+        "constraint": matrix.constraints, "strategy": matrix.strategies, "repair": matrix.repairs,
+        "profile": matrix.profiles, "workarounds": matrix.workarounds, "thinking": matrix.thinking,
+        "constrain_from": matrix.constrain_from, "order": matrix.orders,
+    }  # fmt: skip
+    for values in product(*axes.values()):
+        members: dict[str, Any] = dict(zip(axes, values))
         if members["notation"] == "native":
             members["shape"] = "flat"  # the model's own form has one shape: not the same arm three times
         usual = default_order(members["constraint"])

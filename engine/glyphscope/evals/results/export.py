@@ -19,10 +19,7 @@ from glyphscope.events.encoding import encode_json
 from glyphscope.sessions import atomic_write
 
 TableForm: TypeAlias = Literal["csv", "parquet"]
-_AXES = (
-    "model", "notation", "shape", "constraint", "strategy", "repair", "profile", "workarounds", "preset", "thinking",
-    "constrain_from", "order",
-)  # fmt: skip
+_AXES = Arm.__struct_fields__
 _KINDS: dict[str, str] = {
     "arm": "string", **dict.fromkeys(_AXES, "string"), "repair": "int64",
     "suite": "string", "scenario": "string", "trial": "int64", "seed": "int64", "group": "string", "level": "string",

@@ -49,12 +49,20 @@ MAX_RUBRIC = 20_000
 
 _OWN_PLACE = {"prompt": '"prompt"', "registry": '"registry"', "history": '"turns"'}
 _UNUSED = ("sources", "approvals")
-_AT_LEAST_ONE = {
-    "loop": (
-        "max_turns", "max_total_tokens", "max_identical_calls", "max_invalid_turns", "max_tool_calls_per_turn",
-        "max_tool_args_bytes", "max_tool_output_bytes",
-    ),
+_LEAST: dict[tuple[str, ...], tuple[int, str]] = {
+    ("max_tokens",): (1, "It is at least 1."),
+    ("most_calls",): (1, "At least 1; null means no limit."),
+    ("reasoning_budget",): (0, "At least 0; null means no limit."),
+    **{
+        ("loop", name): (1, "It is at least 1.")
+        for name in (
+            "max_turns", "max_total_tokens", "max_identical_calls", "max_invalid_turns", "max_tool_calls_per_turn",
+            "max_tool_args_bytes", "max_tool_output_bytes",
+        )
+    },
+    ("repair", "attempts"): (0, "It is at least 0."),
 }  # fmt: skip
+"""Of members that are numbers: the least, and what is said of a smaller one."""
 
 
 def name_problems(name: str, path: Path) -> Iterator[Found]:
@@ -136,58 +144,44 @@ def size_problems(row: SizeRow, tools: KnownTools | None, path: Path) -> Iterato
 
 def _values(request: dict[str, Any], tools: KnownTools | None, path: Path) -> Iterator[Found]:
     """Values of the right kind that no run could have."""
-    if request.get("max_tokens", 1) < 1:
-        yield (*path, "max_tokens"), "It is at least 1."
+    for at, (least, message) in _LEAST.items():
+        if (value := _member(request, at)) is not None and value < least:
+            yield (*path, *at), message
+    for name in ("max_seconds", "max_tool_seconds"):
+        if request.get("loop", {}).get(name, 1) <= 0:
+            yield (*path, "loop", name), "It is more than 0 seconds."
     if wrong := stop_problem(tuple(request.get("stop", ()))):
         yield (*path, "stop"), f"{wrong}."
-    if (name := request.get("preset")) is not None and name not in (known := _presets()):
-        yield (*path, "preset"), f'There is no preset "{name}". There are {", ".join(known)}.'
-    if (most := request.get("most_calls")) is not None and most < 1:
-        yield (*path, "most_calls"), "At least 1; null means no limit."
-    if (budget := request.get("reasoning_budget")) is not None and budget < 0:
-        yield (*path, "reasoning_budget"), "At least 0; null means no limit."
-    loop: dict[str, Any] = request.get("loop", {})
-    for name in _AT_LEAST_ONE["loop"]:
-        if loop.get(name) is not None and loop[name] < 1:
-            yield (*path, "loop", name), "It is at least 1."
-    for name in ("max_seconds", "max_tool_seconds"):
-        if loop.get(name, 1) <= 0:
-            yield (*path, "loop", name), "It is more than 0 seconds."
-    for index, name in enumerate(loop.get("presets", ())):
-        if name not in (known := tuple(preset.name for preset in loop_presets())):
-            yield (
-                (*path, "loop", "presets", index),
-                f'There is no preset "{name}". There are {", ".join(known)}.',
-            )
-    for index, name in enumerate(loop.get("transforms", ())):
-        if name not in TRANSFORMS:
-            at = (*path, "loop", "transforms", index)
-            yield at, f'There is no transform "{name}". There are {", ".join(TRANSFORMS)}.'
-    for section, member in (
-        ("loop", "prompt"),
-        ("router", "router"),
-        ("router", "executor"),
-        ("repair", "preset"),
-    ):
-        name = request.get(section, {}).get(member)
-        if name is not None and name not in (known := _strategy_presets()):
-            yield (*path, section, member), f'There is no preset "{name}". There are {", ".join(known)}.'
-    if request.get("repair", {}).get("attempts", 0) < 0:
-        yield (*path, "repair", "attempts"), "It is at least 0."
+    for at, kind, known in _named():
+        names = _member(request, at) or ()
+        for index, name in enumerate((names,) if isinstance(names, str) else names):
+            if name not in known:
+                within = () if isinstance(names, str) else (index,)
+                yield (*path, *at, *within), f'There is no {kind} "{name}". There are {", ".join(known)}.'
     if tools is not None:
         choice = request.get("tool_choice", "required")
         if choice not in TOOL_CHOICES:
             yield from _names((choice,), tools, path, "tool_choice")
         for list_name in ("allow", "deny"):
-            yield from _names(loop.get(list_name) or (), tools, (*path, "loop", list_name))
+            yield from _names(_member(request, ("loop", list_name)) or (), tools, (*path, "loop", list_name))
 
 
-def _presets() -> tuple[str, ...]:
-    return tuple(preset.name for preset in presets())
+def _member(request: dict[str, Any], at: tuple[str, ...]) -> Any:
+    """A member, or one of a member's; None where it is not given."""
+    value: Any = request
+    for name in at:
+        value = value.get(name) if value is not None else None
+    return value
 
 
-def _strategy_presets() -> tuple[str, ...]:
-    return tuple(preset.name for preset in strategy_presets())
+def _named() -> Iterator[tuple[tuple[str, ...], str, tuple[str, ...]]]:
+    """The members that name something, what that is, and the known names."""
+    yield ("preset",), "preset", tuple(preset.name for preset in presets())
+    yield ("loop", "presets"), "preset", tuple(preset.name for preset in loop_presets())
+    yield ("loop", "transforms"), "transform", tuple(TRANSFORMS)
+    parts = tuple(preset.name for preset in strategy_presets())
+    for at in (("loop", "prompt"), ("router", "router"), ("router", "executor"), ("repair", "preset")):
+        yield at, "preset", parts
 
 
 def _allow_list(names: tuple[str, ...] | None, tools: KnownTools, path: Path) -> Iterator[Found]:

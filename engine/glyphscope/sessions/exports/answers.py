@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import json
-from typing import Any
 
 import msgspec
 
 from glyphscope.errors import GlyphscopeError
 from glyphscope.events import CallReady, ToolResult
 from glyphscope.runs import run_state
+from glyphscope.sessions.exports.grammars import indented
 from glyphscope.sessions.exports.recorded_run import RecordedRun
-from glyphscope.visible import escaped
 
 _TIMING = ("type", "t", "stage")
 
@@ -29,12 +28,12 @@ def answer(run: RecordedRun) -> str:
 def calls(run: RecordedRun) -> str:
     """The valid call as JSON, or a list of them where there are several."""
     found = [{"name": call.tool, "arguments": call.arguments} for call in _calls(run, "calls")]
-    return _indented(found[0] if len(found) == 1 else found)
+    return indented(found[0] if len(found) == 1 else found)
 
 
 def openai_tool_calls(run: RecordedRun) -> str:
     """The `tool_calls` of an assistant's message; their ids are made up where the run has none."""
-    return _indented(
+    return indented(
         [
             {
                 "id": call.call or f"call_{number}",
@@ -61,7 +60,7 @@ def results(run: RecordedRun) -> str:
             hint="Only runs that execute their calls have results: --strategy loop, or --dispatch.",
         )
     plain = [msgspec.to_builtins(event) for event in found]
-    return _indented([{key: value for key, value in each.items() if key not in _TIMING} for each in plain])
+    return indented([{key: value for key, value in each.items() if key not in _TIMING} for each in plain])
 
 
 def prompt(run: RecordedRun) -> str:
@@ -78,7 +77,3 @@ def _calls(run: RecordedRun, form: str) -> list[CallReady]:
             "The run has no valid call.", where=form, hint="Export or copy the answer instead."
         )
     return found
-
-
-def _indented(value: Any) -> str:
-    return escaped(json.dumps(value, indent=2, ensure_ascii=False)) + "\n"

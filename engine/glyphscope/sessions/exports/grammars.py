@@ -35,12 +35,12 @@ def lark(run: RecordedRun) -> str:
 
 def json_schema(run: RecordedRun) -> str:
     """The run's calls as one JSON Schema, whatever notation they were written in. Raises GrammarError."""
-    return _indented(call_schema(run.enforced, run.request.shape, GrammarOptions()))
+    return indented(call_schema(run.enforced, run.request.shape, GrammarOptions()))
 
 
 def openai_tools(run: RecordedRun) -> str:
     """The `tools` of a chat completion request."""
-    return _indented(to_openai(run.registry))
+    return indented(to_openai(run.registry))
 
 
 def constraint_note(run: RecordedRun) -> str:
@@ -80,5 +80,6 @@ def _options(run: RecordedRun) -> GrammarOptions | None:
     return GrammarOptions(free_text=request.free_text, most_calls=most)
 
 
-def _indented(value: Any) -> str:
+def indented(value: Any) -> str:
+    """As JSON that shows every character, with a line end."""
     return escaped(json.dumps(value, indent=2, ensure_ascii=False)) + "\n"
