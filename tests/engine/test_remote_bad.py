@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import gzip
 import json
 import resource
@@ -10,6 +9,7 @@ import threading
 import time
 
 import pytest
+from anyio.from_thread import BlockingPortal
 
 from glyphscope.errors import ModelError
 from glyphscope.events import RunFailed, RunFinished, RunRequest, Token, Violation
@@ -546,16 +546,16 @@ def test_a_description_of_the_server_that_is_a_book_goes_into_every_record():
 
 @pytest.mark.slow
 def test_a_connection_that_is_closed_just_before_a_request_begins_crashes_or_hangs_it(monkeypatch):
-    connection, real, closing = Connection(ADDRESS, "", SHORT), asyncio.run_coroutine_threadsafe, []
+    connection, real, closing = Connection(ADDRESS, "", SHORT), BlockingPortal.start_task_soon, []
 
-    def submit(work, loop):
+    def submit(portal, *work):
         if not closing:
             closing.append(threading.Thread(target=connection.close))
             closing[0].start()
             closing[0].join(0.2)
-        return real(work, loop)
+        return real(portal, *work)
 
-    monkeypatch.setattr(asyncio, "run_coroutine_threadsafe", submit)
+    monkeypatch.setattr(BlockingPortal, "start_task_soon", submit)
     exchange = connection.exchange()
     with pytest.raises(Interrupted):
         exchange.wait(60)

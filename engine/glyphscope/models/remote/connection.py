@@ -1,7 +1,7 @@
-"""Requests that any thread can end at once: httpx in an event loop of a thread of its own.
+"""Requests that any thread can cancel at once: httpx behind an anyio portal, whose event loop has its own thread.
 
-A thread that waits for a socket cannot be woken; a task of an event loop can. The caller asks for each next piece, so
-what it does not read the endpoint cannot send either: memory is bounded by the socket's.
+A thread that waits for a socket cannot be interrupted; a task of an event loop can. The caller asks for each next
+piece, so the endpoint cannot send more than is read: memory is bounded by the socket's buffer.
 """
 
 from __future__ import annotations
@@ -13,7 +13,9 @@ import threading
 from collections.abc import AsyncIterator, Callable, Coroutine
 from typing import Any, NamedTuple, TypeAlias, TypeVar
 
+import anyio
 import httpx
+from anyio.from_thread import BlockingPortal
 
 from glyphscope.errors import ModelError
 from glyphscope.models.remote.address import Address
@@ -48,7 +50,7 @@ class Connection:
 
     def __init__(self, address: Address, key: str, patience: Timeouts) -> None:
         self.address, self.key, self.patience = address, key, patience
-        self._loop: asyncio.AbstractEventLoop | None = None
+        self._portal: BlockingPortal | None = None
         self._thread: threading.Thread | None = None
         self._client: httpx.AsyncClient | None = None
         self._lock = threading.Lock()
@@ -61,46 +63,42 @@ class Connection:
         """What the endpoint said, to be read, shown and recorded."""
         return without(self.key, said)
 
-    def begin(self, ask: Ask[T]) -> tuple[asyncio.AbstractEventLoop, concurrent.futures.Future[T]]:
-        """Begins it in the loop, which runs; loop and client are made again after `close`.
+    def begin(self, ask: Ask[T]) -> tuple[BlockingPortal, concurrent.futures.Future[T]]:
+        """Begins it in the portal; portal and client are created again after `close`.
 
-        `close` either comes before, or ends it: what is given to a loop that ends would be waited for in vain.
+        `close` comes either before, or after the task is started, and cancels it: no caller waits for a closed loop.
         """
         with self._lock:
-            if self._loop is None or self._client is None:
-                self._loop = asyncio.new_event_loop()
+            if self._portal is None or self._client is None:
                 self._client = self._made()
+                opened: concurrent.futures.Future[BlockingPortal] = concurrent.futures.Future()
                 self._thread = threading.Thread(
-                    target=self._loop.run_forever, name="glyphscope-remote", daemon=True
+                    target=anyio.run,
+                    args=(_serve, self._client, opened),
+                    name="glyphscope-remote",
+                    daemon=True,
                 )
                 self._thread.start()
-            return self._loop, asyncio.run_coroutine_threadsafe(ask(self._client), self._loop)
+                self._portal = opened.result()
+            return self._portal, self._portal.start_task_soon(ask, self._client)
 
-    def end(
-        self, loop: asyncio.AbstractEventLoop | None, work: Callable[[], Coroutine[Any, Any, None]]
-    ) -> None:
-        """Ends in that loop what is under way there; nothing, where it was closed meanwhile, and everything with it."""
+    def end(self, portal: BlockingPortal | None, work: Callable[[], Coroutine[Any, Any, None]]) -> None:
+        """Runs `work` in that portal, at most half a second; nothing if it was closed, and all its tasks with it."""
         with self._lock:
-            if loop is None or loop is not self._loop:
+            if portal is None or portal is not self._portal:
                 return
-            ended = asyncio.run_coroutine_threadsafe(work(), loop)
-        with contextlib.suppress(concurrent.futures.TimeoutError, concurrent.futures.CancelledError):
+            ended = portal.start_task_soon(work)
+        with contextlib.suppress(TimeoutError, concurrent.futures.CancelledError):
             ended.result(0.5)
 
     def close(self) -> None:
         with self._lock:
-            loop, client, thread = self._loop, self._client, self._thread
-            self._loop = self._client = self._thread = None
-        if loop is None or client is None or thread is None:
-            return
-        ended = asyncio.run_coroutine_threadsafe(_ended(client), loop)
-        with contextlib.suppress(concurrent.futures.TimeoutError, concurrent.futures.CancelledError):
-            ended.result(2.0)
-        loop.call_soon_threadsafe(loop.stop)
+            portal, thread = self._portal, self._thread
+            self._portal = self._client = self._thread = None
+            if portal is None or thread is None:
+                return
+            portal.start_task_soon(portal.stop, True)
         thread.join(2.0)
-        if not thread.is_alive():
-            _finish(loop)
-            loop.close()
 
     def _made(self) -> httpx.AsyncClient:
         headers = {"accept-encoding": "identity", "user-agent": "glyphscope"}
@@ -121,7 +119,7 @@ class Exchange:
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
         self._lock = threading.Lock()
-        self._loop: asyncio.AbstractEventLoop | None = None
+        self._portal: BlockingPortal | None = None
         self._future: concurrent.futures.Future[Any] | None = None
         self._task: asyncio.Task[Any] | None = None
         self._response: httpx.Response | None = None
@@ -200,7 +198,7 @@ class Exchange:
         response, task = self._response, self._task
         self._response = self._bytes = None
         if response is not None or (task is not None and not task.done()):
-            self._connection.end(self._loop, lambda: _shut(response, task))
+            self._connection.end(self._portal, lambda: _shut(response, task))
 
     async def _whole(self, response: httpx.Response, most: int) -> Reply:
         body = bytearray()
@@ -237,7 +235,7 @@ class Exchange:
         with self._lock:
             if self._cancelled:
                 raise Interrupted
-            self._loop, future = self._connection.begin(asked)
+            self._portal, future = self._connection.begin(asked)
             self._future = future
         try:
             result: T = future.result()
@@ -251,13 +249,13 @@ class Exchange:
         return result
 
 
-def _finish(loop: asyncio.AbstractEventLoop) -> None:
-    """What was not over in time ends now, in this thread: on a busy machine closing a socket takes longer."""
-    left = asyncio.all_tasks(loop)
-    for task in left:
-        task.cancel()
-    if left:
-        loop.run_until_complete(asyncio.wait(left, timeout=1.0))
+async def _serve(client: httpx.AsyncClient, opened: concurrent.futures.Future[BlockingPortal]) -> None:
+    """The portal until it is stopped; then its tasks end, then the client is closed."""
+    async with client, BlockingPortal() as portal:
+        opened.set_result(portal)
+        await portal.sleep_until_stopped()
+    # the thread that looks names up is not waited for: it takes as long as the network does
+    asyncio.get_running_loop().set_default_executor(concurrent.futures.ThreadPoolExecutor(1))
 
 
 async def _shut(response: httpx.Response | None, task: asyncio.Task[Any] | None) -> None:
@@ -268,15 +266,3 @@ async def _shut(response: httpx.Response | None, task: asyncio.Task[Any] | None)
     if response is not None:
         with contextlib.suppress(httpx.HTTPError):
             await response.aclose()
-
-
-async def _ended(client: httpx.AsyncClient) -> None:
-    """Every task but this one ends, then the client, then the executor that looked names up."""
-    others = [task for task in asyncio.all_tasks() if task is not asyncio.current_task()]
-    for task in others:
-        if not task.cancelling():
-            task.cancel()
-    if others:
-        await asyncio.wait(others, timeout=0.5)
-    await client.aclose()
-    await asyncio.get_running_loop().shutdown_asyncgens()

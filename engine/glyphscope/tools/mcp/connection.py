@@ -134,29 +134,28 @@ class Connection:
 
     def abandon(self, call: Call) -> None:
         """Nobody waits for it any more: the server is told that it is cancelled."""
-        assert self._loop is not None
-        with suppress(RuntimeError):
-            self._loop.call_soon_threadsafe(_abandon, call)
+        self._in_loop(_abandon, call)
 
     def set_roots(self, roots: tuple[str, ...]) -> None:
         """Other folders to answer `roots/list` with; the server is notified."""
         self._roots = roots
-        if self._loop is not None:
-            with suppress(RuntimeError):
-                self._loop.call_soon_threadsafe(self._roots_changed.set)
+        self._in_loop(self._roots_changed.set)
 
     def listen_to(self, uris: tuple[str, ...]) -> None:
         """Other resources whose updates a server of 2026-07-28 and later is to report."""
-        assert self._loop is not None
-        with suppress(RuntimeError):
-            self._loop.call_soon_threadsafe(self._listening.subscribe, uris)
+        self._in_loop(self._listening.subscribe, uris)
 
     def stop(self) -> None:
         """Ends everything, in less than 2 seconds."""
         self.stopping = True
-        if self._life is not None and self._loop is not None:
+        if self._life is not None:
+            self._in_loop(self._stop)
+
+    def _in_loop(self, do: Callable[..., object], *arguments: object) -> None:
+        """Never waits: not for a busy loop, and not for one that has just ended, where nothing is to be done."""
+        if self._loop is not None:
             with suppress(RuntimeError):
-                self._loop.call_soon_threadsafe(self._stop)
+                self._loop.call_soon_threadsafe(do, *arguments)
 
     def kill(self) -> None:
         """Ends the process when its thread does not."""
