@@ -25,7 +25,7 @@ from glyphscope.lessons import (
 )
 from glyphscope.lessons.blocks import cut
 from glyphscope.lessons.library import MAX_RECORD_BYTES, MOST_TOKENS
-from glyphscope.lessons.reading import MAX_BYTES, MAX_STEPS
+from glyphscope.lessons.reading import MAX_BYTES, MAX_LINES, MAX_STEPS
 from lesson_texts import HEAD, LESSON, RUN, written_lesson
 
 NEXT = '```question\nkind = "next"\n{}\n```\n'
@@ -58,7 +58,7 @@ def test_a_lesson_is_not_read_as_it_was_written():
 def test_a_heading_or_a_fence_inside_of_code_divides_a_step():
     sections, left_open = cut("# A\n````md\n# no\n```run\n```\n````\n```json\n## no\n```\n~~~note\nhi\n~~~\n")
     assert left_open is None and [section.title for section in sections] == ["", "A"]
-    assert [section.title for section in cut("#  A b ## \n## C#\n##\t \n#x")[0]] == ["", "A b", "C", ""]
+    assert [section.title for section in cut("#  A b ## \n## C#\n##\t \n#x")[0]] == ["", "A b", "C#", ""]
     assert [block.kind for block in sections[1].blocks] == ["", "note"]
 
 
@@ -133,6 +133,7 @@ HOSTILE = [
     HEAD + "```note\n```\n" * 1_000,
     HEAD + "".join(f'```run\nname = "r{n}"\nprompt = "x"\n```\n' for n in range(100)),
     "x" * (MAX_BYTES + 1),
+    "# a\n" * (MAX_LINES + 1),
     b"\xff\xfe",
     "\x00" * 1000,
     HEAD + "## A\n" + "x " * 20_000,

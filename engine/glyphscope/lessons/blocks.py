@@ -1,18 +1,18 @@
-"""A lesson's Markdown cut into its steps and blocks, with the line of each. Nothing here knows what a block means.
+"""A lesson's Markdown divided into its steps and blocks, with the line of each. Nothing here knows what a block means.
 
 A heading of the first or second level begins a step. A fenced block whose first word is one of `KINDS` is a block of
-ours; any other fenced block is a part of the text, and so is a heading within it.
+the lesson; any other fenced block is a part of the text, and so is a heading within it.
 """
 
 from __future__ import annotations
 
-import re
 from typing import NamedTuple
 
+from markdown_it import MarkdownIt
+
 KINDS = ("lesson", "run", "question", "experiment", "note")
-# nothing in these is tried twice (`+` after a count), so that no line makes them slow
-_FENCE = re.compile(r"^ {0,3}(`{3,}+|~{3,}+)[ \t]*+([^`\s]*+)[^`]*+$")
-_HEADING = re.compile(r"^#{1,2}[ \t]++(.*+)$")
+# only what divides a text: nothing within a line, and no block that contains others
+_MARKDOWN = MarkdownIt("zero").enable(["code", "fence", "heading"]).disable("inline")
 
 
 class Block(NamedTuple):
@@ -40,48 +40,30 @@ class Open(NamedTuple):
 
 def cut(text: str) -> tuple[list[Section], Open | None]:
     """The sections of a text, and the block that its end leaves open. Linear in the text."""
-    sections = [Section("", [], 1)]
-    prose: list[str] = []
-    begun = 1
-    inside: list[str] = []
-    fence, kind, at = "", "", 0
-
-    def end_prose() -> None:
-        if (written := "\n".join(prose)).strip():
-            lead = next(n for n, line in enumerate(prose) if line.strip())
-            sections[-1].blocks.append(Block("", written.strip("\n"), begun + lead))
-        prose.clear()
-
-    for number, line in enumerate(text.split("\n"), 1):
-        line = line.removesuffix("\r")
-        if fence:
-            if _closes(line, fence):
-                if kind in KINDS:
-                    sections[-1].blocks.append(Block(kind, "\n".join(inside), at + 1))
-                else:
-                    prose.append(line)
-                fence = ""
-            else:
-                (inside if kind in KINDS else prose).append(line)
+    lines = text.replace("\r\n", "\n").replace("\r", "\n").split("\n")
+    sections, left_open, done = [Section("", [], 1)], None, 0
+    tokens = _MARKDOWN.parse("\n".join([*lines, ""]))
+    for number, token in enumerate(tokens):
+        begin, end = token.map or (0, 0)
+        kind = (token.info.split() or [""])[0].lower()
+        is_fence = token.type == "fence"
+        if is_fence and token.content.count("\n") == end - begin - 1:  # no line closes it
+            left_open = Open(kind, begin + 1)
+        if not (is_fence and kind in KINDS) and not (
+            token.type == "heading_open" and token.tag in ("h1", "h2")
+        ):
             continue
-        opened = _FENCE.match(line)
-        if opened is not None:
-            fence, kind, inside, at = opened[1], opened[2].lower(), [], number
-            if kind in KINDS:
-                end_prose()
-                continue
-        elif (heading := _HEADING.match(line)) is not None:
-            end_prose()
-            title = heading[1].rstrip(" \t").rstrip("#").rstrip(" \t")
-            sections.append(Section(title, [], number))
-            continue
-        if not prose:
-            begun = number
-        prose.append(line)
-    end_prose()
-    return sections, Open(kind, at) if fence else None
+        _add_prose(sections[-1], lines[done:begin], done + 1)
+        if not is_fence:
+            sections.append(Section(tokens[number + 1].content, [], begin + 1))
+        elif left_open is None:
+            sections[-1].blocks.append(Block(kind, "\n".join(lines[begin + 1 : end - 1]), begin + 2))
+        done = end
+    _add_prose(sections[-1], lines[done:], done + 1)
+    return sections, left_open
 
 
-def _closes(line: str, fence: str) -> bool:
-    bare = line.strip()
-    return len(bare) >= len(fence) and set(bare) == {fence[0]} and len(line) - len(line.lstrip(" ")) < 4
+def _add_prose(section: Section, lines: list[str], first: int) -> None:
+    lead = next((number for number, line in enumerate(lines) if line.strip()), None)
+    if lead is not None:
+        section.blocks.append(Block("", "\n".join(lines).strip("\n"), first + lead))

@@ -37,6 +37,7 @@ from glyphscope.lessons.toml import place, read_toml
 from glyphscope.text.figures import byte_size
 
 MAX_BYTES = 1_000_000
+MAX_LINES = 20_000
 MAX_STEPS = 200
 MAX_BLOCKS = 500
 MAX_RUNS = 64
@@ -104,7 +105,9 @@ def _text(data: str | bytes, where: str) -> str:
             where=where,
         )
     if isinstance(data, bytes):
-        return utf8_text(data, where, hint="A lesson is a Markdown file in UTF-8.", error=LessonError)
+        data = utf8_text(data, where, hint="A lesson is a Markdown file in UTF-8.", error=LessonError)
+    if (lines := data.count("\n") + 1) > MAX_LINES:
+        raise LessonError(f"The file has {lines:,} lines; a lesson has at most {MAX_LINES:,}.", where=where)
     return data.removeprefix("\ufeff")
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from glyphscope.resources import read_page
 from glyphscope_gui.help.commands import Command
@@ -37,24 +36,9 @@ PAGES = (
 _ROW = "| {command} | {keys} |"
 
 
-@dataclass(frozen=True)
-class Heading:
-    """`slug` is what a link to it ends with."""
-
-    title: str
-    slug: str
-
-
 def page_text(name: str, commands: Sequence[Command]) -> str:
     """Its Markdown. Raises FileNotFoundError for a page that there is not."""
     return _shortcuts(commands) if name == SHORTCUTS else read_page(name)
-
-
-def headings(markdown: str) -> list[Heading]:
-    """In their order; those in fenced text are none."""
-    outside = re.sub(r"^(`{3,}).*?^\1`*[ \t]*$", "", markdown, flags=re.M | re.S)
-    titles = re.findall(r"^#{1,6} +(.+?)\s*$", outside, flags=re.M)
-    return [Heading(title, slug_of(title)) for title in titles]
 
 
 def slug_of(title: str) -> str:
