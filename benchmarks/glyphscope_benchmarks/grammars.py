@@ -14,8 +14,9 @@ from glyphscope.events import Notation
 from glyphscope.grammar import GrammarOptions, build_call_grammar
 from glyphscope.grammar.builder.json_schema import call_schema
 from glyphscope.grammar.gbnf import check_gbnf, emit_gbnf
+from glyphscope.grammar.generate.example import example_arguments
 from glyphscope.notation import write_call
-from glyphscope.registry import ToolRegistry, default_registry, example_arguments
+from glyphscope.registry import ToolRegistry, default_registry
 from glyphscope_benchmarks import documents
 from glyphscope_benchmarks.baseline_process import Answer, Baseline
 from glyphscope_benchmarks.decoding import convertible

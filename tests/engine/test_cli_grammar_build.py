@@ -9,8 +9,9 @@ from typer.testing import CliRunner
 from glyphscope.cli.app import app
 from glyphscope.grammar import GrammarOptions
 from glyphscope.grammar.builder.json_schema import call_schema
+from glyphscope.grammar.generate.example import example_arguments
 from glyphscope.notation import call_document
-from glyphscope.registry import Tool, ToolRegistry, default_registry, example_arguments
+from glyphscope.registry import Tool, ToolRegistry, default_registry
 
 
 def command(*arguments: str):

@@ -12,10 +12,11 @@ from glyphscope.events import NOTATIONS, SHAPES
 from glyphscope.grammar import Grammar, Rule, build_call_grammar, emit_gbnf, to_lark
 from glyphscope.grammar.gbnf import check_gbnf
 from glyphscope.grammar.gbnf.emit.repetition import LIMIT, times
+from glyphscope.grammar.generate.example import example_arguments
 from glyphscope.grammar.tree import NEVER, CharClass, Literal, Repeat, RuleRef, Seq, alt, repeat, seq
 from glyphscope.models.grammar_probe import GrammarProbe
 from glyphscope.notation import write_call
-from glyphscope.registry import Tool, ToolRegistry, default_registry, example_arguments
+from glyphscope.registry import Tool, ToolRegistry, default_registry
 from grammar_strategies import grammars, language
 
 TOKENIZER = LLTokenizer("byte")

@@ -10,8 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
-from glyphscope.registry import example_arguments
-from glyphscope.registry.sample import matching_text
+from glyphscope.grammar.generate.example import example_arguments, matching_text
 
 
 def example_of(schema: dict):

@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 from jsonschema import Draft4Validator, Draft7Validator, Draft202012Validator
 
 from examples import at_most
-from glyphscope.registry import example_arguments, load_registry, normalise
+from glyphscope.grammar.generate.example import example_arguments
+from glyphscope.registry import load_registry, normalise
 from glyphscope.registry.check import check_schema
 
 SAMPLE = Path(__file__).parents[3] / "shared" / "data" / "schemas" / "sample.jsonl"

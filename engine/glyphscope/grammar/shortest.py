@@ -220,8 +220,11 @@ class Shortest:
         return None if cost >= TOO_MUCH else cost
 
 
-def way_out(automaton: Automaton, state: Place) -> list[chars.Ranges] | None:
-    """The characters of a shortest text from a state to acceptance; None if there is none."""
+def way_out(automaton: Automaton, state: Place, *, most: int | None = None) -> list[chars.Ranges] | None:
+    """The characters of a shortest text from a state to acceptance; None if there is none.
+
+    Raises GrammarError where more than `most` states are to be looked at.
+    """
     known = dict[Place, int]()
     cheapest_way(
         state,
@@ -229,7 +232,7 @@ def way_out(automaton: Automaton, state: Place) -> list[chars.Ranges] | None:
         lambda at: 0 if automaton.accepts(at) else None,
         known,
         lambda at: at.shortest,
-        most=None,
+        most=most,
     )
     if known[state] >= TOO_MUCH:
         return None

@@ -10,13 +10,14 @@ from typing import Any
 
 from glyphscope.errors import NotationError, PromptError
 from glyphscope.events import Message, Notation, RunRequest
+from glyphscope.grammar.generate.example import example_arguments
 from glyphscope.notation import Style, shape_keys, write_call
 from glyphscope.notation.chat_tool_format import native_format
 from glyphscope.prompting.history import history_turns
 from glyphscope.prompting.presets import preset
 from glyphscope.prompting.signature import argument_types, signature_pieces
 from glyphscope.prompting.template import Part, PartText, render
-from glyphscope.registry import Tool, ToolRegistry, example_arguments, to_openai
+from glyphscope.registry import Tool, ToolRegistry, to_openai
 from glyphscope.registry.pointer import to_pointer
 
 _STYLES: dict[Notation, Style] = {"glyph": "glyph", "json": "json"}

@@ -15,11 +15,11 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any
 
+from glyphscope.grammar.generate.example import example_arguments, example_value
 from glyphscope.proof.breaking import Candidate, broken, with_name
 from glyphscope.proof.instances import instances, value_at, with_value
 from glyphscope.proof.places import FALSE, MAX_CONSTRAINTS, Constraint, constraints, merged
-from glyphscope.registry import Tool, example_arguments
-from glyphscope.registry.example import example_value
+from glyphscope.registry import Tool
 from glyphscope.registry.pointer import Path, to_pointer
 from glyphscope.text.figures import duration
 from glyphscope.validation.checker import Checker

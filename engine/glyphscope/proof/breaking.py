@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 from decimal import Decimal
 from typing import Any, NamedTuple, TypeAlias
 
-from glyphscope.registry.sample import matching_text
+from glyphscope.grammar.generate.example import matching_text
 
 _LONG = 3_000  # characters or items up to which several examples are made
 _LONGEST = 100_000  # and up to which one is

@@ -6,8 +6,8 @@ import copy
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from glyphscope.grammar.generate.example import example_value
 from glyphscope.proof.places import Route, merged
-from glyphscope.registry.example import example_value
 from glyphscope.registry.pointer import Path
 
 _WAYS = ((False, False), (False, True), (True, True))

@@ -7,10 +7,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple, TypeAlias
 
-from glyphscope.registry.example import merged_schema
+from glyphscope.grammar.generate.example import matching_text, merged_schema
 from glyphscope.registry.patterns import found
 from glyphscope.registry.pointer import Path, follow_reference, to_pointer
-from glyphscope.registry.sample import matching_text
 
 MAX_CONSTRAINTS = 5_000
 _MAX_PLACES = 20_000

@@ -1,6 +1,5 @@
 """What may be called: tools, the registry, its import and export."""
 
-from glyphscope.registry.example import example_arguments
 from glyphscope.registry.forms import to_json, to_openai
 from glyphscope.registry.load import (
     bundled_registries,
@@ -21,7 +20,6 @@ __all__ = [
     "bundled_registry",
     "check_tool",
     "default_registry",
-    "example_arguments",
     "load_registry",
     "make_tool",
     "normalise",

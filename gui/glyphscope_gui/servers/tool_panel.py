@@ -10,7 +10,8 @@ from PySide6.QtCore import QSize, Qt, Signal
 from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QCheckBox, QProgressBar, QSplitter, QStackedWidget, QWidget
 
-from glyphscope.registry import Tool, example_arguments
+from glyphscope.grammar.generate.example import example_arguments
+from glyphscope.registry import Tool
 from glyphscope.text.figures import duration
 from glyphscope.tools.mcp.server import Updates
 from glyphscope.visible import escaped, visible

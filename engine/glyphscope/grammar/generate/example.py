@@ -3,20 +3,31 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterator
+from functools import lru_cache
 from typing import Any
 
 from jsonschema import Draft202012Validator, ValidationError
 from jsonschema.validators import extend
 
+from glyphscope.errors import GrammarError
+from glyphscope.grammar.chars import Ranges
+from glyphscope.grammar.regular.automaton import Automaton
+from glyphscope.grammar.regular.regex import PatternNotEnforced, pattern_node
+from glyphscope.grammar.shortest import way_out
 from glyphscope.registry.keywords import children
 from glyphscope.registry.patterns import found
 from glyphscope.registry.pointer import follow_reference
-from glyphscope.registry.sample import matching_text
 
 _DEEPEST = 24
 _DEEPEST_OPTIONAL = 4  # a member that contains itself is written so often, where it need not be
 _MOST_VALUES = 2_000
+_MOST_STATES = 500
+_LONGEST = 200
+"""Characters of a pattern's shortest text."""
+_USUAL = "a0x-_ ~é"
+"""The characters that are written where a pattern allows them, the first ones first."""
 
 _BY_FORMAT = {
     "date": "2025-01-31",
@@ -95,6 +106,29 @@ def _candidates(schema: dict[str, Any]) -> Iterator[Any]:
             yield candidate
     yield _Maker(schema, optional=False).value(schema, "", 0)
     yield _Maker(schema, optional=True).value(schema, "", 0)
+
+
+@lru_cache(maxsize=512)
+def matching_text(pattern: str, least: int = 0) -> str | None:
+    """A text of at least `least` characters that `pattern` finds a match in; None when none was found."""
+    try:
+        automaton = Automaton.of(pattern_node(re.sub(r"\\[bBAzZ]", "", pattern)))
+        if automaton.start.shortest > _LONGEST:
+            return None
+        way = way_out(automaton, automaton.start, most=_MOST_STATES)
+    except (PatternNotEnforced, GrammarError, RecursionError):
+        return None
+    text = "".join(map(_usual, way or ()))
+    for filler in ("", "a", "0", "x.example"):
+        grown = text + (filler * least)[: max(0, least - len(text))] if filler else text
+        if len(grown) >= least and found(pattern, grown):
+            return grown
+    return None
+
+
+def _usual(ranges: Ranges) -> str:
+    usual = (char for char in _USUAL if any(low <= ord(char) <= high for low, high in ranges))
+    return next(usual, chr(ranges[0][0]))
 
 
 class _Maker:
