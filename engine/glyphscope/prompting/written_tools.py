@@ -2,20 +2,15 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from glyphscope.prompting.template import Part
 from glyphscope.registry.places import scan
 from glyphscope.registry.pointer import to_pointer
+from glyphscope.text.json_values import json_values
 
 TOOLS = "tools"
-_MOST_TRIES = 2000
-"""Places at which a JSON value is looked for: a template that writes tools otherwise is not read for ever."""
-_MOST_IN_VAIN = 10_000_000
-"""Characters that are read of values that are none: in less than a second."""
-_DECODER = json.JSONDecoder()
 
 
 def tool_parts(written: str, tools: Sequence[Mapping[str, Any]]) -> list[Part]:
@@ -23,7 +18,7 @@ def tool_parts(written: str, tools: Sequence[Mapping[str, Any]]) -> list[Part]:
     names = {str(tool.get("name", "")) for tool in tools}
     parts: list[Part] = []
     at = 0
-    for start, end, value in _values(written):
+    for start, end, value in json_values(written):
         for begin, stop, of in _of_tools(written[start:end], value, names):
             if start + begin > at:
                 _add(parts, written[at : start + begin], "")
@@ -38,29 +33,6 @@ def _add(parts: list[Part], text: str, of: str) -> None:
         parts[-1] = Part(TOOLS, parts[-1].text + text, of)
     elif text:
         parts.append(Part(TOOLS, text, of))
-
-
-def _values(text: str) -> Iterator[tuple[int, int, Any]]:
-    """The outermost objects and lists of JSON in the text, with their places."""
-    at = tries = in_vain = 0
-    while tries < _MOST_TRIES and in_vain <= _MOST_IN_VAIN:
-        places = [place for mark in "{[" if (place := text.find(mark, at)) >= 0]
-        if not places:
-            return
-        at = min(places)
-        tries += 1
-        try:
-            value, end = _DECODER.raw_decode(text, at)
-        except json.JSONDecodeError as error:
-            in_vain += error.pos - at
-            at += 1
-            continue
-        except (ValueError, RecursionError):  # how far it came is not told
-            in_vain += len(text) - at
-            at += 1
-            continue
-        yield at, end, value
-        at = end
 
 
 def _of_tools(text: str, value: Any, names: set[str]) -> Iterator[tuple[int, int, str]]:

@@ -5,9 +5,10 @@ from __future__ import annotations
 import re
 from typing import Any, NamedTuple
 
+from glyphscope.text.json_values import read_json
 from glyphscope.turns.arguments_tagged import read_tagged
 from glyphscope.turns.form import ArgumentsForm
-from glyphscope.turns.literals import PADDED, CutOff, Literals, NotAValue, read_json, whole_value
+from glyphscope.turns.literals import PADDED, CutOff, Literals, NotAValue, whole_value
 from glyphscope.turns.scan import MissingPart, Scan, pattern_of
 from glyphscope.turns.tools import TurnTools
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 import re
 from typing import Any, NamedTuple
 
+from glyphscope.text.json_values import read_json
 from glyphscope.turns.arguments import read_arguments
 from glyphscope.turns.form import CallForm, CallObject, Piece
-from glyphscope.turns.literals import CutOff, Literals, NotAValue, read_json, whole_value
+from glyphscope.turns.literals import CutOff, Literals, NotAValue, whole_value
 from glyphscope.turns.markup import is_tag, tokens
 from glyphscope.turns.scan import BrokenOff, MissingPart, Scan, pattern_of
 from glyphscope.turns.tools import TurnTools

@@ -6,9 +6,10 @@ with what was complete.
 
 from __future__ import annotations
 
-import json
 import re
 from typing import Any
+
+from glyphscope.text.json_values import read_json
 
 MAX_DEPTH = 200
 """Levels of lists and objects; deeper values are refused."""
@@ -211,14 +212,6 @@ class Literals:
         if found is None:
             raise NotAValue(at)
         return found.group(), found.end()
-
-
-def read_json(text: str, at: int) -> tuple[Any, int] | None:
-    """A JSON value at a place and its end; None where there is none by the letter of RFC 8259."""
-    try:
-        return json.JSONDecoder().raw_decode(text, at)
-    except (ValueError, RecursionError):
-        return None
 
 
 def whole_value(text: str, quote: str = "") -> tuple[bool, Any]:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any, NamedTuple
 
+from glyphscope.text.json_values import read_json
 from glyphscope.turns.form import CallObject
 from glyphscope.turns.probe import NAMES, VALUES, Asked
 
@@ -41,10 +41,7 @@ def _braces(text: str, start: int) -> list[int]:
 
 
 def _decode(text: str, start: int) -> tuple[Any, int]:
-    try:
-        return json.JSONDecoder().raw_decode(text, start)
-    except (ValueError, RecursionError):
-        return None, start
+    return read_json(text, start) or (None, start)
 
 
 def _object_span(text: str, name_at: int, call: Asked) -> Span | None:

@@ -5,50 +5,27 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Iterator
-from typing import Any, NamedTuple
+from itertools import islice
+from typing import Any
 
 from glyphscope.errors import NotationError
 from glyphscope.notation import write_call
 from glyphscope.runs.transforms.base import Changed, Form
+from glyphscope.text.json_values import JsonValue, json_values
 
 NAMES = ("name", "tool", "action", "function")
 ARGUMENTS = ("arguments", "args", "parameters", "input")
 MOST_DOCUMENTS = 100
-MOST_CHARACTERS = 400_000
-"""Of a text that is looked through: no answer of a model that can be used is longer."""
-MOST_STARTS = 2_000
-"""Braces at which a document is looked for."""
-
-_DECODER = json.JSONDecoder()
 
 
-class Found(NamedTuple):
-    """A JSON object or array of objects in a text: the characters `start` to `end` (exclusive)."""
-
-    start: int
-    end: int
-    value: Any
+def documents(text: str) -> Iterator[JsonValue]:
+    """The outermost JSON objects, and arrays of objects, in the text."""
+    return islice((found for found in json_values(text) if _is_document(found.value)), MOST_DOCUMENTS)
 
 
-def documents(text: str) -> Iterator[Found]:
-    """The outermost JSON objects, and arrays of them. A text that is no JSON from a brace on, is looked at further."""
-    at = found = 0
-    for _ in range(MOST_STARTS):
-        starts = [place for sign in "{[" if (place := text.find(sign, at, MOST_CHARACTERS)) >= 0]
-        if not starts or found >= MOST_DOCUMENTS:
-            return
-        start = min(starts)
-        try:
-            value, end = _DECODER.raw_decode(text, start)
-        except (ValueError, RecursionError):
-            at = start + 1
-            continue
-        at = end
-        if isinstance(value, dict) or (
-            value and isinstance(value, list) and all(isinstance(v, dict) for v in value)
-        ):
-            found += 1
-            yield Found(start, end, value)
+def _is_document(value: Any) -> bool:
+    listed = value if isinstance(value, list) else [value]
+    return bool(listed) and all(isinstance(each, dict) for each in listed)
 
 
 def rewritten(text: str, form: Form, change: Callable[[Any], list[Any] | None], what: str) -> Changed:

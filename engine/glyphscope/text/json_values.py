@@ -1,0 +1,55 @@
+"""JSON within other text: a value at a place, and all objects and arrays of a text."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+MOST_TRIES = 2_000
+"""Places at which a value is looked for."""
+_MOST_IN_VAIN = 10_000_000
+"""Characters that are read of what turns out to be no value: in less than a second."""
+_DECODER = json.JSONDecoder()
+_OPENING = re.compile(r"[{\[]")
+
+
+class JsonValue(NamedTuple):
+    """An object or array: the characters `start` to `end` (exclusive) of the text."""
+
+    start: int
+    end: int
+    value: Any
+
+
+def read_json(text: str, at: int = 0) -> tuple[Any, int] | None:
+    """A JSON value at a place and its end; None where there is none by the letter of RFC 8259."""
+    try:
+        return _DECODER.raw_decode(text, at)
+    except (ValueError, RecursionError):
+        return None
+
+
+def json_values(text: str) -> Iterator[JsonValue]:
+    """The outermost objects and arrays. Where none begins at a brace, the search continues with the next character."""
+    at = in_vain = 0
+    for _ in range(MOST_TRIES):
+        opening = _OPENING.search(text, at)
+        if opening is None or in_vain > _MOST_IN_VAIN:
+            return
+        at = opening.start()
+        try:
+            value, end = _DECODER.raw_decode(text, at)
+        except json.JSONDecodeError as error:
+            in_vain += error.pos - at
+            at += 1
+        except (
+            ValueError,
+            RecursionError,
+        ):  # an integer of too many digits, or too deep: how far it came is unknown
+            in_vain += len(text) - at
+            at += 1
+        else:
+            yield JsonValue(at, end, value)
+            at = end
