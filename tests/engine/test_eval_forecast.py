@@ -57,3 +57,13 @@ def test_arms_that_are_given_up_take_no_more_time():
     forecast.give_up(arm.id for arm in plan.arms if arm.model == "broken")
     assert 0 < forecast.left < both
     assert msgspec.structs.asdict(first.arm)["model"] == "good"
+
+
+def test_one_text_that_runs_to_its_limit_does_not_decide_the_forecast():
+    plan = plan_of(Matrix(suites=("tool-calls",), models=("m",), constraints=("off", "mask"), first=12))
+    samples = list(plan.samples())
+    forecast = Forecast(samples)
+    for number, each in enumerate(samples[:8]):
+        forecast.add(each.id, 8.6 if number == 5 else 0.3 if each.arm.constraint == "off" else 0.8)
+    usual = 8 * 0.3 + 8 * 0.8
+    assert usual < forecast.left < 2 * usual

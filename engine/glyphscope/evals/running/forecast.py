@@ -7,6 +7,7 @@ kinds by them; within a kind, scenarios differ, and that averages out.
 
 from __future__ import annotations
 
+from bisect import insort
 from collections import Counter, defaultdict
 from collections.abc import Hashable, Iterable
 from typing import NamedTuple
@@ -36,8 +37,7 @@ class Forecast:
             self._kinds[each.id] = _Kind(each.arm.id, prompt != before)
             before = prompt
         self._left = Counter(self._kinds.values())
-        self._made: Counter[_Kind] = Counter()
-        self._took: dict[_Kind, float] = defaultdict(float)
+        self._took: dict[_Kind, list[float]] = defaultdict(list)
         self._warmed_up: _Kind | None = None
 
     def add(self, id: str, seconds: float) -> None:
@@ -46,11 +46,10 @@ class Forecast:
         self._left[kind] -= 1
         if kind == self._warmed_up:
             self._warmed_up = None
-            self._made[kind], self._took[kind] = 0, 0.0
-        elif not self._made:
+            self._took[kind].clear()
+        elif not self._took:
             self._warmed_up = kind
-        self._made[kind] += 1
-        self._took[kind] += seconds
+        insort(self._took[kind], seconds)
 
     def give_up(self, arms: Iterable[str]) -> None:
         """Nothing more is made of these arms."""
@@ -67,20 +66,30 @@ class Forecast:
         """The mean of its kind, or of the kinds most like it where it was not met, drawn to the mean of all samples as
         if one more had taken that long: of two or three samples a single long text must not decide.
         """
-        usual = self._mean(self._made) or 0.0
-        of_arm = [each for each in self._made if each.arm == kind.arm]
-        alike = [each for each in self._made if each.reads == kind.reads]
+        usual, _ = self._mean(self._took)
+        of_arm = [each for each in self._took if each.arm == kind.arm]
+        alike = [each for each in self._took if each.reads == kind.reads]
         for kinds in ([kind], alike, of_arm):
-            mean = self._mean(kinds)
-            if mean is not None:
-                made = sum(self._made[each] for each in kinds)
+            mean, made = self._mean(kinds)
+            if made:
                 return (mean * made + usual) / (made + 1)
         return usual
 
-    def _mean(self, kinds: Iterable[_Kind]) -> float | None:
-        kinds = tuple(kinds)
-        made = sum(self._made[each] for each in kinds)
-        return sum(self._took[each] for each in kinds) / made if made else None
+    def _mean(self, kinds: Iterable[_Kind]) -> tuple[float, int]:
+        """The mean of these kinds, and of how many samples; 0.0 of none."""
+        took = [self._took.get(each, []) for each in kinds]
+        made = sum(map(len, took))
+        return sum(map(_total, took)) / made if made else 0.0, made
+
+
+def _total(took: list[float]) -> float:
+    """Of sorted times. A text that ran to its limit among few others says little about the rest: it counts as a
+    multiple of the median at most, which grows with their number.
+    """
+    if len(took) < 3:
+        return sum(took)
+    most = took[len(took) // 2] * (2 + len(took) / 4)
+    return sum(min(each, most) for each in took)
 
 
 def _prompt(planned: Planned) -> Hashable:
