@@ -99,7 +99,7 @@ def test_a_configured_header_is_left_as_it_is(ring):
 @pytest.mark.parametrize(
     ("behaviour", "words"),
     [
-        ("refuses", "refused: not you"),
+        ("refuses", "rejected: not you"),
         ("no-token", "Token exchange failed"),
         ("plain-address", "unsafe address"),
     ],

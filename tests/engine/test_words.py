@@ -25,7 +25,8 @@ def test_no_text_has_a_refused_word():
      "Correct the mistake", "mend the file", "It stands here", "a struck token", "a grammar of your own",
      "Nobody carries out the tool", "Begin anew", "Not in force yet", "the likeliest token", "continued aside",
      "every seed draws the same", "Parts at character 3", "what the model wanted", "reload theirs",
-     "a server that is switched off", "Says of itself", "the tools that come with Glyphscope"],
+     "a server that is switched off",
+     "llama.cpp refuses the grammar", "The key was not accepted", "Says of itself", "the tools that come with Glyphscope"],
 )  # fmt: skip
 def test_the_patterns_find_what_the_page_refuses(text):
     assert any(re.search(pattern, text, re.IGNORECASE) for pattern in REFUSED)
@@ -33,7 +34,8 @@ def test_the_patterns_find_what_the_page_refuses(text):
 
 @pytest.mark.parametrize(
     "text",
-    ["What is JSON Schema?", "There is no tool of that name.", "stands for", "Hold Ctrl", "I understand", "notation"],
+    ["What is JSON Schema?", "There is no tool of that name.", "stands for", "Hold Ctrl", "I understand", "notation",
+     "refuses the connection", "Refused by policy"],
 )  # fmt: skip
 def test_the_patterns_leave_plain_english_alone(text):
     assert not any(re.search(pattern, text, re.IGNORECASE) for pattern in REFUSED)

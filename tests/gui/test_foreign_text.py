@@ -15,9 +15,10 @@ from glyphscope.events import ApprovalNeeded
 from glyphscope.visible import unseen
 from glyphscope_gui.calls.approval_card import ApprovalCard
 from glyphscope_gui.shared.character_names import char_words, text_words
+from glyphscope_gui.shared.code_edit import CodeEdit
 from glyphscope_gui.shared.labels import ElidedLabel, WrappedLabel, words_label
 from glyphscope_gui.shared.language import tr
-from glyphscope_gui.shared.text_edits import ReadBox
+from glyphscope_gui.shared.text_edits import GrowingEdit, LineEdit, ReadBox
 from glyphscope_gui.shared.token_words import token_text
 
 HIDDEN = "\u2061\u2064\u180e\u034f\u115f\u3164\U000e0041\u202e\u200b\ue000\ud800\x1b"
@@ -58,6 +59,46 @@ def test_a_box_that_is_only_read_shows_what_is_not_seen(qtbot):
     box = ReadBox(5, "box", HIDDEN)
     qtbot.addWidget(box)
     assert not unseen(box.toPlainText()) and "⟨U+E0041⟩" in box.toPlainText()
+
+
+@pytest.mark.parametrize("make", [LineEdit, lambda: GrowingEdit(3), CodeEdit])
+def test_an_editable_field_names_the_invisible_characters_of_its_text_and_keeps_them(qtbot, make):
+    field = make()
+    qtbot.addWidget(field)
+    field.show()
+    put = field.setText if isinstance(field, LineEdit) else field.setPlainText
+    get = field.text if isinstance(field, LineEdit) else field.toPlainText
+    put("plain")
+    height = field.sizeHint().height()
+    assert not field.hidden_note.isVisible()
+    put("user\u202eadmin\u200b")
+    note = field.hidden_note
+    assert note.isVisible() and field.rect().contains(note.geometry())
+    assert note.text().endswith("U+202E, U+200B") and get() == "user\u202eadmin\u200b"
+    if isinstance(field, GrowingEdit):
+        assert field.sizeHint().height() > height and not note.geometry().intersects(
+            field.viewport().geometry()
+        )
+    put("")
+    (field.insert if isinstance(field, LineEdit) else field.insertPlainText)("a\u2066")  # as pasted
+    qtbot.waitUntil(lambda: note.text().endswith("U+2066"))
+    put("plain again")
+    assert not note.isVisible() and field.sizeHint().height() == height
+
+
+def test_every_editable_field_of_the_window_is_one_that_names_invisible_characters():
+    own = Path(glyphscope_gui.__file__).parent
+    raw = [
+        f"{path.relative_to(own)}: {call}"
+        for path in own.rglob("*.py")
+        if path.name != "text_edits.py"
+        for call in re.findall(
+            r"\bQLineEdit\(.*|\bQTextEdit\(.*|\bQPlainTextEdit\((?!.*readOnly=True).*|setEditable\(True\)",
+            path.read_text(),
+        )
+        if not re.search(rf"{re.escape(call)}[\s\S]{{,400}}setReadOnly\(True\)", path.read_text())
+    ]
+    assert raw == []
 
 
 def test_a_token_and_a_character_by_themselves_are_seen():

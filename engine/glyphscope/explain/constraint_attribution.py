@@ -113,7 +113,7 @@ class Attributor:
         for place, pointer in enumerate(candidates):
             if time.monotonic() > until:
                 raise MatchLimit(
-                    f"Which constraint refuses the text was not found in {duration(SECONDS)}.",
+                    f"Which constraint rejects the text was not found in {duration(SECONDS)}.",
                     hint="Look at the argument's constraints one by one.",
                 )
             if self._lets_through(tool, pointer, before, text):

@@ -187,7 +187,7 @@ class _Finder:
                 break
         if strict:
             return strict, ""
-        return weak[:3], "no value was found that breaks it: other constraints may leave it nothing to refuse"
+        return weak[:3], "no value was found that breaks it: other constraints may leave it nothing to reject"
 
     def _bases_of(self, constraint: Constraint) -> Iterator[Any]:
         """Valid arguments with a value there; for the whole arguments, a tool's own example as well."""

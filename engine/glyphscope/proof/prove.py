@@ -324,4 +324,4 @@ class _Case:
 def _gave_up(unread: list[str], broken: list[Answer]) -> str:
     failure = f"the engine failed. {unread[0]}"
     refused = broken.count(False)
-    return f"{failure} It refused the other {refused:,} texts that break it." if refused else failure
+    return f"{failure} It rejected the other {refused:,} texts that break it." if refused else failure

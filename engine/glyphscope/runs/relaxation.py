@@ -313,7 +313,7 @@ def _take_out(root: dict[str, Any], path: Path, keyword: str, name: str, where: 
             schema["type"] = list(_ANY)
     elif keyword in _OPENED:
         if schema.get(keyword) is True:
-            raise RegistryError(f'"{keyword}" is true: it refuses nothing.', where=where)
+            raise RegistryError(f'"{keyword}" is true: it rejects nothing.', where=where)
         schema[keyword] = True
     elif name:
         schema["required"] = [other for other in schema["required"] if other != name]

@@ -84,7 +84,7 @@ def code_of(error: Any) -> Code:
 
 
 def _predicate(error: Any) -> str:
-    return f"is refused: {error.message[:200]}"
+    return f"is rejected: {error.message[:200]}"
 
 
 class Tools:

@@ -16,7 +16,6 @@ from PySide6.QtWidgets import (
     QFrame,
     QGridLayout,
     QLabel,
-    QLineEdit,
     QMenu,
     QPushButton,
     QScrollArea,
@@ -37,6 +36,7 @@ from glyphscope_gui.shared.labels import PlainLabel, link, push_button, words_la
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.layouts import hbox, vbox
 from glyphscope_gui.shared.plain_text import plain_tip
+from glyphscope_gui.shared.text_edits import LineEdit
 from glyphscope_gui.shared.verdict import VERDICTS, paint_pill, pill_font
 from glyphscope_gui.shared.whole_text import Whole, show_whole
 
@@ -196,7 +196,7 @@ class ApprovalCard(Card):
     # -- inside ------------------------------------------------------------------------------------------------
 
     def _make_buttons(self, body: QWidget) -> None:
-        self.reason = QLineEdit(body)
+        self.reason = LineEdit(body)
         self.reason.setPlaceholderText(tr("Reason, sent to the model"))
         self.reason.setAccessibleName(tr("Reason for the denial, sent to the model"))
         self.reason.setMaxLength(2000)

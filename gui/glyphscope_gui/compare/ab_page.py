@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from PySide6.QtCore import QSize, Qt, Signal
-from PySide6.QtWidgets import QComboBox, QDoubleSpinBox, QGridLayout, QLineEdit, QPushButton, QWidget
+from PySide6.QtWidgets import QComboBox, QDoubleSpinBox, QGridLayout, QPushButton, QWidget
 
 from glyphscope_gui.compare.ab_prompts import NAMES, WARM
 from glyphscope_gui.compare.ab_table_model import FIRST, PARTING, SECOND, SEED, AbTableModel
@@ -14,6 +14,7 @@ from glyphscope_gui.shared.labels import ElidedLabel, FittedLabel, PlainLabel, p
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.layouts import STRETCH, hbox, vbox
 from glyphscope_gui.shared.plain_table import PlainTable
+from glyphscope_gui.shared.text_edits import LineEdit
 from glyphscope_gui.theme.sizes import GAP
 
 _FIRST_WORDS = tr(
@@ -111,7 +112,7 @@ class AbPage(QWidget):
         return push_button(words, self, name=name)
 
     def _make_settings(self) -> None:
-        self.seeds = QLineEdit("1-5", self)
+        self.seeds = LineEdit("1-5", self)
         self.seeds.setObjectName("abSeeds")
         self.seeds.setAccessibleName(tr("Seeds for both prompts"))
         self.seeds.setToolTip(
@@ -126,7 +127,7 @@ class AbPage(QWidget):
         self.temperature.setSingleStep(0.1)
         self.temperature.setDecimals(1)
         self.temperature.setValue(WARM)
-        self.expect = QLineEdit(self)
+        self.expect = LineEdit(self)
         self.expect.setObjectName("abExpect")
         self.expect.setAccessibleName(tr("Expected call"))
         self.expect.setPlaceholderText(tr("any valid call"))

@@ -7,7 +7,7 @@ from itertools import pairwise
 
 from PySide6.QtCore import QSize, Qt, Signal
 from PySide6.QtGui import QResizeEvent
-from PySide6.QtWidgets import QComboBox, QLineEdit, QPushButton, QSplitter, QWidget
+from PySide6.QtWidgets import QComboBox, QPushButton, QSplitter, QWidget
 
 from glyphscope.evals.distribution import Distribution, Group, Parting, parting_words
 from glyphscope_gui.compare.page import LOW
@@ -33,6 +33,7 @@ from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.layouts import hbox, vbox
 from glyphscope_gui.shared.plain_table import PlainTable
 from glyphscope_gui.shared.settings_grid import DecimalSetting
+from glyphscope_gui.shared.text_edits import LineEdit
 from glyphscope_gui.theme.sizes import GAP
 
 WARM = 0.7
@@ -120,7 +121,7 @@ class SeedsPage(QWidget):
         self.source.setMinimumContentsLength(22)
         self.source.activated.connect(self.sourceChosen)
         self.about = ElidedLabel(self, Qt.TextElideMode.ElideRight, role="muted")
-        self.seeds = QLineEdit("1-20", self)
+        self.seeds = LineEdit("1-20", self)
         self.seeds.setObjectName("seedsEdit")
         self.seeds.setAccessibleName(tr("Seeds"))
         self.seeds.setToolTip(tr("1-20, or 1,3,7-9; one run per seed"))

@@ -6,14 +6,14 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from PySide6.QtCore import Qt, Signal
-from PySide6.QtWidgets import QComboBox, QFileDialog, QLineEdit, QPushButton, QSizePolicy, QWidget
+from PySide6.QtWidgets import QComboBox, QFileDialog, QPushButton, QSizePolicy, QWidget
 
 from glyphscope.evals.suites.call_form import AssertionKind, AssertionLine, PathTest
 from glyphscope_gui.evaluate.check_values import loose_text, loose_value
 from glyphscope_gui.shared.labels import link, push_button
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.layouts import hbox, vbox
-from glyphscope_gui.shared.text_edits import GrowingEdit
+from glyphscope_gui.shared.text_edits import GrowingEdit, LineEdit
 
 KINDS: tuple[tuple[AssertionKind, str, str], ...] = (
     ("path", tr("JSONPath"), tr("For example $.calls[0].arguments.query, or $.answer")),
@@ -54,7 +54,7 @@ class _Line(QWidget):
         for test, words, _tip in TESTS:
             self.test.addItem(words, test)
         self.test.setCurrentIndex(self.test.findData(line.test))
-        self.value = QLineEdit(loose_text(line.test, line.value), self)
+        self.value = LineEdit(loose_text(line.test, line.value), self)
         self.value.setAccessibleName(tr("Value"))
         self.remove = push_button(tr("Remove"), self, role="link")
         self.remove.setAccessibleName(tr("Remove this assertion"))

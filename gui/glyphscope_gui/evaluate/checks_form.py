@@ -6,13 +6,14 @@ from collections.abc import Mapping
 from typing import Any
 
 from PySide6.QtCore import Qt, Signal
-from PySide6.QtWidgets import QComboBox, QGridLayout, QLineEdit, QSizePolicy, QWidget
+from PySide6.QtWidgets import QComboBox, QGridLayout, QSizePolicy, QWidget
 
 from glyphscope.evals.suites.call_form import ArgumentCheck, CheckKind
 from glyphscope_gui.evaluate.check_values import field_text, field_value
 from glyphscope_gui.shared.labels import link, push_button
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.layouts import vbox
+from glyphscope_gui.shared.text_edits import LineEdit
 
 KINDS: tuple[tuple[CheckKind, str, str], ...] = (
     ("equals", tr("equals"), tr("The value: text without quotes, anything else as JSON")),
@@ -43,7 +44,7 @@ class _Line(QWidget):
         for box in (self.name, self.kind):
             box.setMinimumWidth(80)  # large letters are cut before the form scrolls sideways
         self.kind.setCurrentIndex(self.kind.findData(check.kind))
-        self.value = QLineEdit(field_text(check.kind, check.value, is_text=self._is_text), self)
+        self.value = LineEdit(field_text(check.kind, check.value, is_text=self._is_text), self)
         self.value.setAccessibleName(tr("Value"))
         self.remove = push_button(tr("Remove"), self, role="link")
         self.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Fixed)

@@ -11,6 +11,7 @@ from glyphscope_gui.shared.labels import PlainLabel
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.layouts import hbox
 from glyphscope_gui.shared.model_names import model_name
+from glyphscope_gui.shared.text_edits import LineEdit
 
 _OWN = tr("As in the suite")
 
@@ -25,7 +26,7 @@ class JudgeChoice(QWidget):
         label = PlainLabel(tr("Judge"), self, role="muted")
         self.box = QComboBox(self)
         self.box.setObjectName("evalJudgeModel")
-        self.box.setEditable(True)
+        self.box.setLineEdit(LineEdit())
         self.box.setInsertPolicy(QComboBox.InsertPolicy.NoInsert)
         self.box.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon)
         self.box.setAccessibleName(tr("Judge"))

@@ -11,7 +11,6 @@ from PySide6.QtWidgets import (
     QComboBox,
     QFormLayout,
     QLineEdit,
-    QPlainTextEdit,
     QStackedWidget,
     QWidget,
 )
@@ -26,6 +25,7 @@ from glyphscope_gui.shared.labels import words_label
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.layouts import STRETCH, vbox
 from glyphscope_gui.shared.segmented import Segmented
+from glyphscope_gui.shared.text_edits import LineEdit, WrappingEdit
 from glyphscope_gui.theme import mono_font
 
 FORM, JSON = "form", "json"
@@ -54,7 +54,7 @@ class ScenarioForm(QWidget):
         self.views.setAccessibleName(tr("Form or JSON"))
         self.id_edit = _line(tr("Name of the scenario"), "scenarioId")
         self.group_edit = _line(tr("Group"), "scenarioGroup")
-        self.prompt_edit = QPlainTextEdit(self)
+        self.prompt_edit = WrappingEdit(self)
         self.prompt_edit.setObjectName("scenarioPrompt")
         self.prompt_edit.setAccessibleName(tr("Prompt"))
         self.prompt_edit.setTabChangesFocus(True)
@@ -70,7 +70,7 @@ class ScenarioForm(QWidget):
         self.assertions = AssertionsForm(self)
         self.complex_assertions = words_label(role="muted", parent=self)
         self.complex_assertions.setText(tr("The assertions are too complex for a form: edit them as JSON."))
-        self.json_edit = QPlainTextEdit(self)
+        self.json_edit = WrappingEdit(self)
         self.json_edit.setObjectName("scenarioJson")
         self.json_edit.setAccessibleName(tr("The scenario as JSON"))
         self.json_edit.setTabChangesFocus(True)
@@ -228,7 +228,7 @@ class ScenarioForm(QWidget):
 
 
 def _line(words: str, name: str) -> QLineEdit:
-    edit = QLineEdit()
+    edit = LineEdit()
     edit.setObjectName(name)
     edit.setAccessibleName(words)
     return edit

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from PySide6.QtCore import QAbstractListModel, QModelIndex, QObject, Qt, Signal
-from PySide6.QtWidgets import QLineEdit, QListView, QSpinBox, QWidget
+from PySide6.QtWidgets import QListView, QSpinBox, QWidget
 
 from glyphscope.evals.matrix.plan import Plan
 from glyphscope.evals.suites.suite import Scenario
@@ -16,6 +16,7 @@ from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.layouts import hbox, vbox
 from glyphscope_gui.shared.plain_text import plain_data, plain_tip
 from glyphscope_gui.shared.table_model import NO_INDEX, Index
+from glyphscope_gui.shared.text_edits import LineEdit
 
 MARGINS = (6, 0, 0, 0)
 """Of the text in a box with buttons: there, Qt knows no padding of style sheets."""
@@ -72,7 +73,7 @@ class ScenarioPicker(QWidget):
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
-        self.search = QLineEdit(self)
+        self.search = LineEdit(self)
         self.search.setObjectName("evalScenarioFilter")
         self.search.setAccessibleName(tr("Filter scenarios"))
         self.search.setPlaceholderText(tr("Filter by id, group or prompt"))

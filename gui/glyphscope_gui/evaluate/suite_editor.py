@@ -6,7 +6,7 @@ from pathlib import Path
 
 import msgspec
 from PySide6.QtCore import QSize, Signal
-from PySide6.QtWidgets import QDialog, QDialogButtonBox, QLineEdit, QListWidget, QScrollArea, QWidget
+from PySide6.QtWidgets import QDialog, QDialogButtonBox, QListWidget, QScrollArea, QWidget
 
 from glyphscope.errors import GlyphscopeError, SuiteError
 from glyphscope.evals.suites.own import free_id, keep_suite, suite_path
@@ -19,6 +19,7 @@ from glyphscope_gui.shared.background import Background
 from glyphscope_gui.shared.labels import link, push_button, words_label
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.layouts import STRETCH, hbox, vbox
+from glyphscope_gui.shared.text_edits import LineEdit
 
 MOST_PROBLEMS = 4
 """Mistakes that are shown at once."""
@@ -39,11 +40,11 @@ class SuiteEditor(QDialog):
         self._scenarios = list(suite.scenarios)
         self._row, self._warned = -1, False
         self._background = Background(self)
-        self.name_edit = QLineEdit(suite.name, self)
+        self.name_edit = LineEdit(suite.name, self)
         self.name_edit.setObjectName("suiteName")
         self.name_edit.setAccessibleName(tr("Name of the suite"))
         self.name_edit.setEnabled(path is None)
-        self.judge_edit = QLineEdit(suite.judge, self)
+        self.judge_edit = LineEdit(suite.judge, self)
         self.judge_edit.setObjectName("suiteJudge")
         self.judge_edit.setAccessibleName(tr("Judge model"))
         self.judge_edit.setPlaceholderText(tr("Judge model (for rubrics)"))

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from PySide6.QtCore import QRect, Qt, Signal
 from PySide6.QtGui import QFocusEvent, QKeyEvent
-from PySide6.QtWidgets import QLineEdit, QWidget
+from PySide6.QtWidgets import QWidget
 
 from glyphscope_gui.grammar.line_lexer import is_name
 from glyphscope_gui.shared.language import tr
+from glyphscope_gui.shared.text_edits import LineEdit
 
 
-class RenameField(QLineEdit):
+class RenameField(LineEdit):
     """`renamed` carries the old name and the new one. Enter takes it, Escape and leaving do not."""
 
     renamed = Signal(str, str)

@@ -17,7 +17,6 @@ from PySide6.QtGui import (
 )
 from PySide6.QtWidgets import (
     QDialog,
-    QLineEdit,
     QListWidget,
     QListWidgetItem,
     QSplitter,
@@ -32,6 +31,7 @@ from glyphscope_gui.shared.labels import PlainLabel, push_button
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.layouts import hbox, vbox
 from glyphscope_gui.shared.markdown import set_markdown
+from glyphscope_gui.shared.text_edits import LineEdit
 from glyphscope_gui.theme import Looks
 from glyphscope_gui.theme.sizes import GAP, letters
 
@@ -132,7 +132,7 @@ class GuideDialog(QDialog):
         self._show(name, heading)
 
     def _make(self) -> None:
-        self.field = QLineEdit(self)
+        self.field = LineEdit(self)
         self.field.setObjectName("guideField")
         self.field.setPlaceholderText(tr("Search the guide"))
         self.field.setAccessibleName(tr("Text to find in the guide"))

@@ -6,11 +6,12 @@ from collections.abc import Sequence
 
 from PySide6.QtCore import QEvent, QObject, QSize, Qt
 from PySide6.QtGui import QKeyEvent
-from PySide6.QtWidgets import QDialog, QLineEdit, QTreeWidget, QTreeWidgetItem, QWidget
+from PySide6.QtWidgets import QDialog, QTreeWidget, QTreeWidgetItem, QWidget
 
 from glyphscope_gui.help.commands import Command, matching
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.layouts import vbox
+from glyphscope_gui.shared.text_edits import LineEdit
 from glyphscope_gui.theme.sizes import GAP, letters
 
 SIZE = QSize(560, 420)
@@ -26,7 +27,7 @@ class CommandPalette(QDialog):
         self.setObjectName("commandPalette")
         self.setWindowTitle(tr("Command palette"))
         self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-        self.field = QLineEdit(self)
+        self.field = LineEdit(self)
         self.field.setObjectName("paletteField")
         self.field.setPlaceholderText(tr("Type a command"))
         self.field.setAccessibleName(tr("Command to find"))

@@ -13,6 +13,7 @@ from glyphscope.sessions.history_search import MOST_SCORE, tags_of
 from glyphscope_gui.shared.labels import PlainLabel
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.segmented import Segmented
+from glyphscope_gui.shared.text_edits import LineEdit
 
 LONGEST_NAME, LONGEST_NOTE, LONGEST_TAGS = 120, 2000, 400
 """Characters."""
@@ -100,7 +101,7 @@ class RunDetails(QWidget):
             self.described.emit(row.id, what)
 
     def _edit(self, name: str, words: str, empty: str, longest: int) -> QLineEdit:
-        edit = QLineEdit(self)
+        edit = LineEdit(self)
         edit.setObjectName(name)
         edit.setAccessibleName(words)
         edit.setPlaceholderText(empty)

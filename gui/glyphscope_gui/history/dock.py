@@ -6,7 +6,7 @@ from typing import Any
 
 from PySide6.QtCore import QModelIndex, QPoint, Qt, QTimer, Signal
 from PySide6.QtGui import QAction, QKeySequence
-from PySide6.QtWidgets import QLineEdit, QListView, QMenu, QPushButton, QWidget
+from PySide6.QtWidgets import QListView, QMenu, QPushButton, QWidget
 
 from glyphscope.sessions import History, HistoryRow
 from glyphscope.sessions.exports import ExportForm
@@ -19,6 +19,7 @@ from glyphscope_gui.shared.background import Background
 from glyphscope_gui.shared.labels import PlainLabel
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.layouts import hbox, vbox
+from glyphscope_gui.shared.text_edits import LineEdit
 
 SEARCH_DELAY_MS = 150
 UNDO_MS = 8000
@@ -54,7 +55,7 @@ class HistoryDock(QWidget):
         self._undo_timer = QTimer(self, singleShot=True, interval=UNDO_MS)
         self._undo_timer.timeout.connect(self._delete_for_good)
         self.model = HistoryModel(self)
-        self.search_edit = QLineEdit(self)
+        self.search_edit = LineEdit(self)
         self.search_edit.setObjectName("historySearch")
         self.search_edit.setAccessibleName(tr("Find runs"))
         self.search_edit.setPlaceholderText(tr("Find runs: words, #tag, score>=3"))

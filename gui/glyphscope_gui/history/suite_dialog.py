@@ -12,6 +12,7 @@ from glyphscope.evals.suites.own import own_suites, suite_path
 from glyphscope_gui.shared.labels import push_button, words_label
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.layouts import vbox
+from glyphscope_gui.shared.text_edits import LineEdit
 
 
 class SuiteDialog(QDialog):
@@ -27,7 +28,7 @@ class SuiteDialog(QDialog):
         self._folder = folder
         self.name_box = QComboBox(self)
         self.name_box.setObjectName("suiteNameBox")
-        self.name_box.setEditable(True)
+        self.name_box.setLineEdit(LineEdit())
         self.name_box.addItems([path.stem for path in own_suites(folder)] or ["my-suite"])
         about = words_label(role="muted", parent=self)
         about.setText(

@@ -31,6 +31,7 @@ from glyphscope_gui.runs.run_controller import Aside
 from glyphscope_gui.shared.labels import LessonLabel, PlainLabel, push_button
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.layouts import STRETCH, hbox, vbox
+from glyphscope_gui.shared.text_edits import LineEdit
 from glyphscope_gui.theme.sizes import PAD
 
 _CHOICES: dict[str, tuple[str, ...]] = {
@@ -245,7 +246,7 @@ class LessonExperiment(QFrame):
             )
             whole.setValue(min(max(value, whole.minimum()), whole.maximum()))
             return whole
-        line = QLineEdit(value if isinstance(value, str) else json.dumps(value, ensure_ascii=False), self)
+        line = LineEdit(value if isinstance(value, str) else json.dumps(value, ensure_ascii=False), self)
         line.setProperty("plain", isinstance(value, str))
         line.returnPressed.connect(self._live)
         line.setCursorPosition(0)

@@ -11,6 +11,7 @@ from glyphscope_gui.shared.background import Background
 from glyphscope_gui.shared.labels import push_button, words_label
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.layouts import vbox
+from glyphscope_gui.shared.text_edits import LineEdit
 from glyphscope_gui.theme import mono_font
 
 _NO_KEY = tr("optional; stored in the system keyring")
@@ -28,11 +29,11 @@ class EndpointDialog(QDialog):
         self.setMinimumWidth(520)
         self._background = Background(self)
         self._left = False
-        self.address_edit = QLineEdit(address, self)
+        self.address_edit = LineEdit(address, self)
         self.address_edit.setObjectName("endpointAddressEdit")
         self.address_edit.setPlaceholderText(tr("http://127.0.0.1:8080/v1   or   https://host/v1#model-name"))
         self.address_edit.setFont(mono_font(-0.5))
-        self.key_edit = QLineEdit(self)
+        self.key_edit = LineEdit(self)
         self.key_edit.setObjectName("endpointKeyEdit")
         self.key_edit.setEchoMode(QLineEdit.EchoMode.Password)
         self.key_edit.setPlaceholderText(_NO_KEY)

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from functools import partial
 
 from PySide6.QtCore import QItemSelection, Signal
-from PySide6.QtWidgets import QLineEdit, QProgressBar, QPushButton, QWidget
+from PySide6.QtWidgets import QProgressBar, QPushButton, QWidget
 
 from glyphscope.errors import GlyphscopeError
 from glyphscope.models.hub import Choice, DownloadResult, Hit, Unfinished
@@ -19,6 +19,7 @@ from glyphscope_gui.shared.labels import push_button, words_label
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.layouts import STRETCH, hbox, vbox
 from glyphscope_gui.shared.plain_table import PlainTable
+from glyphscope_gui.shared.text_edits import LineEdit
 from glyphscope_gui.theme import mono_font
 from glyphscope_gui.theme.sizes import ROW
 
@@ -40,7 +41,7 @@ class HubPanel(QWidget):
         self.setObjectName("hubPanel")
         self._getting = getting
         self._path = ""
-        self.name_edit = QLineEdit(self)
+        self.name_edit = LineEdit(self)
         self.name_edit.setObjectName("modelNameEdit")
         self.name_edit.setAccessibleName(tr("Words to search, or the name of a repository"))
         self.name_edit.setPlaceholderText(tr("Words (qwen3 0.6b), OWNER/NAME or OWNER/NAME:Q4_K_M"))

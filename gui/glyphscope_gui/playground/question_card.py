@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from PySide6.QtCore import Qt, Signal
-from PySide6.QtWidgets import QLineEdit, QSizePolicy, QWidget
+from PySide6.QtWidgets import QSizePolicy, QWidget
 
 from glyphscope_gui.shared.card import Card
 from glyphscope_gui.shared.labels import PlainLabel, push_button
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.layouts import hbox, vbox
+from glyphscope_gui.shared.text_edits import LineEdit
 
 LONGEST = 2000
 """Characters of a question that are shown, and of an answer."""
@@ -26,7 +27,7 @@ class QuestionCard(Card):
         self.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Maximum)
         self.question = PlainLabel(body, wordWrap=True)
         self.question.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
-        self.edit = QLineEdit(body)
+        self.edit = LineEdit(body)
         self.edit.setPlaceholderText(tr("Your answer"))
         self.edit.setMaxLength(LONGEST)
         self.answer_button = push_button(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 from PySide6.QtCore import Signal
-from PySide6.QtWidgets import QComboBox, QLineEdit, QWidget
+from PySide6.QtWidgets import QComboBox, QWidget
 
 from glyphscope.errors import PromptError
 from glyphscope.events import Message
@@ -13,7 +13,7 @@ from glyphscope_gui.prompt.messages_model import ROLE_WORDS
 from glyphscope_gui.shared.labels import push_button, words_label
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.layouts import STRETCH, hbox, vbox
-from glyphscope_gui.shared.text_edits import GrowingEdit
+from glyphscope_gui.shared.text_edits import GrowingEdit, LineEdit
 from glyphscope_gui.theme import mono_font
 
 _LINES = 6
@@ -36,7 +36,7 @@ class MessageEditor(QWidget):
         self.role_combo.setMinimumContentsLength(8)
         for role, words in ROLE_WORDS.items():
             self.role_combo.addItem(words, role)
-        self.id_edit = QLineEdit(self)
+        self.id_edit = LineEdit(self)
         self.id_edit.setObjectName("messageCallId")
         self.id_edit.setPlaceholderText(tr("Call ID (next call if empty)"))
         self.id_edit.setAccessibleName(tr("ID of the call that produced this result"))

@@ -15,7 +15,6 @@ from PySide6.QtWidgets import (
     QFileDialog,
     QFormLayout,
     QFrame,
-    QLineEdit,
     QPushButton,
     QScrollArea,
     QVBoxLayout,
@@ -32,7 +31,7 @@ from glyphscope_gui.shared.background import Background
 from glyphscope_gui.shared.labels import PlainLabel, push_button, words_label
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.layouts import hbox, vbox
-from glyphscope_gui.shared.text_edits import GrowingEdit, ReadBox, WrappingEdit
+from glyphscope_gui.shared.text_edits import GrowingEdit, LineEdit, ReadBox, WrappingEdit
 from glyphscope_gui.theme import mono_font
 
 MOST_SHOWN = 100
@@ -51,14 +50,14 @@ class AddServerDialog(QDialog):
         self.setWindowTitle(tr("Add a server"))
         self.setMinimumWidth(520)
         self._taken = taken
-        self.command_edit = QLineEdit(self)
+        self.command_edit = LineEdit(self)
         self.command_edit.setObjectName("serverCommandEdit")
         self.command_edit.setPlaceholderText(tr("uvx mcp-server-time   or   https://example.com/mcp"))
         self.command_edit.setFont(mono_font(-0.5))
-        self.name_edit = QLineEdit(self)
+        self.name_edit = LineEdit(self)
         self.name_edit.setObjectName("serverNameEdit")
         self.name_edit.setPlaceholderText(tr("default: its program or host"))
-        self.folder_edit = QLineEdit(self)
+        self.folder_edit = LineEdit(self)
         self.folder_edit.setPlaceholderText(tr("default: the current folder"))
         self.variables_edit = GrowingEdit(5, self)
         self.variables_edit.setObjectName("serverVariablesEdit")

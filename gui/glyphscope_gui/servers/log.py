@@ -10,7 +10,6 @@ from PySide6.QtCore import QModelIndex, Qt, Signal
 from PySide6.QtGui import QActionGroup, QGuiApplication, QKeySequence, QShortcut
 from PySide6.QtWidgets import (
     QHeaderView,
-    QLineEdit,
     QMenu,
     QPlainTextEdit,
     QSplitter,
@@ -32,7 +31,7 @@ from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.layouts import STRETCH, hbox, vbox
 from glyphscope_gui.shared.plain_table import PlainTable
 from glyphscope_gui.shared.segmented import Segmented
-from glyphscope_gui.shared.text_edits import WrappingEdit
+from glyphscope_gui.shared.text_edits import LineEdit, WrappingEdit
 from glyphscope_gui.shared.whole_text import Whole, show_whole
 from glyphscope_gui.theme import mono_font
 
@@ -62,7 +61,7 @@ class ServerLog(Card):
     def __init__(self, model: ServersLogModel, parent: QWidget | None = None) -> None:
         self.views = Segmented(VIEWS, small=True)
         self.views.setAccessibleName(tr("Messages, notifications or stderr"))
-        self.filter_edit = QLineEdit()
+        self.filter_edit = LineEdit()
         self.filter_edit.setObjectName("serverLogFilter")
         self.filter_edit.setPlaceholderText(tr("Filter"))
         self.filter_edit.setAccessibleName(tr("Show only messages that contain this text"))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from PySide6.QtCore import QModelIndex, Qt, Signal
 from PySide6.QtGui import QResizeEvent
-from PySide6.QtWidgets import QLineEdit, QWidget
+from PySide6.QtWidgets import QWidget
 
 from glyphscope.tools.mcp.offers import Offer
 from glyphscope_gui.servers.offer_model import ADDRESS, NAME, TYPE, OfferModel
@@ -12,6 +12,7 @@ from glyphscope_gui.shared.labels import PlainLabel, words_label
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.layouts import vbox
 from glyphscope_gui.shared.plain_table import PlainTable
+from glyphscope_gui.shared.text_edits import LineEdit
 from glyphscope_gui.theme.sizes import PAD
 
 FILTER_FROM = 13
@@ -28,7 +29,7 @@ class OfferList(QWidget):
         super().__init__(parent)
         self.model = model
         self._address = ""
-        self.filter_edit = QLineEdit(self)
+        self.filter_edit = LineEdit(self)
         self.filter_edit.setPlaceholderText(tr("Filter"))
         self.filter_edit.setAccessibleName(tr("Filter: {list}", list=name))
         self.filter_edit.setClearButtonEnabled(True)

@@ -25,6 +25,7 @@ from glyphscope_gui.shared.json_editor import JsonEditor
 from glyphscope_gui.shared.labels import push_button, words_label
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.layouts import vbox
+from glyphscope_gui.shared.text_edits import LineEdit
 
 METHODS = (
     "ping",
@@ -80,7 +81,7 @@ class RequestDialog(QDialog):
         self.jobs = ToolCalls(self, raw_view)
         self.method_box = QComboBox(self)
         self.method_box.setObjectName("requestMethod")
-        self.method_box.setEditable(True)
+        self.method_box.setLineEdit(LineEdit())
         self.method_box.addItems(METHODS)
         self.params_edit = JsonEditor(self)
         self.params_edit.setObjectName("requestParams")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from PySide6.QtCore import QModelIndex, Qt, Signal
 from PySide6.QtGui import QResizeEvent
-from PySide6.QtWidgets import QLineEdit, QPushButton, QWidget
+from PySide6.QtWidgets import QPushButton, QWidget
 
 from glyphscope.tools.mcp.changes import ToolChanges
 from glyphscope_gui.servers.tool_model import ENFORCEMENT, HERE, NAME, SAYS, ServersToolModel, ToolRow
@@ -14,6 +14,7 @@ from glyphscope_gui.shared.labels import ElidedLabel, PlainLabel, link, push_but
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.layouts import hbox, vbox
 from glyphscope_gui.shared.plain_table import PlainTable
+from glyphscope_gui.shared.text_edits import LineEdit
 from glyphscope_gui.theme.sizes import PAD
 
 WIDE = 470
@@ -35,7 +36,7 @@ class ServerTools(QWidget):
         super().__init__(parent)
         self.model = model
         self._name = ""
-        self.filter_edit = QLineEdit(self)
+        self.filter_edit = LineEdit(self)
         self.filter_edit.setObjectName("serverToolFilter")
         self.filter_edit.setPlaceholderText(tr("Find tools"))
         self.filter_edit.setAccessibleName(tr("Find tools of the server"))

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from PySide6.QtCore import QSize, Qt, QTimer, Signal
 from PySide6.QtGui import QKeySequence, QResizeEvent, QShortcut
-from PySide6.QtWidgets import QDialog, QDialogButtonBox, QLineEdit, QListWidget, QScrollArea, QWidget
+from PySide6.QtWidgets import QDialog, QDialogButtonBox, QListWidget, QScrollArea, QWidget
 
 from glyphscope.sessions import History, Places, Settings
 from glyphscope_gui.project.settings_store import SettingsStore
@@ -18,6 +18,7 @@ from glyphscope_gui.shared.labels import PlainLabel, words_label
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.layouts import STRETCH, hbox, vbox
 from glyphscope_gui.shared.tab_order import focus_next
+from glyphscope_gui.shared.text_edits import LineEdit
 from glyphscope_gui.theme.sizes import GAP, is_crowded, letters
 
 SIZE = QSize(780, 560)
@@ -69,7 +70,7 @@ class SettingsDialog(QDialog):
     # -- inside ------------------------------------------------------------------------------------------------
 
     def _make_search(self) -> None:
-        self.search_edit = QLineEdit(self)
+        self.search_edit = LineEdit(self)
         self.search_edit.setObjectName("settingsSearch")
         self.search_edit.setAccessibleName(tr("Find a setting"))
         self.search_edit.setPlaceholderText(tr("Find a setting (Ctrl+F)"))

@@ -299,7 +299,7 @@ class CodeEdit(WrappingEdit):
             block = block.next()
 
     def _fit_numbers(self) -> None:
-        self.setViewportMargins(self.number_width(), 0, 0, 0)
+        self.setViewportMargins(self.number_width(), 0, 0, self.viewportMargins().bottom())
 
     def _scroll_numbers(self, rect: QRect, dy: int) -> None:
         if dy:

@@ -13,14 +13,13 @@ from PySide6.QtWidgets import (
     QDoubleSpinBox,
     QGridLayout,
     QLabel,
-    QLineEdit,
     QSpinBox,
     QWidget,
 )
 
 from glyphscope_gui.shared.labels import PlainLabel
 from glyphscope_gui.shared.plain_text import plain_tip
-from glyphscope_gui.shared.text_edits import GrowingEdit
+from glyphscope_gui.shared.text_edits import GrowingEdit, LineEdit
 
 
 class SettingsGrid(QWidget):
@@ -163,7 +162,7 @@ class FlagSetting(QCheckBox):
         self.setChecked(value)
 
 
-class TextSetting(QLineEdit):
+class TextSetting(LineEdit):
     """A line that means a value: told when the editing is finished; marked, with the reason as its hint, while none."""
 
     edited = Signal(object)

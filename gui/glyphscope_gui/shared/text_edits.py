@@ -1,12 +1,15 @@
-"""Text edits: one that wraps anywhere, one that grows with its text, one to read."""
+"""Text edits: a line, one that wraps anywhere, one that grows with its text, one to read."""
 
 from __future__ import annotations
 
+from typing import Any
+
 from PySide6.QtCore import QEvent, QMimeData, QSize, QSizeF, Qt
 from PySide6.QtGui import QResizeEvent, QShowEvent, QTextOption
-from PySide6.QtWidgets import QPlainTextEdit, QSizePolicy, QTextEdit, QWidget
+from PySide6.QtWidgets import QLineEdit, QPlainTextEdit, QSizePolicy, QTextEdit, QWidget
 
 from glyphscope.visible import visible
+from glyphscope_gui.shared.hidden_note import HiddenNote
 from glyphscope_gui.theme import mono_font
 
 LONGEST = 5_000
@@ -30,13 +33,39 @@ def _has_long_word(text: str) -> bool:
     return len(text) > LONGEST and any(len(word) > LONGEST for word in text.split())
 
 
+class LineEdit(QLineEdit):
+    """Invisible characters are named at its end."""
+
+    def __init__(self, *args: Any, **options: Any) -> None:
+        super().__init__(*args, **options)
+        self.hidden_note = HiddenNote(self)
+        self.hidden_note.look()
+
+    def setText(self, text: str | None) -> None:
+        super().setText(text)
+        self.hidden_note.look()
+
+
 class WrappingEdit(QPlainTextEdit):
-    """Lines are broken at words, and from the first long word on anywhere, until the text is another."""
+    """Lines are broken at words, and from the first long word on anywhere, until the text is another. Invisible
+    characters are named below the text.
+    """
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.hidden_note = HiddenNote(self)
+        self.hidden_note.changed.connect(self._make_room)
 
     def setPlainText(self, text: str) -> None:
         bear(self, text)
         super().setPlainText(text)
         ease(self, text)
+        self.hidden_note.look()
+
+    def _make_room(self) -> None:
+        margins = self.viewportMargins()
+        margins.setBottom(self.hidden_note.height_needed)
+        self.setViewportMargins(margins)
 
     def insertFromMimeData(self, source: QMimeData) -> None:
         """Between what stands in the line there can grow a long word of short ones."""
@@ -94,8 +123,14 @@ class GrowingEdit(WrappingEdit):
         """A plain text document counts its size in lines; the frame and the margins come on top."""
         lines = self.document().documentLayout().documentSize().height()
         lines = min(max(lines, 1), self._max_lines)
-        around = self.height() - self.viewport().height() if self.isVisible() else 2 * self.frameWidth()
+        around = 2 * self.frameWidth() + self.viewportMargins().bottom()
+        if self.isVisible():
+            around = self.height() - self.viewport().height()
         return round(lines * self.fontMetrics().lineSpacing() + 2 * self.document().documentMargin()) + around
+
+    def _make_room(self) -> None:
+        super()._make_room()
+        self._fit()
 
     def _fit(self) -> None:
         height = self._preferred_height()

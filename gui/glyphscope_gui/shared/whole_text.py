@@ -19,7 +19,6 @@ from PySide6.QtWidgets import (
     QDialog,
     QDialogButtonBox,
     QFileDialog,
-    QLineEdit,
     QPushButton,
     QWidget,
 )
@@ -32,7 +31,7 @@ from glyphscope_gui.shared.clipboard import copy_text
 from glyphscope_gui.shared.labels import PlainLabel, push_button, words_label
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.layouts import hbox, vbox
-from glyphscope_gui.shared.text_edits import WrappingEdit
+from glyphscope_gui.shared.text_edits import LineEdit, WrappingEdit
 from glyphscope_gui.theme import mono_font
 
 PART = 100_000
@@ -171,7 +170,7 @@ class WholeTextDialog(QDialog):
     # -- inside ------------------------------------------------------------------------------------------------
 
     def _make_parts(self, note: str) -> None:
-        self.search = QLineEdit(self)
+        self.search = LineEdit(self)
         self.search.setObjectName("wholeTextSearch")
         self.search.setPlaceholderText(tr("Find"))
         self.search.setAccessibleName(tr("Find in the whole text"))

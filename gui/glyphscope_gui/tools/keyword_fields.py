@@ -12,14 +12,14 @@ from typing import Any, TypeAlias
 
 from PySide6.QtCore import QEvent, Qt, Signal
 from PySide6.QtGui import QKeyEvent, QWheelEvent
-from PySide6.QtWidgets import QCheckBox, QComboBox, QLineEdit, QWidget
+from PySide6.QtWidgets import QCheckBox, QComboBox, QWidget
 
 from glyphscope_gui.shared.code_edit import is_undo_key
 from glyphscope_gui.shared.language import tr
-from glyphscope_gui.shared.text_edits import GrowingEdit
+from glyphscope_gui.shared.text_edits import GrowingEdit, LineEdit
 
 
-class LineField(QLineEdit):
+class LineField(LineEdit):
     """A text on one line. Undo goes up to the registry's: there is one history for tree, form and text."""
 
     valueEdited = Signal(object)

@@ -23,6 +23,7 @@ from glyphscope_gui.shared.enforcement_badge import EnforcementMap
 from glyphscope_gui.shared.icon_button import IconButton
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.layouts import hbox, vbox
+from glyphscope_gui.shared.text_edits import LineEdit
 from glyphscope_gui.tools.actions import ToolActions
 from glyphscope_gui.tools.form import ToolForm
 from glyphscope_gui.tools.recorded_tools import RecordedTools
@@ -130,7 +131,7 @@ class ToolsDock(QWidget):
     # -- inside ------------------------------------------------------------------------------------------------
 
     def _make_filter(self) -> QLineEdit:
-        edit = QLineEdit(self)
+        edit = LineEdit(self)
         edit.setObjectName("toolFilter")
         edit.setAccessibleName(tr("Find tools"))
         edit.setPlaceholderText(tr("Find tools"))

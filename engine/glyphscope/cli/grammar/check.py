@@ -32,7 +32,7 @@ def check(
     ] = False,
     as_json: JsonOption = False,
 ) -> None:
-    """Check a GBNF grammar. Exit code 1 if llama.cpp would refuse it, crash or hang."""
+    """Check a GBNF grammar. Exit code 1 if llama.cpp would reject it, crash or hang."""
     if laid_out and as_json:
         raise InputError("--print and --json exclude each other.", hint="Give one of them.")
     found = check_gbnf_bytes(read_bytes(file))

@@ -61,7 +61,7 @@ def _print(found: Differences, first: str, second: str) -> None:
     out = console()
     for text, here, there in ((found.only_first, first, second), (found.only_second, second, first)):
         if text is not None:
-            out.print(Text(f"only {here} accepts, and {there} refuses:", style="bold"))
+            out.print(Text(f"only {here} accepts, and {there} rejects:", style="bold"))
             out.print(Text(f"  {visible(text)}" if text else "  the empty text"))
         elif not found.same and found.exhausted:
             out.print(Text(f"{there} accepts all that {here} does."))

@@ -39,7 +39,7 @@ def match(
 ) -> None:
     """Match a text: accepted, or the character at which it fails, the expected text, and the rules being read.
 
-    Exit code 1 if the text is not accepted.
+    Exit code 1 if the text is rejected.
     """
     given = list(words or ())
     gbnf = given.pop(0) if given and registry is None and schema is None else None

@@ -48,7 +48,7 @@ _SPARE_TURNS = 4
 """Of a conversation in which every call has a turn of its own: the answer, and some that come to nothing."""
 _NOTES = (
     "Texts are compared without regard to case and runs of white space; the leaderboard also takes punctuation away.",
-    "Values that a function's own schema refuses are not among the right ones.",
+    "Values that a function's own schema rejects are not among the right ones.",
 )
 _TURN_NOTES = (
     "Calls are answered with 'Done.': what can be known only from a real result cannot be right.",

@@ -84,7 +84,7 @@ def scenario_of_run(events: Iterable[AnyEvent], id: str, where: str = "") -> Sce
         )
     if request.relaxed:
         raise SuiteError(
-            "The run did not enforce all of its tools' constraints, so its tools may refuse its call.",
+            "The run did not enforce all of its tools' constraints, so its tools may reject its call.",
             where=where,
             hint="Change the tools themselves, and take a run of those.",
         )

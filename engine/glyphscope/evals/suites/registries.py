@@ -107,7 +107,7 @@ class KnownTools:
             return None
         reason, pointer = verdict
         subject = pointer[1:] or "the call"
-        return pointer, f"{tool} would refuse this: {in_words(reason, pointer, subject)}."
+        return pointer, f"{tool} would reject this: {in_words(reason, pointer, subject)}."
 
 
 @lru_cache(maxsize=16)

@@ -33,7 +33,7 @@ def note_weak_choices(context: ToolContext) -> None:
                 context.leave(
                     choice.part,
                     choice.keyword,
-                    f"alternative {number + 1} lets through what {weak.unenforced.pointer} would refuse",
+                    f"alternative {number + 1} lets through what {weak.unenforced.pointer} would reject",
                 )
                 break
 

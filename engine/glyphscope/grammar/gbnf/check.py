@@ -130,7 +130,7 @@ def load_gbnf(text: str, *, where: str = "grammar", before: int = 0) -> Grammar:
     if len(problems) > MOST:
         shown.append(f"… and {len(problems) - MOST} more")
     raise GrammarError(
-        "\n".join(shown), where=where, hint="Correct it: llama.cpp refuses it, or crashes on it."
+        "\n".join(shown), where=where, hint="Correct it: llama.cpp rejects it, or crashes on it."
     )
 
 

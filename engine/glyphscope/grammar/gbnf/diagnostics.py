@@ -127,11 +127,11 @@ CODES: dict[str, tuple[Severity, str]] = {
     UNDEFINED_RULE: ("error", "A rule is used but not defined."),
     LEFT_RECURSION: (
         "error",
-        "A rule begins with itself, directly or indirectly; llama.cpp refuses it or hangs.",
+        "A rule begins with itself, directly or indirectly; llama.cpp rejects it or hangs.",
     ),
     NULLABLE_LOOP: (
         "error",
-        "An item that can be empty is repeated without a limit, which llama.cpp refuses.",
+        "An item that can be empty is repeated without a limit, which llama.cpp rejects.",
     ),
     EMPTY_REPETITION: ("error", "The repeated item is always empty."),
     REPETITION_ORDER: ("error", "`{n,m}` with m smaller than n; llama.cpp runs until it is out of memory."),
@@ -171,11 +171,11 @@ CODES: dict[str, tuple[Severity, str]] = {
     ),
     NEGATED_NON_ASCII: (
         "hint",
-        "`[^é]`: if a token ends inside a character, llama.cpp refuses characters that begin with the same bytes.",
+        "`[^é]`: if a token ends inside a character, llama.cpp rejects characters that begin with the same bytes.",
     ),
     UNBOUNDED_SPACE: ("hint", "Unlimited white space, which models can repeat without end."),
     TOKEN_OF_MODEL: ("hint", "`<text>` works only with a model that has it as one token."),
-    NEW_ESCAPE: ("hint", r"`\-`, which older versions of llama.cpp refuse."),
+    NEW_ESCAPE: ("hint", r"`\-`, which older versions of llama.cpp reject."),
 }
 
 

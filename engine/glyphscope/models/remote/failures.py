@@ -139,7 +139,7 @@ def _overflow(body: bytes, where: str) -> ContextOverflow | PromptError | None:
 def _hint(said: str) -> str:
     low = said.lower()
     if "grammar" in low or "schema" in low or "response_format" in low:
-        return "It refuses the constraint; name its dialect in the address (?dialect=…), or use --constraint off."
+        return "It rejects the constraint; name its dialect in the address (?dialect=…), or use --constraint off."
     if TEMPLATE_FIELD in low:
         return "It has no switch for thinking: leave that to its template (--thinking auto)."
     if "tool" in low:

@@ -272,7 +272,7 @@ class Connection:
                 raise self._error(
                     "The server supports only versions of MCP that Glyphscope does not support."
                 ) from None
-            raise self._error(f"The server refused to start a session: {self._words(error)}") from None
+            raise self._error(f"The server rejected the session: {self._words(error)}") from None
         except ValidationError as error:
             first = error.errors(include_url=False, include_input=False)[0]
             place = "/".join(map(str, first["loc"]))
@@ -490,7 +490,7 @@ class Connection:
             if self._refusals.last.startswith(("HTTP 401", "HTTP 403")):
                 hint = "Sign in, or write what it expects into `headers`, for example Authorization."
                 if self._signing is not None and self._signing.is_needed:
-                    hint = "The sign-in was not accepted. Sign in again."
+                    hint = "The sign-in was rejected. Sign in again."
         elif self._guard.first_rambling:
             hint = (
                 "It writes text that is not a message to its standard output, first: "

@@ -195,7 +195,7 @@ class SigningIn:
         if "code" not in given:
             said = given.get("error_description") or given.get("error") or "no code was sent"
             self._result.set_exception(
-                self._failed(f"The sign-in was refused: {said[:300]}.", "Sign in again.")
+                self._failed(f"The sign-in was rejected: {said[:300]}.", "Sign in again.")
             )
             return _FAILED
         self._result.set_result(

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from PySide6.QtCore import Qt, QTimer, Signal
 from PySide6.QtGui import QKeyEvent
-from PySide6.QtWidgets import QLineEdit, QPushButton, QWidget
+from PySide6.QtWidgets import QPushButton, QWidget
 
 from glyphscope.visible import unseen
 from glyphscope_gui.shared.labels import words_label
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.layouts import hbox, vbox
 from glyphscope_gui.shared.plain_text import plain_tip
+from glyphscope_gui.shared.text_edits import LineEdit
 
 ASK_MS = 150
 """The tokens of a text are asked for when nobody has typed for so long."""
@@ -18,7 +19,7 @@ LONGEST = 20_000
 """Characters: more would be no answer of any call."""
 
 
-class _Edit(QLineEdit):
+class _Edit(LineEdit):
     """`left` when Escape was pressed in it."""
 
     left = Signal()

@@ -12,6 +12,7 @@ from glyphscope_gui.playground.branches.tree_model import LONGEST_NAME
 from glyphscope_gui.shared.labels import PlainLabel, words_label
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.layouts import vbox
+from glyphscope_gui.shared.text_edits import LineEdit
 
 LONGEST_NOTE = 2000
 """Characters."""
@@ -119,7 +120,7 @@ class BranchPanel(QWidget):
 
 
 def _edit(name: str, words: str, empty: str, longest: int) -> QLineEdit:
-    edit = QLineEdit()
+    edit = LineEdit()
     edit.setObjectName(name)
     edit.setAccessibleName(words)
     edit.setPlaceholderText(empty)

@@ -84,7 +84,7 @@ def check_items(survey: Survey) -> Iterator[Diagnostic]:
         for start, end, name in notes.tokens:
             yield _token(survey, rule.start + start, rule.start + end, name)
         for start, end in facts.empties:
-            message = "The repeated item is empty, which llama.cpp refuses. Delete the repetition."
+            message = "The repeated item is empty, which llama.cpp rejects. Delete the repetition."
             place = (rule.start + start, rule.start + end)
             yield report(codes.EMPTY_REPETITION, message, *place, fix("Delete the repetition", (*place, "")))
         for copy in facts.copies:
@@ -101,7 +101,7 @@ def _token(survey: Survey, start: int, end: int, name: str) -> Diagnostic:
             codes.TOKEN_NAMED_LIKE_RULE, message, start, end, fix(f"Write {name}", (start, end, name))
         )
     message = (
-        f"The model must have <{name}> as one token; llama.cpp refuses the grammar with any other model."
+        f"The model must have <{name}> as one token; llama.cpp rejects the grammar with any other model."
     )
     return report(codes.TOKEN_OF_MODEL, message, start, end)
 
@@ -238,7 +238,7 @@ class _Notes:
         if not refused:
             return
         message = (
-            f"Where a token ends inside a character, llama.cpp refuses {example(refused)} here as well, and whatever "
+            f"Where a token ends inside a character, llama.cpp rejects {example(rejected)} here as well, and whatever "
             "else begins with the same byte as an excluded character. List the allowed characters instead."
         )
         allowed = chars.complement(excluded)
@@ -264,7 +264,7 @@ class _Notes:
             for c in characters(raw):
                 if raw[c.start : c.end] == "\\-":
                     place = (start + 1 + c.start, start + 1 + c.end)
-                    message = r"Older versions of llama.cpp refuse `\-`; all read `\x2D`."
+                    message = r"Older versions of llama.cpp reject `\-`; all read `\x2D`."
                     self.note(codes.NEW_ESCAPE, message, *place, fix(r"Write `\x2D`", (*place, r"\x2D")))
 
     def impossible(self, code: int, start: int, end: int) -> None:

@@ -78,7 +78,7 @@ def _circle(
         if len(way) == 2
         else f"{first} begins with itself through other rules: {names(way)}"
     )
-    what = "llama.cpp refuses it" if seen_by else "llama.cpp does not detect it and hangs"
+    what = "llama.cpp rejects it" if seen_by else "llama.cpp does not detect it and hangs"
     message = f"{how}; {what}. Put an item before it, or use a repetition:"
     message += " `item+` instead of `list ::= list item | item`."
     return report(
@@ -134,7 +134,7 @@ def _loops(survey: Survey) -> Iterator[Diagnostic]:
             if all(name in survey.directly_empty for name in loop.names):
                 refused.add(loop.start)
                 message = (
-                    "The repeated item can be empty, so it could be repeated forever; llama.cpp refuses it."
+                    "The repeated item can be empty, so it could be repeated forever; llama.cpp rejects it."
                 )
                 message += " Make sure that each repetition reads something."
                 repair = _simpler(survey.document.text, rule.start + loop.start, rule.start + loop.end)
