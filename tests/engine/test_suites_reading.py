@@ -140,7 +140,7 @@ def test_a_mistake_of_a_scenario_is_told_at_its_place(made, pointer, words):
         ({"checks": [{"text": "{}", "tool_allowed": True, "code": "UNKNOWN_TOOL"}]},
          "/checks/0/tool_allowed", "no tool"),
         ({"sizes": [{"id": "a", "tool": "find", "arguments": {}}]}, "/sizes/0/tool", 'no "find"'),
-        ({"sizes": [{"id": "a", "tool": "search", "arguments": {"query": 5}}]}, "/sizes/0/arguments/query", "refuse"),
+        ({"sizes": [{"id": "a", "tool": "search", "arguments": {"query": 5}}]}, "/sizes/0/arguments/query", "reject"),
         ({"sizes": [{"id": "a", "tool": "search", "arguments": {"query": "x"}, "claimed": {"xml": 5}}]},
          "/sizes/0/claimed/xml", "json"),
         ({"glyphscope_suite": 2}, "/glyphscope_suite", "a newer one is needed"),

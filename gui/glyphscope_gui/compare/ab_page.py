@@ -125,7 +125,7 @@ class AbPage(QWidget):
         self.temperature.setToolTip(tr("At 0 all seeds give the same tokens, so one is run."))
         self.temperature.setRange(0.0, 5.0)
         self.temperature.setSingleStep(0.1)
-        self.temperature.setDecimals(1)
+        self.temperature.setDecimals(2)
         self.temperature.setValue(WARM)
         self.expect = LineEdit(self)
         self.expect.setObjectName("abExpect")

@@ -153,7 +153,7 @@ class ComparePage(QWidget):
             self.splitter.setStretchFactor(place, 1 - place)
         self.splitter.splitterMoved.connect(self._border_moved)
         layout = QVBoxLayout(self)
-        layout.setContentsMargins(GAP + 4, 4, GAP + 4, GAP)  # the tabs are above it
+        layout.setContentsMargins(GAP + 4, GAP, GAP + 4, GAP)
         layout.setSpacing(GAP)
         layout.addWidget(self.notice)
         layout.addWidget(self.prompt_card)

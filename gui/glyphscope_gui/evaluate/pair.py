@@ -84,10 +84,12 @@ class EvalPair(QWidget):
         self._names = names
         self.words.setText(NOTHING if self._pairs.rowCount() else "")
         self.aligned.hide()
-        half = max((self.table.viewport().width() - self.table.columnWidth(TRIAL)) * 3 // 10, 84)
+        room = (self.table.viewport().width() - self.table.columnWidth(TRIAL)) * 2 // 5
+        header = self.table.horizontalHeader()
         for column in (FIRST, SECOND):
-            self.table.horizontalHeader().setSectionResizeMode(column, QHeaderView.ResizeMode.Interactive)
-            self.table.setColumnWidth(column, half)
+            needed = max(self.table.sizeHintForColumn(column), header.sectionSizeHint(column))
+            header.setSectionResizeMode(column, QHeaderView.ResizeMode.Interactive)
+            self.table.setColumnWidth(column, max(min(needed, room), 84))
 
     def show_alignment(self, alignment: Alignment) -> None:
         self._fields.show(alignment, self._names)

@@ -238,7 +238,7 @@ class _Notes:
         if not refused:
             return
         message = (
-            f"Where a token ends inside a character, llama.cpp rejects {example(rejected)} here as well, and whatever "
+            f"Where a token ends inside a character, llama.cpp rejects {example(refused)} here as well, and whatever "
             "else begins with the same byte as an excluded character. List the allowed characters instead."
         )
         allowed = chars.complement(excluded)
