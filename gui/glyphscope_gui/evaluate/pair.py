@@ -125,7 +125,8 @@ class EvalPair(QWidget):
 
     def _lay_out(self) -> None:
         against = PlainLabel(tr("vs."), self, role="muted")
-        arms = hbox((self.first, 1), against, (self.second, 1), margins=(9, 10, 9, 0), spacing=8)
+        second = hbox(against, (self.second, 1), spacing=8)
+        arms = vbox(self.first, second, margins=(9, 10, 9, 0), spacing=6)
         below = QWidget(self)
         self.words.setContentsMargins(9, 0, 9, 0)
         column = vbox(self.words, (self.aligned, 1), parent=below, margins=(0, 6, 0, 0), spacing=6)

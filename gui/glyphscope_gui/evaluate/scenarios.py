@@ -95,7 +95,7 @@ class ScenarioPicker(QWidget):
         self.list.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         self.list.setTextElideMode(Qt.TextElideMode.ElideRight)
         self.list.setUniformItemSizes(True)
-        self.list.setMinimumHeight(2 * self.fontMetrics().height() + 16)
+        self.list.setMinimumHeight(3 * (self.fontMetrics().height() + 8))
         label = PlainLabel(tr("First"), self, role="muted")
         label.setBuddy(self.first)
         row = hbox((self.search, 1), label, self.first, margins=(5, 6, 5, 0), spacing=8)

@@ -25,6 +25,9 @@ from glyphscope_gui.theme.fonts import smaller
 BESIDE = 52
 """Pixels of a line that are neither words nor note."""
 
+LEAST_ROWS = 3
+"""In sight, as far as there are so many."""
+
 
 class _TickDelegate(QStyledItemDelegate):
     """The note in the muted colour; the words give way to it."""
@@ -97,7 +100,8 @@ class TickList(QListView):
         return QSize(200, rows * max(self.sizeHintForRow(0), self.fontMetrics().height() + 8) + 8)
 
     def minimumSizeHint(self) -> QSize:
-        return QSize(140, (self.fontMetrics().height() + 10))
+        rows = min(max(self.model().rowCount(), 1), LEAST_ROWS)
+        return QSize(140, rows * (self.fontMetrics().height() + 8) + 2)
 
     def dragEnterEvent(self, event: QDragEnterEvent) -> None:
         if self._files(event):

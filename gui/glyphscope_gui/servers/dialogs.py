@@ -61,9 +61,7 @@ class AddServerDialog(QDialog):
         self.folder_edit.setPlaceholderText(tr("default: the current folder"))
         self.variables_edit = GrowingEdit(5, self)
         self.variables_edit.setObjectName("serverVariablesEdit")
-        self.variables_edit.setPlaceholderText(
-            tr("NAME=value, one per line; ${env:NAME} inserts your variable")
-        )
+        self.variables_edit.setPlaceholderText(tr("NAME=value per line, or NAME=${env:NAME}"))
         self.variables_edit.setFont(mono_font(-0.5))
         self.headers_edit = GrowingEdit(5, self)
         self.headers_edit.setObjectName("serverHeadersEdit")
@@ -185,7 +183,7 @@ class ImportServersDialog(QDialog):
         self.text_edit.setPlaceholderText(
             '{"mcpServers": {"time": {"command": "uvx", "args": ["mcp-server-time"]}}}'
         )
-        self.text_edit.setFixedHeight(110)
+        self.text_edit.setMinimumHeight(110)
         self.text_edit.setTabChangesFocus(True)
         self.text_edit.setAccessibleName(tr("Servers as JSON"))
         self.problem = words_label(role="problem", parent=self)
@@ -205,9 +203,9 @@ class ImportServersDialog(QDialog):
         row = hbox((hint, 1), self.file_button)
         vbox(
             row,
-            self.text_edit,
+            (self.text_edit, 1),
             self.problem,
-            (self._scroll, 1),
+            (self._scroll, 2),
             self.replace_box,
             self.allow_box,
             self.buttons,
@@ -267,6 +265,7 @@ class ImportServersDialog(QDialog):
         if old is not None:
             old.deleteLater()
         self._scroll.setWidget(holder)
+        self._scroll.setVisible(bool(self._boxes))
         self.replace_box.setVisible(any(server.name in self._taken for _box, server in self._boxes))
         self.allow_box.setVisible(any(not server.config.url for _box, server in self._boxes))
         self.allow_box.setChecked(False)

@@ -36,7 +36,7 @@ class OfferList(QWidget):
         self.table = PlainTable(model, NAME, self)
         self.table.setObjectName("offerTable")
         self.table.setAccessibleName(name)
-        self.table.fit_rows(11)
+        self.table.fit_rows(11, least=3)
         self.empty = PlainLabel(self, role="muted", wordWrap=True, alignment=Qt.AlignmentFlag.AlignCenter)
         self.problem = words_label(role="problem", parent=self)
         column = vbox(parent=self, margins=(0, 0, 0, 4), spacing=4)

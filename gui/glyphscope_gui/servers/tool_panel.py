@@ -39,7 +39,7 @@ VIEWS = (
 )
 FORM_SHARE, ALONE_SHARE = 0.55, 0.85
 """Of the height, at most for the arguments: beside a result, and without one."""
-LEAST_FORM = 30
+LEAST_FORM = 64
 LEAST_WIDTH = 340
 LONGEST_SCHEMA = 200_000
 
@@ -281,7 +281,6 @@ class ToolPanel(Card):
         self._split = QSplitter(Qt.Orientation.Vertical, body)
         self._split.setObjectName("centreSplitter")
         self._split.setChildrenCollapsible(False)
-        self.form.setMinimumHeight(LEAST_FORM)
         self._split.addWidget(self.form)
         self._split.addWidget(lower)
         self._split.setStretchFactor(1, 1)
@@ -300,6 +299,7 @@ class ToolPanel(Card):
         share = FORM_SHARE if self.result.view is not None else ALONE_SHARE
         upper = min(wanted, round(height * share))
         self._wanted = wanted
+        self.form.setMinimumHeight(min(wanted, LEAST_FORM))
         self._split.setSizes([upper, max(height - upper, 1)])
 
     def _refit(self) -> None:

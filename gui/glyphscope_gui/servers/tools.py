@@ -45,7 +45,7 @@ class ServerTools(QWidget):
         self.table.setObjectName("serverToolTable")
         self.table.setAccessibleName(tr("Tools of the server"))
         self.table.setItemDelegateForColumn(ENFORCEMENT, PillDelegate(self.table))
-        self.table.fit_rows(11)
+        self.table.fit_rows(11, least=3)
         self.empty = PlainLabel(self, role="muted", wordWrap=True, alignment=Qt.AlignmentFlag.AlignCenter)
         self.problem = ElidedLabel(self, Qt.TextElideMode.ElideRight, role="problem")
         self.changes = ElidedLabel(self, Qt.TextElideMode.ElideRight)

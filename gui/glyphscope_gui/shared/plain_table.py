@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import QAbstractItemModel, QEvent, Qt
+from PySide6.QtCore import QAbstractItemModel, QEvent, QSize, Qt
 from PySide6.QtGui import QFontMetrics, QResizeEvent
 from PySide6.QtWidgets import QAbstractItemView, QHeaderView, QTableView, QWidget
 
@@ -19,6 +19,7 @@ class PlainTable(QTableView):
 
     def __init__(self, model: QAbstractItemModel, stretch: int, parent: QWidget | None = None) -> None:
         super().__init__(parent)
+        self._least = 0
         self._extra, self._fitted_to, self._letters = ROW, dict[int, str](), self.fontMetrics().height()
         self._stretched, self._optional = stretch, tuple[int, ...]()
         self.setModel(model)
@@ -44,9 +45,18 @@ class PlainTable(QTableView):
         head.setSectionResizeMode(stretch, QHeaderView.ResizeMode.Stretch)
         self.fit_rows()
 
-    def fit_rows(self, extra: int = ROW) -> None:
-        self._extra = extra
+    def fit_rows(self, extra: int = ROW, least: int = 0) -> None:
+        """Rows as high as their letters and so many pixels; `least` rows stay in sight."""
+        self._extra, self._least = extra, least
         self.verticalHeader().setDefaultSectionSize(QFontMetrics(self.font()).height() + extra)
+        self.updateGeometry()
+
+    def minimumSizeHint(self) -> QSize:
+        hint = super().minimumSizeHint()
+        if not self._least:
+            return hint
+        rows = min(self._least, self.model().rowCount()) * self.verticalHeader().defaultSectionSize()
+        return QSize(hint.width(), self.horizontalHeader().sizeHint().height() + rows)
 
     def fit_column(self, column: int, widest: str) -> None:
         """As wide as its title and the widest text it will hold."""
@@ -81,7 +91,7 @@ class PlainTable(QTableView):
 
     def fit_again(self) -> None:
         """All that depends on the size of the letters."""
-        self.fit_rows(self._extra)
+        self.fit_rows(self._extra, self._least)
         for column, widest in self._fitted_to.items():
             self.fit_column(column, widest)
 
