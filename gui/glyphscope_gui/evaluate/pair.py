@@ -40,7 +40,7 @@ class EvalPair(QWidget):
         for box, words in ((self.first, tr("First arm")), (self.second, tr("Second arm"))):
             box.setAccessibleName(words)
             box.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon)
-            box.setMinimumContentsLength(8)
+            box.setMinimumContentsLength(20)
             box.activated.connect(self._arms_changed)
         self.first.setObjectName("evalFirstArm")
         self.second.setObjectName("evalSecondArm")
