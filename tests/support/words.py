@@ -47,7 +47,7 @@ REFUSED: dict[str, str] = {
     r"\b(?:came|comes?) back\b|\bby trying\b|\bbeing tried\b": "result; by test; testing",
     r"\bas (?:it|they) should be\b|\bas it is now\b|\bof before\b": "pass, current, earlier",
     r"\bnot (?:be )?accepted\b": "rejected",
-    r"(?<![\"“])\brefus(?:e|es|ed|ing)\b(?! the connection| by policy| by the user)": "reject, of texts, files, requests",
+    r"(?<![\"“])\brefus(?:e|es|ed|ing)\b(?! the connection| by policy| by the user)": "reject",
     r"\blone half\b|\bhalf of a (?:character|surrogate)\b": "lone surrogate, incomplete character",
 }
 """Patterns, and what to write instead."""
