@@ -26,7 +26,8 @@ def test_no_text_has_a_refused_word():
      "Nobody carries out the tool", "Begin anew", "Not in force yet", "the likeliest token", "continued aside",
      "every seed draws the same", "Parts at character 3", "what the model wanted", "reload theirs",
      "a server that is switched off",
-     "llama.cpp refuses the grammar", "The key was not accepted", "Says of itself", "the tools that come with Glyphscope"],
+     "llama.cpp refuses the grammar", "The key was not accepted",
+     "Says of itself", "the tools that come with Glyphscope"],
 )  # fmt: skip
 def test_the_patterns_find_what_the_page_refuses(text):
     assert any(re.search(pattern, text, re.IGNORECASE) for pattern in REFUSED)
