@@ -56,7 +56,7 @@ def model_info(path: Path, header: Header) -> ModelInfo:
         architecture=header.architecture,
         parameters=header.parameters,
         vocabulary=header.vocabulary,
-        context=header.context,
+        context=max(header.context, 0),
         bytes=header.size,
         has_chat_template=header.has_chat_template,
     )

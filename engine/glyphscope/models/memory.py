@@ -8,7 +8,7 @@ from typing import NamedTuple
 import msgspec
 
 from glyphscope.events import KvType, LoadOptions
-from glyphscope.models.files import available_memory
+from glyphscope.models.files import available_memory, model_info
 from glyphscope.models.gguf import TENSOR_TYPES, Header, read_with_heads
 
 KV_TYPES: dict[KvType, int] = {
@@ -61,19 +61,9 @@ class Memory(NamedTuple):
 def read_facts(path: Path) -> ModelFacts:
     """By the file's header. Raises ModelError for a file that is not a GGUF model or is damaged."""
     header = read_with_heads(path)
-    return ModelFacts(
-        name=header.name or path.stem,
-        path=str(path),
-        architecture=header.architecture,
-        quantisation=header.quantisation,
-        parameters=header.parameters,
-        vocabulary=header.vocabulary,
-        context=max(header.context, 0),
-        layers=max(header.number(f"{header.architecture}.block_count"), 0),
-        has_chat_template=header.has_chat_template,
-        bytes=header.size,
-        kv_values=_kv_values(header),
-    )
+    facts = msgspec.convert(model_info(path, header), ModelFacts, from_attributes=True)
+    layers = max(header.number(f"{header.architecture}.block_count"), 0)
+    return msgspec.structs.replace(facts, layers=layers, kv_values=_kv_values(header))
 
 
 def memory_needed(facts: ModelFacts, options: LoadOptions, free: int | None = None) -> Memory:

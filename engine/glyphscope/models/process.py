@@ -6,7 +6,6 @@ import contextlib
 import itertools
 import os
 import queue
-import signal
 import subprocess
 import threading
 from collections import deque
@@ -16,7 +15,7 @@ import msgspec
 
 from glyphscope.errors import ModelDied
 from glyphscope.models import wire
-from glyphscope.processes import module_command
+from glyphscope.processes import how_ended, module_command
 from glyphscope.processes.pipe import Pipe
 
 ENVIRONMENT = {"GOMP_SPINCOUNT": "600", "OPENBLAS_NUM_THREADS": "1", "GGML_NO_BACKTRACE": "1"}
@@ -134,8 +133,7 @@ class ModelProcess:
             code = self._process.wait()
         if threading.current_thread() not in self._threads:
             self._threads[1].join(_GRACE)
-        name = signal.Signals(-code).name if -code in set(signal.Signals) else ""
-        how = f"was ended by {name}" if name else f"ended with exit code {code}"
+        name, how = how_ended(code)
         return ModelDied(
             f"The model's process {how}.", signal=name, stderr=self.stderr, hint=_HINTS.get(name, "")
         )

@@ -59,22 +59,7 @@ class RecordedModel:
             elif self._stages and _is_generations(event, self._stages[-1][0]):
                 self._stages[-1].append(event)
         recorded = started.model if started else ModelInfo(name="recorded")
-        self.info = ModelInfo(
-            name=recorded.name,
-            kind="recorded",
-            path=recorded.path,
-            sha256=recorded.sha256,
-            quantisation=recorded.quantisation,
-            architecture=recorded.architecture,
-            parameters=recorded.parameters,
-            vocabulary=recorded.vocabulary,
-            context=recorded.context,
-            bytes=recorded.bytes,
-            has_chat_template=recorded.has_chat_template,
-            tool_calls=recorded.tool_calls,
-            server=recorded.server,
-            reads_thinking=recorded.reads_thinking,
-        )
+        self.info = replace(recorded, kind="recorded", load=None)
         self._form = _form_of(started)
         self._counted = recorded.kind == "remote"
         self._rendered = self._generated = 0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import sys
 
 RUN_MODULE = "--run-module"
@@ -24,3 +25,9 @@ def module_command(module: str, *arguments: str) -> list[str]:
 def own_command(*arguments: str) -> list[str]:
     """The command line of `glyphscope` with those arguments, by this very program."""
     return [sys.executable, *arguments] if is_frozen() else module_command("glyphscope", *arguments)
+
+
+def how_ended(code: int | None) -> tuple[str, str]:
+    """What an exit code says of a process: the signal that ended it, if any, and how it ended, in words."""
+    name = signal.Signals(-code).name if code is not None and -code in set(signal.Signals) else ""
+    return name, f"was ended by {name}" if name else f"ended with exit code {code}"

@@ -9,7 +9,6 @@ from __future__ import annotations
 import contextlib
 import os
 import select
-import signal
 import subprocess
 import tempfile
 import threading
@@ -19,6 +18,7 @@ from weakref import WeakSet
 
 import msgspec
 
+from glyphscope.processes import how_ended
 from glyphscope.processes.pipe import Pipe
 from glyphscope.text.figures import duration
 from glyphscope.text.shorten import shorten
@@ -188,8 +188,7 @@ class _Process(Generic[A]):
         with contextlib.suppress(subprocess.TimeoutExpired):
             self._child.wait(_GRACE)
         code = self._child.returncode
-        name = signal.Signals(-code).name if code is not None and -code in set(signal.Signals) else ""
-        how = f"was ended by {name}" if name else f"ended with exit code {code}"
+        name, how = how_ended(code)
         self._stderr.seek(0)
         words = self._stderr.read(4096).decode("utf-8", errors="replace").strip()
         first = shorten(words.partition("\n")[0].rstrip("."), 200)

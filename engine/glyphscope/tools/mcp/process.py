@@ -9,6 +9,7 @@ import time
 from contextlib import suppress
 
 from glyphscope.errors import ServerError
+from glyphscope.processes import how_ended
 from glyphscope.tools.mcp.config import ServerConfig
 
 INHERITED = (
@@ -78,9 +79,7 @@ class ServerProcess:
         """How it ended, in words; empty while it runs."""
         if not self.has_exited:
             return ""
-        code = self.reap()
-        name = signal.Signals(-code).name if -code in set(signal.Signals) else ""
-        return f"was ended by {name}" if name else f"ended with exit code {code}"
+        return how_ended(self.reap())[1]
 
     def signal(self, number: int) -> None:
         """To the process and all of its group; as long as it was not reaped, the group can be nobody else's."""
