@@ -31,7 +31,7 @@ from glyphscope.registry import default_registry
 from glyphscope.runs import run_state
 from glyphscope.sessions import first_difference
 from glyphscope.strategies import continue_aborted, run
-from glyphscope.validation.chat_tool_format import NativeValidator
+from glyphscope.validation import FreeTextValidator
 
 REGISTRY = default_registry()
 DOCUMENT = REGISTRY.to_document()
@@ -203,7 +203,7 @@ def test_any_chunking_gives_the_same_verdicts_and_one_growth_of_a_field_a_feed(d
     cuts = sorted(data.draw(st.sets(st.integers(1, len(text) - 1))))
 
     def verdicts(pieces):
-        validator = NativeValidator(REGISTRY, NATIVE[form])
+        validator = FreeTextValidator(REGISTRY, "json", NATIVE[form].shape, form=NATIVE[form])
         events = []
         for piece in pieces:
             told = validator.feed(piece, 0)

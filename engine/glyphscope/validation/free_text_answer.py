@@ -3,60 +3,116 @@
 from __future__ import annotations
 
 import codecs
+import re
+from itertools import takewhile
 from typing import Any
 
-from glyphscope.events import Notation, RunEvent, RunRequest, Shape, Violation
+from glyphscope.events import FieldChanged, FieldClosed, Notation, RunEvent, RunRequest, Shape, Violation
 from glyphscope.grammar.builder.turn import call_opening
-from glyphscope.notation.chat_tool_format import ENDPOINTS_OWN, native_format
+from glyphscope.notation.chat_tool_format import ENDPOINTS_OWN, NativeFormat, native_format
 from glyphscope.registry import ToolRegistry
 from glyphscope.validation.call import CallValidator
-from glyphscope.validation.chat_tool_format import NativeValidator
 from glyphscope.validation.streaming_validator import Limits
 from glyphscope.validation.turn import TurnCall
+
+_AFTER_BRACE = re.compile(r"(?<=\})")
 
 
 def validator_of(request: RunRequest, registry: ToolRegistry) -> CallValidator:
     """The validator of a run. Raises NotationError when the registry has a tool that the shape cannot write."""
     if (native := native_format(request.native)) is not None:
-        own = request.native == ENDPOINTS_OWN  # which tells words and calls apart, and may tell both
-        return NativeValidator(registry, native, begun=request.constraint != "off" and not own)
+        own = request.native == ENDPOINTS_OWN  # it separates text and calls, and may send both
+        begun = request.constraint != "off" and not own
+        return FreeTextValidator(registry, "json", native.shape, form=native, begun=begun)
     kind = FreeTextValidator if request.free_text else CallValidator
     return kind(registry, request.notation, request.shape)
 
 
 class FreeTextValidator(CallValidator):
-    """A validator of calls before which any text may stand; a text without a call has NO_TOOL_CALL at its end."""
+    """A validator of calls before which any text may be; a text without a call has NO_TOOL_CALL at its end.
+
+    What comes before the call counts as white space; so do the markers of `form`, a model's own notation, around it.
+    """
 
     def __init__(
-        self, registry: ToolRegistry, notation: Notation, shape: Shape, *, limits: Limits | None = None
+        self,
+        registry: ToolRegistry,
+        notation: Notation,
+        shape: Shape,
+        *,
+        form: NativeFormat | None = None,
+        begun: bool = False,
+        limits: Limits | None = None,
     ) -> None:
+        """`begun`: what comes before the call is no part of the text."""
         super().__init__(registry, notation, shape, limits=limits)
-        self._opening = call_opening(notation, shape)
-        self._held = ""
-        self._begun = False
+        self._form = form
+        self._marker = (form and form.marker) or call_opening(notation, shape)
+        self._blank = len(form.marker) if form else 0  # characters of it that are no part of the call
+        self._opener = form.opener if form and not begun else ""
+        self._begun = begun
+        self._pending = ""  # may be the beginning of the marker
+        self._after = ""  # the text behind the call
 
     def feed(self, text: str | bytes, token: int | None = None) -> list[RunEvent]:
-        if self._begun:
-            return super().feed(text, token)
-        read = self._held + (text if isinstance(text, str) else self._decoder.decode(text))
-        start = read.find(self._opening)
-        self._begun = start >= 0
+        read = text if isinstance(text, str) else self._decoder.decode(text)
+        index = self._token + 1 if token is None else token
         if not self._begun:
-            start = len(read) - self._beginning(read)
-        self._held = "" if self._begun else read[start:]
-        return super().feed(" " * start + (read[start:] if self._begun else ""), token)
+            read = self._before(self._pending + read)
+        pieces = _AFTER_BRACE.split(read) if self._begun and self._form else [read]
+        events = [event for piece in pieces if piece for event in self._feed(piece, index)]
+        self._token = index
+        return events if len(pieces) == 1 else _latest(events)
 
     def finish(self) -> list[RunEvent]:
-        passed: list[RunEvent] = []
-        if not self._begun and self._held:
-            self._begun, held, self._held = True, self._held, ""
-            passed = super().feed(" " * len(held), self._token)
-        return [*passed, *super().finish()]
+        pending, self._pending = self._pending, ""
+        events = super().feed(" " * len(pending), self._token) if pending else []
+        return [*events, *super().finish()]
 
-    def _beginning(self, read: str) -> int:
-        """How many characters at the end may be the beginning of a call."""
-        at = read.rfind(self._opening[0])
-        return len(read) - at if at >= 0 and self._opening.startswith(read[at:]) else 0
+    def _before(self, read: str) -> str:
+        """White space in place of what comes before the call; what may be the marker is held back."""
+        start = read.find(self._marker)
+        self._begun = start >= 0
+        if self._begun:
+            self._pending = ""
+            start += self._blank
+            return " " * start + read[start:]
+        sizes = range(len(self._marker) - 1, 0, -1)
+        start = len(read) - next((size for size in sizes if read.endswith(self._marker[:size])), 0)
+        self._pending = read[start:]
+        return " " * start
+
+    def _feed(self, piece: str, token: int) -> list[RunEvent]:
+        if self.complete:
+            piece = self._behind(piece)
+        elif self._opener and (start := piece.lstrip()):
+            if start.startswith(self._opener):
+                piece = piece.replace(self._opener, " " * len(self._opener), 1)
+            self._opener = ""
+        return super().feed(piece, token)
+
+    def _behind(self, piece: str) -> str:
+        """White space in place of what the form has after a call, as far as it is that."""
+        before = len(self._after)
+        self._after += piece
+        rest = self._after.lstrip()
+        closing = self._form.closing if self._form else ""
+        same = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(rest, closing)))
+        blank = max(0, len(self._after) - len(rest) + same - before)
+        return " " * blank + piece[blank:]
+
+
+def _latest(events: list[RunEvent]) -> list[RunEvent]:
+    """Of a field's growth only the last event."""
+    latest: list[RunEvent] = []
+    seen: set[str] = set()
+    for event in reversed(events):
+        if isinstance(event, FieldChanged | FieldClosed):
+            if isinstance(event, FieldChanged) and event.path in seen:
+                continue
+            seen.add(event.path)
+        latest.append(event)
+    return latest[::-1]
 
 
 class WordsValidator:
@@ -70,13 +126,13 @@ class WordsValidator:
 
     def __init__(self) -> None:
         self._decoder = codecs.getincrementaldecoder("utf-8")(errors="replace")
-        self._said: list[str] = []
+        self._texts: list[str] = []
         self.valid = False
 
     @property
     def content(self) -> str:
         """All of the text."""
-        return "".join(self._said).strip()
+        return "".join(self._texts).strip()
 
     def text_was_reasoning(self) -> list[RunEvent]:
         """What was read is no text for the user."""
@@ -86,7 +142,7 @@ class WordsValidator:
 
     def feed(self, text: str | bytes, token: int | None = None) -> list[RunEvent]:
         read = text if isinstance(text, str) else self._decoder.decode(text)
-        self._said.append(read)
+        self._texts.append(read)
         self.valid = self.valid or bool(read.strip())
         return []
 
