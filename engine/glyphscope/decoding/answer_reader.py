@@ -47,7 +47,7 @@ class Ways(NamedTuple):
 class AnswerReader:
     """The answer so far. Costs are tokens, `NEVER` where there is no way.
 
-    Where a complete text could be longer, only an end token tells that it is not: that is counted too (`end`).
+    Where a complete text could be longer, only an end token shows that it is not: that is counted too (`end`).
     """
 
     def __init__(self, rules: bytes, spelling: Spelling, counts_reasoning: bool) -> None:

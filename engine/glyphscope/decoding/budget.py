@@ -1,6 +1,6 @@
 """Budgets of tokens under a mask: an answer is complete in time, and reasoning ends when it has had its tokens.
 
-Beside the mask's own parser a state of the same rules is kept (`grammar/match`), from where as few tokens are left as
+Beside the mask's own parser there is a state of the same rules (`grammar/match`), from where as few tokens are left as
 some completion may need. From there on the mask admits a token only if a completion that is known still fits
 after it. What a completion costs is counted in this vocabulary's tokens (`match/remaining.py`), each literal and
 character by itself; there is always a token after which it costs one less, so once one fits, there is a way to it at
@@ -23,7 +23,7 @@ class Budget:
     """One generation's budget. It is asked before each choice; `tokens` are those of the answer so far.
 
     `near`: no completion takes more tokens than that, so nothing is looked at before; None where that is not known.
-    `reasoning` is how many tokens reasoning may have before it is to end. `takes` tells whether the mask could go on
+    `reasoning` is how many tokens reasoning may have before it is to end. `takes` is whether the mask could continue
     with a token. A grammar that is read in too many ways has no budget from where that is found out.
     """
 

@@ -20,7 +20,7 @@ from glyphscope.errors import GrammarError
 from glyphscope.events import EvidenceKind, Narrowed, Origin, Sampling, TokenStep
 
 _BATCH = 64
-"""Written tokens that are evaluated at once: their logits are all kept until each is told."""
+"""Written tokens that are evaluated at once: their logits are all in memory until each is reported."""
 
 
 class Backend(Protocol):
@@ -57,7 +57,7 @@ class Decoder:
     last, is evaluated together with the tokens that are forced after it, in one batch. The logits of every position
     in the batch are made as evidence, which costs a quarter of a forced token's time; `evidence` says of which tokens.
 
-    What is `written` comes first, in a step of its own, and does not count as `max_tokens`. The constraint was told of
+    What is `written` comes first, in a step of its own, and does not count as `max_tokens`. The constraint has read
     it. Its tokens from `figures_from` on are evaluated for their evidence; those before are in the context as the
     prompt is, and the last of them is then the one that is not.
 
@@ -105,7 +105,7 @@ class Decoder:
         return self._ended or self._complete_with(())
 
     def _complete_with(self, forced: Sequence[int]) -> bool:
-        """Nothing may come after these, which the constraint was told of, so that nobody needs their logits."""
+        """Nothing may come after these, which the constraint has read, so that nobody needs their logits."""
         stopped = self._constraint is not None and self._constraint.stopped
         return stopped or self._index + len(forced) >= self._max_tokens
 
@@ -220,7 +220,7 @@ class Decoder:
                     hint="The grammar asks for text that this model's tokens cannot write.",
                 )
         masked = time.perf_counter()
-        best = best_logit(row)  # before anything is drawn from it, whether or not its figures are told
+        best = best_logit(row)  # before anything is drawn from it, whether or not its figures are reported
         draw = self._sampler.draw(row, allowed, self._tokens)
         if self._constraint is not None:
             self._constraint.commit(draw.id)

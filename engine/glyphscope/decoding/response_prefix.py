@@ -17,7 +17,7 @@ from glyphscope.events import Origin
 _SHOWN = 8
 """Allowed tokens that a refusal names."""
 _BEFORE = 24
-"""Characters before a refused token that are told with it."""
+"""Characters before a refused token that are shown with it."""
 
 
 @dataclass(frozen=True, slots=True)

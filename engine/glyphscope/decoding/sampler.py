@@ -24,7 +24,7 @@ class Draw:
     """The token that came, and the final distribution: `ids` by falling probability; all others had 0.
 
     It was drawn from that, or, as a written one is not, put in the place of what would have been. `candidates` are the
-    tokens that top-k kept, in the same order; top-p kept the first `top_p` of them, and min-p the first of those, which
+    tokens that top-k left, in the same order; top-p left the first `top_p` of them, and min-p the first of those, which
     are `ids`. None where nothing was filtered: a greedy token, or the only one allowed.
     """
 
@@ -66,8 +66,8 @@ class Draw:
             return [1.0 if token == only else 0.0 for token in tokens]
         ids, probabilities = self.ids, self.probabilities
         if ids.size > _MANY:
-            told = np.isin(ids, tokens)
-            ids, probabilities = ids[told], probabilities[told]
+            reported = np.isin(ids, tokens)
+            ids, probabilities = ids[reported], probabilities[reported]
         same = ids == np.asarray(tokens)[:, np.newaxis]
         return (same @ probabilities).tolist()  # type: ignore[no-any-return]
 
@@ -163,11 +163,11 @@ def _softmax(logits: NDArray[np.float64]) -> NDArray[np.float64]:
 
 def _cutoffs(weights: NDArray[np.float64], sampling: Sampling) -> tuple[int, int]:
     """How many of the falling weights top-p keeps, and min-p of those; each at least one."""
-    kept = weights.size
+    remaining = weights.size
     if sampling.top_p < 1.0:
-        kept = min(kept, int(np.searchsorted(np.cumsum(weights), sampling.top_p, side="left")) + 1)
-    kept = top_p = max(kept, 1)
+        remaining = min(remaining, int(np.searchsorted(np.cumsum(weights), sampling.top_p, side="left")) + 1)
+    remaining = top_p = max(remaining, 1)
     if sampling.min_p > 0.0:
         # min-p is relative to the best, so it does not matter that top-p took a share of the weights away
-        kept = min(kept, int(np.count_nonzero(weights >= sampling.min_p * weights[0])))
-    return top_p, max(kept, 1)
+        remaining = min(remaining, int(np.count_nonzero(weights >= sampling.min_p * weights[0])))
+    return top_p, max(remaining, 1)

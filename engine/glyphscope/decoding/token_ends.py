@@ -1,6 +1,6 @@
 """Where each token of a vocabulary leads: from a state of the grammar to another one, all tokens at once.
 
-The characters of all tokens are stepped through side by side: a state tells which characters lead to the same state, so
+The characters of all tokens are stepped through side by side: a state gives which characters lead to the same state, so
 each step is a look into a table, made when somebody comes to it. In a string nearly all tokens have characters of one
 such set only; where those lead depends on their number alone.
 """

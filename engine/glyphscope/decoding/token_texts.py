@@ -23,7 +23,7 @@ Numbers = NDArray[np.int32]
 
 _PRETTY = "a0 "
 """Characters that a shortest text is made of where any would do."""
-_KEPT = 32
+_CACHED = 32
 """Sets of characters for which it is remembered which tokens have no others; a bit for each token."""
 
 
@@ -236,7 +236,7 @@ class Spelling:
             np.cumsum(~among[spelled.codes], out=others[1:])
             inside = others[spelled.start + spelled.length] == others[spelled.start]
             known = inside & spelled.spells & (spelled.half < 0)
-            if len(self._within) >= _KEPT:
+            if len(self._within) >= _CACHED:
                 del self._within[next(iter(self._within))]
             self._within[key] = known
         return known

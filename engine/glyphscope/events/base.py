@@ -1,4 +1,4 @@
-"""What every event carries, the words of verdicts, the codes of what can be wrong, and what is known of a model."""
+"""What every event has, the words of verdicts, the codes of what can be wrong, and what is known of a model."""
 
 from __future__ import annotations
 

@@ -7,11 +7,13 @@ from typing import Literal, TypeAlias
 import msgspec
 
 BEGUN = "begun"
-"""The name of a prompt's last part where the assistant's answer is begun already: what the model goes on from."""
+"""The name of a prompt's last part where the assistant's answer is begun already: what the model continues."""
 
 
 Origin: TypeAlias = Literal["model", "kept", "written"]
-"""Whose a token is: drawn (or forced) in this run, kept from the run it branches off, or put there by somebody."""
+"""Whose a token is: drawn (or forced) in this run, taken over from the run it branches off, or put there by
+somebody.
+"""
 
 
 Filter: TypeAlias = Literal["", "top-k", "top-p", "min-p"]

@@ -14,7 +14,7 @@ NativeForm: TypeAlias = Literal["hermes", "llama", "mistral", "openai", "templat
 from the model's chat template, which is `RunRequest.form`.
 """
 ConstraintKind: TypeAlias = Literal["off", "mask", "gbnf", "endpoint"]
-"""`endpoint`: held by the server of a remote model, which `mask` and `gbnf` become there."""
+"""`endpoint`: enforced by the server of a remote model, which `mask` and `gbnf` become there."""
 ArgumentOrder: TypeAlias = Literal["schema", "any"]
 """In which order the grammar lets the arguments of a call come, and the members of objects in them."""
 Thinking: TypeAlias = Literal["auto", "on", "off"]
@@ -22,7 +22,9 @@ Thinking: TypeAlias = Literal["auto", "on", "off"]
 ConstrainFrom: TypeAlias = Literal["start", "reasoning", "call"]
 """Where the constraint begins: at the first token, after the reasoning, or where the model begins a call."""
 EvidenceKind: TypeAlias = Literal["all", "chosen", "none"]
-"""Of which tokens the model's own figures are told: `chosen` leaves the forced ones out, which costs least of all."""
+"""Of which tokens the model's own figures are reported: `chosen` leaves the forced ones out, which costs least of
+all.
+"""
 StopOn: TypeAlias = Literal["error", "unknown-tool", "never"]
 Strategy: TypeAlias = Literal["direct", "two-stage", "route-execute", "loop"]
 ToolUse: TypeAlias = Literal["enforced", "relaxed", "disabled"]
@@ -171,7 +173,7 @@ class PrefixPart(msgspec.Struct, frozen=True):
     """A piece of the beginning of an answer that is not sampled: a token by its id, or typed text.
 
     `data` is its bytes, for a token possibly an incomplete character. `id` is -1 for text, which the model tokenises.
-    `kept`: it was written by the run that this one branches from.
+    `kept`: it comes from the run that this one branches from.
     """
 
     data: bytes

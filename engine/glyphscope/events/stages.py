@@ -1,4 +1,4 @@
-"""What a strategy tells of itself: its stages, and everything between two of them that changed what the model saw."""
+"""What a strategy reports of itself: its stages, and everything between two of them that changed what the model saw."""
 
 from __future__ import annotations
 

@@ -272,7 +272,7 @@ was written without them is written again byte for byte.
 _FIRST_CALL = b',"call_index":0}'
 """The last member of events of a call, left out for the same reason."""
 _LAST_OF_STEP = (b',"left":[]}', b',"narrowed":""}')
-"""The last members of a token's step, left out too: they stand in no text, where quotes are escaped."""
+"""The last members of a token's step, left out too: they are in no text, where quotes are escaped."""
 
 
 def encode_event(event: RunEvent) -> bytes:

@@ -1,7 +1,7 @@
-"""What the model is told of a call: one compact JSON object, and the size of what a tool answered.
+"""The message to the model about a call: one compact JSON object, and the size of what a tool answered.
 
 `{"ok":true,"result":…}`, or `{"ok":false,"error":{"code":…,"message":…}}`; `edited` holds the arguments that really
-ran, where a person changed them. Bytes are never put into a text: what is no text is told by kind, type and size.
+ran, where a person changed them. Bytes are never put into a text: what is no text is described by kind, type and size.
 
 A tool's answer is anybody's text, and the control tokens of a chat are read wherever they are written in a prompt. So
 the first character of what may be one is escaped as JSON allows: an answer cannot end its message and begin another.
@@ -19,7 +19,7 @@ from glyphscope.text.shorten import shorten
 from glyphscope.tools import Outcome
 
 MOST_MESSAGE = 2_000
-"""Characters of an error's message that the model is told: a server's may be any text."""
+"""Characters of an error's message that the model gets: a server's may be any text."""
 
 _CONTROL = re.compile(
     r"<(?=[|\uff5c][^<>\n]{1,60}[|\uff5c]>)"
@@ -34,20 +34,20 @@ _CODES = {"denied": "DENIED", "timeout": "TIMEOUT", "cancelled": "CANCELLED", "u
 
 def envelope(result: ToolResult, edited: dict[str, Any] | None = None) -> str:
     """The text for the model. Raises ValueError for an answer that JSON cannot hold."""
-    told: dict[str, Any] = {"ok": result.ok}
+    document: dict[str, Any] = {"ok": result.ok}
     if result.ok:
-        told["result"] = answer(result.content, result.structured)
+        document["result"] = answer(result.content, result.structured)
     else:
         code = result.code or _CODES.get(result.fault, "TOOL_ERROR")
-        told["error"] = {"code": code, "message": _cut(result.message)}
+        document["error"] = {"code": code, "message": _cut(result.message)}
     if edited is not None:
-        told["edited"] = edited
-    return compact(told)
+        document["edited"] = edited
+    return compact(document)
 
 
-def disarmed(told: str) -> str:
+def disarmed(document: str) -> str:
     r"""The text with `<` or `[` of what may be a control token as `\u003c` or `\u005b`, which in JSON is the same."""
-    return _CONTROL.sub(lambda match: f"\\u{ord(match[0]):04x}", told)
+    return _CONTROL.sub(lambda match: f"\\u{ord(match[0]):04x}", document)
 
 
 def answer(content: tuple[ToolContent, ...], structured: Any) -> Any:
@@ -94,9 +94,9 @@ def _dumped(value: Any, *, allow_nan: bool) -> str:
 def _piece(piece: ToolContent) -> Any:
     if piece.kind == "text":
         return piece.text
-    told: dict[str, Any] = {"kind": piece.kind}
-    told |= {key: value for key in ("name", "uri", "mime", "text") if (value := getattr(piece, key))}
-    return told | {"bytes": max(piece.size, len(piece.data))}
+    document: dict[str, Any] = {"kind": piece.kind}
+    document |= {key: value for key in ("name", "uri", "mime", "text") if (value := getattr(piece, key))}
+    return document | {"bytes": max(piece.size, len(piece.data))}
 
 
 def _cut(message: str) -> str:

@@ -1,4 +1,4 @@
-"""A host that is the record of one: tools, decisions and answers come from a run's events. Nothing is carried out."""
+"""A host that is the record of one: tools, decisions and answers come from a run's events. Nothing is executed."""
 
 from __future__ import annotations
 
@@ -104,7 +104,7 @@ class RecordedInteraction:
         return self._late.get(turns, 0.0)
 
     def next_outcome(self) -> Outcome:
-        """What the next call that was carried out came to."""
+        """The outcome of the next call that was executed."""
         call = self._waiting.popleft() if self._waiting else ""
         result = self._results.get(call)
         if call == self._stopped_after:
@@ -138,16 +138,16 @@ class RecordedInteraction:
         }
 
     def _identity(self, source: str, events: tuple[AnyEvent, ...]) -> str:
-        """What rules were bound to. It is told with a question; else it is any that gives what the rules gave."""
-        told = [e.identity for e in events if isinstance(e, ApprovalNeeded) and e.source == source]
+        """What rules were bound to. A question has it; else it is any that gives what the rules gave."""
+        asked = [e.identity for e in events if isinstance(e, ApprovalNeeded) and e.source == source]
         rules = [rule for e in events if isinstance(e, RunStarted) for rule in e.request.approvals]
-        told_of = {event.call: event for event in events if isinstance(event, ToolStarted | ToolResult)}
+        event_of = {event.call: event for event in events if isinstance(event, ToolStarted | ToolResult)}
         decided = [
             (one.tool, given.action)
             for call, given in self._given.items()
-            if given.by == "rule" and (one := told_of.get(call)) and one.source == source
+            if given.by == "rule" and (one := event_of.get(call)) and one.source == source
         ]
-        for identity in (*told, *(rule.identity for rule in rules), ""):
+        for identity in (*asked, *(rule.identity for rule in rules), ""):
             if all(decide(rules, tool, source, identity) == action for tool, action in decided):
                 return identity
         return ""

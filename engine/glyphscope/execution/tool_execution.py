@@ -1,6 +1,6 @@
-"""From a valid call to its result: whether it may run and fits, who says so, what came back, what the model is told.
+"""From a valid call to its result: whether it may run and fits, who decides that, its result, the message to the model.
 
-Every call ends in a `ToolResult`, also the one that never ran: a refusal, a guardrail or a tool's error is told to
+Every call ends in a `ToolResult`, also the one that never ran: a refusal, a guardrail or a tool's error goes to
 the model. Only a mistake of ours ends the run.
 """
 
@@ -41,7 +41,7 @@ STAGE = "tool"
 
 Fault: TypeAlias = Literal["", "tool", "protocol", "timeout", "cancelled", "denied", "guard", "unknown"]
 Rewrite: TypeAlias = Callable[[str], tuple[str, Sequence[TransformActed]]]
-"""Changes what the model is told of a result, and says by which transforms."""
+"""Changes the message to the model about a result, and says by which transforms."""
 
 _CODES: dict[str, Code] = {
     "tool": "TOOL_ERROR",
@@ -53,7 +53,8 @@ _CODES: dict[str, Code] = {
 
 @dataclass(frozen=True, kw_only=True)
 class ToolRun:
-    """What came of a call, before it is told. `edited` are the arguments that ran, where a person changed them.
+    """The outcome of a call, before its message is made. `edited` are the arguments that ran, where a person changed
+    them.
 
     `waited`: the seconds in which the tool's server asked the user.
     """
@@ -72,7 +73,7 @@ class ToolRun:
 def execute(
     context: Context, call: CallReady, *, turn: int = 0, retell: Rewrite | None = None
 ) -> Generator[AnyEvent, None, ToolResult]:
-    """Carries out a valid call of the registry, in a stage of its own. Returns what came of it, as it was told.
+    """Executes a valid call of the registry, in a stage of its own. Returns its result.
 
     The request's `loop` says what the guardrails are, also outside the loop. A result whose `fault` is `cancelled`
     ends the run: the strategy is to return `Ending("cancelled", False)`. Raises what a source raises by a mistake of
@@ -81,14 +82,14 @@ def execute(
     emitter, spent = context.emitter, context.spent
     yield emitter.enter(STAGE, call.tool, "tool", turn)
     began, waited = emitter.now, spent.waited
-    carried = yield from _run_call(context, call)
+    run = yield from _run_call(context, call)
     ms = (emitter.now - began - (spent.waited - waited)) * 1000  # the tool's time, without the person's
-    result = _tool_result(call, source_name(context, call.tool), carried, ms)
+    result = _tool_result(call, source_name(context, call.tool), run, ms)
     if retell is not None:
-        told, acted = retell(result.told)
+        text, acted = retell(result.told)
         for event in acted:
             yield emitter.stamp(event)
-        result = msgspec.structs.replace(result, told=told)
+        result = msgspec.structs.replace(result, told=text)
     result = emitter.stamp(msgspec.structs.replace(result, told=disarmed(result.told)))
     yield result
     yield emitter.stamp(StageFinished(reason=result.fault or "done", valid=result.ok, ms=ms))
@@ -96,7 +97,7 @@ def execute(
 
 
 def source_name(context: Context, tool: str) -> str:
-    """Who carries out the calls of a tool, by the request."""
+    """The source that executes the calls of a tool, by the request."""
     return context.request.sources.get(tool, DEFAULT_SOURCE)
 
 
@@ -164,8 +165,8 @@ def _approval(
         given = ApprovalGiven(
             call=call.call, action=action, arguments=call.arguments, by="rule", reason=reason
         )
-    elif (held := context.permissions.find(call.tool, name, identity)) is not None:
-        given = _given(call, held)
+    elif (permission := context.permissions.find(call.tool, name, identity)) is not None:
+        given = _given(call, permission)
     else:
         needed = ApprovalNeeded(
             call=call.call,
@@ -187,12 +188,12 @@ def _approval(
 
 
 def _given(call: CallReady, decision: Decision) -> ApprovalGiven:
-    wanted = decision.arguments
-    edited = decision.action == "allow" and wanted is not None and wanted != call.arguments
+    changed = decision.arguments
+    edited = decision.action == "allow" and changed is not None and changed != call.arguments
     return ApprovalGiven(
         call=call.call,
         action=decision.action,
-        arguments=wanted if edited and wanted is not None else call.arguments,
+        arguments=changed if edited and changed is not None else call.arguments,
         edited=edited,
         scope=decision.scope,
         by=decision.by,
@@ -235,7 +236,7 @@ def _wrong(context: Context, tool: str, edited: dict[str, Any]) -> ToolRun | Non
 
 
 def _answered(context: Context, outcome: Outcome, edited: dict[str, Any] | None) -> ToolRun:
-    """The outcome under the guards of its size and of JSON; a tool's error is held to them as well."""
+    """The outcome under the guards of its size and of JSON; they apply to a tool's error as well."""
     allowed = context.request.loop.max_tool_output_bytes
     try:
         message = outcome.message or (_words(outcome.content) if outcome.fault else "")
@@ -264,20 +265,20 @@ def _words(content: tuple[ToolContent, ...]) -> str:
     return "\n".join(piece.text for piece in content if piece.kind == "text")
 
 
-def _tool_result(call: CallReady, source: str, carried: ToolRun, ms: float) -> ToolResult:
+def _tool_result(call: CallReady, source: str, run: ToolRun, ms: float) -> ToolResult:
     result = ToolResult(
         call=call.call,
         tool=call.tool,
         source=source,
-        ok=not carried.fault,
-        code=carried.code,
-        fault=carried.fault,
-        message=carried.message,
-        content=carried.content,
-        structured=carried.structured,
-        schema_problems=carried.schema_problems,
-        bytes=carried.bytes,
+        ok=not run.fault,
+        code=run.code,
+        fault=run.fault,
+        message=run.message,
+        content=run.content,
+        structured=run.structured,
+        schema_problems=run.schema_problems,
+        bytes=run.bytes,
         ms=ms,
-        waited_ms=carried.waited * 1000,
+        waited_ms=run.waited * 1000,
     )
-    return msgspec.structs.replace(result, told=envelope(result, carried.edited))
+    return msgspec.structs.replace(result, told=envelope(result, run.edited))

@@ -1,4 +1,4 @@
-"""A tool at work in a thread of its own, so that the run tells its progress, keeps its time, and can end it."""
+"""A tool at work in a thread of its own, so that the run reports its progress, limits its time, and can end it."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from glyphscope.tools.source import is_asking
 POLL_SECONDS = 0.05
 """How long a stop may wait until it is seen."""
 GRACE_SECONDS = 2.0
-"""What a source may take to come back after it was told to stop, or after its time."""
+"""What a source may take to come back after it was asked to stop, or after its time."""
 PROGRESS_SECONDS = 0.1
-"""Progress is told this often at most: a tool may report a million steps."""
+"""Progress is reported this often at most: a tool may report a million steps."""
 
 
 class RunningCall:
@@ -45,7 +45,7 @@ class RunningCall:
         """
         self._thread.start()
         deadline = time.monotonic() + self._seconds + GRACE_SECONDS
-        told, now = -math.inf, time.monotonic()
+        reported, now = -math.inf, time.monotonic()
         try:
             while not self._done():
                 before, now = now, time.monotonic()
@@ -58,8 +58,8 @@ class RunningCall:
                     return self._stopped(
                         "timeout", f"The tool did not answer within {duration(self._seconds)}."
                     )
-                if now - told >= PROGRESS_SECONDS and (progress := self._taken()):
-                    told = now
+                if now - reported >= PROGRESS_SECONDS and (progress := self._taken()):
+                    reported = now
                     yield progress
             if progress := self._taken():
                 yield progress
@@ -78,7 +78,7 @@ class RunningCall:
         return self._outcome is not None or self._error is not None
 
     def _stopped(self, fault: Any, message: str) -> Outcome:
-        """Tells the source to stop; an outcome that it still gives is the better one."""
+        """Asks the source to stop; an outcome that it still gives is the better one."""
         self._cancel.set()
         self._thread.join(GRACE_SECONDS)
         if self._ended:
@@ -111,7 +111,7 @@ class RunningCall:
                 done,
                 total,
                 message,
-            )  # nobody is woken up: the newest is told when it is time for it
+            )  # nobody is woken up: the newest is reported when it is due
 
     def _work(self) -> None:
         source, tool, arguments, seconds = self._call
@@ -125,7 +125,7 @@ class RunningCall:
             outcome = Outcome(fault="tool", message=str(failure))
         except ServerError as failure:
             outcome = Outcome(fault="protocol", message=str(failure))
-        except BaseException as failure:  # told in the run's thread
+        except BaseException as failure:  # raised in the run's thread
             error = failure
         with self._changed:
             self._outcome, self._error = outcome, error

@@ -39,7 +39,7 @@ _TRIES = 40
 _CACHED = 48
 """Grammars, and places in them, that are not made again."""
 _OTHERS = 8
-"""Constraints of other alternatives that are tried, to tell whether one alternative alone is meant."""
+"""Constraints of other alternatives that are tried, to find out whether one alternative alone is meant."""
 _REQUIRED = 16
 """Required names that are tried one by one."""
 _DEPTH = 4
@@ -202,7 +202,7 @@ def is_control(text: str) -> bool:
 
 
 def _choice_of(pointer: str) -> str:
-    """The pointer of the innermost `anyOf` or `oneOf` in an alternative of which it stands; empty for none."""
+    """The pointer of the innermost `anyOf` or `oneOf` in an alternative of which it is; empty for none."""
     steps = pointer.split("/")
     for place in range(len(steps) - 2, 0, -1):
         if steps[place] in ("anyOf", "oneOf") and steps[place + 1].isdigit():

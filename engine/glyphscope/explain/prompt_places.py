@@ -1,6 +1,6 @@
 """What of a prompt speaks of a field: its argument's description, its tool's example, the rule of the format.
 
-Whether the prompt tells a constraint at all is looked up in its text, so that "the prompt never says 100" is a fact.
+Whether the prompt states a constraint at all is looked up in its text, so that "the prompt never says 100" is a fact.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ _STATED = frozenset(
     {"enum", "const", "minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf", "minLength"}
     | {"maxLength", "minItems", "maxItems", "pattern", "format", "type"}
 )
-"""Keywords whose value a prompt can tell in words that can be looked for."""
+"""Keywords whose value a prompt can state in words that can be looked for."""
 
 
 @dataclass(frozen=True)
 class PromptPlace:
     """`of` is the JSON Pointer of what it is of, by tool (`/search/parameters/properties/query/description`), as parts
-    of prompts have it; empty for the rule of the format. `text` is what stands there now.
+    of prompts have it; empty for the rule of the format. `text` is what is there now.
 
     `tells`: whether the prompt states the constraint that masked the first choice; None where none did, or it is none
     that can be looked for. `shown`: whether the text is in the prompt; None where the prompt is not recorded.
@@ -113,25 +113,25 @@ def _in(words: str, text: str | None) -> bool | None:
 def _states_constraint(
     tool: Tool, name: str, description: str, refused: Attribution | None, text: str | None
 ) -> bool | None:
-    """Whether the argument's description or its type in the signature tells the constraint, and is in the prompt."""
+    """Whether the argument's description or its type in the signature states the constraint, and is in the prompt."""
     if refused is None or text is None or refused.tool != tool.name or refused.keyword not in _STATED:
         return None
     found = follow(tool.parameters, refused.pointer)
     if found is None:
         return None
     values = found[1] if isinstance(found[1], list) else [found[1]]
-    told = [
+    stated = [
         words
         for words in (description, argument_types(tool).get(name, ""))
         if words and _contains(words, text)
     ]
     value = re.escape(json.dumps(found[1], ensure_ascii=False))
     in_json = re.search(rf'"{refused.keyword}"\s*:\s*{value}(?![\d.])', text)
-    return bool(in_json) or any(all(_says(words, value) for value in values) for words in told)
+    return bool(in_json) or any(all(_says(words, value) for value in values) for words in stated)
 
 
 def _contains(words: str, text: str) -> bool:
-    """Whether the words are in the text, and no number goes on where they end."""
+    """Whether the words are in the text, and no number continues where they end."""
     return re.search(rf"{re.escape(words)}(?!\d)", text) is not None
 
 

@@ -1,6 +1,6 @@
-"""What it cost to relax a constraint: the branch that goes on without it, beside the run that was held to it.
+"""What it cost to relax a constraint: the branch that continues without it, beside the run that was constrained by it.
 
-All of it is read from both records. What neither tells is None, and nothing is guessed.
+All of it is read from both records. What neither has is None, and nothing is guessed.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from glyphscope.runs.run_state import RunState, StageState, run_state
 from glyphscope.strategies.turns import answer_validator
 
 _MOST_CHANGES = 200
-"""Changed arguments that are told."""
+"""Changed arguments that are reported."""
 
 
 @dataclass(frozen=True)
@@ -34,7 +34,7 @@ class Freedom:
 class Spent:
     """The tokens of an answer: those that the model was evaluated for, and how many of them were forced.
 
-    `written` are those that were kept or put there before: they are not among the others.
+    `written` are those of the prefix: they are not among the others.
     """
 
     decoded: int
@@ -121,7 +121,7 @@ class _Judged:
 
 
 def _freedom(stage: StageState, token: int) -> Freedom:
-    """A step that tells no number of allowed tokens has 0 of them."""
+    """A step without the number of allowed tokens has 0 of them."""
     if token >= len(stage.tokens):
         return Freedom()
     step = stage.tokens[token].step

@@ -2,7 +2,7 @@
 
 What a grammar forces, and what somebody types, may be cut otherwise than any text the model was trained on. The whole
 answer is cut by the model's tokenizer as it follows the prompt, and compared at every boundary, by bytes. What that
-costs is told in tokens; what it does to the model's probabilities is not compared, as nobody measured it.
+costs is given in tokens; what it does to the model's probabilities is not compared, as nobody measured it.
 """
 
 from __future__ import annotations
@@ -121,23 +121,23 @@ def compared(steps: Sequence[TokenStep], own: Sequence[tuple[int, bytes]]) -> Bo
                 theirs, j = theirs + len(own[j][1]), j + 1
             else:
                 break
-        found.append(_otherwise(steps[first:i], own[second:j]))
+        found.append(_difference(steps[first:i], own[second:j]))
     if i < len(steps) or j < len(own):
-        found.append(_otherwise(steps[i:] or steps[-1:], own[j:]))
+        found.append(_difference(steps[i:] or steps[-1:], own[j:]))
     return Boundaries(len(steps), len(own), tuple(found))
 
 
-def _otherwise(steps: Sequence[TokenStep], own: Sequence[tuple[int, bytes]]) -> BoundaryDiff:
+def _difference(steps: Sequence[TokenStep], own: Sequence[tuple[int, bytes]]) -> BoundaryDiff:
     differing = next((step for step, other in zip(steps, own) if step.id != other[0]), steps[0])
     cause: Cause = "written" if differing.origin == "written" else "grammar" if differing.forced else "model"
-    wanted = next((each for each in differing.alternatives if own and each.id == own[0][0]), None)
+    preferred = next((each for each in differing.alternatives if own and each.id == own[0][0]), None)
     return BoundaryDiff(
         first=steps[0].index,
         last=steps[-1].index + 1,
         run=tuple(step.data.decode(errors="replace") for step in steps),
         own=tuple(data.decode(errors="replace") for _, data in own),
         cause=cause,
-        masked=None if wanted is None or wanted.allowed is None else not wanted.allowed,
+        masked=None if preferred is None or preferred.allowed is None else not preferred.allowed,
     )
 
 

@@ -1,7 +1,8 @@
-"""How models write tool calls that were trained to: the forms of their own chat templates, told by the template's text.
+"""How models write tool calls that were trained to: the forms of their own chat templates, recognised by the
+template's text.
 
-Three forms are known, all JSON with a name and arguments in it; a template that writes another is told apart from one
-that has no place for tools.
+Three forms are known, all JSON with a name and arguments in it; a template that writes another is distinguished from
+one that has no place for tools.
 
 | form    | written                                                       | by                        |
 |---------|---------------------------------------------------------------|---------------------------|
@@ -9,7 +10,7 @@ that has no place for tools.
 | llama   | `{"name": …, "parameters": …}`                                | Llama 3.1, 3.2, 3.3       |
 | mistral | `[TOOL_CALLS] [{"name": …, "arguments": …}]`                  | Mistral 7B v0.3, Nemo, Small |
 
-A fourth is no template's: `openai` is how we write down what an endpoint tells as `tool_calls`, `{"name": …,
+A fourth is no template's: `openai` is how we write down what an endpoint sends as `tool_calls`, `{"name": …,
 "arguments": …}`, whatever its model wrote.
 """
 
@@ -22,10 +23,10 @@ from glyphscope.events import NativeForm, Shape, TemplateForm
 
 
 class NativeFormat(NamedTuple):
-    """What stands around the JSON of a call, and in which shape that is.
+    """What is around the JSON of a call, and in which shape that is.
 
     `begun` is written before it. After free text a call begins with `marker`, or, where there is none, with its own
-    first letters; `opener` may stand between marker and call. `closing` may follow the call.
+    first letters; `opener` may be between marker and call. `closing` may follow the call.
     """
 
     shape: Shape
@@ -56,7 +57,7 @@ def native_format(native: str) -> NativeFormat | None:
 
 _TOOLS = re.compile(r"\btools\b")
 _HERMES = re.compile(r"""<tool_call>(?:\s|\\n)*\{+\s*\\?["'](?:name|arguments)""")
-"""With what it stands around: others write XML in it (Qwen3-Coder, GLM), or only speak of it (Apriel)."""
+"""With what is in it: others write XML in it (Qwen3-Coder, GLM), or only speak of it (Apriel)."""
 _MISTRAL = re.compile(r"\[TOOL_CALLS\]\s?\[(?!ARGS\])")
 _LLAMA = re.compile(r"""["']name\\?["']\s*:.{0,200}?["']parameters\\?["']\s*:""", re.DOTALL)
 

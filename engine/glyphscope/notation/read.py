@@ -1,4 +1,4 @@
-"""Whole values from text: the readers folded into Python values, and the choice of reader by notation."""
+"""Whole values from text: what the readers find as Python values, and the choice of reader by notation."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def parse_value(text: str, notation: Notation) -> Any:
 
 
 class _Builder:
-    """Folds structural events into a value."""
+    """Makes a value of structural events."""
 
     def __init__(self, notation: Notation) -> None:
         self._notation = notation

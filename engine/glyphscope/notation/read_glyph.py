@@ -139,7 +139,7 @@ class GlyphReader(Reader):
         self._numberish = first != "" and first in "-0123456789"
 
     def _word_run(self, text: str, at: int) -> int:
-        """Eat the characters that the word goes on with, as glyph-py's lexer does.
+        """Eat the characters with which the word continues, as glyph-py's lexer does.
 
         A number is eaten to the first character that makes it too long, however much came at once.
         """

@@ -18,7 +18,7 @@ State = Callable[[str, int, list[Structural]], int]
 class Reader:
     """A character machine: each state is a method that eats some of the text and returns where it stopped.
 
-    With `calls=True` the document is one call: it must begin with `{` (or GLYPH's head), text before it is told and
+    With `calls=True` the document is one call: it must begin with `{` (or GLYPH's head), text before it is reported and
     skipped. Otherwise it is any single value.
     """
 
@@ -71,7 +71,7 @@ class Reader:
         raise NotImplementedError
 
     def _leading(self, text: str, at: int, out: list[Structural]) -> int:
-        """Tell text before the call once, and go on to the first brace."""
+        """Report text before the call once, and skip to the first brace."""
         if not self._hunting:
             self._hunting = True
             out.append((s.LEADING_TEXT, self._base + at, self._base + at + 1, text[at]))
@@ -85,7 +85,7 @@ class Reader:
         return self._open(text, brace, out)
 
     def _open(self, text: str, at: int, out: list[Structural]) -> int:
-        """Enter the object or array whose bracket stands at `at`."""
+        """Enter the object or array whose bracket is at `at`."""
         bracket = text[at]
         place = self._base + at
         if len(self._stack) >= self._max_depth:

@@ -13,7 +13,7 @@ import re
 from glyphscope.events import Notation
 
 # The kinds of value, as bits. An integer is written as an integer literal (see docs/decisions), so the literal's form
-# alone tells INTEGER from DECIMAL.
+# alone distinguishes INTEGER from DECIMAL.
 NULL, BOOLEAN, INTEGER, DECIMAL, STRING, ARRAY, OBJECT = 1, 2, 4, 8, 16, 32, 64
 NUMBER = INTEGER | DECIMAL
 SCALAR = NULL | BOOLEAN | NUMBER | STRING

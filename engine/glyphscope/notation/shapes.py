@@ -1,4 +1,4 @@
-"""The shapes of a call: under which key the tool's name stands, and where its arguments are."""
+"""The shapes of a call: under which key the tool's name is, and where its arguments are."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from glyphscope.events import Shape
 
 
 class ShapeKeys(NamedTuple):
-    """`args_key` is None where the arguments stand beside the name."""
+    """`args_key` is None where the arguments are beside the name."""
 
     name_key: str
     args_key: str | None

@@ -1,4 +1,4 @@
-"""From a file or a text to plain JSON data, with every mistake of the text itself told.
+"""From a file or a text to plain JSON data, and every mistake of the text itself.
 
 What Python's own reader lets pass is refused here: repeated keys (the last one wins silently), NaN, lone surrogates
 that no UTF-8 file can hold, and nesting so deep that whoever walks it would run out of stack.
@@ -94,7 +94,7 @@ def plain(document: Any) -> tuple[Any, list[Problem]]:
     """An independent copy of `document` in plain dicts and lists, and what in it is no JSON.
 
     Tuples become lists. The walk keeps its own stack, so depth costs no recursion; what is nested too deep (or
-    contains itself) is left out and told.
+    contains itself) is left out and reported.
     """
     problems: list[Problem] = []
     root: list[Any] = [None]

@@ -59,7 +59,7 @@ _ARG_PLAIN = {
 
 @dataclass(frozen=True)
 class RawTool:
-    """A tool as it was written. `pointers` tells where a place of its schema stands in the user's document."""
+    """A tool as it was written. `pointers` gives the place in the user's document for each of its schema."""
 
     at: Path
     name: Any
@@ -149,7 +149,7 @@ def _only(raw: RawRegistry, item: dict[str, Any], known: set[str], path: Path) -
 
 
 def _listed(raw: RawRegistry, items: list[Any], path: Path | None) -> None:
-    """Tools that carry their own name; `path` None: the document is the one tool."""
+    """Tools that have their own name; `path` None: the document is the one tool."""
     for index, item in enumerate(items):
         at: Path = () if path is None else (*path, index)
         if isinstance(item, dict) and isinstance(item.get("function"), dict):

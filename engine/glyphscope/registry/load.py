@@ -123,7 +123,7 @@ def _check(item: RawTool) -> list[Problem]:
 
 
 def _unusable(name: str) -> str:
-    """Why a name cannot stand in a call: control characters and line ends show nowhere and tokenise anyhow."""
+    """Why a name is not possible in a call: control characters and line ends show nowhere and tokenise anyhow."""
     bad = next((c for c in name if unicodedata.category(c) in ("Cc", "Cs", "Zl", "Zp")), "")
     return f"A name has no control characters; this one has U+{ord(bad):04X}." if bad else ""
 

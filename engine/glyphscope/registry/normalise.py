@@ -1,7 +1,7 @@
 """Schemas of older drafts and of OpenAPI 3.0, brought to draft 2020-12 with the same verdicts.
 
-Real tools carry all of them. What is declared with an old `$schema` is read by that draft's rules (keywords that it
-does not know decide nothing, what stands beside `$ref` decides nothing); forms that can only be old ones (a list under
+Real tools have all of them. What is declared with an old `$schema` is read by that draft's rules (keywords that it
+does not know decide nothing, what is beside `$ref` decides nothing); forms that can only be old ones (a list under
 `items`, a true `exclusiveMinimum`, `dependencies`, `nullable`) are also read without a declaration.
 In the result every reference is a pointer from the root, so that nobody else has to know about identifiers.
 A schema of draft 2020-12 without inner identifiers comes back equal.
@@ -155,7 +155,7 @@ def _point_again(
 
 
 def _paths(root: dict[str, Any]) -> dict[int, Path]:
-    """Where each object of the document stands now, by its identity."""
+    """Where each object of the document is now, by its identity."""
     paths: dict[int, Path] = {}
     stack: list[tuple[Path, Any]] = [((), root)]
     while stack:

@@ -37,7 +37,7 @@ def bad_pattern(pattern: str) -> str:
 
 
 def found(pattern: str, text: str) -> bool:
-    """Whether `pattern` is found in `text`; False also where that cannot be told within 50 ms."""
+    """Whether `pattern` is found in `text`; False also where that cannot be decided within 50 ms."""
     try:
         return regex.search(pattern, text, timeout=_PATIENCE) is not None
     except (regex.error, TimeoutError):

@@ -1,4 +1,4 @@
-"""Where in a JSON text a value stands: from a JSON Pointer to characters, and on to line and column.
+"""Where in a JSON text a value is: from a JSON Pointer to characters, and on to line and column.
 
 The text is read in one loop, so depth costs no stack; pointers are made only of what is asked for, so a text of many
 levels costs no more than a flat one of its length.
@@ -30,20 +30,20 @@ class Place:
 
 @dataclass
 class _Container:
-    """One open object or array of the scan; `wanted` is None where nothing in it, and it itself, is asked for."""
+    """One open object or array of the scan; `asked` is None where nothing in it, and it itself, is asked for."""
 
     pointer: str
     start: int
     is_object: bool
-    wanted: _Pointers | None
+    asked: _Pointers | None
     every: bool
     index: int = 0
     key: str | None = None
 
     def child(self) -> tuple[str, _Pointers | None]:
-        """The pointer of the value that comes next, and what is wanted of it."""
+        """The pointer of the value that comes next, and what is asked of it."""
         name = self.key or "" if self.is_object else str(self.index)
-        below = {} if self.every else None if self.wanted is None else self.wanted.get(name)
+        below = {} if self.every else None if self.asked is None else self.asked.get(name)
         return ("", None) if below is None else (self.pointer + to_pointer((name,)), below)
 
 
@@ -60,25 +60,25 @@ def scan(text: str, pointers: Iterable[str] | None = None) -> Iterator[tuple[str
         start, end = match.span(match.lastindex or 0)
         top = stack[-1] if stack else None
         if mark in ("{", "["):
-            pointer, wanted = top.child() if top else ("", root)
-            stack.append(_Container(pointer, start, mark == "{", wanted, every))
+            pointer, asked = top.child() if top else ("", root)
+            stack.append(_Container(pointer, start, mark == "{", asked, every))
         elif mark in ("}", "]"):
             if top is None:
                 break
             stack.pop()
-            if top.wanted is not None:
+            if top.asked is not None:
                 yield top.pointer, Place(top.start, end), False
         elif mark == "," and top:
             top.index += 1
             top.key = None
         elif string is not None and top and top.is_object and top.key is None:
             top.key = str(json.loads(string, strict=False))
-            pointer, wanted = top.child()
-            if wanted is not None:
+            pointer, asked = top.child()
+            if asked is not None:
                 yield pointer, Place(start, end), True
         elif string is not None or word is not None:
-            pointer, wanted = top.child() if top else ("", root)
-            if wanted is not None:
+            pointer, asked = top.child() if top else ("", root)
+            if asked is not None:
                 yield pointer, Place(start, end), False
 
 

@@ -23,7 +23,7 @@ def to_pointer(path: Iterable[str | int]) -> str:
 
 
 def steps_of(pointer: str) -> tuple[str, ...]:
-    """`/a~1b/0` is `("a/b", "0")`: a number stays text. What stands before the first slash is no step."""
+    """`/a~1b/0` is `("a/b", "0")`: a number stays text. What is before the first slash is no step."""
     return tuple(step.replace("~1", "/").replace("~0", "~") for step in pointer.split("/")[1:])
 
 

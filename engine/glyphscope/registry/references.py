@@ -18,7 +18,7 @@ REFERENCES = ("$ref", "$dynamicRef", "$recursiveRef")
 
 @dataclass(frozen=True)
 class Place:
-    """One schema, where it stands, the URI its references are relative to, and how many schemas stand around it."""
+    """One schema, where it is, the URI its references are relative to, and how many schemas are around it."""
 
     path: Path
     schema: dict[str, Any] | bool
@@ -31,7 +31,7 @@ class TooManySchemas(Exception):
 
 
 class Places:
-    """All schemas of a document, found without recursion; also those that only a `$ref` tells to be schemas."""
+    """All schemas of a document, found without recursion; also those that only a `$ref` makes schemas."""
 
     def __init__(self, root: dict[str, Any] | bool) -> None:
         """Raises TooManySchemas."""
@@ -44,7 +44,7 @@ class Places:
         self._by_path: dict[Path, Place] = {}
         self._visit(Place((), root))
         done = 0
-        while done < len(self.all):  # a target that no keyword told to be a schema may hold references again
+        while done < len(self.all):  # a target that no keyword makes a schema may have references again
             place = self.all[done]
             done += 1
             for _, ref in references(place.schema):

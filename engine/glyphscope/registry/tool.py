@@ -22,7 +22,7 @@ class Tool:
 
 @dataclass(frozen=True)
 class ToolRegistry:
-    """An ordered set of tools. `unknown_arguments` tells what a top-level argument is that no schema names."""
+    """An ordered set of tools. `unknown_arguments`: whether a top-level argument that no schema names is allowed."""
 
     tools: tuple[Tool, ...] = ()
     unknown_arguments: Literal["refuse", "allow"] = "refuse"
@@ -47,7 +47,7 @@ class ToolRegistry:
         return self._by_name.get(name)
 
     def with_tool(self, tool: Tool, old_name: str | None = None) -> ToolRegistry:
-        """A registry in which `tool` stands in the place of the one named `old_name` (its own name), or at the end."""
+        """A registry in which `tool` takes the place of the one named `old_name` (its own name), or at the end."""
         place = old_name or tool.name
         if place not in self._by_name:
             return replace(self, tools=(*self.tools, tool))

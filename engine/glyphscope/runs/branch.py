@@ -48,12 +48,12 @@ def branch_request(
 ) -> RunRequest:
     """The request of the branch of a run, given as its state or its events, that keeps its tokens before `token`.
 
-    `take` is the id of an alternative that was told of that token, `text` is typed after what is kept and taken. With
-    neither, what was there is deleted, and the model goes on. A `token` after the last one keeps all of the answer.
-    Everything else is as in the run, but that a branch carries no call out; a `constraint` takes the place of the
+    `take` is the id of an alternative recorded at that token, `text` is typed after the prefix and that. With
+    neither, what was there is deleted, and the model continues. A `token` after the last one leaves all of the answer.
+    Everything else is as in the run, but that a branch executes no call; a `constraint` takes the place of the
     run's, and `relax`, a tool and the JSON Pointer of a constraint of its `parameters`, does not hold it any more. Its
-    prompt stays the run's, which tells that constraint. Raises PromptError where there is no such branch, RegistryError
-    where nothing is to be relaxed there.
+    prompt stays the run's, which states that constraint. Raises PromptError where there is no such branch,
+    RegistryError where nothing is to be relaxed there.
     """
     state = run if isinstance(run, RunState) else run_state(run)
     started, tokens = _branchable(state)
@@ -120,7 +120,7 @@ def named_alternative(events: Iterable[AnyEvent], token: int, name: str) -> Alte
 
 
 def check_prefix(request: RunRequest) -> None:
-    """Raises GlyphscopeError where the request is begun and its strategy does not go on from that, and for an id that
+    """Raises GlyphscopeError where the request is begun and its strategy does not continue that, and for an id that
     no model has.
     """
     if request.written and request.strategy != "direct":
@@ -252,8 +252,8 @@ def _no_alternative(step: TokenStep, name: str) -> PromptError:
             f"The run has no recorded alternatives of token {step.index}.",
             hint="Type the replacement, or run it again with evidence of all tokens.",
         )
-    told = ", ".join(f"#{each.id} {each.text!r}" for each in step.alternatives[:_SHOWN])
+    listed = ", ".join(f"#{each.id} {each.text!r}" for each in step.alternatives[:_SHOWN])
     return PromptError(
-        f"{name} is not among the recorded alternatives of token {step.index}: {told}.",
+        f"{name} is not among the recorded alternatives of token {step.index}: {listed}.",
         hint="Take one of these, or type a text.",
     )

@@ -32,16 +32,16 @@ class Spent:
 class Permissions:
     """A person's decisions for the rest of the run, the newest first, bound to the source's command line or address."""
 
-    _kept: list[tuple[Decision, str, str, str]] = field(default_factory=list)
+    _decisions: list[tuple[Decision, str, str, str]] = field(default_factory=list)
 
     def keep(self, decision: Decision, tool: str, source: str, identity: str) -> None:
         """Remembers a decision that reaches further than its call; what was edited, does not."""
         if decision.scope != "once":
-            self._kept.insert(0, (replace(decision, arguments=None), tool, source, identity))
+            self._decisions.insert(0, (replace(decision, arguments=None), tool, source, identity))
 
     def find(self, tool: str, source: str, identity: str) -> Decision | None:
         """The decision that holds for this call too; None where somebody is to be asked."""
-        for decision, of_tool, of_source, of_identity in self._kept:
+        for decision, of_tool, of_source, of_identity in self._decisions:
             same_source = (of_source, of_identity) == (source, identity)
             if decision.scope == "run" or (same_source and (decision.scope == "source" or of_tool == tool)):
                 return decision
@@ -50,8 +50,8 @@ class Permissions:
 
 @dataclass(frozen=True)
 class Context:
-    """One run. Two things change: `Decoding` adds to `spent`, which the run's end tells, and a person's decisions that
-    reach further than their call are in `permissions`.
+    """One run. Two things change: `Decoding` adds to `spent`, which the run's end reports, and a person's decisions
+    that reach further than their call are in `permissions`.
     """
 
     prepared: PreparedRequest

@@ -57,7 +57,7 @@ _LIMITS = {
 
 
 def end_of(state: RunState) -> RunEnd | None:
-    """None while it runs, and where a valid call, an abort or a failure is its end: those are told by themselves."""
+    """None while it runs, and where a valid call, an abort or a failure is its end: those are shown by themselves."""
     finished = state.finished
     if finished is None or state.failed is not None or state.aborted is not None:
         return None

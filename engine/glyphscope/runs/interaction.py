@@ -1,4 +1,4 @@
-"""Who stands beside a run: answers its questions, decides about its calls, and knows who carries them out.
+"""The person or program beside a run: answers its questions, decides about its calls, and knows who executes them.
 
 The strategies ask it from the run's own thread and wait. The window, the command line and a record are each a host;
 a run without one asks nobody, so nothing runs.
@@ -19,7 +19,7 @@ from glyphscope.tools import ToolSource
 class Decision:
     """About one call: `arguments` None runs those that were asked for. `scope` is how far it reaches.
 
-    `by` is `nobody` where there was no one to ask. `reason` is told to the model when the call is denied.
+    `by` is `nobody` where there was no one to ask. `reason` goes to the model when the call is denied.
     """
 
     action: Literal["allow", "deny"]
@@ -40,7 +40,7 @@ class Interaction(Protocol):
         """Set once, when the run is to end: tools, questions and approvals come back at once."""
 
     def source(self, name: str) -> ToolSource | None:
-        """Who carries out calls under that name; None if nobody does."""
+        """Who executes calls under that name; None if nobody does."""
 
     def decide(self, needed: ApprovalNeeded) -> Decision:
         """Whether the call may run. Called only where no rule of the request says it."""

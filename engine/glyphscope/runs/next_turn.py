@@ -32,7 +32,7 @@ def answer_messages(state: RunState, request: RunRequest) -> tuple[Message, ...]
 
 
 def _conversation(state: RunState, request: RunRequest) -> Iterator[Message]:
-    """The turns of a tool loop that were kept."""
+    """The turns of a tool loop that are in its history."""
     for stage in state.stages:
         if stage.calls:
             yield (

@@ -1,4 +1,4 @@
-"""One constraint taken out of a registry, so that a run can go on as if the schema did not ask for it.
+"""One constraint taken out of a registry, so that a run can continue as if the schema did not ask for it.
 
 What is taken out is the keyword at a JSON Pointer of a tool's parameters, and nothing else: the result takes what the
 registry takes, and more (but within a `oneOf`, a `not` or an `if`, where to allow more can be to refuse more). A
@@ -36,7 +36,7 @@ _NOTES = frozenset(
 )
 """Keywords that decide nothing: a reference among them alone can be replaced by what it refers to."""
 _ANY = ["object", "array", "string", "number", "boolean", "null"]
-"""Every type by its name, where other keywords would tell a type by themselves."""
+"""Every type by its name, where other keywords would imply a type by themselves."""
 _CONSTRAINING = (KEYWORDS | NAMED) - {
     "type",
     "enum",
@@ -93,7 +93,7 @@ def parts_of(pointer: str) -> Parts:
 
 
 def by_name(registry: ToolRegistry, tool: str, pointer: str) -> str:
-    """The pointer with a required name by itself where it gives the index: so words and records tell it.
+    """The pointer with a required name by itself where it gives the index: so words and records have it.
 
     Raises RegistryError, as `relaxed` would.
     """
@@ -231,7 +231,7 @@ class _Finding:
         return value
 
     def _is_schema(self, path: list[str | int]) -> bool:
-        """Whether a schema stands there, and not a map of schemas by their names."""
+        """Whether a schema is there, and not a map of schemas by their names."""
         return any(place.path == tuple(path) for place in Places(self._root).all)
 
     def _no_constraint(self, path: Path, value: Any) -> RegistryError:
@@ -323,7 +323,7 @@ def _take_out(root: dict[str, Any], path: Path, keyword: str, name: str, where: 
 
 def _hint(schema: dict[str, Any], pointer: str) -> str:
     """The hint that names what could be relaxed there."""
-    held = [keyword for keyword in schema if keyword in KEYWORDS]
-    if not held:
+    present = [keyword for keyword in schema if keyword in KEYWORDS]
+    if not present:
         return "There is none at this place."
-    return f"At {pointer or 'the top'} there are: {', '.join(held)}."
+    return f"At {pointer or 'the top'} there are: {', '.join(present)}."

@@ -1,4 +1,4 @@
-"""What a run has come to, folded from its events: for everyone who shows a run, live or from a record."""
+"""The state of a run, reduced from its events: for everyone who shows a run, live or from a record."""
 
 from __future__ import annotations
 
@@ -44,14 +44,14 @@ from glyphscope.registry import ToolRegistry
 from glyphscope.runs.prepared import PreparedRequest, prepare
 
 CONTINUATION = "continuation"
-"""The stage that goes on where an aborted run stopped: its characters and tokens count on, not from 0."""
+"""The stage that continues where an aborted run stopped: its characters and tokens count on, not from 0."""
 
 Outcome: TypeAlias = Literal["running", "valid", "invalid", "aborted", "cancelled", "failed"]
 
 
 @dataclass(slots=True)
 class FieldState:
-    """A field as it stands: the characters `start` to `end` (exclusive), and the verdict on them.
+    """A field so far: the characters `start` to `end` (exclusive), and the verdict on them.
 
     `start` is None where the events begin in the middle of the field. `value` is meant only once it is `closed`.
     """
@@ -78,7 +78,7 @@ class Segment:
 class CallState:
     """One call of a text, as far as it is written: its fields in the order they were opened, and what broke it.
 
-    `part` is where it stands in an answer of several parts. `closed`: all of it is written; `ready` comes only where
+    `part` is its place in an answer of several parts. `closed`: all of it is written; `ready` comes only where
     the whole answer is valid.
     """
 
@@ -104,9 +104,10 @@ class StageState:
     `forced` counts the tokens that the constraint left no choice about; `mask_ms` is what the mask took for the others.
     `segments` are in order and do not overlap; none where the whole text is one call. `written` has the calls that the
     text writes by their index, of which there always is 0: `fields` and `tool` are that one's, `violations` are those
-    of all. `calls` are the valid ones of its text, of which `call` is the last. `outline` is what the strategy told in
-    this stage that is no text's: routing, repairs, approvals, results, limits. `waited` are the seconds in which the
-    stage waited for a person: no limit of time counts them. `asked` is when it was asked what is still unanswered.
+    of all. `calls` are the valid ones of its text, of which `call` is the last. `outline` is what the strategy
+    reported in this stage that is no text's: routing, repairs, approvals, results, limits. `waited` are the seconds in
+    which the stage waited for a person: no limit of time counts them. `asked` is when it was asked what is still
+    unanswered.
     """
 
     name: str = ""
@@ -208,7 +209,7 @@ class RunState:
 
     @property
     def present(self) -> StageState:
-        """The stage that goes on, or the last one. There always is one, if only an empty one."""
+        """The stage that is open, or the last one. There always is one, if only an empty one."""
         return self.stages[-1]
 
     @property
@@ -323,7 +324,7 @@ def reduce_event(state: RunState, event: AnyEvent) -> RunState:
 
 
 def _begin(state: RunState, event: StageStarted) -> None:
-    """A stage of its own, but for the continuation, which goes on in the stage that was aborted."""
+    """A stage of its own, but for the continuation, which continues in the stage that was aborted."""
     stage = state.stages[-1]
     if event.stage != CONTINUATION:
         if stage.name or stage.tokens:

@@ -17,7 +17,7 @@ LONGEST_STOP = 200
 """Characters of a stop string."""
 
 _ESCAPES = {"\\n": "\n", "\\t": "\t", "\\r": "\r", "\\\\": "\\"}
-_WRITTEN = {character: escape for escape, character in _ESCAPES.items()}
+_ESCAPED = {character: escape for escape, character in _ESCAPES.items()}
 _PARTS = re.compile(r"\\[ntr\\]|.", re.DOTALL)
 
 
@@ -61,7 +61,7 @@ def stop_strings(lines: Iterable[str]) -> tuple[str, ...]:
 
 def stop_lines(stops: Iterable[str]) -> tuple[str, ...]:
     """The other way: each on a line of its own."""
-    return tuple("".join(_WRITTEN.get(each, each) for each in stop) for stop in stops)
+    return tuple("".join(_ESCAPED.get(each, each) for each in stop) for stop in stops)
 
 
 def sampling_words(sampling: Sampling) -> str:

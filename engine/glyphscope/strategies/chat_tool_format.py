@@ -1,7 +1,7 @@
 """What a model makes of a request before it runs: its own notation by name, and who holds its constraint.
 
-A remote model's constraint is held by its endpoint, whichever kind was asked for; a record says so. Requests that
-cannot be met are told here.
+A remote model's constraint is enforced by its endpoint, whichever kind was asked for; a record says so. Requests that
+cannot be met are refused here.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""The text of a request's constraint, kept: what a grammar is built from is its key, and nothing else.
+"""A cache of constraints' texts: what a grammar is built from is its key, and nothing else.
 
-A tool's arguments are kept by that tool's own schema, so an edit of another tool costs them nothing; the names
+A tool's arguments are cached by that tool's own schema, so an edit of another tool costs them nothing; the names
 by the names. The engine keeps what it compiles of a text for itself (`decoding/mask_cache.py`).
 """
 
@@ -36,7 +36,7 @@ _Key: TypeAlias = tuple[Any, ...]
 
 
 class BuiltGrammar(NamedTuple):
-    """Lark for the mask, GBNF for llama.cpp's own sampler. `build_ms` is 0 where it was kept.
+    """Lark for the mask, GBNF for llama.cpp's own sampler. `build_ms` is 0 where it was cached.
 
     `rules` are those of a mask's text, packed, for its budget of tokens, and `near` is how many tokens a text can be
     from its end (`grammar/reach.py`).
@@ -53,34 +53,34 @@ class TextCache:
 
     def __init__(self, *, texts: int = MOST_TEXTS, characters: int = MOST_CHARACTERS) -> None:
         self._most_texts, self._most_characters = texts, characters
-        self._kept: OrderedDict[_Key, BuiltGrammar] = OrderedDict()
+        self._built: OrderedDict[_Key, BuiltGrammar] = OrderedDict()
         self._characters = 0
         self._lock = threading.Lock()
 
     def __len__(self) -> int:
-        return len(self._kept)
+        return len(self._built)
 
     def built(self, key: _Key, build: Callable[[], BuiltGrammar]) -> BuiltGrammar:
-        """The text under that key, built if there is none yet. What `build` raises is kept nowhere."""
+        """The text under that key, built if there is none yet. What `build` raises is not cached."""
         with self._lock:
-            kept = self._kept.get(key)
-            if kept is not None:
-                self._kept.move_to_end(key)
-                return kept
+            cached = self._built.get(key)
+            if cached is not None:
+                self._built.move_to_end(key)
+                return cached
         made = timed(build)
         with self._lock:
-            if key not in self._kept:
+            if key not in self._built:
                 self._characters += _size(made)
-            self._kept[key] = made._replace(build_ms=0.0)
-            while len(self._kept) > self._most_texts or (
-                self._characters > self._most_characters and len(self._kept) > 1
+            self._built[key] = made._replace(build_ms=0.0)
+            while len(self._built) > self._most_texts or (
+                self._characters > self._most_characters and len(self._built) > 1
             ):
-                self._characters -= _size(self._kept.popitem(last=False)[1])
+                self._characters -= _size(self._built.popitem(last=False)[1])
         return made
 
 
-def _size(kept: BuiltGrammar) -> int:
-    return len(kept.text) + len(kept.rules)
+def _size(cached: BuiltGrammar) -> int:
+    return len(cached.text) + len(cached.rules)
 
 
 _TEXTS = TextCache()

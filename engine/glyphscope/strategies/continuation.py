@@ -40,13 +40,13 @@ def continue_aborted(
     *,
     clock: Clock = time.perf_counter,
 ) -> Generator[AnyEvent, None, None]:
-    """Goes on where the aborted run of `request` stopped, with the same constraint, and stops for nothing.
+    """Continues where the aborted run of `request` stopped, with the same constraint, and stops for nothing.
 
     `events` are the aborted run's. What comes is a run of its own, in the stage `CONTINUATION`: its tokens and
-    characters are numbered on from the aborted ones, only what is new is told, and the tokens of its `RunFinished` are
-    all of them, with the aborted run's. Folding both streams one after the other gives the whole text.
+    characters are numbered on from the aborted ones, only what is new is reported, and the tokens of its `RunFinished`
+    are all of them, with the aborted run's. Folding both streams one after the other gives the whole text.
 
-    A greedy run without constraint goes on from its text, which the model still has in its cache. Any other depends
+    A greedy run without constraint continues its text, which the model still has in its cache. Any other depends
     on more than the text (the sampler's random state, the grammar's), so it is made again from the beginning with its
     seed, and it is an error if that does not give the same tokens. Never raises a GlyphscopeError, as `run`.
     """
@@ -84,7 +84,7 @@ def depends_on_text_only(request: RunRequest) -> bool:
 
 
 def _other(step: TokenStep, known: TokenStep) -> bool:
-    """Whether it is another token; an endpoint may not tell the ids."""
+    """Whether it is another token; an endpoint may not send the ids."""
     return (step.id, step.data) != (known.id, known.data)
 
 

@@ -37,7 +37,7 @@ from glyphscope.strategies.stop_strings import StopStrings
 NO_ALLOWED_TOOL: frozenset[Code] = frozenset({"UNKNOWN_TOOL", "MISSING_TOOL"})
 """What `unknown-tool` stops on: the text names, or can only name, no tool of the allow list.
 
-A violation of another kind, even one after which the tool's name cannot be read any more, lets such a run go on.
+A violation of another kind, even one after which the tool's name cannot be read any more, lets such a run continue.
 """
 
 
@@ -55,7 +55,7 @@ def stops_at_call(constraint: ConstraintKind, stop_on: StopOn) -> bool:
     """Whether a complete call ends the run.
 
     Under a constraint it does, as nothing but the end can follow. Without one every further token costs and can only
-    spoil the call; `never` asks to see what the model writes when nobody stops it, so there it goes on.
+    spoil the call; `never` asks to see what the model writes when nobody stops it, so there it continues.
     """
     return constraint != "off" or stop_on != "never"
 
@@ -191,7 +191,7 @@ def ending_of(generated: Generated, emitter: Emitter) -> Generator[AnyEvent, Non
 class Decoding:
     """One generation under a validator's eyes; `known` tokens of the same text, already decoded, come before it.
 
-    The validator has read the known ones. What is counted and numbered here goes on from them. `stop_on` is the
+    The validator has read the known ones. What is counted and numbered here continues theirs. `stop_on` is the
     request's, unless it is given. `ends_when_complete`: a complete text ends it in any case, as something else follows.
     """
 
@@ -290,7 +290,7 @@ class Decoding:
 
     @property
     def _tokens(self) -> int:
-        """What an endpoint counted, which tells its pieces and not its tokens; else what was decoded."""
+        """What an endpoint counted, which sends pieces and not tokens; else what was decoded."""
         return len(self._pieces) if self._counted is None else self._written + self._counted
 
     def _count_usage(self, usage: Usage) -> None:
@@ -323,7 +323,7 @@ class Decoding:
         )
 
     def _rendered(self, cached: int, note: str = "") -> Iterator[PromptRendered]:
-        """The prompt, once: only the model can tell how much of it is cached, with the first thing it tells."""
+        """The prompt, once: only the model knows how much of it is cached, and says so with its first step."""
         if self._prompt is not None:
             cached = self._of_prompt(cached)
             notes = " ".join(each for each in (self._prompt.note, note) if each)
@@ -402,7 +402,7 @@ class Decoding:
         return [event for text, token in pieces for event in self._judged(self._validator.feed(text, token))]
 
     def _judged(self, events: list[RunEvent]) -> list[AnyEvent]:
-        """The validator's events by the name under which a run tells them."""
+        """The validator's events by the name under which a run reports them."""
         for event in events:
             if isinstance(event, Violation):
                 add_violation(self._violations, event)

@@ -1,7 +1,7 @@
 """What each part of a prompt costs: its pieces found again in the rendered text, and the tokens shared out among them.
 
 The price is that of the whole text, cut into tokens once: every token is one part's, so the parts add up to it. One
-that reaches over a border is counted where the last character stands that it completes; one that completes none, with
+that reaches over a border is counted where the last character is that it completes; one that completes none, with
 the character that it is a piece of. A token that begins the sequence is the first part's.
 """
 
@@ -115,7 +115,7 @@ def priced_by_counting(
 ) -> tuple[PromptPart, ...]:
     """By what each part adds to the part before it, where only counts are known.
 
-    What the parts then lack to `tokens`, the price of the whole, stands for no text (the token that begins a
+    What the parts then lack to `tokens`, the price of the whole, belongs to no text (the token that begins a
     sequence), and the first part pays for it.
     """
     if len(spans) > _MOST_COUNTED:
@@ -123,8 +123,8 @@ def priced_by_counting(
     prices: list[int] = []
     before = 0
     for span in spans:
-        told = count_tokens(text[before : span.start]) if span.start > before else 0
-        prices.append(count_tokens(text[before : span.end]) - told)
+        counted = count_tokens(text[before : span.start]) if span.start > before else 0
+        prices.append(count_tokens(text[before : span.end]) - counted)
         before = span.start
     if prices:
         prices[0] += tokens - sum(prices)

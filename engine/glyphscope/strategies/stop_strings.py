@@ -10,7 +10,7 @@ class StopStrings:
 
     def __init__(self, stops: Iterable[str] = ()) -> None:
         self._stops = tuple(stop for stop in stops if stop)
-        self._held: list[tuple[str, int]] = []
+        self._pending: list[tuple[str, int]] = []
         self.found = ""
         """The stop string that came."""
         self.behind = 0
@@ -23,8 +23,8 @@ class StopStrings:
         """
         if not self._stops:
             return [(text, token)]
-        self._held.append((text, token))
-        whole = "".join(piece for piece, _ in self._held)
+        self._pending.append((text, token))
+        whole = "".join(piece for piece, _ in self._pending)
         begins = [(place, stop) for stop in self._stops if (place := whole.find(stop)) >= 0]
         if begins:
             place, self.found = min(begins)
@@ -33,18 +33,18 @@ class StopStrings:
         return self._released(len(whole) - max(_begun(whole, stop) for stop in self._stops))
 
     def rest(self) -> list[tuple[str, int]]:
-        """What is held back, at the end of the text: no stop string came of it."""
-        return [] if self.found else self._released(sum(len(piece) for piece, _ in self._held))
+        """What is held back, at the end of the text: it became no stop string."""
+        return [] if self.found else self._released(sum(len(piece) for piece, _ in self._pending))
 
     def _released(self, characters: int) -> list[tuple[str, int]]:
         free: list[tuple[str, int]] = []
-        while self._held and len(self._held[0][0]) <= characters:
-            free.append(self._held.pop(0))
+        while self._pending and len(self._pending[0][0]) <= characters:
+            free.append(self._pending.pop(0))
             characters -= len(free[-1][0])
         if characters:
-            text, token = self._held[0]
+            text, token = self._pending[0]
             free.append((text[:characters], token))
-            self._held[0] = (text[characters:], token)
+            self._pending[0] = (text[characters:], token)
         return free
 
 

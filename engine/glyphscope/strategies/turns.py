@@ -21,7 +21,7 @@ from glyphscope.validation import TurnValidator, WordsValidator, validator_of
 
 
 class AnswerJudge(Validator, Protocol):
-    """A validator that tells all its violations, and takes the bytes of tokens too."""
+    """A validator with all its violations, and takes the bytes of tokens too."""
 
     def feed(self, text: str | bytes, token: int | None = None) -> list[RunEvent]:
         """The verdicts that the next piece of the text decided."""
@@ -72,7 +72,7 @@ def text_only(request: RunRequest) -> bool:
 
 
 def used_names(form: TurnForm, names: Mapping[str, int]) -> dict[str, int]:
-    """Of a vocabulary's special tokens those that the form writes, so that a grammar is kept by what decides it."""
+    """Of a vocabulary's special tokens those that the form writes, so that a grammar is cached by what decides it."""
     texts = list(_texts(msgspec.to_builtins(form)))
     return {name: token for name, token in names.items() if any(name in text for text in texts)}
 

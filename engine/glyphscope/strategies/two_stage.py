@@ -1,9 +1,9 @@
 """The two-stage strategy: the tool's name under a grammar of names, then its arguments under that tool's own grammar.
 
 The answer is begun for the model each time with what the shape writes before the part, so no prose can come before it,
-and the second prompt goes on from the first with the name in it: only what is new of it is evaluated. A stage's grammar
-is small and is kept by itself: the names' by the names, the arguments' by one tool's schema. It also holds what the
-call writes next, as the part's last token may reach into it (`grammar/tree.py` tells what happens otherwise).
+and the second prompt continues the first with the name in it: only what is new of it is evaluated. A stage's grammar
+is small and is cached by itself: the names' by the names, the arguments' by one tool's schema. It also has what the
+call writes next, as the part's last token may reach into it (`grammar/tree.py` says what happens otherwise).
 
 In the flat shape, where arguments have no key of their own, they are asked for as an object all the same, under the key
 `arguments`, and put beside the name afterwards.

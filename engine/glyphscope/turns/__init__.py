@@ -1,7 +1,7 @@
 """Turns in a model's own notation: their form, derived from its chat template, and how they are read.
 
 A form (`TurnForm`) is data. `form_of` derives it from a renderer of the template and applies the table of corrections;
-`prove` renders random turns and reads them back; `read_turn` tells reasoning, text and calls of an answer apart, and
+`prove` renders random turns and reads them back; `read_turn` separates reasoning, text and calls of an answer, and
 `judge` says what is wrong with a call. No code names a model.
 """
 

@@ -121,9 +121,9 @@ class _Tagged:
     def _key(self, start: int) -> tuple[str, int | None, bool]:
         scan = self.scan
         stops = [scan.text.find(link.strip()[:1], start) for link in self._links() if link.strip()]
-        wanted = [link.strip() for link in self._links()]
+        links = [link.strip() for link in self._links()]
         best: int | None = None
-        for link in wanted:
+        for link in links:
             found = pattern_of(link).search(scan.text, start, min(scan.end, start + _LONGEST_KEY + 80))
             if found is not None and (best is None or found.start() < best):
                 best = found.start()

@@ -166,11 +166,11 @@ def _wraps(heading: Heading, header: str, text: str | None, text_end: str) -> tu
     opening = before[len(heading.lead_of(before)) :] if header == heading.header else before[len(header) :]
     if not opening.strip() or (heading.reasoning and opening.strip() == heading.reasoning.open.strip()):
         return (), text_end
-    wanted = [token for token in tokens(opening) if token.strip()]
+    needed = [token for token in tokens(opening) if token.strip()]
     parts = tokens(text_end)
     solid = [place for place, token in enumerate(parts) if token.strip()]
-    if solid and mirrors(wanted[0], parts[solid[0]]) and len(wanted) <= len(solid):
-        stop = solid[len(wanted) - 1] + 1
+    if solid and mirrors(needed[0], parts[solid[0]]) and len(needed) <= len(solid):
+        stop = solid[len(needed) - 1] + 1
         closing = "".join(parts[:stop])
         return (Wrap(opening, closing),), text_end[len(closing) :]
     return (Wrap(opening),), text_end
@@ -245,16 +245,20 @@ def _text_lead(probe: Probe, call: CallForm) -> str:
 
 def _renderings(probe: Probe, prompts: dict[str, str | None], text: str | None) -> dict[str, str]:
     """The texts that people are shown: pairs that differ in one thing."""
-    wanted: dict[str, str | None] = {f"prompt, thinking {state}": prompt for state, prompt in prompts.items()}
-    wanted["text"] = text
-    wanted["one call"] = probe.turn(calls=(ONE,))
-    wanted["two calls"] = probe.turn(calls=(ONE, OTHER))
-    wanted["no arguments"] = probe.turn(calls=(Asked(NAMES[0], {}),))
-    wanted["text and call"] = probe.turn(TEXT, (ONE,))
-    wanted["reasoning and text"] = probe.turn(TEXT, (), REASON)
-    wanted["call and result"] = probe.turn(calls=(ONE,), after=(result(ONE),))
+    renderings: dict[str, str | None] = {
+        f"prompt, thinking {state}": prompt for state, prompt in prompts.items()
+    }
+    renderings["text"] = text
+    renderings["one call"] = probe.turn(calls=(ONE,))
+    renderings["two calls"] = probe.turn(calls=(ONE, OTHER))
+    renderings["no arguments"] = probe.turn(calls=(Asked(NAMES[0], {}),))
+    renderings["text and call"] = probe.turn(TEXT, (ONE,))
+    renderings["reasoning and text"] = probe.turn(TEXT, (), REASON)
+    renderings["call and result"] = probe.turn(calls=(ONE,), after=(result(ONE),))
     messages: list[dict[str, Any]] = [{"role": "user", "content": USER}]
     for name, tools in (("prompt with tools", probe.tools), ("prompt without tools", [])):
         with suppress(PromptError):
-            wanted[name] = probe.renderer.render(messages, tools, thinking=None, add_generation_prompt=True)
-    return {name: each for name, each in wanted.items() if each is not None}
+            renderings[name] = probe.renderer.render(
+                messages, tools, thinking=None, add_generation_prompt=True
+            )
+    return {name: each for name, each in renderings.items() if each is not None}

@@ -86,11 +86,11 @@ def split_around(before: str, after: str, middle: str | None, text_end: str) -> 
 
 def split_end(rest: str, opened: str, text_end: str) -> tuple[str, str]:
     """A text in what closes `opened` and what ends the turn."""
-    wanted = [token for token in tokens(opened) if token.strip()]
+    needed = [token for token in tokens(opened) if token.strip()]
     parts = tokens(rest)
     solid = [place for place, token in enumerate(parts) if token.strip()]
-    for size in range(min(len(wanted), len(solid)), 0, -1):
-        if mirrors(wanted[-size], parts[solid[0]]):
+    for size in range(min(len(needed), len(solid)), 0, -1):
+        if mirrors(needed[-size], parts[solid[0]]):
             stop = solid[size - 1] + 1
             same = common_prefix(rest, text_end)
             cut = "".join(parts[:stop])
@@ -99,7 +99,7 @@ def split_end(rest: str, opened: str, text_end: str) -> tuple[str, str]:
     if end.strip():
         return rest[: len(rest) - len(end)], end
     last = solid[-1] if solid else -1
-    if last >= 0 and is_tag(parts[last]) and not any(mirrors(token, parts[last]) for token in wanted):
+    if last >= 0 and is_tag(parts[last]) and not any(mirrors(token, parts[last]) for token in needed):
         return "".join(parts[:last]), "".join(parts[last:])
     return rest, ""
 

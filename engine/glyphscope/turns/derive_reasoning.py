@@ -87,7 +87,7 @@ def derive_heading(probe: Probe, prompts: dict[str, str], text: str | None, foun
 
 
 def _strange(header: str, prompts: list[str], before: str | None) -> bool:
-    """Whether a prompt goes on with another message's header than the turn does."""
+    """Whether a prompt continues with another message's header than the turn does."""
     return bool(before and any(len(p) > len(header) + 200 for p in prompts))
 
 
@@ -164,10 +164,10 @@ def _closing(
 ) -> str:
     """What closes reasoning: all up to the text or the call, without what comes before these anyway."""
     parts = tokens(between)
-    wanted = [token for token in tokens(opening) if token.strip()]
+    needed = [token for token in tokens(opening) if token.strip()]
     solid = [place for place, token in enumerate(parts) if token.strip()]
-    if wanted and solid and mirrors(wanted[0], parts[solid[0]]) and len(wanted) <= len(solid):
-        stop = solid[len(wanted) - 1 if is_tag(wanted[-1]) else 0] + 1
+    if needed and solid and mirrors(needed[0], parts[solid[0]]) and len(needed) <= len(solid):
+        stop = solid[len(needed) - 1 if is_tag(needed[-1]) else 0] + 1
         while stop < len(parts) and not parts[stop].strip():
             stop += 1
         return "".join(parts[:stop])

@@ -45,7 +45,7 @@ class ArgumentsForm(msgspec.Struct, frozen=True, omit_defaults=True):
     `parameter` is one of them in pieces (tagged, pythonic, dict); `separator` comes between two. `quote` stands
     around strings; empty where they are raw. `typed` is the text before the value by JSON type, where the type
     changes it. `literals` is how the template writes values that are no strings; `item` names the tag of list items
-    where nested values are tags too; `escape` is what may stand around a raw text with line ends or markup.
+    where nested values are tags too; `escape` is what may be around a raw text with line ends or markup.
     """
 
     encoding: Encoding = "json"
@@ -65,8 +65,9 @@ class CallForm(msgspec.Struct, frozen=True, omit_defaults=True):
     `lead` is the white space before the first call, `text_lead` the same after text. `listed`: the calls are the items
     of a JSON list. `empty` is all that follows the name in a call without arguments, where that is not just the pieces
     without parameters.
-    `unmarked`: nothing but its name tells a call from text, so it is read only for a tool of the request, or at a
-    turn's beginning. `strict` False: only the lenient reading takes it. `fixed_name`: the form is for that tool alone.
+    `unmarked`: nothing but its name distinguishes a call from text, so it is read only for a tool of the request, or
+    at a turn's beginning. `strict` False: only the lenient reading takes it. `fixed_name`: the form is for that tool
+    alone.
     """
 
     pieces: tuple[Piece, ...]

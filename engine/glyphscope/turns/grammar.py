@@ -62,14 +62,14 @@ def build_turn_grammar(
     """The turns that the options allow; `names` are the special tokens of the vocabulary, by their texts.
 
     Raises GrammarError, with tool and JSON Pointer, where a tool cannot be called or cannot be written in the form, and
-    for a form without calls. The last few are kept.
+    for a form without calls. The last few are cached.
     """
     used = tuple(sorted((text, token) for text, token in names.items() if text))
     return _build(_Key(form, registry), options, used)
 
 
 def turn_triggers(form: TurnForm) -> tuple[str, ...]:
-    """The texts at which the grammar of `TurnOptions(lazy=True)` begins, as llama.cpp's lazy grammars want them."""
+    """The texts at which the grammar of `TurnOptions(lazy=True)` begins, as llama.cpp's lazy grammars need them."""
     found = []
     for call in form.calls:
         first = call.pieces[0]
@@ -257,7 +257,7 @@ class _Turn:
         return [end for end in ends if end and (end not in names or (known and end not in known))]
 
     def _continued(self, head: str) -> Node:
-        """What goes on with a marker that the prompt has begun."""
+        """What continues a marker that the prompt has begun."""
         options = [
             seq(self.markers.written(opening[len(head) :]), rest)
             for opening, rest in self.calls.items()

@@ -33,7 +33,7 @@ from glyphscope.turns.markup import is_tag, loose_tokens, tokens
 from glyphscope.turns.starts import starts
 
 MOST_WHITE = 4
-"""Characters of white space before a marker where no text may be: more could go on for ever."""
+"""Characters of white space before a marker where no text may be: more could continue for ever."""
 MOST_MENTIONED = 100
 """Names of tools that are looked for in texts with objects in them."""
 
@@ -127,8 +127,8 @@ def loose_node(literal: str) -> Node:
 def stops_of(literals: Iterable[str]) -> Node:
     """What any of the markers begins with, as far as it is a marker itself; as the reader takes it."""
     cores = dict.fromkeys(_core(literal.strip()) for literal in literals if literal.strip())
-    kept = [core for core in cores if not any(other in core and other != core for other in cores)]
-    return alt(*map(loose_node, kept))
+    shortest = [core for core in cores if not any(other in core and other != core for other in cores)]
+    return alt(*map(loose_node, shortest))
 
 
 def _core(marker: str) -> str:

@@ -1,6 +1,6 @@
 """Values as models write them: JSON, Python's literals, and dictionaries with bare keys and a marker around texts.
 
-One reader takes all of them, also mixed: `True` and `true`, `'…'` and `"…"`, bare keys. It goes on at a cut-off end
+One reader takes all of them, also mixed: `True` and `true`, `'…'` and `"…"`, bare keys. It copes with a cut-off end
 with what was complete.
 """
 
@@ -98,7 +98,7 @@ class Literals:
 
     def _number(self, found: re.Match[str]) -> tuple[Any, int]:
         if found.end() == len(self.text):
-            raise CutOff  # it may go on
+            raise CutOff  # it may continue
         after = self.text[found.end()]
         if after.isalnum() or after == "_":
             raise NotAValue(found.start())

@@ -1,6 +1,6 @@
 """The renderings that a form is derived from, in pairs that differ in one thing, with what differs marked.
 
-The words that stand for names, keys and values in the renderings are replaced by ones that people can read.
+The words in place of names, keys and values in the renderings are replaced by ones that people can read.
 """
 
 from __future__ import annotations
@@ -196,9 +196,9 @@ def more_renderings(renderer: Renders, dialect: Dialect) -> dict[str, str]:
 def pairs_of(renderings: dict[str, str]) -> tuple[Pair, ...]:
     """Every pair of which both texts were rendered, in the order in which they explain a form."""
     return tuple(
-        Pair(wanted.key, wanted.title, wanted.shows, _sides(wanted.first, wanted.second, renderings))
-        for wanted in _KINDS
-        if wanted.first in renderings and wanted.second in renderings
+        Pair(kind.key, kind.title, kind.shows, _sides(kind.first, kind.second, renderings))
+        for kind in _KINDS
+        if kind.first in renderings and kind.second in renderings
     )
 
 

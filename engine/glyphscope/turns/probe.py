@@ -1,6 +1,6 @@
 """Conversations that a template renders so that its form can be read from the differences.
 
-Names, keys and values in them are words that no template writes itself. How a template wants its messages (arguments
+Names, keys and values in them are words that no template writes itself. How a template takes its messages (arguments
 as object or as string, an absent text as "" or null, reasoning under which key) is found by trying.
 """
 
@@ -108,8 +108,8 @@ class Probe:
             return written[len(end) :]
         shared = common_suffix(written, end) if more else ""
         if len(shared) > _NO_MARKER:  # a message that the template always writes last
-            kept = first_tag(shared) if first_tag(shared) == first_tag(end) else ""
-            written = written[: len(written) - len(shared) + len(kept)]
+            tag = first_tag(shared) if first_tag(shared) == first_tag(end) else ""
+            written = written[: len(written) - len(shared) + len(tag)]
         return written
 
     def _rest(self, more: list[dict[str, Any]], thinking: bool | None, generate: bool) -> str | None:

@@ -62,7 +62,7 @@ _SCHEMA_OF = {kind: schema for kind, schema, _ in _KINDS}
 
 
 class Transcription(msgspec.Struct, frozen=True):
-    """A kind of value: whether the form carries it; `read` is what came back for `example` where it does not."""
+    """A kind of value: whether the form can express it; `read` is what came back for `example` where it does not."""
 
     kind: str
     carried: bool

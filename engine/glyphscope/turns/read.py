@@ -38,7 +38,7 @@ class TurnCall(msgspec.Struct, frozen=True):
 class Turn(msgspec.Struct, frozen=True):
     """A turn that was read. `left_at` is the first character at which the text leaves the form, with the reason.
 
-    `complete`: nothing was left open at the end. `strict`: the text is as the form wants it.
+    `complete`: nothing was left open at the end. `strict`: the text is as the form has it.
     """
 
     content: str

@@ -172,14 +172,14 @@ def departed(reading: Reading, steps: Sequence[TokenStep]) -> Departed | None:
     else:
         return None
     own = None if step.logprob is None else math.exp(step.logprob)
-    wanted = step.text[: reading.left_at - start] + reading.left_expected
-    kept = reading.left_at - start
+    expected = step.text[: reading.left_at - start] + reading.left_expected
+    size = reading.left_at - start
     right = [
         each
         for each in step.alternatives
         if reading.left_expected
-        and len(each.text) > kept
-        and (wanted.startswith(each.text) or each.text.startswith(wanted))
+        and len(each.text) > size
+        and (expected.startswith(each.text) or each.text.startswith(expected))
     ]
     if not right:
         return Departed(step.index, step.text, own)

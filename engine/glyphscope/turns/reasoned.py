@@ -61,7 +61,7 @@ class ReasonedValidator:
         )
         self._unopened = part == "leaves"  # what is read may turn out to be reasoning
         self._decoder = codecs.getincrementaldecoder("utf-8")(errors="replace")
-        self._held = ""
+        self._pending = ""
         self._read = 0  # characters before those that are held back
         self._start: int | None = None  # of the reasoning
         self._after = -1  # where the text to judge begins
@@ -113,11 +113,11 @@ class ReasonedValidator:
 
     def feed(self, text: str | bytes, token: int | None = None) -> list[RunEvent]:
         """The verdicts that the next piece of the text decided."""
-        self._held += text if isinstance(text, str) else self._decoder.decode(text)
+        self._pending += text if isinstance(text, str) else self._decoder.decode(text)
         self._token = self._token + 1 if token is None else token
         out: list[RunEvent] = []
         before = ("", 0)
-        while self._held and (now := (self._phase, len(self._held))) != before:
+        while self._pending and (now := (self._phase, len(self._pending))) != before:
             before = now
             if self._phase == "before":
                 self._look_for_opening()
@@ -129,11 +129,11 @@ class ReasonedValidator:
 
     def _judged(self) -> list[RunEvent]:
         out: list[RunEvent] = []
-        while self._held and self._phase == "after":
+        while self._pending and self._phase == "after":
             if self._after < 0 or self._judge.complete:
                 markers = self._heads if self._after < 0 else self._ends
                 self._pass(markers)
-                begun = self._held.lstrip()
+                begun = self._pending.lstrip()
                 if any(marker.startswith(begun) for marker in markers):
                     break  # it may become one
                 self._after = self._read if self._after < 0 else self._after
@@ -142,11 +142,11 @@ class ReasonedValidator:
                 judged = self._read_on(limit)
                 self._unopened = self._unopened and not any(map(_begins_call, judged))
                 out += judged
-            elif self._unopened and self._held.startswith(self._close):
+            elif self._unopened and self._pending.startswith(self._close):
                 out += self._was_thinking()
-            elif self._unopened and self._held.startswith(self._open):
+            elif self._unopened and self._pending.startswith(self._open):
                 self._unopened = False  # both markers are a part of the text
-            elif self._again and self._held.startswith(self._again):
+            elif self._again and self._pending.startswith(self._again):
                 out += self._thinks_again()
             else:
                 break
@@ -155,7 +155,7 @@ class ReasonedValidator:
     def _to_marker(self) -> int:
         """How many characters come before a marker of reasoning, or what may become one."""
         markers = (self._close, self._open, self._again) if self._unopened else (self._again,)
-        return min(_before(self._held, marker) for marker in markers)
+        return min(_before(self._pending, marker) for marker in markers)
 
     def _was_thinking(self) -> list[RunEvent]:
         """What was read is reasoning that the text itself did not open."""
@@ -179,50 +179,50 @@ class ReasonedValidator:
 
     def _read_on(self, limit: int) -> list[RunEvent]:
         """Up to the next brace, with which the call may be complete, of so many characters."""
-        end = self._held.find("}", 0, limit) + 1 or limit
-        piece, self._held = self._held[:end], self._held[end:]
+        end = self._pending.find("}", 0, limit) + 1 or limit
+        piece, self._pending = self._pending[:end], self._pending[end:]
         self._read += len(piece)
         return self._judge.feed(piece, self._token)
 
     def _pass(self, markers: tuple[str, ...]) -> None:
         """Takes markers at the beginning of what is left."""
         while True:
-            begun = self._held.lstrip()
+            begun = self._pending.lstrip()
             found = next((marker for marker in markers if begun.startswith(marker)), "")
             if not found:
                 return
-            self._skip(len(self._held) - len(begun) + len(found))
+            self._skip(len(self._pending) - len(begun) + len(found))
 
     def finish(self) -> list[RunEvent]:
         """The verdicts at the end of the text."""
         out: list[RunEvent] = []
         if self._phase == "inside":
             out += self._opened()
-            self._skip(len(self._held))
+            self._skip(len(self._pending))
             out.append(SegmentClosed(kind="reasoning", start=self._start or 0, end=self._read))
-        while self._held:
-            out += self._read_on(len(self._held))
+        while self._pending:
+            out += self._read_on(len(self._pending))
         return [*out, *self._judge.finish()]
 
     def _look_for_opening(self) -> None:
-        begun = self._held.lstrip()
+        begun = self._pending.lstrip()
         if begun.startswith(self._open):
-            self._skip(len(self._held) - len(begun) + len(self._open))
+            self._skip(len(self._pending) - len(begun) + len(self._open))
             self._phase, self._unopened = "inside", False
         elif not self._open.startswith(begun):
             self._phase = "after"
 
     def _look_for_closing(self) -> list[RunEvent]:
-        found = self._held.find(self._close)
+        found = self._pending.find(self._close)
         if found >= 0:
             out = self._opened()
             start, end = self._start or 0, self._read + found
             self._skip(found + len(self._close))
             self._phase = "after"
             return [*out, SegmentClosed(kind="reasoning", start=start, end=end)]
-        kept = _begun(self._held, self._close)
-        out = self._opened() if len(self._held) > kept else []
-        self._skip(len(self._held) - kept)
+        pending = _begun(self._pending, self._close)
+        out = self._opened() if len(self._pending) > pending else []
+        self._skip(len(self._pending) - pending)
         return out
 
     def _opened(self) -> list[RunEvent]:
@@ -236,7 +236,7 @@ class ReasonedValidator:
         if count:
             self._judge.feed(" " * count, self._token)
             self._read += count
-            self._held = self._held[count:]
+            self._pending = self._pending[count:]
             if self._later and self._phase == "inside":
                 self._later[-1] += count
         return count

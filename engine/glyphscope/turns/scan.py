@@ -20,7 +20,7 @@ class Departure(NamedTuple):
 
 
 class MissingPart(Exception):
-    """The text is not what the form wants at `at`."""
+    """The text is not what the form has at `at`."""
 
     def __init__(self, at: int) -> None:
         super().__init__(at)

@@ -177,7 +177,9 @@ def _call_slots(form: TurnForm, call: CallForm) -> list[Slot]:
     else:
         out.append(Slot("between", "Between calls", "", "one call a turn", (), ("calls",)))
     out.append(Slot("id", "Call id", "", _IDS.get(call.id, "none"), (), ("calls",)))
-    beside = [words for words, kept in (("before", form.text_before), ("after", form.text_after)) if kept]
+    beside = [
+        words for words, allowed in (("before", form.text_before), ("after", form.text_after)) if allowed
+    ]
     out.append(Slot("beside", "Text beside a call", "", " and ".join(beside) or "none", (), ("before",)))
     return out
 

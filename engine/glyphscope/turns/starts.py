@@ -48,17 +48,17 @@ def markers_of(key: bytes) -> tuple[re.Pattern[str], list[list[Start]]]:
             mark = next((token for token in reversed(tokens(closing)) if token.strip()), "")
             if is_tag(mark) and mark not in used:
                 found.append((loose_or_nothing(mark), Start("stray")))
-    kept: dict[str, list[Start]] = {}
+    by_pattern: dict[str, list[Start]] = {}
     for pattern, start in sorted(
         found, key=lambda each: ("close", "stray").count(each[1].kind) + (not each[1].whole)
     ):
         if pattern:
-            kept.setdefault(pattern, []).append(start)
-    if not kept:
+            by_pattern.setdefault(pattern, []).append(start)
+    if not by_pattern:
         return re.compile(r"(?!)"), []
-    ordered = sorted(kept, key=len, reverse=True)
+    ordered = sorted(by_pattern, key=len, reverse=True)
     whole = "|".join(f"(?P<m{place}>{pattern})" for place, pattern in enumerate(ordered))
-    return re.compile(whole), [kept[pattern] for pattern in ordered]
+    return re.compile(whole), [by_pattern[pattern] for pattern in ordered]
 
 
 @lru_cache(maxsize=64)

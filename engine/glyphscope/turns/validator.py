@@ -61,8 +61,8 @@ class FormValidator:
         self._form, self._thinking, self._choice = form, thinking, choice
         self._limits = limits or Limits()
         self._room = 0 if choice == "none" else most_calls
-        self._text_wanted = choice in ("auto", "none")
-        self._free_text = free_text or self._text_wanted
+        self._text_allowed = choice in ("auto", "none")
+        self._free_text = free_text or self._text_allowed
         named = choice not in ("auto", "none", "required")
         self._registry = only_tool(registry, choice) if named else registry
         self._names = tuple(tool.name for tool in self._registry.allowed)
@@ -82,7 +82,7 @@ class FormValidator:
         self._trial: list[str] | None = None  # what a call that may be none has taken, from its marker on
         self._trial_at = 0
         self._trial_mode: Mode = "text"
-        self._kept_out: list[RunEvent] = []
+        self._saved_out: list[RunEvent] = []
         self._segment: tuple[SegmentKind, int] | None = None
         self._ink = 0  # where the last character that is no white space ends
         self._blank_before = 0
@@ -114,7 +114,7 @@ class FormValidator:
     @property
     def _enough(self) -> bool:
         calls = self._records if self._final is None else self._final
-        return bool(calls) or (self._text_wanted and self._said)
+        return bool(calls) or (self._text_allowed and self._said)
 
     @property
     def valid(self) -> bool:
@@ -201,8 +201,8 @@ class FormValidator:
     def _emit_to(self, out: list[RunEvent]) -> None:
         if self._trial is None:
             self._out = out
-        else:  # what a call that may be none has found is kept until it is certain
-            self._kept_out = out
+        else:  # what a call that may be none has found waits until it is certain
+            self._saved_out = out
 
     def _count(self, out: list[RunEvent]) -> None:
         """Keeps the violations among the events since the last time, as many as there may be."""
@@ -272,13 +272,13 @@ class FormValidator:
         return at
 
     def _marker(self, found: Found, again: list[tuple[str, int]]) -> None:
-        """Goes on behind a marker, or takes its first character for text."""
-        held, start = "".join(self._finder.held), self._finder.start
+        """Continues behind a marker, or takes its first character for text."""
+        pending, start = "".join(self._finder.buffer), self._finder.start
         if found.start > start:
-            self._plain(held[: found.start - start], start, found.left)
-        if held[found.end - start :]:
-            again.append((held[found.end - start :], found.end))
-        written = held[found.start - start : found.end - start]
+            self._plain(pending[: found.start - start], start, found.left)
+        if pending[found.end - start :]:
+            again.append((pending[found.end - start :], found.end))
+        written = pending[found.start - start : found.end - start]
         if found.marker.kind == "call":
             self._begin_calls(found, written, again)
         elif not self._mark(found):
@@ -432,7 +432,7 @@ class FormValidator:
         self._foreign = not any(each.strict for each in beginnings)
         if trial:
             self._trial = []
-            self._kept_out, self._out = self._out, []
+            self._saved_out, self._out = self._out, []
         else:
             self._certain(found.end - 1)
             if self._after_call >= 0 and self._gap.strip("\n") != form.separator.strip("\n"):
@@ -502,7 +502,7 @@ class FormValidator:
                 self._no_call(records, again)
                 return end
             if known:
-                found, self._out = self._out, self._kept_out
+                found, self._out = self._out, self._saved_out
                 self._certain(self._trial_at)
                 self._out += found  # in this order, as the text before the call ends first
                 calls.attach(self._out, self._token)
@@ -514,7 +514,7 @@ class FormValidator:
         """What looked like a call is text."""
         assert self._trial is not None
         written, at = "".join(self._trial), self._trial_at
-        self._trial, self._calls, self._out = None, None, self._kept_out
+        self._trial, self._calls, self._out = None, None, self._saved_out
         del self._records[records:]
         self._mode = self._trial_mode
         self._plain(written[0], at, -1)
@@ -560,7 +560,7 @@ class FormValidator:
         calls.attach(self._out, self._token)
         calls.finish(self.chars)
         if self._trial is not None:
-            self._out = self._kept_out
+            self._out = self._saved_out
             self._mode = self._trial_mode
             return
         if calls.in_call:
@@ -581,7 +581,7 @@ class FormValidator:
         final, events = last_word(turn, streamed, self._tools, self._names, self._token)
         self._final = final
         self._out += events
-        if not final and not self._text_wanted:
+        if not final and not self._text_allowed:
             message = "the text holds no tool call"
             self._violate("NO_TOOL_CALL", message, self.chars, call_in_words(self._form))
         if self._anything_wrong:

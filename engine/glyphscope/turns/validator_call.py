@@ -1,4 +1,4 @@
-"""The calls of a turn while they are written: every way in which the form could go on, character by character.
+"""The calls of a turn while they are written: every way in which the form could continue, character by character.
 
 Paths that the text leaves end there; where the last strict one ends, the text leaves the form. Where arguments begin,
 one path is left, and a driver reads them.
@@ -77,8 +77,8 @@ class Calls:
         for form, ops, strict in beginnings:
             self._paths += self._steps.enter(Path(form, ops, strict=strict), at)
         self._driver: Driver | None = None
-        self._held: list[str] = []
-        self._held_at = at
+        self._pending: list[str] = []
+        self._pending_at = at
         self._opened = False  # the arguments' object
         self._closed = False
         self._spelled = 0
@@ -154,9 +154,9 @@ class Calls:
     # markers, names, ids
 
     def _step(self, char: str, at: int) -> None:
-        if not self._held:
-            self._held_at = at
-        self._held.append(char)
+        if not self._pending:
+            self._pending_at = at
+        self._pending.append(char)
         before = self._paths
         parameter = next((path for path in before if path.begun), None)
         if parameter is not None:  # its opening begins other markers too
@@ -167,15 +167,15 @@ class Calls:
             self._drive(char, at - 1)
             self.feed(char, 0, at)
             return
-        kept = [path for path in after if path.strict and not path.refused]
+        left = [path for path in after if path.strict and not path.refused]
         loose = [path for path in after if not path.strict and not path.refused]
-        if not kept and not loose:
-            kept = [path for path in after if path.refused][:1]
-            if kept:
+        if not left and not loose:
+            left = [path for path in after if path.refused][:1]
+            if left:
                 self._left_form = True  # the judge says why
-        if not kept and any(path.strict for path in before) and not (self._between and self._may_leave):
+        if not left and any(path.strict for path in before) and not (self._between and self._may_leave):
             self._leave(before, loose, at)
-        self._paths = kept + loose
+        self._paths = left + loose
         if not self._paths:
             self._stop(at)
             return
@@ -203,9 +203,9 @@ class Calls:
         self.state = "left" if self._between else "failed"
         self.unread = self.in_call and self.certain and not self._closed
         if not self.unread:
-            self.again, self.again_at = "".join(self._held), self._held_at
+            self.again, self.again_at = "".join(self._pending), self._pending_at
         if self.in_call:
-            self._end_call(self._held_at if self._closed else at)
+            self._end_call(self._pending_at if self._closed else at)
 
     def _begin_call(self) -> None:
         paths = self._paths
@@ -272,8 +272,8 @@ class Calls:
 
     def _name_before(self, path: Path, at: int) -> int:
         """Where a name began that was one of several until now."""
-        held = "".join(self._held)
-        return self._held_at + max(held.rfind(path.name), 0)
+        pending = "".join(self._pending)
+        return self._pending_at + max(pending.rfind(path.name), 0)
 
     # arguments
 
@@ -285,7 +285,7 @@ class Calls:
         if path.kind == "parameter" and any(each.strict and not each.begun for each in self._paths):
             return True
         self._paths = [path]
-        self._held = []
+        self._pending = []
         self._spell(at)
         judge = self._open_judge(path)
         self.certain = True
@@ -343,7 +343,7 @@ class Calls:
             self._end_call(at)
         elif driver.done:
             path = self._paths[0]
-            self._driver, self._held = None, []
+            self._driver, self._pending = None, []
             at = driver.again_at if driver.again else at
             if path.kind == "parameter":
                 judge = self.judge
@@ -383,7 +383,7 @@ class Calls:
         if surplus and self._may_leave:  # nothing that is due is missing, and nothing more may come
             self.state = "done"
             return
-        self._between, self._held = True, []
+        self._between, self._pending = True, []
         ops = (Op("text", (form.separator,)), *ops_of(form))
         following = Path(form, ops, strict=not surplus, surplus=surplus)
         self._paths = self._steps.enter(following, at)

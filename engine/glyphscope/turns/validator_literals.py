@@ -49,8 +49,8 @@ class LiteralReader:
         self._in_key = False
         self._word = ""
         self._translated = ""
-        self._held = ""
-        self._held_start = 0
+        self._pending = ""
+        self._pending_start = 0
         self._escape_start = 0
         self._digits = ""
         self._digits_left = 0
@@ -221,7 +221,7 @@ class LiteralReader:
         return at + 1
 
     def _lone(self, at: int, out: list[Structural]) -> None:
-        """Half a character stands alone."""
+        """Half a character is alone."""
         self._high = 0
         self._text(self._escape_start, self._base + at, "\ufffd", out)
 
@@ -263,48 +263,48 @@ class LiteralReader:
     # strings between marks of the form, without escapes
 
     def _open_mark(self, at: int) -> int:
-        self._held, self._held_start = "", self._base + at
+        self._pending, self._pending_start = "", self._base + at
         self._state = self._opening_mark
         return at
 
     def _opening_mark(self, text: str, at: int, out: list[Structural]) -> int:
-        if text[at] != self._quote[len(self._held)]:
+        if text[at] != self._quote[len(self._pending)]:
             return self._refuse(at, out, f"'{self._quote}' must be written whole")
-        self._held += text[at]
-        if self._held == self._quote:
-            start, end = self._held_start, self._base + at + 1
+        self._pending += text[at]
+        if self._pending == self._quote:
+            start, end = self._pending_start, self._base + at + 1
             out.append((s.KEY_OPEN if self._in_key else s.STRING_OPEN, start, end, '"'))
-            self._held = ""
+            self._pending = ""
             self._state = self._marked
         return at + 1
 
     def _marked(self, text: str, at: int, out: list[Structural]) -> int:
-        if not self._held:
+        if not self._pending:
             stop = text.find(self._quote[0], at)
             stop = len(text) if stop < 0 else stop
             if stop > at:
                 self._text(self._base + at, self._base + stop, text[at:stop], out)
                 return stop
-            self._held_start = self._base + at
-        if text[at] != self._quote[len(self._held)]:
-            held, self._held = self._held, ""
+            self._pending_start = self._base + at
+        if text[at] != self._quote[len(self._pending)]:
+            pending, self._pending = self._pending, ""
             if self._in_key:
-                self._text(self._held_start, self._base + at, held, out)
+                self._text(self._pending_start, self._base + at, pending, out)
             else:
-                out.append((s.PENDING_TEXT, self._held_start, self._base + at + 1, held))
+                out.append((s.PENDING_TEXT, self._pending_start, self._base + at + 1, pending))
             return at
-        self._held += text[at]
-        if self._held == self._quote:
-            self._held = ""
+        self._pending += text[at]
+        if self._pending == self._quote:
+            self._pending = ""
             self._end_marked(self._base + at + 1, out)
         return at + 1
 
     def _end_marked(self, end: int, out: list[Structural]) -> None:
         if self._in_key:
-            out.append((s.KEY_END, self._held_start, end, ""))
+            out.append((s.KEY_END, self._pending_start, end, ""))
             self._state = self._link
         else:
-            out.append((s.QUOTE_END, self._held_start, end, self._quote))
+            out.append((s.QUOTE_END, self._pending_start, end, self._quote))
             self._value_done()
 
     # numbers and words

@@ -80,7 +80,7 @@ def _calls(call: CallForm, place: int, names: tuple[str, ...]) -> list[Marker]:
 
 
 def _unmarked(call: CallForm, place: int, names: tuple[str, ...]) -> list[Marker]:
-    """Calls that only their own text tells: the keys of one, or the name of a tool of the request."""
+    """Calls that only their own text shows: the keys of one, or the name of a tool of the request."""
     if call.object is not None:
         opening = signs_of(call.section_open)
         opening = (*opening, Sign("{", bool(opening)), Sign('"', True))
@@ -149,7 +149,7 @@ class Finder:
     def __init__(self, markers: tuple[Marker, ...]) -> None:
         self.markers = markers
         self.first, self._by_first = first_of(markers)
-        self.held: list[str] = []
+        self.buffer: list[str] = []
         self.start = 0
         self.left = -1
         self._alive: list[tuple[int, Marker, int]] = []
@@ -164,7 +164,7 @@ class Finder:
         """The next character; returns the marker that it decides. `dropped` is then what is text before it."""
         before, self._alive = self._alive, []
         if not before and self._found is None:
-            self.held, self.start, self.left = [], at, -1
+            self.buffer, self.start, self.left = [], at, -1
         strict_before = any(marker.strict for _, marker, _ in before)
         complete: list[tuple[int, Marker]] = []
         began = [(at, marker, 0) for marker in self._by_first.get(char, ())]
@@ -178,7 +178,7 @@ class Finder:
                 complete.append((start, marker))
             else:
                 self._alive.append((start, marker, read))
-        self.held.append(char)
+        self.buffer.append(char)
         if strict_before and self.left < 0 and not self._strict_left(complete):
             self.left = at
         if complete:
@@ -203,13 +203,13 @@ class Finder:
         return found
 
     def dropped(self) -> str:
-        """What was held and can be no marker any more; it is let go."""
+        """What was held back and can be no marker any more."""
         if self._found is not None:
             return ""
-        begin = min((start for start, _, _ in self._alive), default=self.start + len(self.held))
+        begin = min((start for start, _, _ in self._alive), default=self.start + len(self.buffer))
         count = begin - self.start
         if not count:
             return ""
-        text = "".join(self.held[:count])
-        self.held, self.start = self.held[count:], begin
+        text = "".join(self.buffer[:count])
+        self.buffer, self.start = self.buffer[count:], begin
         return text

@@ -46,7 +46,7 @@ class Nested:
         self._after = form.parameter[place + 1 :]
         self._open: list[_Container] = []
         self._types = types  # of the value that comes next, or is open
-        self._held, self._held_at = "", at
+        self._pending, self._pending_at = "", at
         self._leaf: RawValue | TypedValue | EitherValue | None = None
         self._texts: list[str] = []
         self._name = key
@@ -66,42 +66,42 @@ class Nested:
         return "".join(key if piece.kind == "key" else piece.text for piece in self._after)
 
     def _step(self, char: str, at: int) -> None:
-        if not self._held:
-            self._held_at = at
-        self._held += char
-        held = self._held
+        if not self._pending:
+            self._pending_at = at
+        self._pending += char
+        pending = self._pending
         in_member = self._at_value
         owner = self._name if in_member else self._open[-1].key
         closing = self._closing(owner)
-        if closing.startswith(held):
-            if held == closing:
+        if closing.startswith(pending):
+            if pending == closing:
                 self._close(at + 1, in_member)
             return
         raw = in_member and (bool(self._texts) or self._types.only_string)
-        if self._opens(held) and not raw:
-            if held.endswith(">"):
-                self._member(held[len(self._opening) : -1], at + 1, in_member)
+        if self._opens(pending) and not raw:
+            if pending.endswith(">"):
+                self._member(pending[len(self._opening) : -1], at + 1, in_member)
             return
-        if not in_member or (held.startswith(self._opening) and not self._types.only_string):
+        if not in_member or (pending.startswith(self._opening) and not self._types.only_string):
             self._judge.violate("SYNTAX", f"{closing!r} was expected", at, repr(closing))
             self.broken = True
             return
-        self._text(held[0], at)
-        rest, start = held[1:], self._held_at + 1
-        self._held = ""
+        self._text(pending[0], at)
+        rest, start = pending[1:], self._pending_at + 1
+        self._pending = ""
         for offset, each in enumerate(rest):
             if not (self.done or self.broken):
                 self._step(each, start + offset)
 
-    def _opens(self, held: str) -> bool:
+    def _opens(self, pending: str) -> bool:
         """Whether this is the beginning of a member's tag."""
-        if self._opening.startswith(held):
+        if self._opening.startswith(pending):
             return True
-        name = held[len(self._opening) :].removesuffix(">")
-        return held.startswith(self._opening) and bool(name) and all(map(_NAME.match, name))
+        name = pending[len(self._opening) :].removesuffix(">")
+        return pending.startswith(self._opening) and bool(name) and all(map(_NAME.match, name))
 
     def _member(self, name: str, at: int, in_member: bool) -> None:
-        self._held = ""
+        self._pending = ""
         if in_member:
             self._begin_container(at)
         self._begin_member(name, at)
@@ -136,7 +136,7 @@ class Nested:
         self._judge.begin_value(at)
 
     def _text(self, text: str, broke: int) -> None:
-        piece = Piece(self._held_at, text, broke if broke > self._held_at else -1)
+        piece = Piece(self._pending_at, text, broke if broke > self._pending_at else -1)
         leaf = self._leaf or value_by(self._types, self._judge, self._start, self._limits)
         self._texts.append(text)
         self._leaf = (leaf.text(piece) or leaf) if isinstance(leaf, EitherValue) else leaf
@@ -151,25 +151,25 @@ class Nested:
             self._judge.refuse_value(leaf.refused_at)
 
     def _close(self, end: int, in_member: bool) -> None:
-        held, start = self._held, self._held_at
-        self._held = ""
+        pending, start = self._pending, self._pending_at
+        self._pending = ""
         if in_member:
             self._at_value = False
-            self._end_leaf(start, end, held)
+            self._end_leaf(start, end, pending)
             return
         listed = self._open.pop().listed
         self._judge.drive([(s.ARRAY_CLOSE if listed else s.OBJECT_CLOSE, start, end, "")])
         self.done = not self._open
 
-    def _end_leaf(self, start: int, end: int, held: str) -> None:
+    def _end_leaf(self, start: int, end: int, pending: str) -> None:
         leaf = self._leaf
         if leaf is None:
             leaf = value_by(self._types, self._judge, self._start, self._limits)
         if isinstance(leaf, TypedValue) and end_empty(leaf, self._types, self._judge, start, end):
             return
         if isinstance(leaf, EitherValue):
-            leaf = leaf.ended(start, end, held)
-        leaf.end(start, end, held)
+            leaf = leaf.ended(start, end, pending)
+        leaf.end(start, end, pending)
         self._check(leaf)
         if isinstance(leaf, TypedValue) and leaf.refused_at >= 0:
             self._judge.end_value(leaf.read_text, start, end - 1)

@@ -1,4 +1,4 @@
-"""The ways in which calls of a form can go on: their pieces as operations, and a path through them for each way."""
+"""The ways in which calls of a form can continue: their pieces as operations, and a path through them for each way."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Op:
 
 
 class Path(msgspec.Struct, frozen=True):
-    """A way to go on: `ops[op]`, with `read` characters of `text`, if that is a marker, or of a word.
+    """A way to continue: `ops[op]`, with `read` characters of `text`, if that is a marker, or of a word.
 
     `strict`: nothing departed from the form so far. `refused`: the name is no tool's. `named`: it is complete.
     `beyond`: no further parameter can come. `begun`: the piece that a driver reads has begun. `surplus`: this is a call
@@ -112,8 +112,8 @@ class Steps:
             return [replace(path, begun=True)]
         if char.isspace():
             return [path]
-        wanted = '"' if kind == "arguments" and path.form.arguments.as_string else "{"
-        return [replace(path, begun=True)] if char == wanted else []
+        expected = '"' if kind == "arguments" and path.form.arguments.as_string else "{"
+        return [replace(path, begun=True)] if char == expected else []
 
     def _word(self, path: Path, char: str, at: int) -> list[Path]:
         following = self.enter(path, at) if path.read else []
@@ -182,7 +182,7 @@ class Steps:
         return [new, *empty]
 
     def _empty(self, path: Path) -> list[Path]:
-        """Behind a name, the text of a call without arguments is another way to go on."""
+        """Behind a name, the text of a call without arguments is another way to continue."""
         text = path.form.empty
         if not text or path.op < 0 or path.kind != "name":
             return []

@@ -54,7 +54,7 @@ class Parameter:
         self._value: RawValue | TypedValue | EitherValue | None = None
         self._types: ArgumentTypes | None = None
         self._link = ""
-        self._escaped = self._closed = self._closing = self._held = ""
+        self._escaped = self._closed = self._closing = self._read = ""
         self._start = at
         self._refused = False
         self._nested: Nested | None = None
@@ -73,18 +73,18 @@ class Parameter:
         found = self._finder.step(char, place)
         dropped = self._finder.dropped() if found is None else ""
         if dropped:
-            self._key_text(place - len("".join(self._finder.held)) - len(dropped) + 1, dropped)
+            self._key_text(place - len("".join(self._finder.buffer)) - len(dropped) + 1, dropped)
         if found is None:
             if len(self._key) > _LONGEST_KEY or (char == "\n" and not self._finder.open):
                 self._lost(place, self._links[0])
             return at + 1
         start = found.start - self._finder.start
-        held = "".join(self._finder.held)
+        pending = "".join(self._finder.buffer)
         if start:
-            self._key_text(self._finder.start, held[:start])
+            self._key_text(self._finder.start, pending[:start])
         self.judge.drive([(s.KEY_END, found.start, found.start, "")])
         self._link = found.marker.text
-        written = held[start:]
+        written = pending[start:]
         core = self._link.rstrip()
         if self._link in self._untyped:
             self._departed(found.end - 1, self._links[0])
@@ -137,14 +137,14 @@ class Parameter:
     def _read_first_tag(self, text: str, at: int, base: int) -> int:
         """A value that begins with a member's tag has members; any other is a text."""
         opening = self.form.parameter[0].text
-        held = self._held + text[at]
-        found = re.fullmatch(re.escape(opening) + r"([\w.\-]+)(>?)", held)
-        if not found and not opening.startswith(held):
-            before, self._held = self._held, ""
+        pending = self._read + text[at]
+        found = re.fullmatch(re.escape(opening) + r"([\w.\-]+)(>?)", pending)
+        if not found and not opening.startswith(pending):
+            before, self._read = self._read, ""
             self._choose(self._start, self._closing)
             self._again(before, base + at - len(before))
             return at
-        self._held = held
+        self._read = pending
         if found and found[2]:
             key = "".join(self._key)
             self._nested = Nested(
@@ -160,15 +160,15 @@ class Parameter:
         return at
 
     def _read_escape(self, text: str, at: int, base: int) -> int:
-        if text[at] == self._escaped[len(self._held)]:
-            self._held += text[at]
-            if self._held == self._escaped:
+        if text[at] == self._escaped[len(self._read)]:
+            self._read += text[at]
+            if self._read == self._escaped:
                 self._value = RawValue(self.judge, base + at + 1)
                 self._scan(base + at + 1, self._closed + self._closing)
             return at + 1
-        held = self._held
+        pending = self._read
         self._choose(self._start, self._closing)
-        self._again(held, base + at - len(held))
+        self._again(pending, base + at - len(pending))
         return at
 
     def _choose(self, at: int, closing: str) -> None:
@@ -234,7 +234,7 @@ class Parameter:
     def _close_lost(self, found: Found, at: int) -> None:
         """Another parameter of the tool begins on a line of its own before this value was closed."""
         finder = self._lost_closing
-        opening = "".join(finder.held)[found.start + 1 - finder.start :]
+        opening = "".join(finder.buffer)[found.start + 1 - finder.start :]
         place = found.start + 1
         start = found.start if self._lead == "\n" else place
         pending, self._pending = self._pending, []
@@ -275,20 +275,22 @@ class Parameter:
         )
 
     def _break(self, broke: int, at: int) -> int:
-        """What was held is text: its first character certainly, the rest may be the beginning of a marker again."""
+        """What was held back is text: its first character certainly, the rest may be the beginning of a marker
+        again.
+        """
         if self._follow is not None and isinstance(self._value, TypedValue) and self._value.may_end:
             self.judge.raise_floor(broke)
             self._ended(broke, noting=False)  # this value has no markers in it: what follows it is wrong
             return at
-        held, start = self._buffer, self._buffer_at
+        pending, start = self._buffer, self._buffer_at
         self._buffer, self._follow = "", None
-        if not held:
+        if not pending:
             return at
         end = 1
-        while end < len(held) and held[end] not in (self._lead[:1], self._core[0]):
+        while end < len(pending) and pending[end] not in (self._lead[:1], self._core[0]):
             end += 1
-        self._text(Piece(start, held[:end], broke))
-        self._again(held[end:], start + end)
+        self._text(Piece(start, pending[:end], broke))
+        self._again(pending[end:], start + end)
         return at
 
     def _read_follow(self, text: str, at: int, base: int) -> int:
@@ -338,23 +340,23 @@ class Parameter:
 
     def _ended(self, end: int, *, noting: bool = True) -> None:
         """The value's text is complete, as what follows up to `end` shows; `noting` departures in its closing."""
-        held = self._buffer
-        lead = self._lead if held.startswith(self._lead) else ""
+        pending = self._buffer
+        lead = self._lead if pending.startswith(self._lead) else ""
         start = self._buffer_at
         self._lost_closing = Finder(())
         self._let_go()
-        self._end_value(start, end, held)
+        self._end_value(start, end, pending)
         if noting and lead != self._lead and not (start == self._first and self._lead == "\n"):
             self._departed(start, self._lead + self._core)
         tail_end = self._core_end + len(self._last)
-        if held[self._core_end : tail_end] != self._last:
+        if pending[self._core_end : tail_end] != self._last:
             if noting:
                 self._departed(start + self._core_end, self._core + self._last)
             tail_end = self._core_end
-        self.again, self.again_at = held[tail_end:], start + tail_end
+        self.again, self.again_at = pending[tail_end:], start + tail_end
         self.done = True
 
-    def _end_value(self, start: int, end: int, held: str) -> None:
+    def _end_value(self, start: int, end: int, pending: str) -> None:
         value = self._value
         assert value is not None
         if (
@@ -364,8 +366,8 @@ class Parameter:
         ):
             return
         if isinstance(value, EitherValue):
-            value = value.ended(start, end, held)
-        value.end(start, end, held)
+            value = value.ended(start, end, pending)
+        value.end(start, end, pending)
         if isinstance(value, TypedValue):
             self._check(value)
             if value.refused_at >= 0:

@@ -13,7 +13,9 @@ from glyphscope.validation.streaming_validator import Limits
 
 
 class Piece(NamedTuple):
-    """A part of a value's text. `broke`: the character that showed that it is no marker, -1 where none was held."""
+    """A part of a value's text. `broke`: the character that showed that it is no marker, -1 where none was held
+    back.
+    """
 
     at: int
     text: str
@@ -28,13 +30,15 @@ class RawValue:
         judge.drive([(s.STRING_OPEN, at, at, "")])
 
     def text(self, piece: Piece) -> None:
-        held = piece.broke >= 0
-        kind, end = (s.PENDING_TEXT, piece.broke + 1) if held else (s.STRING_TEXT, piece.at + len(piece.text))
+        marker = piece.broke >= 0
+        kind, end = (
+            (s.PENDING_TEXT, piece.broke + 1) if marker else (s.STRING_TEXT, piece.at + len(piece.text))
+        )
         self._judge.drive([(kind, piece.at, end, piece.text)])
 
-    def end(self, start: int, end: int, held: str) -> None:
-        """The text ended at `start`, as the marker in `held`, up to `end`, shows."""
-        self._judge.drive([(s.RAW_END, start, end, held)])
+    def end(self, start: int, end: int, marker: str) -> None:
+        """The text ended at `start`, as the marker `marker`, up to `end`, shows."""
+        self._judge.drive([(s.RAW_END, start, end, marker)])
 
 
 class TypedValue:
@@ -71,13 +75,13 @@ class TypedValue:
         """Whether what was read so far is a value."""
         return self.refused_at < 0 and self._reader.may_end
 
-    def end(self, start: int, end: int, held: str) -> None:
+    def end(self, start: int, end: int, marker: str) -> None:
         events: list[Structural] = []
         if self.refused_at < 0:
             self._reader.finish(events)
             self._drive(events)
             if not self._reader.done:
-                at = self._reader.feed(held, 0, [])
+                at = self._reader.feed(marker, 0, [])
                 self.refused_at = start + at if self._reader.broken else end - 1
 
     @property
@@ -116,10 +120,10 @@ class EitherValue:
             value.text(piece)
         return value
 
-    def ended(self, start: int, end: int, held: str) -> RawValue | TypedValue:
+    def ended(self, start: int, end: int, marker: str) -> RawValue | TypedValue:
         """The reading that counts, to be ended."""
-        self._as_typed.end(start, end, held)
-        self._as_string.end(start, end, held)
+        self._as_typed.end(start, end, marker)
+        self._as_string.end(start, end, marker)
         if self._as_typed.whole and self._typed_left:
             self._judge.raise_floor(self._string.floor)
             return self._replay(TypedValue(self._judge, self._at, self._depth))

@@ -89,7 +89,7 @@ class CallValidator(StreamingValidator):
         self.tool_char: int | None = None
         self._call: CallLevel | None = None  # the call's own object, unless a head names the tool
         self._name_refused = False
-        self._head = ""  # the name before the brace, or what stands in its place
+        self._head = ""  # the name before the brace, or what is in its place
         self._head_start = -1
         self._headed = False
         self._head_refused = False

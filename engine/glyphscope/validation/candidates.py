@@ -62,10 +62,10 @@ class CandidateSet:
         self._checks = [None] * len(candidates)
         self.checking = False
 
-    def keep(self, kept: list[Candidate], why: Callable[[Candidate], Reason]) -> Reason | None:
-        """Narrow the set to `kept`."""
-        if kept:
-            self.replace(kept)
+    def keep(self, fitting: list[Candidate], why: Callable[[Candidate], Reason]) -> Reason | None:
+        """Narrow the set to `fitting`."""
+        if fitting:
+            self.replace(fitting)
             return None
         return self._none_left(why(candidate) for candidate in self.left)
 
@@ -146,10 +146,10 @@ class CandidateSet:
 
     def keep_scalar(self, kinds: int, text: str, notation: Notation) -> bool:
         """Narrow the set to those that allow a scalar that begins so, if there are any and no string is checked."""
-        kept = [c for c in self.left if literals.can_hold(c.spec, kinds, text, notation)]
-        if kept and len(kept) < len(self.left):
-            self.replace(kept)
-        return bool(kept)
+        fitting = [c for c in self.left if literals.can_hold(c.spec, kinds, text, notation)]
+        if fitting and len(fitting) < len(self.left):
+            self.replace(fitting)
+        return bool(fitting)
 
     def feed_scalar(self, scalar: ScalarPrefix, char: str) -> Reason | None:
         """The scalar grew by this character."""

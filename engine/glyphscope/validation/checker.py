@@ -1,4 +1,4 @@
-"""The formats that are held to, each as one anchored pattern of the linear-time engine.
+"""The formats that are enforced, each as one anchored pattern of the linear-time engine.
 
 A format means the same while the text streams in and in the final check. A format that is not listed is an
 annotation, as draft 2020-12 has it. These are wider than what `grammar.formats` lets a model write: leap seconds,
@@ -66,10 +66,10 @@ _RECURSION = 20_000
 
 def _format_checker() -> jsonschema.FormatChecker:
     checker = jsonschema.FormatChecker(formats=[])
-    for name, wanted in FORMATS.items():
+    for name, expression in FORMATS.items():
 
-        def matches(value: object, wanted: str = wanted) -> bool:
-            return not isinstance(value, str) or bool(pattern.found(wanted, value))
+        def matches(value: object, expression: str = expression) -> bool:
+            return not isinstance(value, str) or bool(pattern.found(expression, value))
 
         checker.checkers = {**checker.checkers, name: (matches, ())}
     return checker

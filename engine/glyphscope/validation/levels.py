@@ -51,9 +51,9 @@ class Level:
         """Narrow the alternatives to those that have nothing against it."""
         reasons = [why(c.spec) for c in self.candidates]
         if None in reasons:
-            kept = [c for c, reason in zip(self.candidates, reasons, strict=True) if reason is None]
-            if len(kept) < len(reasons):
-                self.candidates = kept
+            fitting = [c for c, reason in zip(self.candidates, reasons, strict=True) if reason is None]
+            if len(fitting) < len(reasons):
+                self.candidates = fitting
             return None
         self.candidates = unjudged(self.candidates)
         return gravest(filter(None, reasons))
@@ -102,9 +102,9 @@ class ArrayLevel(Level):
     def separator(self) -> Reason | None:
         if self._same is not None:
             return None
-        kept = [c for c in self.candidates if _item_possible(c, len(self.value))]
-        reason = None if kept else self.too_many()
-        self.candidates = kept or unjudged(self.candidates)
+        fitting = [c for c in self.candidates if _item_possible(c, len(self.value))]
+        reason = None if fitting else self.too_many()
+        self.candidates = fitting or unjudged(self.candidates)
         return reason
 
     def keep_parents(self, candidates: list[Candidate]) -> None:
@@ -121,9 +121,9 @@ class ArrayLevel(Level):
         self._items.add(identity(value))
         if len(self._items) > before:
             return None
-        kept = [c for c in self.candidates if not c.spec.unique_rule]
-        if kept:
-            self.candidates = kept
+        fitting = [c for c in self.candidates if not c.spec.unique_rule]
+        if fitting:
+            self.candidates = fitting
             return None
         return Reason("CONSTRAINT_ITEMS", "is in the list already", self.candidates[0].spec.unique_rule)
 
@@ -177,26 +177,26 @@ class ObjectLevel(Level):
     def key_can_begin(self, prefix: str) -> bool:
         """Whether some member's name can begin so; if it can, only the alternatives that allow it stay."""
         used = self.used
-        kept = [
+        fitting = [
             c
             for c in self.candidates
             if (c.spec.max_members is None or len(used) < c.spec.max_members)
             and members.can_begin(c.schemas, c.spec, prefix, used, bare=self._bare)
         ]
-        if kept:
-            self.candidates = kept
-        return bool(kept)
+        if fitting:
+            self.candidates = fitting
+        return bool(fitting)
 
     def key_possible(self, key: str) -> bool:
         """Whether a member may have exactly this name; if it may, only the alternatives that allow it stay."""
-        kept = [
+        fitting = [
             c
             for c in self.candidates
             if key not in self.used and members.may_be_given(c.schemas, c.spec, key)
         ]
-        if kept:
-            self.candidates = kept
-        return bool(kept)
+        if fitting:
+            self.candidates = fitting
+        return bool(fitting)
 
     def end_key(self, key: str) -> None:
         self.key = key
@@ -228,9 +228,9 @@ class ObjectLevel(Level):
         return None
 
     def separator(self) -> Reason | None:
-        kept = [c for c in self.candidates if members.another_possible(c.schemas, c.spec, self.used)]
-        reason = None if kept else self.why_no_member()
-        self.candidates = kept or unjudged(self.candidates)
+        fitting = [c for c in self.candidates if members.another_possible(c.schemas, c.spec, self.used)]
+        reason = None if fitting else self.why_no_member()
+        self.candidates = fitting or unjudged(self.candidates)
         return reason
 
     def why_no_member(self) -> Reason:

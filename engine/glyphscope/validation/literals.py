@@ -34,7 +34,7 @@ _CERTAINLY_TEXT = 8
 
 
 class ScalarPrefix:
-    """The scalar so far, with what can be told of it without a schema."""
+    """The scalar so far, with what is known of it without a schema."""
 
     __slots__ = ("kinds", "notation", "text")
 

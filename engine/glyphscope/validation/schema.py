@@ -161,12 +161,12 @@ class SchemaSet:
         schema, pointer = place.schema, place.pointer
         condition = self.place(schema["if"], f"{pointer}/if")
         then = self.place(schema.get("then", True), f"{pointer}/then")
-        otherwise = self.place(schema.get("else", True), f"{pointer}/else")
+        alternative = self.place(schema.get("else", True), f"{pointer}/else")
         unless = Deferred(
             {"not": schema["if"]}, f"{pointer}/if", "CONSTRAINT_OTHER", "fits `if` but not `then`"
         )
         yes = self._product(self._branches(condition, above), self._branches(then, above), schema, place)
-        no = [b._replace(deferred=(*b.deferred, unless)) for b in self._branches(otherwise, above)]
+        no = [b._replace(deferred=(*b.deferred, unless)) for b in self._branches(alternative, above)]
         return yes + no
 
     def _product(
@@ -234,8 +234,8 @@ class SchemaSet:
             for name, sub in schema.get("properties", {}).items()
         }
         patterns = tuple(
-            (wanted, self.place(sub, f"{pointer}/patternProperties/{step_of(wanted)}"))
-            for wanted, sub in schema.get("patternProperties", {}).items()
+            (expression, self.place(sub, f"{pointer}/patternProperties/{step_of(expression)}"))
+            for expression, sub in schema.get("patternProperties", {}).items()
         )
         additional = None
         if "additionalProperties" in schema:

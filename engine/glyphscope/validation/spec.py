@@ -37,7 +37,7 @@ class Deferred(NamedTuple):
 
 
 class StringPattern(NamedTuple):
-    """A `pattern` or a `format` (whose name is `name`); `linear` tells whether it is judged while it streams."""
+    """A `pattern` or a `format` (whose name is `name`); `linear`: it is checked while it streams."""
 
     source: str
     rule: str
@@ -137,7 +137,7 @@ class Spec:
         named, open_to_all = key in self.required, False
         for part in self.objects:
             mine = [part.properties[key]] if key in part.properties else []
-            mine += [place for wanted, place in part.patterns if pattern.found(wanted, key)]
+            mine += [place for expression, place in part.patterns if pattern.found(expression, key)]
             if mine:
                 named = True
             elif part.additional is not None:
@@ -170,7 +170,10 @@ class Spec:
     @cached_property
     def name_patterns(self) -> tuple[str, ...]:
         return tuple(
-            wanted for part in self.objects for wanted, place in part.patterns if place.schema is not False
+            expression
+            for part in self.objects
+            for expression, place in part.patterns
+            if place.schema is not False
         )
 
     # arrays

@@ -1,6 +1,6 @@
-"""A call in two parts, each judged where it stands in the whole: the tool's name, then that tool's arguments.
+"""A call in two parts, each validated in its place in the whole: the tool's name, then that tool's arguments.
 
-The validator of calls has read what stands before the part, so its reasons, codes and paths are those of a call written
+The validator of calls has read what is before the part, so its reasons, codes and paths are those of a call written
 in one go. Characters are counted from the part's first.
 """
 
@@ -52,7 +52,7 @@ def before_arguments(notation: Notation, shape: Shape, tool: str) -> str:
 def whole_call(notation: Notation, shape: Shape, tool: str, arguments: str) -> tuple[str, int]:
     """The call of both parts as the shape writes it, and where in it the arguments' text begins, brace and all.
 
-    The arguments' text stays as it was written. In the flat shape its members stand beside the name, after a comma or a
+    The arguments' text stays as it was written. In the flat shape its members are beside the name, after a comma or a
     space, in the brace's place.
     """
     if shape_keys(shape).args_key is not None:
@@ -101,15 +101,15 @@ class NameValidator:
         return [] if self.complete else self._filtered(self._validator.finish())
 
     def _filtered(self, events: list[RunEvent]) -> list[RunEvent]:
-        told: list[RunEvent] = []
+        out: list[RunEvent] = []
         for event in events:
             if self.complete and not isinstance(event, ToolKnown):
                 break
-            told.append(moved(event, -self._before))
+            out.append(moved(event, -self._before))
             self._violated = self._violated or isinstance(event, Violation)
             if isinstance(event, FieldClosed) and event.path == self._path:
                 self.complete = True
-        return told
+        return out
 
 
 class ArgumentsValidator:
@@ -174,14 +174,14 @@ class ArgumentsValidator:
         return closed + self._filtered(self._validator.finish())
 
     def _filtered(self, events: list[RunEvent]) -> list[RunEvent]:
-        told: list[RunEvent] = []
+        out: list[RunEvent] = []
         for event in events:
             if isinstance(event, FieldClosed) and event.path == self._path and self._end is None:
                 self._end = event.end - self._before
             moved_event = self._in_shape(moved(event, -self._before))
             if moved_event is not None:
-                told.append(moved_event)
-        return told
+                out.append(moved_event)
+        return out
 
     def _in_shape(self, event: RunEvent) -> RunEvent | None:
         """The event with the path it has in the request's shape; None for the key that this shape has not."""

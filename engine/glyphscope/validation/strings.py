@@ -10,7 +10,7 @@ from glyphscope.validation.spec import Spec, StringPattern
 
 
 class StringCheck:
-    """Told the decoded characters as they come; says how many of them were possible."""
+    """Takes the decoded characters as they come; says how many of them were possible."""
 
     __slots__ = ("_left", "_matcher", "count", "dead", "spec", "text")
 
@@ -71,9 +71,9 @@ class StringCheck:
             return self._length(f"has {self.count} characters, which are too few", self.spec.min_length_rule)
         if self._matcher is not None and not self._matcher.matches():
             return self.why(complete=True)
-        for wanted in self.spec.patterns:
-            if not wanted.linear and not pattern.found(wanted.source, "".join(self.text)):
-                return _pattern_reason(wanted, late=True)
+        for each in self.spec.patterns:
+            if not each.linear and not pattern.found(each.source, "".join(self.text)):
+                return _pattern_reason(each, late=True)
         return None
 
     def why(self, *, complete: bool = False) -> Reason:
@@ -87,10 +87,10 @@ class StringCheck:
         if not complete and spec.max_length is not None and self.count > spec.max_length:
             return self._length(f"is longer than {spec.max_length} characters", spec.max_length_rule)
         text = "".join(self.text)
-        for wanted in spec.patterns:
-            matcher = pattern.start(StringLanguage((wanted.source,))) if wanted.linear else None
+        for each in spec.patterns:
+            matcher = pattern.start(StringLanguage((each.source,))) if each.linear else None
             if matcher and (matcher.feed(text) < len(text) or (complete and not matcher.matches())):
-                return _pattern_reason(wanted)
+                return _pattern_reason(each)
         if spec.patterns:
             return _pattern_reason(spec.patterns[0])
         return self._length("cannot become longer", spec.max_length_rule)
@@ -101,11 +101,11 @@ class StringCheck:
         )
 
 
-def _pattern_reason(wanted: StringPattern, *, late: bool = False) -> Reason:
-    if wanted.name:
-        message = f"is not a valid {wanted.name}"
-        return Reason("CONSTRAINT_FORMAT", message, wanted.rule, f"text in the format {wanted.name}")
-    message = f"does not match the pattern {wanted.source}"
+def _pattern_reason(each: StringPattern, *, late: bool = False) -> Reason:
+    if each.name:
+        message = f"is not a valid {each.name}"
+        return Reason("CONSTRAINT_FORMAT", message, each.rule, f"text in the format {each.name}")
+    message = f"does not match the pattern {each.source}"
     if late:
         message += " (judged at the value's end: the pattern looks around)"
-    return Reason("CONSTRAINT_PATTERN", message, wanted.rule, f"text that matches {wanted.source}")
+    return Reason("CONSTRAINT_PATTERN", message, each.rule, f"text that matches {each.source}")

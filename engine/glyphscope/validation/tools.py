@@ -88,7 +88,7 @@ def _predicate(error: Any) -> str:
 
 
 class Tools:
-    """What a call may name: the allowed tools, and all others only to tell them apart from inventions."""
+    """What a call may name: the allowed tools, and all others only to distinguish them from inventions."""
 
     def __init__(self, registry: ToolRegistry, shape: Shape) -> None:
         keys = shape_keys(shape)

@@ -123,8 +123,8 @@ class TurnValidator:
         """Judge the end of the text."""
         out = self.feed(rest, self._token) if (rest := self._decoder.decode(b"", final=True)) else []
         if self._call is None:
-            held = self._openings.pending()
-            out += [*self._say(held, self.chars - len(held)), *self._text_ends(self.chars)]
+            pending = self._openings.pending()
+            out += [*self._say(pending, self.chars - len(pending)), *self._text_ends(self.chars)]
         if self._call is not None:
             out += self._ended(self.chars)
         elif not self.calls and not self._words:
@@ -181,13 +181,13 @@ class TurnValidator:
         if found is None:
             said = read[: len(read) - len(self._openings.pending())]
             return "", end, self._say(said, begin)
-        brace, held = found
+        brace, pending = found
         events = [*self._say(read[: brace - begin], begin), *self._text_ends(brace)]
         self._call, self._call_start = self._new(), brace
         self._call.feed(" " * brace, self._token)
         if not self._surplus:
             events.append(SegmentOpened(kind="call", start=brace, call_index=len(self.calls)))
-        return held, brace, events
+        return pending, brace, events
 
     def _say(self, text: str, start: int) -> list[RunEvent]:
         self._said.append(text)
@@ -232,7 +232,7 @@ class _Openings:
             tuple[Signs, int]
         ] = []  # those that still fit, and how many of their signs were read
         self._brace = 0
-        self._held = ""
+        self._pending = ""
 
     def feed(self, text: str, start: int) -> tuple[int, str] | None:
         """Where the brace is, and the text from there on; `start` is the place of `text` in the whole."""
@@ -243,9 +243,9 @@ class _Openings:
             self._step(text[at], start + at)
             at += 1
             if any(read == len(signs) for signs, read in self._alive):
-                held, self._held, self._alive = self._since_brace(text, start), "", []
-                return self._brace, held
-        self._held = self._since_brace(text, start) if self._alive else ""
+                pending, self._pending, self._alive = self._since_brace(text, start), "", []
+                return self._brace, pending
+        self._pending = self._since_brace(text, start) if self._alive else ""
         return None
 
     def reset(self) -> None:
@@ -254,7 +254,7 @@ class _Openings:
 
     def pending(self) -> str:
         """What may become the beginning of a call."""
-        return self._held
+        return self._pending
 
     def _step(self, char: str, at: int) -> None:
         if char == "{":
@@ -269,7 +269,7 @@ class _Openings:
                 self._alive.append((signs, read))
 
     def _since_brace(self, text: str, start: int) -> str:
-        return text[self._brace - start :] if self._brace >= start else self._held + text
+        return text[self._brace - start :] if self._brace >= start else self._pending + text
 
 
 def _spellings(notation: Notation, shape: Shape, constrained: bool, spaced: bool) -> tuple[Signs, ...]:

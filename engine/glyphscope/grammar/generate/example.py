@@ -235,7 +235,7 @@ def example_value(
 ) -> Any:
     """One value for a schema inside `root`, likely valid: who needs a valid one checks it.
 
-    `name` is the argument's, which tells what people would write; `optional` writes what is not required, too.
+    `name` is the argument's, which suggests what people would write; `optional` writes what is not required, too.
     """
     return _Maker(root, optional=optional).value(schema, name, depth)
 

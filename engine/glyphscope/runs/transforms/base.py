@@ -28,10 +28,10 @@ Changed: TypeAlias = tuple[Any, str]
 
 @dataclass(frozen=True)
 class Transform:
-    """`act` gets what the surface carries, and a Form where that matters:
+    """`act` gets what the surface has, and a Form where that matters:
 
     `message`: the messages of a prompt. `response`: the text of a turn. `call`: the text too, of which it changes
-    calls only. `tool`: the registry as the model is shown it; tools keep their places. `result`: what is told of a
+    calls only. `tool`: the registry as the model is shown it; tools stay in their places. `result`: the message about a
     result, which is the envelope's JSON or what an earlier transform made of it.
     """
 

@@ -37,7 +37,7 @@ def one_role_after_the_other(messages: Messages, form: Form) -> Changed:
 
 
 def calls_in_tags(messages: Messages, form: Form) -> Changed:
-    """The assistant's calls stand in `<tool_call>` tags, as models see them that were trained so."""
+    """The assistant's calls are in `<tool_call>` tags, as models see them that were trained so."""
     changed = tuple(
         Message(message.role, f"<tool_call>\n{message.content}\n</tool_call>")
         if message.role == "assistant" and message.content.startswith("{")
@@ -77,14 +77,14 @@ def _first_sentence(text: str) -> str:
     return found[1] if found else text
 
 
-def plain_results(told: str, form: Form) -> Changed:
+def plain_results(text: str, form: Form) -> Changed:
     """The result without its envelope: the text itself, or `Error CODE: …`."""
     try:
-        envelope: Any = json.loads(told)
+        envelope: Any = json.loads(text)
     except ValueError:
-        return told, ""
+        return text, ""
     if not isinstance(envelope, dict) or "ok" not in envelope:
-        return told, ""
+        return text, ""
     if envelope["ok"]:
         result = envelope.get("result")
         text = result if isinstance(result, str) else _compact(result)

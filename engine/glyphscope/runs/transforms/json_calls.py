@@ -204,12 +204,12 @@ def blank_values(text: str, form: Form) -> Changed:
         tool, arguments = plain
         known = form.registry.get(tool)
         required = known.parameters.get("required", ()) if known else ()
-        kept = {
+        left = {
             key: value
             for key, value in arguments.items()
             if key in required or not (isinstance(value, str) and not value.strip())
         }
-        return None if kept == arguments else [{"name": tool, "arguments": kept}]
+        return None if left == arguments else [{"name": tool, "arguments": left}]
 
     return rewritten(text, form, change, "left blank arguments out")
 

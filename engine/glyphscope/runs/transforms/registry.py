@@ -96,7 +96,7 @@ class Shown:
 
 
 class Chain:
-    """What the request's `transforms` do. Nothing is stamped here: who runs it tells what acted."""
+    """What the request's `transforms` do. Nothing is stamped here: who runs it reports what acted."""
 
     def __init__(self, chosen: Sequence[Transform], form: Form) -> None:
         self._chosen = tuple(chosen)
@@ -117,9 +117,9 @@ class Chain:
         text, more = self._apply(text, "call")
         return text, (*acted, *more)
 
-    def result(self, told: str) -> tuple[str, tuple[TransformActed, ...]]:
-        """What the model is told of a result."""
-        return self._apply(told, "result")
+    def result(self, text: str) -> tuple[str, tuple[TransformActed, ...]]:
+        """The message to the model about a result."""
+        return self._apply(text, "result")
 
     def _apply(self, value: T, surface: Surface) -> tuple[T, tuple[TransformActed, ...]]:
         acted = []

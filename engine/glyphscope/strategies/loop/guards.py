@@ -30,7 +30,7 @@ def _worked(context: Context) -> float:
 
 
 def calls_per_turn(settings: LoopSettings) -> int | None:
-    """How many calls of one turn are carried out; None for any number."""
+    """How many calls of one turn are executed; None for any number."""
     if settings.max_tool_calls_per_turn is None and not settings.parallel_tool_calls:
         return 1
     return settings.max_tool_calls_per_turn
@@ -98,7 +98,7 @@ class Guards:
         self._unused = 0
 
     def call(self, tool: str, arguments: dict[str, Any]) -> LimitReached | None:
-        """Counts a call that is to be carried out; the limit, where the same one was carried out too often already."""
+        """Counts a call that is to be executed; the limit, where the same one was executed too often already."""
         key = json.dumps([tool, arguments], sort_keys=True)
         if self._calls[key] >= self._settings.max_identical_calls:
             used = self._calls[key] + 1

@@ -1,7 +1,7 @@
 """What later turns see of earlier ones: decided here and nowhere else.
 
-A turn is kept as far as its calls were carried out, each with its result. A turn that came to nothing is not kept: the
-next one is told what was wrong, in our words, and once that one is a good turn the words are gone as well.
+A turn stays as far as its calls were executed, each with its result. A turn without a valid call does not: the
+next one gets what was wrong, in our words, and once that one is a good turn the words are gone as well.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class Conversation:
         return replace(opening, messages=changed, parts=parts), acted
 
     def said(self, text: str) -> None:
-        """A turn that is kept: its text up to the last call that is executed."""
+        """A turn that stays: its text up to the last call that is executed."""
         self._turns.append((Message("assistant", text.strip()), SAID))
         self._note = ""
 
@@ -55,11 +55,11 @@ class Conversation:
         self._turns.append((Message("assistant", content, tool_calls=made, reasoning=reasoning), SAID))
         self._note = ""
 
-    def answered(self, told: str, call: CallReady | None = None) -> None:
+    def answered(self, result: str, call: CallReady | None = None) -> None:
         """The result of a tool in the model's words; of which `call`, where the template writes that."""
-        message = Message("tool", told)
+        message = Message("tool", result)
         if call is not None:
-            message = Message("tool", told, tool_call_id=call.call, name=call.tool)
+            message = Message("tool", result, tool_call_id=call.call, name=call.tool)
         self._turns.append((message, RESULT))
 
     def note(self, text: str) -> None:
@@ -79,7 +79,9 @@ def with_system(request: RunRequest) -> RunRequest:
 
 
 def fault_note(violation: Violation, *, may_answer: bool) -> str:
-    """What the next turn is told of one that came to nothing. Nothing of its text is said again."""
+    """The message to the next turn about one without a valid call. Nothing of its text is said again."""
     viable = f" Possible was: {violation.viable}." if violation.viable else ""
-    wanted = "Write one call in the format above" + (", or answer in plain words." if may_answer else ".")
-    return f"Your last message was not a valid call: {violation.message}.{viable} {wanted}"
+    instruction = "Write one call in the format above" + (
+        ", or answer in plain words." if may_answer else "."
+    )
+    return f"Your last message was not a valid call: {violation.message}.{viable} {instruction}"

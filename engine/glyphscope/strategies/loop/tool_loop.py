@@ -1,7 +1,7 @@
-"""The tool loop: the model writes, its calls are carried out, their results are put before it, until it answers.
+"""The tool loop: the model writes, its calls are executed, their results are put before it, until it answers.
 
-`enforced` asks for a call until there was one. How it went is told at the end: with the policy `fatal` the last call of
-every tool must have gone well, so a model may do better after an error that it was told; with `tolerated` one call
+`enforced` asks for a call until there was one. The outcome is reported at the end: with the policy `fatal` the last
+call of every tool must have gone well, so a model may do better after an error that it saw; with `tolerated` one call
 must have. Everything that changes the course is an event: what was ignored, changed, refused, or too much.
 """
 
@@ -26,7 +26,7 @@ _OUTGROWN = (
 
 
 def loop(context: Context) -> Generator[AnyEvent, None, Ending]:
-    """The whole conversation. Raises what `run` tells as the end of a run."""
+    """The whole conversation. Raises what `run` reports as the end of a run."""
     return (yield from _Loop(context).events())
 
 

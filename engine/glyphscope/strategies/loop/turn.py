@@ -1,7 +1,7 @@
-"""One turn of the model: what it is held to, and what is read out of its text.
+"""One turn of the model: its constraint, and what is read out of its text.
 
-Where a call must come, the text is held to the grammar of calls; where words will do as well, to that of words or
-calls (`grammar.builder.turn`). Two turns have no constraint whatever the request says, and their titles tell so: one
+Where a call must come, the grammar of calls is enforced; where words will do as well, that of words or
+calls (`grammar.builder.turn`). Two turns have no constraint whatever the request says, and their titles say so: one
 in words only, and one with a grammar of the request's own, which is of calls alone, where words will do as well.
 """
 
@@ -53,8 +53,8 @@ class FoundCall:
 
 @dataclass(frozen=True)
 class Said:
-    """What a turn came to. `calls` are the valid ones to carry out, `found` all that were begun; `fault` what was wrong
-    with one that was to be carried out, or that there is none. `text` is as the transforms left it; `content` and
+    """The outcome of a turn. `calls` are the valid ones to execute, `found` all that were begun; `fault` what was wrong
+    with one that was to be executed, or that there is none. `text` is as the transforms left it; `content` and
     `reasoning` are what of it is no call.
     """
 
@@ -120,7 +120,7 @@ def _title(request: RunRequest, plan: Plan, number: int) -> str:
 
 
 def _options(request: RunRequest, plan: Plan) -> GrammarOptions | None:
-    """None stands for the request's own grammar, and for that of turns in the model's form."""
+    """None is the request's own grammar, and for that of turns in the model's form."""
     if request.grammar is not None or request.native == "template":
         return None
     if plan.words:

@@ -19,7 +19,7 @@ from glyphscope.strategies.repair.lenient_json import Edit, LenientObject, read_
 MOST_STARTS = 16
 """Braces that are tried: each may cost a look at all of the text."""
 MOST_CHANGES = 50
-"""That are told one by one."""
+"""That are reported one by one."""
 MOST_HEAD = 200
 """Characters of a tool's name before its brace."""
 MOST_CHARACTERS = 400_000
@@ -54,8 +54,8 @@ class _Found(NamedTuple):
 def extract(text: str, notation: Notation, key: str = "", *, ended: bool = True) -> Extraction:
     """The first object in the text that has the key, or else the first object with anything in it.
 
-    `key` is what tells the object that is wanted from others: that of a call's name. `ended`: the model itself ended
-    the text; in one that was cut off nothing is closed, as more was to come. Never raises.
+    `key` distinguishes the object that is looked for from others: that of a call's name. `ended`: the model itself
+    ended the text; in one that was cut off nothing is closed, as more was to come. Never raises.
     """
     if len(text) > MOST_CHARACTERS or _readable(text, notation):
         return Extraction(text)
@@ -106,7 +106,7 @@ def _glyph_objects(text: str, key: str, ended: bool) -> Iterator[_Found]:
 
 
 def _read_glyph(text: str, start: int, ended: bool) -> LenientObject:
-    """The object whose brace stands at `start`, by its quotes and brackets."""
+    """The object whose brace is at `start`, by its quotes and brackets."""
     stack: list[str] = []
     last = end = start
     for match in _GLYPH_PIECE.finditer(text, start):
@@ -125,7 +125,7 @@ def _read_glyph(text: str, start: int, ended: bool) -> LenientObject:
     if not ended or text[last:end].strip() or text[last - 1] in "{[":
         return LenientObject(
             False, end, (), ()
-        )  # a word or a number that may go on, or a bracket with nothing in it
+        )  # a word or a number that may continue, or a bracket with nothing in it
     closing = "".join("}" if opened == "{" else "]" for opened in reversed(stack))
     return LenientObject(True, last, (), (Edit(last, last, closing, f"closed with {closing}"),))
 
@@ -151,7 +151,7 @@ def _taken(text: str, found: _Found) -> Extraction:
 
 
 def _left_out(text: str) -> str:
-    """What stands around an object, in words."""
+    """What is around an object, in words."""
     rest = re.sub(r"```[\w-]*", "", text).strip()
     characters = f"{len(rest):,} characters" if len(rest) > 1 else "a character"
     if _FENCE not in text:

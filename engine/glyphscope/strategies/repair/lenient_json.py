@@ -45,7 +45,7 @@ class Edit(NamedTuple):
 class LenientObject(NamedTuple):
     """What was read: to character `end` (exclusive), the object's own keys, and the edits in the text's order.
 
-    Not `whole`: at `end` stands what makes it no object, or one that cannot be read in one way only.
+    Not `whole`: at `end` is what makes it no object, or one that cannot be read in one way only.
     """
 
     whole: bool
@@ -55,9 +55,9 @@ class LenientObject(NamedTuple):
 
 
 def read_lenient(text: str, start: int, *, close: bool) -> LenientObject:
-    """The object whose brace stands at `start`.
+    """The object whose brace is at `start`.
 
-    `close`: brackets that are open at the end of the text, or of its code fence, are closed, if what stands before
+    `close`: brackets that are open at the end of the text, or of its code fence, are closed, if what is before
     has ended by itself.
     """
     reader = _Reader(text, start, close)
@@ -66,7 +66,7 @@ def read_lenient(text: str, start: int, *, close: bool) -> LenientObject:
 
 
 class _Reader:
-    """One pass from the brace on; each method tells whether what it reads was there."""
+    """One pass from the brace on; each method returns whether what it reads was there."""
 
     def __init__(self, text: str, start: int, close: bool) -> None:
         self.at = start

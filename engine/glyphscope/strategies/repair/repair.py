@@ -1,7 +1,7 @@
 """What is done about a text that is not what was asked for: taken out of what was written, or asked for again.
 
 Each attempt sees the prompt as it was, the text that failed last, and why; nothing of the attempts before that, and
-none of it is seen by any later stage. Nothing is told about a text that is right.
+none of it is seen by any later stage. Nothing is reported about a text that is right.
 """
 
 from __future__ import annotations
@@ -82,7 +82,7 @@ def _extracted(context: Context, task: Task, generated: Generated) -> Generator[
 
 
 def _in_words(fault: Violation) -> str:
-    """What the model is told: the code, the sentence, the place, and what would have been right."""
+    """The message to the model: the code, the sentence, the place, and what would have been right."""
     place = f" at {fault.path}" if fault.path else ""
     viable = f" (what fits here: {fault.viable})" if fault.viable else ""
     return f"{fault.code}{place}, character {fault.char}: {fault.message}{viable}"

@@ -46,7 +46,7 @@ class _Piece(NamedTuple):
 
 
 class _Known(NamedTuple):
-    """`place` is where it stands in what was given: of equals, the first one counts."""
+    """`place` is its place in what was given: of equals, the first one counts."""
 
     key: str
     name: str
@@ -58,7 +58,7 @@ def find_candidates(prompt: str, names: Mapping[str, Sequence[str]]) -> tuple[Na
     """The known names (by kind) that the prompt seems to mean, the best first.
 
     A place in the prompt is taken once: by the name most like it, and of equals by the longest. One name known under
-    two kinds is told under both.
+    two kinds is reported under both.
     """
     known = [
         _Known(key, name, kind, place)
@@ -105,7 +105,7 @@ def _pieces(text: str, longest: int) -> Iterable[_Piece]:
 
 
 def _written(pieces: Sequence[_Piece], known: Sequence[_Known]) -> Iterable[tuple[_Piece, float, _Known]]:
-    """The names that stand there as they are."""
+    """The names that are there as they are."""
     by_key: dict[str, list[_Known]] = {}
     for one in known:
         by_key.setdefault(one.key, []).append(one)
@@ -116,16 +116,16 @@ def _written(pieces: Sequence[_Piece], known: Sequence[_Known]) -> Iterable[tupl
 
 def _alike(pieces: Sequence[_Piece], known: Sequence[_Known]) -> Iterable[tuple[_Piece, float, _Known]]:
     """The names that something there is like. A piece may have a word more than the name: `gjallar horn`."""
-    wanted = [one for one in known if len(one.key) >= LEAST_FUZZY and one.key.count(" ") < MOST_WORDS]
+    compared = [one for one in known if len(one.key) >= LEAST_FUZZY and one.key.count(" ") < MOST_WORDS]
     asked = [piece for piece in pieces if len(piece.key) >= LEAST_FUZZY - 1]
-    wanted = wanted[: MOST_COMPARISONS // max(1, len(asked))]
-    keys = [one.key for one in wanted]
+    compared = compared[: MOST_COMPARISONS // max(1, len(asked))]
+    keys = [one.key for one in compared]
     for piece in asked:
         for _, score, place in process.extract(
             piece.key, keys, scorer=fuzz.ratio, score_cutoff=LEAST_SCORE, limit=3
         ):
             if score < 100:
-                yield piece, score, wanted[place]
+                yield piece, score, compared[place]
 
 
 _FOLDER, _SUFFIX = "routers", ".json"
