@@ -136,7 +136,7 @@ class WordsValidator:
 
     def text_was_reasoning(self) -> list[RunEvent]:
         """What was read is no text for the user."""
-        self._said.clear()
+        self._texts.clear()
         self.valid = False
         return []
 

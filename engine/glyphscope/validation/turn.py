@@ -250,7 +250,7 @@ class _Openings:
 
     def reset(self) -> None:
         """What was read begins no call."""
-        self._held, self._alive = "", []
+        self._pending, self._alive = "", []
 
     def pending(self) -> str:
         """What may become the beginning of a call."""
