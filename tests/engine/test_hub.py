@@ -149,6 +149,7 @@ def test_a_cut_connection_begins_the_download_anew(hub, tmp_path):
     assert hub.ranges() == ["", "bytes=20000-", "bytes=30000-"]
 
 
+@pytest.mark.slow
 def test_a_stopped_download_leaves_a_file_with_its_name_or_is_not_gone_on_with(processes, tmp_path):
     data = processes.repos[REPO][FILE] = gguf(50_000)
     processes.stall_after = 20_000
@@ -185,6 +186,7 @@ def test_a_download_that_was_stopped_before_it_began_begins(hub, tmp_path):
     assert left(tmp_path) == [] and hub.ranges() == []
 
 
+@pytest.mark.slow
 def test_a_silent_server_holds_a_question_up(processes):
     processes.silent = True
     lookup = Lookup(read_request(REPO))
@@ -229,6 +231,7 @@ def test_the_beginning_of_an_older_file_stays_for_ever(hub, tmp_path, monkeypatc
     assert find_unfinished(tmp_path) == [] and left(tmp_path) == [FILE]
 
 
+@pytest.mark.slow
 def test_two_downloads_write_into_one_file(processes, tmp_path):
     processes.stall_after = 100
     first = download(tmp_path)
@@ -352,6 +355,12 @@ def test_an_answer_that_is_none_is_believed(hub, body, words):
         assert look().choices[0].files[0] == HubFile("x.gguf", 0, "", "")
 
 
+def test_an_endless_answer_is_an_error(hub, monkeypatch):
+    monkeypatch.setattr("glyphscope.models.hub.client.LARGEST_ANSWER", 100_000)
+    hub.body = b" " * 200_000
+    assert "far too long" in refused(look).message
+
+
 def test_a_size_that_no_disk_has_crashes_what_shows_it(hub):
     hub.body = b'{"siblings":[{"rfilename":"x.gguf","size":1' + b"0" * 400 + b"}]}"
     assert look().choices[0].bytes == 0
@@ -429,6 +438,7 @@ def test_a_token_is_asked_for_where_one_is_refused(hub, monkeypatch):
     assert "the token has no access" in refused(look).message
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["HF_HUB_OFFLINE", "TRANSFORMERS_OFFLINE"])
 def test_offline_settings_are_not_followed(processes, monkeypatch, name):
     monkeypatch.setenv(name, "1")

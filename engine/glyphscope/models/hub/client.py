@@ -32,6 +32,8 @@ QUESTION = Timeouts(between=15.0, attempts=3, retrying=30.0, wait=1.0, longest=1
 """For a question that somebody waits for."""
 FILE = Timeouts(attempts=6, retrying=300.0, wait=1.0, longest=60.0)
 """Attempts are counted anew after each that brought something; a silence ends one by HF_HUB_DOWNLOAD_TIMEOUT."""
+LARGEST_ANSWER = 32_000_000
+"""Bytes of a repository's description: tens of thousands of files."""
 _AT_ONCE = 4
 """Repositories whose files are requested at the same time."""
 _MOST_BYTES = 1 << 60
@@ -114,12 +116,21 @@ class Hub:
         address, retries = f"{constants.ENDPOINT}/api/models{path}", Retries(QUESTION)
         while True:
             try:
-                response = get_session().get(
-                    address, params=query, headers=self._headers, timeout=QUESTION.between
-                )
-                return msgspec.json.decode(response.content, type=kind)
+                return msgspec.json.decode(self._body(address, query), type=kind)
             except Exception as error:
                 time.sleep(retries.pause(failed(error, where, self._token)))
+
+    def _body(self, address: str, query: dict[str, Any]) -> bytes:
+        body = bytearray()
+        ask = get_session().stream(
+            "GET", address, params=query, headers=self._headers, timeout=QUESTION.between
+        )
+        with ask as response:
+            for data in response.iter_bytes():
+                body += data
+                if len(body) > LARGEST_ANSWER:
+                    raise MemoryError
+        return bytes(body)
 
     def load(self, listing: Listing, part: PartialFile) -> None:
         """The rest of the file, by the library's own download."""
