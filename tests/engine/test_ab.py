@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import json
+import signal
+import threading
 from dataclasses import dataclass
 
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -12,9 +15,19 @@ from typer.testing import CliRunner
 
 from examples import at_most
 from glyphscope.cli.app import app
+from glyphscope.cli.streaming import interrupted, run_all
 from glyphscope.errors import GlyphscopeError
-from glyphscope.evals.ab import Pair, Trial, ab_report, pair_of, what_differs
-from glyphscope.evals.matrix.seeds import seeded, seeds_of, worth
+from glyphscope.evals.ab import (
+    AbPlan,
+    Pair,
+    Trial,
+    ab_report,
+    is_valid,
+    pair_of,
+    place_of,
+    what_differs,
+)
+from glyphscope.evals.matrix.seeds import seed_samples, seeded, seeds_of, worth
 from glyphscope.events import RunRequest, Sampling
 from glyphscope.models import ScriptedModel
 from glyphscope.registry import default_registry
@@ -106,6 +119,38 @@ def test_at_temperature_0_one_seed_is_all_there_is():
     run_of = seeded(warm, 8)
     assert run_of.sampling.seed == 8 and run_of.repeatable and run_of.sampling.temperature == 0.5
     assert what_differs(REQUEST, warm) == ("prompt", "registry", "constraint", "sampling")
+
+
+def test_samples_of_seeds_run_one_prompt_after_the_other_and_execute_nothing():
+    plan = AbPlan((REQUEST, msgspec.structs.replace(REQUEST, prompt="q", dispatch=True)), (4, 2), is_valid)
+    assert [(each.scenario.id, each.trial, each.seed) for each in plan.samples] == [
+        ("a", 1, 4), ("a", 2, 2), ("b", 1, 4), ("b", 2, 2)
+    ]  # fmt: skip
+    asked = [each.request.request for each in plan.samples]
+    assert [request.sampling.seed for request in asked] == [4, 2, 4, 2] and asked[3].prompt == "q"
+    assert not any(request.dispatch for request in asked) and all(request.repeatable for request in asked)
+    assert [place_of(each) for each in plan.samples] == [(0, 0), (0, 1), (1, 0), (1, 1)]
+
+
+def test_an_interrupted_comparison_ends_with_the_run_that_was_stopped(tmp_path):
+    cancelled = threading.Event()
+
+    class Interrupted(ScriptedModel):
+        def generate(self, request):
+            signal.raise_signal(signal.SIGINT)
+            assert cancelled.wait(20)
+            return super().generate(request)
+
+        def cancel(self):
+            cancelled.set()
+            super().cancel()
+
+    samples = seed_samples({"seed": REQUEST}, (1, 2, 3))
+    before = signal.getsignal(signal.SIGINT)
+    runs = list(run_all(samples, Interrupted(GOOD), tmp_path, quiet=True))
+    assert len(runs) == 1 and interrupted([state for _, state in runs], samples)
+    assert [path.name for path in tmp_path.iterdir()] == ["seed-1.jsonl"]
+    assert signal.getsignal(signal.SIGINT) is before
 
 
 @dataclass
