@@ -29,13 +29,13 @@ from glyphscope.sessions import read_record
 from glyphscope.sessions.bundle import (
     MANIFEST,
     encode_bundle,
+    handed_on,
     make_bundle,
     parse_bundle,
     read_bundle,
     read_run,
     write_bundle,
 )
-from glyphscope.sessions.redaction import handed_on
 from glyphscope.strategies.constraints import call_constraint
 from talks import SEARCH, Talker, talk
 from toolbox import ALLOW, Box, Person

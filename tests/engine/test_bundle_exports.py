@@ -52,11 +52,10 @@ from glyphscope.grammar.match import match_text
 from glyphscope.models import ScriptedModel
 from glyphscope.registry import default_registry
 from glyphscope.runs import branch_request
-from glyphscope.sessions.bundle import encode_bundle, make_bundle, parse_bundle, write_bundle
+from glyphscope.sessions.bundle import encode_bundle, handed_on, make_bundle, parse_bundle, write_bundle
 from glyphscope.sessions.exports import EXPORTS, RecordedRun, export
 from glyphscope.sessions.exports.curl_line import MOST_IN_A_LINE
 from glyphscope.sessions.exports.judged_texts import judged_texts
-from glyphscope.sessions.redaction import handed_on
 from glyphscope.strategies import run
 from glyphscope.strategies.constraints import call_constraint
 from talks import SEARCH, Talker, talk

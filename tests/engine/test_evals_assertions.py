@@ -17,7 +17,7 @@ from glyphscope.evals.matrix.plan import Matrix, plan_of
 from glyphscope.evals.results.changes import changes_between
 from glyphscope.evals.results.export import COLUMNS, samples_csv
 from glyphscope.evals.results.folder import ResultFolder
-from glyphscope.evals.results.publish import REPORT, publish
+from glyphscope.evals.results.report import REPORT, publish
 from glyphscope.evals.results.sample import Sample
 from glyphscope.evals.running import SampleGrew, evaluate
 from glyphscope.evals.running.evaluate import saved_plan

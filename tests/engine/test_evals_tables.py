@@ -15,7 +15,7 @@ import pytest
 from glyphscope.errors import StorageError
 from glyphscope.evals.results.figures import ScenarioSummary, Summary
 from glyphscope.evals.results.folder import TABLES, ResultFolder
-from glyphscope.evals.results.publish import BY_SCENARIO, BY_STRATEGY, REPORT, SUMMARY, TABLE, write_summaries
+from glyphscope.evals.results.report import BY_SCENARIO, BY_STRATEGY, REPORT, SUMMARY, TABLE, write_summaries
 from glyphscope.evals.results.summary import by_scenario, summarise
 from glyphscope.evals.results.tables import SuiteTables, suite_tables
 from glyphscope.evals.suites.reading import load_suite, suite_registry
@@ -134,7 +134,7 @@ import sys
 from pathlib import Path
 from made_samples import MadeResult
 from glyphscope.errors import StorageError
-from glyphscope.evals.results.publish import *
+from glyphscope.evals.results.report import *
 from glyphscope.evals.results.folder import ResultFolder
 
 disk, small, large = Path(sys.argv[1]), MadeResult(scenarios=1, trials=1), MadeResult(scenarios=60, trials=3)

@@ -7,15 +7,25 @@ record gives the same bytes. `docs/bundles.md` describes the format.
 
 from __future__ import annotations
 
+import hashlib
 import json
-from collections.abc import Callable, Iterable
+import re
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import msgspec
 
 from glyphscope.errors import GlyphscopeError, RecordError
-from glyphscope.events import AnyEvent, ModelInfo, RunFailed, RunFinished, encode_event
+from glyphscope.events import (
+    AnyEvent,
+    ApprovalNeeded,
+    ModelInfo,
+    RunFailed,
+    RunFinished,
+    RunStarted,
+    encode_event,
+)
 from glyphscope.events.encoding import whole_text
 from glyphscope.inputs import refuse_special, storage_error
 from glyphscope.registry import to_json
@@ -25,7 +35,6 @@ from glyphscope.sessions.exports import ExportForm, RecordedRun, export
 from glyphscope.sessions.exports.grammars import constraint_note
 from glyphscope.sessions.files import Migrations, atomic_write, digest_of, migrate
 from glyphscope.sessions.records import Record, encode_record, parse_record, read_record
-from glyphscope.sessions.redaction import handed_on
 
 VERSION = 1
 SUFFIX = ".glyphrun"
@@ -261,3 +270,46 @@ def _lacks(name: str, where: str) -> RecordError:
         where=where,
         hint="Request it again, or create it again with: glyphscope bundle.",
     )
+
+
+_PLAIN = re.compile(r"[\w.-]*")
+"""A source's own name, such as `demo`: nothing that could be a command line or an address."""
+
+
+def handed_on(events: Iterable[AnyEvent]) -> Iterator[AnyEvent]:
+    """The events without identities of servers and without the home folder's path."""
+    for event in events:
+        if isinstance(event, RunStarted):
+            rules = tuple(
+                msgspec.structs.replace(rule, identity=_hidden(rule.identity))
+                for rule in event.request.approvals
+            )
+            request = msgspec.structs.replace(
+                event.request, model=_homeless(event.request.model), approvals=rules
+            )
+            model = msgspec.structs.replace(
+                event.model, name=_homeless(event.model.name), path=_homeless(event.model.path)
+            )
+            event = msgspec.structs.replace(event, request=request, model=model)
+        elif isinstance(event, ApprovalNeeded):
+            event = msgspec.structs.replace(event, identity=_hidden(event.identity))
+        elif isinstance(event, RunFailed):
+            event = msgspec.structs.replace(
+                event,
+                message=_homeless(event.message),
+                hint=_homeless(event.hint),
+                detail=_homeless(event.detail),
+            )
+        yield event
+
+
+def _hidden(identity: str) -> str:
+    """What is the same for the same identity, and tells nothing of it."""
+    if _PLAIN.fullmatch(identity):
+        return identity
+    return f"sha256-{hashlib.sha256(identity.encode('utf-8', 'replace')).hexdigest()}"
+
+
+def _homeless(text: str) -> str:
+    """A path, or words with paths in them."""
+    return re.sub(rf"(?<![\w.-]){re.escape(str(Path.home()))}(?=/)", "~", text)

@@ -18,7 +18,7 @@ from glyphscope.evals.matrix.plan import Matrix, Plan, plan_of
 from glyphscope.evals.results.changes import Changes, changes_between
 from glyphscope.evals.results.export import export_samples
 from glyphscope.evals.results.folder import SAMPLES, ResultFolder, list_results
-from glyphscope.evals.results.publish import REPORT, publish
+from glyphscope.evals.results.report import REPORT, publish
 from glyphscope.evals.results.sample import Sample
 from glyphscope.evals.results.summary import summarise
 from glyphscope.evals.running.evaluate import saved_plan

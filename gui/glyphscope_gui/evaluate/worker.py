@@ -16,7 +16,7 @@ from PySide6.QtCore import QThread
 from glyphscope.evals.matrix.plan import Plan
 from glyphscope.evals.results.folder import ResultFolder
 from glyphscope.evals.results.manifest import Manifest
-from glyphscope.evals.results.publish import publish
+from glyphscope.evals.results.report import publish
 from glyphscope.evals.results.sample import Sample
 from glyphscope.evals.running import Begun, Control, ModelOpened, evaluate
 from glyphscope.evals.running.progress import Progress

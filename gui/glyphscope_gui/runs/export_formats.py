@@ -11,10 +11,9 @@ from pathlib import Path
 from typing import NamedTuple
 
 from glyphscope.events import AnyEvent, RunStarted
-from glyphscope.sessions.bundle import SUFFIX, Manifest
+from glyphscope.sessions.bundle import SUFFIX, Manifest, handed_on
 from glyphscope.sessions.exports import ExportForm, RecordedRun
 from glyphscope.sessions.exports.grammars import constraint_note
-from glyphscope.sessions.redaction import handed_on
 from glyphscope.text.figures import byte_size
 from glyphscope_gui.shared.language import tr
 

@@ -11,10 +11,9 @@ from glyphscope.errors import GlyphscopeError
 from glyphscope.events import AnyEvent, RunStarted
 from glyphscope.resources import names, read_bytes
 from glyphscope.sessions import History, Record, atomic_write
-from glyphscope.sessions.bundle import SUFFIX, read_run, write_bundle
+from glyphscope.sessions.bundle import SUFFIX, handed_on, read_run, write_bundle
 from glyphscope.sessions.exports import ExportForm, RecordedRun, export
 from glyphscope.sessions.records import encode_record, header_of, parse_record
-from glyphscope.sessions.redaction import handed_on
 from glyphscope_gui.runs.copy_menu import copied_words
 from glyphscope_gui.runs.export_formats import Exported, bundle_summary, exported, record_summary
 from glyphscope_gui.shared.background import Background

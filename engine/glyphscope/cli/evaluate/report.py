@@ -17,7 +17,7 @@ from glyphscope.evals.results.changes import Change, Changes, changes_between
 from glyphscope.evals.results.export import export_samples
 from glyphscope.evals.results.figures import Summary
 from glyphscope.evals.results.folder import ResultFolder
-from glyphscope.evals.results.publish import REPORT, publish
+from glyphscope.evals.results.report import REPORT, publish
 from glyphscope.evals.results.sample import Sample
 from glyphscope.evals.results.words import REASON_WORDS, arm_labels, comparison_words, interval_words, p_words
 from glyphscope.evals.statistics import Share

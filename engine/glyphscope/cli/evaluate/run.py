@@ -25,7 +25,7 @@ from glyphscope.evals.matrix.needs import needs_of
 from glyphscope.evals.matrix.plan import Matrix, Plan, plan_of
 from glyphscope.evals.results.figures import Summary
 from glyphscope.evals.results.folder import MANIFEST, ResultFolder, list_results, newest_of
-from glyphscope.evals.results.publish import publish
+from glyphscope.evals.results.report import publish
 from glyphscope.evals.running import Begun, Control, Ended, ModelMissing, evaluate
 from glyphscope.evals.suites.reading import STARTER
 from glyphscope.models import EMBEDDED, open_model, require_installed

@@ -1,5 +1,6 @@
-"""`report.html`: everything that a result says, in one file that needs no network, no font and no script to be read.
+"""The files that are made from a result's samples: its summaries, and `report.html`.
 
+The report has everything that a result says, in one file that needs no network, no font and no script to be read.
 What models, suites and file names brought in is escaped, and the page forbids itself any script but its own (sorting
 tables): a text that got through would still not run.
 """
@@ -11,6 +12,7 @@ from base64 import b64encode
 from collections.abc import Iterable, Sequence
 from functools import lru_cache, partial
 from itertools import groupby
+from pathlib import Path
 from typing import Any
 
 import jinja2
@@ -21,6 +23,7 @@ from glyphscope import resources
 from glyphscope.evals.results import charts
 from glyphscope.evals.results.charts import shown
 from glyphscope.evals.results.figures import MEASURES, ArmFigures, Summary
+from glyphscope.evals.results.folder import ResultFolder
 from glyphscope.evals.results.manifest import Manifest
 from glyphscope.evals.results.report_parts import (
     MOST_MARKS,
@@ -35,10 +38,14 @@ from glyphscope.evals.results.report_parts import (
 )
 from glyphscope.evals.results.rows import rows_of
 from glyphscope.evals.results.sample import Sample
-from glyphscope.evals.results.tables import STYLE_WORDS, SuiteTables
+from glyphscope.evals.results.summary import by_scenario, by_scenario_and_strategy, csv_text, summarise
+from glyphscope.evals.results.tables import STYLE_WORDS, SuiteTables, suite_tables
 from glyphscope.evals.results.words import MEASURE_WORDS, arm_labels, interval_words, sensitivity_words
 from glyphscope.evals.statistics import Spread
+from glyphscope.evals.suites.reading import parse_suite, suite_registry
 from glyphscope.evals.suites.suite import Suite
+from glyphscope.events.encoding import encode_json
+from glyphscope.sessions import atomic_write
 from glyphscope.text.figures import byte_size, percent, plain_number
 
 _FOLDER = "report"
@@ -176,3 +183,50 @@ def _template() -> jinja2.Template:
 def _seen(value: Any) -> Any:
     """Every text that is put into the page, but what is markup already."""
     return value if isinstance(value, Markup) or not isinstance(value, str) else shown(value, 2000)
+
+
+SUMMARY = "summary.json"
+BY_SCENARIO = "summary_by_scenario.json"
+BY_STRATEGY = "summary_by_scenario_and_strategy.json"
+TABLE = "summary.csv"
+REPORT = "report.html"
+
+
+def write_summaries(folder: ResultFolder, samples: Iterable[Sample], suites: Sequence[Suite] = ()) -> Summary:
+    """Writes all of them into the result's folder; the report comes last.
+
+    The report shows the tables that the folder keeps, and of a suite that it keeps none of, new ones without tokens: no
+    model need be open for a report. Raises StorageError (what was there before is untouched), and RecordError where the
+    kept tables are damaged.
+    """
+    kept, manifest, path = list(samples), folder.manifest, folder.path
+    shown = _tables(folder.tables(), suites)
+    summary, scenarios = summarise(manifest, kept), by_scenario(manifest, kept)
+    atomic_write(path / SUMMARY, _json(summary))
+    atomic_write(path / BY_SCENARIO, _json(scenarios))
+    atomic_write(path / BY_STRATEGY, _json(by_scenario_and_strategy(manifest, kept)))
+    atomic_write(path / TABLE, csv_text(manifest, scenarios))
+    page = report_html(manifest, summary, kept, suites, shown)
+    atomic_write(path / REPORT, page.encode("utf-8", "replace"))
+    return summary
+
+
+def _tables(kept: list[SuiteTables], suites: Sequence[Suite]) -> list[SuiteTables]:
+    there = {table.suite for table in kept}
+    missing = [s for s in suites if s.name not in there and (s.checks or s.sizes)]
+    return [*kept, *(suite_tables(suite, suite_registry(suite, None)) for suite in missing)]
+
+
+def _json(value: Any) -> bytes:
+    """Indented."""
+    return msgspec.json.format(encode_json(value), indent=1) + b"\n"
+
+
+def publish(path: Path) -> Summary:
+    """Counts the samples and writes everything that is made from them.
+
+    Raises StorageError, RecordError where this is no result, SuiteError where a kept suite was damaged.
+    """
+    folder = ResultFolder.open(path)
+    suites = [parse_suite(folder.suite(used.name), where=used.name) for used in folder.manifest.suites]
+    return write_summaries(folder, folder.samples(), suites)
