@@ -11,21 +11,9 @@ import json
 from functools import lru_cache
 
 from glyphscope.compilers import service
+from glyphscope.grammar import tree
 from glyphscope.grammar.regular.strings import words_left_out
-from glyphscope.grammar.tree import (
-    Alt,
-    CharClass,
-    Except,
-    Intersect,
-    Literal,
-    Node,
-    Repeat,
-    Seq,
-    alt,
-    repeat,
-    seq,
-    walk,
-)
+from glyphscope.grammar.tree import Node, alt, repeat, seq, walk
 from glyphscope.visible import escaped
 
 _SPECIAL = frozenset("\\.+*?()|[]{}^$#&-~/\"'")
@@ -44,31 +32,33 @@ def lexeme(node: Node) -> str:
         return f"({' & '.join(written)})"
     if not _has_intersection(node):
         return f"/{_regex(node) or '()'}/"  # two slashes alone begin a comment
-    if isinstance(node, Seq):
+    if isinstance(node, tree.Seq):
         return " ".join(lexeme(part) for part in node.parts)
-    if isinstance(node, Alt):
+    if isinstance(node, tree.Alt):
         return "(" + " | ".join(lexeme(option) for option in node.options) + ")"
-    assert isinstance(node, Repeat), "the only other node that can contain an intersection"
+    assert isinstance(node, tree.Repeat), "the only other node that can contain an intersection"
     return f"({lexeme(node.body)}){node.sign}"
 
 
 def _conditions(node: Node) -> list[tuple[bool, Node]]:
     """What a text of the node is in, and what it is not in: the first is always something that it is in."""
-    if isinstance(node, Intersect):
+    if isinstance(node, tree.Intersect):
         found = [condition for part in node.parts for condition in _conditions(part)]
         return sorted(found, key=lambda condition: not condition[0])
-    if isinstance(node, Except):
+    if isinstance(node, tree.Except):
         return [(False, node.body)]
     left_out = words_left_out(node)
     if left_out is not None:
         words, first, following = left_out
         if first == following:  # one repetition and nothing else is what llguidance looks for
-            return [(True, repeat(CharClass(first))), (False, alt(*sorted(words)))]
-        some = seq(CharClass(first), repeat(CharClass(following)))
+            return [(True, repeat(tree.CharClass(first))), (False, alt(*sorted(words)))]
+        some = seq(tree.CharClass(first), repeat(tree.CharClass(following)))
         return [(True, some if "" in words else alt("", some)), (False, alt(*sorted(words - {""})))]
     # Between two literals conditions hold of the whole as they do of the inside.
     match node:
-        case Seq((Literal() as before, inner, Literal() as after)) if isinstance(inner, Alt | Intersect):
+        case tree.Seq(
+            (tree.Literal() as before, tree.Alt() | tree.Intersect() as inner, tree.Literal() as after)
+        ):
             return [(holds, seq(before, part, after)) for holds, part in _conditions(inner)]
     return [(True, node)]
 
@@ -82,25 +72,25 @@ def is_possible(body: Node) -> bool | None:
 
 
 def _has_intersection(node: Node) -> bool:
-    return any(isinstance(inner, Intersect) for inner in walk(node))
+    return any(isinstance(inner, tree.Intersect) for inner in walk(node))
 
 
 def _regex(node: Node) -> str:
-    if isinstance(node, Literal):
+    if isinstance(node, tree.Literal):
         return (
             node.text.translate(_WRITTEN) if node.text.isascii() else "".join(map(_char, map(ord, node.text)))
         )
-    if isinstance(node, CharClass):
+    if isinstance(node, tree.CharClass):
         ranges = (_char(low) if low == high else f"{_char(low)}-{_char(high)}" for low, high in node.ranges)
         return f"[{'^' if node.negated else ''}{''.join(ranges)}]"
-    if isinstance(node, Seq):
+    if isinstance(node, tree.Seq):
         return "".join(_regex(part) for part in node.parts)
-    if isinstance(node, Alt):
+    if isinstance(node, tree.Alt):
         return "(" + "|".join(_regex(option) for option in node.options) + ")"
-    assert isinstance(node, Repeat), "a terminal refers to no rules"
+    assert isinstance(node, tree.Repeat), "a terminal refers to no rules"
     body = _regex(node.body)
-    single = isinstance(node.body, CharClass | Alt) or (
-        isinstance(node.body, Literal) and len(node.body.text) == 1
+    single = isinstance(node.body, tree.CharClass | tree.Alt) or (
+        isinstance(node.body, tree.Literal) and len(node.body.text) == 1
     )
     return (body if single else f"({body})") + node.sign
 

@@ -6,23 +6,10 @@ from collections.abc import Callable
 from functools import lru_cache
 
 from glyphscope.errors import GrammarError
-from glyphscope.grammar import chars
+from glyphscope.grammar import chars, tree
 from glyphscope.grammar.regular.automaton import Automaton
 from glyphscope.grammar.rules import RuleBook
-from glyphscope.grammar.tree import (
-    EMPTY,
-    NEVER,
-    CharClass,
-    Except,
-    Grammar,
-    Intersect,
-    Literal,
-    Node,
-    Rule,
-    Terminal,
-    joined,
-    terminal,
-)  # fmt: skip
+from glyphscope.grammar.tree import EMPTY, NEVER, Grammar, Node, Rule, joined, terminal
 
 MAX_DEPTH = 40
 
@@ -64,10 +51,10 @@ def _rebuilt(body: Node, deep: Callable[[Node], Node] | None) -> Node:
             if depth >= MAX_DEPTH and deep is not None:
                 made, depth = deep(made), 0
             done.append((made, depth))
-        elif isinstance(node, Terminal):
+        elif isinstance(node, tree.Terminal):
             # No rule can be inside a lexeme, so its depth is what it is; one in another says nothing.
             done.append((_rebuilt(node.body, None) if deep is None else _lexeme(node.body), 0))
-        elif node.inner and not isinstance(node, Except):
+        elif node.inner and not isinstance(node, tree.Except):
             waiting.append((node, len(node.inner)))
             waiting += [(part, -1) for part in reversed(node.inner)]
         else:
@@ -80,14 +67,14 @@ def _lexeme(body: Node) -> Node:
     """A terminal. Tools have most of theirs in common."""
     made = terminal(_rebuilt(body, None))
     # A literal that is a lexeme by itself is not to be joined to its neighbours.
-    return Terminal(made) if isinstance(made, Literal) else made
+    return tree.Terminal(made) if isinstance(made, tree.Literal) else made
 
 
 def _leaf(node: Node) -> Node:
-    if isinstance(node, CharClass):
+    if isinstance(node, tree.CharClass):
         ranges = chars.complement(node.ranges) if node.negated else chars.intersection(node.ranges, chars.ALL)
-        return CharClass(ranges) if ranges else NEVER
-    if isinstance(node, Literal):
+        return tree.CharClass(ranges) if ranges else NEVER
+    if isinstance(node, tree.Literal):
         if any("\ud800" <= char <= "\udfff" for char in node.text):
             return NEVER  # half a character is in no text
         return node if node.text else EMPTY
@@ -96,7 +83,7 @@ def _leaf(node: Node) -> Node:
 
 def _simplified(node: Node, parts: list[Node]) -> Node:
     whole = joined(node, parts)
-    if not isinstance(whole, Intersect) or not isinstance(node, Intersect):
+    if not isinstance(whole, tree.Intersect) or not isinstance(node, tree.Intersect):
         return whole
     automaton = Automaton.of(whole)
     possible = automaton.accepts(automaton.start) or bool(automaton.moves(automaton.start))

@@ -10,25 +10,11 @@ from typing import Any
 
 import msgspec
 
-from glyphscope.grammar.tree import (
-    Alt,
-    CharClass,
-    Except,
-    Grammar,
-    Intersect,
-    Literal,
-    Node,
-    Repeat,
-    Rule,
-    RuleRef,
-    Seq,
-    Terminal,
-    TokenMatch,
-    Unordered,
-)  # fmt: skip
+from glyphscope.grammar import tree
+from glyphscope.grammar.tree import Grammar, Node, Rule
 
-_MANY: dict[type[Any], str] = {Seq: "seq", Alt: "alt", Intersect: "both"}
-_ONE: dict[type[Any], str] = {Terminal: "lexeme", Except: "not"}
+_MANY: dict[type[Any], str] = {tree.Seq: "seq", tree.Alt: "alt", tree.Intersect: "both"}
+_ONE: dict[type[Any], str] = {tree.Terminal: "lexeme", tree.Except: "not"}
 
 
 def pack(grammar: Grammar) -> bytes:
@@ -62,17 +48,17 @@ def unpack(data: bytes) -> Grammar:
 
 
 def _entry(node: Node, inner: tuple[int, ...]) -> tuple[Any, ...]:
-    if isinstance(node, Literal):
+    if isinstance(node, tree.Literal):
         return ("text", node.text.encode("utf-8", "surrogatepass"))
-    if isinstance(node, CharClass):
+    if isinstance(node, tree.CharClass):
         return ("class", node.ranges, node.negated)
-    if isinstance(node, RuleRef):
+    if isinstance(node, tree.RuleRef):
         return ("rule", node.name)
-    if isinstance(node, TokenMatch):
+    if isinstance(node, tree.TokenMatch):
         return ("token", node.token, node.negated)
-    if isinstance(node, Unordered):
+    if isinstance(node, tree.Unordered):
         return ("any order", inner, node.required, node.low, node.high, node.leading)
-    if isinstance(node, Repeat):
+    if isinstance(node, tree.Repeat):
         return ("repeat", inner[0], node.minimum, node.maximum)
     return (_MANY[type(node)], inner) if type(node) in _MANY else (_ONE[type(node)], inner[0])
 
@@ -80,26 +66,26 @@ def _entry(node: Node, inner: tuple[int, ...]) -> tuple[Any, ...]:
 def _node(entry: list[Any], nodes: list[Node]) -> Node:
     match entry:
         case ["text", data]:
-            return Literal(data.decode("utf-8", "surrogatepass"))
+            return tree.Literal(data.decode("utf-8", "surrogatepass"))
         case ["class", ranges, negated]:
-            return CharClass(tuple((low, high) for low, high in ranges), negated)
+            return tree.CharClass(tuple((low, high) for low, high in ranges), negated)
         case ["rule", name]:
-            return RuleRef(name)
+            return tree.RuleRef(name)
         case ["token", token, negated]:
-            return TokenMatch(token, negated)
+            return tree.TokenMatch(token, negated)
         case ["any order", inner, required, low, high, leading]:
             *members, free, separator = (nodes[place] for place in inner)
-            return Unordered(tuple(members), required, free, separator, low, high, leading)
+            return tree.Unordered(tuple(members), required, free, separator, low, high, leading)
         case ["repeat", place, minimum, maximum]:
-            return Repeat(nodes[place], minimum, maximum)
+            return tree.Repeat(nodes[place], minimum, maximum)
         case ["lexeme", place]:
-            return Terminal(nodes[place])
+            return tree.Terminal(nodes[place])
         case ["not", place]:
-            return Except(nodes[place])
+            return tree.Except(nodes[place])
         case ["seq", inner]:
-            return Seq(tuple(nodes[place] for place in inner))
+            return tree.Seq(tuple(nodes[place] for place in inner))
         case ["alt", inner]:
-            return Alt(tuple(nodes[place] for place in inner))
+            return tree.Alt(tuple(nodes[place] for place in inner))
         case [_, inner]:
-            return Intersect(tuple(nodes[place] for place in inner))
+            return tree.Intersect(tuple(nodes[place] for place in inner))
     raise AssertionError("an entry of no kind")

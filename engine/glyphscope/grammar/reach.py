@@ -5,27 +5,12 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Sequence
 
-from glyphscope.grammar import chars
+from glyphscope.grammar import chars, tree
 from glyphscope.grammar.chars import Ranges
 from glyphscope.grammar.regular.automaton import Automaton
 from glyphscope.grammar.regular.derivatives import Place
 from glyphscope.grammar.shortest import CHARACTER, TOO_MUCH, Shortest
-from glyphscope.grammar.tree import (
-    Alt,
-    CharClass,
-    Except,
-    Grammar,
-    Intersect,
-    Literal,
-    Node,
-    Repeat,
-    RuleRef,
-    Seq,
-    Terminal,
-    TokenMatch,
-    Unordered,
-    refs,
-)  # fmt: skip
+from glyphscope.grammar.tree import Grammar, Node, refs
 
 _CHARACTER_BYTES = 4
 _MOST_STATES = 2_000
@@ -87,27 +72,27 @@ class _Reaches:
         return self._nodes[id(node)]
 
     def _looked_up(self, node: Node, depth: int) -> int | None:
-        if isinstance(node, Literal):
+        if isinstance(node, tree.Literal):
             return self._whole(node)
-        if isinstance(node, CharClass):
+        if isinstance(node, tree.CharClass):
             # the rest of one whose first byte was read, too
             return None if self._whole(node) is None else _CHARACTER_BYTES
-        if isinstance(node, RuleRef):
+        if isinstance(node, tree.RuleRef):
             return self.rules[node.name]
-        if isinstance(node, TokenMatch):
+        if isinstance(node, tree.TokenMatch):
             return 1
-        if isinstance(node, Seq):
+        if isinstance(node, tree.Seq):
             return self._in_a_row(node.parts, depth)
-        if isinstance(node, Alt):
+        if isinstance(node, tree.Alt):
             return self._most(node.options, depth)
-        if isinstance(node, Repeat):
+        if isinstance(node, tree.Repeat):
             inner, whole = self.of(node.body, depth + 1), self._whole(node.body)
             if inner is None or (whole is None and node.minimum > 1):
                 return None
             return inner + max(0, node.minimum - 1) * (whole or 0)
-        if isinstance(node, Terminal):
+        if isinstance(node, tree.Terminal):
             return self.of(node.body, depth + 1)
-        if isinstance(node, Unordered):
+        if isinstance(node, tree.Unordered):
             inner, whole = self._most(node.inner, depth), self._whole(node)
             separator = self._whole(node.separator)
             return None if inner is None or whole is None else inner + whole + (separator or 0)
@@ -135,7 +120,7 @@ class _Reaches:
             most, after = max(most, inner + after), after + whole
         return most
 
-    def _farthest(self, node: Intersect | Except) -> int | None:
+    def _farthest(self, node: tree.Intersect | tree.Except) -> int | None:
         """Of a lexeme that is the common part of others, or all that is not in one: every state's way to an end."""
         automaton = Automaton.of(node)
         before: dict[Place, list[Place]] = defaultdict(list, {automaton.start: []})
@@ -179,24 +164,24 @@ def _inner_first(grammar: Grammar) -> list[str] | None:
 def open_ended(grammar: Grammar) -> bool:
     """Whether a text of the grammar may also be the beginning of a longer one; True where that is not certain."""
     seen: set[str] = set()
-    waiting: list[Node] = [RuleRef(grammar.root)]
+    waiting: list[Node] = [tree.RuleRef(grammar.root)]
     while waiting:
         node = waiting.pop()
-        if isinstance(node, RuleRef):
+        if isinstance(node, tree.RuleRef):
             if node.name not in seen:
                 seen.add(node.name)
                 waiting.append(grammar.rules[node.name].body)
-        elif isinstance(node, Terminal):
+        elif isinstance(node, tree.Terminal):
             waiting.append(node.body)
-        elif isinstance(node, Seq):
+        elif isinstance(node, tree.Seq):
             waiting += node.parts[-1:]
-        elif isinstance(node, Alt):
+        elif isinstance(node, tree.Alt):
             waiting += node.options
-            literals = [option.text for option in node.options if isinstance(option, Literal)]
+            literals = [option.text for option in node.options if isinstance(option, tree.Literal)]
             if any(a != b and b.startswith(a) for a in literals for b in literals):
                 return True
-        elif isinstance(node, Repeat) and node.minimum == node.maximum:
+        elif isinstance(node, tree.Repeat) and node.minimum == node.maximum:
             waiting.append(node.body)
-        elif not isinstance(node, Literal | CharClass | TokenMatch):
+        elif not isinstance(node, tree.Literal | tree.CharClass | tree.TokenMatch):
             return True
     return False

@@ -14,23 +14,10 @@ from itertools import count
 from typing import Protocol, TypeVar
 
 from glyphscope.errors import GrammarError
-from glyphscope.grammar import chars
+from glyphscope.grammar import chars, tree
 from glyphscope.grammar.regular.automaton import Automaton
 from glyphscope.grammar.regular.derivatives import Place
-from glyphscope.grammar.tree import (
-    Alt,
-    CharClass,
-    Grammar,
-    Intersect,
-    Literal,
-    Node,
-    Repeat,
-    RuleRef,
-    Seq,
-    Terminal,
-    TokenMatch,
-    Unordered,
-)  # fmt: skip
+from glyphscope.grammar.tree import Grammar, Node
 
 CHARACTER = 1 << 40
 """A character's cost; a rule entered costs 1, so of equally short texts the one of fewer rules is chosen."""
@@ -121,18 +108,18 @@ class Shortest:
             needs.append(1)
             costs.append(0)
             inner: tuple[Node, ...] = ()
-            if isinstance(node, RuleRef):
+            if isinstance(node, tree.RuleRef):
                 users[number[node.name]].append((claim, 0))
                 costs[claim] = 1
-            elif isinstance(node, Seq):
+            elif isinstance(node, tree.Seq):
                 inner, needs[claim] = node.parts, len(node.parts)
-            elif isinstance(node, Alt):
+            elif isinstance(node, tree.Alt):
                 inner, needs[claim] = node.options, -1
-            elif isinstance(node, Repeat) and (node.maximum is None or node.maximum >= node.minimum):
+            elif isinstance(node, tree.Repeat) and (node.maximum is None or node.maximum >= node.minimum):
                 inner, needs[claim] = (node.body,), min(1, node.minimum)
-            elif isinstance(node, Terminal):
+            elif isinstance(node, tree.Terminal):
                 inner = (node.body,)
-            elif isinstance(node, Unordered):
+            elif isinstance(node, tree.Unordered):
                 inner = self._needed(node)
                 more = node.least - node.required.bit_count()
                 needs[claim] = len(inner) + (more > 0)
@@ -163,14 +150,14 @@ class Shortest:
             node_known = nodes[claim]
             if node_known is not None:
                 self._costs.setdefault(id(node_known), cost)
-                if isinstance(node_known, Alt):
+                if isinstance(node_known, tree.Alt):
                     self.choices.setdefault(id(node_known), by)
             for user, part in users[claim]:
                 owner = nodes[user]
                 if needs[user] == -1:
                     heappush(heap, (cost, user, part))
                 elif needs[user] > 0:
-                    factor = owner.minimum if isinstance(owner, Repeat) else 1
+                    factor = owner.minimum if isinstance(owner, tree.Repeat) else 1
                     costs[user] = min(TOO_MUCH, costs[user] + cost * factor)
                     needs[user] -= 1
                     if needs[user] == 0:
@@ -179,13 +166,13 @@ class Shortest:
             name: self._costs[id(grammar.rules[name].body)] for name in names if number[name] in known
         }
 
-    def _needed(self, node: Unordered) -> tuple[Node, ...]:
+    def _needed(self, node: tree.Unordered) -> tuple[Node, ...]:
         """What each of its texts has: the required members, and the separators of as many entries as must come."""
         required = tuple(m for place, m in enumerate(node.members) if node.required >> place & 1)
         separators = node.least - (0 if node.leading or not node.least else 1)
         if not separators:
             return required
-        self._separators.append(Repeat(node.separator, separators, separators))
+        self._separators.append(tree.Repeat(node.separator, separators, separators))
         return (*required, self._separators[-1])
 
     def _leaf(self, node: Node) -> int | None:
@@ -193,18 +180,18 @@ class Shortest:
         return None if cost is None else cost * CHARACTER
 
     def _price(self, node: Node) -> int | None:
-        if isinstance(node, Literal):
+        if isinstance(node, tree.Literal):
             return self._measure.text(node.text)
-        if isinstance(node, CharClass):
+        if isinstance(node, tree.CharClass):
             ranges = chars.complement(node.ranges) if node.negated else node.ranges
             return self._measure.one_of(chars.intersection(ranges, chars.ALL))
-        if isinstance(node, Intersect):
+        if isinstance(node, tree.Intersect):
             automaton = self.meetings.get(id(node))
             if automaton is None:
                 automaton = self.meetings[id(node)] = Automaton.of(node)
             return self._meeting_price(automaton)
         # otherwise the repetition is less often than it must be
-        return self._measure.token if isinstance(node, TokenMatch) else None
+        return self._measure.token if isinstance(node, tree.TokenMatch) else None
 
     def _meeting_price(self, automaton: Automaton) -> int | None:
         price, known = self._measure.one_of, dict[Place, int]()

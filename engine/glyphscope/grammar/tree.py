@@ -3,6 +3,7 @@
 Rules are context-free. What must be one lexeme for an engine with a lexer is a `Terminal`: its body is regular (no
 `RuleRef` in it), and only there may languages be intersected. Build nodes with the functions at the end: they keep
 the tree flat, join neighbouring literals, and simplify what contains the empty language (`NEVER`).
+A module that handles many kinds of nodes writes them as `tree.Alt`.
 """
 
 from __future__ import annotations

@@ -8,6 +8,7 @@ from itertools import combinations
 from math import lcm
 from typing import Any
 
+from glyphscope.grammar import tree
 from glyphscope.grammar.builder.alternatives import note_weak_choices
 from glyphscope.grammar.builder.any_order import listed_values
 from glyphscope.grammar.builder.containers import (
@@ -37,19 +38,7 @@ from glyphscope.grammar.regular.formats import format_node
 from glyphscope.grammar.regular.numbers import integer_node, multiples_node, number_node
 from glyphscope.grammar.regular.regex import PatternNotEnforced, pattern_node
 from glyphscope.grammar.regular.strings import StringStyle, string_node
-from glyphscope.grammar.tree import (
-    NEVER,
-    Alt,
-    Literal,
-    Node,
-    RuleRef,
-    Seq,
-    Terminal,
-    alt,
-    refs,
-    seq,
-    terminal,
-)
+from glyphscope.grammar.tree import NEVER, Node, alt, refs, seq, terminal
 
 MAX_LOOKS = 6  # levels of properties that are compared
 
@@ -186,7 +175,7 @@ def _branches(context: ToolContext, name: str, part: Part, keyword: str, parts: 
     others = tuple(chosen if p is part else p.place for p in parts)
     branches = range(len(part.schema[keyword]))
     made = [context.ref((*others, part.at(keyword, i)), form, f"{name}-{i + 1}") for i in branches]
-    names = tuple(branch.name if isinstance(branch, RuleRef) else "" for branch in made)
+    names = tuple(branch.name if isinstance(branch, tree.RuleRef) else "" for branch in made)
     context.choices.append(Choice(part, keyword, parts, names))
     return alt(*made)
 
@@ -204,11 +193,11 @@ def _closed(node: Node, form: Form) -> Node:
     """A value with what closes it."""
     if not isinstance(form, Written) or form.style is not None or node == NEVER:
         return node
-    options = node.options if isinstance(node, Alt) else (node,)
+    options = node.options if isinstance(node, tree.Alt) else (node,)
     whole, others = [], []
     for option in options:
-        body = option.body if isinstance(option, Terminal) else option
-        if isinstance(body, Literal) or isinstance(option, Terminal):
+        body = option.body if isinstance(option, tree.Terminal) else option
+        if isinstance(body, tree.Literal) or isinstance(option, tree.Terminal):
             whole.append(terminal(seq(body, form.closing)))
         else:
             others.append(seq(option, form.closing))
@@ -288,7 +277,9 @@ def _string(context: ToolContext, parts: Parts, style: StringStyle | None) -> No
 
 def _is_possible(node: Node) -> bool | None:
     lexemes = [
-        part for part in (node.parts if isinstance(node, Seq) else (node,)) if isinstance(part, Terminal)
+        part
+        for part in (node.parts if isinstance(node, tree.Seq) else (node,))
+        if isinstance(part, tree.Terminal)
     ]
     return is_possible(lexemes[0].body) if lexemes else node != NEVER
 

@@ -7,7 +7,7 @@ empty text, an upper bound over 2,000 is none, and of several rules of one name 
 from __future__ import annotations
 
 from glyphscope.errors import GrammarError
-from glyphscope.grammar import chars
+from glyphscope.grammar import chars, tree
 from glyphscope.grammar.gbnf.cancellation import checkpoint
 from glyphscope.grammar.gbnf.lint.analysis import ROOT
 from glyphscope.grammar.gbnf.lint.diagnose import diagnose
@@ -25,20 +25,7 @@ from glyphscope.grammar.gbnf.parse.syntax import (
     Repetition,
     Token,
 )
-from glyphscope.grammar.tree import (
-    EMPTY,
-    NEVER,
-    Alt,
-    CharClass,
-    Grammar,
-    Literal,
-    Node,
-    Repeat,
-    Rule,
-    RuleRef,
-    Seq,
-    TokenMatch,
-)
+from glyphscope.grammar.tree import EMPTY, NEVER, Grammar, Node, Rule
 from glyphscope.text.lines import line_and_column
 
 
@@ -82,7 +69,7 @@ def _node(body: Alternatives) -> Node:
             if entered:
                 maximum = node.maximum
                 unbounded = maximum is None or maximum > MAX_REPETITIONS
-                done.append(Repeat(done.pop(), node.minimum, None if unbounded else maximum))
+                done.append(tree.Repeat(done.pop(), node.minimum, None if unbounded else maximum))
             else:
                 waiting += [(node, True), (node.item, False)]
         else:
@@ -95,21 +82,21 @@ def _alternatives(node: Alternatives, parts: list[Node]) -> Node:
     at = 0
     for option in node.options:
         size = len(option.items)
-        options.append(parts[at] if size == 1 else Seq(tuple(parts[at : at + size])))
+        options.append(parts[at] if size == 1 else tree.Seq(tuple(parts[at : at + size])))
         at += size
-    return options[0] if len(options) == 1 else Alt(tuple(options))
+    return options[0] if len(options) == 1 else tree.Alt(tuple(options))
 
 
 def _leaf(node: Item) -> Node:
     if isinstance(node, Reference):
-        return RuleRef(node.name)
+        return tree.RuleRef(node.name)
     if isinstance(node, Quoted):
-        return NEVER if IMPOSSIBLE in node.text else Literal(node.text) if node.text else EMPTY
+        return NEVER if IMPOSSIBLE in node.text else tree.Literal(node.text) if node.text else EMPTY
     if isinstance(node, AnyCharacter):
-        return CharClass(chars.ALL)
+        return tree.CharClass(chars.ALL)
     if isinstance(node, Token):
-        return TokenMatch(node.token, node.negated)
+        return tree.TokenMatch(node.token, node.negated)
     assert isinstance(node, Class), "groups and repetitions have been taken apart"
     if not node.ranges:
         return EMPTY
-    return CharClass(chars.intersection(united(node.ranges), chars.ALL), node.negated)
+    return tree.CharClass(chars.intersection(united(node.ranges), chars.ALL), node.negated)

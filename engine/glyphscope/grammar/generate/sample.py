@@ -10,23 +10,11 @@ from random import Random
 from typing import TypeAlias
 
 from glyphscope.errors import GrammarError
-from glyphscope.grammar import chars
+from glyphscope.grammar import chars, tree
 from glyphscope.grammar.chars import Ranges
 from glyphscope.grammar.match.nullability import check_references
 from glyphscope.grammar.shortest import Shortest, way_out
-from glyphscope.grammar.tree import (
-    Alt,
-    CharClass,
-    Grammar,
-    Intersect,
-    Literal,
-    Node,
-    Repeat,
-    RuleRef,
-    Seq,
-    Terminal,
-    Unordered,
-)  # fmt: skip
+from glyphscope.grammar.tree import Grammar, Node
 
 MAX_LENGTH = 1_000_000
 """Characters of the longest text that is written."""
@@ -120,21 +108,21 @@ def _pieces(body: Node, shortest: Shortest) -> list[tuple[tuple[int, int] | None
         node, trail, key = waiting.pop()
         if shortest.length(node) is None:
             continue
-        called = node.name if isinstance(node, RuleRef) else None
+        called = node.name if isinstance(node, tree.RuleRef) else None
         if key is not None or called is not None:
             found.append((key, trail, called))
-        if isinstance(node, Seq):
+        if isinstance(node, tree.Seq):
             if all(shortest.length(part) is not None for part in node.parts):
                 waiting += [(part, (trail, i), None) for i, part in reversed(list(enumerate(node.parts)))]
-        elif isinstance(node, Alt):
+        elif isinstance(node, tree.Alt):
             options = reversed(list(enumerate(node.options)))
             waiting += [(option, (trail, i), (id(node), i)) for i, option in options]
-        elif isinstance(node, Repeat):
+        elif isinstance(node, tree.Repeat):
             if node.maximum != 0 and shortest.length(node.body) is not None:
                 waiting.append((node.body, (trail, 0), (id(node), 0) if node.minimum == 0 else None))
-        elif isinstance(node, Terminal):
+        elif isinstance(node, tree.Terminal):
             waiting.append((node.body, (trail, 0), None))
-        elif isinstance(node, Unordered):
+        elif isinstance(node, tree.Unordered):
             entries = enumerate((*node.members, node.free))
             keys = [(e, i, None if node.required >> i & 1 else (id(node), i)) for i, e in entries]
             waiting += [(entry, (trail, i), key) for entry, i, key in reversed(keys)]
@@ -159,24 +147,24 @@ class _Walk:
     def text(self, way: Way = None) -> str:
         """The text; the way is forced."""
         written: list[str] = []
-        waiting: list[tuple[Node, int, Way]] = [(RuleRef(self.grammar.root), 0, way)]
+        waiting: list[tuple[Node, int, Way]] = [(tree.RuleRef(self.grammar.root), 0, way)]
         while waiting:
             node, depth, way = waiting.pop()
             free = depth <= self.depth and self.choices > 0
-            if isinstance(node, Literal):
+            if isinstance(node, tree.Literal):
                 written.append(node.text)
-            elif isinstance(node, CharClass):
+            elif isinstance(node, tree.CharClass):
                 ranges = chars.complement(node.ranges) if node.negated else node.ranges
                 written.append(self._character(chars.intersection(ranges, chars.ALL)))
-            elif isinstance(node, Seq):
+            elif isinstance(node, tree.Seq):
                 forced, rest = way or (-1, None)
                 parts = reversed(list(enumerate(node.parts)))
                 waiting += [(part, depth, rest if index == forced else None) for index, part in parts]
-            elif isinstance(node, Alt):
+            elif isinstance(node, tree.Alt):
                 index = self._option(node, free) if way is None else way[0]
                 self.covered.add((id(node), index))
                 waiting.append((node.options[index], depth, way[1] if way else None))
-            elif isinstance(node, Repeat):
+            elif isinstance(node, tree.Repeat):
                 times = self._times(node, free) if way is None else max(1, node.minimum)
                 if self.shortest.length(node.body) == 0:
                     times = min(times, MANY)  # those that are left out are empty
@@ -184,14 +172,14 @@ class _Walk:
                     self.covered.add((id(node), 0))
                 waiting += [(node.body, depth, None)] * (times - 1)
                 waiting += [(node.body, depth, way[1] if way else None)] * min(1, times)
-            elif isinstance(node, RuleRef):
+            elif isinstance(node, tree.RuleRef):
                 waiting.append((self.grammar.rules[node.name].body, depth + 1, way))
-            elif isinstance(node, Terminal):
+            elif isinstance(node, tree.Terminal):
                 waiting.append((node.body, depth, way[1] if way else None))
-            elif isinstance(node, Unordered):
+            elif isinstance(node, tree.Unordered):
                 waiting += [(part, depth, inner) for part, inner in reversed(self._entries(node, free, way))]
             else:
-                assert isinstance(node, Intersect), "a token has no text"
+                assert isinstance(node, tree.Intersect), "a token has no text"
                 written.append(self._meeting(node, free))
         return "".join(written)
 
@@ -200,7 +188,7 @@ class _Walk:
         length = self.shortest.length(node)
         return length if length is not None and length <= self.room else None
 
-    def _option(self, node: Alt, free: bool) -> int:
+    def _option(self, node: tree.Alt, free: bool) -> int:
         best = self.shortest.choices[id(node)]
         if not free:
             return best
@@ -213,7 +201,7 @@ class _Walk:
         self.room -= self.shortest.length(node.options[index]) or 0
         return index
 
-    def _times(self, node: Repeat, free: bool) -> int:
+    def _times(self, node: tree.Repeat, free: bool) -> int:
         length = self._affordable(node.body)
         if not free or length is None:
             return node.minimum
@@ -227,7 +215,7 @@ class _Walk:
         self.room -= (times - node.minimum) * length
         return times
 
-    def _entries(self, node: Unordered, free: bool, way: Way) -> list[tuple[Node, Way]]:
+    def _entries(self, node: tree.Unordered, free: bool, way: Way) -> list[tuple[Node, Way]]:
         """The entries and separators; one that is forced comes first, with the way into it."""
         forced = way[0] if way else None
         chosen = self._chosen(node, free, forced)
@@ -239,7 +227,7 @@ class _Walk:
             parts.append((node.entry(place), way[1] if way and not number else None))
         return parts
 
-    def _chosen(self, node: Unordered, free: bool, forced: int | None) -> list[int]:
+    def _chosen(self, node: tree.Unordered, free: bool, forced: int | None) -> list[int]:
         """The entries by their numbers: all that is required, and of the others as many as there may be."""
         last = len(node.members)
         required = [place for place in range(last) if node.required >> place & 1]
@@ -268,7 +256,7 @@ class _Walk:
             chosen.insert(0, forced)
         return chosen
 
-    def _meeting(self, node: Intersect, free: bool) -> str:
+    def _meeting(self, node: tree.Intersect, free: bool) -> str:
         automaton = self.shortest.meetings[id(node)]
         state = automaton.start
         written = []
@@ -296,4 +284,4 @@ class _Walk:
 
 
 def _is_plain(node: Node) -> bool:
-    return isinstance(node, CharClass) and bool(chars.intersection(node.ranges, PLAIN)) != node.negated
+    return isinstance(node, tree.CharClass) and bool(chars.intersection(node.ranges, PLAIN)) != node.negated

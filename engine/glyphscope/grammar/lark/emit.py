@@ -10,26 +10,12 @@ from functools import lru_cache
 
 from glyphscope.compilers import service
 from glyphscope.errors import GrammarError
+from glyphscope.grammar import tree
 from glyphscope.grammar.lark.lexeme_partition import partition_lexemes, with_partitioned_rules
 from glyphscope.grammar.lark.parametric import parametric_rules
 from glyphscope.grammar.lexemes import lexeme, quoted
 from glyphscope.grammar.patience import limited, seconds_left
-from glyphscope.grammar.tree import (
-    NEVER,
-    Alt,
-    ByIdentity,
-    CharClass,
-    Grammar,
-    Literal,
-    Node,
-    Repeat,
-    RuleRef,
-    Seq,
-    Terminal,
-    TokenMatch,
-    Unenforced,
-    Unordered,
-)  # fmt: skip
+from glyphscope.grammar.tree import NEVER, ByIdentity, Grammar, Node, Unenforced
 
 _PLACE = re.compile(r"at (\d+)\(")  # the line in llguidance's messages
 
@@ -122,30 +108,30 @@ class _Emitter:
         return rules[int(line[1]) - 2] if line and 2 <= int(line[1]) < len(rules) + 2 else ""
 
     def _node(self, node: Node) -> str:
-        if isinstance(node, RuleRef):
+        if isinstance(node, tree.RuleRef):
             return self._names[node.name]
-        if isinstance(node, Literal):
+        if isinstance(node, tree.Literal):
             return quoted(node.text)
-        if isinstance(node, Terminal):
-            if isinstance(node.body, Literal):
+        if isinstance(node, tree.Terminal):
+            if isinstance(node.body, tree.Literal):
                 return quoted(node.body.text)
             return self._terminals.setdefault(node.body, f"T{len(self._terminals) + 1}")
-        if isinstance(node, CharClass):
+        if isinstance(node, tree.CharClass):
             return self._terminals.setdefault(node, f"T{len(self._terminals) + 1}")
-        if isinstance(node, TokenMatch):
+        if isinstance(node, tree.TokenMatch):
             return self._token(node)
-        if isinstance(node, Seq):
+        if isinstance(node, tree.Seq):
             return " ".join(self._node(part) for part in node.parts) if node.parts else '""'
-        if isinstance(node, Unordered):
+        if isinstance(node, tree.Unordered):
             return self._in_any_order(node)
-        if isinstance(node, Alt):
+        if isinstance(node, tree.Alt):
             return "(" + " | ".join(self._node(option) for option in node.options) + ")"
-        assert isinstance(node, Repeat), "intersections are inside terminals"
+        assert isinstance(node, tree.Repeat), "intersections are inside terminals"
         sign = {(0, None): "*", (1, None): "+", (0, 1): "?"}.get((node.minimum, node.maximum))
         high = "" if node.maximum is None else node.maximum
         return f"({self._node(node.body)}){sign or f'{{{node.minimum},{high}}}'}"
 
-    def _in_any_order(self, node: Unordered) -> str:
+    def _in_any_order(self, node: tree.Unordered) -> str:
         known = self._unordered.get(node)
         if known is None:
             self._count += 1  # before those inside of it
@@ -155,7 +141,7 @@ class _Emitter:
             self._parametric += lines
         return known
 
-    def _token(self, node: TokenMatch) -> str:
+    def _token(self, node: tree.TokenMatch) -> str:
         self.names_tokens = True
         if isinstance(node.token, int):
             return f"<[{'^' if node.negated else ''}{node.token}]>"

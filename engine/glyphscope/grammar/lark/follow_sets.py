@@ -9,22 +9,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TypeAlias
 
-from glyphscope.grammar import chars
+from glyphscope.grammar import chars, tree
 from glyphscope.grammar.chars import Ranges
 from glyphscope.grammar.match.nullability import may_be_empty
 from glyphscope.grammar.patience import check_time
-from glyphscope.grammar.tree import (
-    Alt,
-    Grammar,
-    Node,
-    Repeat,
-    RuleRef,
-    Seq,
-    Terminal,
-    TokenMatch,
-    Unordered,
-    refs,
-)  # fmt: skip
+from glyphscope.grammar.tree import Grammar, Node, refs
 
 _Start: TypeAlias = tuple[bool, int]
 """Whether a node may be empty, and the lexemes that it may begin with."""
@@ -67,7 +56,7 @@ class FollowSets:
                     changed = True  # a recursive rule was read with less
 
     def _start(self, node: Node) -> _Start:
-        if isinstance(node, RuleRef):
+        if isinstance(node, tree.RuleRef):
             return self._rule_starts[node.name]
         known = self._starts.get(id(node))
         if known is None:
@@ -75,7 +64,7 @@ class FollowSets:
         return known
 
     def _start_by_parts(self, node: Node) -> _Start:
-        if isinstance(node, Seq):
+        if isinstance(node, tree.Seq):
             first = 0
             for part in node.parts:
                 nullable, begins = self._start(part)
@@ -83,24 +72,24 @@ class FollowSets:
                 if not nullable:
                     return False, first
             return True, first
-        if isinstance(node, Alt):
+        if isinstance(node, tree.Alt):
             empty, first = False, 0
             for option in node.options:
                 nullable, begins = self._start(option)
                 empty, first = empty or nullable, first | begins
             return empty, first
-        if isinstance(node, Repeat):
+        if isinstance(node, tree.Repeat):
             nullable, first = self._start(node.body)
             return nullable or node.minimum == 0, first
-        if isinstance(node, TokenMatch):
+        if isinstance(node, tree.TokenMatch):
             return False, 0
-        if isinstance(node, Unordered):
+        if isinstance(node, tree.Unordered):
             entries = self._first_of_entries(node)
             return node.least == 0, entries | self._start(node.separator)[1] if node.leading else entries
         nullable, number = self._lexeme(node)
         return nullable, 1 << number
 
-    def _first_of_entries(self, node: Unordered) -> int:
+    def _first_of_entries(self, node: tree.Unordered) -> int:
         first = 0
         for entry in (*node.members, node.free):
             first |= self._start(entry)[1]
@@ -110,7 +99,7 @@ class FollowSets:
         """Whether a lexeme may be empty, and its number."""
         known = self._lexemes.get(id(node))
         if known is None:
-            lexeme = node.body if isinstance(node, Terminal) else node
+            lexeme = node.body if isinstance(node, tree.Terminal) else node
             known = self._lexemes[id(node)] = may_be_empty(lexeme), self._numbers[lexeme]
         return known
 
@@ -119,28 +108,28 @@ class FollowSets:
         waiting = {root}
 
         def walk(node: Node, after: int) -> None:
-            if isinstance(node, RuleRef):
+            if isinstance(node, tree.RuleRef):
                 before = after_rule.get(node.name)
                 if before is None or after & ~before:
                     after_rule[node.name] = after | (before or 0)
                     waiting.add(node.name)
-            elif isinstance(node, Seq):
+            elif isinstance(node, tree.Seq):
                 for part in reversed(node.parts):
                     walk(part, after)
                     nullable, first = self._start(part)
                     after = after | first if nullable else first
-            elif isinstance(node, Alt):
+            elif isinstance(node, tree.Alt):
                 for option in node.options:
                     walk(option, after)
-            elif isinstance(node, Repeat):
+            elif isinstance(node, tree.Repeat):
                 again = node.maximum is None or node.maximum > 1
                 walk(node.body, after | self._start(node.body)[1] if again else after)
-            elif isinstance(node, Unordered):
+            elif isinstance(node, tree.Unordered):
                 after |= self._start(node.separator)[1]
                 for entry in (*node.members, node.free):
                     walk(entry, after)
                 walk(node.separator, self._first_of_entries(node))
-            elif not isinstance(node, TokenMatch):
+            elif not isinstance(node, tree.TokenMatch):
                 _, number = self._lexeme(node)
                 self._follow[number] = self._follow.get(number, 0) | after
 

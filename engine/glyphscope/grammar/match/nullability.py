@@ -1,6 +1,6 @@
 """What is true of whole rules: which derive the empty text, which derive any text at all.
 
-Both are least fixed points, as shortest texts are: found in about linear time however rules refer to each other.
+Both are least fixed points, found in time linear in the grammar's size however its rules refer to each other.
 """
 
 from __future__ import annotations
@@ -8,21 +8,8 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from glyphscope.errors import GrammarError
-from glyphscope.grammar import chars
-from glyphscope.grammar.shortest import Shortest
-from glyphscope.grammar.tree import (
-    Alt,
-    CharClass,
-    Except,
-    Grammar,
-    Intersect,
-    Literal,
-    Node,
-    Repeat,
-    Seq,
-    Terminal,
-    refs,
-)  # fmt: skip
+from glyphscope.grammar import chars, tree
+from glyphscope.grammar.tree import Grammar, Node, refs
 
 
 def check_references(grammar: Grammar) -> None:
@@ -37,43 +24,95 @@ def check_references(grammar: Grammar) -> None:
 
 def nullable_rules(grammar: Grammar) -> set[str]:
     """The rules that derive the empty text."""
-    return _Derivable(grammar, may_be_empty).rules
+    return _least(grammar, may_be_empty, None)
 
 
 def may_be_empty(node: Node) -> bool:
     """Whether the empty text is of a regular node."""
-    if isinstance(node, Literal):
+    if isinstance(node, tree.Literal):
         return not node.text
-    if isinstance(node, Alt):
+    if isinstance(node, tree.Alt):
         return any(may_be_empty(option) for option in node.options)
-    if isinstance(node, Seq | Intersect):
+    if isinstance(node, tree.Seq | tree.Intersect):
         return all(may_be_empty(part) for part in node.parts)
-    if isinstance(node, Repeat):
+    if isinstance(node, tree.Repeat):
         return node.minimum == 0 or may_be_empty(node.body)
-    if isinstance(node, Except):
+    if isinstance(node, tree.Except):
         return not may_be_empty(node.body)
-    return isinstance(node, Terminal) and may_be_empty(node.body)
+    return isinstance(node, tree.Terminal) and may_be_empty(node.body)
 
 
-def productive_rules(grammar: Grammar, meets: Callable[[Intersect], bool]) -> set[str]:
+def productive_rules(grammar: Grammar, meets: Callable[[tree.Intersect], bool]) -> set[str]:
     """The rules that derive a text (or a token) at all; `meets` decides whether anything is in an intersection."""
 
-    def has_text(node: Node) -> bool:
-        if isinstance(node, CharClass):
+    def leaf(node: Node) -> bool:
+        if isinstance(node, tree.CharClass):
             return bool(chars.complement(node.ranges) if node.negated else node.ranges)
-        return meets(node) if isinstance(node, Intersect) else True
+        return True
 
-    return _Derivable(grammar, has_text).rules
+    return _least(grammar, leaf, meets)
 
 
-class _Derivable(Shortest):
-    """The rules that derive a text if only those leaves do that `leaf` says: what has a shortest text has one."""
+def _least(
+    grammar: Grammar, leaf: Callable[[Node], bool], meets: Callable[[tree.Intersect], bool] | None
+) -> set[str]:
+    # Each node of the trees is a claim that needs some of the claims below it: all of a sequence's, one of a choice's.
+    names = list(grammar.rules)
+    claim_of = {name: index for index, name in enumerate(names)}
+    needs = [1] * len(names)
+    users: list[list[int]] = [[] for _ in names]
+    true: list[int] = []
 
-    def __init__(self, grammar: Grammar, leaf: Callable[[Node], bool]) -> None:
-        self._has_text = leaf
-        super().__init__(grammar)
-        self.rules = {name for name in grammar.rules if self.rule_length(name) is not None}
+    def claim(count: int, user: int) -> int:
+        needs.append(count)
+        users.append([user])
+        if count == 0:
+            true.append(len(needs) - 1)
+        return len(needs) - 1
 
-    def _price(self, node: Node) -> int | None:
-        impossible = isinstance(node, Repeat)  # more often than it may be
-        return None if impossible or not self._has_text(node) else 0
+    waiting: list[tuple[Node, int]] = [(grammar.rules[name].body, claim_of[name]) for name in names]
+    while waiting:
+        node, user = waiting.pop()
+        if isinstance(node, tree.RuleRef):
+            users[claim_of[node.name]].append(user)
+        elif isinstance(node, tree.Seq) or (isinstance(node, tree.Intersect) and meets is None):
+            mine = claim(len(node.parts), user)
+            waiting += [(part, mine) for part in node.parts]
+        elif isinstance(node, tree.Alt):
+            mine = claim(1, user)
+            waiting += [(option, mine) for option in node.options]
+        elif isinstance(node, tree.Repeat):
+            if node.maximum is not None and node.maximum < node.minimum:
+                continue
+            if node.minimum == 0:
+                claim(0, user)
+            else:
+                waiting.append((node.body, claim(1, user)))
+        elif isinstance(node, tree.Unordered):
+            waiting += _parts_needed(node, user, claim)
+        elif isinstance(node, tree.Terminal):
+            waiting.append((node.body, claim(1, user)))
+        elif meets(node) if isinstance(node, tree.Intersect) and meets is not None else leaf(node):
+            claim(0, user)
+    while true:
+        for user in users[true.pop()]:
+            needs[user] -= 1
+            if needs[user] == 0:
+                true.append(user)
+    return {name for name in names if needs[claim_of[name]] <= 0}
+
+
+def _parts_needed(
+    node: tree.Unordered, user: int, claim: Callable[[int, int], int]
+) -> list[tuple[Node, int]]:
+    """All that is required, and as many of the others as must come."""
+    parts = [member for place, member in enumerate(node.members) if node.required >> place & 1]
+    parts += [node.separator] * (node.least > (0 if node.leading else 1))
+    more = node.least - node.required.bit_count()
+    mine = claim(len(parts) + (more > 0), user)
+    found = [(part, mine) for part in parts]
+    if more:
+        others = claim(more, mine)
+        found += [(m, others) for place, m in enumerate(node.members) if not node.required >> place & 1]
+        found += [(node.free, others)] * more
+    return found

@@ -5,21 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from glyphscope.errors import GrammarError
-from glyphscope.grammar import chars
+from glyphscope.grammar import chars, tree
 from glyphscope.grammar.regular.derivatives import Term, Terms
-from glyphscope.grammar.tree import (
-    Alt,
-    CharClass,
-    Except,
-    Intersect,
-    Literal,
-    Node,
-    Repeat,
-    RuleRef,
-    Seq,
-    TokenMatch,
-    Unordered,
-)  # fmt: skip
+from glyphscope.grammar.tree import Node
 
 
 def term_of(
@@ -44,16 +32,18 @@ def term_of(
             parts = done[len(done) - taken :]
             del done[len(done) - taken :]
             done.append(
-                other(parts[0]) if isinstance(node, Except) else _joined(node, parts, terms, meet, backwards)
+                other(parts[0])
+                if isinstance(node, tree.Except)
+                else _joined(node, parts, terms, meet, backwards)
             )
-        elif isinstance(node, Literal):
+        elif isinstance(node, tree.Literal):
             done.append(terms.text(node.text[::-1] if backwards else node.text))
-        elif isinstance(node, CharClass):
+        elif isinstance(node, tree.CharClass):
             ranges = chars.complement(node.ranges) if node.negated else node.ranges
             done.append(terms.chars(chars.intersection(ranges, chars.ALL)))
-        elif isinstance(node, TokenMatch):
+        elif isinstance(node, tree.TokenMatch):
             done.append(terms.token(node))
-        elif isinstance(node, RuleRef):
+        elif isinstance(node, tree.RuleRef):
             if call is None:
                 raise GrammarError("A lexeme cannot refer to a rule.", where=node.name)
             done.append(call(node.name))
@@ -66,23 +56,23 @@ def term_of(
 def _joined(
     node: Node, parts: list[Term], terms: Terms, meet: Callable[[list[Term]], Term], backwards: bool
 ) -> Term:
-    if isinstance(node, Seq):
+    if isinstance(node, tree.Seq):
         whole = terms.empty
         for part in parts if backwards else reversed(parts):
             whole = terms.cat(part, whole)
         return whole
-    if isinstance(node, Alt):
+    if isinstance(node, tree.Alt):
         return terms.choice(parts)
-    if isinstance(node, Intersect):
+    if isinstance(node, tree.Intersect):
         return terms.never if terms.never in parts else meet(parts)
-    if isinstance(node, Repeat):
+    if isinstance(node, tree.Repeat):
         return terms.loop(parts[0], node.minimum, node.maximum)
-    if isinstance(node, Unordered):
+    if isinstance(node, tree.Unordered):
         return _members(node, parts, terms, backwards)
     return parts[0]
 
 
-def _members(node: Unordered, parts: list[Term], terms: Terms, backwards: bool) -> Term:
+def _members(node: tree.Unordered, parts: list[Term], terms: Terms, backwards: bool) -> Term:
     *listed, separator = parts
     entries = terms.entries(node, tuple(listed), separator)
     last = len(node.members)

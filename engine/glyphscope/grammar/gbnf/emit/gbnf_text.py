@@ -6,21 +6,9 @@ import re
 import sys
 from collections.abc import Iterable
 
-from glyphscope.grammar import chars
+from glyphscope.grammar import chars, tree
 from glyphscope.grammar.chars import Ranges
-from glyphscope.grammar.tree import (
-    EMPTY,
-    NEVER,
-    Alt,
-    CharClass,
-    Literal,
-    Node,
-    Repeat,
-    RuleRef,
-    Seq,
-    TokenMatch,
-    alt,
-)  # fmt: skip
+from glyphscope.grammar.tree import EMPTY, NEVER, Node, alt
 from glyphscope.visible import is_seen
 
 MAX_LINE = 110
@@ -55,7 +43,9 @@ class Speller:
 
     def rule(self, name: str, body: Node) -> str:
         """The rule's text; alternatives that do not fit a line have one each."""
-        options = [_spell(option) for option in body.options] if isinstance(body, Alt) else [_spell(body)]
+        options = (
+            [_spell(option) for option in body.options] if isinstance(body, tree.Alt) else [_spell(body)]
+        )
         line = f"{name} ::= {' | '.join(options)}"
         if len(line) <= MAX_LINE or len(options) <= 1:
             return line
@@ -63,30 +53,35 @@ class Speller:
 
 
 def _spell(node: Node) -> str:
-    if isinstance(node, Seq):
+    if isinstance(node, tree.Seq):
         return (
-            " ".join(_grouped(part) if isinstance(part, Alt) else _spell(part) for part in node.parts) or '""'
+            " ".join(_grouped(part) if isinstance(part, tree.Alt) else _spell(part) for part in node.parts)
+            or '""'
         )
-    if isinstance(node, Alt):
+    if isinstance(node, tree.Alt):
         return " | ".join(_spell(option) for option in node.options) or _NEVER
-    if isinstance(node, Literal):
+    if isinstance(node, tree.Literal):
         return f'"{"".join(_character(ord(char), inside=False) for char in node.text)}"'
-    if isinstance(node, CharClass):
+    if isinstance(node, tree.CharClass):
         return spell_class(chars.complement(node.ranges) if node.negated else node.ranges)
-    if isinstance(node, RuleRef):
+    if isinstance(node, tree.RuleRef):
         return node.name
-    if isinstance(node, Repeat):
+    if isinstance(node, tree.Repeat):
         return f"{_grouped(node.body)}{node.sign}"
-    assert isinstance(node, TokenMatch), "lexemes and intersections are rules by now"
+    assert isinstance(node, tree.TokenMatch), "lexemes and intersections are rules by now"
     named = f"[{node.token}]" if isinstance(node.token, int) else node.token
     return f"{'!' if node.negated else ''}<{named}>"
 
 
 def _grouped(node: Node) -> str:
-    if isinstance(node, Alt) and EMPTY in node.options:
+    if isinstance(node, tree.Alt) and EMPTY in node.options:
         rest = alt(*(option for option in node.options if option != EMPTY))
-        return f"{_grouped(rest)}?" if rest != NEVER and not isinstance(rest, Repeat) else f"({_spell(node)})"
-    single = isinstance(node, Literal | CharClass | RuleRef | TokenMatch)
+        return (
+            f"{_grouped(rest)}?"
+            if rest != NEVER and not isinstance(rest, tree.Repeat)
+            else f"({_spell(node)})"
+        )
+    single = isinstance(node, tree.Literal | tree.CharClass | tree.RuleRef | tree.TokenMatch)
     return _spell(node) if single else f"({_spell(node)})"
 
 
