@@ -8,8 +8,8 @@ back to itself, so following the choices ends.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable
-from heapq import heappop, heappush
+from collections.abc import Callable, Hashable, Iterable, Sequence
+from heapq import heapify, heappop, heappush
 from itertools import count
 from typing import Protocol, TypeVar
 
@@ -52,6 +52,25 @@ class _Characters:
         return 1 if ranges else None
 
 
+_ANY = -1
+
+
+class _Claim:
+    """A node, or a rule, that has a cost when `needs` of its parts have one, or any of them (`_ANY`).
+
+    `users`: the claims that it is a part of, and which one of theirs. `times`: how often its part counts.
+    """
+
+    __slots__ = ("cost", "needs", "node", "serial", "settled", "times", "users")
+
+    def __init__(
+        self, serial: int, node: Node | None = None, users: Iterable[tuple[_Claim, int]] = ()
+    ) -> None:
+        self.serial, self.node, self.users = serial, node, list(users)
+        self.needs, self.cost, self.times = 1, 0, 1
+        self.settled = False
+
+
 class Shortest:
     """Costs and choices of a grammar whose references are all defined. Raises GrammarError as automata do."""
 
@@ -85,86 +104,78 @@ class Shortest:
         return self._costs.get(id(node), TOO_MUCH)
 
     def _solve(self, grammar: Grammar) -> None:
-        names = list(grammar.rules)
-        number = {name: index for index, name in enumerate(names)}
-        nodes: list[Node | None] = [None] * len(names)
-        users: list[list[tuple[int, int]]] = [[] for _ in names]  # (claim, which part of it)
-        needs = [1] * len(names)  # parts still to be known; -1: one of them is enough
-        costs = [0] * len(names)
-        heap: list[tuple[int, int, int]] = []  # (cost, claim, by which part)
+        rules = {name: _Claim(serial) for serial, name in enumerate(grammar.rules)}
+        claims = list(rules.values())
+        by_node: dict[int, _Claim] = {}
 
-        waiting: list[tuple[Node, int, int]] = [
-            (grammar.rules[n].body, number[n], 0) for n in reversed(names)
+        def claim_of(node: Node | None, users: list[tuple[_Claim, int]]) -> _Claim:
+            claims.append(_Claim(len(claims), node, users))
+            return claims[-1]
+
+        waiting: list[tuple[Node, _Claim, int]] = [
+            (grammar.rules[name].body, rules[name], 0) for name in reversed(rules)
         ]
-        claims: dict[int, int] = {}
         while waiting:
             node, user, part = waiting.pop()
-            claim = claims.setdefault(id(node), len(nodes))
-            if claim < len(nodes):  # a node that is in several places
-                users[claim].append((user, part))
+            if id(node) in by_node:  # a node that is in several places
+                by_node[id(node)].users.append((user, part))
                 continue
-            nodes.append(node)
-            users.append([(user, part)])
-            needs.append(1)
-            costs.append(0)
-            inner: tuple[Node, ...] = ()
+            claim = by_node[id(node)] = claim_of(node, [(user, part)])
+            inner: Sequence[Node] = ()
             if isinstance(node, tree.RuleRef):
-                users[number[node.name]].append((claim, 0))
-                costs[claim] = 1
+                rules[node.name].users.append((claim, 0))
+                claim.cost = 1
             elif isinstance(node, tree.Seq):
-                inner, needs[claim] = node.parts, len(node.parts)
+                inner, claim.needs = node.parts, len(node.parts)
             elif isinstance(node, tree.Alt):
-                inner, needs[claim] = node.options, -1
+                inner, claim.needs = node.options, _ANY
             elif isinstance(node, tree.Repeat) and (node.maximum is None or node.maximum >= node.minimum):
-                inner, needs[claim] = (node.body,), min(1, node.minimum)
+                inner, claim.needs, claim.times = (node.body,), min(1, node.minimum), node.minimum
             elif isinstance(node, tree.Terminal):
                 inner = (node.body,)
             elif isinstance(node, tree.Unordered):
                 inner = self._needed(node)
                 more = node.least - node.required.bit_count()
-                needs[claim] = len(inner) + (more > 0)
-                nodes.append(None)
-                users.append([(claim, 0)] if more else [])
-                needs.append(more)  # the first ones that are known, which are the cheapest
-                costs.append(0)
+                claim.needs = len(inner) + (more > 0)
+                further = claim_of(None, [(claim, 0)] if more else [])
+                further.needs = more  # the first ones that are known, which are the cheapest
                 others = [m for place, m in enumerate(node.members) if not node.required >> place & 1]
-                waiting += [(child, claim + 1, 0) for child in (*others, *[node.free] * max(1, more))]
-                nodes.append(None)
-                users.append([])
-                needs.append(0)
-                costs.append(0)
-                waiting.append((node.separator, claim + 2, 0))  # for its own cost
-            else:
-                cost = self._leaf(node)
-                if cost is not None:
-                    needs[claim], costs[claim] = 0, cost
+                waiting += [(child, further, 0) for child in (*others, *[node.free] * max(1, more))]
+                separator = claim_of(None, [])  # nothing needs it, but it has a cost
+                separator.needs = 0
+                waiting.append((node.separator, separator, 0))
+            elif (price := self._price(node)) is not None:
+                claim.needs, claim.cost = 0, price * CHARACTER
             waiting += [(child, claim, index) for index, child in enumerate(inner)]
-            if needs[claim] == 0:
-                heappush(heap, (costs[claim], claim, 0))
-        known: set[int] = set()
-        while heap:
-            cost, claim, by = heappop(heap)
-            if claim in known:
-                continue
-            known.add(claim)
-            node_known = nodes[claim]
-            if node_known is not None:
-                self._costs.setdefault(id(node_known), cost)
-                if isinstance(node_known, tree.Alt):
-                    self.choices.setdefault(id(node_known), by)
-            for user, part in users[claim]:
-                owner = nodes[user]
-                if needs[user] == -1:
-                    heappush(heap, (cost, user, part))
-                elif needs[user] > 0:
-                    factor = owner.minimum if isinstance(owner, tree.Repeat) else 1
-                    costs[user] = min(TOO_MUCH, costs[user] + cost * factor)
-                    needs[user] -= 1
-                    if needs[user] == 0:
-                        heappush(heap, (costs[user], user, part))
+        self._settle(claims)
         self._rules = {
-            name: self._costs[id(grammar.rules[name].body)] for name in names if number[name] in known
+            name: self._costs[id(grammar.rules[name].body)] for name in rules if rules[name].settled
         }
+
+    def _settle(self, claims: list[_Claim]) -> None:
+        """The cheapest claim that is complete never gets cheaper: it is settled, and counts for its users."""
+        complete = [
+            (claim.cost, claim.serial, 0) for claim in claims if not claim.needs and claim.node is not None
+        ]
+        heapify(complete)
+        while complete:
+            cost, serial, by = heappop(complete)
+            claim = claims[serial]
+            if claim.settled:
+                continue
+            claim.settled = True
+            if claim.node is not None:
+                self._costs[id(claim.node)] = cost
+            if claim.needs == _ANY:
+                self.choices[id(claim.node)] = by
+            for user, part in claim.users:
+                if user.needs == _ANY:
+                    heappush(complete, (cost, user.serial, part))
+                elif user.needs:
+                    user.cost = min(TOO_MUCH, user.cost + cost * user.times)
+                    user.needs -= 1
+                    if not user.needs:
+                        heappush(complete, (user.cost, user.serial, part))
 
     def _needed(self, node: tree.Unordered) -> tuple[Node, ...]:
         """What each of its texts has: the required members, and the separators of as many entries as must come."""
@@ -174,10 +185,6 @@ class Shortest:
             return required
         self._separators.append(tree.Repeat(node.separator, separators, separators))
         return (*required, self._separators[-1])
-
-    def _leaf(self, node: Node) -> int | None:
-        cost = self._price(node)
-        return None if cost is None else cost * CHARACTER
 
     def _price(self, node: Node) -> int | None:
         if isinstance(node, tree.Literal):
