@@ -202,8 +202,7 @@ def test_a_terminal_tells_of_each_stage_whether_its_constraint_was_made_or_kept(
 
         def generate(self, request):
             self.said += 1
-            self._tokens = ScriptedModel('"search"' if self.said % 2 else '{query="x"}')._tokens
-            self._turns = [self._tokens]
+            self._turns = ScriptedModel('"search"' if self.said % 2 else '{query="x"}')._turns
             yield from super().generate(request)
 
     model = Stages("")

@@ -175,7 +175,7 @@ def test_with_extraction_off_the_whole_text_is_what_failed() -> None:
 def test_a_text_cut_off_by_the_limit_is_not_closed() -> None:
     text = '{"action":"search","query":"AI news"'
     assert of(Extracted, list(run(request(), ScriptedModel(text))))
-    tokens = len(ScriptedModel(text)._tokens)
+    tokens = ScriptedModel(text).count_tokens(text)
     cut = list(run(request(max_tokens=tokens), ScriptedModel(text)))
     assert not of(Extracted, cut)
     assert of(RunFinished, cut)[0].reason == "length"

@@ -182,7 +182,7 @@ def test_both_stages_share_the_tokens_that_were_asked_for():
     model = Stages('"search"', WRITTEN["json"])
     run_stages(model, notation="json", max_tokens=8)
     named = model.requests[0].max_tokens - model.requests[1].max_tokens
-    assert (model.requests[0].max_tokens, named) == (8, len(ScriptedModel('"search"')._tokens))
+    assert (model.requests[0].max_tokens, named) == (8, model.count_tokens('"search"'))
     short = run_stages(Stages('"search"'), notation="json", max_tokens=named)
     assert (short[-1].reason, short[-1].valid) == ("length", False)
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Generator, Iterable, Iterator, Sequence
 from typing import Any
 
@@ -35,13 +34,12 @@ from glyphscope.models.interface import (
     PromptReady,
     RenderedPrompt,
     Usage,
-    Vocabulary,
 )
-from glyphscope.models.scripted import cut
+from glyphscope.models.scripted import TextModel
 from glyphscope.turns import TurnForm
 
 
-class RecordedModel:
+class RecordedModel(TextModel):
     """The prompts and the steps of `events`, stage by stage: the n-th generation yields the n-th stage's tokens.
 
     Where the recorded model failed, it fails in the same place, with a RecordedFailure. After the last stage it begins
@@ -49,6 +47,7 @@ class RecordedModel:
     """
 
     def __init__(self, events: Iterable[AnyEvent]) -> None:
+        super().__init__()
         started: RunStarted | None = None
         self._stages: list[list[AnyEvent]] = []
         for event in events:
@@ -63,7 +62,6 @@ class RecordedModel:
         self._form = _form_of(started)
         self._counted = recorded.kind == "remote"
         self._rendered = self._generated = 0
-        self._cancelled = threading.Event()
 
     def count_tokens(self, text: str) -> int:
         """What the record knows of a prompt; for any other text, pieces of the size of tokens."""
@@ -71,15 +69,7 @@ class RecordedModel:
             prompt = stage[0]
             if isinstance(prompt, PromptRendered) and text in (prompt.text, _before_begun(prompt).text):
                 return prompt.tokens if text == prompt.text else _before_begun(prompt).tokens
-        return len(cut(text))
-
-    def tokenize(self, text: str) -> list[int]:
-        """Numbers from 0: the record does not hold the vocabulary."""
-        return list(range(self.count_tokens(text)))
-
-    def vocabulary(self) -> Vocabulary:
-        """None: the record does not hold it."""
-        return Vocabulary()
+        return super().count_tokens(text)
 
     def render_chat(
         self,
@@ -129,13 +119,6 @@ class RecordedModel:
         if any(isinstance(event, StageFinished) and event.reason == "cancelled" for event in stage):
             yield Cancelled()
         _fail_as(stage)
-
-    def cancel(self) -> None:
-        """Ends the running generation before its next batch."""
-        self._cancelled.set()
-
-    def close(self) -> None:
-        """Holds nothing."""
 
     def _usage(self, stage: list[AnyEvent], written: int) -> Iterator[Usage]:
         """What the endpoint of a recorded remote model counted; what was written came on top of that."""

@@ -44,7 +44,31 @@ Script: TypeAlias = str | Iterable[str | bytes]
 """A text, or its tokens (characters or bytes, which may cut a character)."""
 
 
-class ScriptedModel:
+class TextModel:
+    """What a model of texts has of `Model`: tokens are pieces of a text, numbered from 0, without a vocabulary."""
+
+    def __init__(self) -> None:
+        self._cancelled = threading.Event()
+
+    def count_tokens(self, text: str) -> int:
+        """The number of pieces the text is cut into."""
+        return len(cut(text))
+
+    def tokenize(self, text: str) -> list[int]:
+        return list(range(self.count_tokens(text)))
+
+    def vocabulary(self) -> Vocabulary:
+        return Vocabulary()
+
+    def cancel(self) -> None:
+        """Ends the running generation before its next step."""
+        self._cancelled.set()
+
+    def close(self) -> None:
+        """There is nothing to close."""
+
+
+class ScriptedModel(TextModel):
     """Says `script`, whatever it is asked, a token a step.
 
     With `turns`, answers of a conversation, the n-th generation says the n-th; after the last comes the first again.
@@ -64,9 +88,8 @@ class ScriptedModel:
     ) -> None:
         """Raises PromptError for a template that is not Jinja."""
         self._turns = [_pieces(turn) for turn in turns or (script,)]
-        self._tokens = self._turns[0]
         self._turn = 0
-        self._cancelled = threading.Event()
+        super().__init__()
         self._source = template
         self._template = None if template is None else ChatTemplate(template)
         self.info = ModelInfo(
@@ -77,18 +100,6 @@ class ScriptedModel:
             tool_calls=template_form(template or ""),
             reads_thinking=self._template is not None and self._template.reads_thinking,
         )
-
-    def count_tokens(self, text: str) -> int:
-        """The number of pieces the text is cut into."""
-        return len(cut(text))
-
-    def tokenize(self, text: str) -> list[int]:
-        """Numbers from 0: the pieces have no vocabulary to be numbered in."""
-        return list(range(len(cut(text))))
-
-    def vocabulary(self) -> Vocabulary:
-        """It has none: its pieces are the script's own."""
-        return Vocabulary()
 
     def render_chat(
         self,
@@ -124,13 +135,6 @@ class ScriptedModel:
         if len(tokens) < request.max_tokens:
             index = first + len(tokens)
             yield (TokenStep(index=index, id=index, data=b"", text=text.end(), end=True),)
-
-    def cancel(self) -> None:
-        """Ends the running generation before its next token."""
-        self._cancelled.set()
-
-    def close(self) -> None:
-        """Holds nothing."""
 
 
 def _written(written: Sequence[PrefixPart], text: TextAssembler) -> Iterator[TokenStep]:
