@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,6 +16,7 @@ from glyphscope.cli.output import diagnostics
 from glyphscope.events import LoopSettings, RepairSettings, RouterSettings, Strategy
 from glyphscope.strategies.loop.presets import compose
 from glyphscope.strategies.routing.candidates import read_router, router_preset, router_presets
+from glyphscope.text.json_values import json_or_text
 from glyphscope.tools.approval import parse_approvals
 
 _LISTS = frozenset({"allow", "deny", "transforms"})
@@ -140,7 +140,7 @@ def _with(loop: LoopSettings, text: str) -> LoopSettings:
             where="--set",
             hint=f"Write NAME=VALUE with one of: {', '.join(loop.__struct_fields__)}.",
         )
-    given = _value(value)
+    given = json_or_text(value)
     if name in _LISTS and isinstance(given, str):
         given = [word.strip() for word in given.split(",") if word.strip()]
     fields = {**msgspec.structs.asdict(loop), name: given}
@@ -151,10 +151,3 @@ def _with(loop: LoopSettings, text: str) -> LoopSettings:
         words = all(isinstance(choice, str) for choice in choices)
         hint = f"Give one of: {', '.join(choices)}." if choices and words else "Give a value of that kind."
         raise InputError(f"`{text}`: {error}.", where="--set", hint=hint) from None
-
-
-def _value(text: str) -> Any:
-    try:
-        return json.loads(text)
-    except ValueError:
-        return text

@@ -11,6 +11,7 @@ from collections import OrderedDict
 from glyphscope.compilers import wire
 from glyphscope.compilers.masks import TextReader, has_text
 from glyphscope.compilers.patterns import LONG, GaveUp, StringMatcher, searched, template_of
+from glyphscope.events.encoding import whole_text
 from glyphscope.processes.asked import limit_memory
 from glyphscope.processes.pipe import Pipe, take_stdio
 
@@ -50,7 +51,7 @@ class Compilers:
                     return wire.Answer(found=searched(_text(pattern), _text(text), seconds))
         except Exception as error:
             reason = str(error).partition("<backtrace>")[0].strip()  # of a panic, with no names in it
-            return wire.Answer(refused=_whole(reason) or type(error).__name__)
+            return wire.Answer(refused=whole_text(reason) or type(error).__name__)
 
     def _reader(self, grammar: bytes, is_schema: bool) -> TextReader:
         key = (grammar, is_schema)
@@ -87,10 +88,6 @@ def _state(string: StringMatcher, fed: int, ends: bool = False) -> wire.Answer:
 
 def _text(data: bytes) -> str:
     return data.decode("utf-8", "surrogatepass")
-
-
-def _whole(text: str) -> str:
-    return text.encode("utf-8", "replace").decode()
 
 
 def main() -> None:

@@ -7,7 +7,7 @@ from typing import Literal
 import msgspec
 
 from glyphscope.lessons.asking import Asking
-from glyphscope.lessons.lesson import View
+from glyphscope.lessons.lesson import Option, View
 
 
 class LessonHead(msgspec.Struct, frozen=True, kw_only=True):
@@ -56,20 +56,12 @@ class CharacterTable(msgspec.Struct, frozen=True, kw_only=True):
     why: str = ""
 
 
-class OptionTable(msgspec.Struct, frozen=True, kw_only=True):
-    """An answer of a question of the kind choice."""
-
-    text: str
-    right: bool = False
-    why: str = ""
-
-
 class ChoiceTable(msgspec.Struct, frozen=True, kw_only=True):
     """The block `question` of the kind choice."""
 
     kind: Literal["choice"]
     ask: str
-    option: tuple[OptionTable, ...]
+    option: tuple[Option, ...]
     why: str = ""
 
 

@@ -24,6 +24,7 @@ from typing import Any
 import llama_cpp as llama
 from llama_cpp.llama_grammar import json_schema_to_gbnf
 
+from glyphscope.events.encoding import whole_text
 from glyphscope.models import probe_wire
 from glyphscope.processes.asked import limit_memory
 from glyphscope.processes.pipe import Pipe, take_stdio
@@ -193,15 +194,15 @@ class Probe:
                     recogniser = self._recogniser(gbnf)
                     return probe_wire.Answer(matches=recogniser.read_all(texts))
                 case probe_wire.ConvertSchema(schema=schema):
-                    return probe_wire.Answer(gbnf=_without_surrogates(json_schema_to_gbnf(schema)))
+                    return probe_wire.Answer(gbnf=whole_text(json_schema_to_gbnf(schema)))
                 case probe_wire.FindTokens(texts=texts):
                     vocabulary = self._models_vocabulary()
                     found = [list(vocabulary.tokens(text)) for text in texts]
                     return probe_wire.Answer(tokens=found, ends=vocabulary.ends)
         except ValueError as error:
-            return probe_wire.Answer(refused=_without_surrogates(str(error)) or "no reason was given")
+            return probe_wire.Answer(refused=whole_text(str(error)) or "no reason was given")
         except Exception as error:
-            return probe_wire.Answer(refused=_without_surrogates(f"{type(error).__name__}: {error}"))
+            return probe_wire.Answer(refused=whole_text(f"{type(error).__name__}: {error}"))
 
     def _recogniser(self, gbnf: bytes) -> Recogniser:
         if self._kept is not None and self._kept[0] == gbnf:
@@ -285,10 +286,6 @@ def _forget_printed() -> None:
     with contextlib.suppress(OSError):
         os.ftruncate(_STDERR, 0)
         os.lseek(_STDERR, 0, os.SEEK_SET)
-
-
-def _without_surrogates(text: str) -> str:
-    return text.encode("utf-8", "replace").decode()
 
 
 def main() -> None:

@@ -31,6 +31,14 @@ def read_json(text: str, at: int = 0) -> tuple[Any, int] | None:
         return None
 
 
+def json_or_text(text: str) -> Any:
+    """The JSON value that a user typed; the text itself where it is none."""
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        return text
+
+
 def json_values(text: str) -> Iterator[JsonValue]:
     """The outermost objects and arrays. Where none begins at a brace, the search continues with the next character."""
     at = in_vain = 0

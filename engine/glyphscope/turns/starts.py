@@ -73,7 +73,8 @@ def loose_or_nothing(text: str) -> str:
     return loose(text) if text.strip() else ""
 
 
-def _marker_like(text: str) -> bool:
+def marker_like(text: str) -> bool:
+    """Whether a text is more than a common word or sign."""
     return any(sign in text for sign in "<`") or len(text.strip()) > 3
 
 
@@ -85,7 +86,7 @@ def _call_starts(call: CallForm) -> list[tuple[str, Start]]:
     if call.section_open.strip() and call.section_close.strip() and call.opening != call.section_open:
         nothing = f"{loose(call.section_open)}(?=\\s*{loose(call.section_close)})"  # a section without calls
         found.append((nothing, Start("call", call, text=call.section_open)))
-    if call.unmarked and call.object is not None and not _marker_like(call.opening):
+    if call.unmarked and call.object is not None and not marker_like(call.opening):
         bracket = r"\[\s*" if call.listed else ""
         found = [(bracket + _BARE_OBJECT, Start("call", call))]
     elif call.unmarked and call.arguments.encoding == "pythonic":

@@ -26,9 +26,10 @@ from glyphscope.turns.read import Turn, read_turn
 from glyphscope.turns.tools import TurnTools
 from glyphscope.turns.validator_call import Calls, beginnings_of
 from glyphscope.turns.validator_judge import CallJudge
-from glyphscope.turns.validator_last import MOST_CALLS, Record, TurnCall, call_in_words, last_word, only_tool
+from glyphscope.turns.validator_last import MOST_CALLS, Record, call_in_words, last_word, only_tool
 from glyphscope.turns.validator_markers import Finder, Found, Marker, markers_of, opens_anywhere, strays_of
 from glyphscope.validation.streaming_validator import Limits
+from glyphscope.validation.turn import TurnCall
 
 _SLICE = 4096
 _INK = re.compile(r"\S")

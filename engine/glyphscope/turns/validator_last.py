@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple
 
 from glyphscope.events import RunEvent, ToolKnown, Violation
 from glyphscope.registry import ToolRegistry
@@ -14,29 +13,12 @@ from glyphscope.turns.read import Turn
 from glyphscope.turns.read import TurnCall as ReadTurnCall
 from glyphscope.turns.tools import TurnTools
 from glyphscope.turns.validator_judge import CallJudge
+from glyphscope.validation.turn import TurnCall
 
 MOST_CALLS = 1000
 """Calls that are read in one turn."""
 _OF_THE_TURN = ("LEADING_TEXT", "TRAILING_TEXT", "NO_TOOL_CALL")
 """Violations that are no call's."""
-
-
-class TurnCall(NamedTuple):
-    """A call of the turn: the characters `start` to `end` (exclusive), markers included.
-
-    `arguments` None: they are not known, or cannot be read. `violations` are empty for a valid call.
-    """
-
-    tool: str | None
-    arguments: dict[str, Any] | None
-    start: int
-    end: int
-    complete: bool
-    violations: tuple[Violation, ...]
-
-    @property
-    def valid(self) -> bool:
-        return self.complete and not self.violations
 
 
 @dataclass

@@ -6,9 +6,10 @@ import re
 from functools import lru_cache
 from typing import NamedTuple
 
+from glyphscope.grammar.builder.turn import Sign
 from glyphscope.turns.form import CallForm, TurnForm
 from glyphscope.turns.markup import is_tag, loose_tokens, tokens
-from glyphscope.turns.starts import starts
+from glyphscope.turns.starts import marker_like, starts
 
 _KEYS = ("name", "type", "function", "parameters", "arguments", "tool_name")
 
@@ -22,13 +23,6 @@ def gaps(literal: str) -> frozenset[int]:
         found |= {before, at} if gap or not before else set()
         at += len(token)
     return frozenset({*found, at})
-
-
-class Sign(NamedTuple):
-    """A character of a marker; `spaced`: white space may come before it."""
-
-    char: str
-    spaced: bool
 
 
 def signs_of(literal: str) -> tuple[Sign, ...]:
@@ -69,7 +63,7 @@ def markers_of(form: TurnForm, names: tuple[str, ...]) -> tuple[Marker, ...]:
 
 
 def _calls(call: CallForm, place: int, names: tuple[str, ...]) -> list[Marker]:
-    if call.unmarked and not _marker_like(call.opening):
+    if call.unmarked and not marker_like(call.opening):
         return _unmarked(call, place, names)
     brace = (Sign("{", True),) if call.object is not None else ()
     return [
@@ -98,10 +92,6 @@ def _unmarked(call: CallForm, place: int, names: tuple[str, ...]) -> list[Marker
             Marker("call", (*opening, *word, Sign("(", False)), call.strict, place, text=call.section_open)
         )
     return found
-
-
-def _marker_like(text: str) -> bool:
-    return any(sign in text for sign in "<`") or len(text.strip()) > 3
 
 
 def opens_anywhere(form: TurnForm) -> bool:

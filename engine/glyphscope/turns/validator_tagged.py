@@ -9,12 +9,13 @@ from __future__ import annotations
 
 import re
 
+from glyphscope.grammar.builder.turn import Sign
 from glyphscope.notation import structure as s
 from glyphscope.turns.arguments_tagged import untyped
 from glyphscope.turns.form import ArgumentsForm
 from glyphscope.turns.tools import ArgumentTypes, TurnTools
 from glyphscope.turns.validator_judge import CallJudge
-from glyphscope.turns.validator_markers import Finder, Found, Marker, Sign, signs_of
+from glyphscope.turns.validator_markers import Finder, Found, Marker, signs_of
 from glyphscope.turns.validator_nested import Nested
 from glyphscope.turns.validator_values import EitherValue, Piece, RawValue, TypedValue, end_empty, value_by
 from glyphscope.validation.streaming_validator import Limits

@@ -7,6 +7,7 @@ from typing import Any
 
 from glyphscope.errors import GlyphscopeError
 from glyphscope.evals.suites.call_form import CheckKind, PathTest
+from glyphscope.text.json_values import json_or_text
 from glyphscope_gui.shared.language import tr
 
 _BETWEEN = "|"
@@ -69,21 +70,16 @@ def loose_value(test: PathTest, text: str) -> Any:
     if test == "one_of":
         if text.lstrip().startswith("["):
             return _json(text, list)
-        return [_tight(each.strip()) for each in text.split(_BETWEEN)]
-    return _tight(text)
+        return [json_or_text(each.strip()) for each in text.split(_BETWEEN)]
+    return json_or_text(text)
 
 
 def _loose(value: Any) -> str:
     return (
-        value if isinstance(value, str) and _tight(value) == value else json.dumps(value, ensure_ascii=False)
+        value
+        if isinstance(value, str) and json_or_text(value) == value
+        else json.dumps(value, ensure_ascii=False)
     )
-
-
-def _tight(text: str) -> Any:
-    try:
-        return json.loads(text)
-    except (ValueError, RecursionError):
-        return text
 
 
 def _as_json(values: list[Any]) -> bool:

@@ -23,6 +23,7 @@ from glyphscope.events import NOTATIONS, SHAPES, AnyEvent, RunRequest
 from glyphscope.lessons import Experiment
 from glyphscope.lessons.asking import MOST_TOKENS, value_at
 from glyphscope.runs import RunState, run_state
+from glyphscope.text.json_values import json_or_text
 from glyphscope.text.shorten import shorten
 from glyphscope.visible import visible
 from glyphscope_gui.lessons.prose import LessonProse
@@ -300,7 +301,4 @@ def _value_of(widget: QWidget) -> Any:
     text = widget.text()
     if widget.property("plain"):
         return text
-    try:
-        return json.loads(text)
-    except ValueError:
-        return text  # the request's own check tells what is wrong with it
+    return json_or_text(text)  # the request's own check tells what is wrong with it

@@ -14,6 +14,7 @@ from PySide6.QtCore import QEvent, Qt, Signal
 from PySide6.QtGui import QKeyEvent, QWheelEvent
 from PySide6.QtWidgets import QCheckBox, QComboBox, QWidget
 
+from glyphscope.text.json_values import json_or_text
 from glyphscope_gui.shared.code_edit import is_undo_key
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.text_edits import GrowingEdit, LineEdit
@@ -106,7 +107,7 @@ class ValuesField(LineField):
         try:
             values: list[Any] = json.loads(f"[{text}]")
         except ValueError:
-            values = [_word(part.strip()) for part in text.split(",")]
+            values = [json_or_text(part.strip()) for part in text.split(",")]
         if not values or any(value == "" for value in values):
             raise ValueError(tr("A value is missing between commas."))
         return values
@@ -119,16 +120,9 @@ class ValuesField(LineField):
         )
 
 
-def _word(text: str) -> Any:
-    try:
-        return json.loads(text)
-    except ValueError:
-        return text
-
-
 def _is_plain(text: str) -> bool:
     """Whether a text without quotes is read as itself."""
-    return text.strip() == text != "" and "," not in text and _word(text) == text
+    return text.strip() == text != "" and "," not in text and json_or_text(text) == text
 
 
 class TextField(GrowingEdit):

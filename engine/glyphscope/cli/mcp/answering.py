@@ -17,6 +17,7 @@ from glyphscope.errors import GlyphscopeError
 from glyphscope.events import LoadOptions
 from glyphscope.registry import Tool
 from glyphscope.strategies.server_sampling import answer_sampling
+from glyphscope.text.json_values import json_or_text
 from glyphscope.tools.mcp import McpServer
 from glyphscope.tools.mcp.questions import Answer, Question, SamplingRequest
 from glyphscope.visible import visible
@@ -118,15 +119,8 @@ def _fields(form: Tool) -> dict[str, Any]:
             if "default" in about:
                 given[name] = about["default"]
             continue
-        given[name] = typed if about.get("type") == "string" else _value(typed)
+        given[name] = typed if about.get("type") == "string" else json_or_text(typed)
     return given
-
-
-def _value(typed: str) -> Any:
-    try:
-        return json.loads(typed)
-    except (ValueError, RecursionError):
-        return typed
 
 
 def _sample(request: SamplingRequest, sampler: Sampler | None) -> Answer:

@@ -52,7 +52,7 @@ _WHITE = repeat(CharClass(chars.of(WHITE_SPACE)))
 
 
 class Sign(NamedTuple):
-    """A character of what begins a call; `spaced` where white space may be before it."""
+    """A character of a marker or of what begins a call; `spaced` where white space may be before it."""
 
     char: str
     spaced: bool
