@@ -24,7 +24,7 @@ class SettingsPopup(QFrame):
         self.body = QWidget()
         self.body.setObjectName("settingsBody")
         self.column = vbox(parent=self.body, margins=(PAD, 12, PAD, 14), spacing=14)
-        scroll = QScrollArea(self)
+        self._scroll = scroll = QScrollArea(self)
         scroll.setWidgetResizable(True)
         scroll.setFrameShape(QFrame.Shape.NoFrame)
         scroll.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
@@ -43,3 +43,5 @@ class SettingsPopup(QFrame):
         self.resize(size)
         self.move(max(min(bottom.x(), room.right() - size.width() - 8), room.left()), bottom.y())
         self.show()
+        if missing := self._scroll.verticalScrollBar().maximum():  # wrapped lines that no hint has counted
+            self.resize(size.width(), min(size.height() + missing, room.bottom() - bottom.y() - 8))

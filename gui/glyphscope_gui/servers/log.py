@@ -114,7 +114,7 @@ class ServerLog(Card):
         self.copy_button.clicked.connect(self._copy_all)
         self.table.selectionModel().currentChanged.connect(self._chosen)
         bar = self.table.verticalScrollBar()
-        bar.valueChanged.connect(lambda value: self._scrolled(value >= bar.maximum() - 1))
+        bar.valueChanged.connect(self._scrolled)
         bar.rangeChanged.connect(lambda _low, _high: self._keep_end())
         copy = QShortcut(QKeySequence.StandardKey.Copy, self.table)
         copy.setContext(Qt.ShortcutContext.WidgetShortcut)
@@ -200,8 +200,9 @@ class ServerLog(Card):
         table.fit_column(ID, "000")
         table.fit_column(SIZE, "00.0 kB")
 
-    def _scrolled(self, at_end: bool) -> None:
-        self._following = at_end
+    def _scrolled(self, value: int) -> None:
+        """Asks for the bar: a reference that was kept has been seen to outlive its object."""
+        self._following = value >= self.table.verticalScrollBar().maximum() - 1
 
     def _keep_end(self) -> None:
         """More rows, or less room for them: a reader at the end stays there."""

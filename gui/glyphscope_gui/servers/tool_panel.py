@@ -6,8 +6,8 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-from PySide6.QtCore import QSize, Qt, Signal
-from PySide6.QtGui import QResizeEvent
+from PySide6.QtCore import QSize, Qt, QTimer, Signal
+from PySide6.QtGui import QResizeEvent, QShowEvent
 from PySide6.QtWidgets import QCheckBox, QProgressBar, QSplitter, QStackedWidget, QWidget
 
 from glyphscope.grammar.generate.example import example_arguments
@@ -234,6 +234,11 @@ class ToolPanel(Card):
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
         self._fit()
+
+    def showEvent(self, event: QShowEvent) -> None:
+        """Parts that were hidden get their sizes after this event."""
+        super().showEvent(event)
+        QTimer.singleShot(0, self, self._fit)
 
     # -- inside ------------------------------------------------------------------------------------------------
 
