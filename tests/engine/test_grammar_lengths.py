@@ -4,8 +4,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from examples import at_most
-from glyphscope.grammar.regular.lengths import within
 from glyphscope.grammar.regular.regex import pattern_node
+from glyphscope.grammar.regular.strings import within_lengths
 from glyphscope.grammar.tree import CharClass, Intersect
 from grammar_strategies import regular_bodies, texts_of
 
@@ -16,7 +16,7 @@ SIZE = 6
 @given(body=regular_bodies, low=st.integers(0, 4), more=st.none() | st.integers(-1, 3))
 def test_the_strings_left_are_those_of_the_wanted_lengths(body, low, more):
     high = None if more is None else low + more
-    bounded = within(body, low, high)
+    bounded = within_lengths(body, low, high)
     if bounded is not None:
         wanted = {t for t in texts_of(body, SIZE) if low <= len(t) <= (SIZE if high is None else high)}
         assert texts_of(bounded, SIZE) == wanted
@@ -31,6 +31,6 @@ def test_common_patterns_with_lengths_need_no_intersection():
         "^(?:[a-z]+|[0-9]+)$",
         "^https://",
     ):
-        bounded = within(pattern_node(pattern), 3, 64)
+        bounded = within_lengths(pattern_node(pattern), 3, 64)
         assert bounded is not None and not isinstance(bounded, Intersect | CharClass)
-    assert within(pattern_node("^[a-z]+-[a-z]+$"), 3, 64) is None
+    assert within_lengths(pattern_node("^[a-z]+-[a-z]+$"), 3, 64) is None

@@ -15,7 +15,6 @@ from glyphscope.grammar import chars
 from glyphscope.grammar.chars import Ranges
 from glyphscope.grammar.regular.automaton import Automaton
 from glyphscope.grammar.regular.derivatives import Place
-from glyphscope.grammar.regular.lengths import within
 from glyphscope.grammar.tree import (
     EMPTY,
     NEVER,
@@ -181,13 +180,64 @@ def string_node(
     """A string whose characters are in all of `contents`; lengths count characters, however escaped."""
     style = style_of(notation)
     if len(contents) == 1 and (min_length or max_length is not None):
-        bounded = within(contents[0], min_length, max_length)
+        bounded = within_lengths(contents[0], min_length, max_length)
         if bounded is not None:
             return style.written(escaped(bounded, notation))
     parts = [escaped(content, notation) for content in contents]
     if min_length or max_length is not None or not parts:
         parts.append(repeat(any_character(notation), min_length, max_length))
     return style.written(intersect(parts))
+
+
+def within_lengths(content: Node, low: int, high: int | None) -> Node | None:
+    """The strings of the content of `low` to `high` characters; None where only an intersection has them.
+
+    An intersection costs both engines an automaton of pattern times length; `^[a-z-]+$` of at most 64 characters is
+    just `[a-z-]{1,64}`.
+    """
+    if isinstance(content, Alt):
+        options = [within_lengths(option, low, high) for option in content.options]
+        return None if None in options else alt(*(option for option in options if option is not None))
+    least, most = _lengths(content)
+    if (most is not None and most < low) or (high is not None and least > high):
+        return NEVER
+    if least >= low and (high is None or (most is not None and most <= high)):
+        return content
+    parts = content.parts if isinstance(content, Seq) else (content,)
+    loose = [i for i, part in enumerate(parts) if _lengths(part)[0] != _lengths(part)[1]]
+    if len(loose) != 1:
+        return None
+    part = parts[loose[0]]
+    if not isinstance(part, Repeat) or _lengths(part.body) != (1, 1):
+        return None
+    fixed = sum(_lengths(other)[0] for i, other in enumerate(parts) if i != loose[0])
+    fewest = max(part.minimum, low - fixed)
+    mosts = [n for n in (part.maximum, None if high is None else high - fixed) if n is not None]
+    return seq(
+        *parts[: loose[0]], repeat(part.body, fewest, min(mosts, default=None)), *parts[loose[0] + 1 :]
+    )
+
+
+def _lengths(node: Node) -> tuple[int, int | None]:
+    """The fewest and the most characters of its strings; None is any number."""
+    if isinstance(node, Literal):
+        return len(node.text), len(node.text)
+    if isinstance(node, CharClass):
+        return 1, 1
+    if isinstance(node, Repeat):
+        least, most = _lengths(node.body)
+        no_end = most is None or node.maximum is None
+        return least * node.minimum, None if no_end and most != 0 else (most or 0) * (node.maximum or 0)
+    if isinstance(node, Seq | Alt | Intersect):
+        inner = [_lengths(part) for part in node.inner]
+        ends = [most for _, most in inner if most is not None]
+        if isinstance(node, Seq):
+            return sum(least for least, _ in inner), sum(ends) if len(ends) == len(inner) else None
+        if isinstance(node, Alt):
+            least = min((least for least, _ in inner), default=0)
+            return least, max(ends, default=0) if len(ends) == len(inner) else None
+        return max(least for least, _ in inner), min(ends, default=None)
+    return 0, None
 
 
 @lru_cache(maxsize=2048)
