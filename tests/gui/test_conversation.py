@@ -20,6 +20,7 @@ from glyphscope_gui.prompt.conversation import ConversationEditor
 from glyphscope_gui.prompt.dock import MESSAGES, TEMPLATE, PromptDock
 from glyphscope_gui.prompt.messages_model import ROLE_ROLE, TOKENS_ROLE
 from glyphscope_gui.prompt.presenter import PromptPresenter
+from glyphscope_gui.runs.recorder import bundled_run
 from glyphscope_gui.shared.page_ids import PageId
 
 CALL = '{action="search" query="AI news" max_results=10}'
@@ -307,3 +308,13 @@ def test_a_run_without_an_answer_has_no_reply(open_page, qtbot):
     page.context.project.set_options(constraint="off")
     ended(page, qtbot, page.run)
     assert not page.view.reply.isVisible()
+
+
+def test_the_projects_earlier_messages_are_not_shown_with_the_prompt_of_a_record(playground, qtbot):
+    context, link = playground.context, playground.view.history_link
+    context.project.prompt.set_conversation((Message("user", "a"), Message("assistant", "b")), "c")
+    assert link.isVisible()
+    ended(playground, qtbot, lambda: context.runs.replay(bundled_run("search-mask.jsonl"), 0))
+    assert context.record.started is not None and not link.isVisible()
+    context.record.leave()
+    assert link.isVisible()

@@ -7,7 +7,6 @@ from PySide6.QtCore import QObject
 from glyphscope.runs import RunState, answer_messages, history_after
 from glyphscope_gui.context import AppContext
 from glyphscope_gui.playground.run_page import RunPage
-from glyphscope_gui.project.prompt_document import PromptState
 from glyphscope_gui.runs.run_controller import Applied
 from glyphscope_gui.shared.language import tr
 
@@ -27,8 +26,9 @@ class ConversationPresenter(QObject):
         view.history_link.clicked.connect(context.panels.reveal_messages)
         view.new_link.clicked.connect(self._start_new)
         self._prompt.changed.connect(self._show_history)
+        context.record.changed.connect(self._show_history)
         context.actions.run.changed.connect(self._show_run)
-        self._show_history(self._prompt.state)
+        self._show_history()
         self._show_run()
 
     def begin(self, state: RunState) -> None:
@@ -66,8 +66,9 @@ class ConversationPresenter(QObject):
     def _start_new(self) -> None:
         self._prompt.set_conversation(())
 
-    def _show_history(self, state: PromptState) -> None:
-        count = len(state.history)
+    def _show_history(self, _change: object = None) -> None:
+        """The project's earlier messages, which do not belong to the prompt of a record."""
+        count = len(self._prompt.state.history) if self._context.record.started is None else 0
         self._view.history_link.set_words(tr("After %n message(s)", "", count))
         self._view.history_link.setVisible(bool(count))
         self._view.new_link.setVisible(bool(count))
