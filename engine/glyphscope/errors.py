@@ -6,7 +6,7 @@ parts and never a traceback; anything that is not a `GlyphscopeError` is a bug o
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Generic, Literal, NamedTuple, TypeAlias, TypeVar
 
 
@@ -22,6 +22,23 @@ class GlyphscopeError(Exception):
     def __str__(self) -> str:
         text = f"{self.where}: {self.message}" if self.where else self.message
         return f"{text} {self.hint}" if self.hint else text
+
+
+T = TypeVar("T")
+
+
+def find_named(
+    items: Mapping[str, T],
+    name: str,
+    what: str,
+    *,
+    error: type[GlyphscopeError] = GlyphscopeError,
+    where: str = "",
+) -> T:
+    """The item of that name. Raises `error`: there is no `what`, and which names there are."""
+    if name not in items:
+        raise error(f"There is no {what}.", where=where, hint=f"There are {', '.join(items)}.")
+    return items[name]
 
 
 class Problem(NamedTuple):

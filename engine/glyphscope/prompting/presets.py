@@ -6,9 +6,9 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from glyphscope import resources
-from glyphscope.errors import PromptError
+from glyphscope.errors import PromptError, find_named
 
-_FOLDER, _SUFFIX = "prompts", ".jinja"
+_SUFFIX = ".jinja"
 
 
 class PromptPreset(NamedTuple):
@@ -18,20 +18,15 @@ class PromptPreset(NamedTuple):
     system_template: str
 
 
-@lru_cache(maxsize=1)
-def presets() -> tuple[PromptPreset, ...]:
-    """All presets, the default first."""
-    names = [name.removesuffix(_SUFFIX) for name in resources.names(_FOLDER, _SUFFIX)]
+@lru_cache(maxsize=2)
+def presets(folder: str = "prompts") -> tuple[PromptPreset, ...]:
+    """All presets of a folder of the assets, the default first."""
+    names = [name.removesuffix(_SUFFIX) for name in resources.names(folder, _SUFFIX)]
     names.sort(key=lambda name: (name != "default", name))
-    return tuple(PromptPreset(name, resources.read_text(f"{_FOLDER}/{name}{_SUFFIX}")) for name in names)
+    return tuple(PromptPreset(name, resources.read_text(f"{folder}/{name}{_SUFFIX}")) for name in names)
 
 
 def preset(name: str) -> PromptPreset:
     """Raises PromptError when there is none of that name."""
-    for item in presets():
-        if item.name == name:
-            return item
-    raise PromptError(
-        f'There is no prompt preset "{name}".',
-        hint=f"There are {', '.join(item.name for item in presets())}.",
-    )
+    known = {item.name: item for item in presets()}
+    return find_named(known, name, f'prompt preset "{name}"', error=PromptError)

@@ -10,13 +10,11 @@ import json
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from functools import lru_cache
 from typing import Any, NamedTuple
 
 import msgspec
 
-from glyphscope import resources
-from glyphscope.errors import PromptError
+from glyphscope.errors import PromptError, find_named
 from glyphscope.events import Message, NameCandidate, Notation, RunRequest
 from glyphscope.prompting.messages import (
     RenderedMessages,
@@ -25,13 +23,11 @@ from glyphscope.prompting.messages import (
     template_values,
     up_to_prompt,
 )
-from glyphscope.prompting.presets import PromptPreset
+from glyphscope.prompting.presets import PromptPreset, presets
 from glyphscope.prompting.template import Part, PartText, render
 from glyphscope.registry import ToolRegistry
 from glyphscope.registry.pointer import to_pointer
 from glyphscope.text.shorten import shorten
-
-_FOLDER, _SUFFIX = "prompts/strategies", ".jinja"
 
 ATTEMPT, REPAIR = "attempt", "repair"
 """The parts of a repair's prompt: what was written before, and what is said to it."""
@@ -48,22 +44,15 @@ class Exchange(NamedTuple):
     answer: str
 
 
-@lru_cache(maxsize=1)
 def strategy_presets() -> tuple[PromptPreset, ...]:
     """All of them, by name."""
-    names = [name.removesuffix(_SUFFIX) for name in resources.names(_FOLDER, _SUFFIX)]
-    return tuple(PromptPreset(name, resources.read_text(f"{_FOLDER}/{name}{_SUFFIX}")) for name in names)
+    return presets("prompts/strategies")
 
 
 def strategy_preset(name: str) -> PromptPreset:
     """Raises PromptError when there is none of that name."""
-    for item in strategy_presets():
-        if item.name == name:
-            return item
-    raise PromptError(
-        f'There is no prompt preset "{name}" for a stage.',
-        hint=f"There are {', '.join(item.name for item in strategy_presets())}.",
-    )
+    known = {item.name: item for item in strategy_presets()}
+    return find_named(known, name, f'prompt preset "{name}" for a stage', error=PromptError)
 
 
 def render_router(

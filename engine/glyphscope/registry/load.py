@@ -8,7 +8,7 @@ from pathlib import Path as FilePath
 from typing import Any
 
 from glyphscope import resources
-from glyphscope.errors import Problem, RegistryError
+from glyphscope.errors import Problem, RegistryError, find_named
 from glyphscope.registry.check import check_schema
 from glyphscope.registry.document import parse_text, plain, read_registry_file
 from glyphscope.registry.forms import RawTool, read_forms
@@ -86,12 +86,10 @@ def bundled_registries() -> list[str]:
 
 def bundled_registry(name: str) -> ToolRegistry:
     """Raises RegistryError when there is none of that name."""
-    if name not in bundled_registries():
-        raise RegistryError(
-            f'There is no bundled registry "{name}".',
-            hint=f"There are {', '.join(bundled_registries())}.",
-        )
-    return load_registry(resources.read_text(f"registries/{name}.json"))
+    files = {known: f"registries/{known}.json" for known in bundled_registries()}
+    return load_registry(
+        resources.read_text(find_named(files, name, f'bundled registry "{name}"', error=RegistryError))
+    )
 
 
 def _in_parameters(path: Path) -> Path:

@@ -12,7 +12,7 @@ from typing import Any
 import msgspec
 
 from glyphscope import resources
-from glyphscope.errors import GlyphscopeError
+from glyphscope.errors import find_named
 from glyphscope.events import Sampling
 
 CATALOGUE = "evals/catalogue.json"
@@ -82,11 +82,5 @@ def profiles() -> tuple[Profile, ...]:
 
 def profile(name: str) -> Profile:
     """Raises GlyphscopeError when there is none of that name."""
-    for each in profiles():
-        if each.name == name:
-            return each
-    raise GlyphscopeError(
-        f'There is no sampling profile "{name}".',
-        where="profile",
-        hint=f"There are {', '.join(each.name for each in profiles())}.",
-    )
+    known = {each.name: each for each in profiles()}
+    return find_named(known, name, f'sampling profile "{name}"', where="profile")

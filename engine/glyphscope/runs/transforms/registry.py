@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TypeVar, cast
 
-from glyphscope.errors import GlyphscopeError
+from glyphscope.errors import find_named
 from glyphscope.events import RunRequest, TransformActed
 from glyphscope.registry import ToolRegistry
 from glyphscope.runs.transforms import inputs, json_calls
@@ -73,14 +73,7 @@ TRANSFORMS: dict[str, Transform] = {transform.name: transform for transform in _
 
 def transforms(names: Sequence[str]) -> tuple[Transform, ...]:
     """The transforms of those names, in that order. Raises GlyphscopeError for a name that there is not."""
-    unknown = [name for name in names if name not in TRANSFORMS]
-    if unknown:
-        raise GlyphscopeError(
-            f'There is no transform "{unknown[0]}".',
-            where="transforms",
-            hint=f"There are {', '.join(TRANSFORMS)}.",
-        )
-    return tuple(TRANSFORMS[name] for name in names)
+    return tuple(find_named(TRANSFORMS, name, f'transform "{name}"', where="transforms") for name in names)
 
 
 T = TypeVar("T")

@@ -12,7 +12,7 @@ from typing import Any
 import msgspec
 
 from glyphscope import resources
-from glyphscope.errors import GlyphscopeError
+from glyphscope.errors import find_named
 from glyphscope.events import LoopSettings
 
 _FOLDER, _SUFFIX = "loop_presets", ".json"
@@ -42,14 +42,8 @@ def loop_presets() -> tuple[LoopPreset, ...]:
 
 def loop_preset(name: str) -> LoopPreset:
     """Raises GlyphscopeError when there is none of that name."""
-    for preset in loop_presets():
-        if preset.name == name:
-            return preset
-    raise GlyphscopeError(
-        f'There is no preset "{name}" of the loop.',
-        where="presets",
-        hint=f"There are {', '.join(preset.name for preset in loop_presets())}.",
-    )
+    known = {preset.name: preset for preset in loop_presets()}
+    return find_named(known, name, f'preset "{name}" of the loop', where="presets")
 
 
 def compose(names: Sequence[str]) -> LoopSettings:
