@@ -9,7 +9,7 @@ PYTEST := QT_QPA_PLATFORM=offscreen $(BIN)/python -m pytest -q -n 2
 # Bytecode is kept whatever the shell says: reading the tests anew each time takes a fifth of `make check`.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: run test check lint bench screenshots records lessons translation package setup
+.PHONY: run test check lint bench docs screenshots records lessons translation package release setup
 
 setup:
 	@$(PYTHON) packaging/setup_env.py
@@ -45,6 +45,15 @@ LARGE ?= gemma-4
 bench: setup
 	@large=$$($(BIN)/python packaging/untrained.py $(LARGE)); $(BIN)/glyphscope bench $(BENCH) --large "$$large"
 
+# The documentation as a site with search and the reference of the engine's packages: build/site/index.html.
+DOCS := build/docs-env/bin
+docs:
+	@test -x $(DOCS)/python || $(PYTHON) -m venv build/docs-env
+	@$(DOCS)/python -m pip install --quiet --disable-pip-version-check --upgrade pip
+	@$(DOCS)/python -m pip install --quiet --disable-pip-version-check --group docs
+	NO_MKDOCS_2_WARNING=1 $(DOCS)/mkdocs build --quiet
+	@echo "build/site/index.html"
+
 # The pictures of README and docs, from recorded runs; the README's in light and dark, 1440×900 and 1024×700.
 screenshots: setup
 	QT_QPA_PLATFORM=offscreen $(BIN)/python -m glyphscope_gui.devtools.screenshots docs/images
@@ -75,3 +84,7 @@ translation: setup
 # environment of its own. STEPS="freeze deb" does only those.
 package:
 	@$(PYTHON) packaging/package.py $(STEPS)
+
+# What is checked before a version is published, one step after the other; it changes and publishes nothing.
+release: setup
+	@$(BIN)/python packaging/release.py $(FROM)

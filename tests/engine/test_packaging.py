@@ -268,3 +268,41 @@ def test_a_picture_of_the_screen_has_its_colours(script) -> None:
     assert picture.startswith(b"\x89PNG")
     data = picture[picture.index(b"IDAT") + 4 : picture.index(b"IEND") - 8]
     assert zlib.decompress(data) == b"\x00" + b"\xff\x00\x00" + b"\x00\xff\x00"
+
+
+def test_a_release_needs_its_version_in_changelog_and_citation(script, tmp_path):
+    release = script("release")
+    for name in ("pyproject.toml", "CITATION.cff"):
+        (tmp_path / name).write_bytes((ROOT / name).read_bytes())
+    changelog = tmp_path / "CHANGELOG.md"
+    number = release.version(tmp_path)
+    changelog.write_text(
+        f"# Changelog\n\n## [Unreleased]\n\n## [{number}] - 2026-12-01\n\n### Added\n\n- A.\n"
+    )
+    assert release.version_problems(tmp_path) == []
+    changelog.write_text("# Changelog\n\n## [Unreleased]\n\n- A.\n")
+    (tmp_path / "CITATION.cff").write_text("version: 0.0.9\n")
+    assert [problem.partition(":")[0] for problem in release.version_problems(tmp_path)] == [
+        "CHANGELOG.md", "CHANGELOG.md", "CITATION.cff",
+    ]  # fmt: skip
+
+
+def test_a_release_ends_at_the_first_failed_step_and_resumes_there(script, monkeypatch, capsys):
+    release = script("release")
+    walked = []
+
+    def step(number, passes):
+        return f"step {number}", lambda: walked.append(number) or passes
+
+    monkeypatch.setattr(release, "STEPS", (step(1, True), step(2, False), step(3, True)))
+    assert release.main() == 1 and walked == [1, 2]
+    assert "make release FROM=2" in capsys.readouterr().out
+    monkeypatch.setattr(release, "STEPS", (step(1, True), step(2, True), step(3, True)))
+    walked.clear()
+    assert release.main(2) == 0 and walked == [2, 3]
+    assert f"git tag -s v{release.version()}" in capsys.readouterr().out
+
+
+def test_every_page_of_the_documentation_is_in_the_menu_of_its_site():
+    menu = (ROOT / "mkdocs.yml").read_text("utf-8")
+    assert [page.name for page in (ROOT / "docs").glob("*.md") if f" {page.name}\n" not in menu] == []

@@ -1,0 +1,70 @@
+"""What `mkdocs.yml` adds to the pages of `docs/`: README and the like, and a page for each package of the engine.
+
+The reference is read from the sources (`__all__` and docstrings), so it cannot drift, and no package is imported.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from pathlib import Path
+from typing import Any
+
+from mkdocs.structure.files import File, Files
+
+ROOT = Path(__file__).resolve().parents[1]
+ENGINE = ROOT / "engine" / "glyphscope"
+PAGES = {"index.md": "README.md"} | {
+    name: name for name in ("CONTRIBUTING.md", "SECURITY.md", "CHANGELOG.md")
+}
+"""Pages of the site that lie beside `docs/`, with their files."""
+
+
+def on_files(files: Files, config: Any) -> Files:
+    """The pages of `docs/`, those of the root, the list of decisions, and the reference."""
+    for page, source in PAGES.items():
+        text = (ROOT / source).read_text(encoding="utf-8").replace("](docs/", "](")
+        text = re.sub(r"\[([^\]]+)\]\(gui/[^)]+\)", r"`\1`", text)  # sources are not part of the site
+        files.append(File.generated(config, page, content=text))
+    decisions = [
+        f"- [{_title(path)}]({path.name})" for path in sorted((ROOT / "docs/decisions").glob("*.md"))
+    ]
+    files.append(
+        File.generated(config, "decisions/index.md", content="\n".join(["# Decisions", "", *decisions]))
+    )
+    packages = sorted(_packages())
+    rows = [f"- [`glyphscope.{name}`]({name}.md): {about}" for name, about in packages]
+    files.append(File.generated(config, "reference/index.md", content="\n".join([_INTRODUCTION, *rows, ""])))
+    for name, _ in packages:
+        content = f"# {name}\n\n::: glyphscope.{name}\n"
+        files.append(File.generated(config, f"reference/{name}.md", content=content))
+    return files
+
+
+def on_page_markdown(markdown: str, **_: Any) -> str:
+    """Links from `docs/` to the files beside it are links within the site; a file's name in a fence is its title."""
+    markdown = re.sub(r"^```(\w+) ([\w./-]+)$", r'```\1 title="\2"', markdown, flags=re.MULTILINE)
+    markdown = markdown.replace("](decisions)", "](decisions/index.md)")
+    return re.sub(rf"\]\(\.\./({'|'.join(map(re.escape, PAGES.values()))})", r"](\1", markdown)
+
+
+_INTRODUCTION = """# Python packages
+
+The packages of the engine, with the names that each exports to the packages above it. Their order, and what may import
+what: [architecture](../architecture.md).
+"""
+
+
+def _title(path: Path) -> str:
+    return path.read_text(encoding="utf-8").partition("\n")[0].removeprefix("# ")
+
+
+def _packages() -> list[tuple[str, str]]:
+    """Each package of the engine, and its module without a package, with the first line of its docstring."""
+    found = []
+    for path in ENGINE.iterdir():
+        module = path / "__init__.py" if path.is_dir() else path
+        if module.suffix == ".py" and module.is_file() and not path.name.startswith("__"):
+            about = ast.get_docstring(ast.parse(module.read_text(encoding="utf-8"))) or ""
+            found.append((path.stem, about.partition("\n")[0]))
+    return found
