@@ -8,7 +8,7 @@ from typing import Any
 from glyphscope.events import Notation
 from glyphscope.validation import literals
 from glyphscope.validation.literals import ScalarPrefix
-from glyphscope.validation.reasons import AS_DECIMAL, Reason, kinds_in_words, one_of
+from glyphscope.validation.reasons import AS_DECIMAL, Reason, one_of, wrong_kind
 from glyphscope.validation.schema import SchemaSet
 from glyphscope.validation.spec import ANYTHING, Deferred, Spec
 from glyphscope.validation.strings import StringCheck
@@ -206,8 +206,7 @@ def _gravity(reason: Reason) -> int:
 
 
 def wrong_type(candidate: Candidate) -> Reason:
-    viable = kinds_in_words(candidate.spec.kinds)
-    return Reason("TYPE_MISMATCH", f"must be of type {viable}", candidate.spec.kinds_rule, viable)
+    return wrong_kind(candidate.spec.kinds, candidate.spec.kinds_rule)
 
 
 def _broken_keyword(candidate: Candidate, value: Any) -> Reason | None:

@@ -21,10 +21,10 @@ from glyphscope.validation.numbers import Range, can_become
 from glyphscope.validation.reasons import (
     AS_DECIMAL,
     Reason,
-    kinds_in_words,
+    not_listed,
     number_in_words,
     range_in_words,
-    values_in_words,
+    wrong_kind,
 )
 from glyphscope.validation.spec import Spec
 from glyphscope.validation.strings import StringCheck
@@ -104,13 +104,10 @@ def why_not(spec: Spec, prefix: ScalarPrefix, string: StringCheck | None) -> Rea
     if kinds & STRING and string is not None:
         return string.why()
     if spec.enum is not None and (kinds or prefix.kinds & STRING):
-        return Reason(
-            "CONSTRAINT_ENUM", "is not one of the allowed values", spec.enum_rule, values_in_words(spec.enum)
-        )
+        return not_listed(spec.enum, spec.enum_rule)
     if spec.kinds & NUMBER and number_prefix(text):
         return _number_reason(spec, text, kinds)
-    viable = kinds_in_words(spec.kinds)
-    return Reason("TYPE_MISMATCH", f"must be of type {viable}", spec.kinds_rule, viable)
+    return wrong_kind(spec.kinds, spec.kinds_rule)
 
 
 def _number_reason(spec: Spec, text: str, kinds: int) -> Reason:
@@ -147,16 +144,13 @@ def _number_reason(spec: Spec, text: str, kinds: int) -> Reason:
 def complete(spec: Spec, kind: int, value: Any, string: StringCheck | None) -> Reason | None:
     """Why the complete scalar does not satisfy `spec`, or None if it does."""
     if not kind & spec.kinds:
-        viable = kinds_in_words(spec.kinds)
-        return Reason("TYPE_MISMATCH", f"must be of type {viable}", spec.kinds_rule, viable)
+        return wrong_kind(spec.kinds, spec.kinds_rule)
     if kind == STRING and string is not None:
         return string.ended()
     if spec.enum is not None:
         if any(value == v and isinstance(v, bool) == isinstance(value, bool) for v in spec.enum):
             return None
-        return Reason(
-            "CONSTRAINT_ENUM", "is not one of the allowed values", spec.enum_rule, values_in_words(spec.enum)
-        )
+        return not_listed(spec.enum, spec.enum_rule)
     if kind in (INTEGER, DECIMAL) and not spec.free_number and not spec.span.contains(exact(value)):
         return _end_reason(spec, value)
     return None

@@ -7,7 +7,7 @@ enumeration leaves something of it or nothing. Exact arithmetic throughout: 0.1 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from math import gcd
 
@@ -28,15 +28,23 @@ class Range:
     def unbounded(self) -> bool:
         return self.low is None and self.high is None and not self.step
 
+    def above(self, low: Fraction, is_open: bool) -> Range:
+        """The range from `low` on; itself where that leaves all of it."""
+        if self.low is None or low > self.low or (low == self.low and is_open):
+            return replace(self, low=low, low_open=is_open)
+        return self
+
+    def below(self, high: Fraction, is_open: bool) -> Range:
+        """The range up to `high`; itself where that leaves all of it."""
+        if self.high is None or high < self.high or (high == self.high and is_open):
+            return replace(self, high=high, high_open=is_open)
+        return self
+
     def mirrored(self) -> Range:
         """The range of the negatives."""
-        return Range(
-            None if self.high is None else -self.high,
-            None if self.low is None else -self.low,
-            self.high_open,
-            self.low_open,
-            self.step,
-        )
+        low = None if self.high is None else -self.high
+        high = None if self.low is None else -self.low
+        return Range(low, high, self.high_open, self.low_open, self.step)
 
     def contains(self, value: Fraction) -> bool:
         if self.low is not None and (value < self.low or (self.low_open and value == self.low)):

@@ -26,6 +26,15 @@ class Reason(NamedTuple):
     viable: str = ""
 
 
+def not_listed(values: Iterable[Any], rule: str) -> Reason:
+    return Reason("CONSTRAINT_ENUM", "is not one of the allowed values", rule, values_in_words(values))
+
+
+def wrong_kind(kinds: int, rule: str) -> Reason:
+    viable = kinds_in_words(kinds)
+    return Reason("TYPE_MISMATCH", f"must be of type {viable}", rule, viable)
+
+
 AS_DECIMAL = "is written without an exponent here"
 """Of a number that is of the right type, and within its bounds perhaps."""
 

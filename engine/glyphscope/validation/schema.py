@@ -7,9 +7,10 @@ later than one could wish for, never wrong.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
-from fractions import Fraction
+from functools import reduce
+from operator import gt, lt, or_
 from typing import Any, NamedTuple
 
 from glyphscope.events import Code
@@ -28,7 +29,7 @@ from glyphscope.notation.scalars import (
 )
 from glyphscope.registry.pointer import follow_reference, step_of, to_pointer
 from glyphscope.validation.checker import FORMATS, Checker
-from glyphscope.validation.numbers import Range, common_step
+from glyphscope.validation.numbers import EVERY_NUMBER, Range, common_step
 from glyphscope.validation.spec import ANYTHING, ArrayPart, Deferred, ObjectPart, Place, Spec, StringPattern
 
 # More alternatives than this at one place are not followed one by one; the keyword is judged at the value's end.
@@ -38,6 +39,12 @@ _KINDS = {
     "null": NULL, "boolean": BOOLEAN, "integer": INTEGER, "number": NUMBER, "string": STRING, "array": ARRAY,
     "object": OBJECT,
 }  # fmt: skip
+
+_SIZES: dict[str, tuple[str, Callable[[int, int], bool]]] = {
+    "minLength": ("min_length", gt), "maxLength": ("max_length", lt), "minItems": ("min_items", gt),
+    "maxItems": ("max_items", lt), "minProperties": ("min_members", gt), "maxProperties": ("max_members", lt),
+}  # fmt: skip
+"""What of a Spec a keyword bounds, and when one bound is tighter than another."""
 
 _AT_THE_END: dict[str, tuple[Code, str]] = {
     "not": ("CONSTRAINT_OTHER", "is what `not` forbids"),
@@ -199,8 +206,9 @@ class SchemaSet:
         """One Spec of all the branch's places; None if they contradict each other visibly."""
         draft: dict[str, Any] = {"deferred": branch.deferred, "closed": top and self._closed, "required": {}}
         for place in branch.places:
-            _KindReader(draft).read(place)
+            _add_kinds(draft, place)
             _add_numbers(draft, place)
+            _add_sizes(draft, place)
             _add_strings(draft, place)
             self._add_objects(draft, place)
             self._add_arrays(draft, place)
@@ -212,8 +220,8 @@ class SchemaSet:
             values = [v for v in values if kind_of(v) & kinds and self._fits(v, branch)]
             draft |= {"enum": tuple(values), "enum_rule": f"{place.pointer}/{keyword}"}
             draft.setdefault("kinds_rule", draft["enum_rule"])
-            kinds &= _kinds_of_all(values)
-        if kinds & NUMBER and draft.get("span", Range()).empty(kinds & NUMBER):
+            kinds &= reduce(or_, map(kind_of, values), 0)
+        if kinds & NUMBER and draft.get("span", EVERY_NUMBER).empty(kinds & NUMBER):
             kinds &= ~NUMBER
         if draft.get("max_length") is not None and draft["max_length"] < draft.get("min_length", 0):
             kinds &= ~STRING
@@ -249,8 +257,6 @@ class SchemaSet:
         if "propertyNames" in schema:
             names = self.place(schema["propertyNames"], f"{pointer}/propertyNames")
             draft["member_names"] = (*draft.get("member_names", ()), names)
-        _raise_bound(draft, place, "minProperties", "min_members")
-        _lower_bound(draft, place, "maxProperties", "max_members")
 
     def _add_arrays(self, draft: dict[str, Any], place: Place) -> None:
         schema, pointer = place.schema, place.pointer
@@ -261,36 +267,27 @@ class SchemaSet:
         items = self.place(schema["items"], f"{pointer}/items") if "items" in schema else None
         if prefix or items is not None:
             draft["arrays"] = (*draft.get("arrays", ()), ArrayPart(prefix, items, pointer))
-        _raise_bound(draft, place, "minItems", "min_items")
-        _lower_bound(draft, place, "maxItems", "max_items")
         if schema.get("uniqueItems"):
             draft["unique_rule"] = f"{pointer}/uniqueItems"
 
 
-class _KindReader:
+def _add_kinds(draft: dict[str, Any], place: Place) -> None:
     """`type`, and the `not: {type}` that says the same the other way round."""
+    schema = place.schema
+    if "type" in schema:
+        _narrow_kinds(draft, _kinds(schema["type"]), f"{place.pointer}/type")
+    negated = schema.get("not")
+    if isinstance(negated, dict) and set(negated) == {"type"}:
+        _narrow_kinds(draft, ANY_KIND & ~_kinds(negated["type"]), f"{place.pointer}/not")
 
-    def __init__(self, draft: dict[str, Any]) -> None:
-        self._draft = draft
 
-    def read(self, place: Place) -> None:
-        schema = place.schema
-        if "type" in schema:
-            self._narrow(_kinds(schema["type"]), f"{place.pointer}/type")
-        negated = schema.get("not")
-        if isinstance(negated, dict) and set(negated) == {"type"}:
-            self._narrow(ANY_KIND & ~_kinds(negated["type"]), f"{place.pointer}/not")
-
-    def _narrow(self, kinds: int, rule: str) -> None:
-        self._draft["kinds"] = self._draft.get("kinds", ANY_KIND) & kinds
-        self._draft.setdefault("kinds_rule", rule)
+def _narrow_kinds(draft: dict[str, Any], kinds: int, rule: str) -> None:
+    draft["kinds"] = draft.get("kinds", ANY_KIND) & kinds
+    draft.setdefault("kinds_rule", rule)
 
 
 def _kinds(types: str | list[str]) -> int:
-    kinds = 0
-    for name in [types] if isinstance(types, str) else types:
-        kinds |= _KINDS[name]
-    return kinds
+    return reduce(or_, (_KINDS[name] for name in ([types] if isinstance(types, str) else types)), 0)
 
 
 def kind_of(value: Any) -> int:
@@ -306,56 +303,43 @@ def kind_of(value: Any) -> int:
     return ARRAY if isinstance(value, list) else OBJECT
 
 
-def _kinds_of_all(values: Iterable[Any]) -> int:
-    kinds = 0
-    for value in values:
-        kinds |= kind_of(value)
-    return kinds
-
-
 def _add_numbers(draft: dict[str, Any], place: Place) -> None:
     schema, pointer = place.schema, place.pointer
-    span: Range = draft.get("span", Range())
-    low, low_open, high, high_open = span.low, span.low_open, span.high, span.high_open
-    for keyword, is_open in (("minimum", False), ("exclusiveMinimum", True)):
+    span: Range = draft.get("span", EVERY_NUMBER)
+    for keyword, bound, is_open in (
+        ("minimum", "low", False),
+        ("exclusiveMinimum", "low", True),
+        ("maximum", "high", False),
+        ("exclusiveMaximum", "high", True),
+    ):
         if keyword in schema:
-            bound = exact(schema[keyword])
-            if low is None or bound > low or (bound == low and is_open):
-                low, low_open = bound, is_open
-                draft["low_rule"] = f"{pointer}/{keyword}"
-    for keyword, is_open in (("maximum", False), ("exclusiveMaximum", True)):
-        if keyword in schema:
-            bound = exact(schema[keyword])
-            if high is None or bound < high or (bound == high and is_open):
-                high, high_open = bound, is_open
-                draft["high_rule"] = f"{pointer}/{keyword}"
-    step = span.step
+            value = exact(schema[keyword])
+            narrower = span.above(value, is_open) if bound == "low" else span.below(value, is_open)
+            if narrower is not span:
+                span = narrower
+                draft[f"{bound}_rule"] = f"{pointer}/{keyword}"
     if "multipleOf" in schema:
-        step = common_step(step, exact(schema["multipleOf"]))
+        span = replace(span, step=common_step(span.step, exact(schema["multipleOf"])))
         draft["step_rule"] = f"{pointer}/multipleOf"
-    draft["span"] = Range(low, high, low_open, high_open, step or Fraction(0))
+    draft["span"] = span
+
+
+def _add_sizes(draft: dict[str, Any], place: Place) -> None:
+    """The tightest bounds of lengths and counts."""
+    for keyword, (name, tighter) in _SIZES.items():
+        if keyword in place.schema:
+            size, present = int(place.schema[keyword]), draft.get(name)
+            if present is None or tighter(size, present):
+                draft |= {name: size, f"{name}_rule": f"{place.pointer}/{keyword}"}
 
 
 def _add_strings(draft: dict[str, Any], place: Place) -> None:
     schema, pointer = place.schema, place.pointer
-    _raise_bound(draft, place, "minLength", "min_length")
-    _lower_bound(draft, place, "maxLength", "max_length")
-    found = list(draft.get("patterns", ()))
+    patterns = draft.get("patterns", ())
     if "pattern" in schema:
         source = schema["pattern"]
-        found.append(StringPattern(source, f"{pointer}/pattern", "", pattern.linear(source)))
+        patterns += (StringPattern(source, f"{pointer}/pattern", "", pattern.linear(source)),)
     if schema.get("format") in FORMATS:
         source = FORMATS[schema["format"]]
-        found.append(StringPattern(source, f"{pointer}/format", schema["format"], True))
-    draft["patterns"] = tuple(found)
-
-
-def _raise_bound(draft: dict[str, Any], place: Place, keyword: str, name: str) -> None:
-    if keyword in place.schema and place.schema[keyword] > draft.get(name, 0):
-        draft |= {name: int(place.schema[keyword]), f"{name}_rule": f"{place.pointer}/{keyword}"}
-
-
-def _lower_bound(draft: dict[str, Any], place: Place, keyword: str, name: str) -> None:
-    limit = draft.get(name)
-    if keyword in place.schema and (limit is None or place.schema[keyword] < limit):
-        draft |= {name: int(place.schema[keyword]), f"{name}_rule": f"{place.pointer}/{keyword}"}
+        patterns += (StringPattern(source, f"{pointer}/format", schema["format"], True),)
+    draft["patterns"] = patterns

@@ -5,7 +5,7 @@ from __future__ import annotations
 from glyphscope.grammar.regular import pattern
 from glyphscope.grammar.regular.pattern import StringLanguage
 from glyphscope.notation.scalars import is_bare
-from glyphscope.validation.reasons import Reason, length_in_words, values_in_words
+from glyphscope.validation.reasons import Reason, length_in_words, not_listed
 from glyphscope.validation.spec import Spec, StringPattern
 
 
@@ -80,10 +80,7 @@ class StringCheck:
         """The reason why the string became impossible with its last piece (or at its end, if `complete`)."""
         spec = self.spec
         if spec.strings is not None:
-            left = self._left if self._left else spec.strings
-            return Reason(
-                "CONSTRAINT_ENUM", "is not one of the allowed values", spec.enum_rule, values_in_words(left)
-            )
+            return not_listed(self._left or spec.strings, spec.enum_rule)
         if not complete and spec.max_length is not None and self.count > spec.max_length:
             return self._length(f"is longer than {spec.max_length} characters", spec.max_length_rule)
         text = "".join(self.text)

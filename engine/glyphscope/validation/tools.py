@@ -11,7 +11,7 @@ from glyphscope.events import Code, Shape
 from glyphscope.notation.scalars import STRING
 from glyphscope.notation.shapes import shape_keys
 from glyphscope.registry import Tool, ToolRegistry
-from glyphscope.registry.pointer import step_of
+from glyphscope.registry.pointer import to_pointer
 from glyphscope.validation.reasons import Reason
 from glyphscope.validation.schema import SchemaSet
 from glyphscope.validation.spec import Spec
@@ -59,7 +59,7 @@ class CallableTool:
             for place in spec.member(name) or ():
                 error = self.schemas.checker.first_error(value, place.schema)
                 if error is not None:
-                    rule = "".join(f"/{step_of(str(step))}" for step in error.absolute_schema_path)
+                    rule = to_pointer(error.absolute_schema_path)
                     return Reason(code_of(error), _predicate(error), f"{place.pointer}{rule}")
         return Reason("UNKNOWN_ARGUMENT", f"'{name}' is not an argument of {self.name}")
 
@@ -73,8 +73,8 @@ def final_word(schemas: SchemaSet, value: Any) -> tuple[Reason, str] | None:
     error = schemas.checker.first_error(value)
     if error is None:
         return None
-    path = "".join(f"/{step_of(str(step))}" for step in error.absolute_path)
-    rule = "".join(f"/{step_of(str(step))}" for step in error.absolute_schema_path)
+    path = to_pointer(error.absolute_path)
+    rule = to_pointer(error.absolute_schema_path)
     return Reason(code_of(error), _predicate(error), rule), path
 
 

@@ -9,7 +9,7 @@ from glyphscope.events import Notation
 from glyphscope.notation.scalars import OBJECT
 from glyphscope.registry import normalise
 from glyphscope.registry.check import check_schema
-from glyphscope.registry.pointer import step_of
+from glyphscope.registry.pointer import to_pointer
 from glyphscope.validation.candidates import Candidate
 from glyphscope.validation.reasons import Reason
 from glyphscope.validation.schema import SchemaSet
@@ -43,10 +43,7 @@ class ValueValidator(StreamingValidator):
         if problems:
             raise RegistryError(
                 "Invalid JSON Schema.",
-                problems=tuple(
-                    Problem("".join(f"/{step_of(str(step))}" for step in path), reason)
-                    for path, reason in problems
-                ),
+                problems=tuple(Problem(to_pointer(path), reason) for path, reason in problems),
             )
         self._schemas = SchemaSet(normalise(schema), closed=closed)
 
