@@ -6,7 +6,7 @@ narrows them, and never records anything: verdicts are the validator's.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable
+from collections.abc import Hashable
 from typing import Any
 
 from glyphscope.events import Violation
@@ -42,21 +42,18 @@ class Level:
 
     def close(self) -> Reason | None:
         """The container ends: what it lacks, where no alternative is left."""
-        return self._keep_without(self._lack)
-
-    def _lack(self, spec: Spec) -> Reason | None:
-        raise NotImplementedError
-
-    def _keep_without(self, why: Callable[[Spec], Reason | None]) -> Reason | None:
-        """Narrow the alternatives to those that have nothing against it."""
-        reasons = [why(c.spec) for c in self.candidates]
+        reasons = [self._lack(c.spec) for c in self.candidates]
         if None in reasons:
-            fitting = [c for c, reason in zip(self.candidates, reasons, strict=True) if reason is None]
-            if len(fitting) < len(reasons):
-                self.candidates = fitting
+            self.candidates = [
+                c for c, reason in zip(self.candidates, reasons, strict=True) if reason is None
+            ]
             return None
         self.candidates = unjudged(self.candidates)
         return gravest(filter(None, reasons))
+
+    def _lack(self, spec: Spec) -> Reason | None:
+        """What the container lacks of this alternative."""
+        raise NotImplementedError
 
     def keep_parents(self, candidates: list[Candidate]) -> None:
         """Narrow the alternatives to those that a complete member or item fits."""

@@ -7,6 +7,11 @@ alternative is left: that is a violation. After it the value is no longer judged
 recorded beside (`fields`).
 
 What is judged are parameters: the candidates of the whole document, the word for it, another reason for a violation.
+A subclass adds what its documents have besides: the final verdict on the whole, and for calls (`call`) the level of the
+call's own object and GLYPH's head.
+
+To change when a value is a violation: `literals` and `strings` for scalars, `members` for names, `levels` for
+containers. To change what it says: `reasons`. To read another keyword of JSON Schema: `schema`.
 """
 
 from __future__ import annotations

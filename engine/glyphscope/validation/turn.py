@@ -1,4 +1,4 @@
-"""A turn of a conversation, judged while it is written: words, and calls that are found in them.
+"""A turn of a conversation, judged while it is generated: text, and calls that are found in it.
 
 A call begins where the key of the tool's name (or of the arguments) follows a brace. Each one is judged as any call,
 its characters counted in the whole text, and after its last brace the next one is looked for. Under a constraint
@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import codecs
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -29,7 +30,10 @@ MOST_CALLS = 100
 
 @dataclass(frozen=True)
 class TurnCall:
-    """A call in the text: the characters `start` to `end` (exclusive). `violations` are empty for a valid one."""
+    """A call in the text: the characters `start` to `end` (exclusive), markers included.
+
+    `arguments` None: they are not known, or cannot be read. `violations` are empty for a valid call.
+    """
 
     tool: str | None
     arguments: dict[str, Any] | None
@@ -76,6 +80,7 @@ class TurnValidator:
         self._said: list[str] = []
         self._text_start: int | None = None
         self._token = -1
+        self._out: list[RunEvent] = []
         self.chars = 0
         self.calls: list[TurnCall] = []
         self.violations: list[Violation] = []
@@ -110,117 +115,124 @@ class TurnValidator:
     def arguments(self) -> dict[str, Any] | None:
         return self.calls[0].arguments if self.calls else None
 
+    # text in
+
     def feed(self, text: str | bytes, token: int | None = None) -> list[RunEvent]:
         """Judge the next piece. Returns the events it decided, places counted from the turn's beginning."""
         if isinstance(text, bytes):
             text = self._decoder.decode(text)
         self._token = self._token + 1 if token is None else token
+        self._out = []
         start = self.chars
         self.chars += len(text)
-        return self._read(text, start)
+        while text:
+            if self._call is None:
+                text, start = self._seek(text, start)
+            else:
+                read = self._judge(text, start)
+                text, start = text[read:], start + read
+        return self._out
 
     def finish(self) -> list[RunEvent]:
         """Judge the end of the text."""
-        out = self.feed(rest, self._token) if (rest := self._decoder.decode(b"", final=True)) else []
+        out = self.feed(self._decoder.decode(b"", final=True), self._token)
         if self._call is None:
             pending = self._openings.pending()
-            out += [*self._say(pending, self.chars - len(pending)), *self._text_ends(self.chars)]
-        if self._call is not None:
-            out += self._ended(self.chars)
-        elif not self.calls and not self._words:
-            message = "the text holds no tool call"
-            violation = Violation(
-                code="NO_TOOL_CALL",
-                message=message,
-                path="",
-                char=self.chars,
-                token=self._token,
-                viable="'{'",
-            )
-            self.violations.append(violation)
-            out.append(violation)
+            self._say(pending, self.chars - len(pending))
+            self._end_text(self.chars)
+            if not self.calls and not self._words:
+                violation = Violation(
+                    code="NO_TOOL_CALL", message="the text holds no tool call", path="", char=self.chars,
+                    token=self._token, viable="'{'",
+                )  # fmt: skip
+                self.violations.append(violation)
+                out.append(violation)
+        else:
+            self._end_call(self.chars)
         return out
+
+    # the text beside the calls
+
+    def _seek(self, text: str, start: int) -> tuple[str, int]:
+        """Look for a call's beginning. Returns the text to be judged, from the brace on, and where that is."""
+        end = start + len(text)
+        if len(self.calls) >= MOST_CALLS:
+            self._say(text, start)
+            return "", end
+        before = self._openings.pending()
+        found = self._openings.feed(text, start)
+        read, begin = before + text, start - len(before)
+        if found is None:
+            self._say(read[: len(read) - len(self._openings.pending())], begin)
+            return "", end
+        brace, opening = found
+        self._say(read[: brace - begin], begin)
+        self._end_text(brace)
+        self._call, self._call_start = self._new(), brace
+        self._call.feed(" " * brace, self._token)
+        self._report([SegmentOpened(kind="call", start=brace)])
+        return opening, brace
+
+    def _say(self, text: str, start: int) -> None:
+        self._said.append(text)
+        if self._text_start is None and text.strip():
+            self._text_start = start + len(text) - len(text.lstrip())
+            self._out.append(SegmentOpened(kind="text", start=self._text_start))
+
+    def _end_text(self, end: int) -> None:
+        start, self._text_start = self._text_start, None
+        if start is not None:
+            self._out.append(SegmentClosed(kind="text", start=start, end=end))
 
     def text_ends(self) -> list[RunEvent]:
         """Ends the text before this place; what comes later is another."""
-        return [] if self._call is not None else self._text_ends(self.chars)
+        self._out = []
+        if self._call is None:
+            self._end_text(self.chars)
+        return self._out
 
     def text_was_reasoning(self) -> list[RunEvent]:
         """The text up to this place was none for the user."""
         self._openings.reset()
         self._said.clear()
-        closed = self._text_ends(self.chars)
-        return [msgspec.structs.replace(event, kind="reasoning") for event in closed]
+        self._out = []
+        self._end_text(self.chars)
+        return [msgspec.structs.replace(event, kind="reasoning") for event in self._out]
 
-    def _read(self, text: str, start: int) -> list[RunEvent]:
-        out: list[RunEvent] = []
-        while text:
-            if self._call is None:
-                text, start, events = self._seek(text, start)
-                out += events
-                continue
-            read = 0
-            for piece in _AFTER_BRACES.split(text):
-                judged = self._call.feed(piece, self._token)
-                out += [] if self._surplus else self._of_call(judged)
-                read += len(piece)
-                if self._call.complete:
-                    out += self._ended(start + read)
-                    break
-            text, start = text[read:], start + read
-        return out
-
-    def _seek(self, text: str, start: int) -> tuple[str, int, list[RunEvent]]:
-        """Looks for a call's beginning. Returns what is to be judged, from the brace on, where that is, and events."""
-        end = start + len(text)
-        if len(self.calls) >= MOST_CALLS:
-            return "", end, self._say(text, start)
-        before = self._openings.pending()
-        found = self._openings.feed(text, start)
-        read, begin = before + text, start - len(before)
-        if found is None:
-            said = read[: len(read) - len(self._openings.pending())]
-            return "", end, self._say(said, begin)
-        brace, pending = found
-        events = [*self._say(read[: brace - begin], begin), *self._text_ends(brace)]
-        self._call, self._call_start = self._new(), brace
-        self._call.feed(" " * brace, self._token)
-        if not self._surplus:
-            events.append(SegmentOpened(kind="call", start=brace, call_index=len(self.calls)))
-        return pending, brace, events
-
-    def _say(self, text: str, start: int) -> list[RunEvent]:
-        self._said.append(text)
-        if self._text_start is not None or not text.strip():
-            return []
-        self._text_start = start + len(text) - len(text.lstrip())
-        return [SegmentOpened(kind="text", start=self._text_start)]
-
-    def _text_ends(self, end: int) -> list[RunEvent]:
-        start, self._text_start = self._text_start, None
-        return [] if start is None else [SegmentClosed(kind="text", start=start, end=end)]
-
-    def _of_call(self, events: list[RunEvent]) -> list[RunEvent]:
-        """The events of the present call, by its number; none names another than the first by default."""
-        number = len(self.calls)
-        return [msgspec.structs.replace(event, call_index=number) for event in events] if number else events
+    # the calls
 
     def _new(self) -> CallValidator:
         registry, notation, shape, limits = self._of
         return CallValidator(registry, notation, shape, limits=limits)
 
-    def _ended(self, end: int) -> list[RunEvent]:
-        call = self._call
+    def _judge(self, text: str, start: int) -> int:
+        """Feed the open call, to its last brace at most. Returns how many characters it has read."""
+        assert self._call is not None
+        read = 0
+        for piece in _AFTER_BRACES.split(text):
+            self._report(self._call.feed(piece, self._token))
+            read += len(piece)
+            if self._call.complete:
+                self._end_call(start + read)
+                break
+        return read
+
+    def _end_call(self, end: int) -> None:
+        call, self._call = self._call, None
         assert call is not None
-        out = [] if self._surplus else self._of_call(call.finish())
-        if not self._surplus:
-            number = len(self.calls)
-            out.append(SegmentClosed(kind="call", start=self._call_start, end=end, call_index=number))
-        self._call = None
+        last = [] if self._surplus else call.finish()
         found = tuple(call.violations)
+        self._report([*last, SegmentClosed(kind="call", start=self._call_start, end=end)])
         self.violations += () if self._surplus else found
         self.calls.append(TurnCall(call.tool, call.arguments, self._call_start, end, call.complete, found))
-        return out
+
+    def _report(self, events: Sequence[RunEvent]) -> None:
+        """Events of the present call, by its number; one that is too many has none."""
+        number = len(self.calls)
+        if not self._surplus:
+            self._out += (
+                [msgspec.structs.replace(each, call_index=number) for each in events] if number else events
+            )
 
 
 class _Openings:
@@ -228,9 +240,8 @@ class _Openings:
 
     def __init__(self, spellings: tuple[Signs, ...]) -> None:
         self._spellings = spellings
-        self._alive: list[
-            tuple[Signs, int]
-        ] = []  # those that still fit, and how many of their signs were read
+        # those that still fit, and how many of their signs were read
+        self._alive: list[tuple[Signs, int]] = []
         self._brace = 0
         self._pending = ""
 
