@@ -12,6 +12,7 @@ from jsonschema import Draft202012Validator, ValidationError
 from jsonschema.validators import extend
 
 from glyphscope.errors import GrammarError
+from glyphscope.grammar import chars
 from glyphscope.grammar.chars import Ranges
 from glyphscope.grammar.regular.automaton import Automaton
 from glyphscope.grammar.regular.regex import PatternNotEnforced, pattern_node
@@ -127,8 +128,7 @@ def matching_text(pattern: str, least: int = 0) -> str | None:
 
 
 def _usual(ranges: Ranges) -> str:
-    usual = (char for char in _USUAL if any(low <= ord(char) <= high for low, high in ranges))
-    return next(usual, chr(ranges[0][0]))
+    return next((char for char in _USUAL if chars.contains(ranges, char)), chr(ranges[0][0]))
 
 
 class _Maker:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from functools import lru_cache
+from typing import NamedTuple
 
 from glyphscope.compilers import service
 from glyphscope.errors import GrammarError
@@ -20,12 +21,20 @@ from glyphscope.grammar.tree import NEVER, ByIdentity, Grammar, Node, Unenforced
 _PLACE = re.compile(r"at (\d+)\(")  # the line in llguidance's messages
 
 
+class _Emitted(NamedTuple):
+    """The text for llguidance, the constraints that it does not enforce, and the rules that are in it."""
+
+    text: str
+    unenforced: tuple[Unenforced, ...]
+    rules: Grammar
+
+
 def to_lark(grammar: Grammar) -> str:
     """The grammar for llguidance, checked by it. Raises GrammarError with its message.
 
     The check needs no model, so a grammar that names tokens of a vocabulary is left to the model's own check.
     """
-    return _emit(ByIdentity(grammar))[0]
+    return _emit(ByIdentity(grammar)).text
 
 
 def lark_unenforced(grammar: Grammar) -> tuple[Unenforced, ...]:
@@ -33,31 +42,30 @@ def lark_unenforced(grammar: Grammar) -> tuple[Unenforced, ...]:
 
     Raises GrammarError as `to_lark` does.
     """
-    return _emit(ByIdentity(grammar))[1]
+    return _emit(ByIdentity(grammar)).unenforced
 
 
 def lark_rules(grammar: Grammar) -> Grammar:
     """The rules as they are in the text for llguidance: what the mask enforces, to be read beside it."""
-    return _emit(ByIdentity(grammar))[2]
+    return _emit(ByIdentity(grammar)).rules
 
 
 @lru_cache(maxsize=8)
-def _emit(key: ByIdentity[Grammar]) -> tuple[str, tuple[Unenforced, ...], Grammar]:
+def _emit(key: ByIdentity[Grammar]) -> _Emitted:
     with limited(key.value):
-        return _emitted(key.value)
-
-
-def _emitted(given: Grammar) -> tuple[str, tuple[Unenforced, ...], Grammar]:
-    grammar = with_partitioned_rules(given) if given.lexed else partition_lexemes(given)
-    emitter = _Emitter(grammar)
-    text = emitter.emit()
-    if emitter.names_tokens:
-        return text, grammar.unenforced, grammar
-    said = service.refusal(text, seconds=max(1.0, seconds_left()))
-    if said:
-        hint = service.HINT if said.startswith("llguidance") else ""  # its own reasons begin with a place
-        raise GrammarError(f"llguidance rejects the grammar: {said}", where=emitter.rule_at(said), hint=hint)
-    return text, grammar.unenforced, grammar
+        grammar = with_partitioned_rules(key.value) if key.value.lexed else partition_lexemes(key.value)
+        emitter = _Emitter(grammar)
+        text = emitter.emit()
+        if not emitter.names_tokens:
+            refusal = service.refusal(text, seconds=max(1.0, seconds_left()))
+            if refusal:
+                hint = (
+                    service.HINT if refusal.startswith("llguidance") else ""
+                )  # its own reasons begin with a place
+                raise GrammarError(
+                    f"llguidance rejects the grammar: {refusal}", where=emitter.rule_at(refusal), hint=hint
+                )
+    return _Emitted(text, grammar.unenforced, grammar)
 
 
 class _Emitter:
@@ -101,9 +109,9 @@ class _Emitter:
         lines += [f"{name}: {lexeme(body)}" for body, name in self._terminals.items()]
         return "\n".join(lines) + "\n"
 
-    def rule_at(self, said: str) -> str:
+    def rule_at(self, message: str) -> str:
         """The rule, by its own name, that a message of llguidance is about; empty where it names no line of one."""
-        line = _PLACE.search(said)
+        line = _PLACE.search(message)
         rules = list(self._grammar.rules)
         return rules[int(line[1]) - 2] if line and 2 <= int(line[1]) < len(rules) + 2 else ""
 
