@@ -12,8 +12,7 @@ from glyphscope.registry import default_registry
 from glyphscope.sessions import History, Journal, Places
 from glyphscope.tools.demo import DemoTools
 from glyphscope_gui.mcp.servers import ServersController
-from glyphscope_gui.project.first_project import first_project
-from glyphscope_gui.project.project_controller import ProjectController
+from glyphscope_gui.project.project_controller import ProjectController, first_project
 from glyphscope_gui.project.prompt_document import PromptContext, PromptDocument
 from glyphscope_gui.project.registry_document import RegistryDocument
 from glyphscope_gui.project.settings_store import SettingsStore

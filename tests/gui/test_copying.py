@@ -13,8 +13,8 @@ from fake_context import CALL
 from glyphscope.events import ToolResult
 from glyphscope_gui.runs.copy_menu import COPIED
 from glyphscope_gui.runs.recorder import bundled_run
-from glyphscope_gui.shared.clipboard import copy_text
 from glyphscope_gui.shared.page_ids import PageId
+from glyphscope_gui.shared.plain_text import copy_text
 
 
 @pytest.fixture

@@ -12,8 +12,8 @@ from glyphscope.models import ScriptedModel
 from glyphscope.registry import default_registry
 from glyphscope.strategies import run
 from glyphscope_gui.playground.mask_impact_model import MASKED, TAKEN
+from glyphscope_gui.runs.model_queries import Answered, cut_of
 from glyphscope_gui.runs.token_table_model import CUT_ROLE, TOKEN
-from glyphscope_gui.runs.worker.token_boundaries import Answered, cut_of
 
 PIECES = ['{action="', 'search"', " query", '="', "AI", '"', " max_results=", "10", "}"]
 CALL = "".join(PIECES)

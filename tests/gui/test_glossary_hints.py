@@ -18,8 +18,7 @@ from PySide6.QtWidgets import (
 )
 
 from fake_context import scripted
-from glyphscope_gui.help.glossary import entries, glossary
-from glyphscope_gui.help.hints import GlossaryHints, hint, words_at
+from glyphscope_gui.help.hints import GlossaryHints, entries, glossary, hint, words_at
 from glyphscope_gui.runs.recorder import bundled_run
 from glyphscope_gui.shared.page_ids import PageId
 

@@ -31,7 +31,7 @@ from glyphscope_gui.runs.run_controller import Phase
 from glyphscope_gui.runs.worker.jobs import ModelStatus
 from glyphscope_gui.services import make_services
 from glyphscope_gui.shared.page_ids import MenuId, PageId
-from glyphscope_gui.shell.presentation import Presentation
+from glyphscope_gui.shell.navigation import Presentation
 from glyphscope_gui.theme.fonts import base_points
 from lesson_texts import BAD, LESSON, written_lesson
 from lesson_walk import answer, open_in, take_step

@@ -25,8 +25,8 @@ from glyphscope_gui.servers.log_model import ServersLogModel
 from glyphscope_gui.servers.tool_import import clashes, here_words, imported_name, plan_import
 from glyphscope_gui.servers.tool_model import EnforcementSummary, ServersToolModel, ToolRow
 from glyphscope_gui.servers.words import claim_words
-from glyphscope_gui.shared.grammar_roles import PILL_ROLE
 from glyphscope_gui.shared.plain_text import plain_tip
+from glyphscope_gui.shared.table_model import PILL_ROLE
 
 ONE, TWO, THREE = Tool("one", "first"), Tool("two", "second"), Tool("three")
 

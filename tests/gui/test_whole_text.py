@@ -10,8 +10,8 @@ import time
 import pytest
 from PySide6.QtGui import QGuiApplication
 
+from glyphscope_gui.calls.call_texts import beginning
 from glyphscope_gui.shared.background import Background
-from glyphscope_gui.shared.long_json import beginning
 from glyphscope_gui.shared.whole_text import PART, Whole, WholeTextDialog, formatted, parts_of
 
 

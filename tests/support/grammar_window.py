@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from glyphscope.sessions import GrammarExample
-from glyphscope_gui.shared.grammar_roles import PILL_ROLE
+from glyphscope_gui.shared.table_model import PILL_ROLE
 
 
 def show(qtbot, page, text):

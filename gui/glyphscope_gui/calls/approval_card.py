@@ -12,16 +12,7 @@ from typing import Any
 
 from PySide6.QtCore import QEvent, QObject, QRectF, QSize, Qt, Signal
 from PySide6.QtGui import QFontMetrics, QPainter, QPaintEvent
-from PySide6.QtWidgets import (
-    QFrame,
-    QGridLayout,
-    QLabel,
-    QMenu,
-    QPushButton,
-    QScrollArea,
-    QSizePolicy,
-    QWidget,
-)
+from PySide6.QtWidgets import QGridLayout, QLabel, QMenu, QPushButton, QSizePolicy, QWidget
 
 from glyphscope.events import ApprovalNeeded, Status
 from glyphscope.registry import Tool
@@ -34,7 +25,7 @@ from glyphscope_gui.shared.background import Background
 from glyphscope_gui.shared.card import Card
 from glyphscope_gui.shared.labels import PlainLabel, link, push_button, words_label
 from glyphscope_gui.shared.language import tr
-from glyphscope_gui.shared.layouts import hbox, vbox
+from glyphscope_gui.shared.layouts import grid_layout, hbox, scroll_area, vbox
 from glyphscope_gui.shared.plain_text import plain_tip
 from glyphscope_gui.shared.text_edits import LineEdit
 from glyphscope_gui.shared.verdict import VERDICTS, paint_pill, pill_font
@@ -142,12 +133,7 @@ class ApprovalCard(Card):
         self.identity.setVisible(bool(identity))
         words = [visible(claim, spaces=True) for claim in claim_words(needed.claims)]
         self.claims.setText(
-            tr(
-                "Annotations (not verified): {claims}",
-                claims=", ".join(words),
-            )
-            if words
-            else ""
+            tr("Annotations (not verified): {claims}", claims=", ".join(words)) if words else ""
         )
         self.claims.setVisible(bool(words))
         self.reason.clear()
@@ -196,10 +182,8 @@ class ApprovalCard(Card):
     # -- inside ------------------------------------------------------------------------------------------------
 
     def _make_buttons(self, body: QWidget) -> None:
-        self.reason = LineEdit(body)
-        self.reason.setPlaceholderText(tr("Reason, sent to the model"))
+        self.reason = LineEdit(body, placeholderText=tr("Reason, sent to the model"), maxLength=2000)
         self.reason.setAccessibleName(tr("Reason for the denial, sent to the model"))
-        self.reason.setMaxLength(2000)
         self.deny_button = QPushButton(tr("&Deny"), body)
         self.deny_button.setToolTip(tr("Do not execute the call; the model is informed"))
         self.wider_button = QPushButton(tr("Allow for…"), body)
@@ -216,11 +200,7 @@ class ApprovalCard(Card):
         self.reason.returnPressed.connect(self._deny)
 
     def _lay_out(self, body: QWidget) -> None:
-        self._scroll = QScrollArea(body)
-        self._scroll.setWidgetResizable(True)
-        self._scroll.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
-        self._scroll.setFrameShape(QFrame.Shape.NoFrame)
-        self._scroll.setFocusPolicy(Qt.FocusPolicy.NoFocus)
+        self._scroll = scroll_area(parent=body)
         self._most = MOST_HEIGHT
         buttons = hbox((self.reason, 1), self.deny_button, self.wider_button, self.allow_button, spacing=8)
         column = vbox(self.title, self.identity, self.claims, self._scroll, buttons, parent=body, spacing=8)
@@ -229,11 +209,7 @@ class ApprovalCard(Card):
     def _make_rows(self, needed: ApprovalNeeded, tool: Tool | None) -> None:
         box = QWidget()
         box.setObjectName("approvalArguments")
-        grid = QGridLayout(box)
-        grid.setContentsMargins(0, 0, 0, 0)
-        grid.setHorizontalSpacing(10)
-        grid.setVerticalSpacing(3)
-        grid.setColumnStretch(1, 1)
+        grid = grid_layout(box, spacing=(10, 3), stretch=1)
         self._rows = []
         schemas = tool.parameters.get("properties", {}) if tool is not None else {}
         names = list(dict.fromkeys([*needed.arguments, *schemas]))

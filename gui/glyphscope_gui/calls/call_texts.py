@@ -6,7 +6,6 @@ import json
 from typing import Any
 
 from glyphscope_gui.shared.language import tr
-from glyphscope_gui.shared.long_json import beginning
 
 LONGEST = 20_000
 """Characters of a text that are shown."""
@@ -59,3 +58,27 @@ def argument_text(value: Any) -> str:
         return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
     except (RecursionError, ValueError):
         return json_text(value)
+
+
+_ENCODER = json.JSONEncoder(indent=2, ensure_ascii=False, default=str)
+
+
+def beginning(value: Any, most: int) -> str:
+    """The first characters of its JSON, one more than `most` if there are more: the rest is not written out.
+
+    Raises ValueError and RecursionError.
+    """
+    if isinstance(value, str):
+        return json.dumps(value[: most + 1], ensure_ascii=False)[: most + 1]
+    parts, length = [], 0
+    for part in _ENCODER.iterencode(value):
+        parts.append(part)
+        length += len(part)
+        if length > most:
+            break
+    return "".join(parts)[: most + 1]
+
+
+def whole_json(value: Any) -> str:
+    """All of it. Raises ValueError and RecursionError."""
+    return _ENCODER.encode(value)

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from PySide6.QtCore import QSize, Qt, Signal
-from PySide6.QtWidgets import QComboBox, QDoubleSpinBox, QGridLayout, QPushButton, QWidget
+from PySide6.QtWidgets import QComboBox, QDoubleSpinBox, QPushButton, QWidget
 
 from glyphscope_gui.compare.ab_prompts import NAMES, WARM
 from glyphscope_gui.compare.ab_table_model import FIRST, PARTING, SECOND, SEED, AbTableModel
 from glyphscope_gui.shared.card import Card
 from glyphscope_gui.shared.labels import ElidedLabel, FittedLabel, PlainLabel, push_button
 from glyphscope_gui.shared.language import tr
-from glyphscope_gui.shared.layouts import STRETCH, hbox, vbox
+from glyphscope_gui.shared.layouts import STRETCH, grid_layout, hbox, holder, vbox
 from glyphscope_gui.shared.plain_table import PlainTable
 from glyphscope_gui.shared.text_edits import LineEdit
 from glyphscope_gui.theme.sizes import GAP
@@ -119,18 +119,15 @@ class AbPage(QWidget):
             tr("1-10, or 1,3,7-9. With fewer than six seeds, no difference can be significant.")
         )
         self.seeds.setMaximumWidth(120)
-        self.temperature = QDoubleSpinBox(self)
+        self.temperature = QDoubleSpinBox(self, singleStep=0.1, decimals=2)
         self.temperature.setObjectName("abTemperature")
         self.temperature.setAccessibleName(tr("Temperature for both prompts"))
         self.temperature.setToolTip(tr("At 0 all seeds give the same tokens, so one is run."))
         self.temperature.setRange(0.0, 5.0)
-        self.temperature.setSingleStep(0.1)
-        self.temperature.setDecimals(2)
         self.temperature.setValue(WARM)
-        self.expect = LineEdit(self)
+        self.expect = LineEdit(self, placeholderText=tr("any valid call"))
         self.expect.setObjectName("abExpect")
         self.expect.setAccessibleName(tr("Expected call"))
-        self.expect.setPlaceholderText(tr("any valid call"))
         self.expect.setToolTip(
             tr(
                 'As JSON: {"tool": …, "arguments": {…}}. With the mask every call is valid: enter '
@@ -142,10 +139,7 @@ class AbPage(QWidget):
 
     def _lay_out(self) -> None:
         top = QWidget(self)
-        grid = QGridLayout(top)
-        grid.setContentsMargins(0, 0, 0, 0)
-        grid.setHorizontalSpacing(10)
-        grid.setVerticalSpacing(8)
+        grid = grid_layout(top, spacing=(10, 8), stretch=2)
         for place, name in enumerate(NAMES):
             label = PlainLabel(name, top, role="title")
             label.setBuddy(self.sources[place])
@@ -153,7 +147,6 @@ class AbPage(QWidget):
             grid.addWidget(self.sources[place], place, 1)
             grid.addWidget(self.about[place], place, 2)
         grid.addWidget(self.keep_button, 0, 3)
-        grid.setColumnStretch(2, 1)
         line = hbox(spacing=10)
         for words, field in (
             (tr("Seeds"), self.seeds),
@@ -168,10 +161,9 @@ class AbPage(QWidget):
         grid.addLayout(line, 2, 0, 1, 4)
         run = hbox((self.turn, 1), self.stop_button, self.run_button, spacing=10)
         grid.addLayout(run, 3, 0, 1, 4)
-        below = QWidget(self)
         padded = hbox(self.words, margins=(14, 10, 14, 0))
         opens = hbox(STRETCH, *self.open_buttons, margins=(14, 0, 14, 10), spacing=10)
-        vbox(padded, (self.table, 1), opens, parent=below, spacing=8)
+        below = holder(vbox(padded, (self.table, 1), opens, spacing=8), self)
         vbox(
             Card(tr("Two prompts, the same seeds"), top, hint=tr("Ctrl + Enter runs both")),
             (Card(tr("Seed by seed"), below, padded=False), 1),

@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import cast
 
 from PySide6.QtCore import QObject
-from PySide6.QtWidgets import QFileDialog
 
 from glyphscope.errors import GlyphscopeError
 from glyphscope.events import RunRequest
@@ -19,6 +18,7 @@ from glyphscope_gui.compare.ab_runs import AbRuns
 from glyphscope_gui.context import AppContext
 from glyphscope_gui.runs.run_controller import Phase
 from glyphscope_gui.shared.background import Background
+from glyphscope_gui.shared.dialogs import ask_for_file
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.page_ids import PageId
 
@@ -101,13 +101,9 @@ class AbPresenter(QObject):
             self._context.navigator.show(PageId.PLAYGROUND)
 
     def _ask_for_project(self, place: int) -> None:
-        dialog = QFileDialog(
-            self._context.window, tr("Prompt of a project"), "", tr("Projects (*{suffix})", suffix=SUFFIX)
-        )
-        dialog.setFileMode(QFileDialog.FileMode.ExistingFile)
-        dialog.fileSelected.connect(lambda path: self._read(place, Path(path)))
-        dialog.finished.connect(dialog.deleteLater)
-        dialog.open()
+        filters = tr("Projects (*{suffix})", suffix=SUFFIX)
+        window, title = self._context.window, tr("Prompt of a project")
+        ask_for_file(window, title, lambda path: self._read(place, path), filters)
 
     def _read(self, place: int, path: Path) -> None:
         def done(stored: StoredProject) -> None:

@@ -39,8 +39,7 @@ def plan(
     numbers = seeds_of(seeds)
     if len(numbers) > MOST_SEEDS:
         raise GlyphscopeError(
-            tr("At most %n seed(s) can run here.", "", MOST_SEEDS),
-            hint=tr("`glyphscope ab` runs more."),
+            tr("At most %n seed(s) can run here.", "", MOST_SEEDS), hint=tr("`glyphscope ab` runs more.")
         )
     made = AbPlan((asked[0], asked[1]), worth(numbers, *asked), judge, measure)
     if not made.differ:

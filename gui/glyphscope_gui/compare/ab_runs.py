@@ -2,36 +2,25 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import QObject, Signal
+from PySide6.QtCore import QObject
 
 from glyphscope.evals.ab import AbPlan, AbReport, AbResults, Pair, Place, place_of
 from glyphscope.events import AnyEvent
 from glyphscope.runs import RunState
 from glyphscope_gui.compare.ab_table_model import AbRow
-from glyphscope_gui.compare.aside_queue import AsideQueue, AsideRun, is_hopeless
+from glyphscope_gui.compare.aside_queue import AsideRun, AsideRuns
 from glyphscope_gui.runs.run_controller import RunController
 from glyphscope_gui.shared.language import tr
 
 
-class AbRuns(QObject):
-    """`changed` is emitted when a run ended, or all were cleared; `ended` carries the events of a run that ended.
-
-    `report` counts the pairs that are there; None before the first of them.
-    """
-
-    changed = Signal()
-    ended = Signal(object)
-    runningChanged = Signal(bool)
+class AbRuns(AsideRuns):
+    """`report` counts the pairs that are there; None before the first of them."""
 
     def __init__(self, runs: RunController, parent: QObject | None = None) -> None:
-        super().__init__(parent)
-        self._queue = AsideQueue(runs, self)
-        self._queue.ended.connect(self._end)
-        self._queue.runningChanged.connect(self.runningChanged)
+        super().__init__(runs, tr("Stopped: the figures cover the finished pairs."), parent)
         self.results: AbResults | None = None
         self.events: dict[Place, tuple[AnyEvent, ...]] = {}
         self.report: AbReport | None = None
-        self.why = ""
 
     @property
     def plan(self) -> AbPlan | None:
@@ -44,10 +33,6 @@ class AbRuns(QObject):
     @property
     def pairs(self) -> dict[int, Pair]:
         return {} if self.results is None else self.results.pairs
-
-    @property
-    def is_running(self) -> bool:
-        return self._queue.is_running
 
     @property
     def at(self) -> Place | None:
@@ -66,10 +51,6 @@ class AbRuns(QObject):
         self.changed.emit()
         return True
 
-    def stop(self) -> None:
-        """Stop the current run, and begin no other; the results so far stay."""
-        self._queue.stop()
-
     def rows(self) -> list[AbRow]:
         """A row for each seed, as far as it has run."""
         results = self.results
@@ -86,18 +67,9 @@ class AbRuns(QObject):
 
     # -- inside ------------------------------------------------------------------------------------------------
 
-    def _end(self, run: AsideRun) -> None:
+    def _count(self, run: AsideRun) -> None:
         at: Place = run.key
         assert self.results is not None
         self.results.add(at, run.state)
         self.events[at] = run.events
         self.report = self.results.report() if self.results.pairs else None
-        if run.events:
-            self.ended.emit(run.events)
-        failed = run.state.failed
-        if run.stopped:
-            self.why = tr("Stopped: the figures cover the finished pairs.")
-        elif failed is not None and is_hopeless(run):
-            self.why = f"{failed.message} {failed.hint}".strip()
-            self._queue.drop(lambda _key: True)
-        self.changed.emit()

@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
-
-from PySide6.QtCore import Qt
+from typing import NamedTuple
 
 from glyphscope.evals.ab import Trial
 from glyphscope_gui.shared.language import tr
-from glyphscope_gui.shared.plain_text import plain_data, plain_tip
 from glyphscope_gui.shared.table_model import TableModel
 
 SEED, FIRST, SECOND, PARTING = range(4)
@@ -25,16 +22,14 @@ class AbRow(NamedTuple):
     difference: str = ""
 
 
-class AbTableModel(TableModel):
+class AbTableModel(TableModel[AbRow]):
     titles = (tr("Seed"), "A", "B", tr("First difference"))
     figures = frozenset({SEED})
 
     def show_rows(self, rows: Sequence[AbRow]) -> None:
         """Rows that are there stay, so that the chosen one stays chosen."""
         if len(rows) != len(self._rows):
-            self.beginResetModel()
-            self._rows = list(rows)
-            self.endResetModel()
+            self._replace(list(rows))
             return
         for place, (old, new) in enumerate(zip(self._rows, rows)):
             if old != new:
@@ -42,30 +37,14 @@ class AbTableModel(TableModel):
                 self.dataChanged.emit(self.index(place, 0), self.index(place, PARTING))
 
     def row(self, place: int) -> AbRow:
-        row: AbRow = self._rows[place]
-        return row
+        return self._rows[place]
 
-    @plain_data
-    def data(self, index: Any, role: int = Qt.ItemDataRole.DisplayRole) -> Any:
-        row = self.row(index.row())
-        if role == Qt.ItemDataRole.DisplayRole:
-            return self._words(row, index.column())
-        if role == Qt.ItemDataRole.ToolTipRole:
-            return plain_tip(self._words(row, index.column()))
-        if role == Qt.ItemDataRole.TextAlignmentRole:
-            return self.alignment(index.column())
-        return None
+    def words(self, row: AbRow, column: int) -> str:
+        difference = row.difference or (tr("same call") if _same(row) else "")
+        return (str(row.seed), trial_words(row.first), trial_words(row.second), difference)[column]
 
-    def _words(self, row: AbRow, column: int) -> str:
-        match column:
-            case 0:
-                return str(row.seed)
-            case 1:
-                return trial_words(row.first)
-            case 2:
-                return trial_words(row.second)
-            case _:
-                return row.difference or (tr("same call") if _same(row) else "")
+    def tip(self, row: AbRow, column: int) -> str:
+        return self.words(row, column)
 
 
 def trial_words(trial: Trial | None) -> str:

@@ -107,6 +107,48 @@ class AsideQueue(QObject):
             self.runningChanged.emit(running)
 
 
+class AsideRuns(QObject):
+    """The outcome of the runs of a queue. `changed` is emitted when a run ended, or all were cleared; `ended` carries
+    the events of a run that ended. `why` says why no further run begins.
+    """
+
+    changed = Signal()
+    ended = Signal(object)
+    runningChanged = Signal(bool)
+
+    def __init__(self, runs: RunController, stopped_words: str, parent: QObject | None = None) -> None:
+        super().__init__(parent)
+        self._stopped_words = stopped_words
+        self._queue = AsideQueue(runs, self)
+        self._queue.ended.connect(self._end)
+        self._queue.runningChanged.connect(self.runningChanged)
+        self.why = ""
+
+    @property
+    def is_running(self) -> bool:
+        return self._queue.is_running
+
+    def stop(self) -> None:
+        """Stop the current run, and begin no other; the results so far stay."""
+        self._queue.stop()
+
+    def _count(self, run: AsideRun) -> None:
+        """Add a run that ended to the outcome."""
+        raise NotImplementedError
+
+    def _end(self, run: AsideRun) -> None:
+        self._count(run)
+        if run.events:
+            self.ended.emit(run.events)
+        failed = run.state.failed
+        if run.stopped:
+            self.why = self._stopped_words
+        elif failed is not None and is_hopeless(run):
+            self.why = f"{failed.message} {failed.hint}".strip()
+            self._queue.drop(lambda _key: True)
+        self.changed.emit()
+
+
 def is_hopeless(run: AsideRun) -> bool:
     """Whether the same request would fail with any other seed."""
     failed = run.state.failed

@@ -4,19 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from PySide6.QtCore import QSize, Qt, Signal
+from PySide6.QtCore import QSignalBlocker, QSize, Qt, Signal
 from PySide6.QtGui import QAction, QResizeEvent
-from PySide6.QtWidgets import (
-    QFrame,
-    QGridLayout,
-    QLabel,
-    QPushButton,
-    QScrollArea,
-    QSizePolicy,
-    QStackedWidget,
-    QTabBar,
-    QWidget,
-)
+from PySide6.QtWidgets import QFrame, QLabel, QPushButton, QScrollArea, QSizePolicy, QTabBar, QWidget
 
 from glyphscope.evals.run_figures import RunFigures, run_figures
 from glyphscope.events import AnyEvent
@@ -32,7 +22,7 @@ from glyphscope_gui.runs.stream_view import StreamView
 from glyphscope_gui.shared.icon_button import IconButton
 from glyphscope_gui.shared.labels import ElidedLabel, PlainLabel
 from glyphscope_gui.shared.language import tr
-from glyphscope_gui.shared.layouts import hbox, vbox
+from glyphscope_gui.shared.layouts import grid_layout, hbox, stack, vbox
 from glyphscope_gui.shared.plain_text import plain_tip
 from glyphscope_gui.shared.verdict import Pill
 from glyphscope_gui.theme import mono_font
@@ -105,14 +95,11 @@ class CompareColumn(QFrame):
         settings = QAction(_SETTINGS, self)
         settings.triggered.connect(self.settingsRequested)
         self.settings_button = IconButton("more", settings, self)
-        remove = QAction(tr("Remove this column"), self)
-        remove.setToolTip(tr("Remove this column"))
+        remove = QAction(tr("Remove this column"), self, toolTip=tr("Remove this column"))
         remove.triggered.connect(self.removeRequested)
         self.remove_button = IconButton("remove", remove, self)
-        self.tabs = QTabBar(self)
+        self.tabs = QTabBar(self, expanding=False, drawBase=False)
         self.tabs.setAccessibleName(tr("Stage shown"))
-        self.tabs.setExpanding(False)
-        self.tabs.setDrawBase(False)
         self._told = ColumnVerdict("", "open")
         self.stream = ColumnStream(self)
         self.notice = _Words(self)
@@ -231,10 +218,9 @@ class CompareColumn(QFrame):
                 label.setAccessibleName(f"{figure.title}: {figure.value}")
 
     def _begin(self, state: RunState) -> None:
-        self.tabs.blockSignals(True)
-        while self.tabs.count():
-            self.tabs.removeTab(0)
-        self.tabs.blockSignals(False)
+        with QSignalBlocker(self.tabs):
+            while self.tabs.count():
+                self.tabs.removeTab(0)
         self.choice.begin(state)
         self.choice.follow()
 
@@ -257,16 +243,15 @@ class CompareColumn(QFrame):
         if column is None:
             return
         stages = [n for n, stage in enumerate(column.state.stages) if stage.kind != "tool" and stage.name]
-        self.tabs.blockSignals(True)
-        for place in stages[self.tabs.count() :]:
-            stage = column.state.stages[place]
-            tab = self.tabs.addTab(stage.name)
-            self.tabs.setTabToolTip(tab, plain_tip(stage.title))
-            self.tabs.setTabData(tab, place)
-        shown = stages.index(self.choice.place) if self.choice.place in stages else -1
-        if shown >= 0:
-            self.tabs.setCurrentIndex(shown)
-        self.tabs.blockSignals(False)
+        with QSignalBlocker(self.tabs):
+            for place in stages[self.tabs.count() :]:
+                stage = column.state.stages[place]
+                tab = self.tabs.addTab(stage.name)
+                self.tabs.setTabToolTip(tab, plain_tip(stage.title))
+                self.tabs.setTabData(tab, place)
+            shown = stages.index(self.choice.place) if self.choice.place in stages else -1
+            if shown >= 0:
+                self.tabs.setCurrentIndex(shown)
         self.tabs.setVisible(len(stages) > 1)
 
     def _choose_stage(self, tab: int) -> None:
@@ -284,9 +269,7 @@ class CompareColumn(QFrame):
         head = hbox((self.title, 1), self.pill, self.remove_button, spacing=8)
         line = QFrame(self)
         line.setObjectName("cardLine")
-        self.stack = QStackedWidget(self)
-        self.stack.addWidget(self.notice)
-        self.stack.addWidget(self.stream)
+        self.stack = stack(self.notice, self.stream)
         self.stack.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Expanding)
         self.stack.setMinimumHeight(self.stream.minimumSizeHint().height())
         self.call.setFont(mono_font(-0.5))
@@ -300,10 +283,7 @@ class CompareColumn(QFrame):
 
     def _figure_box(self) -> QWidget:
         box = QWidget(self)
-        self._grid = QGridLayout(box)
-        self._grid.setContentsMargins(0, 2, 0, 2)
-        self._grid.setHorizontalSpacing(12)
-        self._grid.setVerticalSpacing(2)
+        self._grid = grid_layout(box, spacing=(12, 2), margins=(0, 2))
         self._titles: list[QLabel] = []
         self._values: list[ElidedLabel] = []
         self._wide: bool | None = None

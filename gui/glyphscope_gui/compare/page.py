@@ -6,7 +6,7 @@ from itertools import pairwise
 
 from PySide6.QtCore import QSize, Qt, Signal
 from PySide6.QtGui import QResizeEvent
-from PySide6.QtWidgets import QComboBox, QPushButton, QScrollArea, QSplitter, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QComboBox, QPushButton, QScrollArea, QWidget
 
 from glyphscope_gui.compare.column_view import CompareColumn
 from glyphscope_gui.compare.variant_settings import VariantSettings
@@ -18,7 +18,7 @@ from glyphscope_gui.runs.user_prompt_edit import UserPromptEdit
 from glyphscope_gui.shared.card import Card
 from glyphscope_gui.shared.labels import ElidedLabel, push_button
 from glyphscope_gui.shared.language import tr
-from glyphscope_gui.shared.layouts import hbox, vbox
+from glyphscope_gui.shared.layouts import hbox, holder, splitter, vbox
 from glyphscope_gui.shared.notice_banner import NoticeBanner
 from glyphscope_gui.theme.sizes import GAP
 
@@ -124,40 +124,33 @@ class ComparePage(QWidget):
         self.run_button.setProperty("role", "primary")
 
     def _lay_out(self) -> None:
-        top = QWidget(self)
         line = hbox(
             self.presets, self.add_button, (self.turn, 1), self.stop_button, self.run_button, spacing=10
         )
-        vbox(self.prompt_edit, self.facts, line, parent=top, spacing=8)
+        top = holder(vbox(self.prompt_edit, self.facts, line, spacing=8), self)
         self.prompt_card = Card(tr("One prompt, several settings"), top, hint=tr("Ctrl + Enter runs all"))
 
         inside = QWidget()
         self._row = hbox(parent=inside, spacing=GAP)
-        self.columns_area = QScrollArea(self)
+        self.columns_area = QScrollArea(self, widgetResizable=True)
         self.columns_area.setObjectName("compareColumns")
         self.columns_area.setAccessibleName(tr("Columns of the comparison"))
-        self.columns_area.setWidgetResizable(True)
         self.columns_area.setFocusPolicy(Qt.FocusPolicy.NoFocus)
         self.columns_area.setWidget(inside)
 
-        below = QWidget(self)
         words = hbox(self.words, margins=(9, 8, 9, 2))
-        vbox(words, (self.fields, 1), parent=below, spacing=2)
+        below = holder(vbox(words, (self.fields, 1), spacing=2), self)
         self.field_card = Card(tr("Fields side by side"), below, padded=False)
-        self.splitter = QSplitter(Qt.Orientation.Vertical, self)
-        self.splitter.setObjectName("centreSplitter")
-        self.splitter.setChildrenCollapsible(False)
-        self.splitter.setHandleWidth(GAP)
-        for place, part in enumerate((self.columns_area, self.field_card)):
-            self.splitter.addWidget(part)
-            self.splitter.setStretchFactor(place, 1 - place)
+        self.splitter = splitter(Qt.Orientation.Vertical, (self.columns_area, self.field_card), (1, 0))
         self.splitter.splitterMoved.connect(self._border_moved)
-        layout = QVBoxLayout(self)
-        layout.setContentsMargins(GAP + 4, GAP, GAP + 4, GAP)
-        layout.setSpacing(GAP)
-        layout.addWidget(self.notice)
-        layout.addWidget(self.prompt_card)
-        layout.addWidget(self.splitter, 1)
+        vbox(
+            self.notice,
+            self.prompt_card,
+            (self.splitter, 1),
+            parent=self,
+            margins=(GAP + 4, GAP),
+            spacing=GAP,
+        )
 
     def _make_column(self, place: int) -> None:
         view = CompareColumn(place + 1, self)

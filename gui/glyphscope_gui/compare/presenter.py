@@ -322,10 +322,7 @@ class ComparePresenter(Page):
                 tr("Stopping…")
                 if stopping
                 else tr(
-                    "Running column {number} of {count}: {name}.",
-                    number=place + 1,
-                    count=count,
-                    name=name,
+                    "Running column {number} of {count}: {name}.", number=place + 1, count=count, name=name
                 )
             )
             view.show_turn(words)

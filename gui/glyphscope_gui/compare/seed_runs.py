@@ -4,38 +4,26 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from PySide6.QtCore import QObject, Signal
+from PySide6.QtCore import QObject
 
 from glyphscope.evals.distribution import Distribution, Drawn, distribution, drawn_of
 from glyphscope.evals.matrix.seeds import seed_samples
 from glyphscope.events import AnyEvent
 from glyphscope.runs import PreparedRequest
-from glyphscope_gui.compare.aside_queue import AsideQueue, AsideRun, is_hopeless
+from glyphscope_gui.compare.aside_queue import AsideRun, AsideRuns
 from glyphscope_gui.runs.run_controller import RunController
 from glyphscope_gui.shared.language import tr
 
 
-class SeedRuns(QObject):
-    """`changed` is emitted when a run ended, or all were cleared; `ended` carries the events of a run that ended."""
-
-    changed = Signal()
-    ended = Signal(object)
-    runningChanged = Signal(bool)
+class SeedRuns(AsideRuns):
+    """`result` is the distribution of the answers that are there."""
 
     def __init__(self, runs: RunController, parent: QObject | None = None) -> None:
-        super().__init__(parent)
-        self._queue = AsideQueue(runs, self)
-        self._queue.ended.connect(self._end)
-        self._queue.runningChanged.connect(self.runningChanged)
+        super().__init__(runs, tr("Stopped: the figures cover the finished runs."), parent)
         self._drawn: list[Drawn] = []
         self.seeds: tuple[int, ...] = ()
         self.events: dict[int, tuple[AnyEvent, ...]] = {}
         self.result: Distribution = distribution(())
-        self.why = ""
-
-    @property
-    def is_running(self) -> bool:
-        return self._queue.is_running
 
     @property
     def seed(self) -> int | None:
@@ -54,26 +42,7 @@ class SeedRuns(QObject):
         self.changed.emit()
         return True
 
-    def stop(self) -> None:
-        """Stop the current run, and begin no other; the results so far stay."""
-        self._queue.stop()
-
-    def add(self, seed: int, run: AsideRun) -> None:
-        """Count a run that ended."""
-        self._drawn.append(drawn_of(seed, run.state))
-        self.events[seed] = run.events
+    def _count(self, run: AsideRun) -> None:
+        self._drawn.append(drawn_of(run.key, run.state))
+        self.events[run.key] = run.events
         self.result = distribution(self._drawn)
-
-    # -- inside ------------------------------------------------------------------------------------------------
-
-    def _end(self, run: AsideRun) -> None:
-        self.add(run.key, run)
-        if run.events:
-            self.ended.emit(run.events)
-        failed = run.state.failed
-        if run.stopped:
-            self.why = tr("Stopped: the figures cover the finished runs.")
-        elif failed is not None and is_hopeless(run):
-            self.why = f"{failed.message} {failed.hint}".strip()
-            self._queue.drop(lambda _key: True)
-        self.changed.emit()

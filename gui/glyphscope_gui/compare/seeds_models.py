@@ -13,7 +13,6 @@ from glyphscope.evals.results.words import interval_words, share_words
 from glyphscope.text.figures import UNKNOWN, percent
 from glyphscope.visible import visible
 from glyphscope_gui.shared.language import tr
-from glyphscope_gui.shared.plain_text import plain_data, plain_tip
 from glyphscope_gui.shared.table_model import Index, TableModel
 from glyphscope_gui.shared.token_words import token_text
 from glyphscope_gui.theme import theme
@@ -24,7 +23,7 @@ SHARE_ROLE = Qt.ItemDataRole.UserRole + 1
 _BAR_HEIGHT = 9
 
 
-class AnswersModel(TableModel):
+class AnswersModel(TableModel[Group]):
     """A row for each different answer, the most frequent first."""
 
     titles = ("#", tr("Answer"), tr("Runs"), tr("Share, 95% interval"), tr("First difference"))
@@ -50,34 +49,26 @@ class AnswersModel(TableModel):
         """None where there is no such row."""
         return self._rows[row] if 0 <= row < len(self._rows) else None
 
-    @plain_data
-    def data(self, index: Index, role: int = Qt.ItemDataRole.DisplayRole) -> Any:
-        group: Group = self._rows[index.row()]
-        column = index.column()
-        if role == SHARE_ROLE:
-            return group.share
-        if role == Qt.ItemDataRole.DisplayRole:
-            return self._words(index.row(), group, column)
-        if role == Qt.ItemDataRole.TextAlignmentRole:
-            return self.alignment(column)
-        if role == Qt.ItemDataRole.ToolTipRole:
-            return plain_tip(f"{_label(group)}\n{share_words(group.share)}")
-        return None
-
-    def _words(self, row: int, group: Group, column: int) -> str:
+    def words(self, row: Group, column: int) -> str:
         match column:
             case 0:
-                return str(row + 1)
+                return str(self._rows.index(row) + 1)
             case 1:
-                return _label(group)
+                return _label(row)
             case 2:
-                return tr("{drawn} of {runs}", drawn=group.share.correct, runs=group.share.n)
+                return tr("{drawn} of {runs}", drawn=row.share.correct, runs=row.share.n)
             case 3:
-                return f"{percent(group.share.share, 0)} {interval_words(group.share)}"
+                return f"{percent(row.share.share, 0)} {interval_words(row.share)}"
             case _:
-                if group.parting is None:
+                if row.parting is None:
                     return UNKNOWN
-                return tr("character {char:,}", char=self._result.partings[group.parting].char)
+                return tr("character {char:,}", char=self._result.partings[row.parting].char)
+
+    def tip(self, row: Group, column: int) -> str:
+        return f"{_label(row)}\n{share_words(row.share)}"
+
+    def extra(self, row: Group, column: int, role: int) -> Any:
+        return row.share if role == SHARE_ROLE else None
 
 
 class ShareDelegate(QStyledItemDelegate):
@@ -100,7 +91,7 @@ class ShareDelegate(QStyledItemDelegate):
         painter.restore()
 
 
-class OptionsModel(TableModel):
+class OptionsModel(TableModel[Option]):
     """The tokens that were drawn at a parting."""
 
     titles = (tr("Token"), tr("Sampled"), tr("Raw"), tr("Final"), tr("Answers"))
@@ -118,35 +109,18 @@ class OptionsModel(TableModel):
         self._runs = 0
 
     def show(self, parting: Parting | None) -> None:
-        self.beginResetModel()
-        self._rows = () if parting is None else parting.options
         self._runs = 0 if parting is None else parting.runs
-        self.endResetModel()
+        self._replace(() if parting is None else parting.options)
 
-    @plain_data
-    def data(self, index: Index, role: int = Qt.ItemDataRole.DisplayRole) -> Any:
-        option: Option = self._rows[index.row()]
-        column = index.column()
-        if role == Qt.ItemDataRole.DisplayRole:
-            return self._words(option, column)
-        if role == Qt.ItemDataRole.TextAlignmentRole:
-            return self.alignment(column)
-        return None
-
-    def _words(self, option: Option, column: int) -> str:
-        match column:
-            case 0:
-                if option.end and not option.text:
-                    return tr("⟨end⟩")
-                return token_text(option.data or option.text.encode(errors="surrogatepass"), option.text)
-            case 1:
-                return tr("{drawn} of {runs}", drawn=option.drawn, runs=self._runs)
-            case 2:
-                return percent(option.raw)
-            case 3:
-                return percent(option.final)
-            case _:
-                return ", ".join(str(place + 1) for place in option.groups)
+    def words(self, row: Option, column: int) -> str:
+        data = row.data or row.text.encode(errors="surrogatepass")
+        return (
+            tr("⟨end⟩") if row.end and not row.text else token_text(data, row.text),
+            tr("{drawn} of {runs}", drawn=row.drawn, runs=self._runs),
+            percent(row.raw),
+            percent(row.final),
+            ", ".join(str(place + 1) for place in row.groups),
+        )[column]
 
 
 def _label(group: Group) -> str:

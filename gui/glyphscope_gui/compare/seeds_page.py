@@ -7,7 +7,7 @@ from itertools import pairwise
 
 from PySide6.QtCore import QSize, Qt, Signal
 from PySide6.QtGui import QResizeEvent
-from PySide6.QtWidgets import QComboBox, QPushButton, QSplitter, QWidget
+from PySide6.QtWidgets import QComboBox, QPushButton, QWidget
 
 from glyphscope.evals.distribution import Distribution, Group, Parting, parting_words
 from glyphscope_gui.compare.page import LOW
@@ -30,7 +30,7 @@ from glyphscope_gui.compare.variants import MOST_TEMPERATURE
 from glyphscope_gui.shared.card import Card
 from glyphscope_gui.shared.labels import ElidedLabel, FittedLabel, PlainLabel, push_button
 from glyphscope_gui.shared.language import tr
-from glyphscope_gui.shared.layouts import hbox, vbox
+from glyphscope_gui.shared.layouts import hbox, holder, splitter, vbox
 from glyphscope_gui.shared.plain_table import PlainTable
 from glyphscope_gui.shared.settings_grid import DecimalSetting
 from glyphscope_gui.shared.text_edits import LineEdit
@@ -181,18 +181,11 @@ class SeedsPage(QWidget):
             padded = hbox(part, margins=(14, 0))
             column.addLayout(padded)
         column.addWidget(self.options, 1)
-        above = QWidget(self)
         padded = hbox(self.words, margins=(14, 0))
-        vbox(padded, (self.answers, 1), parent=above, margins=(0, 10, 0, 0), spacing=8)
+        above = holder(vbox(padded, (self.answers, 1), margins=(0, 10, 0, 0), spacing=8), self)
         self.detail_card = Card(tr("Selected answer"), detail, padded=False)
-        self.splitter = QSplitter(Qt.Orientation.Vertical, self)
-        self.splitter.setObjectName("centreSplitter")
-        self.splitter.setChildrenCollapsible(False)
-        self.splitter.setHandleWidth(GAP)
         self.answers_card = Card(tr("Answers"), above, padded=False)
-        for card in (self.answers_card, self.detail_card):
-            self.splitter.addWidget(card)
-            self.splitter.setStretchFactor(self.splitter.count() - 1, 1)
+        self.splitter = splitter(Qt.Orientation.Vertical, (self.answers_card, self.detail_card), (1, 1))
         self.setting_card = Card(tr("One setting, several seeds"), top, hint=tr("Ctrl + Enter runs them"))
         vbox(self.setting_card, (self.splitter, 1), parent=self, margins=(GAP + 4, GAP), spacing=GAP)
         order = [

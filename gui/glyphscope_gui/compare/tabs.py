@@ -21,9 +21,8 @@ class CompareTabs(QWidget):
         super().__init__(parent)
         self.setObjectName("compareViews")
         self._prompts, self._seeds = prompts, seeds
-        self.tabs = QTabWidget(self)
+        self.tabs = QTabWidget(self, documentMode=True)
         self.tabs.setObjectName("compareTabs")
-        self.tabs.setDocumentMode(True)
         self.tabs.tabBar().setAccessibleName(tr("Compare settings, two prompts, or seeds"))
         self.tabs.addTab(columns, tr("Side by side"))
         self.tabs.addTab(prompts, tr("Two prompts"))

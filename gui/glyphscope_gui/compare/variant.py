@@ -7,11 +7,12 @@ from dataclasses import replace
 from typing import Any
 
 from PySide6.QtCore import Qt, Signal
-from PySide6.QtWidgets import QComboBox, QGridLayout, QSizePolicy, QWidget
+from PySide6.QtWidgets import QComboBox, QSizePolicy, QWidget
 
 from glyphscope_gui.compare.variants import Variant
 from glyphscope_gui.shared.call_shapes import SHAPES
 from glyphscope_gui.shared.language import tr
+from glyphscope_gui.shared.layouts import grid_layout
 
 Choices = Sequence[tuple[str, str, str]]
 """Value, words and tip of each."""
@@ -19,11 +20,7 @@ Choices = Sequence[tuple[str, str, str]]
 NOTATIONS: Choices = (
     ("glyph", "GLYPH", tr("The call is written in GLYPH")),
     ("json", "JSON", tr("The call is written in JSON")),
-    (
-        "native",
-        tr("Native"),
-        tr("The notation of the model’s chat template, which also defines the shape"),
-    ),
+    ("native", tr("Native"), tr("The notation of the model’s chat template, which also defines the shape")),
 )
 CONSTRAINTS: Choices = (
     (
@@ -74,10 +71,7 @@ class VariantPicker(QWidget):
         self._variant = Variant()
         self.boxes: dict[str, QComboBox] = {}
         self._begins = False
-        self._grid = grid = QGridLayout(self)
-        grid.setContentsMargins(0, 0, 0, 0)
-        grid.setHorizontalSpacing(6)
-        grid.setVerticalSpacing(6)
+        self._grid = grid_layout(self, spacing=(6, 6))
         for place, (field, words, choices) in enumerate(_FIELDS):
             box = QComboBox(self)
             box.setAccessibleName(words)
@@ -88,7 +82,7 @@ class VariantPicker(QWidget):
                 box.setItemData(box.count() - 1, tip, Qt.ItemDataRole.ToolTipRole)
             box.activated.connect(self._choose)
             self.boxes[field] = box
-            grid.addWidget(box, place // 2, place % 2)
+            self._grid.addWidget(box, place // 2, place % 2)
         self.show_variant(self._variant)
 
     def name_for(self, column: str) -> None:

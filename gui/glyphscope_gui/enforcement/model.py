@@ -6,14 +6,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
-from PySide6.QtCore import QAbstractTableModel, QModelIndex, QObject, QPersistentModelIndex, Qt
+from PySide6.QtCore import QObject, Qt
 
-from glyphscope_gui.shared.grammar_roles import PILL_ROLE
 from glyphscope_gui.shared.language import tr
-from glyphscope_gui.shared.plain_text import plain_data
+from glyphscope_gui.shared.table_model import NO_INDEX, PILL_ROLE, Index, TableModel
 
-_Index = QModelIndex | QPersistentModelIndex
-_NONE = QModelIndex()
 Engines: TypeAlias = tuple[tuple[str, str, str], ...]
 """Key, heading and a sentence for each engine that is tried."""
 ENGINES: Engines = (
@@ -77,10 +74,9 @@ _LOOKS = {
 }
 
 
-class EnforcementModel(QAbstractTableModel):
+class EnforcementModel(TableModel[EnforcementRow]):
     def __init__(self, parent: QObject | None = None) -> None:
         super().__init__(parent)
-        self._rows: tuple[EnforcementRow, ...] = ()
         self.engines = ENGINES
 
     def show(self, rows: Sequence[EnforcementRow], engines: Engines = ENGINES) -> None:
@@ -93,9 +89,8 @@ class EnforcementModel(QAbstractTableModel):
             if new:
                 self.dataChanged.emit(self.index(0, 0), self.index(len(new) - 1, len(self.engines)))
             return
-        self.beginResetModel()
-        self._rows, self.engines = new, engines
-        self.endResetModel()
+        self.engines = engines
+        self._replace(new)
 
     def row(self, number: int) -> EnforcementRow | None:
         return self._rows[number] if 0 <= number < len(self._rows) else None
@@ -107,10 +102,7 @@ class EnforcementModel(QAbstractTableModel):
                 return number
         return -1
 
-    def rowCount(self, parent: _Index = _NONE) -> int:
-        return 0 if parent.isValid() else len(self._rows)
-
-    def columnCount(self, parent: _Index = _NONE) -> int:
+    def columnCount(self, parent: Index = NO_INDEX) -> int:
         return 0 if parent.isValid() else 1 + len(self.engines)
 
     def headerData(self, section: int, orientation: Qt.Orientation, role: int = 0) -> Any:
@@ -120,25 +112,29 @@ class EnforcementModel(QAbstractTableModel):
             return tr("Constraint") if section == 0 else self.engines[section - 1][1]
         if role == Qt.ItemDataRole.ToolTipRole and section:
             return self.engines[section - 1][2]
-        if role == Qt.ItemDataRole.TextAlignmentRole:
-            return Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter
-        return None
+        return self.alignment(section) if role == Qt.ItemDataRole.TextAlignmentRole else None
 
-    @plain_data
-    def data(self, index: _Index, role: int = Qt.ItemDataRole.DisplayRole) -> Any:
-        row, column = self._rows[index.row()], index.column()
+    def words(self, row: EnforcementRow, column: int) -> str:
+        return row.words if column == CONSTRAINT else ""
+
+    def spoken(self, row: EnforcementRow, column: int) -> str:
         if column == CONSTRAINT:
-            if role in (Qt.ItemDataRole.DisplayRole, Qt.ItemDataRole.ToolTipRole):
-                return row.words
-            return None
-        cell = row.cells.get(self.engines[column - 1][0])
-        if role == PILL_ROLE:
-            return None if cell is None else (_cell_words(cell), _LOOKS.get(cell.state, _LOOKS["error"])[1])
-        if role == Qt.ItemDataRole.AccessibleTextRole:
-            return tr("not tested yet") if cell is None else _cell_words(cell)
-        if role == Qt.ItemDataRole.ToolTipRole:
-            return tr("Testing…") if cell is None else _cell_tip(cell)
-        return None
+            return row.words
+        cell = self._cell(row, column)
+        return tr("not tested yet") if cell is None else _cell_words(cell)
+
+    def tip(self, row: EnforcementRow, column: int) -> str:
+        if column == CONSTRAINT:
+            return row.words
+        cell = self._cell(row, column)
+        return tr("Testing…") if cell is None else _cell_tip(cell)
+
+    def extra(self, row: EnforcementRow, column: int, role: int) -> Any:
+        cell = self._cell(row, column) if role == PILL_ROLE and column != CONSTRAINT else None
+        return None if cell is None else (_cell_words(cell), _LOOKS.get(cell.state, _LOOKS["error"])[1])
+
+    def _cell(self, row: EnforcementRow, column: int) -> Cell | None:
+        return row.cells.get(self.engines[column - 1][0])
 
 
 def _cell_words(cell: Cell) -> str:

@@ -66,10 +66,7 @@ def _cell(proof: Proof) -> Cell:
 
 
 def _count(proof: Proof) -> str:
-    return tr(
-        "Rejected all {count:,} violating texts and accepted a valid one.",
-        count=proof.examples,
-    )
+    return tr("Rejected all {count:,} violating texts and accepted a valid one.", count=proof.examples)
 
 
 def _leaking(proof: Proof) -> str:

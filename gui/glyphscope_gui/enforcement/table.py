@@ -8,17 +8,11 @@ from PySide6.QtCore import QModelIndex, QSize, Signal
 from PySide6.QtGui import QFontMetrics, QResizeEvent
 from PySide6.QtWidgets import QHeaderView, QWidget
 
-from glyphscope_gui.enforcement.model import (
-    CONSTRAINT,
-    ENGINES,
-    EnforcementModel,
-    EnforcementRow,
-    Engines,
-)
+from glyphscope_gui.enforcement.model import CONSTRAINT, ENGINES, EnforcementModel, EnforcementRow, Engines
 from glyphscope_gui.shared.grammar_cells import PillDelegate
-from glyphscope_gui.shared.grammar_roles import PILL_ROLE
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.plain_table import CELL, PlainTable
+from glyphscope_gui.shared.table_model import PILL_ROLE
 from glyphscope_gui.shared.verdict import pill_font
 
 MOST_MEASURED = 100

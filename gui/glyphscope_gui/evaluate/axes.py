@@ -6,13 +6,13 @@ from collections.abc import Sequence
 from typing import Any
 
 from PySide6.QtCore import Qt, Signal
-from PySide6.QtWidgets import QCheckBox, QGridLayout, QWidget
+from PySide6.QtWidgets import QCheckBox, QWidget
 
 from glyphscope.visible import visible
 from glyphscope_gui.evaluate.setup import Axis
 from glyphscope_gui.shared.labels import PlainLabel
 from glyphscope_gui.shared.language import tr
-from glyphscope_gui.shared.layouts import Flow
+from glyphscope_gui.shared.layouts import Flow, grid_layout
 from glyphscope_gui.shared.plain_text import plain_tip
 
 
@@ -26,11 +26,7 @@ class EvalAxes(QWidget):
         self.setObjectName("evalArms")
         self.setAccessibleName(tr("Settings varied between arms"))
         self._boxes: dict[str, list[tuple[Any, QCheckBox]]] = {}
-        grid = QGridLayout(self)
-        grid.setContentsMargins(0, 0, 0, 0)
-        grid.setHorizontalSpacing(14)
-        grid.setVerticalSpacing(11)
-        grid.setColumnStretch(1, 1)
+        grid = grid_layout(self, spacing=(14, 11), stretch=1)
         for row, axis in enumerate(axes):
             label = PlainLabel(axis.title, self, role="muted", toolTip=axis.tip)
             flow = Flow(self, gap=16, line_gap=7)

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
-
 from PySide6.QtCore import QModelIndex, QObject, Qt, Signal
 from PySide6.QtGui import QKeyEvent
 from PySide6.QtWidgets import QDialog, QDialogButtonBox, QWidget
@@ -17,9 +14,7 @@ from glyphscope_gui.shared.labels import words_label
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.layouts import vbox
 from glyphscope_gui.shared.plain_table import PlainTable
-from glyphscope_gui.shared.plain_text import plain_data, plain_tip
-from glyphscope_gui.shared.table_model import Index, TableModel
-from glyphscope_gui.theme import theme
+from glyphscope_gui.shared.table_model import TableModel
 
 CHANGE, SCENARIO, ARM, BEFORE, AFTER = range(5)
 WORDS: dict[ChangeKind, str] = {
@@ -29,41 +24,44 @@ WORDS: dict[ChangeKind, str] = {
 }
 
 
-class ChangesModel(TableModel):
+class ChangesModel(TableModel[Change]):
     """A row for each change, regressions first."""
 
     titles = (tr("Change"), tr("Scenario"), tr("Arm"), tr("Before"), tr("After"))
-    figures = frozenset[int]()
 
     def __init__(self, changes: Changes, labels: dict[str, str], parent: QObject | None = None) -> None:
         super().__init__(parent)
-        self._rows: Sequence[Change] = changes.changes
+        self._rows = changes.changes
         self._labels = labels
 
     def change(self, row: int) -> Change:
         return self._rows[row]
 
-    @plain_data
-    def data(self, index: Index, role: int = Qt.ItemDataRole.DisplayRole) -> Any:
-        change, column = self._rows[index.row()], index.column()
-        sample = change.before if column == BEFORE else change.after
-        if role == Qt.ItemDataRole.DisplayRole:
-            return (
-                WORDS[change.kind],
-                sample.scenario if sample.trial == 1 else f"{sample.scenario} · {sample.trial}",
-                self._labels.get(sample.arm, sample.arm),
-                why_words(change.before) or tr("✓ correct"),
-                why_words(change.after) or tr("✓ correct"),
-            )[column]
-        if role == Qt.ItemDataRole.ForegroundRole and column in (CHANGE, BEFORE, AFTER):
-            good = change.kind == "fix" if column == CHANGE else sample.ok
-            return theme().color("holds" if good else "impossible")
-        if role == Qt.ItemDataRole.ToolTipRole and column in (BEFORE, AFTER):
-            detail = sample.failures[0].detail if sample.failures else ""
-            return plain_tip("\n".join(part for part in (detail, sample.text[:800]) if part)) or None
-        if role == Qt.ItemDataRole.AccessibleTextRole:
-            return f"{self.titles[column]}: {self.data(index)}"
-        return None
+    def words(self, row: Change, column: int) -> str:
+        sample = row.after
+        return (
+            WORDS[row.kind],
+            sample.scenario if sample.trial == 1 else f"{sample.scenario} · {sample.trial}",
+            self._labels.get(sample.arm, sample.arm),
+            why_words(row.before) or tr("✓ correct"),
+            why_words(row.after) or tr("✓ correct"),
+        )[column]
+
+    def spoken(self, row: Change, column: int) -> str:
+        return self.titled(row, column)
+
+    def tip(self, row: Change, column: int) -> str:
+        if column not in (BEFORE, AFTER):
+            return ""
+        sample = row.before if column == BEFORE else row.after
+        detail = sample.failures[0].detail if sample.failures else ""
+        return "\n".join(part for part in (detail, sample.text[:800]) if part)
+
+    def color(self, row: Change, column: int) -> str:
+        if column not in (CHANGE, BEFORE, AFTER):
+            return ""
+        good = {CHANGE: row.kind == "fix", BEFORE: row.before.ok, AFTER: row.after.ok}[column]
+        return "holds" if good else "impossible"
 
 
 class ChangesTable(PlainTable):

@@ -185,8 +185,7 @@ class EvalCharts(QScrollArea):
         first = [_median(arm.tools.first_token_ms) for arm in arms]
         total = [_median(arm.tools.total_ms) for arm in arms]
         self.times.show_series(
-            short,
-            [Series(tr("first token"), "chart-other", first), Series(tr("total"), "chart-main", total)],
+            short, [Series(tr("first token"), "chart-other", first), Series(tr("total"), "chart-main", total)]
         )
         self._show_savings(arms, short)
 

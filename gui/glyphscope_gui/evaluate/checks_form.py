@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from PySide6.QtCore import Qt, Signal
-from PySide6.QtWidgets import QComboBox, QGridLayout, QSizePolicy, QWidget
+from PySide6.QtWidgets import QComboBox, QWidget
 
 from glyphscope.evals.suites.call_form import ArgumentCheck, CheckKind
 from glyphscope_gui.evaluate.check_values import field_text, field_value
-from glyphscope_gui.shared.labels import link, push_button
+from glyphscope_gui.evaluate.lines_form import LEAST_BOX, FormLine, LinesForm
+from glyphscope_gui.shared.labels import link
 from glyphscope_gui.shared.language import tr
-from glyphscope_gui.shared.layouts import vbox
+from glyphscope_gui.shared.layouts import hbox
 from glyphscope_gui.shared.text_edits import LineEdit
 
 KINDS: tuple[tuple[CheckKind, str, str], ...] = (
@@ -24,11 +24,8 @@ KINDS: tuple[tuple[CheckKind, str, str], ...] = (
 )
 
 
-class _Line(QWidget):
-    """One check; `is_text` tells of an argument whether it is a string."""
-
-    changed = Signal()
-    removed = Signal()
+class _Line(FormLine):
+    """One check; `arguments` says of each argument whether it is a string."""
 
     def __init__(self, check: ArgumentCheck, arguments: Mapping[str, bool], parent: QWidget) -> None:
         super().__init__(parent)
@@ -37,27 +34,14 @@ class _Line(QWidget):
         self.name.setAccessibleName(tr("Argument"))
         self.name.addItems([*dict.fromkeys((*arguments, check.name))])
         self.name.setCurrentText(check.name)
-        self.kind = QComboBox(self)
-        self.kind.setAccessibleName(tr("Check"))
-        for kind, words, _tip in KINDS:
-            self.kind.addItem(words, kind)
-        for box in (self.name, self.kind):
-            box.setMinimumWidth(80)  # large letters are cut before the form scrolls sideways
-        self.kind.setCurrentIndex(self.kind.findData(check.kind))
+        self.name.setMinimumWidth(LEAST_BOX)
+        self.kind = self.choice_box(tr("Check"), KINDS, check.kind)
         self.value = LineEdit(field_text(check.kind, check.value, is_text=self._is_text), self)
         self.value.setAccessibleName(tr("Value"))
-        self.remove = push_button(tr("Remove"), self, role="link")
-        self.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Fixed)
-        grid = QGridLayout(self)
-        grid.setContentsMargins(0, 0, 0, 0)
-        grid.setHorizontalSpacing(8)
-        for column, part in enumerate((self.name, self.kind, self.value, self.remove)):
-            grid.addWidget(part, 0, column)
-        grid.setColumnStretch(2, 1)
+        hbox(self.name, self.kind, (self.value, 1), self.remove, parent=self, spacing=8)
         self.name.currentIndexChanged.connect(lambda _place: self.changed.emit())
         self.kind.currentIndexChanged.connect(self._kind_changed)
         self.value.textChanged.connect(lambda _text: self.changed.emit())
-        self.remove.clicked.connect(self.removed)
         self._show_kind()
 
     @property
@@ -82,27 +66,21 @@ class _Line(QWidget):
         self.value.setEnabled(self.kind.currentData() != "optional")
 
 
-class ChecksForm(QWidget):
-    """`changed` when the user changes a check."""
-
-    changed = Signal()
+class ChecksForm(LinesForm[_Line]):
+    """The checks of a call."""
 
     def __init__(self, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
-        self._lines: list[_Line] = []
+        add = link(tr("Add a check"), tr("Add a check of another argument"), name="addCheck")
+        super().__init__(add, 6, parent)
         self._arguments: Mapping[str, bool] = {}
-        self.add = link(tr("Add a check"), tr("Add a check of another argument"), name="addCheck")
-        self._column = vbox((self.add, 0, Qt.AlignmentFlag.AlignLeft), parent=self, spacing=6)
-        self.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Maximum)
         self.add.clicked.connect(self._add_next)
 
     def show_checks(self, checks: tuple[ArgumentCheck, ...], arguments: Mapping[str, Any]) -> None:
         """Other checks; `arguments` are the tool's, with whether each is a string."""
-        for line in list(self._lines):
-            self._drop(line)
+        self._clear()
         self._arguments = arguments
         for check in checks:
-            self._put(check)
+            self._put(_Line(check, arguments, self))
         self._show_add()
 
     def checks(self) -> tuple[ArgumentCheck, ...]:
@@ -113,33 +91,16 @@ class ChecksForm(QWidget):
         taken = {line.name.currentText() for line in self._lines}
         name = next((name for name in self._arguments if name not in taken), None)
         if name is not None:
-            line = self._put(ArgumentCheck(name, "equals", "" if self._arguments[name] else 0))
+            check = ArgumentCheck(name, "equals", "" if self._arguments[name] else 0)
+            line = self._put(_Line(check, self._arguments, self))
             line.value.setFocus()
             line.value.selectAll()
             self._show_add()
             self.changed.emit()
 
-    def _put(self, check: ArgumentCheck) -> _Line:
-        line = _Line(check, self._arguments, self)
-        self._lines.append(line)
-        self._column.insertWidget(self._column.indexOf(self.add), line)
-        line.changed.connect(self.changed)
-        line.removed.connect(self._remove)
-        return line
-
-    def _remove(self) -> None:
-        line = self.sender()
-        assert isinstance(line, _Line)
-        self._drop(line)
-        self._show_add()
-        self.add.setFocus()
-        self.changed.emit()
-
     def _drop(self, line: _Line) -> None:
-        self._lines.remove(line)
-        self._column.removeWidget(line)
-        line.hide()
-        line.deleteLater()
+        super()._drop(line)
+        self._show_add()
 
     def _show_add(self) -> None:
         self.add.setVisible(len(self._lines) < len(self._arguments))

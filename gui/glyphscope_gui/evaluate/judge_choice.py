@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from PySide6.QtCore import Signal
+from PySide6.QtCore import QSignalBlocker, Signal
 from PySide6.QtWidgets import QComboBox, QWidget
 
 from glyphscope_gui.shared.labels import PlainLabel
@@ -55,10 +55,9 @@ class JudgeChoice(QWidget):
         if known == list(models):
             return
         text = self.box.currentText()
-        self.box.blockSignals(True)
-        self.box.clear()
-        self.box.addItem(_OWN, "")
-        for model in models:
-            self.box.addItem(model_name(model).name, model)
-        self.box.setCurrentText(text)
-        self.box.blockSignals(False)
+        with QSignalBlocker(self.box):
+            self.box.clear()
+            self.box.addItem(_OWN, "")
+            for model in models:
+                self.box.addItem(model_name(model).name, model)
+            self.box.setCurrentText(text)

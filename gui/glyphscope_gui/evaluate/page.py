@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from PySide6.QtCore import QAbstractListModel, Qt, Signal
 from PySide6.QtGui import QResizeEvent
-from PySide6.QtWidgets import QMenu, QPushButton, QStackedWidget, QWidget
+from PySide6.QtWidgets import QMenu, QPushButton, QWidget
 
 from glyphscope_gui.evaluate.progress import EvalProgressBar
 from glyphscope_gui.evaluate.result_view import EvalResultView
@@ -15,7 +15,7 @@ from glyphscope_gui.evaluate.setup_view import EvalSetupView
 from glyphscope_gui.evaluate.ticks_model import TicksModel
 from glyphscope_gui.shared.labels import ElidedLabel, PlainLabel, push_button
 from glyphscope_gui.shared.language import tr
-from glyphscope_gui.shared.layouts import hbox, vbox
+from glyphscope_gui.shared.layouts import hbox, stack, vbox
 from glyphscope_gui.shared.notice_banner import NoticeBanner
 from glyphscope_gui.shared.segmented import Segmented
 from glyphscope_gui.theme.sizes import GAP
@@ -84,9 +84,7 @@ class EvalPage(QWidget):
         )
         self.nothing.setProperty("role", "muted")
         self.nothing.setAlignment(Qt.AlignmentFlag.AlignCenter)
-        self.stack = QStackedWidget(self)
-        for view in (self.setup, self.result, self.nothing):
-            self.stack.addWidget(view)
+        self.stack = stack(self.setup, self.result, self.nothing)
         self._has_result = False
         self.views.chosen.connect(self.show_view)
         self.open_button.clicked.connect(self.openRequested)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from PySide6.QtCore import QModelIndex, QSignalBlocker, Qt, Signal
-from PySide6.QtWidgets import QComboBox, QHeaderView, QSplitter, QWidget
+from PySide6.QtWidgets import QComboBox, QHeaderView, QWidget
 
 from glyphscope.evals.align import Alignment, difference_words
 from glyphscope_gui.evaluate.pairs_model import FIRST, SCENARIO, SECOND, TRIAL, EvalPairsModel
@@ -13,7 +13,7 @@ from glyphscope_gui.runs.compare_fields import CompareFields
 from glyphscope_gui.runs.compare_fields_model import CompareFieldsModel
 from glyphscope_gui.shared.labels import PlainLabel
 from glyphscope_gui.shared.language import tr
-from glyphscope_gui.shared.layouts import hbox, vbox
+from glyphscope_gui.shared.layouts import hbox, splitter, vbox
 from glyphscope_gui.shared.plain_table import PlainTable
 
 NOTHING = tr("Select a line to compare both calls by field.")
@@ -131,11 +131,6 @@ class EvalPair(QWidget):
         self.words.setContentsMargins(9, 0, 9, 0)
         column = vbox(self.words, (self.aligned, 1), parent=below, margins=(0, 6, 0, 0), spacing=6)
         column.addStretch(0)
-        self._splitter = splitter = QSplitter(Qt.Orientation.Vertical, self)
-        splitter.setChildrenCollapsible(False)
-        splitter.addWidget(self.table)
-        splitter.addWidget(below)
-        splitter.setStretchFactor(0, 3)
-        splitter.setStretchFactor(1, 2)
+        self._splitter = splitter(Qt.Orientation.Vertical, (self.table, below), (3, 2), of_cards=False)
         self.counted.setContentsMargins(9, 0, 9, 0)
-        vbox(arms, self.counted, (splitter, 1), parent=self, spacing=6)
+        vbox(arms, self.counted, (self._splitter, 1), parent=self, spacing=6)

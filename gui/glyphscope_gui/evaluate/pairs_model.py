@@ -11,9 +11,7 @@ from glyphscope.evals.results.sample import Sample
 from glyphscope_gui.evaluate.result import EvalResult
 from glyphscope_gui.evaluate.words import why_words
 from glyphscope_gui.shared.language import tr
-from glyphscope_gui.shared.plain_text import plain_data, plain_tip
-from glyphscope_gui.shared.table_model import Index, TableModel
-from glyphscope_gui.theme import theme
+from glyphscope_gui.shared.table_model import TableModel
 
 SCENARIO, TRIAL, FIRST, SECOND = range(4)
 
@@ -52,7 +50,7 @@ def pairs_that_differ(result: EvalResult, first: str, second: str) -> tuple[list
     return [*parted, *other], count
 
 
-class EvalPairsModel(TableModel):
+class EvalPairsModel(TableModel[Pair]):
     """A row a pair."""
 
     titles = (tr("Scenario"), tr("Trial"), tr("First"), tr("Second"))
@@ -60,13 +58,11 @@ class EvalPairsModel(TableModel):
 
     def __init__(self, parent: QObject | None = None) -> None:
         super().__init__(parent)
-        self._rows: Sequence[Pair] = ()
         self._heads = (tr("First"), tr("Second"))
 
     def show(self, pairs: Sequence[Pair], first: str, second: str) -> None:
-        self.beginResetModel()
-        self._rows, self._heads = pairs, (first, second)
-        self.endResetModel()
+        self._heads = (first, second)
+        self._replace(pairs)
 
     def pair(self, row: int) -> Pair:
         return self._rows[row]
@@ -79,29 +75,22 @@ class EvalPairsModel(TableModel):
             return self._heads[section - FIRST]
         return super().headerData(section, orientation, role)
 
-    @plain_data
-    def data(self, index: Index, role: int = Qt.ItemDataRole.DisplayRole) -> Any:
-        pair, column = self._rows[index.row()], index.column()
-        sample = pair.second if column == SECOND else pair.first
-        if role == Qt.ItemDataRole.DisplayRole:
-            return (
-                sample.scenario
-                if column == SCENARIO
-                else str(sample.trial)
-                if column == TRIAL
-                else _words(sample)
-            )
-        if role == Qt.ItemDataRole.TextAlignmentRole:
-            return self.alignment(column)
-        if role == Qt.ItemDataRole.ForegroundRole and column in (FIRST, SECOND):
-            return theme().color("holds" if sample.ok else "impossible")
-        if role == Qt.ItemDataRole.ToolTipRole and column in (FIRST, SECOND):
-            return (
-                plain_tip("\n".join(part for part in (why_words(sample), sample.text[:800]) if part)) or None
-            )
-        if role == Qt.ItemDataRole.AccessibleTextRole:
-            return f"{self.headerData(column, Qt.Orientation.Horizontal)}: {self.data(index)}"
-        return None
+    def words(self, row: Pair, column: int) -> str:
+        return (row.first.scenario, str(row.first.trial), _words(row.first), _words(row.second))[column]
+
+    def spoken(self, row: Pair, column: int) -> str:
+        return f"{self.headerData(column, Qt.Orientation.Horizontal)}: {self.words(row, column)}"
+
+    def tip(self, row: Pair, column: int) -> str:
+        if column not in (FIRST, SECOND):
+            return ""
+        sample = row[column - FIRST]
+        return "\n".join(part for part in (why_words(sample), sample.text[:800]) if part)
+
+    def color(self, row: Pair, column: int) -> str:
+        if column not in (FIRST, SECOND):
+            return ""
+        return "holds" if row[column - FIRST].ok else "impossible"
 
 
 def _words(sample: Sample) -> str:

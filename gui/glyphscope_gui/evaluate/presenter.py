@@ -7,7 +7,6 @@ from pathlib import Path
 
 from PySide6.QtCore import QTimer, QUrl
 from PySide6.QtGui import QDesktopServices
-from PySide6.QtWidgets import QFileDialog
 
 from glyphscope.errors import GlyphscopeError
 from glyphscope.evals.matrix.needs import PythonFile, needs_of
@@ -20,22 +19,16 @@ from glyphscope_gui.evaluate.evaluations import EvalPhase, EvalProgress, Evaluat
 from glyphscope_gui.evaluate.page import RESULT, EvalPage
 from glyphscope_gui.evaluate.reading import EvalReading, Opened, OpenedRun, Priced
 from glyphscope_gui.evaluate.result import EvalResult
-from glyphscope_gui.evaluate.result_comparing import ResultComparing
-from glyphscope_gui.evaluate.result_presenter import EvalResultPresenter
+from glyphscope_gui.evaluate.result_presenter import EvalResultPresenter, ResultComparing
 from glyphscope_gui.evaluate.results_model import EvalResultsModel
-from glyphscope_gui.evaluate.setup import (
-    PRESETS,
-    SuiteChoice,
-    axes,
-    price_words,
-    seconds_a_sample,
-)
+from glyphscope_gui.evaluate.setup import PRESETS, SuiteChoice, axes, price_words, seconds_a_sample
 from glyphscope_gui.evaluate.suite_editing import SuiteEditing
 from glyphscope_gui.evaluate.ticks_model import Tickable
 from glyphscope_gui.evaluate.words import arm_labels, sample_words
 from glyphscope_gui.evaluate.worker import EvalJob
 from glyphscope_gui.model_picker.endpoint_dialog import EndpointDialog
 from glyphscope_gui.runs.run_controller import Applied
+from glyphscope_gui.shared.dialogs import ask_for_files, ask_for_folder, ask_where_to_save, open_once
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.model_names import model_name
 from glyphscope_gui.shared.page_ids import PageId
@@ -194,28 +187,21 @@ class EvaluatePresenter(Page):
         self._setup_changed()
 
     def _ask_for_suites(self) -> None:
-        dialog = QFileDialog(self.context.window, tr("Add suites"), "", tr("Suites (*.json);;All files (*)"))
-        dialog.setFileMode(QFileDialog.FileMode.ExistingFiles)
-        dialog.filesSelected.connect(lambda paths: self._add_suites([Path(path) for path in paths]))
-        dialog.finished.connect(dialog.deleteLater)
-        dialog.open()
+        filters = tr("Suites (*.json);;All files (*)")
+        ask_for_files(self.context.window, tr("Add suites"), self._add_suites, filters)
 
     def _add_suites(self, paths: list[Path]) -> None:
         for path in paths:
             self.reading.read_suite(str(path))
 
     def _ask_for_models(self) -> None:
-        dialog = QFileDialog(self.context.window, tr("Add models"), "", tr("Models (*.gguf);;All files (*)"))
-        dialog.setFileMode(QFileDialog.FileMode.ExistingFiles)
-        dialog.filesSelected.connect(lambda paths: self._add_models([Path(path) for path in paths]))
-        dialog.finished.connect(dialog.deleteLater)
-        dialog.open()
+        filters = tr("Models (*.gguf);;All files (*)")
+        ask_for_files(self.context.window, tr("Add models"), self._add_models, filters)
 
     def _ask_for_endpoint(self) -> None:
         dialog = EndpointDialog(parent=self.context.window)
         dialog.chosen.connect(self._add_endpoint)
-        dialog.finished.connect(dialog.deleteLater)
-        dialog.open()
+        open_once(dialog)
 
     def _add_endpoint(self, address: str) -> None:
         self.view.models_model.put(_model_row(address, tr("an endpoint")), ticked=True)
@@ -376,12 +362,8 @@ class EvaluatePresenter(Page):
         self.open_result(self._results.rows[place].path)
 
     def _ask_for_result(self) -> None:
-        dialog = QFileDialog(self.context.window, tr("Open a result"), str(self.context.services.results))
-        dialog.setFileMode(QFileDialog.FileMode.Directory)
-        dialog.setOption(QFileDialog.Option.ShowDirsOnly)
-        dialog.fileSelected.connect(lambda path: self.open_result(Path(path)))
-        dialog.finished.connect(dialog.deleteLater)
-        dialog.open()
+        start = str(self.context.services.results)
+        ask_for_folder(self.context.window, tr("Open a result"), self.open_result, start)
 
     def _open_report(self) -> None:
         path = self.result_presenter.path
@@ -396,17 +378,14 @@ class EvaluatePresenter(Page):
         result = self.result_presenter.result
         if result is None:
             return
-        dialog = QFileDialog(self.context.window, tr("Export samples"), str(Path.home()))
-        dialog.setAcceptMode(QFileDialog.AcceptMode.AcceptSave)
-        dialog.setNameFilters([tr("CSV (*.csv)"), tr("Parquet (*.parquet)")])
-        dialog.setDefaultSuffix("csv")
-        dialog.filterSelected.connect(
-            lambda chosen: dialog.setDefaultSuffix("parquet" if "parquet" in chosen else "csv")
+        ask_where_to_save(
+            self.context.window,
+            tr("Export samples"),
+            lambda path: self.reading.export(result, path),
+            ";;".join((tr("CSV (*.csv)"), tr("Parquet (*.parquet)"))),
+            start=str(Path.home() / f"{result.path.name}.csv"),
+            suffix="csv",
         )
-        dialog.selectFile(f"{result.path.name}.csv")
-        dialog.fileSelected.connect(lambda path: self.reading.export(result, Path(path)))
-        dialog.finished.connect(dialog.deleteLater)
-        dialog.open()
 
     def _show_export(self, out: Path, number: int) -> None:
         self.view.notice.show_words(

@@ -9,11 +9,15 @@ from PySide6.QtCore import QModelIndex, QObject, QTimer, Signal
 
 from glyphscope.evals.align import Alignment
 from glyphscope.evals.results.sample import Sample
+from glyphscope_gui.context import AppContext
+from glyphscope_gui.evaluate.changes_view import ChangesDialog
 from glyphscope_gui.evaluate.page import EvalPage
 from glyphscope_gui.evaluate.pairs_model import Pair, pairs_that_differ
-from glyphscope_gui.evaluate.reading import EvalReading
+from glyphscope_gui.evaluate.reading import Compared, EvalReading
 from glyphscope_gui.evaluate.result import EvalResult, Row
+from glyphscope_gui.evaluate.results_model import EvalResultsModel, result_words
 from glyphscope_gui.evaluate.words import pair_labels, population_words, provenance, summary_words
+from glyphscope_gui.history.model import when
 from glyphscope_gui.shared.language import tr
 
 GROWN_MS = 1000
@@ -211,3 +215,47 @@ class EvalResultPresenter(QObject):
             self._view.show_words(summary_words(result.summary, result.manifest, self._view.chosen_measure))
         else:
             self._view.show_words(())
+
+
+MOST = 20
+"""Results that are offered: the newest."""
+
+
+class ResultComparing(QObject):
+    """Fills the menu of results that ask the same suites, and shows the changes."""
+
+    def __init__(
+        self,
+        context: AppContext,
+        view: EvalPage,
+        reading: EvalReading,
+        shown: EvalResultPresenter,
+        results: EvalResultsModel,
+    ) -> None:
+        super().__init__(view)
+        self._context, self._view, self._reading = context, view, reading
+        self._shown, self._results = shown, results
+        view.compare_menu.aboutToShow.connect(self.fill)
+        reading.compared.connect(self._show)
+
+    def fill(self) -> None:
+        """The other results with a suite of the one that is shown."""
+        menu, result = self._view.compare_menu, self._shown.result
+        menu.clear()
+        suites = set() if result is None else {suite.name for suite in result.manifest.suites}
+        for row in self._results.rows:
+            manifest = row.manifest
+            if result is None or manifest is None or row.path == result.path:
+                continue
+            if suites & {suite.name for suite in manifest.suites} and len(menu.actions()) < MOST:
+                action = menu.addAction(result_words(row))
+                action.triggered.connect(lambda _on=False, path=row.path: self._reading.compare(path, result))
+        if menu.isEmpty():
+            menu.addAction(tr("No other result has these suites")).setEnabled(False)
+
+    def _show(self, compared: Compared) -> None:
+        result = compared.result
+        after = when(result.manifest.started)
+        dialog = ChangesDialog(compared.changes, compared.arms, compared.before, after, self._context.window)
+        dialog.runRequested.connect(lambda sample: self._reading.open_run(result, sample))
+        dialog.open()

@@ -24,7 +24,7 @@ from glyphscope_gui.runs.compare_fields_model import CompareFieldsModel
 from glyphscope_gui.shared.card import Card
 from glyphscope_gui.shared.labels import ElidedLabel, PlainLabel
 from glyphscope_gui.shared.language import tr
-from glyphscope_gui.shared.layouts import splitter, vbox
+from glyphscope_gui.shared.layouts import holder, splitter, vbox
 from glyphscope_gui.theme.sizes import PAD
 
 WIDE = 1180
@@ -49,10 +49,9 @@ class EvalResultView(QWidget):
         self.pair = EvalPair(self.pairs_model, CompareFieldsModel(self), self)
         self.charts = EvalCharts(self)
         self.judge = EvalJudge(self)
-        self.words = QTextBrowser(self)
+        self.words = QTextBrowser(self, openLinks=False)
         self.words.setObjectName("evalWords")
         self.words.setAccessibleName(tr("Summary of the result"))
-        self.words.setOpenLinks(False)
         self.words.setFrameShape(QFrame.Shape.NoFrame)
         self.words.document().setDocumentMargin(PAD)
         self.measure = QComboBox(self)
@@ -116,14 +115,12 @@ class EvalResultView(QWidget):
         self.table_card.heading.hint.setText(HINT if self.model.measure.is_share else HINT_OF_QUANTITY)
 
     def _lay_out(self) -> None:
-        upper = QWidget(self)
-        vbox((self.table, 1), self.provenance, parent=upper, spacing=0)
+        upper = holder(vbox((self.table, 1), self.provenance, spacing=0), self)
         self.table_card = Card(tr("Result"), upper, hint=HINT, actions=(self.measure,), padded=False)
         self.runs_card = Card(tr("Runs"), self.runs, padded=False)
         self.rows = splitter(Qt.Orientation.Vertical, (self.table_card, self.runs_card), (5, 3))
-        self.tabs = QTabWidget(self)
+        self.tabs = QTabWidget(self, documentMode=True)
         self.tabs.setObjectName("evalTabs")
-        self.tabs.setDocumentMode(True)
         self.tabs.tabBar().setAccessibleName(tr("Details of the result"))
         for part, title in (
             (self.failures, tr("Failures")),

@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
-from PySide6.QtCore import QObject, Qt
+from PySide6.QtCore import QObject
 
 from glyphscope.evals.results.sample import Sample
 from glyphscope.evals.results.words import REASON_WORDS
 from glyphscope.text.shorten import shorten
 from glyphscope_gui.evaluate.words import verdict_words, why_words
 from glyphscope_gui.shared.language import tr
-from glyphscope_gui.shared.plain_text import plain_data, plain_tip
 from glyphscope_gui.shared.table_model import NO_INDEX, Index, TableModel
-from glyphscope_gui.theme import theme
 
 SCENARIO, ARM, TRIAL, VERDICT, REASON, TOKENS, TEXT = range(7)
 PORTION = 200
@@ -23,7 +20,7 @@ LONGEST = 200
 TIP = 1200
 
 
-class EvalRunsModel(TableModel):
+class EvalRunsModel(TableModel[Sample]):
     """Reads the samples; keeps no copy of what they say. Views ask for the next portion when they need it."""
 
     titles = (tr("Scenario"), tr("Arm"), tr("Trial"), tr("Verdict"), tr("Reason"), tr("Tokens"), tr("Text"))
@@ -31,7 +28,6 @@ class EvalRunsModel(TableModel):
 
     def __init__(self, parent: QObject | None = None) -> None:
         super().__init__(parent)
-        self._rows: Sequence[Sample] = ()
         self._shown = 0
         self._same: frozenset[int] = frozenset()
         self._labels: dict[str, str] = {}
@@ -82,46 +78,31 @@ class EvalRunsModel(TableModel):
             self._shown += more
             self.endInsertRows()
 
-    @plain_data
-    def data(self, index: Index, role: int = Qt.ItemDataRole.DisplayRole) -> Any:
-        sample, column = self._rows[index.row()], index.column()
-        if role == Qt.ItemDataRole.DisplayRole:
-            return self._words(sample, column)
-        if role == Qt.ItemDataRole.TextAlignmentRole:
-            return self.alignment(column)
-        if role == Qt.ItemDataRole.ForegroundRole:
-            if column == VERDICT:
-                return theme().color(
-                    "holds" if sample.ok else "impossible" if sample.answered else "text-muted"
-                )
-            return theme().color("text" if column in (SCENARIO, TEXT) else "text-muted")
-        if role == Qt.ItemDataRole.ToolTipRole:
-            return self._tip(sample, column)
-        if role == Qt.ItemDataRole.AccessibleTextRole:
-            return f"{self.titles[column]}: {self._words(sample, column)}"
-        return None
+    # -- the cells ---------------------------------------------------------------------------------------------
 
-    def _words(self, sample: Sample, column: int) -> str:
-        match column:
-            case 0:
-                return sample.scenario
-            case 1:
-                return self._labels.get(sample.arm, sample.arm)
-            case 2:
-                return str(sample.trial)
-            case 3:
-                return verdict_words(sample)
-            case 4:
-                return why_words(sample)
-            case 5:
-                return f"{sample.decoded:,}"
-            case _:
-                return " ".join(sample.text[:LONGEST].split())
+    def words(self, row: Sample, column: int) -> str:
+        return (
+            row.scenario,
+            self._labels.get(row.arm, row.arm),
+            str(row.trial),
+            verdict_words(row),
+            why_words(row),
+            f"{row.decoded:,}",
+            " ".join(row.text[:LONGEST].split()),
+        )[column]
 
-    def _tip(self, sample: Sample, column: int) -> str | None:
+    def spoken(self, row: Sample, column: int) -> str:
+        return self.titled(row, column)
+
+    def tip(self, row: Sample, column: int) -> str:
         if column == TEXT:
-            return plain_tip(shorten(sample.text, TIP)) or None
-        if column == REASON and sample.failures:
-            lines = [f"{REASON_WORDS[each.reason]}. {each.detail}".strip()[:TIP] for each in sample.failures]
-            return plain_tip("\n".join(lines))
-        return None
+            return shorten(row.text, TIP)
+        if column == REASON:
+            lines = (f"{REASON_WORDS[each.reason]}. {each.detail}".strip()[:TIP] for each in row.failures)
+            return "\n".join(lines)
+        return ""
+
+    def color(self, row: Sample, column: int) -> str:
+        if column == VERDICT:
+            return "holds" if row.ok else "impossible" if row.answered else "text-muted"
+        return "text" if column in (SCENARIO, TEXT) else "text-muted"

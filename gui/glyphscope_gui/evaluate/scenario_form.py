@@ -6,14 +6,7 @@ import json
 
 import msgspec
 from PySide6.QtCore import Signal
-from PySide6.QtWidgets import (
-    QCheckBox,
-    QComboBox,
-    QFormLayout,
-    QLineEdit,
-    QStackedWidget,
-    QWidget,
-)
+from PySide6.QtWidgets import QCheckBox, QComboBox, QFormLayout, QLineEdit, QWidget
 
 from glyphscope.errors import GlyphscopeError
 from glyphscope.evals.suites.call_form import CallForm, assertion_lines, call_of, form_of, with_assertions
@@ -23,7 +16,7 @@ from glyphscope_gui.evaluate.assertions_form import AssertionsForm
 from glyphscope_gui.evaluate.checks_form import ChecksForm
 from glyphscope_gui.shared.labels import words_label
 from glyphscope_gui.shared.language import tr
-from glyphscope_gui.shared.layouts import STRETCH, vbox
+from glyphscope_gui.shared.layouts import STRETCH, holder, stack, vbox
 from glyphscope_gui.shared.segmented import Segmented
 from glyphscope_gui.shared.text_edits import LineEdit, WrappingEdit
 from glyphscope_gui.theme import mono_font
@@ -55,9 +48,9 @@ class ScenarioForm(QWidget):
         self.id_edit = _line(tr("Name of the scenario"), "scenarioId")
         self.group_edit = _line(tr("Group"), "scenarioGroup")
         self.prompt_edit = WrappingEdit(self)
+        self.prompt_edit.setTabChangesFocus(True)
         self.prompt_edit.setObjectName("scenarioPrompt")
         self.prompt_edit.setAccessibleName(tr("Prompt"))
-        self.prompt_edit.setTabChangesFocus(True)
         self.prompt_edit.setMaximumHeight(96)
         self.tool_box = QComboBox(self)
         self.tool_box.setObjectName("scenarioTool")
@@ -71,9 +64,9 @@ class ScenarioForm(QWidget):
         self.complex_assertions = words_label(role="muted", parent=self)
         self.complex_assertions.setText(tr("The assertions are too complex for a form: edit them as JSON."))
         self.json_edit = WrappingEdit(self)
+        self.json_edit.setTabChangesFocus(True)
         self.json_edit.setObjectName("scenarioJson")
         self.json_edit.setAccessibleName(tr("The scenario as JSON"))
-        self.json_edit.setTabChangesFocus(True)
         self.json_edit.setFont(mono_font(-0.5))
         self._lay_out()
         self._connect()
@@ -219,11 +212,8 @@ class ScenarioForm(QWidget):
         form.addRow("", self.complex_label)
         form.addRow(tr("Assertions"), self.assertions)
         form.addRow("", self.complex_assertions)
-        top = QWidget(self)
-        vbox(fields, STRETCH, parent=top)
-        self.stack = QStackedWidget(self)
-        self.stack.addWidget(top)
-        self.stack.addWidget(self.json_edit)
+        top = holder(vbox(fields, STRETCH), self)
+        self.stack = stack(top, self.json_edit)
         vbox(self.views, (self.stack, 1), parent=self, spacing=10)
 
 

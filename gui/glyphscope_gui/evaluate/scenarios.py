@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from PySide6.QtCore import QAbstractListModel, QModelIndex, QObject, Qt, Signal
+from PySide6.QtCore import QAbstractListModel, QModelIndex, QObject, QSignalBlocker, Qt, Signal
 from PySide6.QtWidgets import QListView, QSpinBox, QWidget
 
 from glyphscope.evals.matrix.plan import Plan
@@ -86,7 +86,7 @@ class ScenarioPicker(QWidget):
         self.first.setAccessibleName(tr("Number of scenarios per suite"))
         self.first.setToolTip(tr("Only the first N scenarios of each suite"))
         self.model = ScenariosModel(self)
-        self.list = QListView(self)
+        self.list = QListView(self, uniformItemSizes=True)
         self.list.setObjectName("evalScenarios")
         self.list.setAccessibleName(tr("Scenarios to run"))
         self.list.setModel(self.model)
@@ -94,7 +94,6 @@ class ScenarioPicker(QWidget):
         self.list.setEditTriggers(QListView.EditTrigger.NoEditTriggers)
         self.list.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         self.list.setTextElideMode(Qt.TextElideMode.ElideRight)
-        self.list.setUniformItemSizes(True)
         self.list.setMinimumHeight(3 * (self.fontMetrics().height() + 8))
         label = PlainLabel(tr("First"), self, role="muted")
         label.setBuddy(self.first)
@@ -115,12 +114,9 @@ class ScenarioPicker(QWidget):
 
     def show_values(self, changes: dict[str, Any]) -> None:
         """Show these members of a Matrix, without telling it."""
-        for field in (self.search, self.first):
-            field.blockSignals(True)
-        self.search.setText(changes.get("search", self.search.text()))
-        self.first.setValue(changes.get("first", self.first.value()))
-        for field in (self.search, self.first):
-            field.blockSignals(False)
+        with QSignalBlocker(self.search), QSignalBlocker(self.first):
+            self.search.setText(changes.get("search", self.search.text()))
+            self.first.setValue(changes.get("first", self.first.value()))
 
     def _open(self, index: QModelIndex) -> None:
         self.opened.emit(self.model.rows[index.row()])

@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from PySide6.QtCore import QAbstractListModel, QModelIndex, QSize, Qt, Signal
+from PySide6.QtCore import QAbstractListModel, QModelIndex, QSignalBlocker, QSize, Qt, Signal
 from PySide6.QtGui import QPainter, QPaintEvent, QResizeEvent
 from PySide6.QtWidgets import (
     QAbstractItemView,
     QDoubleSpinBox,
     QFrame,
-    QGridLayout,
     QHBoxLayout,
     QListView,
     QScrollArea,
@@ -30,7 +29,7 @@ from glyphscope_gui.evaluate.ticks_model import TicksModel
 from glyphscope_gui.shared.card import Card
 from glyphscope_gui.shared.labels import PlainLabel, link, push_button, words_label
 from glyphscope_gui.shared.language import tr
-from glyphscope_gui.shared.layouts import STRETCH, Flow, hbox, vbox
+from glyphscope_gui.shared.layouts import STRETCH, Flow, grid_layout, hbox, holder, vbox
 from glyphscope_gui.shared.plain_text import plain_tip
 from glyphscope_gui.theme import theme
 from glyphscope_gui.theme.sizes import GAP, PAD, is_crowded
@@ -85,11 +84,9 @@ class EvalSetupView(QWidget):
         self.trials = _spin(1, MOST_TRIALS, "evalTrials")
         self.seed = _spin(0, 2_147_483_647, "evalSeed")
         self.jobs = _spin(1, MOST_JOBS, "evalJobs")
-        self.savings = QDoubleSpinBox(self)
+        self.savings = QDoubleSpinBox(self, decimals=0, suffix="%")
         self.savings.setObjectName("evalSavings")
         self.savings.setRange(0, 100)
-        self.savings.setDecimals(0)
-        self.savings.setSuffix("%")
         self.savings.setMinimumWidth(64)
         self.savings.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Fixed)
         self.savings.lineEdit().setTextMargins(*MARGINS)
@@ -135,9 +132,8 @@ class EvalSetupView(QWidget):
             ("trials", self.trials, 1), ("seed", self.seed, 1), ("jobs", self.jobs, 1), ("savings", self.savings, 100),
         ):  # fmt: skip
             if name in changes:
-                before = box.blockSignals(True)
-                box.setValue(changes[name] * factor)
-                box.blockSignals(before)
+                with QSignalBlocker(box):
+                    box.setValue(changes[name] * factor)
 
     def show_cost(
         self, words: str, problem: str = "", *, arms: Sequence[str] = (), may_go: bool = False
@@ -217,10 +213,7 @@ class EvalSetupView(QWidget):
 
     def _numbers(self) -> QWidget:
         inside = QWidget(self)
-        grid = QGridLayout(inside)
-        grid.setContentsMargins(0, 0, 0, 0)
-        grid.setHorizontalSpacing(10)
-        grid.setVerticalSpacing(8)
+        grid = grid_layout(inside, spacing=(10, 8), stretch=1)
         for place, (title, field, tip) in enumerate(
             (
                 (
@@ -253,15 +246,12 @@ class EvalSetupView(QWidget):
             field.setAccessibleDescription(tip)
             grid.addWidget(label, place // 2, place % 2 * 2)
             grid.addWidget(field, place // 2, place % 2 * 2 + 1)
-        grid.setColumnStretch(1, 1)
         grid.setColumnStretch(3, 1)
         return inside
 
     def _cost(self) -> QWidget:
-        inside = QWidget(self)
         row = hbox(self.go, STRETCH)
-        vbox(self.cost, self.problem, row, (self.arms_note, 1), parent=inside, spacing=10)
-        return inside
+        return holder(vbox(self.cost, self.problem, row, (self.arms_note, 1), spacing=10), self)
 
 
 class _Results(QListView):

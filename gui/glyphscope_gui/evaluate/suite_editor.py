@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import msgspec
-from PySide6.QtCore import QSize, Signal
+from PySide6.QtCore import QSignalBlocker, QSize, Signal
 from PySide6.QtWidgets import QDialog, QDialogButtonBox, QListWidget, QScrollArea, QWidget
 
 from glyphscope.errors import GlyphscopeError, SuiteError
@@ -44,10 +44,9 @@ class SuiteEditor(QDialog):
         self.name_edit.setObjectName("suiteName")
         self.name_edit.setAccessibleName(tr("Name of the suite"))
         self.name_edit.setEnabled(path is None)
-        self.judge_edit = LineEdit(suite.judge, self)
+        self.judge_edit = LineEdit(suite.judge, self, placeholderText=tr("Judge model (for rubrics)"))
         self.judge_edit.setObjectName("suiteJudge")
         self.judge_edit.setAccessibleName(tr("Judge model"))
-        self.judge_edit.setPlaceholderText(tr("Judge model (for rubrics)"))
         self.judge_edit.setToolTip(
             tr(
                 "The model that decides rubrics: a GGUF file, or “embedded”. An evaluation can name another one."
@@ -57,20 +56,16 @@ class SuiteEditor(QDialog):
         self.list.setObjectName("suiteScenarios")
         self.list.setAccessibleName(tr("Scenarios"))
         self.list.addItems([visible(each.id) for each in self._scenarios])
-        self.add = link(tr("Add"), tr("Add a scenario"))
-        self.copy = link(tr("Duplicate"), tr("Add a copy of this scenario"))
-        self.remove = link(tr("Remove"), tr("Remove this scenario"))
+        self.add = link(tr("Add"), tr("Add a scenario"), clicked=self._add)
+        self.copy = link(tr("Duplicate"), tr("Add a copy of this scenario"), clicked=self._copy)
+        self.remove = link(tr("Remove"), tr("Remove this scenario"), clicked=self._remove)
         self.form = ScenarioForm(self)
         self.problem = words_label(role="problem", parent=self, name="suiteProblem")
         self.problem.hide()
-        self.save_button = push_button(tr("Save"), self, name="suiteSave", role="primary")
+        self.save_button = push_button(tr("Save"), self, name="suiteSave", role="primary", clicked=self._save)
         self._lay_out()
         self.list.currentRowChanged.connect(self._choose)
-        self.add.clicked.connect(self._add)
-        self.copy.clicked.connect(self._copy)
-        self.remove.clicked.connect(self._remove)
         self.form.changed.connect(self._check)
-        self.save_button.clicked.connect(self._save)
         self.finished.connect(self._background.close)
         self.finished.connect(self.deleteLater)
         ids = [each.id for each in self._scenarios]
@@ -100,9 +95,8 @@ class SuiteEditor(QDialog):
         if row == self._row or row < 0:
             return
         if not self._take():
-            self.list.blockSignals(True)
-            self.list.setCurrentRow(self._row)
-            self.list.blockSignals(False)
+            with QSignalBlocker(self.list):
+                self.list.setCurrentRow(self._row)
             return
         self._row = row
         scenario = self._scenarios[row]
@@ -156,9 +150,8 @@ class SuiteEditor(QDialog):
             return
         self._row = -1
         del self._scenarios[row]
-        self.list.blockSignals(True)
-        self.list.takeItem(row)
-        self.list.blockSignals(False)
+        with QSignalBlocker(self.list):
+            self.list.takeItem(row)
         self.list.setCurrentRow(-1)
         self.list.setCurrentRow(min(row, len(self._scenarios) - 1))
 
@@ -209,8 +202,7 @@ class SuiteEditor(QDialog):
     def _lay_out(self) -> None:
         row = hbox(self.add, self.copy, self.remove, STRETCH)
         left = vbox(self.name_edit, self.judge_edit, (self.list, 1), row, spacing=8)
-        scrolled = QScrollArea(self)
-        scrolled.setWidgetResizable(True)
+        scrolled = QScrollArea(self, widgetResizable=True)
         scrolled.setFrameShape(QScrollArea.Shape.NoFrame)
         scrolled.setWidget(self.form)
         parts = hbox((left, 2), (scrolled, 5), spacing=16)

@@ -2,16 +2,7 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import (
-    QEvent,
-    QItemSelection,
-    QLineF,
-    QRect,
-    QRectF,
-    QSize,
-    Qt,
-    Signal,
-)
+from PySide6.QtCore import QEvent, QItemSelection, QLineF, QRect, QRectF, QSize, Qt, Signal
 from PySide6.QtGui import QColor, QFont, QFontMetrics, QKeyEvent, QMouseEvent, QPainter, QPen, QResizeEvent
 from PySide6.QtWidgets import (
     QAbstractItemView,
@@ -24,13 +15,7 @@ from PySide6.QtWidgets import (
 )
 
 from glyphscope.visible import visible
-from glyphscope_gui.evaluate.table_model import (
-    FOLDED_ROLE,
-    ROW_ROLE,
-    SHOWN_ROLE,
-    CellShown,
-    EvalTableModel,
-)
+from glyphscope_gui.evaluate.table_model import FOLDED_ROLE, ROW_ROLE, SHOWN_ROLE, CellShown, EvalTableModel
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.table_model import Index
 from glyphscope_gui.theme import theme

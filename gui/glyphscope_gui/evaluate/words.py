@@ -45,9 +45,7 @@ MEASURES = (
         tr("The call satisfies the tool’s schema, or no call was expected and none was made"),
     ),
     MeasureSpec(
-        "right_tool",
-        tr("Correct tool"),
-        tr("Of the samples that expect a call: the tool is an expected one"),
+        "right_tool", tr("Correct tool"), tr("Of the samples that expect a call: the tool is an expected one")
     ),
     MeasureSpec(
         "right_arguments",

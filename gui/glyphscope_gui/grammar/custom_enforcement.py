@@ -25,11 +25,7 @@ LIMITS = Limits(items=20_000)
 
 
 def own_rows(
-    grammar: Grammar,
-    registry: ToolRegistry,
-    notation: Notation,
-    shape: Shape,
-    cancelled: Callable[[], bool],
+    grammar: Grammar, registry: ToolRegistry, notation: Notation, shape: Shape, cancelled: Callable[[], bool]
 ) -> tuple[EnforcementRow, ...]:
     """A row for each constraint of the tools that the text can call at all; none where it can call no tool."""
     start = compile_grammar(grammar).start(LIMITS)
@@ -77,9 +73,7 @@ def _tool_rows(
             cells[key] = Cell("enforced", "", tr("Rejected every violating text and accepted a valid one."))
         elif before is None:
             cells[key] = Cell(
-                "unknown",
-                "",
-                tr("The grammar also rejects a valid call: {call}", call=valid[0]),
+                "unknown", "", tr("The grammar also rejects a valid call: {call}", call=valid[0])
             )
     if not callable_at_all:
         return []

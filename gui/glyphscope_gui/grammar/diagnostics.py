@@ -8,17 +8,12 @@ from PySide6.QtCore import QEvent, QModelIndex, QSize, Qt, Signal
 from PySide6.QtGui import QFontMetrics, QKeyEvent, QMouseEvent, QResizeEvent
 from PySide6.QtWidgets import QHeaderView, QSizePolicy, QWidget
 
-from glyphscope_gui.grammar.diagnostics_model import (
-    FIX,
-    MESSAGE,
-    PLACE,
-    GrammarDiagnosticsModel,
-)
+from glyphscope_gui.grammar.diagnostics_model import FIX, MESSAGE, PLACE, GrammarDiagnosticsModel
 from glyphscope_gui.grammar.problems import GrammarProblem
 from glyphscope_gui.shared.grammar_cells import LinkDelegate, PillDelegate, WordsDelegate
-from glyphscope_gui.shared.grammar_roles import PILL_ROLE
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.plain_table import PlainTable
+from glyphscope_gui.shared.table_model import PILL_ROLE
 from glyphscope_gui.shared.verdict import pill_font
 
 MOST_MEASURED = 100

@@ -333,9 +333,8 @@ class GrammarEdit(CodeEdit):
         self.previous_action = self._action(tr("Previous problem"), "Shift+F8", lambda: self.next_problem(-1))
 
     def _action(self, words: str, keys: str, do: object) -> QAction:
-        action = QAction(words, self)
+        action = QAction(words, self, shortcutContext=Qt.ShortcutContext.WidgetShortcut)
         action.setShortcut(keys)
-        action.setShortcutContext(Qt.ShortcutContext.WidgetShortcut)
         action.triggered.connect(lambda _checked=False: do())  # type: ignore[operator]
         self.addAction(action)
         return action

@@ -8,30 +8,19 @@ from PySide6.QtCore import (
     QModelIndex,
     QObject,
     QPersistentModelIndex,
+    QSignalBlocker,
     Qt,
     QTimer,
     Signal,
 )
 from PySide6.QtGui import QContextMenuEvent, QFontMetrics, QKeyEvent, QResizeEvent
-from PySide6.QtWidgets import (
-    QAbstractItemView,
-    QHeaderView,
-    QMenu,
-    QStyleOptionViewItem,
-    QWidget,
-)
+from PySide6.QtWidgets import QAbstractItemView, QHeaderView, QMenu, QStyleOptionViewItem, QWidget
 
-from glyphscope_gui.grammar.examples_model import (
-    NO_MATCH,
-    RESULT,
-    SHOULD,
-    TEXT,
-    GrammarExamplesModel,
-)
+from glyphscope_gui.grammar.examples_model import NO_MATCH, RESULT, SHOULD, TEXT, GrammarExamplesModel
 from glyphscope_gui.shared.grammar_cells import PillDelegate, TextDelegate, WordsDelegate
-from glyphscope_gui.shared.grammar_roles import PILL_ROLE
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.plain_table import PlainTable
+from glyphscope_gui.shared.table_model import PILL_ROLE
 from glyphscope_gui.shared.text_edits import WrappingEdit
 from glyphscope_gui.shared.verdict import pill_font
 from glyphscope_gui.theme import mono_font
@@ -68,9 +57,8 @@ class _EditableText(TextDelegate):
         if editor.property("before") is None:
             editor.setProperty("before", text)
         if editor.toPlainText() != text:
-            editor.blockSignals(True)
-            editor.setPlainText(text)
-            editor.blockSignals(False)
+            with QSignalBlocker(editor):
+                editor.setPlainText(text)
             editor.selectAll()
 
     def setModelData(self, editor: QWidget, model: QAbstractItemModel, index: _Index) -> None:

@@ -9,9 +9,9 @@ from PySide6.QtCore import QAbstractTableModel, QModelIndex, QPersistentModelInd
 
 from glyphscope.sessions import GrammarExample
 from glyphscope_gui.project.grammar_document import GrammarDocument
-from glyphscope_gui.shared.grammar_roles import MARK_ROLE, PILL_ROLE
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.plain_text import plain_data, plain_tip
+from glyphscope_gui.shared.table_model import MARK_ROLE, PILL_ROLE
 from glyphscope_gui.theme import theme
 
 _Index = QModelIndex | QPersistentModelIndex
@@ -201,10 +201,7 @@ def _said(verdict: ExampleVerdict) -> str:
         return tr("the grammar accepts the text.")
     expected = ", ".join(verdict.expected)
     if verdict.failed_at is None:
-        return tr(
-            "the text is an incomplete match. Expected next: {expected}.",
-            expected=expected,
-        )
+        return tr("the text is an incomplete match. Expected next: {expected}.", expected=expected)
     return tr(
         "no match from character {char} on. Expected there: {expected}.",
         char=verdict.failed_at,

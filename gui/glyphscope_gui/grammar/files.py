@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from PySide6.QtCore import QObject, Signal
-from PySide6.QtWidgets import QFileDialog, QWidget
+from PySide6.QtWidgets import QWidget
 
 from glyphscope.errors import StorageError
 from glyphscope.inputs import read_file
@@ -13,6 +13,7 @@ from glyphscope.sessions import atomic_write
 from glyphscope_gui.grammar.line_lexer import break_long_lines
 from glyphscope_gui.project.grammar_document import GrammarDocument
 from glyphscope_gui.shared.background import Background
+from glyphscope_gui.shared.dialogs import ask_for_file, ask_where_to_save
 from glyphscope_gui.shared.language import tr
 
 MOST_BYTES = 20_000_000
@@ -33,22 +34,27 @@ class GrammarFiles(QObject):
         self._background = Background(self)
 
     def ask_to_open(self) -> None:
-        dialog = QFileDialog(self._window, tr("Open a grammar"), self._document.work.path, _FILTER)
-        dialog.setObjectName("openGrammarDialog")
-        dialog.setFileMode(QFileDialog.FileMode.ExistingFile)
-        dialog.fileSelected.connect(self.open)
-        dialog.finished.connect(dialog.deleteLater)
-        dialog.open()
+        start, name = self._document.work.path, "openGrammarDialog"
+        ask_for_file(
+            self._window,
+            tr("Open a grammar"),
+            lambda path: self.open(str(path)),
+            _FILTER,
+            start=start,
+            name=name,
+        )
 
     def ask_where_to_save(self) -> None:
         path = self._document.work.path or "grammar.gbnf"
-        dialog = QFileDialog(self._window, tr("Save the grammar"), path, _FILTER)
-        dialog.setObjectName("saveGrammarDialog")
-        dialog.setAcceptMode(QFileDialog.AcceptMode.AcceptSave)
-        dialog.setDefaultSuffix("gbnf")
-        dialog.fileSelected.connect(self.save)
-        dialog.finished.connect(dialog.deleteLater)
-        dialog.open()
+        ask_where_to_save(
+            self._window,
+            tr("Save the grammar"),
+            lambda chosen: self.save(str(chosen)),
+            _FILTER,
+            start=path,
+            suffix="gbnf",
+            name="saveGrammarDialog",
+        )
 
     def open(self, path: str) -> None:
         """Read a file in the background; what is open stays when it cannot be read."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from PySide6.QtCore import QEvent, Qt, Signal
 from PySide6.QtGui import QDragEnterEvent, QDropEvent, QResizeEvent
-from PySide6.QtWidgets import QFrame, QSplitter, QStackedWidget, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QFrame, QSplitter, QVBoxLayout, QWidget
 
 from glyphscope_gui.enforcement.table import EnforcementTable
 from glyphscope_gui.grammar.diagnostics import GrammarDiagnostics
@@ -19,7 +19,7 @@ from glyphscope_gui.grammar.texts import GrammarTexts
 from glyphscope_gui.shared.card import Card
 from glyphscope_gui.shared.labels import ElidedLabel, ElidedLink, link
 from glyphscope_gui.shared.language import tr
-from glyphscope_gui.shared.layouts import hbox, splitter, vbox
+from glyphscope_gui.shared.layouts import hbox, holder, splitter, stack, vbox
 from glyphscope_gui.shared.notice_banner import NoticeBanner
 from glyphscope_gui.shared.segmented import Segmented
 from glyphscope_gui.theme import Looks
@@ -88,9 +88,7 @@ class GrammarPage(QWidget):
 
     def _make_links(self) -> None:
         self.copy_link = link(
-            tr("Edit as text"),
-            tr("Edit a copy of the generated grammar; the tools do not change"),
-            self,
+            tr("Edit as text"), tr("Edit a copy of the generated grammar; the tools do not change"), self
         )
         self.tools_link = link(
             tr("From tools"), tr("Show the generated grammar again; your grammar is kept"), self
@@ -120,9 +118,8 @@ class GrammarPage(QWidget):
 
     def _lay_out(self) -> None:
         self.edit.setStyleSheet("#grammarEdit { border: none; border-radius: 0; padding: 0; }")
-        text = QWidget(self)
         line = hbox((self.summary, 1), self.use_link, self.help_link, margins=(PAD - 5, 5, PAD - 8, 0))
-        vbox((self.edit, 1), self.diagnostics, line, parent=text, spacing=0)
+        text = holder(vbox((self.edit, 1), self.diagnostics, line, spacing=0), self)
         links = (self.copy_link, self.own_link, self.tools_link, self.open_link, self.save_link)
         self.edit_card = Card(tr("Grammar"), text, actions=links, padded=False)
         self.edit_card.setMinimumHeight(150)
@@ -130,12 +127,7 @@ class GrammarPage(QWidget):
         self.railroad.set_corner(
             (self.zoom_out_link, self.zoom_in_link, self.zoom_fit_link, self.save_diagram_link)
         )
-        rule = QSplitter(Qt.Orientation.Vertical, self)
-        rule.setChildrenCollapsible(False)
-        rule.addWidget(self.railroad)
-        rule.addWidget(self.enforcement)
-        rule.setStretchFactor(0, 1)
-        rule.setStretchFactor(1, 1)
+        rule = splitter(Qt.Orientation.Vertical, (self.railroad, self.enforcement), (1, 1), of_cards=False)
         rule.setSizes([500, 500])
         self.rule_card = Card(tr("Rule"), rule, actions=(self.origin,), padded=False)
         self.example_card = Card(
@@ -153,22 +145,14 @@ class GrammarPage(QWidget):
             parent=self,
         )
         self.views.setAccessibleName(tr("Step, differences, samples or cost"))
-        self.stack = QStackedWidget(self)
-        self.stack.addWidget(self.step)
+        self.stack = stack(self.step)
         self.step_card = Card(tr("Step"), self.stack, actions=(self.views,), padded=False)
         self.views.chosen.connect(self._show_view)
 
         self.side = self._make_side()
         self.left = _column(self.edit_card, self.example_card, (3, 2))
         self.middle = _column(self.rule_card, self.step_card, (3, 2))
-        self.columns = QSplitter(Qt.Orientation.Horizontal, self)
-        self.columns.setObjectName("centreSplitter")
-        self.columns.setChildrenCollapsible(False)
-        self.columns.setHandleWidth(GAP)
-        for part in (self.left, self.middle, self.side):
-            self.columns.addWidget(part)
-        for place, stretch in enumerate((4, 5, 2)):
-            self.columns.setStretchFactor(place, stretch)
+        self.columns = splitter(Qt.Orientation.Horizontal, (self.left, self.middle, self.side), (4, 5, 2))
         vbox(self.notice, (self.columns, 1), parent=self, margins=GAP, spacing=GAP)
 
     def _make_side(self) -> QWidget:

@@ -305,8 +305,7 @@ class GrammarPresenter(Page):
     def _show_comparison(self, found: Comparison | None, why: str) -> None:
         if found is None:
             self.view.differences.show_rows(
-                [],
-                why or tr("Edit the grammar to see which texts it newly accepts or rejects."),
+                [], why or tr("Edit the grammar to see which texts it newly accepts or rejects.")
             )
             return
         both = ((tr("now accepted"), found.now), (tr("no longer"), found.no_longer))

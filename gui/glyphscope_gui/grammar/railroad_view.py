@@ -19,11 +19,12 @@ from PySide6.QtGui import (
     QWheelEvent,
 )
 from PySide6.QtSvg import QSvgRenderer
-from PySide6.QtWidgets import QFileDialog, QFrame, QMenu, QScrollArea, QToolTip, QWidget
+from PySide6.QtWidgets import QFrame, QMenu, QScrollArea, QToolTip, QWidget
 
 from glyphscope.errors import StorageError
 from glyphscope.sessions import atomic_write
 from glyphscope_gui.grammar.railroad_drawing import RailroadBox, RailroadDrawing
+from glyphscope_gui.shared.dialogs import ask_where_to_save
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.layouts import hbox
 from glyphscope_gui.shared.plain_text import plain_tip
@@ -179,16 +180,10 @@ class RailroadView(QScrollArea):
         """As SVG or PNG, by the name's ending."""
         if self._drawing is None:
             return
-        dialog = QFileDialog(self, tr("Save the diagram"), f"{self._drawing.rule}.svg", _FILTER)
-        dialog.setObjectName("saveRailroadDialog")
-        dialog.setAcceptMode(QFileDialog.AcceptMode.AcceptSave)
-        dialog.setDefaultSuffix("svg")
-        dialog.filterSelected.connect(
-            lambda chosen: dialog.setDefaultSuffix("png" if "*.png" in chosen else "svg")
+        start, name = f"{self._drawing.rule}.svg", "saveRailroadDialog"
+        ask_where_to_save(
+            self, tr("Save the diagram"), self.save, _FILTER, start=start, suffix="svg", name=name
         )
-        dialog.fileSelected.connect(lambda path: self.save(Path(path)))
-        dialog.finished.connect(dialog.deleteLater)
-        dialog.open()
 
     def save(self, path: Path) -> None:
         """Write the diagram; `failed` tells a StorageError."""

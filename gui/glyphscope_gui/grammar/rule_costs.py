@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-from PySide6.QtCore import QObject, Qt, Signal
+from PySide6.QtCore import Qt, Signal
 from PySide6.QtWidgets import QWidget
 
 from glyphscope.text.figures import duration_ms, plain_ms
@@ -13,9 +11,7 @@ from glyphscope_gui.shared.labels import PlainLabel
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.layouts import vbox
 from glyphscope_gui.shared.plain_table import PlainTable
-from glyphscope_gui.shared.plain_text import plain_data
-from glyphscope_gui.shared.table_model import Index, TableModel
-from glyphscope_gui.theme import theme
+from glyphscope_gui.shared.table_model import TableModel
 
 EMPTY = tr("Run the model to see the cost of each rule.")
 FREE = tr("The last run computed no masks.")
@@ -27,35 +23,23 @@ _COLUMNS = (
 )
 
 
-class _Costs(TableModel):
+class _Costs(TableModel[RuleCost]):
     titles = tuple(title for title, _ in _COLUMNS)
     tips = tuple(tip for _, tip in _COLUMNS)
     figures = frozenset({SUM, MEAN})
 
-    def __init__(self, parent: QObject | None = None) -> None:
-        super().__init__(parent)
-        self._rows: tuple[RuleCost, ...] = ()
-
     def show(self, rows: tuple[RuleCost, ...]) -> None:
-        self.beginResetModel()
-        self._rows = rows
-        self.endResetModel()
+        self._replace(rows)
 
-    @plain_data
-    def data(self, index: Index, role: int = Qt.ItemDataRole.DisplayRole) -> Any:
-        cost = self._rows[index.row()]
-        if role == Qt.ItemDataRole.DisplayRole:
-            return (cost.rule, plain_ms(cost.ms), plain_ms(cost.ms / cost.masks))[index.column()]
-        if role == Qt.ItemDataRole.TextAlignmentRole:
-            return self.alignment(index.column())
-        if role == Qt.ItemDataRole.ForegroundRole and index.column() != RULE:
-            return theme().color("text-muted")
-        if role == Qt.ItemDataRole.ToolTipRole:
-            masks = tr("%n mask(s)", "", cost.masks)
-            return tr(
-                "{rule}: {masks}, {time} together", rule=cost.rule, masks=masks, time=duration_ms(cost.ms)
-            )
-        return None
+    def words(self, row: RuleCost, column: int) -> str:
+        return (row.rule, plain_ms(row.ms), plain_ms(row.ms / row.masks))[column]
+
+    def tip(self, row: RuleCost, column: int) -> str:
+        masks = tr("%n mask(s)", "", row.masks)
+        return tr("{rule}: {masks}, {time} together", rule=row.rule, masks=masks, time=duration_ms(row.ms))
+
+    def color(self, row: RuleCost, column: int) -> str:
+        return "" if column == RULE else "text-muted"
 
 
 class RuleCosts(QWidget):

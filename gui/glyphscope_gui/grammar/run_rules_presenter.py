@@ -72,10 +72,7 @@ class RunRulesPresenter(QObject):
                     name=name,
                 )
                 if custom is None
-                else tr(
-                    "The run used a custom grammar; its rule {name} is not in this text.",
-                    name=name,
-                )
+                else tr("The run used a custom grammar; its rule {name} is not in this text.", name=name)
             )
         elif (custom is not None and custom != found.text) or (
             custom is None and not self._document.is_generated

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from html import escape
 
-from PySide6.QtCore import QSize, Qt, Signal
+from PySide6.QtCore import QSignalBlocker, QSize, Qt, Signal
 from PySide6.QtGui import QColor, QTextCharFormat, QTextCursor
-from PySide6.QtWidgets import QFrame, QGridLayout, QLabel, QSizePolicy, QSlider, QTextEdit, QWidget
+from PySide6.QtWidgets import QFrame, QLabel, QSizePolicy, QSlider, QTextEdit, QWidget
 
 from glyphscope_gui.grammar.problems import TextPositions
 from glyphscope_gui.grammar.work import StepView, TokensView
 from glyphscope_gui.shared.labels import PlainLabel
 from glyphscope_gui.shared.language import tr
-from glyphscope_gui.shared.layouts import vbox
+from glyphscope_gui.shared.layouts import grid_layout, vbox
 from glyphscope_gui.shared.text_edits import WrappingEdit
 from glyphscope_gui.theme import mono_font, theme
 from glyphscope_gui.theme.sizes import PAD
@@ -155,10 +155,7 @@ class GrammarStep(QWidget):
         return label
 
     def _lay_out(self) -> None:
-        grid = QGridLayout()
-        grid.setHorizontalSpacing(12)
-        grid.setVerticalSpacing(5)
-        grid.setColumnStretch(1, 1)
+        grid = grid_layout(spacing=(12, 5), stretch=1)
         for row, (words, tip, answer) in enumerate(
             (
                 (
@@ -190,10 +187,9 @@ class GrammarStep(QWidget):
     def _changed(self) -> None:
         text = self.text
         self._places = TextPositions(text)
-        self.slider.blockSignals(True)
-        self.slider.setRange(0, len(text))
-        self.slider.setValue(self.at)
-        self.slider.blockSignals(False)
+        with QSignalBlocker(self.slider):
+            self.slider.setRange(0, len(text))
+            self.slider.setValue(self.at)
         self.slider.setEnabled(bool(text))
         self.moved.emit(text, self.at)
 
@@ -201,17 +197,15 @@ class GrammarStep(QWidget):
         at = self.at
         if at == self.slider.value():
             return
-        self.slider.blockSignals(True)
-        self.slider.setValue(at)
-        self.slider.blockSignals(False)
+        with QSignalBlocker(self.slider):
+            self.slider.setValue(at)
         self.moved.emit(self.text, at)
 
     def _slid(self, at: int) -> None:
         cursor = self.edit.textCursor()
         cursor.setPosition(self._places.in_qt(at))
-        self.edit.blockSignals(True)
-        self.edit.setTextCursor(cursor)
-        self.edit.blockSignals(False)
+        with QSignalBlocker(self.edit):
+            self.edit.setTextCursor(cursor)
         self.moved.emit(self.text, at)
 
     def _mark(self) -> None:

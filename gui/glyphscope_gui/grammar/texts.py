@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
-from PySide6.QtCore import QAbstractTableModel, QModelIndex, QPersistentModelIndex, QSize, Qt, Signal
+from PySide6.QtCore import QModelIndex, QSize, Qt, Signal
 from PySide6.QtGui import QContextMenuEvent, QResizeEvent
 from PySide6.QtWidgets import QHeaderView, QMenu, QWidget
 
@@ -14,44 +13,29 @@ from glyphscope_gui.shared.labels import PlainLabel
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.layouts import vbox
 from glyphscope_gui.shared.plain_table import PlainTable
-from glyphscope_gui.shared.plain_text import plain_data
-from glyphscope_gui.theme import theme
-
-_Index = QModelIndex | QPersistentModelIndex
-_NONE = QModelIndex()
+from glyphscope_gui.shared.table_model import TableModel
 
 
-class _Rows(QAbstractTableModel):
-    def __init__(self) -> None:
-        super().__init__()
-        self.rows: list[tuple[str, str]] = []
+class _Rows(TableModel[tuple[str, str]]):
+    titles = ("", "")
 
-    def show(self, rows: list[tuple[str, str]]) -> None:
-        self.beginResetModel()
-        self.rows = rows
-        self.endResetModel()
+    @property
+    def rows(self) -> Sequence[tuple[str, str]]:
+        return self._rows
 
-    def rowCount(self, parent: _Index = _NONE) -> int:
-        return 0 if parent.isValid() else len(self.rows)
+    def show(self, rows: Sequence[tuple[str, str]]) -> None:
+        self._replace(rows)
 
-    def columnCount(self, parent: _Index = _NONE) -> int:
-        return 0 if parent.isValid() else 2
+    def words(self, row: tuple[str, str], column: int) -> str:
+        shown = row[column].replace("\n", "⏎").replace("\t", "→")
+        return shown if shown or not column else tr("(empty text)")
 
-    @plain_data
-    def data(self, index: _Index, role: int = Qt.ItemDataRole.DisplayRole) -> Any:
-        words = self.rows[index.row()][index.column()]
-        if role == Qt.ItemDataRole.DisplayRole:
-            return (
-                words.replace("\n", "⏎").replace("\t", "→")
-                if words or not index.column()
-                else tr("(empty text)")
-            )
-        if role == Qt.ItemDataRole.ToolTipRole:
-            tip = tr("Click to step through.")
-            return f"{words}\n{tip}" if index.column() else words
-        if role == Qt.ItemDataRole.ForegroundRole and index.column() == 0:
-            return theme().color("text-muted")
-        return None
+    def tip(self, row: tuple[str, str], column: int) -> str:
+        tip = tr("Click to step through.")
+        return f"{row[column]}\n{tip}" if column else row[column]
+
+    def color(self, row: tuple[str, str], column: int) -> str:
+        return "" if column else "text-muted"
 
 
 class GrammarTexts(QWidget):

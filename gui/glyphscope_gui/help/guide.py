@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from urllib.parse import unquote
 
-from PySide6.QtCore import QEvent, QSize, Qt, QTimer, QUrl
+from PySide6.QtCore import QEvent, QSignalBlocker, QSize, Qt, QTimer, QUrl
 from PySide6.QtGui import (
     QDesktopServices,
     QImage,
@@ -15,21 +15,14 @@ from PySide6.QtGui import (
     QTextCursor,
     QTextDocument,
 )
-from PySide6.QtWidgets import (
-    QDialog,
-    QListWidget,
-    QListWidgetItem,
-    QSplitter,
-    QTextBrowser,
-    QWidget,
-)
+from PySide6.QtWidgets import QDialog, QListWidget, QListWidgetItem, QSplitter, QTextBrowser, QWidget
 
 from glyphscope.resources import docs_folder
 from glyphscope_gui.help.commands import Command
 from glyphscope_gui.help.pages import PAGES, page_text, slug_of
 from glyphscope_gui.shared.labels import PlainLabel, push_button
 from glyphscope_gui.shared.language import tr
-from glyphscope_gui.shared.layouts import hbox, vbox
+from glyphscope_gui.shared.layouts import hbox, holder, vbox
 from glyphscope_gui.shared.markdown import set_markdown
 from glyphscope_gui.shared.text_edits import LineEdit
 from glyphscope_gui.theme import Looks
@@ -132,20 +125,17 @@ class GuideDialog(QDialog):
         self._show(name, heading)
 
     def _make(self) -> None:
-        self.field = LineEdit(self)
+        self.field = LineEdit(self, placeholderText=tr("Search the guide"), clearButtonEnabled=True)
         self.field.setObjectName("guideField")
-        self.field.setPlaceholderText(tr("Search the guide"))
         self.field.setAccessibleName(tr("Text to find in the guide"))
-        self.field.setClearButtonEnabled(True)
         self.list = QListWidget(self)
         self.list.setObjectName("guidePages")
         self.list.setAccessibleName(tr("Pages of the guide"))
         self.found = PlainLabel(self, role="hint")
-        self.back = push_button(tr("Back"), self, name="guideBack")
+        self.back = push_button(tr("Back"), self, name="guideBack", clicked=self._go_back)
         self.back.setShortcut(QKeySequence("Alt+Left"))
         self.text = GuideText(self)
-        left = QWidget(self)
-        vbox(self.field, self.list, self.found, self.back, parent=left, spacing=GAP // 2)
+        left = holder(vbox(self.field, self.list, self.found, self.back, spacing=GAP // 2), self)
         split = QSplitter(self)
         split.addWidget(left)
         split.addWidget(self.text)
@@ -155,21 +145,19 @@ class GuideDialog(QDialog):
         self._fill("")
         self.field.textChanged.connect(self._fill)
         self.list.currentItemChanged.connect(self._chosen)
-        self.back.clicked.connect(self._go_back)
         self.text.anchorClicked.connect(self._follow)
         QShortcut(QKeySequence.StandardKey.Find, self, self.field.setFocus)
 
     def _fill(self, typed: str) -> None:
         """All pages, or those that have the typed text."""
-        self.list.blockSignals(True)
-        self.list.clear()
-        for name, title in PAGES:
-            if not typed or typed.casefold() in page_text(name, self._commands).casefold():
-                item = QListWidgetItem(title, self.list)
-                item.setData(_HIT, name)
-                if name == self.page:
-                    self.list.setCurrentItem(item)
-        self.list.blockSignals(False)
+        with QSignalBlocker(self.list):
+            self.list.clear()
+            for name, title in PAGES:
+                if not typed or typed.casefold() in page_text(name, self._commands).casefold():
+                    item = QListWidgetItem(title, self.list)
+                    item.setData(_HIT, name)
+                    if name == self.page:
+                        self.list.setCurrentItem(item)
         count = self.list.count()
         self.found.setText(tr("%n page(s) with this text", "", count) if typed else "")
         self.found.setVisible(bool(typed))
@@ -210,6 +198,5 @@ class GuideDialog(QDialog):
         self.back.setEnabled(bool(self._history))
         places = range(self.list.count())
         row = next((place for place in places if self.list.item(place).data(_HIT) == name), -1)
-        self.list.blockSignals(True)
-        self.list.setCurrentRow(row)
-        self.list.blockSignals(False)
+        with QSignalBlocker(self.list):
+            self.list.setCurrentRow(row)

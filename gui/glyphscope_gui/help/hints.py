@@ -1,9 +1,12 @@
-"""A hint on every label, option and column that names a term of the glossary, where it has no hint of its own."""
+"""A hint on every label, option and column that names a term of docs/glossary.md, where it has no hint of its own."""
 
 from __future__ import annotations
 
 import html
+import re
 from collections.abc import Sequence
+from functools import cache
+from typing import NamedTuple
 
 from PySide6.QtCore import QEvent, QObject, QPoint, Qt
 from PySide6.QtGui import QCursor, QHelpEvent
@@ -21,8 +24,45 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from glyphscope_gui.help.glossary import Entry, entries
+from glyphscope.resources import read_page
 from glyphscope_gui.shared.language import tr
+
+PAGE = "glossary.md"
+_ROW = re.compile(r"^\| (?P<term>[^|]+) \| (?P<meaning>.+) \|$", re.MULTILINE)
+_NARROWED = re.compile(r" \([^)]*\)$")
+_AROUND = " \t\n:…*?&"
+
+
+class Entry(NamedTuple):
+    """A row of the glossary; `term` as it is written there, such as `constraint (of a run)`."""
+
+    term: str
+    meaning: str
+
+
+@cache
+def glossary() -> dict[str, tuple[Entry, ...]]:
+    """The entries by the terms that they explain, in small letters. Empty where the page is missing."""
+    try:
+        page = read_page(PAGE)
+    except OSError:
+        return {}
+    found: dict[str, tuple[Entry, ...]] = {}
+    for row in list(_ROW.finditer(page))[1:]:  # the first row is the table's head
+        entry = Entry(row["term"], row["meaning"].replace("`", ""))
+        if not entry.term.strip("-| "):
+            continue
+        for name in _NARROWED.sub("", entry.term).split(", "):
+            found[name.casefold()] = (*found.get(name.casefold(), ()), entry)
+    return found
+
+
+def entries(words: str) -> tuple[Entry, ...]:
+    """What the glossary says about a label: its words are a term, or the plural of one. Empty for all others."""
+    terms = glossary()
+    label = " ".join(words.strip(_AROUND).casefold().split())
+    singular = label[:-1] if label.endswith("s") else label
+    return terms.get(label) or terms.get(singular) or ()
 
 
 class GlossaryHints(QObject):

@@ -8,8 +8,8 @@ from PySide6.QtWidgets import QMenuBar
 from glyphscope.events import CallReady
 from glyphscope_gui.context import AppContext
 from glyphscope_gui.help.commands import Command, commands_of
-from glyphscope_gui.help.glossary import PAGE as GLOSSARY
 from glyphscope_gui.help.guide import GuideDialog
+from glyphscope_gui.help.hints import PAGE as GLOSSARY
 from glyphscope_gui.help.hints import GlossaryHints, term_at_cursor
 from glyphscope_gui.help.pages import SHORTCUTS, slug_of
 from glyphscope_gui.help.palette import CommandPalette

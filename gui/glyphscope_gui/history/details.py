@@ -6,12 +6,13 @@ from collections.abc import Callable
 from typing import Any
 
 from PySide6.QtCore import Signal
-from PySide6.QtWidgets import QGridLayout, QLineEdit, QWidget
+from PySide6.QtWidgets import QLineEdit, QWidget
 
 from glyphscope.sessions import HistoryRow
 from glyphscope.sessions.history_search import MOST_SCORE, tags_of
 from glyphscope_gui.shared.labels import PlainLabel
 from glyphscope_gui.shared.language import tr
+from glyphscope_gui.shared.layouts import grid_layout
 from glyphscope_gui.shared.segmented import Segmented
 from glyphscope_gui.shared.text_edits import LineEdit
 
@@ -42,10 +43,7 @@ class RunDetails(QWidget):
         self.score = Segmented(tuple(scores), small=True, parent=self)
         self.score.setObjectName("runScore")
         self.score.setAccessibleName(tr("Score of the run, 1 (bad) to 5 (good)"))
-        grid = QGridLayout(self)
-        grid.setContentsMargins(0, 0, 0, 0)
-        grid.setHorizontalSpacing(8)
-        grid.setVerticalSpacing(4)
+        grid = grid_layout(self, spacing=(8, 4), stretch=1)
         rows = (
             (tr("Name"), self.name_edit), (tr("Tags"), self.tags_edit),
             (tr("Score"), self.score), (tr("Note"), self.note_edit),
@@ -54,7 +52,6 @@ class RunDetails(QWidget):
             label = PlainLabel(words, self, role="muted")
             grid.addWidget(label, place, 0)
             grid.addWidget(widget, place, 1)
-        grid.setColumnStretch(1, 1)
         for edit, read in (
             (self.name_edit, lambda: {"name": self.name_edit.text().strip()}),
             (self.tags_edit, lambda: {"tags": tags_of([self.tags_edit.text()])}),
@@ -101,9 +98,7 @@ class RunDetails(QWidget):
             self.described.emit(row.id, what)
 
     def _edit(self, name: str, words: str, empty: str, longest: int) -> QLineEdit:
-        edit = LineEdit(self)
+        edit = LineEdit(self, placeholderText=empty, maxLength=longest)
         edit.setObjectName(name)
         edit.setAccessibleName(words)
-        edit.setPlaceholderText(empty)
-        edit.setMaxLength(longest)
         return edit

@@ -4,22 +4,41 @@ from __future__ import annotations
 
 from typing import Any
 
-from PySide6.QtCore import QModelIndex, QPoint, Qt, QTimer, Signal
-from PySide6.QtGui import QAction, QKeySequence
-from PySide6.QtWidgets import QListView, QMenu, QPushButton, QWidget
+from PySide6.QtCore import (
+    QModelIndex,
+    QPersistentModelIndex,
+    QPoint,
+    QRect,
+    QRectF,
+    QSize,
+    Qt,
+    QTimer,
+    Signal,
+)
+from PySide6.QtGui import QAction, QFont, QFontInfo, QFontMetrics, QKeySequence, QPainter
+from PySide6.QtWidgets import (
+    QListView,
+    QMenu,
+    QPushButton,
+    QStyledItemDelegate,
+    QStyleOptionViewItem,
+    QWidget,
+)
 
 from glyphscope.sessions import History, HistoryRow
 from glyphscope.sessions.exports import ExportForm
-from glyphscope_gui.history.delegate import HistoryDelegate
 from glyphscope_gui.history.details import RunDetails
 from glyphscope_gui.history.export_dialog import ExportMenu
-from glyphscope_gui.history.model import ROW_ROLE, HistoryModel
+from glyphscope_gui.history.model import ROW_ROLE, HistoryModel, facts, outcome_status, outcome_words, when
 from glyphscope_gui.runs.copy_menu import CopyMenu
 from glyphscope_gui.shared.background import Background
 from glyphscope_gui.shared.labels import PlainLabel
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.layouts import hbox, vbox
+from glyphscope_gui.shared.row_painting import paint_ground, paint_words
 from glyphscope_gui.shared.text_edits import LineEdit
+from glyphscope_gui.shared.verdict import VERDICTS
+from glyphscope_gui.theme import theme
 
 SEARCH_DELAY_MS = 150
 UNDO_MS = 8000
@@ -163,7 +182,7 @@ class HistoryDock(QWidget):
     # -- inside ------------------------------------------------------------------------------------------------
 
     def _make_list(self) -> QListView:
-        view = QListView(self)
+        view = QListView(self, uniformItemSizes=True)
         view.setObjectName("historyList")
         view.setAccessibleName(tr("Runs, newest first"))
         view.setAccessibleDescription(
@@ -171,7 +190,6 @@ class HistoryDock(QWidget):
         )
         view.setModel(self.model)
         view.setItemDelegate(HistoryDelegate(view))
-        view.setUniformItemSizes(True)
         view.setMouseTracking(True)
         view.setFrameShape(QListView.Shape.NoFrame)
         view.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
@@ -187,9 +205,8 @@ class HistoryDock(QWidget):
             (tr("Add to a suite…"), ("A",), self.add_current_to_suite),
             (tr("Delete"), ("Del",), self.delete_current),
         ):
-            action = QAction(text, view)
+            action = QAction(text, view, shortcutContext=Qt.ShortcutContext.WidgetShortcut)
             action.setShortcuts([QKeySequence(key) for key in keys])
-            action.setShortcutContext(Qt.ShortcutContext.WidgetShortcut)
             action.triggered.connect(slot)
             view.addAction(action)
             self._actions.append(action)
@@ -276,3 +293,43 @@ class HistoryDock(QWidget):
         copies.copyRequested.connect(self.copy_current)
         menu.insertMenu(self._actions[-1], copies)
         menu.popup(self.list.viewport().mapToGlobal(place))
+
+
+_MARGIN = 10
+
+
+class HistoryDelegate(QStyledItemDelegate):
+    """Three lines a run: prompt and time, outcome, facts."""
+
+    def sizeHint(self, option: QStyleOptionViewItem, index: QModelIndex | QPersistentModelIndex) -> QSize:
+        small = QFontMetrics(_small(option.font))
+        return QSize(0, option.fontMetrics.height() + 2 * small.height() + 20)
+
+    def paint(
+        self, painter: QPainter, option: QStyleOptionViewItem, index: QModelIndex | QPersistentModelIndex
+    ) -> None:
+        row = index.data(ROW_ROLE)
+        colors = theme()
+        painter.save()
+        paint_ground(painter, option, QRectF(option.rect).adjusted(0, 1, 0, -1))
+        box = option.rect.adjusted(_MARGIN, 8, -_MARGIN, -8)
+        small = _small(option.font)
+        line = QRect(box.left(), box.top(), box.width(), option.fontMetrics.height())
+        time = (tr("Pinned · ") if row.pinned else "") + when(row.time)
+        room = QFontMetrics(small).horizontalAdvance(time) + 10
+        painter.setFont(small)
+        painter.setPen(colors.color("accent" if row.pinned else "text-faint"))
+        painter.drawText(line, Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter, time)
+        paint_words(painter, line.adjusted(0, 0, -room, 0), str(index.data()), option.font, "text")
+        status = outcome_status(row.outcome)
+        line = QRect(box.left(), line.bottom() + 3, box.width(), QFontMetrics(small).height())
+        paint_words(painter, line, f"{VERDICTS[status].sign} {outcome_words(row.outcome)}", small, status)
+        line.translate(0, line.height() + 1)
+        paint_words(painter, line, facts(row), small, "text-muted")
+        painter.restore()
+
+
+def _small(font: QFont) -> QFont:
+    small = QFont(font)
+    small.setPixelSize(max(10, round(QFontInfo(font).pixelSize() * 0.88)))
+    return small

@@ -5,22 +5,15 @@ from __future__ import annotations
 from pathlib import Path
 
 from PySide6.QtCore import Qt, Signal
-from PySide6.QtWidgets import (
-    QDialog,
-    QDialogButtonBox,
-    QFileDialog,
-    QMenu,
-    QPlainTextEdit,
-    QPushButton,
-    QWidget,
-)
+from PySide6.QtWidgets import QDialog, QDialogButtonBox, QMenu, QPlainTextEdit, QPushButton, QWidget
 
 from glyphscope.visible import visible
 from glyphscope_gui.runs.export_formats import FORMS, Exported
-from glyphscope_gui.shared.clipboard import copy_text
+from glyphscope_gui.shared.dialogs import ask_where_to_save
 from glyphscope_gui.shared.labels import PlainLabel, push_button
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.layouts import vbox
+from glyphscope_gui.shared.plain_text import copy_text
 from glyphscope_gui.theme import mono_font
 
 MOST_SHOWN = 20_000
@@ -53,8 +46,7 @@ class ExportDialog(QDialog):
         self.setObjectName("exportDialog")
         self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         self.setWindowTitle(tr("Export the run: {form}", form=words.menu.replace("&", "").rstrip("…")))
-        self.note = PlainLabel(exported.note, self, wordWrap=True)
-        self.note.setProperty("role", "muted")
+        self.note = PlainLabel(exported.note, self, wordWrap=True, role="muted")
         self.view = QPlainTextEdit(visible(exported.text[:MOST_SHOWN], lines=True), self, readOnly=True)
         self.view.setObjectName("exportView")
         self.view.setAccessibleName(tr("Exported text"))
@@ -69,7 +61,7 @@ class ExportDialog(QDialog):
         )
         self.more.setVisible(left > 0)
         self.copy_button = QPushButton(tr("&Copy"), self)
-        self.save_button = push_button(tr("&Save as…"), self, role="primary")
+        self.save_button = push_button(tr("&Save as…"), self, role="primary", clicked=self._ask_where)
         buttons = QDialogButtonBox(self)
         buttons.addButton(self.save_button, QDialogButtonBox.ButtonRole.ActionRole)
         buttons.addButton(self.copy_button, QDialogButtonBox.ButtonRole.ActionRole)
@@ -79,7 +71,6 @@ class ExportDialog(QDialog):
         vbox(self.note, (self.view, 1), self.more, buttons, parent=self, margins=(20, 18, 20, 16), spacing=12)
         self.resize(720, 480)
         self.copy_button.clicked.connect(self._copy)
-        self.save_button.clicked.connect(self._ask_where)
 
     def _copy(self) -> None:
         copy_text(self._exported.text)
@@ -88,18 +79,15 @@ class ExportDialog(QDialog):
     def _ask_where(self) -> None:
         suffix = Path(self._exported.name).suffix
         kind = FORMS[self._exported.form].kind
-        dialog = QFileDialog(
+        ask_where_to_save(
             self,
             tr("Save the export"),
-            self._exported.name,
+            lambda path: self.save(str(path)),
             tr("{kind} (*{suffix});;All files (*)", kind=kind, suffix=suffix),
+            start=self._exported.name,
+            suffix=suffix[1:],
+            name="saveExportDialog",
         )
-        dialog.setObjectName("saveExportDialog")
-        dialog.setAcceptMode(QFileDialog.AcceptMode.AcceptSave)
-        dialog.setDefaultSuffix(suffix[1:])
-        dialog.fileSelected.connect(self.save)
-        dialog.finished.connect(dialog.deleteLater)
-        dialog.open()
 
     def save(self, path: str) -> None:
         """Let the whole text be written there, and close."""

@@ -26,7 +26,7 @@ class SuiteDialog(QDialog):
         self.setWindowTitle(tr("Add the run to a suite"))
         self.setMinimumWidth(460)
         self._folder = folder
-        self.name_box = QComboBox(self)
+        self.name_box = QComboBox(self, editable=True)
         self.name_box.setObjectName("suiteNameBox")
         self.name_box.setLineEdit(LineEdit())
         self.name_box.addItems([path.stem for path in own_suites(folder)] or ["my-suite"])

@@ -100,7 +100,7 @@ class LessonExperiment(QFrame):
         self.about = LessonProse(part.about, self)
         self.about.setVisible(bool(part.about))
         self.changes = LessonLabel("   ".join(_change_words(part)), "mono", self)
-        self.live_button = push_button(tr("Run live"), self, name="lessonLiveButton")
+        self.live_button = push_button(tr("Run live"), self, name="lessonLiveButton", clicked=self._live)
         self.play_button = QPushButton(tr("Play the recording"), self)
         self.play_button.setObjectName("lessonRecordingButton")
         self.play_button.setToolTip(tr("The recording, made with the lesson’s model and settings"))
@@ -109,7 +109,6 @@ class LessonExperiment(QFrame):
         self.run.hide()
         self.difference = LessonLabel("", "title", self)
         self._lay_out()
-        self.live_button.clicked.connect(self._live)
         self.play_button.clicked.connect(self.play)
 
     # -- what can be done --------------------------------------------------------------------------------------
@@ -235,9 +234,8 @@ class LessonExperiment(QFrame):
             box.setCurrentIndex(max(box.findData(value), 0))
             return box
         if name == "temperature":
-            real = QDoubleSpinBox(self)
+            real = QDoubleSpinBox(self, singleStep=0.1)
             real.setRange(0, 10)
-            real.setSingleStep(0.1)
             real.setValue(value)
             return real
         if isinstance(value, int) and not isinstance(value, bool) and abs(value) < 2**31:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtGui import QKeyEvent, QResizeEvent
-from PySide6.QtWidgets import QFrame, QPushButton, QStackedWidget, QWidget
+from PySide6.QtWidgets import QFrame, QPushButton, QWidget
 
 from glyphscope.errors import GlyphscopeError, problem_words
 from glyphscope.visible import visible
@@ -14,7 +14,7 @@ from glyphscope_gui.lessons.reader import LessonReader
 from glyphscope_gui.shared.card import Card
 from glyphscope_gui.shared.labels import PlainLabel, link, push_button
 from glyphscope_gui.shared.language import tr
-from glyphscope_gui.shared.layouts import STRETCH, hbox, vbox
+from glyphscope_gui.shared.layouts import STRETCH, hbox, holder, stack, vbox
 from glyphscope_gui.shared.notice_banner import NoticeBanner
 from glyphscope_gui.theme.sizes import GAP, letters
 
@@ -105,20 +105,19 @@ class LessonPage(QWidget):
 
     def _lay_out(self) -> None:
         self.list_card = Card(tr("Lessons"), self.list, actions=(self.open_button,), padded=False)
-        self.stack = QStackedWidget(self)
-        self.stack.addWidget(self.empty)
-        self.stack.addWidget(self.reader)
-        self.foot = QWidget(self)
-        hbox(
-            self.before_button,
-            self.after_button,
-            self.place,
-            STRETCH,
-            self.again_button,
-            self.lecture_button,
-            parent=self.foot,
-            margins=(16, 8, 16, 10),
-            spacing=12,
+        self.stack = stack(self.empty, self.reader)
+        self.foot = holder(
+            hbox(
+                self.before_button,
+                self.after_button,
+                self.place,
+                STRETCH,
+                self.again_button,
+                self.lecture_button,
+                margins=(16, 8, 16, 10),
+                spacing=12,
+            ),
+            self,
         )
         sheet = QFrame(self)
         sheet.setObjectName("card")

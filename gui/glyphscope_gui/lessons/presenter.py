@@ -7,7 +7,7 @@ from functools import partial
 from pathlib import Path
 
 from PySide6.QtGui import QAction, QKeySequence
-from PySide6.QtWidgets import QFileDialog, QWidget
+from PySide6.QtWidgets import QWidget
 
 from glyphscope.errors import GlyphscopeError
 from glyphscope.lessons import AnyPart, Lesson, LessonPlace, Question, Sheet, all_lessons
@@ -18,11 +18,12 @@ from glyphscope_gui.lessons.list_model import LessonRow
 from glyphscope_gui.lessons.live_run import LiveRun
 from glyphscope_gui.lessons.opened import Opened, Slide, lecture_slides, open_lesson, reading_slides
 from glyphscope_gui.lessons.page import LessonPage
-from glyphscope_gui.lessons.part_widgets import make_part
 from glyphscope_gui.lessons.progress_store import LessonProgressStore
 from glyphscope_gui.lessons.question import LessonQuestion
+from glyphscope_gui.lessons.reader import make_part
 from glyphscope_gui.lessons.words import right_words
 from glyphscope_gui.shared.background import Background
+from glyphscope_gui.shared.dialogs import ask_for_file
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.page_ids import MenuId, PageId
 
@@ -48,10 +49,9 @@ class LessonsPresenter(Page):
         self.lecture = Lecture(context, self.view, self.turn)
         self.open_action = QAction(tr("Open &lesson…"), self)
         self.open_action.setObjectName("openLessonAction")
-        self.lecture_action = QAction(tr("Le&cture mode"), self)
+        self.lecture_action = QAction(tr("Le&cture mode"), self, enabled=False)
         self.lecture_action.setObjectName("lectureAction")
         self.lecture_action.setShortcut(QKeySequence("F11"))
-        self.lecture_action.setEnabled(False)
         self._connect()
 
     @property
@@ -218,11 +218,11 @@ class LessonsPresenter(Page):
 
     def _ask_for_file(self) -> None:
         folder = str(self.context.services.places.lessons)
-        dialog = QFileDialog(self.context.window, tr("Open a lesson"), folder, _FILES)
-        dialog.setFileMode(QFileDialog.FileMode.ExistingFile)
-        dialog.fileSelected.connect(lambda path: self.context.navigator.show(self.id, FilePlace(Path(path))))
-        dialog.finished.connect(dialog.deleteLater)
-        dialog.open()
+
+        def show(path: Path) -> None:
+            self.context.navigator.show(self.id, FilePlace(path))
+
+        ask_for_file(self.context.window, tr("Open a lesson"), show, _FILES, start=folder)
 
     def _show_lesson(self, opened: Opened) -> None:
         self.opened = opened

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from PySide6.QtCore import QSignalBlocker, QSize, Qt
 from PySide6.QtGui import QFontMetrics, QKeyEvent, QResizeEvent
-from PySide6.QtWidgets import QFrame, QGridLayout, QHBoxLayout, QSlider, QWidget
+from PySide6.QtWidgets import QFrame, QHBoxLayout, QSlider, QWidget
 
 from glyphscope.events import (
     Aborted,
@@ -36,7 +36,7 @@ from glyphscope_gui.runs.token_table_model import TokenTableModel
 from glyphscope_gui.shared.card import section_label
 from glyphscope_gui.shared.labels import LessonLabel, PlainLabel, push_button
 from glyphscope_gui.shared.language import tr
-from glyphscope_gui.shared.layouts import STRETCH, hbox, vbox
+from glyphscope_gui.shared.layouts import STRETCH, grid_layout, hbox, holder, vbox
 from glyphscope_gui.shared.verdict import VERDICTS
 from glyphscope_gui.theme import mono_font, ui_font
 from glyphscope_gui.theme.sizes import PAD, scale
@@ -233,9 +233,7 @@ class LessonRun(QFrame):
         if started is not None:
             named = next((each.tool.name for each in reversed(state.stages) if each.tool is not None), "")
             self.fields_model.begin(
-                state.registry,
-                shape_of(started.request),
-                named if stage.kind == "arguments" else "",
+                state.registry, shape_of(started.request), named if stage.kind == "arguments" else ""
             )
         self.banner.hide()
         self._token = None
@@ -350,13 +348,12 @@ class LessonRun(QFrame):
         self.tokens.tokenChosen.connect(self._choose)
 
     def _lay_out(self) -> None:
-        self._side = QWidget(self)
-        vbox(self.token_title, self.alternatives, self.token_note, STRETCH, parent=self._side, spacing=4)
+        self._side = holder(
+            vbox(self.token_title, self.alternatives, self.token_note, STRETCH, spacing=4), self
+        )
         self._side.setVisible("alternatives" in self._views)
         left = vbox(self.stage_label, self.stream, self.banner, self.outcome, STRETCH, spacing=6)
-        self._grid = QGridLayout()
-        self._grid.setHorizontalSpacing(20)
-        self._grid.setVerticalSpacing(10)
+        self._grid = grid_layout(spacing=(20, 10))
         self._grid.addLayout(left, 0, 0)
         self._placed: tuple[bool, bool] | None = None
         layout = vbox(self.caption, self._transport(), self._grid, parent=self, margins=(PAD, 10), spacing=8)

@@ -6,15 +6,7 @@ from collections.abc import Sequence
 
 from PySide6.QtCore import QEvent, QObject, QSize, Qt, Signal
 from PySide6.QtGui import QResizeEvent
-from PySide6.QtWidgets import (
-    QDialog,
-    QDialogButtonBox,
-    QFrame,
-    QHBoxLayout,
-    QPushButton,
-    QScrollArea,
-    QWidget,
-)
+from PySide6.QtWidgets import QDialog, QDialogButtonBox, QHBoxLayout, QPushButton, QWidget
 
 from glyphscope.events import LoadOptions
 from glyphscope.models import FoundModel
@@ -27,7 +19,7 @@ from glyphscope_gui.model_picker.offers import QUANTISATION, SIZE, SOURCE, Found
 from glyphscope_gui.shared.card import section_label
 from glyphscope_gui.shared.labels import PlainLabel, push_button, words_label
 from glyphscope_gui.shared.language import tr
-from glyphscope_gui.shared.layouts import STRETCH, hbox, vbox
+from glyphscope_gui.shared.layouts import STRETCH, hbox, scroll_area, vbox
 from glyphscope_gui.shared.plain_table import PlainTable
 from glyphscope_gui.theme.sizes import ROW, letters
 
@@ -72,9 +64,8 @@ class ModelDialog(QDialog):
         self.table.selectionModel().selectionChanged.connect(self._show_usable)
         self.open_line = OpenModelLine(self)
         self.loading = LoadPanel(self)
-        self.use_button = push_button(tr("Use model"), self, name="modelUseButton")
+        self.use_button = push_button(tr("Use model"), self, name="modelUseButton", clicked=self._use_found)
         self.use_button.setAccessibleName(tr("Use the selected model"))
-        self.use_button.clicked.connect(self._use_found)
         self.nothing = words_label(tr("Looking for models…"), parent=self)
         self.hub = HubPanel(getting, self)
         self.hub.useRequested.connect(self._use)
@@ -158,13 +149,8 @@ class ModelDialog(QDialog):
             margins=(22, 18, 22, 10),
             spacing=8,
         )
-        self.scroll_area = QScrollArea(self)
-        self.scroll_area.setWidget(inner)
+        self.scroll_area = scroll_area(inner, self)
         inner.installEventFilter(self)
-        self.scroll_area.setWidgetResizable(True)
-        self.scroll_area.setFrameShape(QFrame.Shape.NoFrame)
-        self.scroll_area.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
-        self.scroll_area.setFocusPolicy(Qt.FocusPolicy.NoFocus)
         bottom = hbox(self.buttons, margins=(22, 8, 22, 14))
         vbox((self.scroll_area, 1), bottom, parent=self, spacing=0)
         self.table.fit_column(QUANTISATION, "UD-Q4_K_XL")

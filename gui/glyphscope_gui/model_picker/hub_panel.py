@@ -58,11 +58,9 @@ class HubPanel(QWidget):
         self.table.setObjectName("modelChoices")
         self.table.setAccessibleName(tr("Models of the repository"))
         self.words = words_label(parent=self, selectable=True)
-        self.bar = QProgressBar(self)
+        self.bar = QProgressBar(self, textVisible=False, maximum=STEPS)
         self.bar.setObjectName("modelProgress")
         self.bar.setAccessibleName(tr("Progress of the download"))
-        self.bar.setTextVisible(False)
-        self.bar.setMaximum(STEPS)
         self.load_button = push_button("", self, name="modelLoadButton", role="primary")
         self.cancel_button = push_button(
             tr("Cancel"), self, name="modelCancelButton", tip=tr("Cancel; the download can be resumed")

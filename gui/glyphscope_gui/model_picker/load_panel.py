@@ -104,10 +104,9 @@ class OpenModelLine(QWidget):
         self.unload.setObjectName("modelUnloadButton")
         self.unload.setToolTip(tr("Unload the model and free its memory; the next run loads it again"))
         self.unload.clicked.connect(self.unloadRequested)
-        self.bar = QProgressBar(self)
+        self.bar = QProgressBar(self, textVisible=False)
         self.bar.setObjectName("modelLoadProgress")
         self.bar.setAccessibleName(tr("Loading progress"))
-        self.bar.setTextVisible(False)
         row = hbox((self.words, 1), self.unload, spacing=8)
         vbox(row, self.bar, parent=self, spacing=4)
 

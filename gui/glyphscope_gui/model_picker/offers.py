@@ -3,25 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
-
-from PySide6.QtCore import QObject, Qt
 
 from glyphscope.models import FoundModel
 from glyphscope.models.hub import Choice, Hit
 from glyphscope.text.figures import byte_size
 from glyphscope_gui.model_picker.words import name_words, source_words
 from glyphscope_gui.shared.language import tr
-from glyphscope_gui.shared.plain_text import plain_data, plain_tip
-from glyphscope_gui.shared.table_model import Index, TableModel
-from glyphscope_gui.theme import theme
+from glyphscope_gui.shared.table_model import TableModel
 
 NAME, QUANTISATION, SIZE, SOURCE = range(4)
 FITS, DOWNLOADS = 3, 4
 """Of the repositories that were found."""
 
 
-class FoundModelsModel(TableModel):
+class FoundModelsModel(TableModel[FoundModel]):
     """Those that can be opened first; the others say why not."""
 
     titles = (tr("Model"), tr("Quantisation"), tr("Size"), tr("Source"))
@@ -33,41 +28,31 @@ class FoundModelsModel(TableModel):
     )
     figures = frozenset({SIZE})
 
-    def __init__(self, parent: QObject | None = None) -> None:
-        super().__init__(parent)
-        self._rows: Sequence[FoundModel] = ()
-
     def show(self, found: Sequence[FoundModel]) -> None:
-        self.beginResetModel()
-        self._rows = sorted(found, key=lambda model: bool(model.problem))
-        self.endResetModel()
+        self._replace(sorted(found, key=lambda model: bool(model.problem)))
 
     def model(self, row: int) -> FoundModel:
         return self._rows[row]
 
-    @plain_data
-    def data(self, index: Index, role: int = Qt.ItemDataRole.DisplayRole) -> Any:
-        model, column = self._rows[index.row()], index.column()
-        words = (
-            f"{name_words(model)}  ✗ {model.problem}" if model.problem else name_words(model),
-            model.quantisation,
-            byte_size(model.bytes),
-            source_words(model),
-        )
-        if role == Qt.ItemDataRole.DisplayRole:
-            return words[column]
-        if role == Qt.ItemDataRole.TextAlignmentRole:
-            return self.alignment(column)
-        if role == Qt.ItemDataRole.ForegroundRole:
-            return theme().color("text" if column == NAME and not model.problem else "text-muted")
-        if role == Qt.ItemDataRole.ToolTipRole:
-            return plain_tip(f"{model.path}\n{model.problem}".strip())
-        if role == Qt.ItemDataRole.AccessibleTextRole:
-            return f"{self.titles[column]}: {words[column]}"
-        return None
+    def words(self, row: FoundModel, column: int) -> str:
+        return (
+            f"{name_words(row)}  ✗ {row.problem}" if row.problem else name_words(row),
+            row.quantisation,
+            byte_size(row.bytes),
+            source_words(row),
+        )[column]
+
+    def spoken(self, row: FoundModel, column: int) -> str:
+        return self.titled(row, column)
+
+    def tip(self, row: FoundModel, column: int) -> str:
+        return f"{row.path}\n{row.problem}".strip()
+
+    def color(self, row: FoundModel, column: int) -> str:
+        return "text" if column == NAME and not row.problem else "text-muted"
 
 
-class HitsModel(TableModel):
+class HitsModel(TableModel[Hit]):
     """Repositories found by words, most downloaded first, each with the file that suits the free memory."""
 
     titles = (tr("Repository"), tr("Quantisation"), tr("Size"), tr("Memory"), tr("Downloads"))
@@ -80,58 +65,42 @@ class HitsModel(TableModel):
     )
     figures = frozenset({SIZE, DOWNLOADS})
 
-    def __init__(self, parent: QObject | None = None) -> None:
-        super().__init__(parent)
-        self._rows: Sequence[Hit] = ()
-
     def show(self, hits: Sequence[Hit]) -> None:
-        self.beginResetModel()
-        self._rows = hits
-        self.endResetModel()
+        self._replace(hits)
 
     def hit(self, row: int) -> Hit:
         return self._rows[row]
 
-    @plain_data
-    def data(self, index: Index, role: int = Qt.ItemDataRole.DisplayRole) -> Any:
-        hit, column = self._rows[index.row()], index.column()
-        choice = hit.pick.choice if hit.pick is not None else None
-        fits = {True: tr("fits"), False: tr("too large"), None: tr("unknown")}[hit.fits]
-        words = (
-            hit.repo,
+    def words(self, row: Hit, column: int) -> str:
+        choice = row.pick.choice if row.pick is not None else None
+        fits = {True: tr("fits"), False: tr("too large"), None: tr("unknown")}[row.fits]
+        return (
+            row.repo,
             choice.quantisation if choice else "",
             byte_size(choice.bytes) if choice and choice.bytes else "",
-            fits if choice else tr("choose a file") if hit.listing and hit.listing.choices else "",
-            f"{hit.downloads:,}",
-        )
-        if role == Qt.ItemDataRole.DisplayRole:
-            return words[column]
-        if role == Qt.ItemDataRole.TextAlignmentRole:
-            return self.alignment(column)
-        if role == Qt.ItemDataRole.ForegroundRole:
-            return theme().color("text" if column == NAME and hit.fits is not False else "text-muted")
-        if role == Qt.ItemDataRole.ToolTipRole:
-            return plain_tip(f"{hit.repo}\n{hit.problem.message}" if hit.problem else hit.repo)
-        if role == Qt.ItemDataRole.AccessibleTextRole:
-            return f"{self.titles[column]}: {words[column]}"
-        return None
+            fits if choice else tr("choose a file") if row.listing and row.listing.choices else "",
+            f"{row.downloads:,}",
+        )[column]
+
+    def spoken(self, row: Hit, column: int) -> str:
+        return self.titled(row, column)
+
+    def tip(self, row: Hit, column: int) -> str:
+        return f"{row.repo}\n{row.problem.message}" if row.problem else row.repo
+
+    def color(self, row: Hit, column: int) -> str:
+        return "text" if column == NAME and row.fits is not False else "text-muted"
 
 
-class ChoicesModel(TableModel):
+class ChoicesModel(TableModel[Choice]):
     """The models of one repository, small ones first."""
 
     titles = (tr("File"), tr("Quantisation"), tr("Size"))
     tips = FoundModelsModel.tips[:3]
     figures = frozenset({SIZE})
 
-    def __init__(self, parent: QObject | None = None) -> None:
-        super().__init__(parent)
-        self._rows: Sequence[Choice] = ()
-
     def show(self, choices: Sequence[Choice]) -> None:
-        self.beginResetModel()
-        self._rows = choices
-        self.endResetModel()
+        self._replace(choices)
 
     def choice(self, row: int) -> Choice:
         return self._rows[row]
@@ -140,31 +109,24 @@ class ChoicesModel(TableModel):
         """-1 where it is not among them."""
         return next((row for row, other in enumerate(self._rows) if other is choice), -1)
 
-    @plain_data
-    def data(self, index: Index, role: int = Qt.ItemDataRole.DisplayRole) -> Any:
-        choice, column = self._rows[index.row()], index.column()
-        name = choice.name
-        if len(choice.files) > 1 or choice.missing:
-            parts = len(choice.files)
-            name = (
-                tr(
-                    "{name} ({parts} parts, {missing} missing)",
-                    name=name,
-                    parts=parts,
-                    missing=choice.missing,
-                )
-                if choice.missing
-                else tr("{name} ({parts} parts)", name=name, parts=parts)
-            )
-        words = (name, choice.quantisation, byte_size(choice.bytes) if choice.bytes else tr("unknown"))
-        if role == Qt.ItemDataRole.DisplayRole:
-            return words[column]
-        if role == Qt.ItemDataRole.TextAlignmentRole:
-            return self.alignment(column)
-        if role == Qt.ItemDataRole.ForegroundRole:
-            return theme().color("text" if column == NAME and not choice.missing else "text-muted")
-        if role == Qt.ItemDataRole.ToolTipRole:
-            return plain_tip(name)
-        if role == Qt.ItemDataRole.AccessibleTextRole:
-            return f"{self.titles[column]}: {words[column]}"
-        return None
+    def words(self, row: Choice, column: int) -> str:
+        size = byte_size(row.bytes) if row.bytes else tr("unknown")
+        return (_file_words(row), row.quantisation, size)[column]
+
+    def spoken(self, row: Choice, column: int) -> str:
+        return self.titled(row, column)
+
+    def tip(self, row: Choice, column: int) -> str:
+        return _file_words(row)
+
+    def color(self, row: Choice, column: int) -> str:
+        return "text" if column == NAME and not row.missing else "text-muted"
+
+
+def _file_words(choice: Choice) -> str:
+    parts = len(choice.files)
+    if choice.missing:
+        return tr(
+            "{name} ({parts} parts, {missing} missing)", name=choice.name, parts=parts, missing=choice.missing
+        )
+    return tr("{name} ({parts} parts)", name=choice.name, parts=parts) if parts > 1 else choice.name

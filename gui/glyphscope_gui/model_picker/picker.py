@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from PySide6.QtCore import QEvent, QPointF, QRectF, QSize, Qt, Signal
 from PySide6.QtGui import QFont, QFontMetrics, QPainter, QPaintEvent, QPen
-from PySide6.QtWidgets import QFileDialog, QMenu, QSizePolicy, QToolButton, QWidget
+from PySide6.QtWidgets import QMenu, QSizePolicy, QToolButton, QWidget
 
 from glyphscope.models import FoundModel, find_models
 from glyphscope.models.finding import EMBEDDED_SOURCE, FOLDER
@@ -19,6 +19,7 @@ from glyphscope.visible import visible
 from glyphscope_gui.model_picker.endpoint_dialog import EndpointDialog
 from glyphscope_gui.project.settings_store import SettingsStore
 from glyphscope_gui.shared.background import Background
+from glyphscope_gui.shared.dialogs import ask_for_file, open_once
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.model_names import ModelName, model_name
 from glyphscope_gui.shared.plain_text import plain_tip
@@ -64,8 +65,7 @@ class ModelPicker(QToolButton):
         self.setPopupMode(QToolButton.ToolButtonPopupMode.InstantPopup)
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
         self._record = ""
-        self._menu = QMenu(self)
-        self._menu.setToolTipsVisible(True)
+        self._menu = QMenu(self, toolTipsVisible=True)
         self._menu.aboutToShow.connect(self._fill)
         self.setMenu(self._menu)
         self._notify()
@@ -104,21 +104,20 @@ class ModelPicker(QToolButton):
     def ask_for_file(self) -> None:
         """Choose a GGUF file."""
         start = str(Path(self._path).parent) if self._path.endswith(SUFFIX) else ""
-        dialog = QFileDialog(
-            self.window(), tr("Open a model"), start, tr("GGUF models (*.gguf);;All files (*)")
+        ask_for_file(
+            self.window(),
+            tr("Open a model"),
+            lambda path: self.modelChosen.emit(str(path)),
+            tr("GGUF models (*.gguf);;All files (*)"),
+            start=start,
+            name="openModelDialog",
         )
-        dialog.setObjectName("openModelDialog")
-        dialog.setFileMode(QFileDialog.FileMode.ExistingFile)
-        dialog.fileSelected.connect(self.modelChosen)
-        dialog.finished.connect(dialog.deleteLater)
-        dialog.open()
 
     def ask_for_endpoint(self) -> None:
         """Name an endpoint by its address."""
         dialog = EndpointDialog(self._path if is_address(self._path) else "", self.window())
         dialog.chosen.connect(self.modelChosen)
-        dialog.finished.connect(dialog.deleteLater)
-        dialog.open()
+        open_once(dialog)
 
     def shut_down(self) -> None:
         """Wait for the search to end; the owner calls it when it closes."""

@@ -17,7 +17,6 @@ from glyphscope.text.figures import count, percent
 from glyphscope_gui.playground.branches.bar import BranchBar
 from glyphscope_gui.playground.branches.panel import BranchPanel
 from glyphscope_gui.playground.mask_impact_view import MaskImpactView
-from glyphscope_gui.playground.rule_line import RuleLine
 from glyphscope_gui.playground.size_chart import LEGEND, SavingsChart, SizeChart, summary
 from glyphscope_gui.playground.step_chart import StepChart
 from glyphscope_gui.playground.turn_costs import TurnCosts
@@ -28,7 +27,7 @@ from glyphscope_gui.runs.token_rules import Refusal, TokenRule
 from glyphscope_gui.runs.worker.jobs import Measured
 from glyphscope_gui.shared.bars import edge_role
 from glyphscope_gui.shared.card import Heading
-from glyphscope_gui.shared.labels import PlainLabel, push_button, words_label
+from glyphscope_gui.shared.labels import ElidedLabel, ElidedLink, PlainLabel, push_button, words_label
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.layouts import STRETCH, Flow, hbox, vbox
 from glyphscope_gui.shared.segmented import Segmented
@@ -37,11 +36,7 @@ from glyphscope_gui.theme import Looks, theme
 from glyphscope_gui.theme.sizes import PAD
 
 _MEASURES = (
-    (
-        "allowed",
-        tr("Allowed"),
-        tr("Tokens allowed by the constraint at each step, on a logarithmic scale"),
-    ),
+    ("allowed", tr("Allowed"), tr("Tokens allowed by the constraint at each step, on a logarithmic scale")),
     (
         "feasible",
         tr("Mass"),
@@ -86,8 +81,7 @@ class EvidenceDock(QScrollArea):
         self.rule_line.chosen.connect(self.ruleChosen)
         self.expected_note = words_label("")
         self.expected_note.hide()
-        self.all_button = push_button("", self, role="link")
-        self.all_button.clicked.connect(self._show_all)
+        self.all_button = push_button("", self, role="link", clicked=self._show_all)
         self.wanted = MaskImpactView(self)
         self.turn = TurnCosts(self)
         self.size_chart = SizeChart(self)
@@ -324,10 +318,7 @@ def _constraint_words(token: Token, started: RunStarted, *, masked: bool) -> str
 def _untold(started: RunStarted) -> str:
     if started.request.evidence == "all":
         return tr("This model reports no probabilities.")
-    return tr(
-        "Probabilities were not recorded (evidence: {evidence}).",
-        evidence=started.request.evidence,
-    )
+    return tr("Probabilities were not recorded (evidence: {evidence}).", evidence=started.request.evidence)
 
 
 def _section(heading: Heading, *widgets: QWidget) -> QFrame:
@@ -369,3 +360,30 @@ class _Key(QWidget):
         self._square.setFixedSize(self._width, 9)
         fill, edge = theme().roles[self._role], theme().roles[edge_role(self._role)]
         self._square.setStyleSheet(f"background: {fill}; border: 1px solid {edge}; border-radius: 2px;")
+
+
+class RuleLine(QWidget):
+    """Hidden while nothing is known. `chosen` carries the rule's name."""
+
+    chosen = Signal(str)
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.link = ElidedLink(self)
+        self.link.setObjectName("ruleLink")
+        self.origin = ElidedLabel(self, Qt.TextElideMode.ElideRight, role="hint")
+        hbox(self.link, (self.origin, 1), parent=self, spacing=8)
+        self.link.clicked.connect(lambda: self.chosen.emit(self.link.words))
+        self.hide()
+
+    def show_rule(self, rule: TokenRule | None) -> None:
+        """A token that no rule read is told so in words."""
+        self.setVisible(rule is not None)
+        if rule is None:
+            return
+        self.link.setVisible(bool(rule.rule))
+        self.link.set_words(rule.rule)
+        self.link.setToolTip(
+            tr("{rule}\n{origin}\nClick to show it on the Grammar page.", rule=rule.rule, origin=rule.words)
+        )
+        self.origin.setText((rule.constraint or rule.words) if rule.rule else rule.words)

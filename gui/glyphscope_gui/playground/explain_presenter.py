@@ -11,10 +11,10 @@ from glyphscope.runs.run_state import StageState
 from glyphscope_gui.context import AppContext
 from glyphscope_gui.playground.evidence_dock import EvidenceDock
 from glyphscope_gui.playground.run_page import RunPage
+from glyphscope_gui.runs.model_queries import Answered, Cut, cut_of
 from glyphscope_gui.runs.run_controller import Applied
 from glyphscope_gui.runs.stage_choice import StageChoice
 from glyphscope_gui.runs.worker.jobs import ModelStatus
-from glyphscope_gui.runs.worker.token_boundaries import Answered, Cut, cut_of
 from glyphscope_gui.shared.background import Background
 from glyphscope_gui.shared.page_ids import PanelId
 
@@ -90,10 +90,7 @@ class ExplainPresenter(QObject):
         dropped = self._dropped = _Dropped()
         self._working = True
         self._background.start(
-            "wanted",
-            lambda: mask_impact(state, stage, cancel=dropped),
-            self._show,
-            self._failed,
+            "wanted", lambda: mask_impact(state, stage, cancel=dropped), self._show, self._failed
         )
         self._ask_cut(stage)
 

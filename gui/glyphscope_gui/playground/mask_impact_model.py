@@ -2,18 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-from PySide6.QtCore import QObject, Qt
-
 from glyphscope.explain.mask_impact import AROUND, FieldImpact
 from glyphscope.explain.mask_impact_report import field_name, loss_words, tokens_taken
 from glyphscope.text.figures import UNKNOWN
 from glyphscope_gui.shared.language import tr
-from glyphscope_gui.shared.plain_text import plain_data, plain_tip
-from glyphscope_gui.shared.table_model import Index, TableModel
+from glyphscope_gui.shared.table_model import TableModel
 from glyphscope_gui.shared.token_words import token_text
-from glyphscope_gui.theme import theme
 
 FIELD, TAKEN, MASKED = range(3)
 _COLUMNS = (
@@ -35,21 +29,15 @@ _COLUMNS = (
 )
 
 
-class MaskImpactModel(TableModel):
+class MaskImpactModel(TableModel[FieldImpact]):
     """Rows are Wants. A field in which nothing was masked is paler than one in which grammar and model fight."""
 
     titles = tuple(title for title, _ in _COLUMNS)
     tips = tuple(tip for _, tip in _COLUMNS)
     figures = frozenset({TAKEN})
 
-    def __init__(self, parent: QObject | None = None) -> None:
-        super().__init__(parent)
-        self._rows: tuple[FieldImpact, ...] = ()
-
     def show(self, rows: tuple[FieldImpact, ...]) -> None:
-        self.beginResetModel()
-        self._rows = rows
-        self.endResetModel()
+        self._replace(rows)
 
     def want(self, row: int) -> FieldImpact:
         return self._rows[row]
@@ -61,31 +49,22 @@ class MaskImpactModel(TableModel):
             conflicts, key=lambda row: (bool(self._rows[row].path), self._rows[row].lost), default=None
         )
 
-    @plain_data
-    def data(self, index: Index, role: int = Qt.ItemDataRole.DisplayRole) -> Any:
-        want = self._rows[index.row()]
-        if role == Qt.ItemDataRole.DisplayRole:
-            return self._text(want, index.column())
-        if role == Qt.ItemDataRole.TextAlignmentRole:
-            return self.alignment(index.column())
-        if role == Qt.ItemDataRole.ForegroundRole:
-            return theme().color("text" if want.worst is not None else "text-muted")
-        if role == Qt.ItemDataRole.ToolTipRole:
-            return plain_tip(f"{field_name(want)}: {loss_words(want)}")
-        if role == Qt.ItemDataRole.AccessibleTextRole:
-            words = self._text(want, index.column()) or tr("nothing")
-            return f"{self.titles[index.column()]}: {words}"
-        return None
+    def spoken(self, row: FieldImpact, column: int) -> str:
+        return f"{self.titles[column]}: {self.words(row, column) or tr('nothing')}"
 
-    def _text(self, want: FieldImpact, column: int) -> str:
-        masked = want.worst
-        match column:
-            case 0:
-                return tr("(outside fields)") if want.path == AROUND else field_name(want)
-            case 1:
-                return tokens_taken(want.lost) if want.tokens > want.unknown else UNKNOWN
-            case _:
-                return "" if masked is None else f"{_token(masked.preferred)} → {_token(masked.sampled)}"
+    def tip(self, row: FieldImpact, column: int) -> str:
+        return f"{field_name(row)}: {loss_words(row)}"
+
+    def color(self, row: FieldImpact, column: int) -> str:
+        return "text" if row.worst is not None else "text-muted"
+
+    def words(self, row: FieldImpact, column: int) -> str:
+        masked = row.worst
+        return (
+            tr("(outside fields)") if row.path == AROUND else field_name(row),
+            tokens_taken(row.lost) if row.tokens > row.unknown else UNKNOWN,
+            "" if masked is None else f"{_token(masked.preferred)} → {_token(masked.sampled)}",
+        )[column]
 
 
 def _token(text: str) -> str:

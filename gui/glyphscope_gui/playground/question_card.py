@@ -27,9 +27,7 @@ class QuestionCard(Card):
         self.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Maximum)
         self.question = PlainLabel(body, wordWrap=True)
         self.question.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
-        self.edit = LineEdit(body)
-        self.edit.setPlaceholderText(tr("Your answer"))
-        self.edit.setMaxLength(LONGEST)
+        self.edit = LineEdit(body, placeholderText=tr("Your answer"), maxLength=LONGEST)
         self.answer_button = push_button(
             tr("Answer"), body, role="primary", tip=tr("Continue the run with your answer (Enter)")
         )

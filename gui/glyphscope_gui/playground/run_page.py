@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtGui import QAction, QResizeEvent
-from PySide6.QtWidgets import QMenu, QSplitter, QStackedWidget, QToolButton, QWidget
+from PySide6.QtWidgets import QMenu, QToolButton, QWidget
 
 from glyphscope.events import (
     Aborted,
@@ -39,12 +39,12 @@ from glyphscope_gui.runs.token_table import TokenTable
 from glyphscope_gui.runs.token_table_model import TokenTableModel
 from glyphscope_gui.runs.user_prompt_edit import UserPromptEdit
 from glyphscope_gui.shared.card import Card
-from glyphscope_gui.shared.clipboard import copy_text
 from glyphscope_gui.shared.icon_button import IconButton
 from glyphscope_gui.shared.labels import ElidedLabel, ElidedLink, push_button
 from glyphscope_gui.shared.language import tr
-from glyphscope_gui.shared.layouts import hbox, vbox
+from glyphscope_gui.shared.layouts import hbox, holder, splitter, stack, vbox
 from glyphscope_gui.shared.notice_banner import NoticeBanner
+from glyphscope_gui.shared.plain_text import copy_text
 from glyphscope_gui.shared.verdict import VerdictLegend
 from glyphscope_gui.theme.sizes import GAP, is_crowded
 
@@ -153,9 +153,7 @@ class RunPage(QWidget):
         self._choose(None)  # Qt tells nobody that the chosen row went with its model's rows
         started = self._state.started
         self.fields_model.begin(
-            self._state.registry,
-            shape_of(started.request) if started else "flat",
-            self._named_before(stage),
+            self._state.registry, shape_of(started.request) if started else "flat", self._named_before(stage)
         )
         self.stream.begin(stage, started.request if started else None)
         self.token_card.heading.hint.setText("")
@@ -396,34 +394,20 @@ class RunPage(QWidget):
         self.tokenChosen.emit(index)
 
     def _lay_out(self) -> None:
-        prompt = QWidget(self)
         line = hbox((self.costs, 1), self.rendered_link, spacing=12)
-        vbox(self.prompt_edit, line, parent=prompt, spacing=8)
+        prompt = holder(vbox(self.prompt_edit, line, spacing=8), self)
 
         stream = QWidget(self)
-        self.stack = QStackedWidget(self)
-        self.stack.addWidget(stream)
-        self.stack.addWidget(self.notes)
+        self.stack = stack(stream, self.notes)
         vbox((self.stream, 1), self.banner, parent=stream, margins=(8, 2, 8, 4), spacing=8)
 
         self.token_card = Card(tr("Tokens"), self.tokens, padded=False)
-        splitter = QSplitter(Qt.Orientation.Vertical, self)
-        splitter.setObjectName("centreSplitter")
-        splitter.setChildrenCollapsible(False)
-        splitter.setHandleWidth(GAP)
-        answer = QWidget(self)
-        vbox((self.stack, 1), self.reply, parent=answer, spacing=0)
+        answer = holder(vbox((self.stack, 1), self.reply, spacing=0), self)
         self.stream_card = Card(tr("Stream"), answer, actions=(self.legend, self.copy_button), padded=False)
-        splitter.addWidget(self.timeline)
-        splitter.addWidget(self.branches)
-        splitter.addWidget(self.stream_card)
         self.field_card = Card(tr("Fields"), self.fields, padded=False)
-        splitter.addWidget(self.field_card)
-        splitter.addWidget(self.token_card)
-        for place, stretch in enumerate((0, 0, 3, 0, 5)):
-            splitter.setStretchFactor(place, stretch)
-        splitter.splitterMoved.connect(self._border_moved)
-        self.splitter = splitter
+        parts = (self.timeline, self.branches, self.stream_card, self.field_card, self.token_card)
+        self.splitter = splitter(Qt.Orientation.Vertical, parts, (0, 0, 3, 0, 5))
+        self.splitter.splitterMoved.connect(self._border_moved)
 
         self.prompt_card = Card(tr("Prompt"), prompt, hint=_KEYS, actions=(self.history_link, self.new_link))
         vbox(
@@ -431,7 +415,7 @@ class RunPage(QWidget):
             self.prompt_card,
             self.approval,
             self.question,
-            (splitter, 1),
+            (self.splitter, 1),
             parent=self,
             margins=(GAP + 4, GAP),
             spacing=GAP,

@@ -37,7 +37,7 @@ _MARKS = {
 }
 
 
-class TimelineModel(TableModel):
+class TimelineModel(TableModel[TimelineRow]):
     """`apply` takes a RunState that has grown. Rows are only added and changed, until `begin`."""
 
     titles = tuple(title for title, _ in COLUMNS)

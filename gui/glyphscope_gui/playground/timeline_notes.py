@@ -30,7 +30,7 @@ from glyphscope.events import (
 )
 from glyphscope.text.figures import duration, duration_ms, plain_number
 from glyphscope.visible import visible
-from glyphscope_gui.calls.call_texts import LONGEST, claim_words, cut, json_text
+from glyphscope_gui.calls.call_texts import LONGEST, claim_words, cut, json_text, whole_json
 from glyphscope_gui.playground.timeline_words import (
     CONTENT_WORDS,
     approval_words,
@@ -38,7 +38,6 @@ from glyphscope_gui.playground.timeline_words import (
     repair_words,
 )
 from glyphscope_gui.shared.language import tr
-from glyphscope_gui.shared.long_json import whole_json
 from glyphscope_gui.shared.whole_text import Whole
 
 Kind: TypeAlias = Literal["heading", "words", "problem", "text", "difference", "image", "link"]
@@ -184,13 +183,7 @@ def _sentences(event: AnyEvent) -> Iterator[Block]:
 def _claims(claims: dict[str, Any]) -> Iterator[Block]:
     words = claim_words(claims)
     if words:
-        yield Block(
-            "words",
-            tr(
-                "Annotations (not verified): {claims}",
-                claims=", ".join(words),
-            ),
-        )
+        yield Block("words", tr("Annotations (not verified): {claims}", claims=", ".join(words)))
 
 
 def _result(event: ToolResult) -> Iterator[Block]:

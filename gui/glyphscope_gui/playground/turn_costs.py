@@ -5,7 +5,7 @@ narrowed the mask.
 from __future__ import annotations
 
 from PySide6.QtCore import Qt
-from PySide6.QtWidgets import QGridLayout, QLabel, QWidget
+from PySide6.QtWidgets import QLabel, QWidget
 
 from glyphscope.events import Narrowed
 from glyphscope.explain.segments import PartCost, PartKind, part_costs
@@ -13,6 +13,7 @@ from glyphscope.runs import StageState
 from glyphscope.text.figures import count, duration
 from glyphscope_gui.shared.labels import PlainLabel, words_label
 from glyphscope_gui.shared.language import tr
+from glyphscope_gui.shared.layouts import grid_layout
 
 _KINDS: tuple[tuple[PartKind, str], ...] = (
     ("reasoning", tr("reasoning")),
@@ -29,11 +30,7 @@ class TurnCosts(QWidget):
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.has_any = False
-        self._grid = QGridLayout(self)
-        self._grid.setContentsMargins(0, 0, 0, 0)
-        self._grid.setHorizontalSpacing(12)
-        self._grid.setVerticalSpacing(4)
-        self._grid.setColumnStretch(0, 1)
+        self._grid = grid_layout(self, spacing=(12, 4), stretch=0)
         self._lines: dict[PartKind, list[QLabel]] = {}
         self._titles = [self._label(title, column, "hint") for column, title in enumerate(_TITLES)]
         for column, label in enumerate(self._titles):

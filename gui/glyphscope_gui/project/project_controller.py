@@ -15,9 +15,17 @@ from PySide6.QtCore import QObject, QTimer, Signal
 from glyphscope.errors import GlyphscopeError, StorageError
 from glyphscope.events import RunRequest, under_constraint
 from glyphscope.models.opening import EMBEDDED, model_name_of
-from glyphscope.registry import parse_document
+from glyphscope.registry import default_registry, parse_document
 from glyphscope.runs import PreparedRequest
-from glyphscope.sessions import ChangedOnDisk, Journal, Project, StoredProject, load_project, save_project
+from glyphscope.sessions import (
+    ChangedOnDisk,
+    Journal,
+    Project,
+    Settings,
+    StoredProject,
+    load_project,
+    save_project,
+)
 from glyphscope.sessions.journal import Leftover
 from glyphscope.tools.approval import without_permissions
 from glyphscope_gui.project.grammar_document import GrammarDocument
@@ -27,6 +35,15 @@ from glyphscope_gui.project.registry_document import RegistryDocument, RegistryS
 from glyphscope_gui.project.settings_store import SettingsStore
 from glyphscope_gui.shared.background import Background
 from glyphscope_gui.shared.language import tr
+
+FIRST_PROMPT = "Search for AI news, 10 results"
+
+
+def first_project(settings: Settings) -> Project:
+    """Seven tools, a prompt that one of them answers, and the options of the user's settings."""
+    registry = default_registry().to_document()
+    return Project(request=RunRequest(prompt=FIRST_PROMPT, registry=registry, **settings.first_options()))
+
 
 JOURNAL_DELAY_MS = 1000
 """After the last edit; what a crash can cost at most."""

@@ -80,8 +80,7 @@ class RegistryDocument(QObject):
     def __init__(self, registry: ToolRegistry, parent: QObject | None = None) -> None:
         super().__init__(parent)
         self.state = RegistryState(registry)
-        self.undo_stack = QUndoStack(self)
-        self.undo_stack.setUndoLimit(UNDO_LIMIT)
+        self.undo_stack = QUndoStack(self, undoLimit=UNDO_LIMIT)
         self._since_edit = QElapsedTimer()
 
     @property
@@ -133,13 +132,7 @@ class RegistryDocument(QObject):
         tool = self.registry.get(name)
         if tool is None or text == self.schema_text(name):
             return
-        self._put_text(
-            tool,
-            text,
-            tr("edit the schema of {name}", name=name),
-            f"text {name}",
-            keep_text=True,
-        )
+        self._put_text(tool, text, tr("edit the schema of {name}", name=name), f"text {name}", keep_text=True)
 
     def set_parameters(self, name: str, parameters: dict[str, Any], key: str = "") -> None:
         """The schema as a form made it; the same rule as for text. Edits with the same `key` merge while typing."""
@@ -148,11 +141,7 @@ class RegistryDocument(QObject):
             return
         text = json.dumps(parameters, indent=2, ensure_ascii=False)
         self._put_text(
-            tool,
-            text,
-            tr("edit {name}", name=name),
-            f"form {name} {key}" if key else "",
-            keep_text=False,
+            tool, text, tr("edit {name}", name=name), f"form {name} {key}" if key else "", keep_text=False
         )
 
     def set_tool(self, tool: Tool, key: str = "") -> None:
@@ -160,11 +149,7 @@ class RegistryDocument(QObject):
         tool = make_tool(tool.name, tool.description, tool.parameters, enabled=tool.enabled)
         if tool != self.registry.get(tool.name):
             state = replace(self._without_text(tool.name), registry=self.registry.with_tool(tool))
-            self._push(
-                tr("edit {name}", name=tool.name),
-                state,
-                f"tool {tool.name} {key}" if key else "",
-            )
+            self._push(tr("edit {name}", name=tool.name), state, f"tool {tool.name} {key}" if key else "")
 
     def set_description(self, name: str, description: str) -> None:
         tool = self.registry.get(name)

@@ -15,11 +15,11 @@ from glyphscope_gui.project.prompt_document import PromptDocument, PromptState
 from glyphscope_gui.prompt.message_editor import MessageEditor
 from glyphscope_gui.prompt.message_list import MessageList
 from glyphscope_gui.prompt.messages_model import MessagesModel
-from glyphscope_gui.shared.clipboard import copy_text
 from glyphscope_gui.shared.icon_button import IconButton
 from glyphscope_gui.shared.labels import ElidedLink, PlainLabel, words_label
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.layouts import STRETCH, hbox, vbox
+from glyphscope_gui.shared.plain_text import copy_text
 from glyphscope_gui.shared.text_edits import GrowingEdit
 
 _SYSTEM_LINES = 5

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import QSize, Qt, Signal
-from PySide6.QtWidgets import QComboBox, QScrollArea, QSplitter, QStackedWidget, QTabWidget, QWidget
+import json
 
-from glyphscope.events import PromptRendered, RunRequest
+from PySide6.QtCore import QSize, Qt, Signal
+from PySide6.QtWidgets import QComboBox, QPlainTextEdit, QScrollArea, QTabWidget, QWidget
+
+from glyphscope.events import Message, PromptRendered, RunRequest
 from glyphscope.prompting import RenderedMessages
 from glyphscope.prompting.costs import Cost, prompt_costs
+from glyphscope.visible import visible
 from glyphscope_gui.project.prompt_document import PromptDocument, PromptState
 from glyphscope_gui.prompt.changes import PromptChanges
 from glyphscope_gui.prompt.conversation import ConversationEditor
@@ -15,15 +18,15 @@ from glyphscope_gui.prompt.costs import PromptCosts
 from glyphscope_gui.prompt.costs_model import CostRows, PromptCostsModel, spans_of
 from glyphscope_gui.prompt.part_editor import PartEditor
 from glyphscope_gui.prompt.places import PartPlace
-from glyphscope_gui.prompt.recorded_prompt import RecordedPrompt
 from glyphscope_gui.prompt.rendered_prompt import RenderedPrompt
 from glyphscope_gui.prompt.watch import ShownPrompt
-from glyphscope_gui.shared.clipboard import copy_text
 from glyphscope_gui.shared.code_edit import TAB_WORDS, CodeEdit
 from glyphscope_gui.shared.icon_button import IconButton
 from glyphscope_gui.shared.labels import push_button, words_label
 from glyphscope_gui.shared.language import tr
-from glyphscope_gui.shared.layouts import hbox, vbox
+from glyphscope_gui.shared.layouts import hbox, holder, scroll_area, splitter, stack, vbox
+from glyphscope_gui.shared.plain_text import copy_text
+from glyphscope_gui.theme import mono_font
 
 LEAST_CHARACTERS = 30
 MESSAGES, TEMPLATE, RENDERED, CHANGES = range(4)
@@ -181,31 +184,25 @@ class PromptDock(QWidget):
 
     def _lay_out(self) -> None:
         top = hbox((self.preset_combo, 1), self.reset_button, spacing=8)
-        template = QWidget(self)
-        vbox(top, (self.system_edit, 1), self.problem, parent=template, margins=(14, 12), spacing=10)
-        below = QWidget(self)
-        vbox(
-            (self.costs, 1),
-            self.part,
-            (self.run_button, 0, Qt.AlignmentFlag.AlignRight),
-            parent=below,
-            margins=(0, 6, 0, 0),
-            spacing=10,
+        template = holder(vbox(top, (self.system_edit, 1), self.problem, margins=(14, 12), spacing=10), self)
+        below = holder(
+            vbox(
+                (self.costs, 1),
+                self.part,
+                (self.run_button, 0, Qt.AlignmentFlag.AlignRight),
+                margins=(0, 6, 0, 0),
+                spacing=10,
+            ),
+            self,
         )
-        splitter = QSplitter(Qt.Orientation.Vertical, self)
-        splitter.setChildrenCollapsible(False)
-        splitter.addWidget(self.rendered_view)
-        splitter.addWidget(below)
-        splitter.setSizes([400, 500])
-        rendered = QWidget(self)
+        views = splitter(Qt.Orientation.Vertical, (self.rendered_view, below), (0, 0), of_cards=False)
+        views.setSizes([400, 500])
         above = hbox((self.caption, 1), (self.copy_button, 0, Qt.AlignmentFlag.AlignTop))
-        vbox(above, (splitter, 1), parent=rendered, margins=(14, 12), spacing=8)
+        rendered = holder(vbox(above, (views, 1), margins=(14, 12), spacing=8), self)
         self.tabs.setObjectName("promptTabs")
         self.tabs.setDocumentMode(True)
         self.tabs.tabBar().setAccessibleName(tr("The prompt: messages, template, rendered, diff"))
-        self.messages_stack = QStackedWidget(self)
-        self.messages_stack.addWidget(_scrolled(self.conversation))
-        self.messages_stack.addWidget(self.recorded)
+        self.messages_stack = stack(_scrolled(self.conversation), self.recorded)
         self.tabs.addTab(self.messages_stack, tr("Messages"))
         self.tabs.addTab(template, tr("Template"))
         self.tabs.addTab(_scrolled(rendered), tr("Rendered"))
@@ -280,12 +277,34 @@ class PromptDock(QWidget):
 
 def _scrolled(page: QWidget) -> QScrollArea:
     """With large letters a page has not all the height that it needs."""
-    area = QScrollArea()
-    area.setWidgetResizable(True)
-    area.setFrameShape(QScrollArea.Shape.NoFrame)
-    area.setFocusPolicy(Qt.FocusPolicy.NoFocus)
-    area.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
-    area.setWidget(page)
+    area = scroll_area(page)
     for ground in (area.viewport(), page):
         ground.setAutoFillBackground(False)  # the dock's own is seen
     return area
+
+
+class RecordedPrompt(QWidget):
+    """The system prompt, the conversation and the message of one request."""
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.setObjectName("recordedPrompt")
+        self.mark = words_label(tr("Messages of the record, read-only."), parent=self)
+        self.text = QPlainTextEdit(self, readOnly=True, tabChangesFocus=True)
+        self.text.setObjectName("recordedMessages")
+        self.text.setAccessibleName(tr("Messages of the record"))
+        self.text.setFont(mono_font(-0.5))
+        vbox(self.mark, (self.text, 1), parent=self, margins=(14, 12), spacing=8)
+
+    def show_request(self, request: RunRequest) -> None:
+        system = (Message("system", request.system_prompt),) if request.system_prompt else ()
+        messages = (*system, *request.history, Message("user", request.prompt))
+        self.text.setPlainText(visible("\n\n".join(map(_words, messages)), lines=True))
+
+
+def _words(message: Message) -> str:
+    name = f" {message.name}" if message.name else ""
+    reasoning = (tr("[reasoning]\n{text}", text=message.reasoning),) if message.reasoning else ()
+    calls = (f"{call.name}({json.dumps(call.arguments, ensure_ascii=False)})" for call in message.tool_calls)
+    content = (message.content,) if message.content else ()
+    return "\n".join((f"[{message.role}{name}]", *reasoning, *content, *calls))

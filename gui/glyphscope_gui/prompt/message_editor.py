@@ -36,9 +36,8 @@ class MessageEditor(QWidget):
         self.role_combo.setMinimumContentsLength(8)
         for role, words in ROLE_WORDS.items():
             self.role_combo.addItem(words, role)
-        self.id_edit = LineEdit(self)
+        self.id_edit = LineEdit(self, placeholderText=tr("Call ID (next call if empty)"))
         self.id_edit.setObjectName("messageCallId")
-        self.id_edit.setPlaceholderText(tr("Call ID (next call if empty)"))
         self.id_edit.setAccessibleName(tr("ID of the call that produced this result"))
         self.remove_button = push_button(
             tr("Delete"), self, name="deleteMessage", tip=tr("Delete this message")

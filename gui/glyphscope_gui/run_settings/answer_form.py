@@ -17,16 +17,8 @@ _CHOICES = (
     ("none", tr("None"), tr("The answer is text without calls")),
 )
 _BEGINNINGS = (
-    (
-        "start",
-        tr("First token"),
-        tr("The call comes first; reasoning that the prompt opened is closed"),
-    ),
-    (
-        "reasoning",
-        tr("After reasoning"),
-        tr("The model reasons freely, then calls under the constraint"),
-    ),
+    ("start", tr("First token"), tr("The call comes first; reasoning that the prompt opened is closed")),
+    ("reasoning", tr("After reasoning"), tr("The model reasons freely, then calls under the constraint")),
     ("call", tr("The call"), tr("Unconstrained until the model begins a call")),
 )
 _ORDERS = (

@@ -205,11 +205,10 @@ class Header(QFrame):
         self.settings_button.clicked.connect(lambda: self.settings.show_below(self.settings_button))
 
     def _make_spins(self) -> None:
-        self.seed = QSpinBox(self)
+        self.seed = QSpinBox(self, prefix=tr("Seed "))
         self.seed.setObjectName("seedSpin")
         self.seed.setAccessibleName(tr("Seed"))
         self.seed.setRange(0, SEED_MAX)
-        self.seed.setPrefix(tr("Seed "))
         self.seed.setToolTip(tr("The same seed samples the same tokens"))
         self.temperature = _Temperature(self)
         self.temperature.setObjectName("temperatureSpin")

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 import msgspec
-from PySide6.QtCore import Signal
 from PySide6.QtWidgets import QMenu, QPushButton, QWidget
 
 from glyphscope.events import LoopSettings
@@ -20,21 +19,14 @@ from glyphscope_gui.shared.settings_grid import (
     ChoiceSetting,
     FlagSetting,
     NumberSetting,
-    SettingsGrid,
+    StructForm,
     TextSetting,
 )
 
 _MOST = 2**31 - 1
 _NUMBERS = (
     ("max_turns", tr("Turns"), 1, 10_000, "", tr("Maximum number of turns")),
-    (
-        "max_total_tokens",
-        tr("Total tokens"),
-        1,
-        _MOST,
-        "",
-        tr("Maximum number of tokens in all turns"),
-    ),
+    ("max_total_tokens", tr("Total tokens"), 1, _MOST, "", tr("Maximum number of tokens in all turns")),
     ("max_seconds", tr("Time"), 1, 86_400, tr(" s"), tr("Maximum duration of the run")),
     (
         "max_tool_seconds",
@@ -88,31 +80,22 @@ _POLICIES = (
 )
 
 
-class LoopForm(QWidget):
-    """`chosen` carries the LoopSettings after an edit."""
-
-    chosen = Signal(object)
+class LoopForm(StructForm):
+    """Of LoopSettings."""
 
     def __init__(self, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
-        self._settings = LoopSettings()
-        self._fields: dict[str, Any] = {}
+        super().__init__(LoopSettings(), 2, parent)
         self.presets_button = self._make_menu_button(tr("Presets"), self._preset_menu())
         self.transforms_button = self._make_menu_button(tr("None"), self._transform_menu())
         self.presets_note = PlainLabel(self, role="hint")
         line = hbox(self.presets_button, (self.presets_note, 1), spacing=10)
-        self.grid = SettingsGrid(2, self)
         self._fill()
         vbox(line, self.grid, parent=self, spacing=8)
 
     def show_settings(self, settings: LoopSettings) -> None:
-        """Show them without telling."""
+        effective = calls_per_turn(settings) or 0  # 1 where parallel calls are off
+        super().show_settings(msgspec.structs.replace(settings, max_tool_calls_per_turn=effective))
         self._settings = settings
-        for name, field in self._fields.items():
-            per_turn = (
-                name == "max_tool_calls_per_turn"
-            )  # what holds, which is 1 where several are not wanted
-            field.show_value((calls_per_turn(settings) or 0) if per_turn else getattr(settings, name))
         self._fields["max_tool_calls_per_turn"].setEnabled(settings.parallel_tool_calls)
         self._fields["fix_empty_final_disable_tools"].setEnabled(settings.fix_empty_final)
         self.transforms_button.setText(words_of(settings.transforms)[:60] or tr("None"))
@@ -127,10 +110,6 @@ class LoopForm(QWidget):
             if settings != compose(settings.presets):
                 note = tr("{presets}, edited", presets=note)
         self.presets_note.setText(note)
-
-    def field(self, name: str) -> Any:
-        """The field of that setting."""
-        return self._fields[name]
 
     # -- inside ------------------------------------------------------------------------------------------------
 
@@ -188,26 +167,12 @@ class LoopForm(QWidget):
             wide=True,
         )
 
-    def _add(self, name: str, title: str, field: Any, tip: str) -> None:
-        self._fields[name] = field
-        self.grid.add(title, field, tip)
-        field.edited.connect(lambda value, name=name: self._set(name, value))
-
-    def _add_check(self, name: str, field: FlagSetting, tip: str) -> None:
-        self._fields[name] = field
-        self.grid.add_check(field, tip)
-        field.edited.connect(lambda value, name=name: self._set(name, value))
-
     def _set(self, name: str, value: Any) -> None:
         if name == "max_tool_calls_per_turn":
             value = value or None
         if name in ("max_seconds", "max_tool_seconds"):
             value = float(value)
-        self._notify(msgspec.structs.replace(self._settings, **{name: value}))
-
-    def _notify(self, settings: LoopSettings) -> None:
-        self.show_settings(settings)
-        self.chosen.emit(settings)
+        super()._set(name, value)
 
     def _make_menu_button(self, words_: str, menu: QMenu) -> QPushButton:
         button = QPushButton(words_, self)
@@ -216,8 +181,7 @@ class LoopForm(QWidget):
         return button
 
     def _preset_menu(self) -> QMenu:
-        menu = QMenu(self)
-        menu.setToolTipsVisible(True)
+        menu = QMenu(self, toolTipsVisible=True)
         for preset in loop_presets():
             action = menu.addAction(preset.name)
             action.setCheckable(True)
@@ -232,8 +196,7 @@ class LoopForm(QWidget):
         self._notify(compose(names))
 
     def _transform_menu(self) -> QMenu:
-        menu = QMenu(self)
-        menu.setToolTipsVisible(True)
+        menu = QMenu(self, toolTipsVisible=True)
         for transform in TRANSFORMS.values():
             action = menu.addAction(transform.name)
             action.setCheckable(True)

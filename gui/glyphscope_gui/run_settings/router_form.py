@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-import msgspec
-from PySide6.QtCore import Signal
 from PySide6.QtWidgets import QMenu, QPushButton, QWidget
 
 from glyphscope.events import RouterSettings
@@ -15,17 +11,14 @@ from glyphscope_gui.run_settings.strategy_texts import lines_of, named_lists
 from glyphscope_gui.shared.labels import PlainLabel
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.layouts import hbox, vbox
-from glyphscope_gui.shared.settings_grid import LinesSetting, NumberSetting, SettingsGrid
+from glyphscope_gui.shared.settings_grid import LinesSetting, NumberSetting, StructForm
 
 
-class RouterForm(QWidget):
-    """`chosen` carries the RouterSettings after an edit."""
-
-    chosen = Signal(object)
+class RouterForm(StructForm):
+    """Of RouterSettings."""
 
     def __init__(self, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
-        self._settings = RouterSettings()
+        super().__init__(RouterSettings(), 1, parent)
         menu = QMenu(self)
         for name in router_presets():
             menu.addAction(name).triggered.connect(
@@ -37,22 +30,8 @@ class RouterForm(QWidget):
         note = PlainLabel(tr("The router sees the names of the tools, not their arguments."), self)
         note.setProperty("role", "hint")
         line = hbox(self.presets_button, (note, 1), spacing=10)
-        self._fields: dict[str, Any] = {}
-        self.grid = SettingsGrid(1, self)
         self._fill()
         vbox(line, self.grid, parent=self, spacing=8)
-
-    def show_settings(self, settings: RouterSettings) -> None:
-        """Show them without telling."""
-        self._settings = settings
-        for name, field in self._fields.items():
-            field.show_value(getattr(settings, name))
-
-    def field(self, name: str) -> Any:
-        """The field of that setting."""
-        return self._fields[name]
-
-    # -- inside ------------------------------------------------------------------------------------------------
 
     def _fill(self) -> None:
         rules = LinesSetting(_lines, "\n".join, tr("For general questions, choose no tool."))
@@ -73,10 +52,7 @@ class RouterForm(QWidget):
         )
         answers = LinesSetting(_lines, "\n".join, tr("ask me during the run"))
         self._add(
-            "answers",
-            tr("Answers"),
-            answers,
-            tr("Answers to the router’s questions, in order, one per line"),
+            "answers", tr("Answers"), answers, tr("Answers to the router’s questions, in order, one per line")
         )
         self._add(
             "max_questions",
@@ -92,18 +68,6 @@ class RouterForm(QWidget):
                 template=strategy_preset(name).system_template,
             )
             self._add(f"{name}_system", title, field, tip)
-
-    def _add(self, name: str, title: str, field: Any, tip: str) -> None:
-        self._fields[name] = field
-        self.grid.add(title, field, tip)
-        field.edited.connect(lambda value, name=name: self._set(name, value))
-
-    def _set(self, name: str, value: Any) -> None:
-        self._notify(msgspec.structs.replace(self._settings, **{name: value}))
-
-    def _notify(self, settings: RouterSettings) -> None:
-        self.show_settings(settings)
-        self.chosen.emit(settings)
 
 
 def _lines(text: str) -> tuple[str, ...]:

@@ -196,8 +196,7 @@ class SamplingSettings(SettingsPopup):
         self.column.addStretch(1)
 
     def _preset_menu(self) -> QMenu:
-        menu = QMenu(self)
-        menu.setToolTipsVisible(True)
+        menu = QMenu(self, toolTipsVisible=True)
         for preset in profiles():
             action = menu.addAction(_NAMES.get(preset.name, preset.name))
             action.setToolTip(preset.about)

@@ -61,7 +61,7 @@ def _reason(request: RunRequest, registry: ToolRegistry, before: str, alternativ
     return found[0].message if found else ""
 
 
-class AlternativesModel(TableModel):
+class AlternativesModel(TableModel[Alternative]):
     """The alternatives of one token, the likeliest first."""
 
     titles = tuple(title for title, _ in COLUMNS)

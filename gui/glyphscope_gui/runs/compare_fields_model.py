@@ -30,7 +30,7 @@ _TIPS = {
 }
 
 
-class CompareFieldsModel(TableModel):
+class CompareFieldsModel(TableModel[Row]):
     """`show` puts another alignment in the table, under the names of its runs."""
 
     titles = ("", tr("Field"))

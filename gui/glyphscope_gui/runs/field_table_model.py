@@ -83,7 +83,7 @@ def shape_of(request: RunRequest) -> Shape | None:
     return None if request.native == "template" else request.shape
 
 
-class FieldTableModel(TableModel):
+class FieldTableModel(TableModel[Row]):
     """`apply` takes the events of a batch and the state after them."""
 
     titles = COLUMNS

@@ -9,6 +9,8 @@ from typing import Any, TypeVar
 from PySide6.QtCore import QObject, Qt, Signal, Slot
 
 from glyphscope.errors import GlyphscopeError
+from glyphscope.events import ModelInfo, TokenStep
+from glyphscope.explain.retokenization import Boundaries, boundaries_of, same_model
 from glyphscope.models import Model, Vocabulary
 from glyphscope.runs import PreparedRequest
 from glyphscope.strategies.request import first_prompt
@@ -16,6 +18,34 @@ from glyphscope_gui.runs.worker.jobs import Answer, Priced, Query
 from glyphscope_gui.runs.worker.run_worker import RunWorker
 
 T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class Answered:
+    """The answer of a stage of a run: the prompt that it follows, its tokens, and the model that wrote it."""
+
+    run: str
+    stage: str
+    prompt: str
+    steps: tuple[TokenStep, ...]
+    model: ModelInfo
+
+
+@dataclass(frozen=True)
+class Cut:
+    """What came of it."""
+
+    answered: Answered
+    boundaries: Boundaries
+
+
+def cut_of(model: Model | None, answered: Answered) -> Cut:
+    """In the model's thread, while nothing is generated. Never raises for what a model does not know."""
+    own = model if model is not None and same_model(model.info, answered.model) else None
+    if answered.model.kind != "llama.cpp":
+        kind = answered.model.kind
+        return Cut(answered, Boundaries(unknown=f"a {kind} model reports no tokens"))
+    return Cut(answered, boundaries_of(answered.prompt, answered.steps, own))
 
 
 @dataclass(frozen=True)

@@ -17,8 +17,8 @@ from glyphscope.sessions.records import encode_record, header_of, parse_record
 from glyphscope_gui.runs.copy_menu import copied_words
 from glyphscope_gui.runs.export_formats import Exported, bundle_summary, exported, record_summary
 from glyphscope_gui.shared.background import Background
-from glyphscope_gui.shared.clipboard import copy_text
 from glyphscope_gui.shared.language import tr
+from glyphscope_gui.shared.plain_text import copy_text
 
 FOLDER = "runs"
 FIRST_RUN = "search-mask.jsonl"

@@ -134,7 +134,7 @@ ORIGINS = {
 }
 
 
-class TokenTableModel(TableModel):
+class TokenTableModel(TableModel[Token]):
     """Reads the tokens; keeps no copy of what they say."""
 
     titles = tuple(column.heading for column in COLUMNS)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from PySide6.QtCore import Qt, Signal
-from PySide6.QtWidgets import QFrame, QGridLayout, QLabel, QScrollArea, QStackedWidget, QWidget
+from PySide6.QtWidgets import QGridLayout, QLabel, QStackedWidget, QWidget
 
 from glyphscope.registry import Tool
 from glyphscope.registry.pointer import to_pointer
@@ -23,7 +23,7 @@ from glyphscope_gui.shared.json_editor import JsonEditor
 from glyphscope_gui.shared.json_places import located, parse_object, places
 from glyphscope_gui.shared.labels import ElidedLabel, PlainLabel, words_label
 from glyphscope_gui.shared.language import tr
-from glyphscope_gui.shared.layouts import STRETCH, vbox
+from glyphscope_gui.shared.layouts import STRETCH, grid_layout, scroll_area, vbox
 from glyphscope_gui.shared.plain_text import plain_tip
 
 LABEL = 98
@@ -63,11 +63,7 @@ class CallForm(QStackedWidget):
         self.setAccessibleName(tr("Arguments of the call"))
         self._tool: Tool | None = None
         self._rows: list[_Row] = []
-        self._scroll = QScrollArea(self)
-        self._scroll.setWidgetResizable(True)
-        self._scroll.setFrameShape(QFrame.Shape.NoFrame)
-        self._scroll.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
-        self._scroll.setFocusPolicy(Qt.FocusPolicy.NoFocus)
+        self._scroll = scroll_area(parent=self)
         self.editor = JsonEditor(self)
         self.editor.setObjectName("callJsonEdit")
         self.editor.setAccessibleName(tr("Arguments as JSON"))
@@ -211,11 +207,7 @@ class CallForm(QStackedWidget):
 
     def _make_rows(self, names: list[str], given: dict[str, Any], words: str) -> None:
         box = QWidget()
-        grid = QGridLayout(box)
-        grid.setContentsMargins(0, 2, 6, 2)
-        grid.setHorizontalSpacing(12)
-        grid.setVerticalSpacing(5)
-        grid.setColumnStretch(1, 1)
+        grid = grid_layout(box, spacing=(12, 5), margins=(0, 2, 6, 2), stretch=1)
         self._rows = []
         for place, name in enumerate(names):
             self._add_row(grid, 2 * place, name, given.get(name, MISSING))

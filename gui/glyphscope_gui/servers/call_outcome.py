@@ -15,8 +15,8 @@ from glyphscope.events import ToolContent
 from glyphscope.text.figures import byte_size, duration
 from glyphscope.tools import Outcome
 from glyphscope.tools.mcp.lines import MAX_LINE
+from glyphscope_gui.calls.call_texts import beginning, whole_json
 from glyphscope_gui.shared.language import tr
-from glyphscope_gui.shared.long_json import beginning, whole_json
 from glyphscope_gui.shared.whole_text import Whole, formatted
 
 MOST_TEXT = 60_000

@@ -21,6 +21,7 @@ from glyphscope_gui.servers.tool_calls import Progressed, ToolCalls, Work
 from glyphscope_gui.servers.tool_model import ToolRow
 from glyphscope_gui.servers.tool_panel import ToolPanel
 from glyphscope_gui.shared.background import Background
+from glyphscope_gui.shared.dialogs import open_once
 from glyphscope_gui.shared.language import tr
 
 REMEMBERED = 30
@@ -36,10 +37,7 @@ class CallPresenter(QObject):
     """Makes one call at a time, whatever the panel shows. `work` makes it of a server, a name and the arguments."""
 
     def __init__(
-        self,
-        context: AppContext,
-        panel: ToolPanel,
-        work: Callable[[str, str, dict[str, Any]], Work | None],
+        self, context: AppContext, panel: ToolPanel, work: Callable[[str, str, dict[str, Any]], Work | None]
     ) -> None:
         super().__init__(context.window)
         self._work = work
@@ -92,8 +90,7 @@ class CallPresenter(QObject):
         dialog.setObjectName("saveContentDialog")
         dialog.setAcceptMode(QFileDialog.AcceptMode.AcceptSave)
         dialog.fileSelected.connect(lambda path: self.save(path, file.data))
-        dialog.finished.connect(dialog.deleteLater)
-        dialog.open()
+        open_once(dialog)
 
     def _keep_draft(self) -> None:
         with suppress(ValueError):  # what is no JSON yet is not worth keeping

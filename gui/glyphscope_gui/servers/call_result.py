@@ -32,9 +32,8 @@ class CallResult(QWidget):
         self.view: CallView | None = None
         self.pill = Pill(self)
         self.figures = PlainLabel(self, role="hint")
-        self._scroll = QScrollArea(self)
+        self._scroll = QScrollArea(self, widgetResizable=True)
         self._scroll.setAccessibleName(tr("Result"))
-        self._scroll.setWidgetResizable(True)
         self._scroll.setFrameShape(QFrame.Shape.NoFrame)
         self._scroll.viewport().setAutoFillBackground(False)
         head = hbox(self.pill, self.figures, STRETCH, spacing=10)

@@ -17,6 +17,7 @@ from glyphscope_gui.servers.mail_model import MailModel, ScratchModel
 from glyphscope_gui.shared.card import Card
 from glyphscope_gui.shared.json_editor import JsonEditor
 from glyphscope_gui.shared.language import tr
+from glyphscope_gui.shared.layouts import splitter
 from glyphscope_gui.shared.plain_table import PlainTable
 from glyphscope_gui.shared.plain_text import plain_tip
 from glyphscope_gui.shared.segmented import Segmented
@@ -86,8 +87,7 @@ class DemoEffects(Card):
         self.files.show(files)
         total = sum(file.bytes for file in files)
         self._count(
-            "scratch",
-            tr("%n file(s), {size}", "", len(files), size=byte_size(total)) if files else "",
+            "scratch", tr("%n file(s), {size}", "", len(files), size=byte_size(total)) if files else ""
         )
         self.scratch_table.setToolTip(plain_tip(folder))
         names = [file.path for file in files]
@@ -162,9 +162,6 @@ def _put(edit: QPlainTextEdit, text: str) -> None:
 
 
 def _beside(left: QWidget, right: QWidget) -> QSplitter:
-    split = QSplitter(Qt.Orientation.Horizontal)
-    split.setChildrenCollapsible(False)
-    split.addWidget(left)
-    split.addWidget(right)
+    split = splitter(Qt.Orientation.Horizontal, (left, right), (0, 0), of_cards=False)
     split.setSizes([500, 500])
     return split

@@ -12,7 +12,6 @@ from PySide6.QtWidgets import (
     QCheckBox,
     QDialog,
     QDialogButtonBox,
-    QFileDialog,
     QFormLayout,
     QFrame,
     QPushButton,
@@ -28,6 +27,7 @@ from glyphscope_gui.mcp.servers import DEMO, server_config
 from glyphscope_gui.servers.import_file import FoundServer, FoundServers, find_servers
 from glyphscope_gui.servers.words import secret_words
 from glyphscope_gui.shared.background import Background
+from glyphscope_gui.shared.dialogs import ask_for_file
 from glyphscope_gui.shared.labels import PlainLabel, push_button, words_label
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.layouts import hbox, vbox
@@ -54,11 +54,9 @@ class AddServerDialog(QDialog):
         self.command_edit.setObjectName("serverCommandEdit")
         self.command_edit.setPlaceholderText(tr("uvx mcp-server-time   or   https://example.com/mcp"))
         self.command_edit.setFont(mono_font(-0.5))
-        self.name_edit = LineEdit(self)
+        self.name_edit = LineEdit(self, placeholderText=tr("default: its program or host"))
         self.name_edit.setObjectName("serverNameEdit")
-        self.name_edit.setPlaceholderText(tr("default: its program or host"))
-        self.folder_edit = LineEdit(self)
-        self.folder_edit.setPlaceholderText(tr("default: the current folder"))
+        self.folder_edit = LineEdit(self, placeholderText=tr("default: the current folder"))
         self.variables_edit = GrowingEdit(5, self)
         self.variables_edit.setObjectName("serverVariablesEdit")
         self.variables_edit.setPlaceholderText(tr("NAME=value per line, or NAME=${env:NAME}"))
@@ -71,9 +69,7 @@ class AddServerDialog(QDialog):
         self.buttons = QDialogButtonBox(QDialogButtonBox.StandardButton.Cancel, self)
         self.add_button = _primary(tr("Add"), self)
         self.buttons.addButton(self.add_button, QDialogButtonBox.ButtonRole.AcceptRole)
-        form = QFormLayout()
-        form.setHorizontalSpacing(14)
-        form.setVerticalSpacing(9)
+        form = QFormLayout(horizontalSpacing=14, verticalSpacing=9)
         form.addRow(tr("Command or address"), self.command_edit)
         form.addRow(tr("Name"), self.name_edit)
         form.addRow(tr("Folder"), self.folder_edit)
@@ -193,8 +189,7 @@ class ImportServersDialog(QDialog):
         self.buttons = QDialogButtonBox(QDialogButtonBox.StandardButton.Cancel, self)
         self.add_button = _primary(tr("Add"), self)
         self.buttons.addButton(self.add_button, QDialogButtonBox.ButtonRole.AcceptRole)
-        self._scroll = QScrollArea(self)
-        self._scroll.setWidgetResizable(True)
+        self._scroll = QScrollArea(self, widgetResizable=True)
         self._scroll.setFrameShape(QFrame.Shape.NoFrame)
         self._scroll.setFocusPolicy(Qt.FocusPolicy.NoFocus)  # the boxes in it are stops enough
         self._scroll.viewport().setAutoFillBackground(False)
@@ -237,11 +232,7 @@ class ImportServersDialog(QDialog):
         self._background.start("read", lambda: find_servers(text), self._show, self._failed)
 
     def _ask_for_file(self) -> None:
-        dialog = QFileDialog(self, tr("Import servers"), "", _FILTER)
-        dialog.setFileMode(QFileDialog.FileMode.ExistingFile)
-        dialog.fileSelected.connect(lambda path: self.read_file(Path(path)))
-        dialog.finished.connect(dialog.deleteLater)
-        dialog.open()
+        ask_for_file(self, tr("Import servers"), self.read_file, _FILTER)
 
     def _failed(self, error: BaseException) -> None:
         self._show(FoundServers(trouble=str(error)))

@@ -8,14 +8,7 @@ from contextlib import suppress
 
 from PySide6.QtCore import QModelIndex, Qt, Signal
 from PySide6.QtGui import QActionGroup, QGuiApplication, QKeySequence, QShortcut
-from PySide6.QtWidgets import (
-    QHeaderView,
-    QMenu,
-    QPlainTextEdit,
-    QSplitter,
-    QStackedWidget,
-    QWidget,
-)
+from PySide6.QtWidgets import QHeaderView, QMenu, QPlainTextEdit, QStackedWidget, QWidget
 
 from glyphscope.tools.mcp.log import TEXT_LIMIT, Entry
 from glyphscope.tools.mcp.notices import LEVELS
@@ -24,12 +17,12 @@ from glyphscope_gui.servers.call_outcome import shown_text
 from glyphscope_gui.servers.log_model import ID, METHOD, SIZE, TEXT, TIME, WAY, ServersLogModel
 from glyphscope_gui.servers.request_dialog import is_resendable
 from glyphscope_gui.shared.card import Card
-from glyphscope_gui.shared.clipboard import copy_text
 from glyphscope_gui.shared.json_editor import JsonEditor
 from glyphscope_gui.shared.labels import link, push_button
 from glyphscope_gui.shared.language import tr
-from glyphscope_gui.shared.layouts import STRETCH, hbox, vbox
+from glyphscope_gui.shared.layouts import STRETCH, hbox, splitter, vbox
 from glyphscope_gui.shared.plain_table import PlainTable
+from glyphscope_gui.shared.plain_text import copy_text
 from glyphscope_gui.shared.segmented import Segmented
 from glyphscope_gui.shared.text_edits import LineEdit, WrappingEdit
 from glyphscope_gui.shared.whole_text import Whole, show_whole
@@ -61,11 +54,9 @@ class ServerLog(Card):
     def __init__(self, model: ServersLogModel, parent: QWidget | None = None) -> None:
         self.views = Segmented(VIEWS, small=True)
         self.views.setAccessibleName(tr("Messages, notifications or stderr"))
-        self.filter_edit = LineEdit()
+        self.filter_edit = LineEdit(placeholderText=tr("Filter"), clearButtonEnabled=True)
         self.filter_edit.setObjectName("serverLogFilter")
-        self.filter_edit.setPlaceholderText(tr("Filter"))
         self.filter_edit.setAccessibleName(tr("Show only messages that contain this text"))
-        self.filter_edit.setClearButtonEnabled(True)
         self.filter_edit.setMinimumWidth(60)
         self.filter_edit.setMaximumWidth(170)
         self.copy_button = push_button(tr("Copy"), role="link", tip=tr("Copy the lines shown"))
@@ -90,13 +81,8 @@ class ServerLog(Card):
         self.detail.setLineWrapMode(QPlainTextEdit.LineWrapMode.WidgetWidth)
         self.detail.setStyleSheet("#serverLogDetail { border: none; border-radius: 0; }")
         self.detail.hide()
-        split = QSplitter(Qt.Orientation.Horizontal)
-        split.setChildrenCollapsible(False)
-        split.addWidget(self.table)
-        split.addWidget(self._make_beside())
-        split.setStretchFactor(0, 3)
-        split.setStretchFactor(1, 2)
-        self._split = split
+        beside = self._make_beside()
+        self._split = splitter(Qt.Orientation.Horizontal, (self.table, beside), (3, 2), of_cards=False)
         self.printed = WrappingEdit()
         self.printed.setObjectName("serverStderr")
         self.printed.setReadOnly(True)
@@ -105,7 +91,7 @@ class ServerLog(Card):
         self.printed.setFont(mono_font(-0.5))
         self.printed.setAccessibleName(tr("stderr of the server"))
         self.printed.setPlaceholderText(tr("No output on stderr."))
-        stack.addWidget(split)
+        stack.addWidget(self._split)
         stack.addWidget(self.printed)
         self._make_levels()
         self._fit()
@@ -116,8 +102,7 @@ class ServerLog(Card):
         bar = self.table.verticalScrollBar()
         bar.valueChanged.connect(self._scrolled)
         bar.rangeChanged.connect(lambda _low, _high: self._keep_end())
-        copy = QShortcut(QKeySequence.StandardKey.Copy, self.table)
-        copy.setContext(Qt.ShortcutContext.WidgetShortcut)
+        copy = QShortcut(QKeySequence.StandardKey.Copy, self.table, context=Qt.ShortcutContext.WidgetShortcut)
         copy.activated.connect(self._copy_one)
 
     def show_level(self, level: str, settable: bool) -> None:

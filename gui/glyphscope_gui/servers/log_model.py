@@ -5,17 +5,14 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from datetime import datetime
-from typing import Any
 
-from PySide6.QtCore import QModelIndex, QObject, Qt
+from PySide6.QtCore import QModelIndex, QObject
 
 from glyphscope.text.figures import byte_size
 from glyphscope.tools.mcp.log import Entry
 from glyphscope.tools.mcp.notices import log_message
 from glyphscope_gui.shared.language import tr
-from glyphscope_gui.shared.plain_text import plain_data, plain_tip
-from glyphscope_gui.shared.table_model import Index, TableModel
-from glyphscope_gui.theme import theme
+from glyphscope_gui.shared.table_model import TableModel
 
 TIME, WAY, METHOD, ID, SIZE, TEXT = range(6)
 WAYS = {"sent": tr("→ sent"), "received": tr("← received"), "dropped": tr("✕ dropped")}
@@ -24,7 +21,7 @@ SHOWN = 300
 """Characters of a message in its row; the whole is beside."""
 
 
-class ServersLogModel(TableModel):
+class ServersLogModel(TableModel[Entry]):
     titles = (tr("Time"), tr("Direction"), tr("Method"), tr("Id"), tr("Size"), tr("Message"))
     tips = (
         tr("Time of writing or reading, to the millisecond"),
@@ -93,23 +90,17 @@ class ServersLogModel(TableModel):
             "\t".join((_time(e), WAYS[e.direction], e.method, e.id, str(e.size), e.text)) for e in self._rows
         )
 
-    @plain_data
-    def data(self, index: Index, role: int = Qt.ItemDataRole.DisplayRole) -> Any:
-        entry, column = self._rows[index.row()], index.column()
-        if role in (Qt.ItemDataRole.DisplayRole, Qt.ItemDataRole.AccessibleTextRole):
-            if self._notifications_only and column == METHOD:
-                return entry.method.removeprefix("notifications/")
-            words = notification_words(entry) if self._notifications_only and column == TEXT else ""
-            return words or _cell(entry, column)
-        if role == Qt.ItemDataRole.TextAlignmentRole:
-            return self.alignment(column)
-        if role == Qt.ItemDataRole.ForegroundRole:
-            return theme().color(
-                _ROLES[entry.direction] if column == WAY else "text" if column == METHOD else "text-muted"
-            )
-        if role == Qt.ItemDataRole.ToolTipRole:
-            return plain_tip(entry.note)
-        return None
+    def words(self, row: Entry, column: int) -> str:
+        if self._notifications_only and column == METHOD:
+            return row.method.removeprefix("notifications/")
+        words = notification_words(row) if self._notifications_only and column == TEXT else ""
+        return words or _cell(row, column)
+
+    def tip(self, row: Entry, column: int) -> str:
+        return row.note
+
+    def color(self, row: Entry, column: int) -> str:
+        return _ROLES[row.direction] if column == WAY else "text" if column == METHOD else "text-muted"
 
     def _fits(self, entry: Entry) -> bool:
         if self._notifications_only:
@@ -123,9 +114,7 @@ class ServersLogModel(TableModel):
         )
 
     def _reset(self) -> None:
-        self.beginResetModel()
-        self._rows = [entry for entry in self._entries if self._fits(entry)]
-        self.endResetModel()
+        self._replace([entry for entry in self._entries if self._fits(entry)])
 
 
 def is_notification(entry: Entry) -> bool:
@@ -155,19 +144,15 @@ def notification_words(entry: Entry) -> str:
 
 
 def _cell(entry: Entry, column: int) -> str:
-    match column:
-        case 0:
-            return _time(entry)
-        case 1:
-            return WAYS[entry.direction]
-        case 2:
-            return entry.method
-        case 3:
-            return entry.id[:40]
-        case 4:
-            return byte_size(entry.size)
-    text = f"{entry.note} " if entry.note else ""
-    return f"{text}{entry.text[:SHOWN]}"
+    note = f"{entry.note} " if entry.note else ""
+    return (
+        _time(entry),
+        WAYS[entry.direction],
+        entry.method,
+        entry.id[:40],
+        byte_size(entry.size),
+        note + entry.text[:SHOWN],
+    )[column]
 
 
 def _time(entry: Entry) -> str:

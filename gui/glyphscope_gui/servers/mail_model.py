@@ -4,21 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import datetime
-from typing import Any
-
-from PySide6.QtCore import Qt
 
 from glyphscope.text.figures import byte_size
 from glyphscope.tools.demo import Mail, ScratchFile
 from glyphscope_gui.shared.language import tr
-from glyphscope_gui.shared.plain_text import plain_data
-from glyphscope_gui.shared.table_model import Index, TableModel
+from glyphscope_gui.shared.table_model import Row, TableModel
 
 
-class _Listed(TableModel):
+class _Listed(TableModel[Row]):
     """Rows that are replaced as a whole; a selection stays where its row stays."""
 
-    def show(self, rows: Sequence[Any]) -> None:
+    def show(self, rows: Sequence[Row]) -> None:
         new = list(rows)
         if new == self._rows:
             return
@@ -28,26 +24,13 @@ class _Listed(TableModel):
             self._rows = new
             self.endInsertRows()
             return
-        self.beginResetModel()
-        self._rows = new
-        self.endResetModel()
+        self._replace(new)
 
-    def row(self, number: int) -> Any:
+    def row(self, number: int) -> Row | None:
         return self._rows[number] if 0 <= number < len(self._rows) else None
 
-    @plain_data
-    def data(self, index: Index, role: int = Qt.ItemDataRole.DisplayRole) -> Any:
-        if role in (Qt.ItemDataRole.DisplayRole, Qt.ItemDataRole.AccessibleTextRole):
-            return self.words(self._rows[index.row()], index.column())
-        if role == Qt.ItemDataRole.TextAlignmentRole:
-            return self.alignment(index.column())
-        return None
 
-    def words(self, row: Any, column: int) -> str:
-        raise NotImplementedError
-
-
-class MailModel(_Listed):
+class MailModel(_Listed[Mail]):
     titles = ("#", tr("To"), tr("Subject"), tr("Written"))
     figures = frozenset({0})
 
@@ -56,7 +39,7 @@ class MailModel(_Listed):
         return (str(row.number), ", ".join((row.to, *row.cc)), row.subject, written)[column]
 
 
-class ScratchModel(_Listed):
+class ScratchModel(_Listed[ScratchFile]):
     titles = (tr("File"), tr("Size"))
     figures = frozenset({1})
 

@@ -29,10 +29,8 @@ class OfferList(QWidget):
         super().__init__(parent)
         self.model = model
         self._address = ""
-        self.filter_edit = LineEdit(self)
-        self.filter_edit.setPlaceholderText(tr("Filter"))
+        self.filter_edit = LineEdit(self, placeholderText=tr("Filter"), clearButtonEnabled=True)
         self.filter_edit.setAccessibleName(tr("Filter: {list}", list=name))
-        self.filter_edit.setClearButtonEnabled(True)
         self.table = PlainTable(model, NAME, self)
         self.table.setObjectName("offerTable")
         self.table.setAccessibleName(name)

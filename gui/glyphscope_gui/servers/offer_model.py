@@ -3,20 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
-from PySide6.QtCore import QObject, Qt
+from PySide6.QtCore import QObject
 
 from glyphscope.tools.mcp.offers import Offer
 from glyphscope_gui.shared.language import tr
-from glyphscope_gui.shared.plain_text import plain_data, plain_tip
-from glyphscope_gui.shared.table_model import Index, TableModel
-from glyphscope_gui.theme import theme
+from glyphscope_gui.shared.table_model import TableModel
 
 NAME, ADDRESS, TYPE = range(3)
 
 
-class OfferModel(TableModel):
+class OfferModel(TableModel[Offer]):
     """Replaced as a whole; `set_filter` narrows the rows."""
 
     titles = (tr("Name"), tr("Address"), tr("Type"))
@@ -25,25 +22,19 @@ class OfferModel(TableModel):
         tr("The URI, the URI template, or the name of the prompt"),
         tr("The declared MIME type, or the arguments; * marks required ones"),
     )
-    figures = frozenset()
 
     def __init__(self, parent: QObject | None = None) -> None:
         super().__init__(parent)
         self._all: tuple[Offer, ...] = ()
         self._filter = ""
-        self._rows: list[Offer] = []
 
     def show(self, offers: Sequence[Offer]) -> None:
-        self.beginResetModel()
         self._all = tuple(offers)
-        self._rows = self._found()
-        self.endResetModel()
+        self._replace(self._found())
 
     def set_filter(self, text: str) -> None:
-        self.beginResetModel()
         self._filter = text.strip().lower()
-        self._rows = self._found()
-        self.endResetModel()
+        self._replace(self._found())
 
     @property
     def total(self) -> int:
@@ -55,16 +46,14 @@ class OfferModel(TableModel):
     def row_of(self, address: str) -> int:
         return next((row for row, offer in enumerate(self._rows) if offer.address == address), -1)
 
-    @plain_data
-    def data(self, index: Index, role: int = Qt.ItemDataRole.DisplayRole) -> Any:
-        offer, column = self._rows[index.row()], index.column()
-        if role in (Qt.ItemDataRole.DisplayRole, Qt.ItemDataRole.AccessibleTextRole):
-            return (offer.title or offer.address, offer.address, _type(offer))[column]
-        if role == Qt.ItemDataRole.ForegroundRole:
-            return theme().color("text" if column == NAME else "text-muted")
-        if role == Qt.ItemDataRole.ToolTipRole:
-            return plain_tip(f"{offer.address}\n{offer.description[:600]}".strip())
-        return None
+    def words(self, row: Offer, column: int) -> str:
+        return (row.title or row.address, row.address, _type(row))[column]
+
+    def tip(self, row: Offer, column: int) -> str:
+        return f"{row.address}\n{row.description[:600]}".strip()
+
+    def color(self, row: Offer, column: int) -> str:
+        return "text" if column == NAME else "text-muted"
 
     def _found(self) -> list[Offer]:
         wanted = self._filter

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QResizeEvent, QShowEvent
-from PySide6.QtWidgets import QStackedWidget, QWidget
+from PySide6.QtWidgets import QWidget
 
 from glyphscope_gui.servers.card import ServerCard
 from glyphscope_gui.servers.demo_effects import DemoEffects
@@ -21,7 +21,7 @@ from glyphscope_gui.servers.tools import ServerTools
 from glyphscope_gui.shared.card import Card
 from glyphscope_gui.shared.labels import link
 from glyphscope_gui.shared.language import tr
-from glyphscope_gui.shared.layouts import splitter, vbox
+from glyphscope_gui.shared.layouts import holder, splitter, stack, vbox
 from glyphscope_gui.shared.notice_banner import NoticeBanner
 from glyphscope_gui.shared.segmented import Segmented
 from glyphscope_gui.theme.sizes import GAP, is_crowded
@@ -93,22 +93,16 @@ class ServersPage(QWidget):
         self.list_card = Card(
             tr("Servers"), self.list, actions=(self.add_button, self.import_button), padded=False
         )
-        self._lists, self._panels = QStackedWidget(self), QStackedWidget(self)
-        for widget in (self.tools, self.resources, self.prompts):
-            self._lists.addWidget(widget)
-        for panel in (self.panel, self.resource, self.prompt):
-            self._panels.addWidget(panel)
+        self._lists = stack(self.tools, self.resources, self.prompts)
+        self._panels = stack(self.panel, self.resource, self.prompt)
         self.tools_card = Card(tr("Offers"), self._lists, actions=(self.kinds,), padded=False)
         self.tools_card.heading.title.hide()  # the segments say it
         self._lists.setMinimumWidth(256)  # of the card itself, it would let the segments be cut off
         self.kinds.chosen.connect(self.show_kind)
-        self.below = QStackedWidget(self)
-        self.below.addWidget(self.effects)
-        self.below.addWidget(self.log)
+        self.below = stack(self.effects, self.log)
         self.middle = splitter(Qt.Orientation.Horizontal, (self.tools_card, self._panels), (4, 5))
-        right = QWidget(self)
         self.rows = splitter(Qt.Orientation.Vertical, (self.middle, self.below), (5, 2))
-        vbox(self.card, self.question, (self.rows, 1), parent=right, spacing=GAP)
+        right = holder(vbox(self.card, self.question, (self.rows, 1), spacing=GAP), self)
         self.columns = splitter(Qt.Orientation.Horizontal, (self.list_card, right), (0, 1))
         vbox(self.notice, (self.columns, 1), parent=self, margins=GAP, spacing=GAP)
 

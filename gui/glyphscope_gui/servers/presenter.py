@@ -26,6 +26,7 @@ from glyphscope_gui.servers.tool_calls import SECONDS, Work
 from glyphscope_gui.servers.tool_import import clashes, here_words, plan_import
 from glyphscope_gui.servers.tool_model import ToolRow
 from glyphscope_gui.servers.tool_proofs import ToolProofs
+from glyphscope_gui.shared.dialogs import open_once
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.page_ids import HeaderPart, PageId
 
@@ -133,14 +134,12 @@ class ServersPresenter(Page):
     def ask_to_add(self) -> None:
         dialog = AddServerDialog({known.name for known in self._servers.known}, self.context.window)
         dialog.chosen.connect(self._add)
-        dialog.finished.connect(dialog.deleteLater)
-        dialog.open()
+        open_once(dialog)
 
     def ask_to_import(self) -> None:
         dialog = ImportServersDialog({known.name for known in self._servers.known}, self.context.window)
         dialog.chosen.connect(self._take)
-        dialog.finished.connect(dialog.deleteLater)
-        dialog.open()
+        open_once(dialog)
 
     def _add(self, name: str, entry: dict[str, Any]) -> None:
         name = self._servers.add(name, entry, allowed=True)
@@ -192,8 +191,7 @@ class ServersPresenter(Page):
         remove = box.addButton(tr("Remove"), QMessageBox.ButtonRole.DestructiveRole)
         box.addButton(QMessageBox.StandardButton.Cancel)
         remove.clicked.connect(lambda: self._servers.remove(name))
-        box.finished.connect(box.deleteLater)
-        box.open()
+        open_once(box)
 
     # -- the chosen server -------------------------------------------------------------------------------------
 
@@ -373,8 +371,7 @@ class ServersPresenter(Page):
         box.setDefaultButton(rename)
         rename.clicked.connect(lambda: self._do_import(tools, server, rename=True))
         replace.clicked.connect(lambda: self._do_import(tools, server, rename=False))
-        box.finished.connect(box.deleteLater)
-        box.open()
+        open_once(box)
 
     def _do_import(self, tools: tuple[Tool, ...], server: str, *, rename: bool) -> None:
         plan = plan_import(tools, server, self._document.registry, self._sources, rename=rename)

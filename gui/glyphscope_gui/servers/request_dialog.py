@@ -7,15 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from PySide6.QtCore import QSize, Qt
-from PySide6.QtWidgets import (
-    QComboBox,
-    QDialog,
-    QDialogButtonBox,
-    QFormLayout,
-    QPushButton,
-    QSplitter,
-    QWidget,
-)
+from PySide6.QtWidgets import QComboBox, QDialog, QDialogButtonBox, QFormLayout, QPushButton, QWidget
 
 from glyphscope.tools.mcp.log import HIDDEN, Entry
 from glyphscope_gui.servers.call_outcome import raw_view
@@ -24,7 +16,7 @@ from glyphscope_gui.servers.tool_calls import ToolCalls, Work
 from glyphscope_gui.shared.json_editor import JsonEditor
 from glyphscope_gui.shared.labels import push_button, words_label
 from glyphscope_gui.shared.language import tr
-from glyphscope_gui.shared.layouts import vbox
+from glyphscope_gui.shared.layouts import splitter, vbox
 from glyphscope_gui.shared.text_edits import LineEdit
 
 METHODS = (
@@ -79,7 +71,7 @@ class RequestDialog(QDialog):
         self.setWindowTitle(tr("Request to {server}", server=server))
         self._work = work
         self.jobs = ToolCalls(self, raw_view)
-        self.method_box = QComboBox(self)
+        self.method_box = QComboBox(self, editable=True)
         self.method_box.setObjectName("requestMethod")
         self.method_box.setLineEdit(LineEdit())
         self.method_box.addItems(METHODS)
@@ -94,18 +86,13 @@ class RequestDialog(QDialog):
         self.cancel_button = QPushButton(tr("Cancel request"), self)
         buttons.addButton(self.send_button, QDialogButtonBox.ButtonRole.ActionRole)
         buttons.addButton(self.cancel_button, QDialogButtonBox.ButtonRole.ActionRole)
-        form = QFormLayout()
-        form.setHorizontalSpacing(14)
+        form = QFormLayout(horizontalSpacing=14)
         form.addRow(tr("Method"), self.method_box)
         form.addRow(tr("Params"), self.params_edit)
         upper = QWidget(self)
         upper.setLayout(form)
         form.setContentsMargins(0, 0, 0, 4)
-        split = QSplitter(Qt.Orientation.Vertical, self)
-        split.setChildrenCollapsible(False)
-        split.addWidget(upper)
-        split.addWidget(self.response)
-        split.setStretchFactor(1, 2)
+        split = splitter(Qt.Orientation.Vertical, (upper, self.response), (0, 2), of_cards=False)
         vbox((split, 1), self.problem, buttons, parent=self, margins=(18, 16, 18, 14), spacing=10)
         self._fill(entry)
         self.send_button.clicked.connect(self.send)

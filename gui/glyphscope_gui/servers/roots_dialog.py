@@ -6,10 +6,11 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from PySide6.QtCore import QSize, Qt, Signal
-from PySide6.QtWidgets import QDialog, QDialogButtonBox, QFileDialog, QListWidget, QPushButton, QWidget
+from PySide6.QtWidgets import QDialog, QDialogButtonBox, QListWidget, QPushButton, QWidget
 
 from glyphscope.tools.mcp.config import MOST_ROOTS
 from glyphscope.visible import visible
+from glyphscope_gui.shared.dialogs import ask_for_folder
 from glyphscope_gui.shared.labels import push_button, words_label
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.layouts import STRETCH, hbox, vbox
@@ -38,7 +39,7 @@ class RootsDialog(QDialog):
         self.list.setAccessibleName(tr("Roots"))
         self.problem = words_label(role="problem", parent=self)
         self.add_button = QPushButton(tr("Add a folder…"), self)
-        self.remove_button = push_button(tr("Remove"), self, name="removeRootButton")
+        self.remove_button = push_button(tr("Remove"), self, name="removeRootButton", clicked=self._remove)
         buttons = QDialogButtonBox(
             QDialogButtonBox.StandardButton.Ok | QDialogButtonBox.StandardButton.Cancel, self
         )
@@ -54,7 +55,6 @@ class RootsDialog(QDialog):
             spacing=10,
         )
         self.add_button.clicked.connect(self._ask)
-        self.remove_button.clicked.connect(self._remove)
         self.list.currentRowChanged.connect(lambda row: self.remove_button.setEnabled(row >= 0))
         buttons.accepted.connect(self.accept)
         buttons.rejected.connect(self.reject)
@@ -97,9 +97,4 @@ class RootsDialog(QDialog):
             self._show()
 
     def _ask(self) -> None:
-        dialog = QFileDialog(self, tr("Add a root"))
-        dialog.setFileMode(QFileDialog.FileMode.Directory)
-        dialog.setOption(QFileDialog.Option.ShowDirsOnly)
-        dialog.fileSelected.connect(self.add)
-        dialog.finished.connect(dialog.deleteLater)
-        dialog.open()
+        ask_for_folder(self, tr("Add a root"), lambda path: self.add(str(path)))

@@ -9,11 +9,8 @@ from PySide6.QtCore import QObject, Qt, Signal
 
 from glyphscope.registry import Tool
 from glyphscope_gui.servers.words import claim_words
-from glyphscope_gui.shared.grammar_roles import PILL_ROLE
 from glyphscope_gui.shared.language import tr
-from glyphscope_gui.shared.plain_text import plain_data, plain_tip
-from glyphscope_gui.shared.table_model import NO_INDEX, Index, TableModel
-from glyphscope_gui.theme import theme
+from glyphscope_gui.shared.table_model import NO_INDEX, PILL_ROLE, Index, TableModel
 
 NAME, ENFORCEMENT, SAYS, HERE = range(4)
 
@@ -34,7 +31,7 @@ class EnforcementSummary(NamedTuple):
     tip: str
 
 
-class ServersToolModel(TableModel):
+class ServersToolModel(TableModel[ToolRow]):
     """`tickedChanged` is told when other tools are ticked for the import."""
 
     titles = (tr("Tool"), tr("Mask"), tr("Annotations"), tr("Registry"))
@@ -44,7 +41,6 @@ class ServersToolModel(TableModel):
         tr("The annotations from the server; they are not verified"),
         tr("Whether the tool is in the registry"),
     )
-    figures = frozenset()
     tickedChanged = Signal()
 
     def __init__(self, parent: QObject | None = None) -> None:
@@ -130,27 +126,7 @@ class ServersToolModel(TableModel):
         self.tickedChanged.emit()
         return True
 
-    @plain_data
-    def data(self, index: Index, role: int = Qt.ItemDataRole.DisplayRole) -> Any:
-        row: ToolRow = self._rows[index.row()]
-        column = index.column()
-        if role == Qt.ItemDataRole.CheckStateRole and column == NAME and row.tool is not None:
-            return Qt.CheckState.Checked if row.name in self._ticked else Qt.CheckState.Unchecked
-        if role == Qt.ItemDataRole.ForegroundRole:
-            return theme().color(
-                "text-faint" if row.tool is None else "text" if column == NAME else "text-muted"
-            )
-        if role == PILL_ROLE:
-            return self._pill(row) if column == ENFORCEMENT else None
-        if role in (Qt.ItemDataRole.DisplayRole, Qt.ItemDataRole.AccessibleTextRole):
-            return self._words(row, column)
-        if role == Qt.ItemDataRole.ToolTipRole:
-            return plain_tip(self._tip(row, column))
-        return None
-
-    # -- inside ------------------------------------------------------------------------------------------------
-
-    def _words(self, row: ToolRow, column: int) -> str:
+    def words(self, row: ToolRow, column: int) -> str:
         if column == NAME:
             return row.name
         if column == ENFORCEMENT:
@@ -160,13 +136,21 @@ class ServersToolModel(TableModel):
             return ""
         return claim_words(self._claims(row.name)) if column == SAYS else self._here(row.tool)
 
+    def color(self, row: ToolRow, column: int) -> str:
+        return "text-faint" if row.tool is None else "text" if column == NAME else "text-muted"
+
+    def extra(self, row: ToolRow, column: int, role: int) -> Any:
+        if role == Qt.ItemDataRole.CheckStateRole and column == NAME and row.tool is not None:
+            return Qt.CheckState.Checked if row.name in self._ticked else Qt.CheckState.Unchecked
+        return self._pill(row) if role == PILL_ROLE and column == ENFORCEMENT else None
+
     def _pill(self, row: ToolRow) -> tuple[str, str] | None:
         if row.tool is None:
             return tr("cannot be used"), "impossible"
         kept = self._kept.get(row.name)
         return (kept.words, kept.role) if kept else None
 
-    def _tip(self, row: ToolRow, column: int) -> str:
+    def tip(self, row: ToolRow, column: int) -> str:
         if column == ENFORCEMENT and row.tool is not None:
             kept = self._kept.get(row.name)
             return kept.tip if kept else tr("Tested when the tool is selected.")
@@ -175,6 +159,8 @@ class ServersToolModel(TableModel):
             return f"{claims}\n" + tr("Annotations from the server; not verified.") if claims else ""
         lines = [row.tool.description[:600] if row.tool else "", row.problem]
         return "\n".join(line for line in lines if line)
+
+    # -- inside ------------------------------------------------------------------------------------------------
 
     def _found(self) -> list[ToolRow]:
         if not self._filter:

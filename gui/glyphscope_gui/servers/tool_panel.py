@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from PySide6.QtCore import QSize, Qt, QTimer, Signal
 from PySide6.QtGui import QResizeEvent, QShowEvent
-from PySide6.QtWidgets import QCheckBox, QProgressBar, QSplitter, QStackedWidget, QWidget
+from PySide6.QtWidgets import QCheckBox, QProgressBar, QSplitter, QWidget
 
 from glyphscope.grammar.generate.example import example_arguments
 from glyphscope.registry import Tool
@@ -28,7 +28,7 @@ from glyphscope_gui.shared.card import Card
 from glyphscope_gui.shared.json_editor import JsonEditor
 from glyphscope_gui.shared.labels import ElidedLabel, PlainLabel, WrappedLabel, link, push_button, words_label
 from glyphscope_gui.shared.language import tr
-from glyphscope_gui.shared.layouts import hbox, vbox
+from glyphscope_gui.shared.layouts import hbox, holder, stack, vbox
 from glyphscope_gui.shared.plain_text import plain_tip
 from glyphscope_gui.shared.segmented import Segmented
 
@@ -250,11 +250,10 @@ class ToolPanel(Card):
             tr("Cancel"), body, name="cancelCallButton", tip=tr("Cancel the request and notify the server")
         )
         self.example_button = link(tr("Example"), tr("Fill in arguments that satisfy the schema"), body)
-        self.json_button = link(tr("Edit as JSON"), "", body)
+        self.json_button = link(tr("Edit as JSON"), "", body, clicked=self._toggle)
         self.words = WrappedLabel(body)
         self.words.setProperty("role", "problem")
-        self.bar = QProgressBar(body)
-        self.bar.setTextVisible(False)
+        self.bar = QProgressBar(body, textVisible=False)
         self.bar.setAccessibleName(tr("Progress of the call"))
         self.progress = ElidedLabel(body, Qt.TextElideMode.ElideRight, role="hint")
         self.call_button.clicked.connect(self._call)
@@ -268,7 +267,6 @@ class ToolPanel(Card):
         self.updates = ElidedLabel(body, Qt.TextElideMode.ElideRight, role="hint")
         self.show_subscription(None, can=False)
         self.example_button.clicked.connect(self._fill_in)
-        self.json_button.clicked.connect(self._toggle)
 
     def _lay_out(self, body: QWidget) -> None:
         row = hbox(
@@ -280,20 +278,17 @@ class ToolPanel(Card):
             self.json_button,
             spacing=8,
         )
-        lower = QWidget(body)
         subscription = hbox(self.subscribe_box, (self.updates, 1), spacing=8)
-        vbox(row, subscription, self.bar, (self.result, 1), parent=lower, margins=(0, 6, 0, 0), spacing=6)
-        self._split = QSplitter(Qt.Orientation.Vertical, body)
+        lower = holder(
+            vbox(row, subscription, self.bar, (self.result, 1), margins=(0, 6, 0, 0), spacing=6), body
+        )
+        self._split = QSplitter(Qt.Orientation.Vertical, body, childrenCollapsible=False)
         self._split.setObjectName("centreSplitter")
-        self._split.setChildrenCollapsible(False)
         self._split.addWidget(self.form)
         self._split.addWidget(lower)
         self._split.setStretchFactor(1, 1)
-        checks = QWidget(body)
-        vbox((self.checks, 1), (self.untried, 1), parent=checks)
-        self._stack = QStackedWidget(body)
-        for page in (self._split, checks, self.schema):
-            self._stack.addWidget(page)
+        checks = holder(vbox((self.checks, 1), (self.untried, 1)), body)
+        self._stack = stack(self._split, checks, self.schema)
         kept = self._stack.sizePolicy()
         kept.setRetainSizeWhenHidden(True)
         self._stack.setSizePolicy(kept)

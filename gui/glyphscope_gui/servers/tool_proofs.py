@@ -105,12 +105,7 @@ class ToolProofs(QObject):
                 prove(registry, key.notation, key.shape, key.order, found.append, cancelled.is_set)
             else:
                 found += iterate_proofs(
-                    registry,
-                    key.notation,
-                    key.shape,
-                    ("mask",),
-                    order=key.order,
-                    cancelled=cancelled.is_set,
+                    registry, key.notation, key.shape, ("mask",), order=key.order, cancelled=cancelled.is_set
                 )
             return enforcement_rows(registry, found)
 

@@ -36,11 +36,9 @@ class ServerTools(QWidget):
         super().__init__(parent)
         self.model = model
         self._name = ""
-        self.filter_edit = LineEdit(self)
+        self.filter_edit = LineEdit(self, placeholderText=tr("Find tools"), clearButtonEnabled=True)
         self.filter_edit.setObjectName("serverToolFilter")
-        self.filter_edit.setPlaceholderText(tr("Find tools"))
         self.filter_edit.setAccessibleName(tr("Find tools of the server"))
-        self.filter_edit.setClearButtonEnabled(True)
         self.table = PlainTable(model, NAME, self)
         self.table.setObjectName("serverToolTable")
         self.table.setAccessibleName(tr("Tools of the server"))
@@ -54,7 +52,7 @@ class ServerTools(QWidget):
         self.changes_link.setObjectName("toolChangesLink")
         self.changes_link.clicked.connect(self.changesRequested)
         self.count = ElidedLabel(self, Qt.TextElideMode.ElideRight, role="hint")
-        self.all_button = push_button(tr("Select all"), self, role="link")
+        self.all_button = push_button(tr("Select all"), self, role="link", clicked=self._tick_all)
         self.import_button = QPushButton(tr("Import into the registry"), self)
         self.import_button.setObjectName("importToolsButton")
         self.import_button.setToolTip(
@@ -63,7 +61,6 @@ class ServerTools(QWidget):
         self._lay_out()
         self.filter_edit.textChanged.connect(self._filter)
         self.table.selectionModel().currentChanged.connect(self._current_changed)
-        self.all_button.clicked.connect(self._tick_all)
         self.import_button.clicked.connect(self.importRequested)
         model.tickedChanged.connect(self._show_ticked)
         model.modelReset.connect(self._keep)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from PySide6.QtCore import QSize, Qt, QTimer, Signal
+from PySide6.QtCore import QSignalBlocker, QSize, Qt, QTimer, Signal
 from PySide6.QtGui import QKeySequence, QResizeEvent, QShortcut
 from PySide6.QtWidgets import QDialog, QDialogButtonBox, QListWidget, QScrollArea, QWidget
 
@@ -79,11 +79,10 @@ class SettingsDialog(QDialog):
         QShortcut(QKeySequence.StandardKey.Find, self, self.search_edit.setFocus)
 
     def _make_pages(self) -> None:
-        self.list = QListWidget(self)
+        self.list = QListWidget(self, currentRow=0)
         self.list.setObjectName("settingsSections")
         self.list.setAccessibleName(tr("Sections of the settings"))
         self.list.addItems([section.title for section in self.sections])
-        self.list.setCurrentRow(0)
         self.none = PlainLabel(tr("No setting matches."), self, alignment=Qt.AlignmentFlag.AlignCenter)
         self.none.setProperty("role", "muted")
         self.none.hide()
@@ -152,6 +151,5 @@ class SettingsDialog(QDialog):
         above = [place for place in shown if self.sections[place].y() <= top + GAP]
         if not shown or at_end:
             return
-        blocked = self.list.blockSignals(True)
-        self.list.setCurrentRow(above[-1] if above else shown[0])
-        self.list.blockSignals(blocked)
+        with QSignalBlocker(self.list):
+            self.list.setCurrentRow(above[-1] if above else shown[0])

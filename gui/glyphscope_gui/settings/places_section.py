@@ -6,12 +6,13 @@ from pathlib import Path
 
 from PySide6.QtCore import QUrl
 from PySide6.QtGui import QDesktopServices
-from PySide6.QtWidgets import QFileDialog, QListWidget, QPushButton, QWidget
+from PySide6.QtWidgets import QListWidget, QPushButton, QWidget
 
 from glyphscope.sessions import Places
 from glyphscope.sessions.places import HOME_VARIABLE
 from glyphscope_gui.project.settings_store import SettingsStore
 from glyphscope_gui.settings.rows import SettingRow, SettingSection
+from glyphscope_gui.shared.dialogs import ask_for_folder
 from glyphscope_gui.shared.labels import ElidedLabel, words_label
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.layouts import STRETCH, hbox, vbox
@@ -56,11 +57,7 @@ class ModelFolders(QWidget):
         self.remove_button.setEnabled(bool(self.list.selectedItems()))
 
     def _ask(self) -> None:
-        dialog = QFileDialog(self, tr("A folder with models"))
-        dialog.setFileMode(QFileDialog.FileMode.Directory)
-        dialog.fileSelected.connect(self.add)
-        dialog.finished.connect(dialog.deleteLater)
-        dialog.open()
+        ask_for_folder(self, tr("A folder with models"), lambda path: self.add(str(path)))
 
     def _remove(self) -> None:
         chosen = {item.text() for item in self.list.selectedItems()}

@@ -6,7 +6,7 @@ from PySide6.QtCore import QObject, QTimer, Signal
 
 from glyphscope.sessions import Settings
 from glyphscope_gui.context import AppContext
-from glyphscope_gui.project.first_project import first_project
+from glyphscope_gui.project.project_controller import first_project
 from glyphscope_gui.settings.dialog import SettingsDialog
 from glyphscope_gui.settings.network_contacts import Contact, contacts
 

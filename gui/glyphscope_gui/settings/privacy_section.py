@@ -13,6 +13,7 @@ from glyphscope.sessions import History
 from glyphscope_gui.settings.network_contacts import Contact, summary
 from glyphscope_gui.settings.rows import SettingRow, SettingSection
 from glyphscope_gui.shared.background import Background
+from glyphscope_gui.shared.dialogs import open_once
 from glyphscope_gui.shared.labels import push_button, words_label
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.layouts import hbox, vbox
@@ -41,10 +42,9 @@ class HistoryClearer(QWidget):
         super().__init__(parent)
         self._history = history
         self._background = Background(self)
-        self.button = push_button(tr("Clear history…"), self, name="clearHistoryButton")
+        self.button = push_button(tr("Clear history…"), self, name="clearHistoryButton", clicked=self._ask)
         self.note = words_label(parent=self)
         hbox(self.button, (self.note, 1), parent=self, spacing=12)
-        self.button.clicked.connect(self._ask)
 
     def close_down(self) -> None:
         """Wait for what still runs."""
@@ -67,8 +67,7 @@ class HistoryClearer(QWidget):
         self._answer(box, tr("Delete all"), lambda: self.clear(keep_pinned=False))
         cancel = box.addButton(QMessageBox.StandardButton.Cancel)
         box.setDefaultButton(cancel)
-        box.finished.connect(box.deleteLater)
-        box.open()
+        open_once(box)
 
     def _answer(self, box: QMessageBox, words: str, do: Callable[[], None]) -> None:
         box.addButton(words, _Role.DestructiveRole).clicked.connect(lambda _checked=False: do())
@@ -109,10 +108,7 @@ def privacy_section(contacts: Sequence[Contact], clearer: HistoryClearer, logs: 
             SettingRow(
                 tr("Crash reports"),
                 words_label(
-                    tr(
-                        "Stored in {folder} and shown at the next start; nothing is sent.",
-                        folder=logs,
-                    )
+                    tr("Stored in {folder} and shown at the next start; nothing is sent.", folder=logs)
                 ),
                 wide=True,
             ),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 from PySide6.QtWidgets import QWidget
@@ -26,6 +27,7 @@ _CONSTRAINTS = (
 
 def appearance(store: SettingsStore) -> SettingSection:
     """Colours and letters."""
+    row = partial(_row, store)
     theme = ChoiceSetting([(value, words, "") for value, words in THEMES])
     size = _number("font_size")
     size.setSpecialValueText(tr("as in the system"))
@@ -34,29 +36,23 @@ def appearance(store: SettingsStore) -> SettingSection:
     return SettingSection(
         tr("Appearance"),
         (
-            _row(store, "theme", tr("Colours"), theme),
-            _row(
-                store,
-                "font_size",
-                tr("Text size"),
-                size,
-                tr("Text size of the whole window; 0 uses the system’s."),
+            row("theme", tr("Colours"), theme),
+            row(
+                "font_size", tr("Text size"), size, tr("Text size of the whole window; 0 uses the system’s.")
             ),
-            _row(
-                store, "code_font", tr("Font of code"), code, tr("For prompts, calls, tokens and grammars.")
-            ),
+            row("code_font", tr("Font of code"), code, tr("For prompts, calls, tokens and grammars.")),
         ),
     )
 
 
 def new_projects(store: SettingsStore) -> SettingSection:
     """What File > New begins with; the header changes a project that is open."""
+    row = partial(_row, store)
     context = _number("context", tr(" tokens"), 512)
     return SettingSection(
         tr("Models and new projects"),
         (
-            _row(
-                store,
+            row(
                 "context",
                 tr("Context"),
                 context,
@@ -64,24 +60,18 @@ def new_projects(store: SettingsStore) -> SettingSection:
                     "Maximum tokens of prompt and answer; more needs more memory. A change reloads the model."
                 ),
             ),
-            _row(
-                store,
+            row(
                 "notation",
                 tr("Notation"),
                 ChoiceSetting(_NOTATIONS),
                 tr("Notation of calls in new projects."),
             ),
-            _row(store, "shape", tr("Shape of a call"), ChoiceSetting(SHAPES)),
-            _row(
-                store,
-                "constraint",
-                tr("Constraint"),
-                ChoiceSetting(_CONSTRAINTS),
-                tr("Constraint of new projects."),
+            row("shape", tr("Shape of a call"), ChoiceSetting(SHAPES)),
+            row(
+                "constraint", tr("Constraint"), ChoiceSetting(_CONSTRAINTS), tr("Constraint of new projects.")
             ),
-            _row(store, "seed", tr("Seed"), _number("seed"), tr("The same seed samples the same tokens.")),
-            _row(
-                store,
+            row("seed", tr("Seed"), _number("seed"), tr("The same seed samples the same tokens.")),
+            row(
                 "temperature",
                 tr("Temperature"),
                 DecimalSetting(*bounds("temperature")),
@@ -93,39 +83,35 @@ def new_projects(store: SettingsStore) -> SettingSection:
 
 def limits(store: SettingsStore) -> SettingSection:
     """How much of something there may be."""
+    row = partial(_row, store)
     return SettingSection(
         tr("Limits"),
         (
-            _row(
-                store,
+            row(
                 "history_limit",
                 tr("Runs kept in the history"),
                 _number("history_limit", tr(" runs"), 100),
                 tr("Older runs are deleted first; pinned runs are kept."),
             ),
-            _row(
-                store,
+            row(
                 "alternatives",
                 tr("Alternatives per token"),
                 _number("alternatives"),
                 tr("In new projects; more alternatives make records larger."),
             ),
-            _row(
-                store,
+            row(
                 "max_tokens",
                 tr("Maximum tokens"),
                 _number("max_tokens", tr(" tokens"), 64),
                 tr("In new projects; a run ends there."),
             ),
-            _row(
-                store,
+            row(
                 "call_bytes",
                 tr("Maximum size of arguments"),
                 _number("call_bytes", tr(" bytes"), 10_000),
                 tr("In new projects; a call with larger arguments is not executed."),
             ),
-            _row(
-                store,
+            row(
                 "result_bytes",
                 tr("Maximum size of a result"),
                 _number("result_bytes", tr(" bytes"), 10_000),

@@ -2,109 +2,88 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 from PySide6.QtGui import QAction, QKeySequence
 from PySide6.QtWidgets import QWidget
 
 from glyphscope_gui.shared.language import tr
 
 
-class _Spec(NamedTuple):
-    words: str
-    keys: tuple[str, ...] = ()
-    tip: str = ""
-
-
-_SPECS = {
-    "run": _Spec(tr("&Run"), ("Ctrl+Return", "Ctrl+Enter"), tr("Run the prompt")),
-    "stop": _Spec(tr("S&top"), ("Esc",), tr("Stop the run")),
-    "step": _Spec(
-        tr("&Step"),
-        ("Ctrl+Shift+Return", "Ctrl+Shift+Enter"),
-        tr("Decode one step (starts the run if needed)"),
-    ),
-    "continue_aborted": _Spec(
-        tr("&Continue aborted run"), ("Ctrl+Shift+W",), tr("Continue the aborted run in the background")
-    ),
-    "replay": _Spec(
-        tr("Re&play this run"), ("Ctrl+Shift+R",), tr("Replay the events at their original speed")
-    ),
-    "new": _Spec(tr("&New project"), ("Ctrl+N",)),
-    "open": _Spec(tr("&Open project…"), ("Ctrl+O",)),
-    "save": _Spec(tr("&Save project"), ("Ctrl+S",)),
-    "save_as": _Spec(tr("Save project &as…"), ("Ctrl+Shift+S",)),
-    "open_model": _Spec(tr("Open &model…"), ("Ctrl+M",), tr("Open a GGUF file")),
-    "get_model": _Spec(
-        tr("&Get a model…"),
-        ("Ctrl+Shift+M",),
-        tr("Find models on this computer, search the Hugging Face Hub, or use an endpoint"),
-    ),
-    "unload_model": _Spec(
-        tr("&Unload model"),
-        (),
-        tr("Unload the model and free its memory; the next run loads it again"),
-    ),
-    "open_record": _Spec(
-        tr("Open &run…"), ("Ctrl+Shift+O",), tr("A bundle (.glyphrun) or a record (.jsonl)")
-    ),
-    "save_record": _Spec(
-        tr("Save r&un…"),
-        ("Ctrl+E",),
-        tr("Save as one file to share, or as a record to replay, verify and branch"),
-    ),
-    "settings": _Spec(tr("Se&ttings…"), ("Ctrl+,",)),
-    "quit": _Spec(tr("&Quit"), ("Ctrl+Q",)),
-    "guide": _Spec(tr("User &guide"), ("F1",)),
-    "shortcuts": _Spec(tr("&Keyboard shortcuts"), ("Ctrl+F1",)),
-    "glossary": _Spec(tr("Gl&ossary")),
-    "palette": _Spec(tr("&Command palette…"), ("Ctrl+Shift+P",), tr("Search and run commands")),
-    "tour": _Spec(tr("&Tour"), (), tr("A short tour of the run settings")),
-    "about": _Spec(tr("&About Glyphscope")),
-    "focus_prompt": _Spec(tr("Go to the &prompt"), ("Ctrl+L",)),
-    "focus_stream": _Spec(tr("Go to the s&tream"), ("Ctrl+T",)),
-    "focus_timeline": _Spec(tr("Go to the t&imeline"), ("Ctrl+I",)),
-    "focus_tokens": _Spec(tr("Go to the to&kens"), ("Ctrl+K",)),
-}
-
-
 class Actions:
-    """One QAction for each of the names above, as attributes; `owner` holds their shortcuts."""
-
-    run: QAction
-    stop: QAction
-    step: QAction
-    continue_aborted: QAction
-    replay: QAction
-    new: QAction
-    open: QAction
-    save: QAction
-    save_as: QAction
-    open_model: QAction
-    get_model: QAction
-    unload_model: QAction
-    open_record: QAction
-    save_record: QAction
-    settings: QAction
-    quit: QAction
-    guide: QAction
-    shortcuts: QAction
-    glossary: QAction
-    palette: QAction
-    tour: QAction
-    about: QAction
-    focus_prompt: QAction
-    focus_stream: QAction
-    focus_timeline: QAction
-    focus_tokens: QAction
+    """`owner` holds their shortcuts."""
 
     def __init__(self, owner: QWidget) -> None:
-        for name, spec in _SPECS.items():
-            action = QAction(spec.words, owner)
-            action.setObjectName(f"{name}Action")
-            action.setIconText(spec.words.replace("&", "").rstrip("…?"))
-            action.setShortcuts([QKeySequence(keys) for keys in spec.keys])
-            tip = spec.tip or spec.words.replace("&", "").rstrip("…")
-            action.setToolTip(f"{tip} ({action.shortcut().toString()})" if spec.keys else tip)
-            owner.addAction(action)
-            setattr(self, name, action)
+        self._owner = owner
+        self.run = self._action("run", tr("&Run"), "Ctrl+Return", "Ctrl+Enter", tip=tr("Run the prompt"))
+        self.stop = self._action("stop", tr("S&top"), "Esc", tip=tr("Stop the run"))
+        self.step = self._action(
+            "step",
+            tr("&Step"),
+            "Ctrl+Shift+Return",
+            "Ctrl+Shift+Enter",
+            tip=tr("Decode one step (starts the run if needed)"),
+        )
+        self.continue_aborted = self._action(
+            "continue_aborted",
+            tr("&Continue aborted run"),
+            "Ctrl+Shift+W",
+            tip=tr("Continue the aborted run in the background"),
+        )
+        self.replay = self._action(
+            "replay",
+            tr("Re&play this run"),
+            "Ctrl+Shift+R",
+            tip=tr("Replay the events at their original speed"),
+        )
+        self.new = self._action("new", tr("&New project"), "Ctrl+N")
+        self.open = self._action("open", tr("&Open project…"), "Ctrl+O")
+        self.save = self._action("save", tr("&Save project"), "Ctrl+S")
+        self.save_as = self._action("save_as", tr("Save project &as…"), "Ctrl+Shift+S")
+        self.open_model = self._action("open_model", tr("Open &model…"), "Ctrl+M", tip=tr("Open a GGUF file"))
+        self.get_model = self._action(
+            "get_model",
+            tr("&Get a model…"),
+            "Ctrl+Shift+M",
+            tip=tr("Find models on this computer, search the Hugging Face Hub, or use an endpoint"),
+        )
+        self.unload_model = self._action(
+            "unload_model",
+            tr("&Unload model"),
+            tip=tr("Unload the model and free its memory; the next run loads it again"),
+        )
+        self.open_record = self._action(
+            "open_record",
+            tr("Open &run…"),
+            "Ctrl+Shift+O",
+            tip=tr("A bundle (.glyphrun) or a record (.jsonl)"),
+        )
+        self.save_record = self._action(
+            "save_record",
+            tr("Save r&un…"),
+            "Ctrl+E",
+            tip=tr("Save as one file to share, or as a record to replay, verify and branch"),
+        )
+        self.settings = self._action("settings", tr("Se&ttings…"), "Ctrl+,")
+        self.quit = self._action("quit", tr("&Quit"), "Ctrl+Q")
+        self.guide = self._action("guide", tr("User &guide"), "F1")
+        self.shortcuts = self._action("shortcuts", tr("&Keyboard shortcuts"), "Ctrl+F1")
+        self.glossary = self._action("glossary", tr("Gl&ossary"))
+        self.palette = self._action(
+            "palette", tr("&Command palette…"), "Ctrl+Shift+P", tip=tr("Search and run commands")
+        )
+        self.tour = self._action("tour", tr("&Tour"), tip=tr("A short tour of the run settings"))
+        self.about = self._action("about", tr("&About Glyphscope"))
+        self.focus_prompt = self._action("focus_prompt", tr("Go to the &prompt"), "Ctrl+L")
+        self.focus_stream = self._action("focus_stream", tr("Go to the s&tream"), "Ctrl+T")
+        self.focus_timeline = self._action("focus_timeline", tr("Go to the t&imeline"), "Ctrl+I")
+        self.focus_tokens = self._action("focus_tokens", tr("Go to the to&kens"), "Ctrl+K")
+
+    def _action(self, name: str, words: str, *keys: str, tip: str = "") -> QAction:
+        """`tip` says what it does; the words themselves without one."""
+        action = QAction(words, self._owner)
+        action.setObjectName(f"{name}Action")
+        action.setIconText(words.replace("&", "").rstrip("…?"))
+        action.setShortcuts([QKeySequence(each) for each in keys])
+        tip = tip or words.replace("&", "").rstrip("…")
+        action.setToolTip(f"{tip} ({action.shortcut().toString()})" if keys else tip)
+        self._owner.addAction(action)
+        return action

@@ -12,10 +12,11 @@ import pyqtgraph as pg
 from PySide6.QtCore import QBuffer, QEvent, QIODevice, QPointF, QSize, Qt
 from PySide6.QtGui import QContextMenuEvent, QFontMetrics, QImage, QImageWriter, QMouseEvent, QPainter
 from PySide6.QtSvg import QSvgGenerator
-from PySide6.QtWidgets import QFileDialog, QMenu, QToolTip, QWidget
+from PySide6.QtWidgets import QMenu, QToolTip, QWidget
 
 from glyphscope.errors import GlyphscopeError
 from glyphscope.sessions import atomic_write
+from glyphscope_gui.shared.dialogs import ask_where_to_save
 from glyphscope_gui.shared.errors import show_error
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.plain_text import plain_tip
@@ -142,16 +143,12 @@ class Chart(pg.PlotWidget):  # type: ignore[misc]  # pyqtgraph has no types
         return bytes(buffer.data().data())
 
     def _ask(self, ending: str) -> None:
-        dialog = QFileDialog(
-            self.window(), tr("Export the chart"), f"{self.objectName()}.{ending}", f"*.{ending}"
+        start = f"{self.objectName()}.{ending}"
+        ask_where_to_save(
+            self.window(), tr("Export the chart"), self._export_to, f"*.{ending}", start=start, suffix=ending
         )
-        dialog.setAcceptMode(QFileDialog.AcceptMode.AcceptSave)
-        dialog.setDefaultSuffix(ending)
-        dialog.fileSelected.connect(self._export_to)
-        dialog.finished.connect(dialog.deleteLater)
-        dialog.open()
 
-    def _export_to(self, path: str) -> None:
+    def _export_to(self, path: Path) -> None:
         try:
             self.export(Path(path))
         except GlyphscopeError as error:

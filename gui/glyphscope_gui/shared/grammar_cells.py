@@ -6,7 +6,7 @@ from PySide6.QtCore import QModelIndex, QPersistentModelIndex, QPointF, QRect, Q
 from PySide6.QtGui import QFont, QFontMetrics, QPainter, QTextCharFormat, QTextLayout, QTextOption
 from PySide6.QtWidgets import QStyle, QStyledItemDelegate, QStyleOptionViewItem
 
-from glyphscope_gui.shared.grammar_roles import MARK_ROLE, PILL_ROLE
+from glyphscope_gui.shared.table_model import MARK_ROLE, PILL_ROLE
 from glyphscope_gui.shared.verdict import paint_pill, pill_font
 from glyphscope_gui.theme import mono_font, theme
 from glyphscope_gui.theme.sizes import ROW

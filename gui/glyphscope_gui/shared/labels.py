@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
+from typing import Any, TypeAlias
 
-from PySide6.QtCore import QSize, Qt
+from PySide6.QtCore import QSize, Qt, SignalInstance
 from PySide6.QtGui import QFont, QPainter, QPaintEvent, QResizeEvent
 from PySide6.QtWidgets import QLabel, QPushButton, QSizePolicy, QWidget
 
 from glyphscope.visible import visible
 from glyphscope_gui.shared.plain_text import plain_tip
+
+OnClick: TypeAlias = Callable[..., object] | SignalInstance | None
 
 
 class PlainLabel(QLabel):
@@ -107,21 +110,31 @@ class FittedLabel(WrappedLabel):
 
 
 def push_button(
-    words: str, parent: QWidget | None = None, *, name: str = "", role: str = "", tip: str = ""
+    words: str,
+    parent: QWidget | None = None,
+    *,
+    name: str = "",
+    role: str = "",
+    tip: str = "",
+    clicked: OnClick = None,
 ) -> QPushButton:
-    """`role` is the style sheet's; `tip` says what it does, also to screen readers."""
+    """`role` is the style sheet's; `tip` says what it does, also to screen readers; `clicked` is connected."""
     button = QPushButton(words, parent)
     button.setObjectName(name)
     if role:
         button.setProperty("role", role)
     button.setToolTip(tip)
     button.setAccessibleDescription(tip)
+    if clicked is not None:
+        button.clicked.connect(clicked)
     return button
 
 
-def link(words: str, tip: str, parent: QWidget | None = None, *, name: str = "") -> QPushButton:
+def link(
+    words: str, tip: str, parent: QWidget | None = None, *, name: str = "", clicked: OnClick = None
+) -> QPushButton:
     """A button that looks like one in a text."""
-    return push_button(words, parent, name=name, role="link", tip=tip)
+    return push_button(words, parent, name=name, role="link", tip=tip, clicked=clicked)
 
 
 AROUND = 10

@@ -2,11 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import TypeVar
 
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QResizeEvent
-from PySide6.QtWidgets import QBoxLayout, QHBoxLayout, QLayout, QSizePolicy, QSplitter, QVBoxLayout, QWidget
+from PySide6.QtWidgets import (
+    QBoxLayout,
+    QFrame,
+    QGridLayout,
+    QHBoxLayout,
+    QLayout,
+    QScrollArea,
+    QSizePolicy,
+    QSplitter,
+    QStackedWidget,
+    QVBoxLayout,
+    QWidget,
+)
 
 from glyphscope_gui.theme.sizes import GAP
 
@@ -85,6 +98,49 @@ def _add(box: QBoxLayout, part: Part) -> None:
             box.addWidget(widget, stretch, alignment)
 
 
+def grid_layout(
+    parent: QWidget | None = None,
+    *,
+    spacing: tuple[int, int],
+    margins: Margins = 0,
+    stretch: int | None = None,
+) -> QGridLayout:
+    """Rows with `spacing` between columns and rows; the column `stretch` gets the room that is left."""
+    made = QGridLayout(parent)
+    made.setContentsMargins(*_sides(margins))
+    made.setHorizontalSpacing(spacing[0])
+    made.setVerticalSpacing(spacing[1])
+    if stretch is not None:
+        made.setColumnStretch(stretch, 1)
+    return made
+
+
+def holder(layout: QLayout, parent: QWidget | None = None) -> QWidget:
+    """A widget that has nothing but its layout."""
+    made = QWidget(parent)
+    made.setLayout(layout)
+    return made
+
+
+def stack(*pages: QWidget) -> QStackedWidget:
+    """The first page is shown."""
+    made = QStackedWidget()
+    for page in pages:
+        made.addWidget(page)
+    return made
+
+
+def scroll_area(inside: QWidget | None = None, parent: QWidget | None = None) -> QScrollArea:
+    """It scrolls up and down only, has no frame, and is no stop of the keyboard: what is in it are stops enough."""
+    made = QScrollArea(parent, widgetResizable=True)
+    made.setFrameShape(QFrame.Shape.NoFrame)
+    made.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+    made.setFocusPolicy(Qt.FocusPolicy.NoFocus)
+    if inside is not None:
+        made.setWidget(inside)
+    return made
+
+
 class Flow(QWidget):
     """Its height follows from its width."""
 
@@ -120,12 +176,14 @@ class Flow(QWidget):
         return y + line
 
 
-def splitter(way: Qt.Orientation, parts: tuple[QWidget, ...], shares: tuple[int, ...]) -> QSplitter:
-    """`shares` are how much of more room each part gets; none can be folded away."""
-    made = QSplitter(way)
-    made.setObjectName("centreSplitter")
-    made.setChildrenCollapsible(False)
-    made.setHandleWidth(GAP)
+def splitter(
+    way: Qt.Orientation, parts: Iterable[QWidget], shares: Iterable[int], *, of_cards: bool = True
+) -> QSplitter:
+    """`shares` are how much of more room each part gets; none can be folded away. Cards have a gap between them."""
+    made = QSplitter(way, childrenCollapsible=False)
+    if of_cards:
+        made.setObjectName("centreSplitter")
+        made.setHandleWidth(GAP)
     for place, (part, share) in enumerate(zip(parts, shares, strict=True)):
         made.addWidget(part)
         made.setStretchFactor(place, share)

@@ -21,14 +21,11 @@ class NoticeBanner(QFrame):
         self.label = PlainLabel(self, wordWrap=True)
         self.sign = PlainLabel("✕", self, role="verdict-impossible", accessibleName=tr("Error"))
         self.label.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
-        self.action = push_button("", self, role="link")
-        self.other = push_button("", self, role="link")
-        self.dismiss = push_button(tr("Close"), self, role="link")
-        self.dismiss.clicked.connect(self.hide)
+        self.action = push_button("", self, role="link", clicked=self._act)
+        self.other = push_button("", self, role="link", clicked=self._act_otherwise)
+        self.dismiss = push_button(tr("Close"), self, role="link", clicked=self.hide)
         self._then: Callable[[], None] | None = None
         self._or: Callable[[], None] | None = None
-        self.action.clicked.connect(self._act)
-        self.other.clicked.connect(self._act_otherwise)
         hbox(
             self.sign,
             (self.label, 1),

@@ -8,6 +8,7 @@ from functools import wraps
 from typing import Any
 
 from PySide6.QtCore import Qt
+from PySide6.QtGui import QGuiApplication
 
 from glyphscope.visible import visible
 
@@ -38,3 +39,10 @@ def plain_tip(text: str) -> str:
     if "<" not in text:
         return text
     return f'<p style="white-space: pre-wrap">{html.escape(text)}</p>'
+
+
+def copy_text(text: str) -> None:
+    """Put the text on the clipboard. Qt drops a lone surrogate without a trace: it becomes a question mark, as in a
+    file.
+    """
+    QGuiApplication.clipboard().setText(text.encode("utf-8", "replace").decode())

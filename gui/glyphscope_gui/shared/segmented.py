@@ -36,8 +36,7 @@ class Segmented(QWidget):
     ) -> None:
         super().__init__(parent)
         self.setSizePolicy(QSizePolicy.Policy.Fixed, QSizePolicy.Policy.Fixed)
-        self._group = QButtonGroup(self)
-        self._group.setExclusive(True)
+        self._group = QButtonGroup(self, exclusive=True)
         self._buttons: dict[str, QPushButton] = {}
         row = hbox(parent=self, spacing=0)
         for place, (value, words, tip) in enumerate(choices):

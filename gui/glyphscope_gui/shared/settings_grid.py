@@ -5,19 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import msgspec
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtGui import QWheelEvent
-from PySide6.QtWidgets import (
-    QCheckBox,
-    QComboBox,
-    QDoubleSpinBox,
-    QGridLayout,
-    QLabel,
-    QSpinBox,
-    QWidget,
-)
+from PySide6.QtWidgets import QCheckBox, QComboBox, QDoubleSpinBox, QLabel, QSpinBox, QWidget
 
 from glyphscope_gui.shared.labels import PlainLabel
+from glyphscope_gui.shared.layouts import grid_layout
 from glyphscope_gui.shared.plain_text import plain_tip
 from glyphscope_gui.shared.text_edits import GrowingEdit, LineEdit
 
@@ -29,10 +23,7 @@ class SettingsGrid(QWidget):
         super().__init__(parent)
         self._columns = columns
         self._cells = 0
-        self._grid = QGridLayout(self)
-        self._grid.setContentsMargins(0, 0, 0, 0)
-        self._grid.setHorizontalSpacing(10)
-        self._grid.setVerticalSpacing(6)
+        self._grid = grid_layout(self, spacing=(10, 6))
         for column in range(columns):
             self._grid.setColumnStretch(column * 2 + 1, 1)
             if column:
@@ -69,6 +60,47 @@ class SettingsGrid(QWidget):
         field.setAccessibleDescription(tip)
         self._grid.addWidget(field, line, column * 2, 1, 2)
         self._cells += 1
+
+
+class StructForm(QWidget):
+    """A field for each of some members of a struct; `chosen` carries the struct after an edit."""
+
+    chosen = Signal(object)
+
+    def __init__(self, settings: msgspec.Struct, columns: int, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._settings: Any = settings
+        self._fields: dict[str, Any] = {}
+        self.grid = SettingsGrid(columns, self)
+
+    def show_settings(self, settings: Any) -> None:
+        """Show them without telling."""
+        self._settings = settings
+        for name, field in self._fields.items():
+            field.show_value(getattr(settings, name))
+
+    def field(self, name: str) -> Any:
+        """The field of that setting."""
+        return self._fields[name]
+
+    def _add(self, name: str, title: str, field: Any, tip: str) -> None:
+        self.grid.add(title, field, tip)
+        self._follow(name, field)
+
+    def _add_check(self, name: str, field: QCheckBox, tip: str) -> None:
+        self.grid.add_check(field, tip)
+        self._follow(name, field)
+
+    def _follow(self, name: str, field: Any) -> None:
+        self._fields[name] = field
+        field.edited.connect(lambda value: self._set(name, value))
+
+    def _set(self, name: str, value: Any) -> None:
+        self._notify(msgspec.structs.replace(self._settings, **{name: value}))
+
+    def _notify(self, settings: Any) -> None:
+        self.show_settings(settings)
+        self.chosen.emit(settings)
 
 
 class _Number:

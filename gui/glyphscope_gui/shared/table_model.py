@@ -1,34 +1,90 @@
-"""What the tables of a run have in common: rows of a sequence, titled columns, and which of them hold figures."""
+"""What tables have in common: rows of a sequence, titled columns, and what a cell shows, says and looks like; and the
+roles that delegates ask for.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Generic, TypeVar
 
 from PySide6.QtCore import QAbstractTableModel, QModelIndex, QObject, QPersistentModelIndex, Qt
 
+from glyphscope_gui.shared.plain_text import plain_data, plain_tip
+from glyphscope_gui.theme import theme
+
+PILL_ROLE = Qt.ItemDataRole.UserRole + 1
+"""(words, role of the theme) of a pill, or None."""
+MARK_ROLE = Qt.ItemDataRole.UserRole + 2
+"""The character of a text that is marked, or None."""
+
+
 Index = QModelIndex | QPersistentModelIndex
 NO_INDEX = QModelIndex()
+Row = TypeVar("Row")
 
 
-class TableModel(QAbstractTableModel):
-    """A subclass keeps its rows in `_rows`, and answers `data`."""
+class TableModel(QAbstractTableModel, Generic[Row]):
+    """A subclass says what the cells of a row contain: `words`, and what else there is."""
 
     titles: ClassVar[Sequence[str]]
     tips: ClassVar[Sequence[str]] = ()
     """What each title means; none where the titles say it."""
-    figures: ClassVar[frozenset[int]]
-    """The columns that stand at the right."""
+    figures: ClassVar[frozenset[int]] = frozenset()
+    """The columns that are aligned to the right."""
 
     def __init__(self, parent: QObject | None = None) -> None:
         super().__init__(parent)
-        self._rows: Sequence[Any] = ()
+        self._rows: Sequence[Row] = ()
+
+    # -- the cells ---------------------------------------------------------------------------------------------
+
+    def words(self, row: Row, column: int) -> str:
+        """What the cell shows."""
+        raise NotImplementedError
+
+    def spoken(self, row: Row, column: int) -> str:
+        """What a screen reader says of the cell."""
+        return self.words(row, column)
+
+    def tip(self, row: Row, column: int) -> str:
+        """As it is written, in any number of lines; "" for none."""
+        return ""
+
+    def color(self, row: Row, column: int) -> str:
+        """The theme's role of the words; "" for that of the table."""
+        return ""
+
+    def titled(self, row: Row, column: int) -> str:
+        """The words behind the title of their column, for `spoken`."""
+        return f"{self.titles[column]}: {self.words(row, column)}"
+
+    def extra(self, row: Row, column: int, role: int) -> Any:
+        """What a delegate or view asks for besides."""
+        return None
+
+    # -- Qt ----------------------------------------------------------------------------------------------------
 
     def rowCount(self, parent: Index = NO_INDEX) -> int:
         return 0 if parent.isValid() else len(self._rows)
 
     def columnCount(self, parent: Index = NO_INDEX) -> int:
         return 0 if parent.isValid() else len(self.titles)
+
+    @plain_data
+    def data(self, index: Index, role: int = Qt.ItemDataRole.DisplayRole) -> Any:
+        row, column = self._rows[index.row()], index.column()
+        if role == Qt.ItemDataRole.DisplayRole:
+            return self.words(row, column)
+        if role == Qt.ItemDataRole.TextAlignmentRole:
+            return self.alignment(column)
+        if role == Qt.ItemDataRole.ForegroundRole:
+            color = self.color(row, column)
+            return theme().color(color) if color else None
+        if role == Qt.ItemDataRole.ToolTipRole:
+            return plain_tip(self.tip(row, column)) or None
+        if role == Qt.ItemDataRole.AccessibleTextRole:
+            return self.spoken(row, column)
+        return self.extra(row, column, role)
 
     def headerData(
         self, section: int, orientation: Qt.Orientation, role: int = Qt.ItemDataRole.DisplayRole
@@ -46,3 +102,9 @@ class TableModel(QAbstractTableModel):
     def alignment(self, column: int) -> Qt.AlignmentFlag:
         side = Qt.AlignmentFlag.AlignRight if column in self.figures else Qt.AlignmentFlag.AlignLeft
         return side | Qt.AlignmentFlag.AlignVCenter
+
+    def _replace(self, rows: Sequence[Row]) -> None:
+        """Other rows; nothing stays selected."""
+        self.beginResetModel()
+        self._rows = rows
+        self.endResetModel()

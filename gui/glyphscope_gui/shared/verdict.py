@@ -42,12 +42,7 @@ class Verdict(NamedTuple):
 
 VERDICTS = {
     "holds": Verdict(
-        "holds",
-        tr("valid"),
-        "✓",
-        Qt.PenStyle.SolidLine,
-        2,
-        tr("Complete and valid, whatever follows."),
+        "holds", tr("valid"), "✓", Qt.PenStyle.SolidLine, 2, tr("Complete and valid, whatever follows.")
     ),
     "open": Verdict(
         "open",
@@ -58,12 +53,7 @@ VERDICTS = {
         tr("Not decided yet: a continuation can still be valid."),
     ),
     "impossible": Verdict(
-        "impossible",
-        tr("impossible"),
-        "✕",
-        Qt.PenStyle.DotLine,
-        2,
-        tr("No continuation can be valid."),
+        "impossible", tr("impossible"), "✕", Qt.PenStyle.DotLine, 2, tr("No continuation can be valid.")
     ),
 }
 FORCED = Verdict(

@@ -14,23 +14,17 @@ from pathlib import Path
 import msgspec
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QKeySequence, QShortcut, QTextCursor
-from PySide6.QtWidgets import (
-    QCheckBox,
-    QDialog,
-    QDialogButtonBox,
-    QFileDialog,
-    QPushButton,
-    QWidget,
-)
+from PySide6.QtWidgets import QCheckBox, QDialog, QDialogButtonBox, QPushButton, QWidget
 
 from glyphscope.errors import GlyphscopeError
 from glyphscope.sessions.files import atomic_write
 from glyphscope.visible import one_line, unseen, visible
 from glyphscope_gui.shared.background import Background
-from glyphscope_gui.shared.clipboard import copy_text
+from glyphscope_gui.shared.dialogs import ask_where_to_save
 from glyphscope_gui.shared.labels import PlainLabel, push_button, words_label
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.layouts import hbox, vbox
+from glyphscope_gui.shared.plain_text import copy_text
 from glyphscope_gui.shared.text_edits import LineEdit, WrappingEdit
 from glyphscope_gui.theme import mono_font
 
@@ -170,11 +164,9 @@ class WholeTextDialog(QDialog):
     # -- inside ------------------------------------------------------------------------------------------------
 
     def _make_parts(self, note: str) -> None:
-        self.search = LineEdit(self)
+        self.search = LineEdit(self, placeholderText=tr("Find"), clearButtonEnabled=True)
         self.search.setObjectName("wholeTextSearch")
-        self.search.setPlaceholderText(tr("Find"))
         self.search.setAccessibleName(tr("Find in the whole text"))
-        self.search.setClearButtonEnabled(True)
         self.matches = PlainLabel(self, role="hint")
         self.before_button = push_button("‹", self, tip=tr("Previous match (Shift+F3)"))
         self.before_button.setAccessibleName(tr("Previous match"))
@@ -318,12 +310,14 @@ class WholeTextDialog(QDialog):
     def _ask_where(self) -> None:
         suffix = ".json" if self._formatted is not None else ".txt"
         name = str(Path(self._whole.name).with_suffix(suffix))
-        dialog = QFileDialog(self, tr("Save the text"), name, tr("All files (*)"))
-        dialog.setObjectName("saveTextDialog")
-        dialog.setAcceptMode(QFileDialog.AcceptMode.AcceptSave)
-        dialog.fileSelected.connect(self.save)
-        dialog.finished.connect(dialog.deleteLater)
-        dialog.open()
+        ask_where_to_save(
+            self,
+            tr("Save the text"),
+            lambda path: self.save(str(path)),
+            tr("All files (*)"),
+            start=name,
+            name="saveTextDialog",
+        )
 
     def _say(self, words: str) -> None:
         self.counts.setText(words)

@@ -26,14 +26,13 @@ from glyphscope_gui.settings.presenter import SettingsPresenter
 from glyphscope_gui.shared.actions import Actions
 from glyphscope_gui.shared.errors import show_error
 from glyphscope_gui.shared.language import tr
-from glyphscope_gui.shared.layouts import vbox
+from glyphscope_gui.shared.layouts import holder, vbox
 from glyphscope_gui.shared.page_ids import MenuId, PageId
 from glyphscope_gui.shared.tab_order import focus_next
 from glyphscope_gui.shell.dock_frame import DockFrame
 from glyphscope_gui.shell.menus import fill_menus
-from glyphscope_gui.shell.navigation import Navigation
+from glyphscope_gui.shell.navigation import Navigation, Presentation
 from glyphscope_gui.shell.open_files import OpenFiles, dropped_file
-from glyphscope_gui.shell.presentation import Presentation
 from glyphscope_gui.shell.project_dialogs import ProjectDialogs
 from glyphscope_gui.shell.record_presenter import RecordBar, RecordPresenter
 from glyphscope_gui.shell.side_panels import SidePanels
@@ -232,8 +231,7 @@ class MainWindow(QMainWindow):
 
     def _place_centre(self) -> None:
         self.record_bar = RecordBar(self)
-        self._centre = QWidget(self)
-        vbox(self.record_bar, (self.navigator.stack, 1), parent=self._centre, spacing=0)
+        self._centre = holder(vbox(self.record_bar, (self.navigator.stack, 1), spacing=0), self)
         self.setCentralWidget(self._centre)
 
     def _page_actions(self, menu: MenuId) -> list[QAction]:
@@ -251,14 +249,7 @@ class MainWindow(QMainWindow):
         self.history = HistoryPresenter(context, panels.history)
         self.settings.historyCleared.connect(panels.history.refresh)
         self.files = OpenFiles(context, self.exports, panels.history, self.dialogs, self.start)
-        self._presenters = (
-            self.presenter,
-            self.models,
-            self.settings,
-            self.prompts,
-            self.help,
-            self.history,
-        )
+        self._presenters = (self.presenter, self.models, self.settings, self.prompts, self.help, self.history)
 
     def _restore(self) -> None:
         """Size and places of the last time, or those that suit a first start."""

@@ -10,7 +10,6 @@ from pathlib import Path
 
 from PySide6.QtCore import QMimeData, QObject, QTimer, QUrl
 from PySide6.QtGui import QDesktopServices
-from PySide6.QtWidgets import QFileDialog
 
 from glyphscope.events import AnyEvent
 from glyphscope.sessions.bundle import SUFFIX as BUNDLE
@@ -19,6 +18,7 @@ from glyphscope_gui.context import AppContext, FilePlace
 from glyphscope_gui.history.dock import HistoryDock
 from glyphscope_gui.history.export_dialog import ExportDialog, ExportMenu
 from glyphscope_gui.runs.export_formats import RECORD_SUFFIX, Exported, file_name
+from glyphscope_gui.shared.dialogs import ask_for_file, ask_where_to_save
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.page_ids import PageId
 from glyphscope_gui.shell.project_dialogs import ProjectDialogs
@@ -125,12 +125,7 @@ class OpenFiles(QObject):
         self._recorder.read(path, self._show)
 
     def ask_for_run(self) -> None:
-        dialog = QFileDialog(self._window, tr("Open a run"), "", _OPEN)
-        dialog.setObjectName("openRunDialog")
-        dialog.setFileMode(QFileDialog.FileMode.ExistingFile)
-        dialog.fileSelected.connect(lambda path: self.open_run(Path(path)))
-        dialog.finished.connect(dialog.deleteLater)
-        dialog.open()
+        ask_for_file(self._window, tr("Open a run"), self.open_run, _OPEN, name="openRunDialog")
 
     def _show(self, events: tuple[AnyEvent, ...]) -> None:
         self._context.navigator.show(PageId.PLAYGROUND)
@@ -146,16 +141,15 @@ class OpenFiles(QObject):
         self._recorder.open(run, self._ask_where)
 
     def _ask_where(self, events: tuple[AnyEvent, ...]) -> None:
-        dialog = QFileDialog(self._window, tr("Save the run"), file_name(events))
-        dialog.setObjectName("saveRunDialog")
-        dialog.setNameFilters(_SAVE)
-        dialog.setAcceptMode(QFileDialog.AcceptMode.AcceptSave)
-        dialog.setDefaultSuffix(BUNDLE[1:])
-        suffixes = dict(zip(_SAVE, (BUNDLE[1:], RECORD_SUFFIX[1:]), strict=True))
-        dialog.filterSelected.connect(lambda words: dialog.setDefaultSuffix(suffixes.get(words, BUNDLE[1:])))
-        dialog.fileSelected.connect(lambda path: self._recorder.write(Path(path), events))
-        dialog.finished.connect(dialog.deleteLater)
-        dialog.open()
+        ask_where_to_save(
+            self._window,
+            tr("Save the run"),
+            lambda path: self._recorder.write(path, events),
+            ";;".join(_SAVE),
+            start=file_name(events),
+            suffix=BUNDLE[1:],
+            name="saveRunDialog",
+        )
 
     def _announce_file(self, path: str, words: str) -> None:
         folder = QUrl.fromLocalFile(str(Path(path).parent))

@@ -72,10 +72,8 @@ class PageRail(QToolBar):
             self._fit()
 
     def _button(self, page: Page, number: int, parent: QWidget) -> QToolButton:
-        action = QAction(page.title, self._group)
-        action.setCheckable(True)
+        action = QAction(page.title, self._group, checkable=True, toolTip=f"{page.tip} (Ctrl+{number})")
         action.setShortcut(f"Ctrl+{number}")
-        action.setToolTip(f"{page.tip} (Ctrl+{number})")
         action.triggered.connect(lambda _checked=False, chosen=page.id: self.chosen.emit(chosen))
         button = QToolButton(parent)
         button.setObjectName(f"{page.id}PageButton")

@@ -14,6 +14,7 @@ from PySide6.QtWidgets import QFileDialog, QMessageBox, QPushButton, QWidget
 from glyphscope.errors import StorageError
 from glyphscope.sessions.journal import Leftover
 from glyphscope_gui.project.project_controller import ProjectController
+from glyphscope_gui.shared.dialogs import ask_for_file, open_once
 from glyphscope_gui.shared.errors import show_error
 from glyphscope_gui.shared.language import tr
 
@@ -61,8 +62,7 @@ class ProjectDialogs(QObject):
                 then()
 
         dialog.fileSelected.connect(save)
-        dialog.finished.connect(dialog.deleteLater)
-        dialog.open()
+        open_once(dialog)
 
     def before_leaving(self, then: Callable[[], None]) -> None:
         """Go on with `then` once the unsaved edits are saved, or the user lets them go; on Cancel, not at all."""
@@ -148,18 +148,12 @@ class ProjectDialogs(QObject):
         show_error(self._window, error)
 
     def _choose_file(self) -> None:
-        dialog = QFileDialog(self._window, tr("Open a project"), "", _FILTER)
-        dialog.setFileMode(QFileDialog.FileMode.ExistingFile)
-        dialog.fileSelected.connect(lambda path: self._controller.open(Path(path)))
-        dialog.finished.connect(dialog.deleteLater)
-        dialog.open()
+        ask_for_file(self._window, tr("Open a project"), self._controller.open, _FILTER)
 
     def _box(self, name: str, text: str, more: str) -> QMessageBox:
-        box = QMessageBox(self._window)
+        box = QMessageBox(self._window, text=text, informativeText=more)
         box.setObjectName(name)
         box.setWindowTitle("Glyphscope")
-        box.setText(text)
-        box.setInformativeText(more)
         return box
 
     def _open(
@@ -168,5 +162,4 @@ class ProjectDialogs(QObject):
         for button, answer in answers.items():
             button.clicked.connect(lambda _checked=False, go=answer: go())
         box.setDefaultButton(default)
-        box.finished.connect(box.deleteLater)
-        box.open()
+        open_once(box)

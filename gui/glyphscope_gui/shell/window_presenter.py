@@ -10,11 +10,12 @@ from PySide6.QtWidgets import QMessageBox
 from glyphscope.events import PromptEvaluated, RunRequest
 from glyphscope.runs import RunState
 from glyphscope_gui.context import AppContext
-from glyphscope_gui.project.first_project import first_project
+from glyphscope_gui.project.project_controller import first_project
 from glyphscope_gui.run_settings.header import Header
 from glyphscope_gui.runs.outcome_text import figures, model_words, outcome_words
 from glyphscope_gui.runs.run_controller import Applied, NotStarted, Phase
 from glyphscope_gui.runs.worker.jobs import ModelStatus
+from glyphscope_gui.shared.dialogs import open_once
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.page_ids import HeaderPart
 from glyphscope_gui.shell.navigation import Navigation
@@ -217,5 +218,4 @@ class WindowPresenter(QObject):
                 "argument violated its schema.\n\nApache License 2.0"
             )
         )
-        box.finished.connect(box.deleteLater)
-        box.open()
+        open_once(box)

@@ -2,27 +2,18 @@
 
 from __future__ import annotations
 
-from PySide6.QtWidgets import QStackedWidget, QWidget
+from PySide6.QtWidgets import QWidget
 
 from glyphscope_gui.shared.card import Card
 from glyphscope_gui.shared.language import tr
+from glyphscope_gui.shared.layouts import stack
 from glyphscope_gui.shared.segmented import Segmented
-from glyphscope_gui.template.tables import (
-    HistoryModel,
-    NotesModel,
-    RowsTable,
-    ThinkingModel,
-    ValuesModel,
-)
+from glyphscope_gui.template.tables import HistoryModel, NotesModel, RowsTable, ThinkingModel, ValuesModel
 
 VIEWS = (
     ("thinking", tr("Thinking"), tr("End of the prompt with thinking on, off and not set")),
     ("history", tr("Kept"), tr("Parts of a conversation that the template keeps and drops")),
-    (
-        "notes",
-        tr("Notes"),
-        tr("Warnings, and the corrections that apply, with their reasons"),
-    ),
+    ("notes", tr("Notes"), tr("Warnings, and the corrections that apply, with their reasons")),
     ("values", tr("Values"), tr("Values of arguments that survive a round trip")),
 )
 
@@ -39,9 +30,7 @@ class Details(Card):
         self.values = RowsTable(
             ValuesModel(), tr("Round trip of values"), (1, 0, 1), mono=frozenset({2}), pills=frozenset({1})
         )
-        self.stack = QStackedWidget()
-        for table in (self.thinking, self.history, self.notes, self.values):
-            self.stack.addWidget(table)
+        self.stack = stack(self.thinking, self.history, self.notes, self.values)
         self.views = Segmented(VIEWS, small=True)
         self.views.setAccessibleName(tr("Thinking, kept, notes or values"))
         super().__init__(tr("Thinking"), self.stack, actions=(self.views,), padded=False, parent=parent)

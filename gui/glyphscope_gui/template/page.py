@@ -6,14 +6,14 @@ from pathlib import Path
 
 from PySide6.QtCore import QModelIndex, Qt, Signal
 from PySide6.QtGui import QDragEnterEvent, QDropEvent, QResizeEvent
-from PySide6.QtWidgets import QPushButton, QStackedWidget, QWidget
+from PySide6.QtWidgets import QPushButton, QWidget
 
 from glyphscope.errors import GlyphscopeError
 from glyphscope.visible import visible
 from glyphscope_gui.shared.card import Card
 from glyphscope_gui.shared.labels import ElidedLabel, PlainLabel, link
 from glyphscope_gui.shared.language import tr
-from glyphscope_gui.shared.layouts import hbox, splitter, vbox
+from glyphscope_gui.shared.layouts import hbox, holder, splitter, stack, vbox
 from glyphscope_gui.shared.verdict import Pill
 from glyphscope_gui.template.details import Details
 from glyphscope_gui.template.pair_view import PairView
@@ -124,9 +124,8 @@ class TemplatePage(QWidget):
         )
         self.slots_card = Card(tr("Form"), self.slots, padded=False)
         self.slots_card.heading.setMinimumHeight(self.pair.heading.sizeHint().height())
-        tokens = QWidget(self)
         line = hbox((self.ends, 0, Qt.AlignmentFlag.AlignTop), margins=(PAD - 5, 6, PAD - 5, 2))
-        vbox((self.markers, 1), line, parent=tokens, spacing=2)
+        tokens = holder(vbox((self.markers, 1), line, spacing=2), self)
         self.markers_card = Card(tr("Markers in this vocabulary"), tokens, padded=False)
         self.markers_card.heading.setMinimumHeight(self.details.heading.sizeHint().height())
         self.left = splitter(Qt.Orientation.Vertical, (self.slots_card, self.markers_card), (3, 2))
@@ -134,9 +133,7 @@ class TemplatePage(QWidget):
         self.parts = splitter(Qt.Orientation.Horizontal, (self.left, self.right), (4, 5))
         for column_of in (self.left, self.right):
             column_of.setSizes([300, 200])
-        self.stack = QStackedWidget(self)
-        self.stack.addWidget(self.empty)
-        self.stack.addWidget(self.parts)
+        self.stack = stack(self.empty, self.parts)
         vbox(top, (self.stack, 1), parent=self, margins=GAP, spacing=GAP)
 
     def _arrange(self, wide: bool) -> None:

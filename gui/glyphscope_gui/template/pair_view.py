@@ -9,7 +9,7 @@ from glyphscope.turns.pairs import Pair
 from glyphscope_gui.shared.card import Card
 from glyphscope_gui.shared.labels import ElidedLabel, PlainLabel, link
 from glyphscope_gui.shared.language import tr
-from glyphscope_gui.shared.layouts import vbox
+from glyphscope_gui.shared.layouts import holder, vbox
 from glyphscope_gui.template.marked_text import MarkedText
 from glyphscope_gui.theme.sizes import PAD
 
@@ -23,10 +23,10 @@ class PairView(Card):
 
     def __init__(self, parent: QWidget | None = None) -> None:
         body = QWidget()
-        self.before_link = link("‹", tr("Previous pair"))
+        self.before_link = link("‹", tr("Previous pair"), clicked=lambda: self.moved.emit(-1))
         self.before_link.setAccessibleName(tr("Previous pair"))
         self.place = PlainLabel(role="hint")
-        self.after_link = link("›", tr("Next pair"))
+        self.after_link = link("›", tr("Next pair"), clicked=lambda: self.moved.emit(1))
         self.after_link.setAccessibleName(tr("Next pair"))
         super().__init__(
             tr("Pair"),
@@ -38,19 +38,15 @@ class PairView(Card):
         self.shows = ElidedLabel(body, Qt.TextElideMode.ElideRight, role="hint")
         self.names = (PlainLabel(body), PlainLabel(body))
         self.texts = (MarkedText(tr("First rendering"), body), MarkedText(tr("Second rendering"), body))
-        self.sides = QSplitter(Qt.Orientation.Horizontal, body)
-        self.sides.setChildrenCollapsible(False)
+        self.sides = QSplitter(Qt.Orientation.Horizontal, body, childrenCollapsible=False)
         for name, text in zip(self.names, self.texts, strict=True):
             text.setToolTip(tr("Underlined: text only in this rendering. Dashed: the selected slot."))
             name.setProperty("role", "title")
             name.setIndent(7)
-            side = QWidget(body)
-            vbox(name, (text, 1), parent=side, margins=(PAD - 6, 0, 4, 0), spacing=2)
+            side = holder(vbox(name, (text, 1), margins=(PAD - 6, 0, 4, 0), spacing=2), body)
             self.sides.addWidget(side)
         line = vbox(self.shows, margins=(PAD - 5, 0))
         vbox(line, (self.sides, 1), parent=body, margins=(0, 6, 0, 2), spacing=6)
-        self.before_link.clicked.connect(lambda: self.moved.emit(-1))
-        self.after_link.clicked.connect(lambda: self.moved.emit(1))
 
     def show_pair(self, pair: Pair | None, number: int, count: int, markers: tuple[str, ...] = ()) -> None:
         """A pair by its number from 1, with every place of these markers in it."""

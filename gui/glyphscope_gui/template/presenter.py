@@ -8,12 +8,12 @@ from pathlib import Path
 from typing import NamedTuple
 
 from PySide6.QtGui import QAction
-from PySide6.QtWidgets import QFileDialog
 
 from glyphscope.models.inspection import Inspection, inspect_template, with_proof
 from glyphscope.models.template_files import open_template
 from glyphscope_gui.context import AppContext, FilePlace, Page, Place
 from glyphscope_gui.shared.background import Background
+from glyphscope_gui.shared.dialogs import ask_for_file
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.model_names import model_name
 from glyphscope_gui.shared.page_ids import MenuId, PageId
@@ -234,12 +234,8 @@ class TemplatePresenter(Page):
             self.refresh()
 
     def _ask_for_file(self) -> None:
-        dialog = QFileDialog(self.context.window, tr("Inspect a template"), "", _FILES)
-        dialog.setObjectName("openTemplateDialog")
-        dialog.setFileMode(QFileDialog.FileMode.ExistingFile)
-        dialog.fileSelected.connect(lambda path: self.open(Path(path)))
-        dialog.finished.connect(dialog.deleteLater)
-        dialog.open()
+        window, title = self.context.window, tr("Inspect a template")
+        ask_for_file(window, title, self.open, _FILES, name="openTemplateDialog")
 
 
 def _look(source: _Source) -> Inspection:

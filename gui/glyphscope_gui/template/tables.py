@@ -11,11 +11,9 @@ from PySide6.QtWidgets import QHeaderView, QWidget
 
 from glyphscope.visible import visible
 from glyphscope_gui.shared.grammar_cells import PillDelegate, WordsDelegate
-from glyphscope_gui.shared.grammar_roles import PILL_ROLE
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.plain_table import CELL, PlainTable
-from glyphscope_gui.shared.plain_text import plain_data, plain_tip
-from glyphscope_gui.shared.table_model import Index, TableModel
+from glyphscope_gui.shared.table_model import PILL_ROLE, TableModel
 from glyphscope_gui.template.cells import NOTE_ROLE, FormDelegate
 
 
@@ -31,30 +29,26 @@ class Cell(NamedTuple):
 Row = Sequence[Cell]
 
 
-class RowsModel(TableModel):
+class RowsModel(TableModel[Row]):
     """`show` puts other rows in the table; a subclass says what the columns are."""
 
-    figures = frozenset()
-
     def show(self, rows: Sequence[Row]) -> None:
-        self.beginResetModel()
-        self._rows = rows
-        self.endResetModel()
+        self._replace(rows)
 
-    @plain_data
-    def data(self, index: Index, role: int = Qt.ItemDataRole.DisplayRole) -> Any:
-        cell: Cell = self._rows[index.row()][index.column()]
-        if role == Qt.ItemDataRole.DisplayRole:
-            return "" if cell.pill else cell.words
+    def words(self, row: Row, column: int) -> str:
+        return "" if row[column].pill else row[column].words
+
+    def spoken(self, row: Row, column: int) -> str:
+        return f"{row[column].words} {row[column].note}".strip()
+
+    def tip(self, row: Row, column: int) -> str:
+        return row[column].tip or row[column].words
+
+    def extra(self, row: Row, column: int, role: int) -> Any:
+        cell = row[column]
         if role == PILL_ROLE:
             return (cell.words, cell.pill) if cell.pill else None
-        if role == Qt.ItemDataRole.ToolTipRole:
-            return plain_tip(cell.tip or cell.words)
-        if role == NOTE_ROLE:
-            return cell.note
-        if role == Qt.ItemDataRole.AccessibleTextRole:
-            return f"{cell.words} {cell.note}".strip()
-        return None
+        return cell.note if role == NOTE_ROLE else None
 
 
 class SlotsModel(RowsModel):

@@ -9,13 +9,14 @@ from pathlib import Path
 
 from PySide6.QtCore import QObject, Signal
 from PySide6.QtGui import QAction, QGuiApplication, QKeySequence
-from PySide6.QtWidgets import QFileDialog, QMessageBox, QWidget
+from PySide6.QtWidgets import QMessageBox, QWidget
 
 from glyphscope.registry import Tool, ToolRegistry, load_registry, to_json, to_openai
 from glyphscope.sessions import atomic_write
 from glyphscope_gui.project import argument_schema as schema
 from glyphscope_gui.project.registry_document import RegistryDocument
 from glyphscope_gui.shared.background import Background
+from glyphscope_gui.shared.dialogs import ask_for_file, ask_where_to_save, open_once
 from glyphscope_gui.shared.errors import show_error
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.tools.registry_tree_model import Item
@@ -138,11 +139,7 @@ class ToolActions(QObject):
         )
 
     def _ask_for_file(self) -> None:
-        dialog = QFileDialog(self._owner, tr("Import tools"), "", _FILTER)
-        dialog.setFileMode(QFileDialog.FileMode.ExistingFile)
-        dialog.fileSelected.connect(lambda path: self.read_file(Path(path)))
-        dialog.finished.connect(dialog.deleteLater)
-        dialog.open()
+        ask_for_file(self._owner, tr("Import tools"), self.read_file, _FILTER)
 
     def _paste(self) -> None:
         text = QGuiApplication.clipboard().text()
@@ -175,17 +172,18 @@ class ToolActions(QObject):
         replace_all.clicked.connect(
             lambda: self._document.replace_registry(registry, tr("import {source}", source=source))
         )
-        box.finished.connect(box.deleteLater)
-        box.open()
+        open_once(box)
 
     def _ask_where_to(self, text_of: Callable[[ToolRegistry], str]) -> None:
-        dialog = QFileDialog(self._owner, tr("Export tools"), "tools.json", "JSON (*.json)")
-        dialog.setAcceptMode(QFileDialog.AcceptMode.AcceptSave)
-        dialog.setDefaultSuffix("json")
         text = text_of(self._document.registry)
-        dialog.fileSelected.connect(lambda path: self._write(Path(path), text))
-        dialog.finished.connect(dialog.deleteLater)
-        dialog.open()
+        ask_where_to_save(
+            self._owner,
+            tr("Export tools"),
+            lambda path: self._write(path, text),
+            "JSON (*.json)",
+            start="tools.json",
+            suffix="json",
+        )
 
     def _write(self, path: Path, text: str) -> None:
         self.background.start(

@@ -13,7 +13,7 @@ from glyphscope_gui.shared.background import Background
 from glyphscope_gui.shared.enforcement_badge import EnforcementMap
 from glyphscope_gui.shared.labels import ElidedLabel, words_label
 from glyphscope_gui.shared.language import tr
-from glyphscope_gui.shared.layouts import STRETCH, vbox
+from glyphscope_gui.shared.layouts import STRETCH, holder, vbox
 from glyphscope_gui.tools.argument_form import ArgumentForm
 from glyphscope_gui.tools.form_grid import FormGrid
 from glyphscope_gui.tools.keyword_fields import LineField, TextField
@@ -62,17 +62,18 @@ class ToolForm(QScrollArea):
         self.argument_form = ArgumentForm(document)
         self.problem = words_label(role="problem", name="toolFormProblem")
         self.warning = words_label(role="problem", name="toolFormWarning", selectable=True)
-        body = QWidget(self)
-        vbox(
-            self.title,
-            self.tool_page,
-            self.argument_form,
-            self.problem,
-            self.warning,
-            STRETCH,
-            parent=body,
-            margins=(14, 12, 14, 14),
-            spacing=10,
+        body = holder(
+            vbox(
+                self.title,
+                self.tool_page,
+                self.argument_form,
+                self.problem,
+                self.warning,
+                STRETCH,
+                margins=(14, 12, 14, 14),
+                spacing=10,
+            ),
+            self,
         )
         self.setWidget(body)
         body.setAutoFillBackground(False)

@@ -6,11 +6,12 @@ from dataclasses import dataclass
 from typing import Generic, TypeVar
 
 from PySide6.QtCore import Qt
-from PySide6.QtWidgets import QGridLayout, QLabel, QWidget
+from PySide6.QtWidgets import QLabel, QWidget
 
 from glyphscope.visible import visible
 from glyphscope_gui.shared.enforcement_badge import EnforcementBadge
 from glyphscope_gui.shared.labels import PlainLabel
+from glyphscope_gui.shared.layouts import grid_layout
 from glyphscope_gui.shared.plain_text import plain_tip
 
 FieldT = TypeVar("FieldT", bound=QWidget)
@@ -36,11 +37,7 @@ class FormGrid(QWidget):
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
-        self._grid = QGridLayout(self)
-        self._grid.setContentsMargins(0, 0, 0, 0)
-        self._grid.setHorizontalSpacing(0)
-        self._grid.setVerticalSpacing(7)
-        self._grid.setColumnStretch(1, 1)
+        self._grid = grid_layout(self, spacing=(0, 7), stretch=1)
         self._grid.setColumnMinimumWidth(0, 78)
 
     def add_row(self, text: str, field: FieldT, hint: str = "", *, wide: bool = False) -> FormRow[FieldT]:

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from PySide6.QtCore import QModelIndex, QPersistentModelIndex, Qt
-from PySide6.QtWidgets import QSplitter, QWidget
+from PySide6.QtWidgets import QWidget
 
 from glyphscope.registry import ToolRegistry
 from glyphscope_gui.project.registry_document import RegistryDocument
 from glyphscope_gui.shared.json_editor import JsonEditor
 from glyphscope_gui.shared.labels import words_label
 from glyphscope_gui.shared.language import tr
-from glyphscope_gui.shared.layouts import vbox
+from glyphscope_gui.shared.layouts import holder, splitter, vbox
 from glyphscope_gui.tools.registry_tree_model import Item, RegistryTreeModel
 from glyphscope_gui.tools.tree import ToolTree
 
@@ -19,10 +19,7 @@ class _ReadOnlyModel(RegistryTreeModel):
     """Its ticks tell which tools were allowed, and cannot be changed."""
 
     def setData(
-        self,
-        index: QModelIndex | QPersistentModelIndex,
-        value: object,
-        role: int = Qt.ItemDataRole.EditRole,
+        self, index: QModelIndex | QPersistentModelIndex, value: object, role: int = Qt.ItemDataRole.EditRole
     ) -> bool:
         return False
 
@@ -65,15 +62,8 @@ class RecordedTools(QWidget):
         self.schema.show_text("" if tool is None else self._document.schema_text(tool.name))
 
     def _lay_out(self) -> None:
-        upper = QWidget(self)
-        vbox(self.mark, (self.tree, 1), parent=upper, margins=(10, 10, 10, 4), spacing=6)
-        lower = QWidget(self)
-        vbox(self.about, (self.schema, 1), parent=lower, margins=(10, 4, 10, 10), spacing=6)
-        splitter = QSplitter(Qt.Orientation.Vertical, self)
-        splitter.setChildrenCollapsible(False)
-        splitter.addWidget(upper)
-        splitter.addWidget(lower)
-        splitter.setStretchFactor(0, 0)
-        splitter.setStretchFactor(1, 1)
-        splitter.setSizes([320, 480])
-        vbox(splitter, parent=self)
+        upper = holder(vbox(self.mark, (self.tree, 1), margins=(10, 10, 10, 4), spacing=6), self)
+        lower = holder(vbox(self.about, (self.schema, 1), margins=(10, 4, 10, 10), spacing=6), self)
+        parts = splitter(Qt.Orientation.Vertical, (upper, lower), (0, 1), of_cards=False)
+        parts.setSizes([320, 480])
+        vbox(parts, parent=self)

@@ -6,23 +6,14 @@ from pathlib import Path
 
 from PySide6.QtCore import QPoint, QSize, Qt
 from PySide6.QtGui import QAction, QCloseEvent, QDragEnterEvent, QDropEvent
-from PySide6.QtWidgets import (
-    QHBoxLayout,
-    QLineEdit,
-    QMenu,
-    QSplitter,
-    QStackedWidget,
-    QTabWidget,
-    QToolButton,
-    QWidget,
-)
+from PySide6.QtWidgets import QHBoxLayout, QLineEdit, QMenu, QTabWidget, QToolButton, QWidget
 
 from glyphscope.registry import ToolRegistry
 from glyphscope_gui.project.registry_document import RegistryDocument
 from glyphscope_gui.shared.enforcement_badge import EnforcementMap
 from glyphscope_gui.shared.icon_button import IconButton
 from glyphscope_gui.shared.language import tr
-from glyphscope_gui.shared.layouts import hbox, vbox
+from glyphscope_gui.shared.layouts import hbox, holder, splitter, stack, vbox
 from glyphscope_gui.shared.text_edits import LineEdit
 from glyphscope_gui.tools.actions import ToolActions
 from glyphscope_gui.tools.form import ToolForm
@@ -52,8 +43,7 @@ class ToolsDock(QWidget):
         self.schema = SchemaPanel(document, self)
         self.actions_ = ToolActions(document, self)
         self.filter_edit = self._make_filter()
-        self.tabs = QTabWidget(self)
-        self.tabs.setDocumentMode(True)
+        self.tabs = QTabWidget(self, documentMode=True)
         self.tabs.tabBar().setAccessibleName(tr("Edit by form or as raw schema"))
         self.tabs.addTab(self.form, tr("Form"))
         self.tabs.addTab(self.schema, tr("Schema"))
@@ -131,32 +121,18 @@ class ToolsDock(QWidget):
     # -- inside ------------------------------------------------------------------------------------------------
 
     def _make_filter(self) -> QLineEdit:
-        edit = LineEdit(self)
+        edit = LineEdit(self, placeholderText=tr("Find tools"), clearButtonEnabled=True)
         edit.setObjectName("toolFilter")
         edit.setAccessibleName(tr("Find tools"))
-        edit.setPlaceholderText(tr("Find tools"))
-        edit.setClearButtonEnabled(True)
         edit.textChanged.connect(self.tree.filter)
         return edit
 
     def _lay_out(self) -> None:
-        upper = QWidget(self)
-        vbox(
-            self.filter_edit,
-            (self.tree, 1),
-            self._make_buttons(),
-            parent=upper,
-            margins=(10, 10, 10, 4),
-            spacing=6,
+        upper = holder(
+            vbox(self.filter_edit, (self.tree, 1), self._make_buttons(), margins=(10, 10, 10, 4), spacing=6),
+            self,
         )
-        splitter = QSplitter(Qt.Orientation.Vertical, self)
-        splitter.setChildrenCollapsible(False)
-        splitter.addWidget(upper)
-        splitter.addWidget(self.tabs)
-        splitter.setStretchFactor(0, 0)
-        splitter.setStretchFactor(1, 1)
-        self.stack = QStackedWidget(self)
-        self.stack.addWidget(splitter)
+        self.stack = stack(splitter(Qt.Orientation.Vertical, (upper, self.tabs), (0, 1), of_cards=False))
         vbox(self.stack, parent=self)
 
     def _make_buttons(self) -> QHBoxLayout:

@@ -225,9 +225,7 @@ class BranchBar(QWidget):
         self.link_buttons[0].setFocus(Qt.FocusReason.OtherFocusReason)
 
     def _button(self, name: str, slot: Callable[[], None]) -> QPushButton:
-        button = push_button("", self, name=name)
-        button.clicked.connect(lambda _checked=False: slot())
-        return button
+        return push_button("", self, name=name, clicked=lambda _checked=False: slot())
 
     def _action(self, words: str, keys: str, tip: str, slot: Callable[[], None]) -> QAction:
         action = QAction(words, self)

@@ -163,8 +163,7 @@ class BranchCard(Card):
 
 
 def _action(words: str, keys: str) -> QAction:
-    action = QAction(words)
+    action = QAction(words, iconText=words.replace("&", ""))
     action.setShortcut(keys)
-    action.setIconText(words.replace("&", ""))
     action.setToolTip(f"{action.iconText()} ({keys})")
     return action

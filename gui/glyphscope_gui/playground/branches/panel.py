@@ -6,12 +6,12 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from PySide6.QtCore import Signal
-from PySide6.QtWidgets import QGridLayout, QLabel, QLineEdit, QWidget
+from PySide6.QtWidgets import QLabel, QLineEdit, QWidget
 
 from glyphscope_gui.playground.branches.tree_model import LONGEST_NAME
 from glyphscope_gui.shared.labels import PlainLabel, words_label
 from glyphscope_gui.shared.language import tr
-from glyphscope_gui.shared.layouts import vbox
+from glyphscope_gui.shared.layouts import grid_layout, vbox
 from glyphscope_gui.shared.text_edits import LineEdit
 
 LONGEST_NOTE = 2000
@@ -44,9 +44,7 @@ class BranchPanel(QWidget):
         self._run = ""
         self.name_edit.editingFinished.connect(self._name)
         self.note_edit.editingFinished.connect(self._note)
-        grid = QGridLayout()
-        grid.setHorizontalSpacing(8)
-        grid.setVerticalSpacing(6)
+        grid = grid_layout(spacing=(8, 6))
         for row, (words, edit) in enumerate(((tr("Name"), self.name_edit), (tr("Note"), self.note_edit))):
             label = PlainLabel(words, role="muted")
             grid.addWidget(label, row, 0)
@@ -120,9 +118,7 @@ class BranchPanel(QWidget):
 
 
 def _edit(name: str, words: str, empty: str, longest: int) -> QLineEdit:
-    edit = LineEdit()
+    edit = LineEdit(placeholderText=empty, maxLength=longest)
     edit.setObjectName(name)
     edit.setAccessibleName(words)
-    edit.setPlaceholderText(empty)
-    edit.setMaxLength(longest)
     return edit

@@ -73,10 +73,7 @@ class GatedModel:
         return self._model.vocabulary()
 
     def render_chat(
-        self,
-        messages: Sequence[Message],
-        tools: Sequence[dict[str, Any]] = (),
-        thinking: Thinking = "auto",
+        self, messages: Sequence[Message], tools: Sequence[dict[str, Any]] = (), thinking: Thinking = "auto"
     ) -> RenderedPrompt:
         if thinking == "auto":  # as `priced_prompt` asks: only who is asked for a state need know of it
             return self._model.render_chat(messages, tools)

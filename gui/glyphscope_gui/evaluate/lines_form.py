@@ -1,0 +1,75 @@
+"""A form of lines that the user adds and removes."""
+
+from __future__ import annotations
+
+from typing import Generic, TypeVar
+
+from PySide6.QtCore import Qt, Signal
+from PySide6.QtWidgets import QComboBox, QPushButton, QSizePolicy, QWidget
+
+from glyphscope_gui.shared.labels import push_button
+from glyphscope_gui.shared.language import tr
+from glyphscope_gui.shared.layouts import vbox
+
+LEAST_BOX = 80
+"""Pixels of a box in a line: large letters are cut before the form scrolls sideways."""
+
+
+class FormLine(QWidget):
+    """`changed` after an edit; `removed` when the user wants it gone."""
+
+    changed = Signal()
+    removed = Signal()
+
+    def __init__(self, parent: QWidget) -> None:
+        super().__init__(parent)
+        self.remove = push_button(tr("Remove"), self, role="link", clicked=self.removed)
+        self.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Fixed)
+
+    def choice_box(self, words: str, choices: tuple[tuple[str, str, str], ...], chosen: str) -> QComboBox:
+        """`choices` are the value, the words and the hint of each."""
+        box = QComboBox(self)
+        box.setAccessibleName(words)
+        box.setMinimumWidth(LEAST_BOX)
+        for value, shown, _hint in choices:
+            box.addItem(shown, value)
+        box.setCurrentIndex(box.findData(chosen))
+        return box
+
+
+Line = TypeVar("Line", bound=FormLine)
+
+
+class LinesForm(QWidget, Generic[Line]):
+    """`changed` when the user changes, adds or removes a line; `add` is the button below the lines."""
+
+    changed = Signal()
+
+    def __init__(self, add: QPushButton, spacing: int, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._lines: list[Line] = []
+        self.add = add
+        self._column = vbox((add, 0, Qt.AlignmentFlag.AlignLeft), parent=self, spacing=spacing)
+        self.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Maximum)
+
+    def _put(self, line: Line) -> Line:
+        self._lines.append(line)
+        self._column.insertWidget(self._column.indexOf(self.add), line)
+        line.changed.connect(self.changed)
+        line.removed.connect(lambda: self._remove(line))
+        return line
+
+    def _remove(self, line: Line) -> None:
+        self._drop(line)
+        self.add.setFocus()
+        self.changed.emit()
+
+    def _clear(self) -> None:
+        for line in list(self._lines):
+            self._drop(line)
+
+    def _drop(self, line: Line) -> None:
+        self._lines.remove(line)
+        self._column.removeWidget(line)
+        line.hide()
+        line.deleteLater()

@@ -1,0 +1,80 @@
+"""Dialogs that ask for a file or a folder. None blocks its caller."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from pathlib import Path
+
+from PySide6.QtWidgets import QDialog, QFileDialog, QWidget
+
+_ENDING = re.compile(r"\*\.(\w+)")
+
+
+def open_once(dialog: QDialog) -> None:
+    """Open it; it deletes itself when it is closed."""
+    dialog.finished.connect(dialog.deleteLater)
+    dialog.open()
+
+
+def ask_for_file(
+    parent: QWidget,
+    title: str,
+    then: Callable[[Path], object],
+    filters: str = "",
+    *,
+    start: str = "",
+    name: str = "",
+) -> None:
+    """`then` gets an existing file, if the user chooses one. `start` is a file or folder, `name` the dialog's."""
+    dialog = _file_dialog(parent, title, start, filters, name)
+    dialog.setFileMode(QFileDialog.FileMode.ExistingFile)
+    dialog.fileSelected.connect(lambda path: then(Path(path)))
+    open_once(dialog)
+
+
+def ask_for_files(
+    parent: QWidget, title: str, then: Callable[[list[Path]], object], filters: str = ""
+) -> None:
+    dialog = _file_dialog(parent, title, "", filters, "")
+    dialog.setFileMode(QFileDialog.FileMode.ExistingFiles)
+    dialog.filesSelected.connect(lambda paths: then([Path(path) for path in paths]))
+    open_once(dialog)
+
+
+def ask_for_folder(parent: QWidget, title: str, then: Callable[[Path], object], start: str = "") -> None:
+    dialog = _file_dialog(parent, title, start, "", "")
+    dialog.setFileMode(QFileDialog.FileMode.Directory)
+    dialog.setOption(QFileDialog.Option.ShowDirsOnly)
+    dialog.fileSelected.connect(lambda path: then(Path(path)))
+    open_once(dialog)
+
+
+def ask_where_to_save(
+    parent: QWidget,
+    title: str,
+    then: Callable[[Path], object],
+    filters: str = "",
+    *,
+    start: str,
+    suffix: str = "",
+    name: str = "",
+) -> None:
+    """A name without an ending gets that of the chosen filter, `suffix` for one without."""
+    dialog = _file_dialog(parent, title, start, filters, name)
+    dialog.setAcceptMode(QFileDialog.AcceptMode.AcceptSave)
+    dialog.setDefaultSuffix(suffix)
+
+    def follow(chosen: str) -> None:
+        ending = _ENDING.search(chosen)
+        dialog.setDefaultSuffix(ending[1] if ending else suffix)
+
+    dialog.filterSelected.connect(follow)
+    dialog.fileSelected.connect(lambda path: then(Path(path)))
+    open_once(dialog)
+
+
+def _file_dialog(parent: QWidget, title: str, start: str, filters: str, name: str) -> QFileDialog:
+    dialog = QFileDialog(parent, title, start, filters)
+    dialog.setObjectName(name)
+    return dialog
