@@ -5,8 +5,12 @@ from __future__ import annotations
 import shutil
 import subprocess
 import sys
+import tomllib
 from collections import namedtuple
 from importlib import metadata
+from importlib.util import find_spec
+from itertools import chain
+from pathlib import Path
 
 import pytest
 from typer.testing import CliRunner
@@ -41,6 +45,15 @@ def test_doctor_takes_a_missing_package_for_present(sound, monkeypatch, package)
     assert [each.name for each in wrong] == [package]
     assert wrong[0].fix == ("pip install " + (f"'glyphscope[{extra}]'" if extra else "glyphscope"))
     assert ("needed for" in wrong[0].detail) == bool(extra)
+
+
+def test_each_required_package_is_imported_by_a_module_that_exists():
+    project = tomllib.loads((Path(__file__).parents[2] / "pyproject.toml").read_text())["project"]
+    lines = chain(project["dependencies"], *project["optional-dependencies"].values())
+    asked = [each for line in lines if (each := probe_packages._read(line)) is not None]
+    modules = [module for each in asked if (module := probe_packages._module(each))]
+    assert len(modules) > 10
+    assert [module for module in modules if find_spec(module.partition(".")[0]) is None] == []
 
 
 def test_doctor_reports_an_optional_package_that_is_not_installed_or_not_one_that_is_wrong(

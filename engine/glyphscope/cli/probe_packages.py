@@ -28,6 +28,7 @@ OPTIONAL = frozenset({"parquet"})
 """Extras that are not in `all`: their packages are checked if they are installed, and not reported as missing."""
 MODULES = {
     "glyph-py": "glyph",
+    "markdown-it-py": "markdown_it",
     "python-jsonpath": "jsonpath",
     "pyside6-essentials": "PySide6.QtWidgets",
     "railroad-diagrams": "railroad",
