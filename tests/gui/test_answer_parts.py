@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import msgspec
 import pytest
 from PySide6.QtCore import QEvent, QPoint, Qt
 from PySide6.QtGui import QAccessible
 from PySide6.QtTest import QTest
 
 from glyphscope.events import SegmentClosed, SegmentOpened, StageStarted, Token, TokenStep
+from glyphscope.explain.segments import reasoning_tokens
 from glyphscope.registry import default_registry
 from glyphscope.runs import RunState, reduce_event, run_state
 from glyphscope_gui.playground.timeline_rows import MOST_ROWS, StageRows
@@ -332,6 +334,33 @@ def test_the_rows_of_parts_have_a_limit():
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("size", [1, 3, 1000])
+def test_text_that_turns_out_to_be_reasoning_is_shown_as_reasoning(view, size):
+    events = [
+        msgspec.structs.replace(event, kind="text")
+        if isinstance(event, SegmentOpened) and event.kind == "reasoning"
+        else event
+        for event in parts_run(calls=(GOOD,))
+    ]
+    state = feed(view, events, size)
+    assert [part.kind for part in state.present.segments] == ["reasoning", "text", "call"]
+    found = (view.toPlainText(), [header.geometry() for header in headers(view)], names(view))
+    feed(view, parts_run(calls=(GOOD,)), size)
+    assert (view.toPlainText(), [header.geometry() for header in headers(view)], names(view)) == found
+    assert found[2][0].startswith("Reasoning, ")
+
+
+def test_the_sizes_of_calls_leave_out_the_reasoning_of_their_own_turn(open_playground, qtbot):
+    page = open_playground()
+    runs, evidence = page.context.runs, page.evidence
+    with qtbot.waitSignal(runs.ended):
+        runs.replay(bundled_run("native-tags.jsonl"), 0)
+    qtbot.waitUntil(lambda: not evidence.size_section.isHidden())
+    called, *_, answered = (reasoning_tokens(stage) for stage in runs.state.stages)
+    assert called != answered != 0
+    assert f"Not counted: {called} tokens of reasoning." in evidence.size_note.text()
+
+
 def test_the_playground_shows_an_answer_of_parts(open_playground, qtbot):
     page = open_playground()
     runs = page.context.runs

@@ -9,7 +9,6 @@ from PySide6.QtCore import QEvent, QSize, Qt, Signal
 from PySide6.QtWidgets import QFrame, QScrollArea, QSizePolicy, QWidget
 
 from glyphscope.events import AnyEvent, RunStarted, SegmentClosed, StageFinished, Token
-from glyphscope.explain.segments import reasoning_tokens
 from glyphscope.registry import ToolRegistry
 from glyphscope.runs import RunState
 from glyphscope.runs.run_state import StageState
@@ -188,12 +187,12 @@ class EvidenceDock(QScrollArea):
         if refusal is not None:
             self.show_refusal(refusal)
 
-    def show_sizes(self, measured: Measured) -> None:
+    def show_sizes(self, measured: Measured, reasoned: int) -> None:
+        """The sizes of the run's calls; `reasoned` tokens of reasoning were written with them."""
         self.size_chart.show_sizes(measured.sizes)
         self.size_heading.set_title(
             tr("Size of this call") if measured.calls == 1 else tr("Size of these calls")
         )
-        reasoned = reasoning_tokens(self._shown[0])
         apart = " " + tr("Not counted: %n token(s) of reasoning.", "", reasoned) if reasoned else ""
         self.size_note.setText(summary(measured.sizes, measured.instructions) + apart)
         self.size_section.show()

@@ -11,6 +11,7 @@ from PySide6.QtWidgets import QMenu, QWidget
 
 from glyphscope.errors import GlyphscopeError
 from glyphscope.events import RunFailed, RunStarted
+from glyphscope.explain.segments import reasoning_tokens
 from glyphscope.runs import RunState
 from glyphscope.runs.endings import RunEnd, answered_without_call, end_of
 from glyphscope.sessions.exports import ExportForm
@@ -25,7 +26,7 @@ from glyphscope_gui.playground.stage_presenter import StagePresenter
 from glyphscope_gui.runs.recorder import FIRST_RUN, bundled_run, bundled_runs
 from glyphscope_gui.runs.run_controller import Applied, NotStarted, Phase, Saving
 from glyphscope_gui.runs.token_place import TokenPlace
-from glyphscope_gui.runs.worker.jobs import ModelStatus
+from glyphscope_gui.runs.worker.jobs import Measured, ModelStatus
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.page_ids import HeaderPart, MenuId, PageId
 
@@ -129,11 +130,15 @@ class PlaygroundPresenter(Page):
         runs.applied.connect(self.apply)
         runs.ended.connect(self.finish)
         runs.notStarted.connect(self.not_started)
-        runs.measured.connect(self.evidence.show_sizes)
+        runs.measured.connect(self._show_sizes)
         runs.saved.connect(self._show_saving)
         runs.modelStatusChanged.connect(self._model_changed)
         runs.phaseChanged.connect(self._show_phase)
         self.context.record.changed.connect(self.view.show_record)
+
+    def _show_sizes(self, measured: Measured) -> None:
+        reasoned = sum(reasoning_tokens(stage) for stage in self._runs.state.stages if stage.calls)
+        self.evidence.show_sizes(measured, reasoned)
 
     def _connect_views(self) -> None:
         view, evidence, actions = self.view, self.evidence, self.context.actions
