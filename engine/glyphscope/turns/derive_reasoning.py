@@ -192,6 +192,11 @@ def _from_prompts(header: str, prompts: dict[str, str]) -> tuple[ReasoningForm |
     for place, token in enumerate(parts):
         if is_tag(token) and closes(token):
             opening = parts[place - 1] if place else tag
+            if place > 1 and not is_tag(opening) and mirrors(parts[place - 2], token):
+                start = longest.rindex(parts[place - 2])  # a word of the opening follows its tag
+                return ReasoningForm(
+                    longest[start : longest.index(token, start)], token, derived="prompt"
+                ), header
             if not mirrors(opening, token):
                 continue
             if not place:

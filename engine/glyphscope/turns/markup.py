@@ -62,7 +62,9 @@ def closes(tag: str) -> bool:
 
 
 def mirror_of(tag: str) -> str:
-    """The marker that would close this one: `</x>` for `<x>`, `[/X]` for `[X]`."""
+    """The marker that would close this one: `</x>` for `<x>`, `[/X]` for `[X]`, `<x|>` for `<|x>`."""
+    if tag.startswith("<|") and not tag.endswith("|>"):
+        return f"<{tag[2:-1]}|>"
     return f"{tag[0]}/{tag[1:]}"
 
 
