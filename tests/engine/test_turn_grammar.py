@@ -121,9 +121,15 @@ def rendered(folder: Path, template: str, count: int) -> list[tuple[TurnForm, bo
         closed = closing and begun.endswith(closing) and plan.reasoning
         own = replace(of, begun={}) if closed else of
         turn = read_turn(body, own, prover.tools, thinking)
+        if of.calls[0].arguments.item and any(_has_members(call.arguments) for call in turn.calls):
+            continue  # a mask writes them in JSON
         if turn.strict and not any(judge(call, prover.tools) for call in turn.calls):
             found.append((own, thinking, body, prover.tools))
     return found
+
+
+def _has_members(arguments: dict[str, Any] | None) -> bool:
+    return any(isinstance(value, list | dict) for value in (arguments or {}).values())
 
 
 def refused_renderings(folder: Path, template: str, count: int) -> list[str]:
