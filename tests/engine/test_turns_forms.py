@@ -107,6 +107,16 @@ def test_the_proof_names_the_values_that_a_template_cannot_carry(llama_data: Pat
     assert proof.proved
 
 
+@pytest.mark.slow
+def test_reasoning_that_only_the_prompt_closes_is_derived_with_the_word_after_its_tag(
+    llama_data: Path,
+) -> None:
+    form, _ = form_of(read_template(str(llama_data / "ggml-vocab-gemma-4.gguf")))
+    assert form.reasoning is not None
+    assert (form.reasoning.open, form.reasoning.close) == ("<|channel>thought\n", "<channel|>")
+    assert form.reasoning.prompt == {"on": "leaves", "off": "closes", "undefined": "closes"}
+
+
 def test_what_a_template_drops_is_named(llama_data: Path) -> None:
     _, _, found = derived(llama_data / "templates" / "NousResearch-Hermes-2-Pro-Llama-3-8B-tool_use.jinja")
     assert set(found.drops) == {"reasoning", "text beside a call"}
