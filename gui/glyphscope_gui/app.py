@@ -67,9 +67,10 @@ def main(arguments: Sequence[str] = ()) -> int:
 
 
 def _let_python_see_signals(app: QApplication, window: Window) -> QTimer:
-    """Ctrl+C in the terminal and a polite kill close the window as its own button does."""
+    """Ctrl+C in the terminal and a polite kill close the window as its own button does, and keep unsaved edits."""
 
     def close(*_: object) -> None:
+        window.services.project.keep_unsaved()
         window.shut_down()
         app.quit()
 

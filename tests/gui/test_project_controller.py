@@ -171,6 +171,15 @@ def test_unsaved_edits_are_lost_in_a_crash(make, tmp_path, qtbot, monkeypatch):
     assert not list((tmp_path / "journal").glob("*.json"))
 
 
+def test_unsaved_edits_of_a_program_that_was_ended_from_outside_are_offered_again(make):
+    ended = make("a")
+    ended.prompt.set_user("precious")
+    ended.keep_unsaved()
+    ended.close()
+    (leftover,) = make("b").leftovers()
+    assert leftover.unsaved.project.request.prompt == "precious"
+
+
 def test_edits_that_cannot_be_taken_up_are_thrown_away(make, tmp_path):
     broken = Project(request=RunRequest(prompt="precious", registry={"glyphscope": 1, "tools": 5}))
     dead = Journal(tmp_path / "journal")

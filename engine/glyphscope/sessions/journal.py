@@ -78,6 +78,12 @@ class Journal:
             _remove(self.file.with_suffix(".lock"))
             os.close(lock)
 
+    def release(self) -> None:
+        """The process ends with unsaved edits: they are offered at the next start."""
+        lock, self._lock = self._lock, None
+        if lock is not None:
+            os.close(lock)
+
     def leftovers(self) -> list[Leftover]:
         """The journals of dead processes, newest first. Damaged ones are moved aside; nothing here raises."""
         found = []

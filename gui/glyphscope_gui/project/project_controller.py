@@ -6,6 +6,7 @@ one snapshot that a run gets, `request`, is put together from the three.
 
 from __future__ import annotations
 
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -79,6 +80,7 @@ class ProjectController(QObject):
         self.prompt = prompt
         self._settings = settings
         self._journal = journal
+        self._keeps_unsaved = False
         self._options = RunRequest(prompt="", registry={})
         self._notes = ""
         self.path: Path | None = None
@@ -253,13 +255,22 @@ class ProjectController(QObject):
     def discard(self, leftover: Leftover) -> None:
         self._journal.discard(leftover)
 
+    def keep_unsaved(self) -> None:
+        """The program is ended from outside and no one can be asked: unsaved edits are offered at the next start."""
+        self._keeps_unsaved = True
+
     def close(self) -> None:
-        """The window closes, and the user has decided about unsaved edits: the journal goes."""
+        """The window closes, and the user has decided about unsaved edits: the journal is removed."""
         self._timer.stop()
         self._told.stop()
         self.background.close()
+        if self._keeps_unsaved and self.is_dirty:
+            with suppress(StorageError):  # what was journalled before is still there
+                self._journal.write(self.project(), self.path, self._digest)
+            self._journal.release()
+        else:
+            self._journal.clear()
         self.prompt.shut_down()
-        self._journal.clear()
 
     # -- inside ------------------------------------------------------------------------------------------------
 
