@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-import msgspec
+from msgspec.structs import replace
 
 from glyphscope.events import (
     FieldChanged,
@@ -65,15 +65,30 @@ def whole_call(notation: Notation, shape: Shape, tool: str, arguments: str) -> t
     return before + separator + inside, len(before) + len(separator) - (len(arguments) - len(inside))
 
 
-class NameValidator:
-    """The tool's name, as `before_name` leaves it to be written; what its last token writes after it is passed over."""
+class _PartValidator:
+    """A validator of calls that has read what is before the part, with its characters counted from the part's first."""
+
+    def __init__(self, validator: CallValidator, before: str) -> None:
+        self._validator = validator
+        self._before = len(before)
+        validator.feed(before)
+
+    @property
+    def tool(self) -> str | None:
+        """The tool that is called, allowed or not; None while its name is not complete."""
+        return self._validator.tool
+
+
+class NameValidator(_PartValidator):
+    """The tool's name, as `before_name` leaves it to be generated; what its last token has after it is passed over."""
+
+    arguments: dict[str, Any] | None = None
+    """A name has none."""
 
     def __init__(self, registry: ToolRegistry, notation: Notation, shape: Shape) -> None:
         """Raises NotationError when the registry has a tool that the shape cannot write."""
-        self._validator = CallValidator(registry, notation, shape)
+        super().__init__(CallValidator(registry, notation, shape), before_name(notation, shape))
         self._path = f"/{shape_keys(shape).name_key}"
-        self._before = len(before_name(notation, shape))
-        self._validator.feed(before_name(notation, shape))
         self._violated = False
         self.complete = False
 
@@ -81,16 +96,6 @@ class NameValidator:
     def valid(self) -> bool:
         """Whether an allowed tool was named."""
         return self.complete and self._validator.tool_allowed and not self._violated
-
-    @property
-    def tool(self) -> str | None:
-        """The tool that was named, allowed or not."""
-        return self._validator.tool
-
-    @property
-    def arguments(self) -> dict[str, Any] | None:
-        """A name has none."""
-        return None
 
     def feed(self, text: str, token: int | None = None) -> list[RunEvent]:
         """The verdicts up to the name's end."""
@@ -107,13 +112,12 @@ class NameValidator:
                 break
             out.append(moved(event, -self._before))
             self._violated = self._violated or isinstance(event, Violation)
-            if isinstance(event, FieldClosed) and event.path == self._path:
-                self.complete = True
+            self.complete = self.complete or (isinstance(event, FieldClosed) and event.path == self._path)
         return out
 
 
-class ArgumentsValidator:
-    """The arguments of one tool as an object, as `before_arguments` leaves it to be written.
+class ArgumentsValidator(_PartValidator):
+    """The arguments of one tool as an object, as `before_arguments` leaves it to be generated.
 
     `complete` with the object's last brace. A closing brace of the call may follow; anything else is trailing text.
     """
@@ -121,10 +125,7 @@ class ArgumentsValidator:
     def __init__(self, registry: ToolRegistry, notation: Notation, shape: Shape, tool: str) -> None:
         flat = shape_keys(shape).args_key is None
         own: Shape = _ENVELOPE if flat else shape
-        self._validator = CallValidator(registry, notation, own)
-        before = before_arguments(notation, own, tool)
-        self._before = len(before)
-        self._validator.feed(before)
+        super().__init__(CallValidator(registry, notation, own), before_arguments(notation, own, tool))
         self._path = f"/{shape_keys(own).args_key}"
         self._dropped = self._path if flat else ""
         self._pieces: list[str] = []
@@ -147,10 +148,6 @@ class ArgumentsValidator:
         return self._validator.valid
 
     @property
-    def tool(self) -> str | None:
-        return self._validator.tool
-
-    @property
     def arguments(self) -> dict[str, Any] | None:
         """The arguments of the complete call; None before `finish`, unless the call was closed in the text."""
         return self._validator.arguments
@@ -165,12 +162,10 @@ class ArgumentsValidator:
         """The verdicts at the end: the call is closed in the model's place, and jsonschema has the final word."""
         closed: list[RunEvent] = []
         if self._end is not None and not self._validator.complete:
-            # a brace that nobody wrote: what it decides is decided by the last one that was written
+            # a brace that is not in the text: what it decides is decided by the last one that is
             closed = self._filtered(self._validator.feed("}", self._token))
             last = self._end - 1
-            closed = [
-                msgspec.structs.replace(e, char=last) if isinstance(e, Violation) else e for e in closed
-            ]
+            closed = [replace(each, char=last) if isinstance(each, Violation) else each for each in closed]
         return closed + self._filtered(self._validator.finish())
 
     def _filtered(self, events: list[RunEvent]) -> list[RunEvent]:
@@ -178,18 +173,13 @@ class ArgumentsValidator:
         for event in events:
             if isinstance(event, FieldClosed) and event.path == self._path and self._end is None:
                 self._end = event.end - self._before
-            moved_event = self._in_shape(moved(event, -self._before))
-            if moved_event is not None:
-                out.append(moved_event)
+            event = moved(event, -self._before)
+            if self._dropped and isinstance(event, FieldOpened | FieldChanged | FieldClosed | Violation):
+                if event.path == self._dropped and not isinstance(event, Violation):
+                    continue  # the key that the request's shape does not have
+                event = replace(event, path=event.path.removeprefix(self._dropped))
+            out.append(event)
         return out
-
-    def _in_shape(self, event: RunEvent) -> RunEvent | None:
-        """The event with the path it has in the request's shape; None for the key that this shape has not."""
-        if not self._dropped or not isinstance(event, FieldOpened | FieldChanged | FieldClosed | Violation):
-            return event
-        if event.path == self._dropped and not isinstance(event, Violation):
-            return None
-        return msgspec.structs.replace(event, path=event.path.removeprefix(self._dropped))
 
 
 def moved(event: RunEvent, by: int) -> RunEvent:
@@ -197,7 +187,7 @@ def moved(event: RunEvent, by: int) -> RunEvent:
     changes = {
         name: max(0, getattr(event, name) + by) for name in ("start", "end", "char") if hasattr(event, name)
     }
-    return msgspec.structs.replace(event, **changes)
+    return replace(event, **changes)
 
 
 def _key(key: str, notation: Notation) -> str:
