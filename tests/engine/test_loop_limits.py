@@ -86,17 +86,15 @@ def test_an_answer_as_long_as_a_turn_may_be_is_told_to_be_cut():
 
 
 @pytest.fixture
-def clock(monkeypatch):
-    made = Clock()
-    monkeypatch.setattr("glyphscope.runs.emitter.time.perf_counter", made)
-    return made
+def clock():
+    return Clock()
 
 
 def test_the_time_is_limited_between_turns(clock):
     def slow(query):
         clock.seconds += 40
 
-    events = talk(*numbered(9), interaction=Person(box(search=slow)), max_seconds=100)
+    events = talk(*numbered(9), interaction=Person(box(search=slow)), max_seconds=100, clock=clock)
     assert ended(events) == ("limit", False) and limits(events) == [("max_seconds", 100, 120)]
     assert len(of(ToolResult, events)) == 3
 
@@ -107,7 +105,7 @@ def test_the_time_in_which_a_person_is_asked_does_not_count(clock):
             clock.seconds += 5000
             return ALLOW
 
-    events = talk(SEARCH, "Done.", interaction=Slow(box()), approvals=(), max_seconds=100)
+    events = talk(SEARCH, "Done.", interaction=Slow(box()), approvals=(), max_seconds=100, clock=clock)
     assert ended(events) == ("answered", True)
 
 
@@ -120,7 +118,7 @@ def test_the_time_of_a_call_is_the_tools_own_and_waiting_for_a_person_is_counted
     def slow(query):
         clock.seconds += 0.25
 
-    events = talk(SEARCH, "Done.", interaction=Slow(box(search=slow)), approvals=())
+    events = talk(SEARCH, "Done.", interaction=Slow(box(search=slow)), approvals=(), clock=clock)
     (result,) = of(ToolResult, events)
     (finished,) = [e for e in of(StageFinished, events) if e.stage == "tool"]
     assert result.ms == finished.ms == 250
@@ -148,7 +146,7 @@ def test_the_wait_for_an_answer_to_a_question_is_counted_apart():
 
 def test_the_time_is_limited_while_the_model_writes(clock):
     clock.step = 1.0
-    events = talk("word " * 5000, max_tokens=9999, max_seconds=100)
+    events = talk("word " * 5000, max_tokens=9999, max_seconds=100, clock=clock)
     assert ended(events) == ("limit", False) and of(LimitReached, events)[0].limit == "max_seconds"
     assert len(of(Token, events)) < 200 and of(StageFinished, events)[0].reason == "cancelled"
 

@@ -116,17 +116,15 @@ def test_a_stop_comes_where_it_came():
         replays(events)
 
 
-def test_a_limit_of_time_fires_where_it_fired(monkeypatch):
+def test_a_limit_of_time_fires_where_it_fired():
     clock = Clock()
-    monkeypatch.setattr("glyphscope.runs.emitter.time.perf_counter", clock)
 
     def slow(query):
         clock.seconds += 40
 
-    between = talk(*numbered(9), interaction=Person(box(search=slow)), max_seconds=100)
+    between = talk(*numbered(9), interaction=Person(box(search=slow)), max_seconds=100, clock=clock)
     clock.step = 1.0
-    inside = talk(SEARCH, "word " * 500, max_seconds=clock.seconds + 300, max_tokens=9999)
-    monkeypatch.undo()
+    inside = talk(SEARCH, "word " * 500, max_seconds=clock.seconds + 300, max_tokens=9999, clock=clock)
     for events in (between, inside):
         assert of(RunFinished, events)[0].reason == "limit"
         replays(events)

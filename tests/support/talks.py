@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from typing import Any
 
 from glyphscope.events import AnyEvent, ApprovalRule, LoopSettings, RunRequest, decode_event, encode_event
@@ -54,11 +55,22 @@ def request_of(registry: Any = None, **settings) -> RunRequest:
 
 
 def talk(
-    *turns: Any, interaction: Interaction | None = None, model: Talker | None = None, **settings
+    *turns: Any,
+    interaction: Interaction | None = None,
+    model: Talker | None = None,
+    clock: Clock | None = None,
+    **settings: Any,
 ) -> list[AnyEvent]:
     """The events of a conversation in which the model says `turns`; each of them survives being recorded."""
     model = model or Talker(*turns)
-    events = list(run(request_of(**settings), model, interaction or NonInteractive({"demo": box()})))
+    events = list(
+        run(
+            request_of(**settings),
+            model,
+            interaction or NonInteractive({"demo": box()}),
+            clock=clock or time.perf_counter,
+        )
+    )
     assert [type(decode_event(encode_event(event))) for event in events] == [type(event) for event in events]
     return events
 
