@@ -44,7 +44,7 @@ def run_playground(qtbot, page):
 
 
 @pytest.mark.slow
-def test_two_prompts_are_not_run_counted_or_opened(page, qtbot):
+def test_two_prompts_are_run_counted_and_opened(page, qtbot):
     view, ab, context = page.ab_view, page.ab.ab, page.context
     run_playground(qtbot, page)
     view.run_button.click()
@@ -77,7 +77,7 @@ def test_two_prompts_are_not_run_counted_or_opened(page, qtbot):
 
 
 @pytest.mark.slow
-def test_the_prompts_panel_or_the_keys_of_run_do_not_reach_the_two_prompts(open_window, qtbot):
+def test_the_prompts_panel_and_the_run_keys_reach_the_two_prompts(open_window, qtbot):
     window = open_window(lambda _name, **_options: Obedient(GOOD))
     window.context.project.set_options(constraint="off")
     page = window.page(PageId.COMPARE)
@@ -104,7 +104,7 @@ def test_the_prompts_panel_or_the_keys_of_run_do_not_reach_the_two_prompts(open_
 
 
 @pytest.mark.slow
-def test_a_kept_prompt_follows_the_edits_after_it_or_stop_does_not_stop(page, qtbot):
+def test_a_stored_prompt_ignores_later_edits_and_stop_stops(page, qtbot):
     view, ab = page.ab_view, page.ab.ab
     view.run_button.click()
     assert "no prompt for A yet" in view.turn.text()
@@ -133,19 +133,19 @@ def test_a_kept_prompt_follows_the_edits_after_it_or_stop_does_not_stop(page, qt
         ("1", '{"tool": "x", "arguments": 3}', "needs a tool"),
     ],
 )
-def test_what_cannot_be_run_is_not_said(seeds, expected, said):
+def test_a_plan_that_cannot_run_is_rejected_with_the_reason(seeds, expected, said):
     other = RunRequest(prompt="q", registry=BASE.registry)
     with pytest.raises(GlyphscopeError, match=said):
         plan(BASE, BASE, other, seeds, 0.7, expected)
 
 
-def test_more_than_the_prompt_tells_the_two_apart():
+def test_only_the_prompt_differs_between_the_two():
     other = RunRequest(prompt="q", registry=BASE.registry, constraint="gbnf", notation="json", max_tokens=3)
     made = plan(BASE, BASE, other, "1-2", 0.7, "")
     assert made.differ == ("prompt",) and made.requests[1].constraint == "off" and made.seeds == (1, 2)
 
 
-def test_it_is_said_of_a_that_b_has_no_prompt(page):
+def test_the_message_names_the_side_without_a_prompt(page):
     view = page.ab_view
     view.run_button.click()
     assert "no prompt for A" in view.turn.text()
@@ -155,7 +155,7 @@ def test_it_is_said_of_a_that_b_has_no_prompt(page):
     assert "no prompt for B" in view.turn.text() and not page.ab.ab.is_running
 
 
-def test_a_project_is_not_read_or_its_prompt_is_not_taken(page, qtbot, tmp_path):
+def test_a_project_file_supplies_a_prompt_and_an_unreadable_one_changes_nothing(page, qtbot, tmp_path):
     view, project = page.ab_view, page.context.project
     project.prompt.set_system("Call briefly.")
     path = tmp_path / f"brief{SUFFIX}"

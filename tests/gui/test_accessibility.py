@@ -75,7 +75,7 @@ def call_it(widget):
 
 
 @pytest.mark.slow
-def test_something_that_takes_the_focus_has_no_name_in_words(opened, qtbot, tmp_path):
+def test_everything_that_takes_the_focus_has_an_accessible_name(opened, qtbot, tmp_path):
     window = opened()
     wrong = {}
     for page in in_turn(qtbot, window, tmp_path):
@@ -130,7 +130,7 @@ def walk(top, first):
 
 
 @pytest.mark.slow
-def test_tab_misses_something_or_is_held_or_goes_back(opened, qtbot, tmp_path):
+def test_tab_reaches_everything_in_order_and_leaves_it(opened, qtbot, tmp_path):
     window = opened()
     window.activateWindow()
     wrong = {}
@@ -146,7 +146,7 @@ def test_tab_misses_something_or_is_held_or_goes_back(opened, qtbot, tmp_path):
     assert not wrong, reported(wrong)
 
 
-def test_an_editor_holds_who_types_nothing_or_does_not_indent(qtbot):
+def test_tab_indents_in_a_code_editor_only_after_typing(qtbot):
     top = QWidget()
     column = QVBoxLayout(top)
     before, edit, after = QLineEdit(), CodeEdit(), QLineEdit()
@@ -171,7 +171,7 @@ def test_an_editor_holds_who_types_nothing_or_does_not_indent(qtbot):
 
 
 @pytest.mark.slow
-def test_tab_misses_something_in_a_dialog(opened, qtbot):
+def test_tab_reaches_everything_in_a_dialog(opened, qtbot):
     window = opened()
     for dialog in dialogs(window):
         dialog.show()
@@ -247,7 +247,7 @@ def cut_off(window):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("size", [(1024, 700), (1440, 900)])
-def test_letters_of_twice_the_size_are_cut_off(twice, opened, qtbot, tmp_path, size):
+def test_letters_of_twice_the_size_are_not_cut_off(twice, opened, qtbot, tmp_path, size):
     window = opened(size=size)
     wrong = {}
     for page in in_turn(qtbot, window, tmp_path):
@@ -263,7 +263,7 @@ def test_letters_of_twice_the_size_are_cut_off(twice, opened, qtbot, tmp_path, s
 
 
 @pytest.mark.slow
-def test_tables_of_an_open_window_stay_narrow_when_letters_grow(opened, own_letters):
+def test_tables_of_an_open_window_grow_with_the_letters(opened, own_letters):
     window = opened(size=(1440, 900))
     page = window.page(PageId.PLAYGROUND)
     tables = (page.view.tokens, page.view.fields, page.evidence.alternatives)

@@ -81,7 +81,7 @@ def test_the_stream_is_the_same_however_the_events_are_cut(view, size):
     view.grab()
 
 
-def test_an_answer_of_parts_shown_later_looks_as_it_did_when_it_came(view, qtbot):
+def test_an_answer_of_parts_looks_the_same_when_it_is_shown_later(view, qtbot):
     state = feed(view, parts_run(LONG_THOUGHT))
     before = (view.toPlainText(), [header.geometry() for header in headers(view)], names(view))
     view.begin(state.present, state.started.request)
@@ -113,7 +113,7 @@ def test_a_run_without_parts_has_no_headers_and_only_its_own_text(view):
     assert headers(view) == []
 
 
-def test_a_part_whose_end_is_known_late_is_moved_there(view):
+def test_a_part_whose_end_is_known_late_moves_there(view):
     pieces = ["so", "</", "think", ">", "{}"]
     events, at = [], 0
     for index, piece in enumerate(pieces):
@@ -131,7 +131,7 @@ def test_a_part_whose_end_is_known_late_is_moved_there(view):
     assert shown_characters(view, state) == state.text
 
 
-def test_the_likeliest_earlier_call_is_told_with_its_kind_of_probability(view):
+def test_the_most_likely_earlier_call_is_shown_with_its_kind_of_probability(view):
     feed(view, parts_run())
     assert "a call here: at most 12.4% raw, token 4" in names(view)[0]
     feed(view, parts_run(early=None))
@@ -141,7 +141,7 @@ def test_the_likeliest_earlier_call_is_told_with_its_kind_of_probability(view):
 # -- folding -------------------------------------------------------------------------------------------------------
 
 
-def test_long_reasoning_folds_once_it_is_complete_and_unfolds_by_click_and_key(view):
+def test_long_reasoning_collapses_once_it_is_complete_and_expands_by_click_and_key(view):
     state = feed(view, parts_run(LONG_THOUGHT))
     high = view.document().size().height()
     header = headers(view)[0]
@@ -165,13 +165,13 @@ def test_short_reasoning_stays_open_and_long_reasoning_does_while_it_is_written(
     assert names(view)[0].endswith("expanded")
 
 
-def test_a_chosen_token_in_folded_reasoning_unfolds_it(view):
+def test_a_chosen_token_in_collapsed_reasoning_expands_it(view):
     state = feed(view, parts_run(LONG_THOUGHT))
     view.select_token(state.tokens[5])
     assert names(view)[0].endswith("expanded")
 
 
-def test_what_the_user_folded_stays_so_in_another_theme(view):
+def test_reasoning_collapsed_by_the_user_stays_collapsed_in_another_theme(view):
     feed(view, parts_run())
     headers(view)[0].click()
     before = view.toPlainText()
@@ -286,7 +286,7 @@ def test_tokens_name_their_part_and_the_column_is_there_only_with_parts(qtbot):
     assert model.index(0, PART).data(Qt.ItemDataRole.AccessibleTextRole) == "part: reasoning"
 
 
-def test_a_turn_lists_what_its_parts_cost(qtbot):
+def test_a_turn_lists_the_cost_of_its_parts(qtbot):
     costs = TurnCosts()
     qtbot.addWidget(costs)
     costs.show()
@@ -300,7 +300,7 @@ def test_a_turn_lists_what_its_parts_cost(qtbot):
     assert not costs.has_any
 
 
-def test_a_turn_says_where_a_budget_narrowed_the_mask(qtbot):
+def test_a_turn_shows_where_a_budget_narrowed_the_mask(qtbot):
     costs = TurnCosts()
     qtbot.addWidget(costs)
     step = TokenStep(index=3, id=1, data=b"a", text="a", narrowed="tokens")

@@ -59,21 +59,21 @@ def judged(qtbot, card):
         ({"query": "x", "bogus": 1}, set(), "no argument"),
     ],
 )
-def test_a_mistake_is_told_of_another_argument_or_not_at_all(arguments, by_name, whole):
+def test_an_argument_error_is_reported_at_its_argument_or_for_the_whole_call(arguments, by_name, whole):
     check = check_arguments(SEARCH, arguments)
     assert set(check.by_name) == by_name
     assert whole in check.whole
     assert check.ok == (not by_name and not whole)
 
 
-def test_arguments_nested_too_deep_end_the_window():
+def test_arguments_nested_too_deep_are_an_error_of_the_check():
     value = []
     for _ in range(100_000):
         value = [value]
     assert not check_arguments(SEARCH, {"query": value}).ok
 
 
-def test_the_card_hides_who_would_run_what(qtbot, card):
+def test_the_card_shows_which_server_would_run_which_tool(qtbot, card):
     ask(qtbot, card, identity="uvx mcp-server-x --all")
     assert card.title.text() == "search of demo"
     assert card.identity.text().replace("\u200b", "") == "uvx mcp-server-x --all"
@@ -96,7 +96,7 @@ def test_an_argument_that_is_too_long_for_the_card_opens_whole(qtbot, card):
     dialog.close()
 
 
-def test_what_is_not_seen_is_allowed_unseen(qtbot, card):
+def test_invisible_characters_are_shown_in_the_card(qtbot, card):
     ask(
         qtbot,
         card,
@@ -133,13 +133,13 @@ def test_the_buttons_stay_where_they_are_while_arguments_are_edited(qtbot, card)
     assert edited["max_results"] and not edited["query"]
 
 
-def test_what_was_not_edited_changes_on_the_way(qtbot, card):
+def test_arguments_that_were_not_edited_are_sent_unchanged(qtbot, card):
     ask(qtbot, card, arguments={"query": "a\r\nb\u2029c", "max_results": 10})
     card.allow_button.click()
     assert card.said == [Decision(action="allow", arguments=None, scope="once", by="person")]
 
 
-def test_an_edit_is_not_judged_or_not_told(qtbot, card):
+def test_an_edit_is_checked_and_its_error_disables_allow(qtbot, card):
     ask(qtbot, card)
     field = card.field("max_results")
     field.setPlainText("500")
@@ -156,7 +156,7 @@ def test_an_edit_is_not_judged_or_not_told(qtbot, card):
     assert card.said[0].arguments == {"query": "AI news", "max_results": 5}
 
 
-def test_a_field_that_is_no_json_is_allowed(qtbot, card):
+def test_a_field_that_is_not_json_disables_allow(qtbot, card):
     ask(qtbot, card)
     for text in ("1e", "NaN", "[1,"):
         card.field("max_results").setPlainText(text)
@@ -169,14 +169,14 @@ def test_a_field_that_is_no_json_is_allowed(qtbot, card):
     assert card.allow_button.isEnabled()
 
 
-def test_an_optional_argument_cannot_be_added(qtbot, card):
+def test_an_optional_argument_can_be_added(qtbot, card):
     ask(qtbot, card)
     card.field("sources").setPlainText('["web"]')
     judged(qtbot, card)
     assert card.arguments["sources"] == ["web"]
 
 
-def test_escape_stops_the_run_instead_of_taking_the_edit_back(qtbot, card):
+def test_escape_undoes_the_edit_of_a_field(qtbot, card):
     ask(qtbot, card)
     card.show()
     field = card.field("query")
@@ -201,7 +201,7 @@ def test_choices_are_typed_as_json(qtbot, card):
 
 
 @pytest.mark.parametrize("scope", [0, 1, 2])
-def test_a_wider_permission_is_another_than_the_one_in_its_words(qtbot, card, scope):
+def test_a_wider_permission_has_the_scope_in_its_words(qtbot, card, scope):
     ask(qtbot, card)
     action = card.menu.actions()[scope]
     words = ("Every call of this run", "Every call of search in this run", "Every call to demo in this run")
@@ -210,14 +210,14 @@ def test_a_wider_permission_is_another_than_the_one_in_its_words(qtbot, card, sc
     assert card.said[0].scope == ("run", "tool", "source")[scope]
 
 
-def test_a_denial_leaves_its_reason_out(qtbot, card):
+def test_a_denial_has_its_reason(qtbot, card):
     ask(qtbot, card)
     card.reason.setText(" not today ")
     card.deny_button.click()
     assert card.said == [Decision(action="deny", by="person", reason="not today")]
 
 
-def test_a_call_of_an_unknown_tool_is_judged_all_the_same(qtbot, card):
+def test_a_call_of_an_unknown_tool_can_be_allowed_unchecked(qtbot, card):
     ask(qtbot, card, None)
     assert "not checked" in card.problem.text()
     assert card.verdict("query") is None
@@ -225,7 +225,7 @@ def test_a_call_of_an_unknown_tool_is_judged_all_the_same(qtbot, card):
 
 
 @pytest.mark.slow
-def test_a_huge_call_holds_the_window_up_or_is_cut(qtbot, card):
+def test_a_huge_call_shows_some_of_its_arguments_and_sends_all(qtbot, card):
     many = {f"a{n}": n for n in range(3000)} | {"query": "x" * (LONGEST * 50)}
     arguments = {"query": many.pop("query")} | many
     ask(qtbot, card, None, arguments=arguments)
@@ -238,7 +238,7 @@ def test_a_huge_call_holds_the_window_up_or_is_cut(qtbot, card):
     assert card.said[0].arguments == arguments | {"a3": 7}
 
 
-def test_a_dismissed_card_still_decides(qtbot, card):
+def test_a_dismissed_card_decides_nothing(qtbot, card):
     ask(qtbot, card)
     card.dismiss()
     card.deny_button.click()
@@ -250,7 +250,7 @@ def test_a_dismissed_card_still_decides(qtbot, card):
 # -- questions -----------------------------------------------------------------------------------------------------
 
 
-def test_an_empty_answer_is_one(qtbot):
+def test_an_empty_answer_is_not_sent(qtbot):
     card = QuestionCard()
     qtbot.addWidget(card)
     said = []
@@ -295,7 +295,7 @@ def playground(loop, open_page):
 
 
 @pytest.mark.slow
-def test_a_run_that_asks_does_not_go_on_when_answered(playground, qtbot):
+def test_a_run_that_asks_continues_when_answered(playground, qtbot):
     page, runs = playground.view, playground.context.runs
     playground.run()
     qtbot.waitUntil(page.approval.isVisible)
@@ -316,7 +316,7 @@ def test_a_run_that_asks_does_not_go_on_when_answered(playground, qtbot):
 
 
 @pytest.mark.slow
-def test_a_stage_that_was_pinned_goes_away_or_cannot_be_let_go(playground, qtbot):
+def test_a_pinned_stage_stays_until_it_is_unpinned(playground, qtbot):
     page, table, runs = playground.view, playground.view.timeline.table, playground.context.runs
     playground.run()
     qtbot.waitUntil(page.approval.isVisible)
@@ -337,7 +337,7 @@ def test_a_stage_that_was_pinned_goes_away_or_cannot_be_let_go(playground, qtbot
 
 
 @pytest.mark.slow
-def test_a_run_waits_on_another_page_and_nobody_is_told(loop, open_window, qtbot):
+def test_a_run_that_waits_on_another_page_is_shown_in_the_status_line(loop, open_window, qtbot):
     window = open_window(lambda _name, **_options: ScriptedModel(""), size=(1024, 700))
     window.services.project.set_options(strategy="loop")
     window.actions_.run.trigger()
@@ -353,7 +353,7 @@ def test_a_run_waits_on_another_page_and_nobody_is_told(loop, open_window, qtbot
 
 
 @pytest.mark.slow
-def test_an_open_card_outlives_stop_or_keeps_the_window_open(playground, qtbot):
+def test_stop_and_closing_the_window_close_an_open_card(playground, qtbot):
     page, runs = playground.view, playground.context.runs
     playground.run()
     qtbot.waitUntil(page.approval.isVisible)

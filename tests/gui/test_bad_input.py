@@ -128,7 +128,7 @@ def dialog_words(qtbot, window):
         (b"GGUF\3\0\0\0" + b"\xff" * 100, "damaged"),
     ],
 )
-def test_a_model_that_is_none_ends_the_window_or_the_one_before_it(qtbot, make, tmp_path, content, words):
+def test_an_invalid_model_is_reported_and_the_next_model_opens(qtbot, make, tmp_path, content, words):
     page = make()
     runs, notice = page.context.runs, page.view.notice
     path = tmp_path / "bad.gguf"
@@ -152,9 +152,7 @@ def test_a_model_that_is_none_ends_the_window_or_the_one_before_it(qtbot, make, 
         ('[{"name": "a"}, {"name": "a"}]', "has an error"),
     ],
 )
-def test_a_registry_that_is_none_is_a_mistake_of_ours_or_changes_the_tools(
-    qtbot, make, tmp_path, text, words
-):
+def test_an_invalid_registry_is_a_users_error_and_leaves_the_tools(qtbot, make, tmp_path, text, words):
     page = make()
     dock = ToolsDock(page.context.project.tools)
     qtbot.addWidget(dock)
@@ -169,7 +167,7 @@ def test_a_registry_that_is_none_is_a_mistake_of_ours_or_changes_the_tools(
 
 
 @pytest.mark.slow
-def test_a_model_that_dies_takes_the_tokens_before_it_or_the_next_run(qtbot, make):
+def test_a_model_that_dies_leaves_its_tokens_and_the_next_run_works(qtbot, make):
     page = make(Dying(CALL))
     state = finish(qtbot, page)
     assert state.failed.code == "MODEL_FAILED" and len(state.tokens) == 3
@@ -180,7 +178,7 @@ def test_a_model_that_dies_takes_the_tokens_before_it_or_the_next_run(qtbot, mak
 
 
 @pytest.mark.slow
-def test_a_prompt_longer_than_the_context_is_not_told_or_not_to_be_seen(qtbot, make):
+def test_a_prompt_longer_than_the_context_is_reported_and_shown(qtbot, make):
     page = make(Full(CALL))
     state = finish(qtbot, page)
     assert state.failed.code == "CONTEXT_OVERFLOW" and not state.tokens
@@ -213,7 +211,7 @@ def test_a_run_that_does_not_start_is_an_error_above_the_last_run_with_its_fix(q
 
 
 @pytest.mark.slow
-def test_an_end_without_a_valid_call_is_told_with_what_to_do(qtbot, make):
+def test_an_end_without_a_valid_call_is_shown_with_a_fix(qtbot, make):
     page = make(ScriptedModel("Hello."))
     notice, project = page.view.notice, page.context.project
     project.set_options(stop_on="never")
@@ -231,7 +229,7 @@ def test_an_end_without_a_valid_call_is_told_with_what_to_do(qtbot, make):
 
 
 @pytest.mark.slow
-def test_a_model_without_a_chat_template_is_not_told(qtbot, make):
+def test_a_model_without_a_chat_template_is_reported(qtbot, make):
     page = make(Plain(CALL))
     assert finish(qtbot, page).call is not None
     assert page.view.notice.isVisible()
@@ -239,7 +237,7 @@ def test_a_model_without_a_chat_template_is_not_told(qtbot, make):
 
 
 @pytest.mark.slow
-def test_half_a_character_is_lost_or_shown_as_another(qtbot, make):
+def test_incomplete_characters_are_joined_in_the_text_and_shown_as_bytes(qtbot, make):
     page = make(Cut())
     state = finish(qtbot, page)
     assert state.call is not None and state.call.arguments["query"] == "日本 😀"
@@ -249,7 +247,7 @@ def test_half_a_character_is_lost_or_shown_as_another(qtbot, make):
 
 
 @pytest.mark.slow
-def test_a_record_of_a_newer_version_takes_the_run_that_is_shown(qtbot, make_window, tmp_path):
+def test_a_record_of_a_newer_version_is_rejected_and_the_shown_run_stays(qtbot, make_window, tmp_path):
     window = make_window()
     finish(qtbot, window)
     before, path = list(window.runs.events), tmp_path / "newer.jsonl"
@@ -261,7 +259,7 @@ def test_a_record_of_a_newer_version_takes_the_run_that_is_shown(qtbot, make_win
 
 
 @pytest.mark.slow
-def test_a_history_of_a_newer_version_is_written_over_or_ends_the_window(qtbot, make_window):
+def test_a_history_of_a_newer_version_is_left_as_it_is_and_reported(qtbot, make_window):
     path = places().history
     path.parent.mkdir(parents=True, exist_ok=True)
     base = sqlite3.connect(path)
@@ -280,7 +278,7 @@ def test_a_history_of_a_newer_version_is_written_over_or_ends_the_window(qtbot, 
 
 
 @pytest.mark.slow
-def test_a_full_disk_takes_the_run_from_the_window(qtbot, make_window, tmp_path, monkeypatch):
+def test_a_full_disk_is_reported_and_the_run_stays_in_the_window(qtbot, make_window, tmp_path, monkeypatch):
     window = make_window()
     finish(qtbot, window)
     path = tmp_path / "run.jsonl"
@@ -300,7 +298,7 @@ def test_a_full_disk_takes_the_run_from_the_window(qtbot, make_window, tmp_path,
 
 
 @pytest.mark.slow
-def test_what_somebody_wrote_is_laid_out_as_html_in_a_hint(qtbot, make_window):
+def test_foreign_text_is_plain_text_in_hints(qtbot, make_window):
     """Qt takes a hint for HTML whose first line has a tag, and reads the pictures that it names."""
     written = '<img src="file:///etc/passwd"> <b>10</b>'
     window = make_window(ScriptedModel(f"{{action=search query={json.dumps(written)}}}"))

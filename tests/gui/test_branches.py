@@ -104,9 +104,7 @@ def rows(page):
 
 
 @pytest.mark.slow
-def test_what_is_chosen_typed_or_deleted_is_not_what_the_branch_goes_on_with_or_the_way_back_is_lost(
-    qtbot, open_record
-):
+def test_chosen_typed_and_deleted_tokens_branch_and_the_way_back_is_there(qtbot, open_record):
     page = open_record()
     bar, tokens, card = page.evidence.branch_bar, page.view.tokens, page.view.branches
     first = page.context.runs.state.started.run
@@ -166,7 +164,7 @@ def test_what_is_chosen_typed_or_deleted_is_not_what_the_branch_goes_on_with_or_
 
 
 @pytest.mark.slow
-def test_a_cell_that_is_painted_again_wipes_out_the_reason_below_it(qtbot, open_record):
+def test_a_cell_that_is_painted_again_leaves_the_reason_below_it(qtbot, open_record):
     page = open_record()
     choose(page, masked_place(MASKED)[0], "0")
     table = page.evidence.alternatives
@@ -180,7 +178,7 @@ def test_a_cell_that_is_painted_again_wipes_out_the_reason_below_it(qtbot, open_
 
 
 @pytest.mark.slow
-def test_a_struck_alternative_does_not_tell_why_or_cannot_be_let_in(qtbot, open_record):
+def test_a_masked_alternative_shows_why_and_can_be_allowed(qtbot, open_record):
     page = open_record()
     bar = page.evidence.branch_bar
     token, other = masked_place(MASKED)
@@ -227,7 +225,7 @@ def test_a_struck_alternative_does_not_tell_why_or_cannot_be_let_in(qtbot, open_
 
 
 @pytest.mark.slow
-def test_names_and_notes_are_lost_or_the_tree_is_not_found_in_the_history(qtbot, open_record):
+def test_names_and_notes_are_saved_and_the_tree_is_found_in_the_history(qtbot, open_record):
     page = open_record()
     page.context.project.set_options(constraint="off")
     bar = page.evidence.branch_bar
@@ -266,7 +264,7 @@ def test_names_and_notes_are_lost_or_the_tree_is_not_found_in_the_history(qtbot,
 
 
 @pytest.mark.slow
-def test_a_name_that_is_being_written_is_lost_when_another_run_begins(qtbot, open_record):
+def test_a_name_that_is_being_written_is_saved_when_another_run_begins(qtbot, open_record):
     page = open_record()
     page.context.project.set_options(constraint="off")
     first = ended(qtbot, page, page.run).started.run
@@ -283,7 +281,7 @@ def test_a_name_that_is_being_written_is_lost_when_another_run_begins(qtbot, ope
 
 
 @pytest.mark.slow
-def test_a_run_without_a_token_offers_to_go_on_from_one_of_the_run_before(qtbot, open_record):
+def test_a_run_without_a_token_cannot_be_branched(qtbot, open_record):
     page = open_record()
     bar = page.evidence.branch_bar
     choose(page, 3)
@@ -300,7 +298,7 @@ class Special(ScriptedModel):
 
 
 @pytest.mark.slow
-def test_special_tokens_of_the_open_model_are_seen_in_a_run_of_another(qtbot, open_record):
+def test_special_tokens_are_marked_only_in_runs_of_the_open_model(qtbot, open_record):
     own = MASKED[0].model
     other = msgspec.structs.replace(own, path="other.gguf", sha256="other")
     of_other = (msgspec.structs.replace(MASKED[0], model=other), *MASKED[1:])
@@ -325,7 +323,7 @@ def test_special_tokens_of_the_open_model_are_seen_in_a_run_of_another(qtbot, op
 
 
 @pytest.mark.slow
-def test_a_run_that_begins_before_a_branch_is_ready_is_told_as_a_mistake_of_ours(qtbot, open_record):
+def test_a_branch_that_cannot_start_says_why_and_is_no_internal_error(qtbot, open_record):
     gone = msgspec.structs.replace(MASKED[0].model, path="/nowhere/gone.gguf")
     asked = msgspec.structs.replace(MASKED[0].request, model="")
     page = open_record((msgspec.structs.replace(MASKED[0], model=gone, request=asked), *MASKED[1:]))
@@ -349,7 +347,7 @@ def test_a_run_that_begins_before_a_branch_is_ready_is_told_as_a_mistake_of_ours
 
 
 @pytest.mark.slow
-def test_a_run_that_cannot_be_branched_does_not_say_so_in_the_place_of_the_buttons(qtbot, open_record):
+def test_a_run_that_cannot_be_branched_says_so_in_the_place_of_the_buttons(qtbot, open_record):
     started = MASKED[0]
     assert isinstance(started, RunStarted)
     request = msgspec.structs.replace(started.request, model="/nowhere/big.gguf")
@@ -388,7 +386,7 @@ KEPT = PrefixPart(b"{", 5, kept=True)
         ((KEPT,), ""),
     ],
 )
-def test_what_was_put_somewhere_cannot_be_seen(written, words):
+def test_a_branch_shows_its_change_and_its_place(written, words):
     request = branch(*written, token=1)
     assert put_words(request, {2}) == words
     assert shared_bytes(request) == b"{"
@@ -406,7 +404,7 @@ def test_what_was_put_somewhere_cannot_be_seen(written, words):
         (b"\xff", ""),
     ],
 )
-def test_half_a_character_at_the_end_is_not_seen(data, words):
+def test_an_incomplete_character_at_the_end_is_described(data, words):
     assert half_words(data) == words
 
 
@@ -420,11 +418,11 @@ def test_half_a_character_at_the_end_is_not_seen(data, words):
         ("/additionalProperties", "additionalProperties of search"),
     ],
 )
-def test_a_constraint_is_not_called_by_its_argument(pointer, words):
+def test_a_constraint_is_named_by_its_argument(pointer, words):
     assert constraint_words(pointer, "search") == words
 
 
-def test_a_refusal_offers_what_cannot_be_relaxed():
+def test_a_mask_reason_offers_only_constraints_that_can_be_relaxed():
     own = msgspec.structs.replace(REQUEST, grammar='root ::= "a"')
     assert mask_reason(own, REGISTRY, "", "", None, known=True).why == (OWN_GRAMMAR,)
     assert mask_reason(REQUEST, REGISTRY, "", "", None, known=False).why == (LOOKING,)
@@ -441,21 +439,21 @@ def test_a_refusal_offers_what_cannot_be_relaxed():
     assert found.why == ("Blocked by minLength: search, /properties/query/minLength is 1",)
 
 
-def test_a_valid_call_of_a_relaxed_branch_is_called_valid_without_a_word():
+def test_a_valid_call_of_a_relaxed_branch_is_marked_as_relaxed():
     events = bundled_run("search-relaxed.jsonl")
     assert outcome_words(run_state(events)) == "A valid call of search, with the schema relaxed"
     assert outcome_line(kin_of(events)) == "valid call, relaxed"
     assert outcome_line(kin_of(MASKED)) == "valid call"
 
 
-def test_the_tokens_of_a_typed_text_are_guessed():
+def test_tokens_of_typed_text_are_counted_by_the_model_or_not_at_all():
     model = ScriptedModel("x")
     assert pieces_of(None, Typed(b"", "a")).count is None
     assert pieces_of(model, Typed(b"", "a b c")).count == 3
     assert pieces_words((b" a", b"\xf0\x9f"), 2) == "2 tokens: [·a]  [⟨F0 9F⟩]"
 
 
-def test_branches_of_branches_of_branches_are_out_of_sight(qapp):
+def test_branches_nested_deeply_stay_in_sight(qapp):
     card = BranchCard()
     kin = {}
     for number in range(60):

@@ -53,7 +53,7 @@ def show(qtbot):
     return show_
 
 
-def test_sizes_are_compared_in_bytes_alone_or_against_spaced_json_alone(show):
+def test_sizes_are_compared_in_bytes_and_tokens_with_each_form_of_json(show):
     chart = show(SizeChart())
     chart.show_sizes(tuple(call_sizes(*CALL, count_tokens=len)))
     head, *rows = chart.table()
@@ -70,7 +70,7 @@ def test_sizes_are_compared_in_bytes_alone_or_against_spaced_json_alone(show):
     chart.grab()
 
 
-def test_tokens_that_were_not_counted_are_drawn(show):
+def test_tokens_that_were_not_counted_are_not_drawn(show):
     chart = show(SizeChart())
     sizes = tuple(call_sizes(*CALL, count_tokens=None))
     chart.show_sizes(sizes)
@@ -78,7 +78,7 @@ def test_tokens_that_were_not_counted_are_drawn(show):
     assert "Open the model of the run" in summary(sizes, {})
 
 
-def test_a_size_summary_hides_that_nothing_was_saved():
+def test_a_size_summary_says_that_no_token_was_saved():
     sizes = tuple(call_sizes(*CALL, count_tokens=lambda text: 17))
     words = summary(sizes, {"glyph": 61, "json": 58})
     assert "6 bytes fewer" in words
@@ -308,7 +308,7 @@ def subclasses(kind):
     return {each for sub in kind.__subclasses__() for each in (sub, *subclasses(sub))}
 
 
-def test_what_was_not_measured_is_drawn_as_nothing_left(show):
+def test_unmeasured_steps_are_not_drawn(show):
     chart = show(StepChart())
     chart.begin()
     chart.append(tokens(3))
@@ -319,7 +319,7 @@ def test_what_was_not_measured_is_drawn_as_nothing_left(show):
     chart.grab()
 
 
-def test_the_step_under_the_pointer_is_another(show):
+def test_the_step_under_the_pointer_is_described(show):
     chart = show(StepChart())
     chart.begin()
     chart.append(tokens(5))
@@ -330,7 +330,7 @@ def test_the_step_under_the_pointer_is_another(show):
 
 
 @pytest.mark.parametrize("ending", ["csv", "png", "svg"])
-def test_an_export_is_empty(show, tmp_path, ending):
+def test_an_export_has_the_data_of_the_chart(show, tmp_path, ending):
     chart = show(SavingsChart())
     chart.show_savings([Saving("CONSTRAINT_MAX", 16, 31)])
     path = tmp_path / f"chart.{ending}"
@@ -345,7 +345,7 @@ def test_an_export_is_empty(show, tmp_path, ending):
         assert data.startswith(b"\x89PNG" if ending == "png" else b"<?xml")
 
 
-def test_an_export_that_cannot_be_written_is_no_clear_error(show, tmp_path):
+def test_an_export_that_cannot_be_written_is_a_storage_error(show, tmp_path):
     chart = show(SavingsChart())
     (tmp_path / "file").write_text("not a folder")
     with pytest.raises(StorageError):

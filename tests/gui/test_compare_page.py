@@ -52,7 +52,7 @@ def make(open_page):
 # -- what is there -------------------------------------------------------------------------------------------------
 
 
-def test_a_name_of_the_contract_is_missing_or_unnamed_for_screen_readers(make):
+def test_every_named_control_is_there_and_named_for_screen_readers(make):
     page = make()
     for name in NAMES:
         widget = page.widget.findChild(QWidget, name)
@@ -64,7 +64,7 @@ def test_a_name_of_the_contract_is_missing_or_unnamed_for_screen_readers(make):
                 assert "olumn" in widget.accessibleName() + (widget.accessibleDescription() or ""), widget
 
 
-def test_the_prompt_is_another_than_the_playgrounds(make, qtbot):
+def test_the_prompt_is_that_of_the_playground(make, qtbot):
     page = make()
     edit, prompt = page.view.prompt_edit, page.context.project.prompt
     assert edit.toPlainText() == prompt.state.user
@@ -84,7 +84,7 @@ def test_the_prompt_is_another_than_the_playgrounds(make, qtbot):
 
 
 @pytest.mark.slow
-def test_columns_do_not_run_one_after_the_other_or_their_difference_is_not_told(make, qtbot):
+def test_columns_run_one_after_the_other_and_their_difference_is_shown(make, qtbot):
     model = Answers()
     page = make(model)
     arrange(page, JSON_OFF, GLYPH_OFF)
@@ -108,7 +108,7 @@ def test_columns_do_not_run_one_after_the_other_or_their_difference_is_not_told(
 
 
 @pytest.mark.slow
-def test_an_aborted_column_does_not_say_where_and_why(make, qtbot):
+def test_an_aborted_column_shows_where_and_why(make, qtbot):
     page = make(Answers(glyph=BROKEN))
     arrange(page, GLYPH_OFF, JSON_OFF)
     columns = run_all(qtbot, page)
@@ -126,7 +126,7 @@ def test_an_aborted_column_does_not_say_where_and_why(make, qtbot):
 
 
 @pytest.mark.slow
-def test_the_same_prompt_seed_and_tools_do_not_go_to_every_column(make, qtbot):
+def test_every_column_gets_the_same_prompt_seed_and_tools(make, qtbot):
     model = Answers()
     page = make(model)
     options = page.context.project.options
@@ -148,7 +148,7 @@ def test_the_same_prompt_seed_and_tools_do_not_go_to_every_column(make, qtbot):
 
 
 @pytest.mark.slow
-def test_two_stages_stand_beside_one_text_without_their_texts(make, qtbot):
+def test_two_stages_are_shown_as_tabs_beside_one_text(make, qtbot):
     class Staged(ScriptedModel):
         turns = (GLYPH, '"search"', '{query="AI news" max_results=10}')
 
@@ -165,7 +165,7 @@ def test_two_stages_stand_beside_one_text_without_their_texts(make, qtbot):
 
 
 @pytest.mark.slow
-def test_figures_and_text_are_not_there_before_the_end(make, qtbot):
+def test_figures_and_text_are_shown_before_the_end(make, qtbot):
     model = Answers(gated=True)
     page = make(model)
     arrange(page, GLYPH_OFF, JSON_OFF)
@@ -187,14 +187,14 @@ def test_figures_and_text_are_not_there_before_the_end(make, qtbot):
 
 
 @pytest.mark.slow
-def test_stop_ends_one_column_only_or_loses_what_there_is(make, qtbot):
+def test_stop_ends_all_columns_and_keeps_their_results(make, qtbot):
     model = Answers(gated=True)
     page = make(model)
     check_stop(qtbot, page, model, page.view.stop_button.click)
 
 
 @pytest.mark.slow
-def test_closing_the_window_in_a_comparison_leaves_its_run_behind(make, qtbot):
+def test_closing_the_window_in_a_comparison_ends_its_run(make, qtbot):
     page = make(Answers(seconds=0.05))
     page.view.run_button.click()
     qtbot.waitUntil(lambda: bool(page.comparison.columns[0].events))
@@ -205,7 +205,7 @@ def test_closing_the_window_in_a_comparison_leaves_its_run_behind(make, qtbot):
 
 
 @pytest.mark.slow
-def test_a_comparison_takes_the_playgrounds_run_away_or_starts_beside_it(make, qtbot):
+def test_a_comparison_waits_for_the_playgrounds_run_and_leaves_it(make, qtbot):
     page = make()
     view, runs, project = page.view, page.context.runs, page.context.project
     with qtbot.waitSignal(runs.ended):
@@ -223,7 +223,7 @@ def test_a_comparison_takes_the_playgrounds_run_away_or_starts_beside_it(make, q
 
 
 @pytest.mark.slow
-def test_run_runs_the_playground_where_the_columns_are_in_sight(make, qtbot):
+def test_run_starts_the_columns_where_they_are_in_sight(make, qtbot):
     page = make()
     began = []
     page.context.runs.began.connect(began.append)
@@ -245,7 +245,7 @@ def test_run_continues_a_run_that_is_stepped_through(make, qtbot):
 
 
 @pytest.mark.slow
-def test_another_run_that_begins_lets_the_columns_go_on(make, qtbot):
+def test_another_run_ends_the_comparison(make, qtbot):
     model = Answers(gated=True)
     page = make(model)
     page.view.run_button.click()
@@ -259,7 +259,7 @@ def test_another_run_that_begins_lets_the_columns_go_on(make, qtbot):
 
 
 @pytest.mark.slow
-def test_late_news_of_an_older_comparison_are_shown(make, qtbot):
+def test_late_events_of_an_older_comparison_are_ignored(make, qtbot):
     page = make()
     columns = run_all(qtbot, page)
     events = list(columns[0].events)
@@ -270,7 +270,7 @@ def test_late_news_of_an_older_comparison_are_shown(make, qtbot):
 
 
 @pytest.mark.slow
-def test_a_columns_run_is_not_in_the_history_or_cannot_be_opened(make, qtbot):
+def test_a_columns_run_is_in_the_history_and_opens_on_the_playground(make, qtbot):
     page = make()
     arrange(page, GLYPH_OFF, JSON_OFF)
     kept = []
@@ -289,7 +289,7 @@ def test_a_columns_run_is_not_in_the_history_or_cannot_be_opened(make, qtbot):
 
 
 @pytest.mark.slow
-def test_a_variant_that_cannot_be_built_stops_the_others_or_says_nothing(make, qtbot):
+def test_a_variant_that_cannot_be_built_fails_with_its_reason_and_the_others_run(make, qtbot):
     page = make()
     arrange(page, NATIVE_OFF, GLYPH_OFF, JSON_OFF)
     run_all(qtbot, page)
@@ -300,7 +300,7 @@ def test_a_variant_that_cannot_be_built_stops_the_others_or_says_nothing(make, q
 
 
 @pytest.mark.slow
-def test_a_model_that_dies_in_one_column_takes_the_others_with_it(make, qtbot):
+def test_a_model_that_dies_in_one_column_leaves_the_others(make, qtbot):
     page = make(Answers(glyph=ModelDied("The model’s process was ended by SIGKILL.", signal="SIGKILL")))
     arrange(page, GLYPH_OFF, JSON_OFF)
     run_all(qtbot, page)
@@ -308,7 +308,7 @@ def test_a_model_that_dies_in_one_column_takes_the_others_with_it(make, qtbot):
     assert "SIGKILL" in page.view.columns[0].notice.label.text()
 
 
-def test_without_a_model_every_column_tries_to_open_it(make, qtbot):
+def test_without_a_model_only_the_first_column_tries_to_open_it(make, qtbot):
     page = make(ModelError("There is no such model.", hint="Choose another."))
     arrange(page, GLYPH_OFF, JSON_OFF)
     qtbot.waitUntil(lambda: not page.context.runs.is_busy)
@@ -320,7 +320,7 @@ def test_without_a_model_every_column_tries_to_open_it(make, qtbot):
 
 
 @pytest.mark.slow
-def test_a_mistake_of_ours_leaves_the_comparison_hanging(make, qtbot):
+def test_an_internal_error_ends_its_column_and_the_others_run(make, qtbot):
     model = Answers(glyph=ValueError("internal error"))
     page = make(model)
     crashes = []
@@ -332,7 +332,7 @@ def test_a_mistake_of_ours_leaves_the_comparison_hanging(make, qtbot):
 
 
 @pytest.mark.slow
-def test_markup_that_a_model_writes_is_laid_out_instead_of_shown(make, qtbot):
+def test_markup_that_a_model_writes_is_shown_as_text(make, qtbot):
     page = make(Answers(glyph='{action="search" query="<b>x</b><img src=file:///etc/passwd>\u202e"}'))
     arrange(page, GLYPH_OFF, JSON_OFF)
     run_all(qtbot, page)
@@ -346,7 +346,7 @@ def test_markup_that_a_model_writes_is_laid_out_instead_of_shown(make, qtbot):
 
 
 @pytest.mark.slow
-def test_a_question_does_not_bring_its_columns_or_forgets_the_playgrounds_notation(make, qtbot):
+def test_a_preset_brings_its_columns_in_the_playgrounds_notation(make, qtbot):
     page = make()
     view, comparison = page.view, page.comparison
     assert [v.constraint for v in comparison.variants] == ["off", "mask"]
@@ -376,7 +376,7 @@ def test_where_the_constraint_begins_is_compared_in_three_columns_of_one_seed(ma
 
 
 @pytest.mark.slow
-def test_a_picker_changes_another_column_or_keeps_a_run_that_is_none_of_it(make, qtbot):
+def test_a_picker_changes_its_own_column_and_clears_its_run(make, qtbot):
     page = make()
     arrange(page, GLYPH_OFF, JSON_OFF)
     run_all(qtbot, page)
@@ -396,7 +396,7 @@ def test_a_picker_changes_another_column_or_keeps_a_run_that_is_none_of_it(make,
 
 
 @pytest.mark.slow
-def test_columns_can_be_fewer_than_two_or_more_than_four(make, qtbot):
+def test_columns_are_two_to_four(make, qtbot):
     page = make()
     view, comparison = page.view, page.comparison
     assert not view.columns[0].remove_button.isVisible()
@@ -413,7 +413,7 @@ def test_columns_can_be_fewer_than_two_or_more_than_four(make, qtbot):
 
 
 @pytest.mark.slow
-def test_while_it_runs_its_columns_can_be_changed(make, qtbot):
+def test_columns_cannot_be_changed_while_they_run(make, qtbot):
     page = make(Answers(seconds=0.02))
     view, comparison = page.view, page.comparison
     before = comparison.variants
@@ -429,7 +429,7 @@ def test_while_it_runs_its_columns_can_be_changed(make, qtbot):
     assert view.presets.isEnabled() and not view.prompt_edit.isReadOnly()
 
 
-def test_names_do_not_tell_columns_apart_or_say_what_all_have():
+def test_names_are_what_differs_between_columns():
     assert variant_names([GLYPH_OFF, JSON_OFF, NATIVE_OFF]) == ["GLYPH", "JSON", "native"]
     assert variant_names([Variant(constraint="off"), Variant()]) == ["unconstrained", "mask"]
     mixed = [GLYPH_OFF, Variant("json", "tool-args", "mask"), Variant("native", "flat", "mask")]
@@ -441,7 +441,7 @@ def test_names_do_not_tell_columns_apart_or_say_what_all_have():
 
 @pytest.mark.slow
 @pytest.mark.parametrize("theme", ["light", "dark"])
-def test_the_first_difference_is_told_by_colour_alone_or_not_drawn(make, qtbot, theme):
+def test_the_first_difference_is_shown_by_words_and_a_line(make, qtbot, theme):
     page = make(Answers(json=JSON.replace("AI news", "AI views")))
     page.context.themes.choose(theme)
     arrange(page, GLYPH_OFF, JSON_OFF)
@@ -460,7 +460,7 @@ def test_the_first_difference_is_told_by_colour_alone_or_not_drawn(make, qtbot, 
     assert at[0] != at[1]
 
 
-def test_the_keyboard_does_not_reach_a_control(make, qtbot):
+def test_the_keyboard_reaches_every_control(make, qtbot):
     page = make()
     view = page.view
     view.prompt_edit.setFocus()
@@ -477,7 +477,7 @@ def test_the_keyboard_does_not_reach_a_control(make, qtbot):
     assert [w.accessibleName() or w.text() for w in wanted if w not in seen] == []
 
 
-def test_no_label_of_the_page_takes_what_is_written_for_html(make):
+def test_labels_of_the_page_are_plain_text(make):
     page = make()
     view = page.view
     for column in view.columns:
@@ -487,7 +487,7 @@ def test_no_label_of_the_page_takes_what_is_written_for_html(make):
 
 
 @pytest.mark.slow
-def test_a_router_that_asks_leaves_a_column_waiting_for_ever(make, qtbot):
+def test_a_router_question_ends_its_column_unanswered(make, qtbot):
     question = '{"choice":"clarify","tool":null,"question":"Which news?"}'
     page = make(ScriptedModel(turns=(question, GLYPH)))
     asked = []
@@ -499,7 +499,7 @@ def test_a_router_that_asks_leaves_a_column_waiting_for_ever(make, qtbot):
     assert not any(asked), "the playground's card is not for it"
 
 
-def test_stop_while_the_model_is_opened_says_that_something_failed(open_page, qtbot):
+def test_stop_while_the_model_is_opened_is_shown_as_stopped(open_page, qtbot):
     opening = threading.Event()
 
     def opener(name, *, options, progress):

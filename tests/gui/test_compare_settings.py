@@ -70,7 +70,7 @@ def test_names_are_the_changes_that_differ():
 
 
 @pytest.mark.slow
-def test_the_questions_about_temperatures_and_prompts_bring_their_columns(make, qtbot):
+def test_the_presets_of_temperatures_and_prompts_bring_their_columns(make, qtbot):
     page = make()
     choose(page, "temperatures")
     assert [dict(v.changes)["temperature"] for v in page.comparison.variants] == list(TEMPERATURES)
@@ -101,7 +101,7 @@ def test_columns_of_one_model_run_together_and_one_model_is_in_memory(make, qtbo
 
 
 @pytest.mark.slow
-def test_a_model_that_cannot_be_opened_leaves_the_columns_of_the_others(make, qtbot):
+def test_a_model_that_cannot_be_opened_fails_its_column_and_the_others_run(make, qtbot):
     page = make(Models(broken=("scripted:b",)))
     arrange(page, *(OFF.changed(model=f"scripted:{name}") for name in "bab"))
     columns = run_all(qtbot, page)
@@ -111,7 +111,7 @@ def test_a_model_that_cannot_be_opened_leaves_the_columns_of_the_others(make, qt
 
 
 @pytest.mark.slow
-def test_models_that_were_used_are_columns_of_the_question(make, qtbot):
+def test_recent_models_are_columns_of_the_models_preset(make, qtbot):
     page = make()
     settings = page.context.settings
     settings.replace(settings.value.with_recent_model("scripted:c").with_recent_model("scripted:b"))

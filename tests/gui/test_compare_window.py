@@ -36,7 +36,7 @@ def make_window(open_window):
 
 
 @pytest.mark.slow
-def test_the_page_has_no_key_or_takes_that_of_another(make_window, qtbot):
+def test_the_page_has_a_key_of_its_own(make_window, qtbot):
     window = make_window()
     keys = {name: action.shortcut().toString() for name, action in window.rail.actions_.items()}
     assert keys[PageId.COMPARE] == "Ctrl+5" and len(set(keys.values())) == len(keys)
@@ -47,14 +47,14 @@ def test_the_page_has_no_key_or_takes_that_of_another(make_window, qtbot):
 
 
 @pytest.mark.slow
-def test_escape_ends_one_column_only_or_loses_what_there_is(make_window, qtbot):
+def test_escape_ends_all_columns_and_keeps_their_results(make_window, qtbot):
     model = Answers(gated=True)
     window = make_window(model)
     check_stop(qtbot, window.page(PageId.COMPARE), model, lambda: qtbot.keyClick(window, Qt.Key.Key_Escape))
 
 
 @pytest.mark.slow
-def test_the_playground_shows_the_columns_instead_of_its_own_run(make_window, qtbot):
+def test_the_playground_shows_its_own_run(make_window, qtbot):
     window = make_window()
     page, playground = window.page(PageId.COMPARE), window.page(PageId.PLAYGROUND)
     assert page.view.prompt_edit.toPlainText() == playground.view.prompt_edit.toPlainText()
@@ -87,7 +87,7 @@ def test_the_status_line_says_which_column_runs(make_window, qtbot):
 
 
 @pytest.mark.slow
-def test_the_keys_of_run_run_the_playground_where_the_columns_are_in_sight(make_window, qtbot):
+def test_the_run_keys_start_the_columns_where_they_are_in_sight(make_window, qtbot):
     window = make_window()
     page = window.page(PageId.COMPARE)
     began = []
@@ -99,7 +99,7 @@ def test_the_keys_of_run_run_the_playground_where_the_columns_are_in_sight(make_
 
 
 @pytest.mark.slow
-def test_four_columns_are_squeezed_instead_of_scrolled(make_window, qtbot):
+def test_four_columns_scroll_in_the_smallest_window(make_window, qtbot):
     window = make_window(size=(1024, 700))
     page = window.page(PageId.COMPARE)
     arrange(page, GLYPH_OFF, JSON_OFF, NATIVE_OFF, GLYPH_OFF)
@@ -114,7 +114,7 @@ def test_four_columns_are_squeezed_instead_of_scrolled(make_window, qtbot):
 
 
 @pytest.mark.slow
-def test_three_columns_do_not_fit_the_smallest_window(make_window, qtbot):
+def test_three_columns_fit_the_smallest_window(make_window, qtbot):
     page = make_window(size=(1024, 700)).page(PageId.COMPARE)
     arrange(page, GLYPH_OFF, JSON_OFF, NATIVE_OFF)
     run_all(qtbot, page)

@@ -78,7 +78,7 @@ def too_pale(theme, pairs, least):
     ]
 
 
-def test_a_role_of_a_theme_is_looked_at_by_no_test_of_contrast():
+def test_every_role_of_a_theme_is_checked_for_contrast():
     looked_at = {*GROUNDS, *WORDS, *SHAPES, *ON, *DECORATION}
     for name in ("light", "dark"):
         assert load_theme(name).roles.keys() - looked_at == set()
@@ -86,7 +86,7 @@ def test_a_role_of_a_theme_is_looked_at_by_no_test_of_contrast():
 
 
 @pytest.mark.parametrize("name", ["light", "dark"])
-def test_words_or_shapes_are_too_pale_for_their_ground(name):
+def test_words_and_shapes_have_enough_contrast(name):
     theme = load_theme(name)
     assert too_pale(theme, [(word, ground) for word in WORDS for ground in GROUNDS], TEXT) == []
     assert too_pale(theme, [(front, back) for front, backs in ON.items() for back in backs], TEXT) == []
@@ -100,7 +100,7 @@ def test_words_or_shapes_are_too_pale_for_their_ground(name):
 
 
 @pytest.mark.parametrize("name", ["light", "dark"])
-def test_the_palette_has_words_that_cannot_be_read(name):
+def test_the_words_of_the_palette_can_be_read(name):
     palette, role = load_theme(name).palette(), QPalette.ColorRole
     for front, back in (
         (role.WindowText, role.Window), (role.Text, role.Base), (role.ButtonText, role.Button),
@@ -137,7 +137,7 @@ def weight(demands):
 
 
 @pytest.mark.parametrize("name", ["light", "dark"])
-def test_the_style_sheet_writes_in_a_colour_that_cannot_be_read_on_its_ground(qapp, tmp_path, name):
+def test_every_colour_of_the_style_sheet_can_be_read_on_its_ground(qapp, tmp_path, name):
     theme = load_theme(name)
     rules = list(rules_of(style_sheet(theme, tmp_path)))
     wrong, seen = [], 0
@@ -163,7 +163,7 @@ def test_the_style_sheet_writes_in_a_colour_that_cannot_be_read_on_its_ground(qa
 
 
 @pytest.mark.parametrize("name", ["light", "dark"])
-def test_what_is_selected_cannot_be_read(qapp, tmp_path, name):
+def test_selected_text_can_be_read(qapp, tmp_path, name):
     theme = load_theme(name)
     pairs = [
         (selector, settings["selection-color"], settings["selection-background-color"])
@@ -178,7 +178,7 @@ def test_what_is_selected_cannot_be_read(qapp, tmp_path, name):
 # -- not by colour alone -------------------------------------------------------------------------------------------
 
 
-def test_two_states_differ_by_their_colour_alone():
+def test_states_differ_by_more_than_colour():
     drawn = [*VERDICTS.values(), FORCED]
     assert len({(verdict.line, verdict.width) for verdict in drawn}) == len(drawn)
     assert all(verdict.line != Qt.PenStyle.NoPen and verdict.words for verdict in drawn)

@@ -73,7 +73,7 @@ def test_a_message_is_edited_below_the_list(editor, document):
     assert document.user == "And now?"
 
 
-def test_calls_that_are_not_json_yet_change_nothing_and_say_so(editor, document):
+def test_calls_that_are_not_json_yet_change_nothing_and_are_marked(editor, document):
     editor.choose(1)
     editor.editor.calls_edit.setPlainText('[{"name": ')
     assert "Not applied" in editor.editor.words.text() and document.state.history == HISTORY
@@ -81,7 +81,7 @@ def test_calls_that_are_not_json_yet_change_nothing_and_say_so(editor, document)
     assert document.state.history[1].tool_calls == () and not editor.editor.words.isVisible()
 
 
-def test_a_role_that_has_no_calls_loses_them_and_undo_is_not_needed_for_text(editor, document):
+def test_a_message_that_becomes_the_users_loses_its_calls(editor, document):
     editor.choose(1)
     editor.editor.role_combo.setCurrentIndex(editor.editor.role_combo.findData("user"))
     editor.editor.role_combo.activated.emit(editor.editor.role_combo.currentIndex())
@@ -89,7 +89,7 @@ def test_a_role_that_has_no_calls_loses_them_and_undo_is_not_needed_for_text(edi
     assert not editor.editor.calls_edit.isVisible()
 
 
-def test_a_message_is_added_in_the_role_that_comes_there_and_deleted_and_brought_back(editor, document):
+def test_a_message_is_added_in_the_next_role_deleted_and_restored(editor, document):
     editor.add_button.click()
     assert roles(editor) == ["User", "Assistant", "Tool result", "User, next"]
     assert editor.editor.edit.hasFocus()
@@ -139,7 +139,7 @@ def test_a_conversation_is_copied_as_openais_messages_and_pasted_again(editor, d
 
 
 @pytest.mark.parametrize("text", ["", "hello", '{"messages": 3}', '[{"role": "tool", "content": "x"}]'])
-def test_what_is_pasted_and_is_no_conversation_changes_nothing_and_says_why(editor, document, text):
+def test_pasted_text_without_a_conversation_changes_nothing_and_says_why(editor, document, text):
     QGuiApplication.clipboard().setText(text)
     before = document.state
     editor.paste()
@@ -194,7 +194,7 @@ def test_each_message_has_its_tokens_whatever_the_strategy(open_panel, qtbot, st
 
 
 @pytest.mark.slow
-def test_what_the_models_template_refuses_is_said_in_its_own_words_beside_the_messages(open_panel, qtbot):
+def test_an_error_of_the_models_template_is_shown_beside_the_messages(open_panel, qtbot):
     editor, prompt = open_panel(lambda _name, **_options: ScriptedModel(CALL, template=ALTERNATING))
     prompt.set_conversation((Message("user", "one"), Message("user", "two")), "three")
     qtbot.waitUntil(lambda: "roles must alternate" in editor.words.text())
@@ -205,7 +205,7 @@ def test_what_the_models_template_refuses_is_said_in_its_own_words_beside_the_me
 # -- projects --------------------------------------------------------------------------------------------------
 
 
-def test_a_project_keeps_its_conversation_and_one_from_before_opens_as_it_was(context, tmp_path, qtbot):
+def test_a_project_saves_its_conversation_and_an_older_project_opens_unchanged(context, tmp_path, qtbot):
     project, path = context.project, tmp_path / "p.glyphscope"
     project.prompt.set_system_prompt("Be brief.")
     project.prompt.set_conversation(HISTORY, "And y?")
@@ -264,7 +264,7 @@ def test_a_reply_runs_with_the_runs_messages_its_answer_and_the_reply(playground
 
 
 @pytest.mark.slow
-def test_run_asks_the_last_message_of_the_conversation_again_until_a_new_one_is_started(playground, qtbot):
+def test_run_repeats_the_last_message_of_a_conversation_until_a_new_one_is_started(playground, qtbot):
     playground.view.reply.edit.setPlainText("more")
     ended(playground, qtbot, playground.view.reply.send_button.click)
     ended(playground, qtbot, playground.run)

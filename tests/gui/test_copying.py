@@ -31,7 +31,7 @@ def copied(qtbot, page, form):
 
 
 @pytest.mark.slow
-def test_a_run_is_copied_in_every_form_and_what_it_has_not_leaves_the_clipboard(qtbot, page):
+def test_a_run_is_copied_in_every_form_and_a_missing_form_leaves_the_clipboard(qtbot, page):
     page.context.recorder.noticed.connect(page.context.status.set_note)
     button = page.view.findChild(QToolButton, "copyButton")
     assert not button.isEnabled()
@@ -51,7 +51,7 @@ def test_a_run_is_copied_in_every_form_and_what_it_has_not_leaves_the_clipboard(
     assert "no valid call" in page.context.status.notes[-1] and not page.context.errors
 
 
-def test_the_text_in_sight_or_a_tools_result_is_copied(qtbot, page):
+def test_the_shown_stage_and_a_tool_result_are_copied(qtbot, page):
     with qtbot.waitSignal(page.context.runs.ended):
         page.context.runs.show_record(bundled_run("verbs-loop.jsonl"))
     view = page.view
@@ -72,5 +72,5 @@ def test_the_text_in_sight_or_a_tools_result_is_copied(qtbot, page):
     assert QGuiApplication.clipboard().text() == "a?b"
 
 
-def test_every_form_to_copy_has_words_of_its_own():
+def test_every_form_to_copy_has_its_own_words():
     assert len(set(COPIED.values())) == len(COPIED)

@@ -41,19 +41,19 @@ def failed() -> Exception:
         ),
     ],
 )  # fmt: skip
-def test_a_part_of_a_users_error_is_not_told(error, message, where, hint, detail):
+def test_a_users_error_is_explained_in_all_its_parts(error, message, where, hint, detail):
     found = explain(error)
     assert (found.message, found.where, found.hint, found.details) == (message, where, hint, detail)
     assert "Traceback" not in "".join(found)
 
 
-def test_a_mistake_of_ours_is_told_as_the_users():
+def test_an_internal_error_is_explained_with_its_traceback():
     found = explain(failed())
     assert "internal error" in found.message
     assert "Traceback" in found.details and "inside" in found.details and "Python" in found.details
 
 
-def test_a_dialog_holds_the_window_up_or_cannot_be_copied(qtbot):
+def test_an_error_dialog_is_not_modal_and_can_be_copied(qtbot):
     window = QWidget()
     qtbot.addWidget(window)
     dialog = show_error(
@@ -72,7 +72,7 @@ def test_a_dialog_holds_the_window_up_or_cannot_be_copied(qtbot):
     assert not dialog.isVisible()
 
 
-def test_a_report_is_offered_never_or_twice(tmp_path):
+def test_a_crash_report_is_offered_once(tmp_path):
     log = CrashLog(tmp_path / "logs" / "crash.log")
     assert log.take() == ""
     log.add("first")
@@ -82,7 +82,7 @@ def test_a_report_is_offered_never_or_twice(tmp_path):
     assert log.take() == ""
 
 
-def test_the_report_of_a_crash_is_not_offered(qtbot, tmp_path):
+def test_the_report_of_a_crash_is_offered(qtbot, tmp_path):
     log = CrashLog(tmp_path / "crash.log")
     log.add("Traceback: odd")
     dialog = offer_crash_report(None, log.take())
@@ -90,20 +90,20 @@ def test_the_report_of_a_crash_is_not_offered(qtbot, tmp_path):
     dialog.close()
 
 
-def test_the_crash_log_grows_for_ever(tmp_path):
+def test_the_crash_log_has_a_limit(tmp_path):
     log = CrashLog(tmp_path / "crash.log")
     for _ in range(3):
         log.add("x" * 200_000)
     assert len(log.read()) <= 256 * 1024
 
 
-def test_a_log_that_cannot_be_written_ends_the_program(tmp_path, capsys):
+def test_a_log_that_cannot_be_written_goes_to_standard_error(tmp_path, capsys):
     (tmp_path / "file").write_text("")
     CrashLog(tmp_path / "file" / "crash.log").add("report")
     assert "report" in capsys.readouterr().err
 
 
-def test_an_error_of_a_slot_or_a_thread_is_lost(qtbot, tmp_path):
+def test_an_error_in_a_slot_or_a_thread_is_reported_and_logged(qtbot, tmp_path):
     reporter = ErrorReporter(CrashLog(tmp_path / "crash.log"))
     seen = []
     reporter.reported.connect(seen.append)
@@ -122,7 +122,7 @@ def test_an_error_of_a_slot_or_a_thread_is_lost(qtbot, tmp_path):
     assert "KeyError" in text and "ZeroDivisionError" in text
 
 
-def test_a_users_error_fills_the_crash_log(qapp, tmp_path):
+def test_a_users_error_is_not_in_the_crash_log(qapp, tmp_path):
     reporter = ErrorReporter(CrashLog(tmp_path / "crash.log"))
     reporter.report(GlyphscopeError("The prompt is too long."))
     assert reporter.log.read() == ""

@@ -120,7 +120,7 @@ def test_an_invalid_assertion_is_not_saved_and_its_place_is_shown(edit, suite, q
     assert not editor.problem.text() and editor.form.assertions.lines() == ()
 
 
-def test_a_path_with_two_conditions_is_left_as_it_is(edit, suite):
+def test_a_path_with_two_conditions_is_preserved(edit, suite):
     checks = [{"path": "$.calls", "count": 1, "schema": {"type": "array"}}]
     editor = edit(suite(paths=checks))
     assert editor.form.assertions.isHidden() and not editor.form.complex_assertions.isHidden()

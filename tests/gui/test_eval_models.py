@@ -80,7 +80,7 @@ def table(qapp, result):
 # -- figures -----------------------------------------------------------------------------------------------------
 
 
-def test_a_cell_shows_another_share_or_interval_than_the_summary(result):
+def test_a_cell_shows_the_share_and_interval_of_the_summary(result):
     rows = {(row.kind, row.name): row for row in result.rows()}
     for arm in result.summary.arms:
         for measure in ("ok", "parsed", "valid", "right_tool", "right_arguments"):
@@ -147,7 +147,7 @@ def test_a_result_of_controls_alone_counts_them(tmp_path):
     assert (result.scenarios, result.controls, len(result.counted)) == (2, 0, 2)
 
 
-def test_pairs_have_an_answer_in_both_arms_as_those_of_the_comparison(tmp_path):
+def test_pairs_have_an_answer_in_both_arms_as_in_the_comparison(tmp_path):
     first, second, *_ = arms = four_arms()
     samples = [made_sample(arm, n) for arm in (first, second) for n in range(3)]
     samples[-1] = made_sample(second, 2, ok=False, failures=(Failure(reason="TIMEOUT", detail=""),))
@@ -157,7 +157,7 @@ def test_pairs_have_an_answer_in_both_arms_as_those_of_the_comparison(tmp_path):
     assert count == 2 == result.summary.comparisons[0].pairs and not pairs
 
 
-def test_a_control_counts_among_all_scenarios(tmp_path):
+def test_a_control_is_not_counted_among_all_scenarios(tmp_path):
     arm = four_arms()[0]
     result = EvalResult(tmp_path, made_manifest((arm,), 2, 1))
     result.add([made_sample(arm, 0), made_sample(arm, 1, ok=False, control=True)])
@@ -174,7 +174,7 @@ def test_a_model_that_died_counts_as_a_wrong_answer(tmp_path):
     assert (figure.n, figure.of, figure.value) == (2, 1, 1.0)
 
 
-def test_a_sample_that_comes_has_all_the_others_looked_at_again(tmp_path, monkeypatch):
+def test_a_new_sample_updates_only_its_own_figures(tmp_path, monkeypatch):
     arms = four_arms()
     result = EvalResult(tmp_path, made_manifest(arms, 20, 5), many_samples(arms, 20, 5))
     before = [result.figure(row, arm.id, "ok") for row in result.rows() for arm in arms]
@@ -189,7 +189,7 @@ def test_a_sample_that_comes_has_all_the_others_looked_at_again(tmp_path, monkey
     assert after == [whole.figure(row, arm.id, "ok") for row in whole.rows() for arm in arms]
 
 
-def test_a_quantity_hides_how_far_it_scatters(tmp_path):
+def test_a_quantity_shows_its_spread(tmp_path):
     arm = four_arms()[0]
     samples = [made_sample(arm, n, decoded=decoded) for n, decoded in enumerate((10, 20, 90))]
     result = EvalResult(tmp_path, made_manifest((arm,), 3, 1), samples)
@@ -202,14 +202,14 @@ def test_a_quantity_hides_how_far_it_scatters(tmp_path):
 # -- the heat map ------------------------------------------------------------------------------------------------
 
 
-def test_a_cell_says_less_to_a_screen_reader_than_to_the_eye(table):
+def test_a_cell_tells_a_screen_reader_all_its_figures(table):
     words = table.index(0, 1).data(Qt.ItemDataRole.AccessibleTextRole)
     figure = table.result.figure(table.row(0), table.arm(1), "ok")
     assert "All scenarios, GLYPH · mask: all correct" in words
     assert f"{figure.correct} of {figure.of}" in words and "95% interval" in words
 
 
-def test_a_folded_group_leaves_rows_behind_or_comes_back_wrong(table):
+def test_a_group_collapses_with_its_rows_and_expands_as_it_was(table):
     names = [table.headerData(n, Qt.Orientation.Vertical) for n in range(table.rowCount())]
     place = names.index("browse")
     assert table.toggle(place) and table.rowCount() == len(names) - 2
@@ -221,7 +221,7 @@ def test_a_folded_group_leaves_rows_behind_or_comes_back_wrong(table):
     assert not table.toggle(len(names) - 1), "a scenario holds nothing"
 
 
-def test_a_result_with_many_scenarios_begins_as_an_endless_list(qapp, tmp_path):
+def test_a_result_with_many_scenarios_begins_with_collapsed_groups(qapp, tmp_path):
     arm = four_arms()[0]
     manifest = made_manifest((arm,), MANY + 4, 1)
     model = EvalTableModel()
@@ -229,7 +229,7 @@ def test_a_result_with_many_scenarios_begins_as_an_endless_list(qapp, tmp_path):
     assert model.rowCount() == 2 + 4
 
 
-def test_a_growing_result_loses_its_rows_or_tears_the_cursor_away(qapp, tmp_path):
+def test_a_growing_result_keeps_its_rows_and_the_cursor(qapp, tmp_path):
     arms = four_arms()[:2]
     samples = list(many_samples(arms, 8, 1))
     result = EvalResult(tmp_path, made_manifest(arms, 8, 1), samples[:2])
@@ -260,7 +260,7 @@ def test_every_measure_can_be_shown(table):
 
 
 @pytest.mark.parametrize("name", ("light", "dark"))
-def test_a_number_cannot_be_read_on_its_ground(qapp, name):
+def test_numbers_can_be_read_on_every_ground(qapp, name):
     owner = QObject()
     ThemeManager(qapp, name, parent=owner)
     grounds = [ground(n / 50) for n in range(51)]
@@ -273,7 +273,7 @@ def test_a_number_cannot_be_read_on_its_ground(qapp, name):
 # -- runs, failures, pairs ---------------------------------------------------------------------------------------
 
 
-def test_ten_thousand_runs_are_made_at_once(qapp):
+def test_ten_thousand_runs_are_listed_in_portions(qapp):
     arm = four_arms()[0]
     model = EvalRunsModel()
     QAbstractItemModelTester(model, QAbstractItemModelTester.FailureReportingMode.Fatal)
@@ -284,7 +284,7 @@ def test_ten_thousand_runs_are_made_at_once(qapp):
     assert model.all_same(1) and not model.all_same(0)
 
 
-def test_a_run_that_failed_is_told_by_colour_alone(qapp):
+def test_verdicts_of_runs_are_shown_in_words(qapp):
     arm = four_arms()[0]
     model = EvalRunsModel()
     dead = made_sample(arm, 2, ok=False, failures=(Failure(reason="MODEL_FAILED", detail="It died."),))
@@ -297,7 +297,7 @@ def test_a_run_that_failed_is_told_by_colour_alone(qapp):
     assert "&lt;b&gt;" in model.index(0, TEXT).data(Qt.ItemDataRole.ToolTipRole)
 
 
-def test_failures_count_a_sample_twice_or_lose_one(qapp, result):
+def test_failures_count_every_failed_sample_once(qapp, result):
     model = EvalFailuresModel()
     QAbstractItemModelTester(model, QAbstractItemModelTester.FailureReportingMode.Fatal)
     model.show(result.samples, arm_labels(result.manifest.arms))
@@ -310,7 +310,7 @@ def test_failures_count_a_sample_twice_or_lose_one(qapp, result):
         assert model.index(root.row(), COUNT, QModelIndex()).data() == f"{len(model.samples(root)):,}"
 
 
-def test_pairs_that_agree_are_listed_or_those_that_part_are_not(qapp, tmp_path):
+def test_only_pairs_that_differ_are_listed(qapp, tmp_path):
     first, second, *_ = four_arms()
     result = EvalResult(tmp_path, made_manifest((first, second), 4, 1))
     result.add(
@@ -336,7 +336,7 @@ def test_pairs_that_agree_are_listed_or_those_that_part_are_not(qapp, tmp_path):
 # -- the first bad token -----------------------------------------------------------------------------------------
 
 
-def test_the_token_of_the_deciding_character_is_missed():
+def test_the_token_of_the_deciding_character_is_found():
     arm = four_arms()[0]
     events = events_of(TOO_MANY)
     sample = made_sample(arm, 3, ok=False)
@@ -358,7 +358,7 @@ def test_a_valid_call_with_a_wrong_argument_opens_at_that_argument():
     assert token.start <= place < token.end
 
 
-def test_a_wrong_tool_opens_at_its_name_and_what_no_token_did_at_none():
+def test_a_wrong_tool_opens_at_its_name_and_a_missing_call_at_no_token():
     arm = four_arms()[0]
     events = events_of(GOOD)
     wrong = made_sample(arm, 1, ok=False)
@@ -393,7 +393,7 @@ def test_a_run_of_two_stages_opens_in_the_stage_of_the_name():
     assert stage.kind == "arguments" and token.start <= stage.text.index("11") < token.end
 
 
-def test_a_conversation_opens_at_the_call_that_was_right():
+def test_a_conversation_opens_at_the_failed_call():
     arm = four_arms()[0]
     made = Maker(loop_request())
     made.enter("turn", "Turn 1", "turn", 1).text(GOOD).done()
@@ -411,18 +411,18 @@ def test_a_conversation_opens_at_the_call_that_was_right():
 # -- words and prices --------------------------------------------------------------------------------------------
 
 
-def test_arms_that_differ_have_the_same_name():
+def test_arms_that_differ_have_different_names():
     arms = [*four_arms(), Arm(model="other.gguf"), Arm(model="x/other.gguf", profile="creative")]
     labels = arm_labels(arms)
     assert len(set(labels.values())) == len(arms)
     assert arm_labels(four_arms())[four_arms()[0].id] == "GLYPH · no constraint"
 
 
-def test_a_reason_is_shown_as_its_name():
+def test_every_failure_reason_has_words():
     assert set(REASON_WORDS) == set(get_args(Reason))
 
 
-def test_figures_stand_without_what_they_were_made_with(result):
+def test_figures_are_shown_with_their_provenance(result):
     words = provenance(result.manifest, 90)
     for part in (
         "SmolLM2-135M-Instruct",
@@ -441,7 +441,7 @@ def test_figures_stand_without_what_they_were_made_with(result):
     assert "McNemar" in told and "points [" in told and "p " in told
 
 
-def test_a_price_is_not_that_of_the_plan():
+def test_a_price_is_that_of_the_plan():
     plan = plan_of(
         Matrix(suites=("tool-calls",), models=("embedded",), notations=("glyph", "json"), trials=3)
     )
@@ -451,7 +451,7 @@ def test_a_price_is_not_that_of_the_plan():
     assert "about 10 s" in price_words(made, 20 / made.samples, 2).lower()
 
 
-def test_the_most_tokens_leave_out_repairs_or_the_loop():
+def test_the_token_limit_includes_repairs_and_the_loop():
     arm, suite = Arm(model="m", repair=2), Suite(glyphscope_suite=1, name="s", about="")
     ask = {"id": "a", "prompt": "p", "expect": {}}
     direct = msgspec.convert({**ask, "request": {"max_tokens": 100}}, Scenario)
@@ -462,7 +462,7 @@ def test_the_most_tokens_leave_out_repairs_or_the_loop():
     assert _tokens_at_most(arm, suite, loop) == 700
 
 
-def test_a_time_is_guessed_from_a_result_that_says_nothing_of_it(tmp_path):
+def test_a_time_is_estimated_from_finished_results_only(tmp_path):
     manifest = made_manifest(four_arms(), 10, 3)
     model = four_arms()[0].model
     assert seconds_a_sample([ResultRow(tmp_path, manifest)], [model]) == pytest.approx(600 / 120)
@@ -472,7 +472,7 @@ def test_a_time_is_guessed_from_a_result_that_says_nothing_of_it(tmp_path):
     assert seconds_a_sample([ResultRow(tmp_path, None, "damaged")], [model]) is None
 
 
-def test_a_question_that_is_prepared_cannot_be_evaluated():
+def test_every_preset_can_be_evaluated():
     offered = {axis.name: {choice.value for choice in axis.choices} for axis in axes()}
     for preset in PRESETS:
         assert all(set(values) <= offered[name] for name, values in preset.changes.items())
@@ -480,7 +480,7 @@ def test_a_question_that_is_prepared_cannot_be_evaluated():
         assert len(plan.arms) >= 2
 
 
-def test_a_suite_that_cannot_be_read_can_be_ticked(qapp, tmp_path):
+def test_a_suite_that_cannot_be_read_cannot_be_selected(qapp, tmp_path):
     path = tmp_path / "mine.json"
     path.write_text('{"glyphscope_suite": 1, "name": "mine"')
     choice = suite_choice(str(path))

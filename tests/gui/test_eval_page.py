@@ -45,7 +45,7 @@ def suite(tmp_path):
 
 
 @pytest.mark.slow
-def test_a_served_model_cannot_be_an_arm_beside_the_open_one(opened, qtbot, suite):
+def test_a_served_model_can_be_an_arm_beside_the_open_one(opened, qtbot, suite):
     page = opened()
     view = page.view
     set_up(qtbot, page, suite)
@@ -87,7 +87,7 @@ def test_scenarios_are_filtered_by_words_and_cut_to_the_first_ones(opened, qtbot
 
 
 @pytest.mark.slow
-def test_all_tables_and_charts_of_a_result_with_controls_are_of_the_same_samples(opened, qtbot, tmp_path):
+def test_all_tables_and_charts_of_a_result_with_controls_use_the_same_samples(opened, qtbot, tmp_path):
     """The population is named above them."""
     page = opened()
     page.open_result(result_with_controls(tmp_path))
@@ -136,7 +136,7 @@ def test_progress_is_shown_from_the_first_token(opened, qtbot, suite):
 
 
 @pytest.mark.slow
-def test_an_evaluation_makes_other_samples_than_it_said(opened, qtbot, suite):
+def test_an_evaluation_makes_the_samples_it_announced(opened, qtbot, suite):
     page = opened()
     view = page.view
     set_up(qtbot, page, suite, constraints=("off", "mask"))
@@ -158,7 +158,7 @@ def test_an_evaluation_makes_other_samples_than_it_said(opened, qtbot, suite):
 
 
 @pytest.mark.slow
-def test_a_model_that_cannot_be_opened_stops_the_other_arms(opened, qtbot, suite):
+def test_a_model_that_cannot_be_opened_is_skipped_and_the_other_arms_run(opened, qtbot, suite):
     def opener(name, **_options):
         if "broken" in name:
             raise ModelError("This file is no model.", where=name)
@@ -176,7 +176,7 @@ def test_a_model_that_cannot_be_opened_stops_the_other_arms(opened, qtbot, suite
 
 
 @pytest.mark.slow
-def test_an_evaluation_cannot_be_paused_stopped_and_gone_on_with(opened, qtbot, suite):
+def test_an_evaluation_can_be_paused_stopped_and_resumed(opened, qtbot, suite):
     gate = threading.Event()
     page = opened(lambda _name, **_options: Held(gate))
     view, evaluations = page.view, page.evaluations
@@ -210,7 +210,7 @@ def test_an_evaluation_cannot_be_paused_stopped_and_gone_on_with(opened, qtbot, 
 
 
 @pytest.mark.slow
-def test_a_window_that_closes_waits_for_an_evaluation_or_loses_samples(opened, qtbot, suite):
+def test_closing_the_window_ends_an_evaluation_and_keeps_its_samples(opened, qtbot, suite):
     gate = threading.Event()
     page = opened(lambda _name, **_options: Held(gate))
     set_up(qtbot, page, suite)
@@ -224,7 +224,7 @@ def test_a_window_that_closes_waits_for_an_evaluation_or_loses_samples(opened, q
 
 
 @pytest.mark.slow
-def test_a_setup_without_arms_can_be_begun(opened, qtbot, suite):
+def test_a_setup_without_arms_cannot_be_started(opened, qtbot, suite):
     page = opened()
     setup = page.view.setup
     set_up(qtbot, page, suite)
@@ -237,7 +237,7 @@ def test_a_setup_without_arms_can_be_begun(opened, qtbot, suite):
 
 
 @pytest.mark.slow
-def test_an_evaluation_that_ends_unseen_tells_nobody(opened, qtbot, suite):
+def test_an_evaluation_that_ends_on_another_page_is_shown_in_the_status_line(opened, qtbot, suite):
     page = opened()
     set_up(qtbot, page, suite)
     page.view.setup.go.click()
@@ -248,7 +248,7 @@ def test_an_evaluation_that_ends_unseen_tells_nobody(opened, qtbot, suite):
 
 
 @pytest.mark.slow
-def test_an_evaluation_that_ends_takes_who_sets_up_the_next_one_away(opened, qtbot, suite):
+def test_an_evaluation_that_ends_leaves_the_setup_in_sight(opened, qtbot, suite):
     gate = threading.Event()
     page = opened(lambda _name, **_options: Held(gate))
     view = page.view
@@ -264,7 +264,7 @@ def test_an_evaluation_that_ends_takes_who_sets_up_the_next_one_away(opened, qtb
 
 
 @pytest.mark.slow
-def test_a_result_that_is_read_again_is_folded_anew_or_shows_another_cell(opened, qtbot, tmp_path):
+def test_a_result_that_is_read_again_keeps_its_groups_and_its_cell(opened, qtbot, tmp_path):
     page = opened()
     path = made_result(tmp_path, scenarios=100, trials=1)
     result = open_it(qtbot, page, path)
@@ -281,7 +281,7 @@ def test_a_result_that_is_read_again_is_folded_anew_or_shows_another_cell(opened
 
 
 @pytest.mark.slow
-def test_results_that_cannot_be_written_hold_the_page_up(opened, qtbot, suite):
+def test_results_that_cannot_be_written_are_reported_and_the_page_stays_usable(opened, qtbot, suite):
     places().results.write_text("a file")
     page = opened()
     set_up(qtbot, page, suite)
@@ -292,7 +292,7 @@ def test_results_that_cannot_be_written_hold_the_page_up(opened, qtbot, suite):
 
 
 @pytest.mark.slow
-def test_files_that_are_dropped_are_not_taken(opened, qtbot, suite):
+def test_dropped_files_are_added_to_their_list(opened, qtbot, suite):
     page = opened()
     setup = page.view.setup
     for part, path in ((setup.suites, suite), (setup.models, suite.parent / "mine.gguf")):
@@ -308,7 +308,7 @@ def test_files_that_are_dropped_are_not_taken(opened, qtbot, suite):
 
 
 @pytest.mark.slow
-def test_a_suite_with_mistakes_is_not_told_where(opened, qtbot, tmp_path):
+def test_a_suite_with_errors_is_reported_with_their_place(opened, qtbot, tmp_path):
     page = opened()
     path = tmp_path / "bad.json"
     path.write_text('{"glyphscope_suite": 1, "name": "bad", "about": "", "scenarios": [{"id": 3}]}')
@@ -323,7 +323,7 @@ def test_a_suite_with_mistakes_is_not_told_where(opened, qtbot, tmp_path):
 
 
 @pytest.mark.slow
-def test_a_cell_does_not_lead_to_its_runs(opened, qtbot, tmp_path):
+def test_a_cell_leads_to_its_runs(opened, qtbot, tmp_path):
     page = opened()
     result = open_it(qtbot, page, made_result(tmp_path))
     model = result.model
@@ -376,7 +376,7 @@ def test_a_run_that_was_opened_from_a_cell_leads_back_to_it(opened, qtbot, tmp_p
 
 
 @pytest.mark.slow
-def test_a_run_without_a_mistake_is_shown_without_a_token(opened, qtbot, tmp_path):
+def test_a_correct_run_is_shown_without_a_token(opened, qtbot, tmp_path):
     page = opened()
     shown, focused = [], []
     page.context.runs.ended.connect(shown.append)
@@ -390,7 +390,7 @@ def test_a_run_without_a_mistake_is_shown_without_a_token(opened, qtbot, tmp_pat
 
 
 @pytest.mark.slow
-def test_two_arms_are_not_aligned_by_field(opened, qtbot, tmp_path):
+def test_two_arms_are_aligned_by_field(opened, qtbot, tmp_path):
     page = opened()
     result = open_it(qtbot, page, recorded_result(tmp_path))
     result.tabs.setCurrentWidget(result.pair)
@@ -404,7 +404,7 @@ def test_two_arms_are_not_aligned_by_field(opened, qtbot, tmp_path):
 
 
 @pytest.mark.slow
-def test_a_chart_cannot_be_kept_or_shows_what_is_not_measured(opened, qtbot, tmp_path):
+def test_a_chart_is_saved_and_shows_only_what_was_measured(opened, qtbot, tmp_path):
     page = opened()
     result = open_it(qtbot, page, made_result(tmp_path))
     result.tabs.setCurrentWidget(result.charts)
@@ -421,7 +421,7 @@ def test_a_chart_cannot_be_kept_or_shows_what_is_not_measured(opened, qtbot, tmp
 
 
 @pytest.mark.slow
-def test_two_columns_that_are_selected_are_not_compared(opened, qtbot, tmp_path):
+def test_two_selected_columns_are_compared(opened, qtbot, tmp_path):
     page = opened()
     result = open_it(qtbot, page, made_result(tmp_path))
     head = result.table.horizontalHeader()
@@ -434,7 +434,7 @@ def test_two_columns_that_are_selected_are_not_compared(opened, qtbot, tmp_path)
 
 
 @pytest.mark.slow
-def test_a_result_that_grows_is_torn_from_the_result_that_is_read(opened, qtbot, suite, tmp_path):
+def test_a_running_evaluation_leaves_the_shown_result(opened, qtbot, suite, tmp_path):
     gate = threading.Event()
     page = opened(lambda _name, **_options: Held(gate))
     set_up(qtbot, page, suite)
@@ -449,7 +449,7 @@ def test_a_result_that_grows_is_torn_from_the_result_that_is_read(opened, qtbot,
 
 
 @pytest.mark.slow
-def test_the_report_is_not_opened_or_not_made(opened, qtbot, monkeypatch, suite):
+def test_the_report_is_made_and_opened(opened, qtbot, monkeypatch, suite):
     shown = []
     monkeypatch.setattr(QDesktopServices, "openUrl", lambda url: shown.append(url) or True)
     page = opened()
@@ -464,7 +464,7 @@ def test_the_report_is_not_opened_or_not_made(opened, qtbot, monkeypatch, suite)
 
 
 @pytest.mark.slow
-def test_ten_thousand_samples_are_rows_at_once(opened, qtbot, tmp_path):
+def test_ten_thousand_samples_are_listed_in_portions(opened, qtbot, tmp_path):
     page = opened()
     result = open_it(qtbot, page, made_result(tmp_path, scenarios=100, trials=25))
     assert len(page.result_presenter.result.samples) == 10_000
@@ -479,7 +479,7 @@ def test_ten_thousand_samples_are_rows_at_once(opened, qtbot, tmp_path):
 
 
 @pytest.mark.slow
-def test_a_folder_that_is_no_result_is_not_told(opened, qtbot, tmp_path):
+def test_a_folder_that_is_not_a_result_is_reported(opened, qtbot, tmp_path):
     page = opened()
     page.open_result(tmp_path)
     ended(qtbot, page)
@@ -489,7 +489,7 @@ def test_a_folder_that_is_no_result_is_not_told(opened, qtbot, tmp_path):
 
 
 @pytest.mark.slow
-def test_a_result_of_a_newer_version_is_read_wrongly(opened, qtbot, tmp_path):
+def test_a_result_of_a_newer_version_is_rejected(opened, qtbot, tmp_path):
     path = made_result(tmp_path)
     manifest = json.loads((path / "manifest.json").read_text())
     (path / "manifest.json").write_text(json.dumps({**manifest, "glyphscope_eval": 99}))
@@ -500,7 +500,7 @@ def test_a_result_of_a_newer_version_is_read_wrongly(opened, qtbot, tmp_path):
 
 
 @pytest.mark.slow
-def test_a_torn_last_line_hides_the_other_samples(opened, qtbot, tmp_path):
+def test_an_incomplete_last_line_leaves_the_other_samples(opened, qtbot, tmp_path):
     path = made_result(tmp_path)
     data = (path / "samples.jsonl").read_bytes()
     (path / "samples.jsonl").write_bytes(data[:-40])
@@ -511,7 +511,7 @@ def test_a_torn_last_line_hides_the_other_samples(opened, qtbot, tmp_path):
 
 
 @pytest.mark.slow
-def test_a_damaged_line_is_not_told_by_its_number(opened, qtbot, tmp_path):
+def test_a_damaged_line_is_reported_with_its_number(opened, qtbot, tmp_path):
     path = made_result(tmp_path)
     lines = (path / "samples.jsonl").read_bytes().split(b"\n")
     lines[6] = lines[6][:30]
@@ -523,7 +523,7 @@ def test_a_damaged_line_is_not_told_by_its_number(opened, qtbot, tmp_path):
 
 
 @pytest.mark.slow
-def test_a_result_that_another_process_writes_is_held_up_or_not_told(opened, qtbot, tmp_path):
+def test_a_result_that_another_process_writes_is_shown_and_cannot_be_resumed(opened, qtbot, tmp_path):
     path = made_result(tmp_path, finished="")
     page = opened()
     with open(path / "samples.jsonl", "ab") as file:
@@ -536,7 +536,7 @@ def test_a_result_that_another_process_writes_is_held_up_or_not_told(opened, qtb
 
 
 @pytest.mark.slow
-def test_a_missing_record_is_a_dead_end(opened, qtbot, tmp_path):
+def test_a_missing_record_is_reported_and_the_page_stays(opened, qtbot, tmp_path):
     path = recorded_result(tmp_path)
     for record in path.glob("runs/**/*.jsonl"):
         record.unlink()
@@ -551,7 +551,7 @@ def test_a_missing_record_is_a_dead_end(opened, qtbot, tmp_path):
 
 
 @pytest.mark.slow
-def test_a_changed_suite_is_gone_on_with(opened, qtbot, tmp_path):
+def test_an_evaluation_of_a_changed_suite_is_not_resumed(opened, qtbot, tmp_path):
     page = opened()
     open_it(qtbot, page, made_result(tmp_path, finished=""))
     page.view.resume.click()
@@ -560,7 +560,7 @@ def test_a_changed_suite_is_gone_on_with(opened, qtbot, tmp_path):
 
 
 @pytest.mark.slow
-def test_a_list_with_a_broken_result_opens_none(opened, qtbot):
+def test_a_list_with_a_damaged_result_opens_the_others(opened, qtbot):
     made_result(places().results)
     broken = made_result(places().results)
     (broken / "manifest.json").write_text("{")
@@ -577,7 +577,7 @@ def test_a_list_with_a_broken_result_opens_none(opened, qtbot):
 
 
 @pytest.mark.slow
-def test_something_on_the_page_has_no_name_or_no_keys(opened, qtbot, tmp_path):
+def test_everything_on_the_page_has_a_name_and_can_be_reached_by_keyboard(opened, qtbot, tmp_path):
     page = opened(size=(1024, 700))
     open_it(qtbot, page, made_result(tmp_path))
     view = page.view

@@ -24,7 +24,7 @@ def opened_window(open_window, qtbot):
 
 
 @pytest.mark.slow
-def test_a_run_does_not_open_at_the_token_where_it_went_wrong(opened_window, qtbot, tmp_path):
+def test_a_run_opens_at_the_token_that_decided_it(opened_window, qtbot, tmp_path):
     window = opened_window()
     result = open_it(qtbot, window.page(PageId.EVALUATE), recorded_result(tmp_path))
     open_wrong_run(qtbot, result)
@@ -37,7 +37,7 @@ def test_a_run_does_not_open_at_the_token_where_it_went_wrong(opened_window, qtb
 
 
 @pytest.mark.slow
-def test_the_page_is_wider_than_the_smallest_window(opened_window, qtbot, tmp_path):
+def test_the_page_fits_the_smallest_window(opened_window, qtbot, tmp_path):
     window = opened_window(size=(1024, 700))
     page = window.page(PageId.EVALUATE)
     open_it(qtbot, page, made_result(tmp_path))
@@ -48,7 +48,7 @@ def test_the_page_is_wider_than_the_smallest_window(opened_window, qtbot, tmp_pa
 
 
 @pytest.mark.slow
-def test_ctrl_4_does_not_show_the_page(opened_window):
+def test_ctrl_4_shows_the_page(opened_window):
     window = opened_window()
     window.navigator.show(PageId.PLAYGROUND)
     action = window.rail.actions_[PageId.EVALUATE]

@@ -64,7 +64,7 @@ def rows(view):
 
 
 @pytest.mark.slow
-def test_the_view_tells_another_field_or_another_keyword_or_leads_elsewhere(shown, qtbot):
+def test_the_view_shows_the_field_and_keyword_and_leads_to_its_description(shown, qtbot):
     page = shown(made())
     view = page.evidence.wanted
     assert "max_results" in view.words.text() and not page.evidence.mask_impact_section.isHidden()
@@ -90,7 +90,7 @@ def test_the_view_tells_another_field_or_another_keyword_or_leads_elsewhere(show
 
 
 @pytest.mark.slow
-def test_what_is_told_of_a_run_is_of_another_token_or_stays_for_the_next_run(shown, qtbot):
+def test_an_explanation_belongs_to_its_token_and_is_cleared_with_the_next_run(shown, qtbot):
     page = shown(made())
     # a token that is not the model's own is marked, and no other one
     model, view = page.view.tokens_model, page.evidence.wanted
@@ -119,7 +119,7 @@ def test_what_is_told_of_a_run_is_of_another_token_or_stays_for_the_next_run(sho
     assert "does not contain" in view.words.text()  # a scripted model has no figures
 
 
-def test_the_boundaries_of_a_run_are_compared_by_another_model():
+def test_the_boundaries_of_a_run_need_its_model():
     events = made()
     answered = Answered(
         "r", "call", "", tuple(e.step for e in events if isinstance(e, Token)), events[0].model

@@ -33,7 +33,7 @@ def models():
                     yield kind
 
 
-def test_every_model_of_the_window_shows_what_is_not_seen():
+def test_every_model_of_the_window_shows_invisible_characters():
     own = [kind for kind in models() if "data" in vars(kind) and not issubclass(kind, QAbstractProxyModel)]
     assert len(own) > 20
     assert [kind.__name__ for kind in own if not getattr(kind.data, "is_plain", False)] == []
@@ -42,7 +42,7 @@ def test_every_model_of_the_window_shows_what_is_not_seen():
 @pytest.mark.parametrize(
     "make", [words_label, lambda text: _said(WrappedLabel(), text), lambda text: _said(ElidedLabel(), text)]
 )
-def test_a_label_of_foreign_words_shows_what_is_not_seen(qtbot, make):
+def test_a_label_of_foreign_words_shows_invisible_characters(qtbot, make):
     label = make(HIDDEN)
     qtbot.addWidget(label)
     assert not unseen(label.text()) and "⟨U+2061⟩" in label.text()
@@ -55,7 +55,7 @@ def _said(label, text):
     return label
 
 
-def test_a_box_that_is_only_read_shows_what_is_not_seen(qtbot):
+def test_a_read_only_box_shows_invisible_characters(qtbot):
     box = ReadBox(5, "box", HIDDEN)
     qtbot.addWidget(box)
     assert not unseen(box.toPlainText()) and "⟨U+E0041⟩" in box.toPlainText()
@@ -86,7 +86,7 @@ def test_an_editable_field_names_the_invisible_characters_of_its_text_and_keeps_
     assert not note.isVisible() and field.sizeHint().height() == height
 
 
-def test_every_editable_field_of_the_window_is_one_that_names_invisible_characters():
+def test_every_editable_field_of_the_window_names_invisible_characters():
     own = Path(glyphscope_gui.__file__).parent
     raw = [
         f"{path.relative_to(own)}: {call}"
@@ -101,13 +101,13 @@ def test_every_editable_field_of_the_window_is_one_that_names_invisible_characte
     assert raw == []
 
 
-def test_a_token_and_a_character_by_themselves_are_seen():
+def test_a_single_token_and_character_is_shown_visibly():
     for char in HIDDEN:
         assert not unseen(char_words(ord(char))) and not unseen(text_words(char))
         assert not unseen(token_text(char.encode("utf-8", "surrogatepass"), char))
 
 
-def test_the_approval_card_shows_everything_that_is_not_seen(qtbot):
+def test_the_approval_card_shows_all_invisible_characters(qtbot):
     card = ApprovalCard()
     qtbot.addWidget(card)
     needed = ApprovalNeeded(
@@ -125,7 +125,7 @@ def test_the_approval_card_shows_everything_that_is_not_seen(qtbot):
     card.shut_down()
 
 
-def test_every_label_of_the_window_shows_what_is_not_seen():
+def test_every_label_of_the_window_shows_invisible_characters():
     """Qt's own label is made where signs would be in the way: places to break a line, words of the program."""
     made = {}
     for path in Path(glyphscope_gui.__file__).parent.rglob("*.py"):
@@ -135,6 +135,6 @@ def test_every_label_of_the_window_shows_what_is_not_seen():
     assert made == {"approval_card.py": 1}
 
 
-def test_parts_of_the_windows_sentences_show_what_is_not_seen():
+def test_values_in_the_windows_sentences_show_invisible_characters():
     assert tr("{count:,} of {name}", count=4000, name="a\u202eb\nc") == "4,000 of a⟨U+202E⟩b\nc"
     assert tr("{path}", path=Path("a\u2061")) == tr("{path}", path=ValueError("a\u2061")) == "a⟨U+2061⟩"

@@ -115,7 +115,7 @@ def look(painted):
 
 
 @pytest.mark.slow
-def test_the_playground_its_panels_and_dialogs_show_what_is_not_seen(open_window, qtbot, look):
+def test_the_playground_its_panels_and_dialogs_show_invisible_characters(open_window, qtbot, look):
     window = open_window(lambda _name, **_options: ScriptedModel("x", name=f"model{HIDDEN}"))
     page = window.page(PageId.PLAYGROUND)
     runs = [hidden_run(loop_run()), hidden_run(bundled_run(ABORTED))]
@@ -145,7 +145,7 @@ def test_the_playground_its_panels_and_dialogs_show_what_is_not_seen(open_window
 
 
 @pytest.mark.slow
-def test_the_result_of_an_evaluation_shows_what_is_not_seen(open_page, qtbot, look, tmp_path):
+def test_the_result_of_an_evaluation_shows_invisible_characters(open_page, qtbot, look, tmp_path):
     arms = tuple(msgspec.structs.replace(arm, model=f"model{HIDDEN}.gguf") for arm in four_arms())
     path = made_result(tmp_path, arms=arms)
     samples = path / "samples.jsonl"
@@ -163,7 +163,7 @@ def test_the_result_of_an_evaluation_shows_what_is_not_seen(open_page, qtbot, lo
 
 
 @pytest.mark.slow
-def test_the_page_of_a_server_shows_what_is_not_seen(open_page, qtbot, look):
+def test_the_page_of_a_server_shows_invisible_characters(open_page, qtbot, look):
     page = open_page(PageId.SERVERS, ready=False)
     servers, view = page.context.services.servers, page.view
     entry = {"command": sys.executable, "args": [str(SCRIPT), "hidden", f"x{HIDDEN}"]}
@@ -179,5 +179,5 @@ def test_the_page_of_a_server_shows_what_is_not_seen(open_page, qtbot, look):
     servers.close()
 
 
-def test_what_the_test_hides_is_shown_by_signs():
+def test_the_hidden_characters_of_these_tests_are_shown_as_signs():
     assert visible(HIDDEN) == "⟨U+2061⟩⟨U+202E⟩⟨U+E0041⟩" and visible(OWN) != OWN

@@ -38,7 +38,7 @@ def allocate():
 
 
 @pytest.mark.slow
-def test_something_of_qt_is_ended_in_another_thread(collector, qtbot):
+def test_qt_objects_are_collected_in_the_main_thread(collector, qtbot):
     collector(lambda: True)
     ended = []
     drop_timer(ended)
@@ -51,7 +51,7 @@ def test_something_of_qt_is_ended_in_another_thread(collector, qtbot):
     assert ended == [threading.main_thread()]
 
 
-def test_all_that_lives_is_looked_through_while_a_run_goes_on(collector, monkeypatch):
+def test_a_full_collection_waits_for_the_end_of_a_run(collector, monkeypatch):
     quiet = False
     one = collector(lambda: quiet)
     asked = []

@@ -63,7 +63,7 @@ def look(panel, qtbot, name=REPO):
     qtbot.waitUntil(lambda: panel._getting.phase is Phase.IDLE)
 
 
-def test_what_a_repository_has_is_not_shown_or_nothing_is_picked(hub, panel, qtbot):
+def test_a_repository_is_listed_with_a_model_selected(hub, panel, qtbot):
     look(panel, qtbot)
     assert panel.choices.rowCount() == 2
     assert panel._choice().name == FILE and "Q4_K_M" in panel.words.text()
@@ -72,7 +72,7 @@ def test_what_a_repository_has_is_not_shown_or_nothing_is_picked(hub, panel, qtb
     assert panel._choice().name == "tiny-Q8_0.gguf" and not panel.words.isVisible()
 
 
-def test_a_download_in_the_window_does_not_end_with_a_model_to_use(hub, panel, qtbot, tmp_path):
+def test_a_download_in_the_window_ends_with_a_model_to_use(hub, panel, qtbot, tmp_path):
     look(panel, qtbot)
     panel.load_button.click()
     assert panel.cancel_button.isVisible() and not panel.look_button.isEnabled()
@@ -85,7 +85,7 @@ def test_a_download_in_the_window_does_not_end_with_a_model_to_use(hub, panel, q
 
 
 @pytest.mark.slow
-def test_cancel_waits_for_the_server_or_loses_what_was_loaded(hub, ended, panel, qtbot, tmp_path):
+def test_cancel_is_immediate_and_the_download_resumes(hub, ended, panel, qtbot, tmp_path):
     hub.repos[REPO][FILE] = gguf(50_000)
     hub.stall_after = 20_000
     look(panel, qtbot, f"{REPO}:{FILE}")
@@ -101,7 +101,7 @@ def test_cancel_waits_for_the_server_or_loses_what_was_loaded(hub, ended, panel,
 
 
 @pytest.mark.slow
-def test_a_window_that_closes_waits_for_a_silent_server(hub, ended, panel, qtbot, tmp_path):
+def test_a_closing_window_does_not_wait_for_a_silent_server(hub, ended, panel, qtbot, tmp_path):
     hub.stall_after = 1000
     look(panel, qtbot)
     panel.load_button.click()
@@ -112,7 +112,7 @@ def test_a_window_that_closes_waits_for_a_silent_server(hub, ended, panel, qtbot
     assert [path.stat().st_size for path in (tmp_path / REPO).iterdir()] == [1000]
 
 
-def test_an_error_says_nothing_or_leaves_another_repositorys_models_there(hub, panel, qtbot):
+def test_an_error_is_explained_and_clears_the_list(hub, panel, qtbot):
     look(panel, qtbot)
     for name in ("maker/none", "non sense/x"):
         look(panel, qtbot, name)
@@ -161,9 +161,7 @@ def test_a_repository_that_cannot_be_listed_says_why_when_it_is_selected(hub, pa
     assert panel.choices.rowCount() == 2 and panel.load_button.isVisible()
 
 
-def test_the_answer_to_an_older_question_takes_the_place_of_what_is_wrong_with_the_newer(
-    panel, qtbot, monkeypatch
-):
+def test_an_older_listing_does_not_replace_a_newer_error(panel, qtbot, monkeypatch):
     asked, answer = threading.Event(), threading.Event()
 
     class Slow(Lookup):
@@ -184,7 +182,7 @@ def test_the_answer_to_an_older_question_takes_the_place_of_what_is_wrong_with_t
     assert "OWNER/NAME" in panel.words.text() and panel.words.property("role") == "problem"
 
 
-def test_without_the_extra_nothing_says_how_to_get_it(qtbot, tmp_path, monkeypatch):
+def test_without_the_extra_the_panel_says_how_to_install_it(qtbot, tmp_path, monkeypatch):
     monkeypatch.setattr(hub_panel, "hub_is_here", lambda: False)
     panel = HubPanel(ModelGetting(tmp_path))
     qtbot.addWidget(panel)
@@ -194,7 +192,7 @@ def test_without_the_extra_nothing_says_how_to_get_it(qtbot, tmp_path, monkeypat
     assert not panel.name_edit.isEnabled() and not panel.look_button.isEnabled()
 
 
-def test_what_is_found_cannot_be_used_or_a_broken_model_can(qtbot, tmp_path):
+def test_a_found_model_can_be_used_and_a_broken_one_cannot(qtbot, tmp_path):
     dialog = ModelDialog(ModelGetting(tmp_path))
     qtbot.addWidget(dialog)
     dialog.show()
@@ -220,7 +218,7 @@ def test_what_is_found_cannot_be_used_or_a_broken_model_can(qtbot, tmp_path):
     assert chosen.args == ["/e/Small-Q4_1.gguf"]
 
 
-def test_a_double_click_opens_a_model_twice(qtbot, tmp_path):
+def test_a_double_click_opens_a_model_once(qtbot, tmp_path):
     dialog = ModelDialog(ModelGetting(tmp_path))
     dialog.show()
     dialog.show_found(FOUND, [])
@@ -250,7 +248,7 @@ def test_a_double_click_opens_a_model_twice(qtbot, tmp_path):
         ),
     ],
 )
-def test_how_far_a_download_is_is_made_up(progress, speed, words):
+def test_progress_is_described_from_what_was_measured(progress, speed, words):
     choice = Choice((HubFile("x.gguf", 1),))
     assert progress_words(Loaded(choice, progress, speed)) == words
 
@@ -267,7 +265,7 @@ def presenter(context, qtbot):
 
 
 @pytest.mark.slow
-def test_the_window_stops_a_download_with_its_view_or_keeps_nothing_when_it_closes(
+def test_a_download_continues_without_its_view_and_is_saved_when_the_window_closes(
     hub, context, presenter, qtbot, monkeypatch, own_home
 ):
     monkeypatch.setattr(model_presenter, "find_models", lambda folders: FOUND)
@@ -298,7 +296,7 @@ def test_the_window_stops_a_download_with_its_view_or_keeps_nothing_when_it_clos
     assert context.project.model == str(place)
 
 
-def test_the_first_start_explains_nothing_or_every_start_does(context, presenter, qtbot, monkeypatch):
+def test_only_the_first_start_explains_the_models(context, presenter, qtbot, monkeypatch):
     monkeypatch.setattr(model_presenter, "find_models", lambda folders: [])
     presenter.welcome()
     dialog = context.window.findChild(ModelDialog)
@@ -311,7 +309,7 @@ def test_the_first_start_explains_nothing_or_every_start_does(context, presenter
 
 
 @pytest.mark.slow
-def test_a_first_start_without_a_model_shows_nothing_or_no_way_to_get_one(open_window, monkeypatch):
+def test_a_first_start_without_a_model_shows_a_recorded_run_and_how_to_get_one(open_window, monkeypatch):
     monkeypatch.setattr(model_presenter, "find_models", lambda folders: [])
 
     def opener(_name, **_options):

@@ -26,7 +26,7 @@ PLANTED = 'root ::= "{" pair "}"\npair ::= [a-z]+ "=" nummber\nnumber ::= "\\d"{
 
 
 @pytest.mark.slow
-def test_a_name_of_the_contract_is_missing_or_unnamed_for_screen_readers(grammar):
+def test_every_named_control_is_there_and_named_for_screen_readers(grammar):
     for name in NAMES:
         widget = grammar.view.findChild(QWidget, name)
         assert widget is not None, name
@@ -34,7 +34,7 @@ def test_a_name_of_the_contract_is_missing_or_unnamed_for_screen_readers(grammar
 
 
 @pytest.mark.slow
-def test_the_keyboard_does_not_reach_a_page_or_the_playgrounds_docks_stay_in_the_way(open_window, qtbot):
+def test_the_keyboard_reaches_every_page_and_the_docks_belong_to_the_playground(open_window, qtbot):
     window = open_window(scripted)
     tools = window.panels.docks[PanelId.TOOLS]
     assert window.findChild(QWidget, "pageRail").accessibleName()
@@ -51,7 +51,7 @@ def test_the_keyboard_does_not_reach_a_page_or_the_playgrounds_docks_stay_in_the
 
 
 @pytest.mark.slow
-def test_a_page_is_left_with_a_field_open_that_is_gone_when_one_comes_back(open_window, qtbot):
+def test_a_page_is_left_while_a_field_is_open(open_window, qtbot):
     window = open_window(scripted)
     window.navigator.show(PageId.GRAMMAR)
     window.page(PageId.GRAMMAR).view.add_example_link.click()
@@ -63,7 +63,7 @@ def test_a_page_is_left_with_a_field_open_that_is_gone_when_one_comes_back(open_
 
 
 @pytest.mark.slow
-def test_the_docks_of_the_playground_are_lost_when_the_window_closes_on_another_page(open_window):
+def test_the_docks_of_the_playground_are_restored_when_the_window_closes_on_another_page(open_window):
     window = open_window(scripted)
     window.navigator.show(PageId.GRAMMAR)
     window.shut_down()
@@ -73,7 +73,7 @@ def test_the_docks_of_the_playground_are_lost_when_the_window_closes_on_another_
 
 
 @pytest.mark.slow
-def test_the_page_does_not_fit_a_small_window(open_window, qtbot):
+def test_the_page_fits_a_small_window(open_window, qtbot):
     window = open_window(scripted, size=(1024, 700))
     window.navigator.show(PageId.GRAMMAR)
     assert window.width() == 1024
@@ -92,7 +92,7 @@ def test_the_page_does_not_fit_a_small_window(open_window, qtbot):
 
 
 @pytest.mark.slow
-def test_the_tools_grammar_is_not_shown_or_does_not_follow_the_tools(grammar, qtbot):
+def test_the_tools_grammar_is_shown_and_follows_the_tools(grammar, qtbot):
     view, document = grammar.view, grammar.context.project.grammar
     assert view.edit.isReadOnly()
     assert view.edit.text().startswith("root ::=")
@@ -106,7 +106,7 @@ def test_the_tools_grammar_is_not_shown_or_does_not_follow_the_tools(grammar, qt
 
 
 @pytest.mark.slow
-def test_tools_that_give_no_grammar_leave_the_page_without_a_word(grammar, qtbot):
+def test_tools_without_a_grammar_are_explained_on_the_page(grammar, qtbot):
     for tool in grammar.context.project.tools.registry.tools:
         grammar.context.project.tools.set_enabled(tool.name, False)
     qtbot.waitUntil(lambda: "Allow at least one tool" in grammar.view.summary.text())
@@ -116,7 +116,7 @@ def test_tools_that_give_no_grammar_leave_the_page_without_a_word(grammar, qtbot
 
 
 @pytest.mark.slow
-def test_a_copy_to_edit_changes_the_tools_or_cannot_be_undone(grammar, qtbot):
+def test_a_copy_to_edit_leaves_the_tools_and_can_be_undone(grammar, qtbot):
     view = grammar.view
     before = view.edit.text()
     view.copy_link.click()
@@ -132,7 +132,7 @@ def test_a_copy_to_edit_changes_the_tools_or_cannot_be_undone(grammar, qtbot):
 
 
 @pytest.mark.slow
-def test_three_planted_mistakes_are_not_mended_with_what_the_page_offers(grammar, qtbot):
+def test_planted_errors_are_fixed_with_the_fixes_of_the_page(grammar, qtbot):
     view = grammar.view
     found = show(qtbot, grammar, PLANTED)
     assert not found.ok
@@ -152,7 +152,7 @@ def test_three_planted_mistakes_are_not_mended_with_what_the_page_offers(grammar
 
 
 @pytest.mark.slow
-def test_a_click_on_a_correction_in_the_list_does_nothing(grammar, qtbot):
+def test_a_click_on_a_fix_in_the_list_applies_it(grammar, qtbot):
     view = grammar.view
     show(qtbot, grammar, PLANTED)
     model = view.diagnostics.model()
@@ -166,7 +166,7 @@ def test_a_click_on_a_correction_in_the_list_does_nothing(grammar, qtbot):
 
 
 @pytest.mark.slow
-def test_a_mistake_in_the_list_does_not_lead_to_its_place(grammar, qtbot):
+def test_an_error_in_the_list_leads_to_its_place(grammar, qtbot):
     view = grammar.view
     found = show(qtbot, grammar, PLANTED)
     view.diagnostics.selectRow(0)
@@ -178,7 +178,7 @@ def test_a_mistake_in_the_list_does_not_lead_to_its_place(grammar, qtbot):
 
 
 @pytest.mark.slow
-def test_a_fix_of_an_older_text_hits_the_wrong_place(grammar, qtbot):
+def test_a_fix_of_an_older_text_is_not_applied(grammar, qtbot):
     view = grammar.view
     problem = next(p for p in show(qtbot, grammar, PLANTED).problems if p.edits)
     view.edit.moveCursor(QTextCursor.MoveOperation.Start)
@@ -189,7 +189,7 @@ def test_a_fix_of_an_older_text_hits_the_wrong_place(grammar, qtbot):
 
 
 @pytest.mark.slow
-def test_a_mistake_in_the_tools_grammar_is_mended_behind_the_tools_back(grammar, qtbot):
+def test_a_fix_in_the_tools_grammar_is_not_applied(grammar, qtbot):
     view = grammar.view
     text = view.edit.text()
     view.edit.fixRequested.emit(GrammarProblem("error", "x", "x", 1, 1, 0, 4, "x", ((0, 4, ""),)))
@@ -212,7 +212,7 @@ def schema_edit(qtbot):
 @pytest.mark.qt_log_ignore(
     "This plugin does not support (raise|grabbing)", extend=True
 )  # of the screen that is none: popups
-def test_a_menu_of_an_editor_stops_what_the_window_does_or_stays_behind(request, qtbot, editor):
+def test_the_menu_of_an_editor_opens_and_is_deleted_afterwards(request, qtbot, editor):
     """A menu with a loop of its own returns only when it is closed, in a window that may be closed before."""
     if editor == "grammar":
         edit = request.getfixturevalue("grammar").view.edit
@@ -228,7 +228,7 @@ def test_a_menu_of_an_editor_stops_what_the_window_does_or_stays_behind(request,
 
 
 @pytest.mark.slow
-def test_a_long_text_holds_up_the_window_or_loses_a_character(grammar, qtbot):
+def test_a_long_text_is_edited_without_loss(grammar, qtbot):
     view = grammar.view
     show(qtbot, grammar, 'root ::= "a"\n')
     text = "\n".join(
@@ -247,7 +247,7 @@ def test_a_long_text_holds_up_the_window_or_loses_a_character(grammar, qtbot):
 @pytest.mark.parametrize(
     "text", ["", "\x00", "root", "::=", '"' * 50, "(" * 300, "é😀 ::= [", "root ::= a\u00a0b", "\u2028\ud800"]
 )
-def test_some_text_stops_the_page(grammar, qtbot, text):
+def test_any_invalid_text_is_reported_on_the_page(grammar, qtbot, text):
     found = show(qtbot, grammar, text)
     assert not found.ok
     assert found.problems
@@ -258,7 +258,7 @@ def test_some_text_stops_the_page(grammar, qtbot, text):
 
 
 @pytest.mark.slow
-def test_a_rules_name_is_not_completed(grammar, qtbot):
+def test_a_rules_name_is_completed(grammar, qtbot):
     edit = grammar.view.edit
     show(qtbot, grammar, GOOD)
     put_cursor(edit, 'pair "}"', 4)
@@ -277,7 +277,7 @@ def test_a_rules_name_is_not_completed(grammar, qtbot):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("place", ['"{', "[a-z", "# pa", "pa"])
-def test_names_are_offered_where_none_can_stand(grammar, qtbot, place):
+def test_names_are_offered_only_where_they_can_be_used(grammar, qtbot, place):
     edit = grammar.view.edit
     show(qtbot, grammar, 'root ::= pair\npair ::= "x"\n')
     edit.moveCursor(QTextCursor.MoveOperation.End)
@@ -286,7 +286,7 @@ def test_names_are_offered_where_none_can_stand(grammar, qtbot, place):
 
 
 @pytest.mark.slow
-def test_the_definition_of_a_rule_is_not_found(grammar, qtbot):
+def test_the_definition_of_a_rule_is_found(grammar, qtbot):
     edit = grammar.view.edit
     show(qtbot, grammar, '# number ::= no\n"number ::= no"\n' + GOOD)
     put_cursor(edit, '=" number', 4)
@@ -296,7 +296,7 @@ def test_the_definition_of_a_rule_is_not_found(grammar, qtbot):
 
 
 @pytest.mark.slow
-def test_a_rule_is_not_renamed_everywhere_or_also_in_texts(grammar, qtbot):
+def test_a_rule_is_renamed_everywhere_except_in_literals(grammar, qtbot):
     edit = grammar.view.edit
     text = 'root ::= "{" pair "pair" pair2 # pair\npair ::= [pair]\npair2 ::= pair\n'
     show(qtbot, grammar, text)

@@ -70,7 +70,7 @@ def drawing(text, theme="light"):
 
 
 @given(st.text(alphabet='ab-_ "[]\\#:=|<>!{}().*+?1\n', max_size=60))
-def test_a_word_is_not_where_it_is_said_to_be(text):
+def test_a_word_is_at_its_place(text):
     last = 0
     for word in words(text):
         assert last <= word.start < word.end
@@ -78,7 +78,7 @@ def test_a_word_is_not_where_it_is_said_to_be(text):
         last = word.end
 
 
-def test_names_in_literals_classes_and_comments_are_taken_for_rules():
+def test_names_in_literals_classes_and_comments_are_not_rules():
     text = 'a ::= "a" [a] b # a b\nb ::= a "\\" a"\n'
     assert occurrences(text, "a") == [0, text.index(' a "') + 1]
     assert defined_names(text) == ["a", "b"]
@@ -86,7 +86,7 @@ def test_names_in_literals_classes_and_comments_are_taken_for_rules():
     assert find_definition(text, "c") is None
 
 
-def test_the_name_at_a_place_is_missed():
+def test_the_name_at_a_place_is_found():
     assert name_at("root ::= pair", 13).text == "pair"
     assert name_at("root ::= pair", 2).kind == "definition"
     assert name_at('root ::= "pair"', 12) is None
@@ -95,11 +95,11 @@ def test_the_name_at_a_place_is_missed():
 @pytest.mark.parametrize(
     ("text", "good"), [("a-b1", True), ("", False), ("a_b", False), ("a b", False), ("é", False)]
 )
-def test_a_name_that_llama_does_not_take_is_taken(text, good):
+def test_rule_names_are_those_of_llama_cpp(text, good):
     assert is_name(text) == good
 
 
-def test_a_long_line_is_broken_where_it_means_something_else():
+def test_a_long_line_is_broken_without_changing_its_meaning():
     line = "root ::= " + " | ".join(['"a | b"'] * 20_000)
     shown = break_long_lines(line)
     assert max(map(len, shown.split("\n"))) < 3000
@@ -109,7 +109,7 @@ def test_a_long_line_is_broken_where_it_means_something_else():
 
 
 @given(st.text(alphabet="a\n😀é", max_size=40))
-def test_positions_of_a_document_and_of_a_text_are_confused(text):
+def test_positions_of_a_document_and_of_a_text_are_converted(text):
     places = TextPositions(text)
     for place in range(len(text) + 1):
         position = len(text[:place].encode("utf-16-le")) // 2
@@ -134,7 +134,7 @@ def test_positions_of_a_document_and_of_a_text_are_confused(text):
         (((0x61, 0x62),), False, "a  b"),
     ],
 )
-def test_a_class_is_told_in_a_way_nobody_reads(ranges, negated, said):
+def test_a_character_class_is_described(ranges, negated, said):
     assert class_words(ranges, negated) == said
     assert text_words(" a\n") == "·a\\n"
 
@@ -153,7 +153,7 @@ def test_a_class_is_told_in_a_way_nobody_reads(ranges, negated, said):
         'root ::= "a"{0} "b"{3} "c"{2,} "d"{,4}',
     ],
 )
-def test_a_diagram_is_no_drawing_that_qt_can_show(qapp, text, theme):
+def test_a_diagram_is_an_svg_that_qt_can_draw(qapp, text, theme):
     drawn = drawing(text, theme)
     assert QSvgRenderer(drawn.svg).isValid()
     assert all(box.x >= 0 and box.x + box.width <= drawn.width for box in drawn.boxes)
@@ -170,27 +170,27 @@ def test_a_diagram_is_no_drawing_that_qt_can_show(qapp, text, theme):
         'root ::= "' + "x" * 100_000 + '"',
     ],
 )
-def test_a_rule_is_too_large_to_draw(qapp, text):
+def test_a_large_rule_is_drawn_in_part(qapp, text):
     drawn = drawing(text)
     assert len(drawn.boxes) <= MOST_ITEMS + 40
     assert drawn.width < 3000
     assert QSvgRenderer(drawn.svg).isValid()
 
 
-def test_what_is_left_out_of_a_diagram_is_not_counted(qapp):
+def test_omitted_items_of_a_diagram_are_counted(qapp):
     drawn = drawing("root ::= " + " | ".join(f'"{n}"' for n in range(100)))
     shown = [box for box in drawn.boxes if box.words != "…"]
     assert len(shown) + drawn.left_out == 100
     assert any("more, not drawn" in box.tip for box in drawn.boxes)
 
 
-def test_a_diagram_of_the_builtin_rules_takes_no_items(qapp):
+def test_a_diagram_of_a_builtin_rule_has_its_items(qapp):
     items = RailroadItems()
     items.make(read_gbnf('root ::= "a"').rules[0].body)
     assert items.left_out == 0
 
 
-def test_a_diagram_does_not_zoom_or_is_not_saved(qapp, qtbot, tmp_path):
+def test_a_diagram_zooms_and_is_saved(qapp, qtbot, tmp_path):
     view = RailroadView()
     qtbot.addWidget(view)
     view.resize(400, 200)
@@ -219,7 +219,7 @@ def test_a_diagram_does_not_zoom_or_is_not_saved(qapp, qtbot, tmp_path):
 # -- documents and words for people -----------------------------------------------------------------------------
 
 
-def test_a_grammar_nobody_worked_on_goes_into_the_project(qapp):
+def test_only_an_edited_grammar_is_saved_in_the_project(qapp):
     document = GrammarDocument()
     document.set_generated("root ::= x")
     assert document.saved_work is None
@@ -238,7 +238,7 @@ def test_a_grammar_nobody_worked_on_goes_into_the_project(qapp):
     assert document.text == "root ::= z"
 
 
-def test_a_result_is_told_the_wrong_way_round():
+def test_example_results_are_described():
     good, bad = GrammarExample("ab"), GrammarExample("ab", matches=False)
     accepted = ExampleVerdict(True, None, 2, ())
     failing = ExampleVerdict(False, 1, 2, ('"x"', "0-9", "end of text"))
@@ -255,7 +255,7 @@ def test_a_result_is_told_the_wrong_way_round():
             assert result_words(example, verdict).startswith("Pass: " if right else "Fail: ")
 
 
-def test_the_origin_of_a_rule_is_not_told_or_invented():
+def test_the_origin_of_a_rule_is_described():
     registry = default_registry()
     found = rule_origin(registry, Origin("search", "/properties/max_results"))
     assert found == (
@@ -281,7 +281,7 @@ def test_the_origin_of_a_rule_is_not_told_or_invented():
 # -- jobs -------------------------------------------------------------------------------------------------------
 
 
-def test_an_older_texts_answer_is_told_or_jobs_pile_up(qapp, qtbot):
+def test_only_the_latest_jobs_answer_is_delivered(qapp, qtbot):
     owner = QObject()
     jobs = LatestJobs(owner)
     gate, ran, told = threading.Event(), [], []
@@ -313,7 +313,7 @@ def bench(qapp, monkeypatch):
 
 
 @pytest.mark.slow
-def test_a_check_that_nobody_waits_for_goes_on(bench, qtbot, monkeypatch):
+def test_a_check_of_an_older_text_is_cancelled(bench, qtbot, monkeypatch):
     bench, document = bench
     begun, ended = [], []
     real = grammar_work.check
@@ -343,7 +343,7 @@ def test_a_check_that_nobody_waits_for_goes_on(bench, qtbot, monkeypatch):
 
 
 @pytest.mark.slow
-def test_a_large_text_is_checked_to_its_end_though_nobody_waits():
+def test_a_check_of_a_large_text_can_be_cancelled():
     text = "root ::= " + '"ab" [a-z] x ' * 20_000 + '\nx ::= "y"'
     asked = []
 
@@ -357,7 +357,7 @@ def test_a_large_text_is_checked_to_its_end_though_nobody_waits():
     assert grammar_work.check(text, lambda: False).grammar is not None
 
 
-def test_a_dropped_jobs_answer_is_told(qapp, qtbot):
+def test_the_answer_of_a_dropped_job_is_not_delivered(qapp, qtbot):
     owner = QObject()
     jobs = LatestJobs(owner)
     gate, told = threading.Event(), []

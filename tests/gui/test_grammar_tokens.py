@@ -94,7 +94,7 @@ def test_a_models_own_notation_has_its_spaces_in_the_rules_too():
     assert len(rules) == len(call) and all(rule.rule for rule in rules)
 
 
-def test_a_token_is_said_to_belong_to_another_rule_or_argument():
+def test_a_token_has_its_rule_and_its_argument():
     pieces = ['{action="', 'search"', " query", '="', "AI", ' news"', " max_results=", "1", "0}"]
     rules, _ = rules_of(pieces)
     assert [rule.rule for rule in rules] == [
@@ -105,7 +105,7 @@ def test_a_token_is_said_to_belong_to_another_rule_or_argument():
     assert (rules[7].argument, rules[7].constraint) == ("max_results", "minimum 1, maximum 100")
 
 
-def test_tokens_in_batches_or_with_half_a_character_get_other_rules_than_at_once():
+def test_tokens_in_batches_and_with_incomplete_characters_get_the_same_rules():
     asked = request()
     robot = "🤖".encode()
     pieces = ['{action="search" query="', robot[:2], robot[2:], 'x" max_results=', "10", "}"]
@@ -116,25 +116,25 @@ def test_tokens_in_batches_or_with_half_a_character_get_other_rules_than_at_once
     assert [rule.rule for rule in whole[1:3]] == ["search-args-query"] * 2
 
 
-def test_what_leaves_the_grammar_keeps_a_rule():
+def test_tokens_that_leave_the_grammar_have_no_rule():
     rules, _ = rules_of(["{action=", '"search"', " query=7", " max"])
     assert rules[0].rule == "root"
     assert [(rule.rule, rule.words) for rule in rules[2:4]] == [("", LEFT)] * 2
 
 
-def test_a_text_of_ones_own_has_rules_of_the_tools():
+def test_a_custom_grammar_has_its_own_rules():
     rules, _ = rules_of(["{", "ab", "=1", "0", "}"], grammar=OWN, constraint="gbnf")
     assert [rule.rule for rule in rules[:5]] == ["root", "pair", "number", "number", "root"]
     assert not any(rule.words for rule in rules[:5])
 
 
-def test_a_token_that_a_grammar_asks_for_by_its_number_is_said_to_leave_it():
+def test_a_token_that_a_grammar_names_by_its_number_is_inside_the_grammar():
     grammar = 'root ::= "a" <[1]> end\nend ::= "b"\n'
     rules, _ = rules_of(["a", "<think>", "b"], grammar=grammar, constraint="gbnf")
     assert [rule.rule for rule in rules[:3]] == ["root", "root", "end"]
 
 
-def test_a_masked_token_is_refused_by_another_rule_or_for_another_reason():
+def test_a_masked_token_is_explained_by_the_rule_that_masks_it():
     asked = request()
     tokens = tokens_of(['{action="search" query="AI" max_results=', "1", "}"], asked)
     reader = RuleReader(asked, default_registry())
@@ -149,7 +149,7 @@ def test_a_masked_token_is_refused_by_another_rule_or_for_another_reason():
     assert later.alternatives[2] == ""
 
 
-def test_a_masked_token_is_refused_by_another_constraint_than_the_one_that_lets_it_through_when_it_is_relaxed():
+def test_a_masked_token_is_explained_by_the_constraint_whose_relaxation_allows_it():
     asked = request()
     reader = RuleReader(asked, default_registry())
     tokens = tokens_of(['{action="search" query="AI" max_results=', "10"], asked)
@@ -162,7 +162,7 @@ def test_a_masked_token_is_refused_by_another_constraint_than_the_one_that_lets_
     assert RuleReader(asked, taken).refusals(tokens[:2], (masked("1"),), lambda: False).alternatives == ("",)
 
 
-def test_a_key_that_only_the_order_refuses_says_so_and_how_to_allow_it():
+def test_a_key_that_only_the_order_masks_says_how_to_allow_it():
     pieces = ['{action="search"', ' query="x"', "}"]
     for order, words in (("schema", UNRELATED["order"]), ("any", "")):
         asked = request(order=order)
@@ -171,7 +171,7 @@ def test_a_key_that_only_the_order_refuses_says_so_and_how_to_allow_it():
         assert (told.alternatives, told.constraints) == ((words,), (None,))
 
 
-def test_a_relaxed_branch_is_read_with_the_rules_that_did_not_hold_it():
+def test_a_relaxed_branch_is_read_with_its_relaxed_rules():
     asked = request(relaxed=(Relaxed("search", "/properties/max_results/maximum"),))
     pieces = ['{action="search" query="AI" max_results=', "5", "00", "}"]
     rules = RuleReader(asked, prepare(asked).enforced).read(tokens_of(pieces, asked), lambda: False)
@@ -179,7 +179,7 @@ def test_a_relaxed_branch_is_read_with_the_rules_that_did_not_hold_it():
     assert prepare(request()).enforced.get("search").parameters["properties"]["max_results"]["maximum"] == 100
 
 
-def test_costs_are_those_of_other_rules_or_count_tokens_without_a_mask():
+def test_mask_costs_belong_to_the_rules_of_their_tokens():
     events = bundled_run(RECORD)
     tokens = [event for event in events if isinstance(event, Token)]
     reader = RuleReader(events[0].request, default_registry())
@@ -195,7 +195,7 @@ def test_costs_are_those_of_other_rules_or_count_tokens_without_a_mask():
 
 
 @pytest.mark.slow
-def test_a_replayed_run_shows_no_rules_or_none_of_the_chosen_token(make, qtbot):
+def test_a_replayed_run_shows_the_rules_of_its_tokens(make, qtbot):
     events = bundled_run(RECORD)
     page = make(RecordedModel(events))
     view, evidence, rules = page.view, page.evidence, page.context.rules
@@ -220,7 +220,7 @@ def test_a_replayed_run_shows_no_rules_or_none_of_the_chosen_token(make, qtbot):
 
 
 @pytest.mark.slow
-def test_the_answer_about_a_token_is_shown_beside_another(make, qtbot):
+def test_an_explanation_is_shown_only_beside_its_token(make, qtbot):
     events = bundled_run(RECORD)
     page = make(RecordedModel(events))
     shown(qtbot, page.context, events)
@@ -232,7 +232,7 @@ def test_the_answer_about_a_token_is_shown_beside_another(make, qtbot):
 
 
 @pytest.mark.slow
-def test_a_run_without_a_constraint_is_said_to_follow_rules(make_window, qtbot):
+def test_a_run_without_a_constraint_has_no_rules(make_window, qtbot):
     window = make_window()
     page = window.page(PageId.PLAYGROUND)
     shown(qtbot, window.context, run(request(constraint="off"), ScriptedModel(CALL)))
@@ -242,7 +242,7 @@ def test_a_run_without_a_constraint_is_said_to_follow_rules(make_window, qtbot):
 
 
 @pytest.mark.slow
-def test_a_grammar_that_reads_a_text_in_too_many_ways_is_silent_about_it(make, qtbot):
+def test_a_text_that_a_grammar_reads_in_too_many_ways_is_reported(make, qtbot):
     page = make()
     many = 'root ::= more*\nmore ::= "a" | "a" more | [a]+\n'
     asked = request(grammar=many, constraint="gbnf", max_tokens=4000)
@@ -254,7 +254,7 @@ def test_a_grammar_that_reads_a_text_in_too_many_ways_is_silent_about_it(make, q
 
 
 @pytest.mark.slow
-def test_rules_of_an_older_run_are_shown_beside_the_tokens_of_a_newer_one(make, qtbot):
+def test_rules_of_an_older_run_are_not_shown_beside_a_newer_one(make, qtbot):
     page = make()
     runs = page.context.runs
     slow = run(request(), ScriptedModel('{action="search" query="' + "a" * 20_000 + '"}'))
@@ -266,7 +266,7 @@ def test_rules_of_an_older_run_are_shown_beside_the_tokens_of_a_newer_one(make, 
 
 
 @pytest.mark.slow
-def test_a_rule_leads_nowhere(make_window, qtbot):
+def test_a_rule_leads_to_its_place_in_the_grammar(make_window, qtbot):
     events = bundled_run(RECORD)
     window = make_window(RecordedModel(events))
     page, edit = window.page(PageId.PLAYGROUND), window.page(PageId.GRAMMAR).view.edit
@@ -278,7 +278,7 @@ def test_a_rule_leads_nowhere(make_window, qtbot):
 
 
 @pytest.mark.slow
-def test_a_rule_of_a_custom_text_is_looked_for_in_the_tools_grammar(make, qtbot):
+def test_a_rule_of_a_custom_grammar_is_searched_in_that_grammar(make, qtbot):
     page = make()
     asked = request(grammar=OWN, constraint="gbnf")
     shown(qtbot, page.context, run(asked, ScriptedModel(["{", "ab", "=1", "}"])))
@@ -287,14 +287,14 @@ def test_a_rule_of_a_custom_text_is_looked_for_in_the_tools_grammar(make, qtbot)
 
 
 @pytest.mark.slow
-def test_a_rule_that_the_shown_text_does_not_have_is_not_told_of(grammar, qtbot):
+def test_a_rule_that_is_missing_from_the_shown_text_is_reported(grammar, qtbot):
     grammar.go_to(RulePlace("pair", OWN))
     qtbot.waitUntil(grammar.view.notice.isVisible)
     assert "its rule pair is not in this text" in grammar.view.notice.label.text()
 
 
 @pytest.mark.slow
-def test_costs_of_the_last_run_are_missing_on_the_grammar_page(make_window, qtbot):
+def test_costs_of_the_last_run_are_on_the_grammar_page(make_window, qtbot):
     events = bundled_run(RECORD)
     window = make_window(RecordedModel(events))
     costs = window.page(PageId.GRAMMAR).view.costs
@@ -307,7 +307,7 @@ def test_costs_of_the_last_run_are_missing_on_the_grammar_page(make_window, qtbo
 
 
 @pytest.mark.slow
-def test_tokens_that_may_come_are_counted_wrongly_or_left_standing(open_page, qtbot):
+def test_the_allowed_tokens_of_a_step_are_counted_and_cleared(open_page, qtbot):
     page = open_page(PageId.GRAMMAR, opener_of(WithVocabulary(CALL)))
     step = page.view.step
     step.set_text('{action="search" query="AI" max_results=1')
@@ -319,7 +319,7 @@ def test_tokens_that_may_come_are_counted_wrongly_or_left_standing(open_page, qt
 
 
 @pytest.mark.slow
-def test_a_model_without_a_vocabulary_is_said_to_have_one(open_page, qtbot):
+def test_a_model_without_a_vocabulary_has_no_token_count(open_page, qtbot):
     page = open_page(PageId.GRAMMAR, opener_of(ScriptedModel(CALL)))
     step = page.view.step
     step.set_text(CALL)
@@ -330,7 +330,7 @@ def test_a_model_without_a_vocabulary_is_said_to_have_one(open_page, qtbot):
 # -- the table ------------------------------------------------------------------------------------------------------
 
 
-def test_a_narrow_table_squeezes_the_token_or_scrolls_to_the_side(qtbot):
+def test_a_narrow_table_hides_columns_and_leaves_room_for_the_token(qtbot):
     table = TokenTable(TokenTableModel())
     qtbot.addWidget(table)
     table.show()
@@ -343,7 +343,7 @@ def test_a_narrow_table_squeezes_the_token_or_scrolls_to_the_side(qtbot):
     assert all(table.isColumnHidden(column) for column in LEAST[:2])
 
 
-def test_evidence_that_was_not_asked_for_breaks_the_costs():
+def test_costs_are_empty_without_mask_times():
     asked = request()
     tokens = [
         msgspec.structs.replace(token, step=msgspec.structs.replace(token.step, mask_ms=0.0))

@@ -20,7 +20,7 @@ GOOD = 'root ::= "{" pair "}"\npair ::= [a-z]+ "=" number\nnumber ::= [1-9] [0-9
 
 
 @pytest.mark.slow
-def test_the_diagram_does_not_follow_the_cursor_or_a_click_on_a_box_goes_nowhere(grammar, qtbot):
+def test_the_diagram_follows_the_cursor_and_a_box_leads_to_its_rule(grammar, qtbot):
     view = grammar.view
     show(qtbot, grammar, GOOD)
     put_cursor(view.edit, "pair ::=")
@@ -34,7 +34,7 @@ def test_the_diagram_does_not_follow_the_cursor_or_a_click_on_a_box_goes_nowhere
 
 
 @pytest.mark.slow
-def test_an_example_is_not_judged_as_one_types_or_does_not_say_where_it_fails(grammar, qtbot):
+def test_an_example_is_checked_as_one_types_and_shows_where_it_fails(grammar, qtbot):
     view = grammar.view
     show(qtbot, grammar, GOOD)
     add(grammar, "{a=10}")
@@ -54,7 +54,7 @@ def test_an_example_is_not_judged_as_one_types_or_does_not_say_where_it_fails(gr
 
 
 @pytest.mark.slow
-def test_examples_cannot_be_written_by_keyboard_alone(grammar, qtbot):
+def test_examples_can_be_written_by_keyboard_alone(grammar, qtbot):
     view = grammar.view
     show(qtbot, grammar, GOOD)
     view.examples.setFocus()
@@ -72,7 +72,7 @@ def test_examples_cannot_be_written_by_keyboard_alone(grammar, qtbot):
 
 
 @pytest.mark.slow
-def test_a_new_example_that_was_thought_better_of_stays(grammar, qtbot):
+def test_escape_removes_a_new_example(grammar, qtbot):
     show(qtbot, grammar, GOOD)
     grammar.view.add_example_link.click()
     field = grammar.view.findChild(QWidget, "exampleField")
@@ -81,7 +81,7 @@ def test_a_new_example_that_was_thought_better_of_stays(grammar, qtbot):
     qtbot.waitUntil(lambda: grammar.examples.examples == ())
 
 
-def test_the_last_run_cannot_become_an_example(grammar, qtbot):
+def test_the_last_run_can_become_an_example(grammar, qtbot):
     assert not grammar.view.add_run_link.isEnabled()
     context = grammar.context
     with qtbot.waitSignal(context.runs.ended):
@@ -94,7 +94,7 @@ def test_the_last_run_cannot_become_an_example(grammar, qtbot):
 
 
 @pytest.mark.slow
-def test_a_step_does_not_show_its_rules_and_what_may_come_next(grammar, qtbot):
+def test_a_step_shows_its_rules_and_the_allowed_next_characters(grammar, qtbot):
     view = grammar.view
     show(qtbot, grammar, GOOD)
     view.step.set_text("{a=1}")
@@ -113,7 +113,7 @@ def test_a_step_does_not_show_its_rules_and_what_may_come_next(grammar, qtbot):
 
 
 @pytest.mark.slow
-def test_a_rule_does_not_lead_to_its_argument_or_the_argument_not_to_its_rule(open_window, qtbot):
+def test_a_rule_leads_to_its_argument_and_the_argument_to_its_rule(open_window, qtbot):
     window = open_window(scripted)
     window.navigator.show(PageId.GRAMMAR)
     grammar, tools = window.page(PageId.GRAMMAR), window.panels.tools
@@ -133,7 +133,7 @@ def test_a_rule_does_not_lead_to_its_argument_or_the_argument_not_to_its_rule(op
 
 
 @pytest.mark.slow
-def test_the_enforcement_of_a_constraint_is_not_shown(grammar, qtbot):
+def test_the_enforcement_of_a_constraint_is_shown(grammar, qtbot):
     view = grammar.view
     table = view.enforcement
     with qtbot.waitSignal(grammar.bench.proved, timeout=60_000, check_params_cb=lambda _found, done: done):
@@ -154,7 +154,7 @@ def test_the_enforcement_of_a_constraint_is_not_shown(grammar, qtbot):
 
 
 @pytest.mark.slow
-def test_what_an_edit_lets_through_is_not_told(grammar, qtbot):
+def test_a_leak_caused_by_an_edit_is_shown(grammar, qtbot):
     view = grammar.view
     view.copy_link.click()
     text = view.edit.text()
@@ -177,7 +177,7 @@ def test_what_an_edit_lets_through_is_not_told(grammar, qtbot):
 
 
 @pytest.mark.slow
-def test_what_is_saved_is_still_told_as_a_difference(grammar, qtbot, tmp_path):
+def test_a_saved_text_is_no_longer_shown_as_a_difference(grammar, qtbot, tmp_path):
     view = grammar.view
     show(qtbot, grammar, GOOD)
     put_cursor(view.edit, '"100"', 1)
@@ -188,7 +188,7 @@ def test_what_is_saved_is_still_told_as_a_difference(grammar, qtbot, tmp_path):
 
 
 @pytest.mark.slow
-def test_the_help_is_not_there_or_names_no_key(grammar):
+def test_the_help_names_the_keys(grammar):
     grammar.view.help_link.click()
     assert grammar.view.help.isVisible()
     words = grammar.view.help.label.text()
@@ -198,7 +198,7 @@ def test_the_help_is_not_there_or_names_no_key(grammar):
 
 
 @pytest.mark.slow
-def test_a_file_that_is_dropped_is_taken_for_text_or_a_model_for_a_grammar(grammar, qtbot, tmp_path):
+def test_a_dropped_grammar_file_is_opened_and_other_files_are_rejected(grammar, qtbot, tmp_path):
     view = grammar.view
     for name, taken in (("a.gbnf", True), ("a.gguf", False)):
         path = tmp_path / name
@@ -220,7 +220,7 @@ def test_a_file_that_is_dropped_is_taken_for_text_or_a_model_for_a_grammar(gramm
 
 
 @pytest.mark.slow
-def test_a_grammar_is_not_opened_saved_or_kept_in_the_project(grammar, qtbot, tmp_path):
+def test_a_grammar_is_opened_saved_and_stored_in_the_project(grammar, qtbot, tmp_path):
     project = grammar.context.project
     view, document = grammar.view, project.grammar
     source = tmp_path / "a.gbnf"
@@ -248,7 +248,7 @@ def test_a_grammar_is_not_opened_saved_or_kept_in_the_project(grammar, qtbot, tm
 
 
 @pytest.mark.slow
-def test_a_file_that_is_no_text_is_not_told(grammar, qtbot, tmp_path):
+def test_a_file_that_is_not_text_is_reported(grammar, qtbot, tmp_path):
     path = tmp_path / "a.gbnf"
     path.write_bytes(b'root ::= "\xff\xfe"')
     grammar.files.open(str(path))
@@ -257,7 +257,7 @@ def test_a_file_that_is_no_text_is_not_told(grammar, qtbot, tmp_path):
 
 
 @pytest.mark.slow
-def test_the_users_own_text_is_lost_to_a_copy_of_the_tools(grammar, qtbot):
+def test_a_replaced_text_can_be_restored(grammar, qtbot):
     view = grammar.view
     show(qtbot, grammar, GOOD)
     view.tools_link.click()
@@ -268,7 +268,7 @@ def test_the_users_own_text_is_lost_to_a_copy_of_the_tools(grammar, qtbot):
 
 
 @pytest.mark.slow
-def test_a_run_is_not_held_to_the_users_own_text(grammar, qtbot):
+def test_a_run_uses_the_users_own_text_when_asked_to(grammar, qtbot):
     view, project = grammar.view, grammar.context.project
     assert project.next_run().request.grammar is None
     show(qtbot, grammar, GOOD)
@@ -285,7 +285,7 @@ def test_a_run_is_not_held_to_the_users_own_text(grammar, qtbot):
 
 
 @pytest.mark.slow
-def test_the_header_shows_another_constraint_than_the_one_that_the_users_own_text_needs(open_window):
+def test_the_header_shows_the_constraint_that_the_users_own_text_needs(open_window):
     window = open_window(scripted)
     project = window.services.project
     project.grammar.open_text(GOOD, "")

@@ -63,7 +63,7 @@ def titles(dock):
     return [dock.model.index(row, 0).data() for row in range(dock.model.rowCount())]
 
 
-def test_runs_stand_in_another_order_than_newest_first(dock):
+def test_runs_are_listed_newest_first(dock):
     assert titles(dock) == ["Weather", "Delete the database", "AI news"]
     assert dock.list.accessibleName()
     spoken = dock.model.index(1, 0).data(Qt.ItemDataRole.AccessibleTextRole)
@@ -71,7 +71,7 @@ def test_runs_stand_in_another_order_than_newest_first(dock):
 
 
 @pytest.mark.slow
-def test_a_run_cannot_be_found_by_a_word(dock, qtbot):
+def test_a_run_is_found_by_a_word(dock, qtbot):
     qtbot.keyClicks(dock.search_edit, "database")
     qtbot.waitUntil(lambda: titles(dock) == ["Delete the database"])
     qtbot.keyClicks(dock.search_edit, "xx")
@@ -80,7 +80,7 @@ def test_a_run_cannot_be_found_by_a_word(dock, qtbot):
 
 
 @pytest.mark.parametrize("key", [Qt.Key.Key_Return, Qt.Key.Key_Enter])
-def test_a_run_opens_by_mouse_only(dock, qtbot, key):
+def test_a_run_opens_by_keyboard(dock, qtbot, key):
     dock.list.setFocus()
     dock.list.setCurrentIndex(dock.model.index(1, 0))
     with qtbot.waitSignal(dock.runOpened) as opened:
@@ -88,7 +88,7 @@ def test_a_run_opens_by_mouse_only(dock, qtbot, key):
     assert opened.args == ["run1"]
 
 
-def test_a_click_opens_no_run_or_two(dock, qtbot):
+def test_a_click_opens_one_run(dock, qtbot):
     seen = []
     dock.runOpened.connect(seen.append)
     place = dock.list.visualRect(dock.model.index(2, 0)).center()
@@ -96,7 +96,7 @@ def test_a_click_opens_no_run_or_two(dock, qtbot):
     assert seen == ["run0"]
 
 
-def test_a_deleted_run_is_gone_at_once_and_for_ever(dock, history, qtbot):
+def test_a_deleted_run_can_be_restored(dock, history, qtbot):
     dock.list.setCurrentIndex(dock.model.index(0, 0))
     dock.delete_current()
     assert titles(dock) == ["Delete the database", "AI news"]
@@ -106,7 +106,7 @@ def test_a_deleted_run_is_gone_at_once_and_for_ever(dock, history, qtbot):
     assert len(history.rows()) == 3
 
 
-def test_a_deleted_run_comes_back_at_the_next_start(dock, history, qtbot):
+def test_a_deleted_run_is_gone_at_the_next_start(dock, history, qtbot):
     dock.list.setCurrentIndex(dock.model.index(0, 0))
     dock.delete_current()
     dock.refresh()
@@ -116,7 +116,7 @@ def test_a_deleted_run_comes_back_at_the_next_start(dock, history, qtbot):
     assert [row.title for row in history.rows()] == ["Delete the database", "AI news"]
 
 
-def test_a_run_that_could_not_be_deleted_stays_out_of_the_list(dock, history, qtbot, monkeypatch):
+def test_a_run_that_could_not_be_deleted_returns_to_the_list(dock, history, qtbot, monkeypatch):
     def refused(*_runs):
         raise StorageError("The history is locked.")
 
@@ -130,13 +130,13 @@ def test_a_run_that_could_not_be_deleted_stays_out_of_the_list(dock, history, qt
     assert "locked" in told[0]
 
 
-def test_a_pinned_run_does_not_stand_at_the_top(dock, qtbot):
+def test_a_pinned_run_is_at_the_top(dock, qtbot):
     dock.list.setCurrentIndex(dock.model.index(2, 0))
     dock.pin_current()
     qtbot.waitUntil(lambda: titles(dock)[0] == "AI news")
 
 
-def test_an_empty_history_says_nothing(qtbot, tmp_path, monkeypatch):
+def test_an_empty_history_says_how_to_fill_it(qtbot, tmp_path, monkeypatch):
     dock = HistoryDock(History(tmp_path / "none" / "history.sqlite3"))
     qtbot.addWidget(dock)
     dock.show()
@@ -145,7 +145,7 @@ def test_an_empty_history_says_nothing(qtbot, tmp_path, monkeypatch):
     dock.shut_down()
 
 
-def test_a_history_that_cannot_be_read_ends_the_page(qtbot, tmp_path):
+def test_a_history_that_cannot_be_read_is_reported(qtbot, tmp_path):
     (tmp_path / "file").write_text("")
     dock = HistoryDock(History(tmp_path / "file" / "history.sqlite3"))
     qtbot.addWidget(dock)
@@ -164,7 +164,7 @@ def test_a_history_that_cannot_be_read_ends_the_page(qtbot, tmp_path):
         ("odd", 3),
     ],
 )
-def test_a_time_is_written_for_another_day(time, words):
+def test_a_time_is_written_for_its_day(time, words):
     assert len(when(time, now=datetime(2026, 11, 21, 12, tzinfo=UTC))) == words
 
 
@@ -178,17 +178,17 @@ def test_a_time_is_written_for_another_day(time, words):
         ("a new one", "open", "a: new one"),
     ],
 )
-def test_an_outcome_is_told_by_colour_alone(outcome, status, words):
+def test_an_outcome_is_shown_in_words_too(outcome, status, words):
     assert (outcome_status(outcome), outcome_words(outcome)) == (status, words)
 
 
-def test_drawing_a_row_fails(dock):
+def test_a_row_is_drawn(dock):
     pixmap: QPixmap = dock.grab()
     assert not pixmap.isNull()
     assert history_dock.UNDO_MS > 3000
 
 
-def test_a_run_that_is_kept_is_not_listed_or_opens_as_another(context, qtbot):
+def test_a_stored_run_is_listed_and_opens(context, qtbot):
     dock = HistoryDock(context.services.history)
     qtbot.addWidget(dock, before_close_func=HistoryDock.shut_down)
     HistoryPresenter(context, dock)
@@ -213,7 +213,7 @@ def test_a_run_that_is_kept_is_not_listed_or_opens_as_another(context, qtbot):
         ("hermes", "json", "Native (hermes)"),
     ],
 )
-def test_a_run_is_listed_with_the_notation_that_was_asked_for_also_where_it_failed(native, notation, words):
+def test_a_run_is_listed_with_its_requested_notation_also_where_it_failed(native, notation, words):
     started, *_ = run(1, "x")
     request = RunRequest(prompt="x", registry={}, native=native, notation=notation)
     failed = RunFailed(code="PROMPT_FAILED", message="This model's template has no place for tools.")
@@ -266,7 +266,7 @@ def test_a_run_gets_a_name_tags_a_score_and_a_note_that_the_search_finds(dock, h
     qtbot.waitUntil(lambda: dock.model.rowCount() == 1)
 
 
-def test_what_is_being_written_on_a_run_survives_a_refresh_and_another_choice(dock, history, qtbot):
+def test_an_unsaved_note_survives_a_refresh_and_another_choice(dock, history, qtbot):
     details = dock.details
     dock.list.setCurrentIndex(dock.model.index(dock.model.row_of("run1"), 0))
     details.note_edit.setFocus()

@@ -61,7 +61,7 @@ def of(controller, kind):
     return [event for event in controller.events if isinstance(event, kind)]
 
 
-def test_an_answer_reaches_another_question_than_its_own(qtbot, controller):
+def test_an_answer_reaches_its_own_question(qtbot, controller):
     asked = start(qtbot, controller)
     assert asked.about == NEEDED
     edited = Decision(action="allow", arguments={"query": "y"}, scope="run")
@@ -75,7 +75,7 @@ def test_an_answer_reaches_another_question_than_its_own(qtbot, controller):
     assert of(controller, QuestionAnswered)[0].answer == "the first"
 
 
-def test_stop_leaves_the_run_waiting_for_a_person(qtbot, controller):
+def test_stop_denies_an_open_question(qtbot, controller):
     start(qtbot, controller)
     gone = []
     controller.asked.connect(gone.append)
@@ -87,20 +87,20 @@ def test_stop_leaves_the_run_waiting_for_a_person(qtbot, controller):
     assert of(controller, QuestionAnswered)[0].answer is None
 
 
-def test_a_newer_run_waits_behind_a_question(qtbot, controller):
+def test_a_newer_run_ends_the_question_of_an_older_one(qtbot, controller):
     first = start(qtbot, controller)
     assert start(qtbot, controller).job > first.job
     with qtbot.waitSignal(controller.ended):
         controller.stop()
 
 
-def test_closing_the_window_hangs_on_an_open_question(qtbot, controller):
+def test_closing_the_window_ends_an_open_question(qtbot, controller):
     start(qtbot, controller)
     controller.close()
     controller.close()
 
 
-def test_a_replay_asks_again(qtbot, controller):
+def test_a_replay_asks_nothing(qtbot, controller):
     start(qtbot, controller)
     with qtbot.waitSignal(controller.ended):
         controller.stop()
@@ -117,7 +117,7 @@ def waiting(interaction, results):
     return thread
 
 
-def test_a_late_or_second_answer_is_taken():
+def test_only_the_first_answer_in_time_counts():
     posted, results, there = [], [], threading.Event()
 
     def post(asked):
@@ -135,7 +135,7 @@ def test_a_late_or_second_answer_is_taken():
     assert results == [Decision(action="allow")]
 
 
-def test_an_ended_host_asks_anybody():
+def test_an_ended_host_denies_without_asking():
     posted = []
     interaction = WindowInteraction(1, dict, posted.append)
     interaction.end()
@@ -145,7 +145,7 @@ def test_an_ended_host_asks_anybody():
     assert interaction.cancelled.is_set()
 
 
-def test_sources_are_those_of_an_hour_ago():
+def test_sources_are_looked_up_when_they_are_used():
     sources = {}
     interaction = WindowInteraction(1, lambda: sources, lambda _asked: None)
     assert interaction.source("demo") is None

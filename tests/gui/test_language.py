@@ -32,7 +32,7 @@ def translated(monkeypatch):
     return lambda **texts: monkeypatch.setattr(language, "_CATALOGUE", Texts(**texts))
 
 
-def test_english_is_not_what_stands_in_the_code():
+def test_english_texts_are_those_in_the_code():
     assert tr("Undo") == "Undo"
     assert tr("{action=search}") == "{action=search}"
     assert tr("{{{name}}} of {whole:,}", name="a", whole=4000) == "{a} of 4,000"
@@ -41,7 +41,7 @@ def test_english_is_not_what_stands_in_the_code():
     ]  # fmt: skip
 
 
-def test_a_translation_is_not_taken_or_its_parts_are_lost(translated):
+def test_a_translation_is_used_with_its_values(translated):
     translated(**{"{a} before {b}": "{b} nach {a}", "%n tool(s)": "%n outil(s)"})
     assert tr("{a} before {b}", a=1, b=2) == "2 nach 1"
     assert tr("%n tool(s)", "", 1234) == "1,234 outil(s)"
@@ -49,13 +49,13 @@ def test_a_translation_is_not_taken_or_its_parts_are_lost(translated):
 
 
 @pytest.mark.parametrize("wrong", ["{name}", "{0}", "{count", "{count.x}", "{count:q}", "{count[0]}", "}"])
-def test_a_translation_with_other_parts_breaks_the_text(translated, wrong):
+def test_a_translation_with_other_placeholders_is_ignored(translated, wrong):
     translated(**{"{count:,} left": wrong})
     assert tr("{count:,} left", count=5) == "5 left"
 
 
 @pytest.mark.parametrize("name", ["qps", "qps_XX", "qps-XX"])
-def test_a_language_that_is_asked_for_is_not_found(monkeypatch, own_home, name):
+def test_an_invalid_or_missing_language_is_ignored(monkeypatch, own_home, name):
     place = own_home / "translations" / "glyphscope_qps.qm"
     place.parent.mkdir()
     place.write_bytes(b"no translations")
@@ -67,7 +67,7 @@ def test_a_language_that_is_asked_for_is_not_found(monkeypatch, own_home, name):
     assert language._chosen() is None
 
 
-def test_qt_speaks_another_language_than_the_window(qapp, translated):
+def test_qt_speaks_the_language_of_the_window(qapp, translated):
     language.translate_qt(qapp)
     assert QCoreApplication.translate("QPlatformTheme", "Cancel") == "Cancel"
     translated()
@@ -81,13 +81,13 @@ def test_qt_speaks_another_language_than_the_window(qapp, translated):
 
 
 @pytest.mark.slow
-def test_a_text_of_the_window_is_not_found_by_the_tools(tmp_path):
+def test_every_text_of_the_window_is_found_by_the_tools(tmp_path):
     _made, found = pseudo_language.texts_found(tmp_path)
     assert pseudo_language.texts_said() == found
 
 
 @pytest.mark.slow
-def test_a_text_of_the_window_stays_english(tmp_path):
+def test_every_text_of_the_window_is_translated(tmp_path):
     pseudo_language.write_catalogue(tmp_path, tmp_path / "home")
     environment = {
         **os.environ,

@@ -86,7 +86,7 @@ def proceed(lessons, there):
 
 
 @pytest.mark.slow
-def test_a_lesson_cannot_be_taken_without_a_model(without_model, qtbot):
+def test_every_lesson_can_be_completed_without_a_model(without_model, qtbot):
     lessons = without_model()
     for place in bundled_lessons():
         open_in(qtbot, lessons, place)
@@ -112,9 +112,7 @@ def test_a_lesson_cannot_be_taken_without_a_model(without_model, qtbot):
 
 
 @pytest.mark.slow
-def test_what_follows_a_question_is_shown_when_it_is_answered_and_a_lesson_is_done_by_answers(
-    without_model, qtbot, tmp_path
-):
+def test_answering_a_question_shows_the_next_part_and_completes_the_lesson(without_model, qtbot, tmp_path):
     """And digits answer wherever the keyboard is, also after a step back."""
     lessons = without_model()
     place = written_lesson(tmp_path)
@@ -148,7 +146,7 @@ def test_what_follows_a_question_is_shown_when_it_is_answered_and_a_lesson_is_do
 
 
 @pytest.mark.slow
-def test_the_page_has_no_list_or_tells_no_progress_or_a_broken_lesson_ends_it(without_model, qtbot, tmp_path):
+def test_the_list_shows_progress_and_a_damaged_lesson_is_reported(without_model, qtbot, tmp_path):
     lessons = without_model()
     open_in(qtbot, lessons, find_lesson("mask"))
     listed = lessons.view.findChild(QWidget, "lessonList")
@@ -181,7 +179,7 @@ def test_the_page_has_no_list_or_tells_no_progress_or_a_broken_lesson_ends_it(wi
     assert "No matching recording: one, two" in lessons.view.notice.label.text()
 
 
-def test_a_text_loads_a_picture_or_shows_html(qtbot, tmp_path):
+def test_a_lesson_loads_no_picture_and_shows_html_as_text(qtbot, tmp_path):
     picture = tmp_path / "secret.png"
     picture.write_bytes(b"x")
     prose = LessonProse(f"a ![x]({picture}) <b>bold</b> <img src='{picture}'> `![y](z)`")
@@ -193,7 +191,7 @@ def test_a_text_loads_a_picture_or_shows_html(qtbot, tmp_path):
 # -- the player ----------------------------------------------------------------------------------------------------
 
 
-def test_going_back_and_on_again_shows_another_run_than_going_on(qtbot):
+def test_a_player_shows_the_same_run_going_back_and_forward(qtbot):
     events = find_lesson("mask").events("mask-search")
     player = LessonPlayer()
     player.show(events, 3, 10)
@@ -212,7 +210,7 @@ def test_going_back_and_on_again_shows_another_run_than_going_on(qtbot):
     player.close()
 
 
-def test_the_token_that_came_is_not_among_the_alternatives_that_are_shown():
+def test_the_sampled_token_is_among_the_shown_alternatives():
     tokens = [event for event in find_lesson("mask").events("mask-search") if isinstance(event, Token)]
     unlikely = msgspec.structs.replace(tokens[0].step.alternatives[-1], id=7, data=b"{")
     told = (*tokens[0].step.alternatives[:10], unlikely)
@@ -223,7 +221,7 @@ def test_the_token_that_came_is_not_among_the_alternatives_that_are_shown():
         assert token.step.id in [row.id for row in shown_rows(token)]
 
 
-def test_a_run_is_not_played_at_its_pace_or_never_stops(qtbot):
+def test_a_run_is_played_at_its_pace_to_its_end(qtbot):
     player = LessonPlayer()
     player.show(find_lesson("mask").events("mask-search"), 0, 4)
     player.set_pace(50)
@@ -239,7 +237,7 @@ def test_a_run_is_not_played_at_its_pace_or_never_stops(qtbot):
 
 
 @pytest.mark.slow
-def test_a_run_or_a_question_cannot_be_taken_by_keys(without_model, qtbot, tmp_path):
+def test_a_run_and_a_question_work_by_keyboard(without_model, qtbot, tmp_path):
     lessons = without_model()
     open_in(qtbot, lessons, find_lesson("mask"))
     lessons.show_slide(1)
@@ -282,7 +280,7 @@ def test_a_run_or_a_question_cannot_be_taken_by_keys(without_model, qtbot, tmp_p
 
 
 @pytest.mark.slow
-def test_an_experiment_does_not_run_live_with_what_its_reader_changed(with_model, qtbot, tmp_path):
+def test_an_experiment_runs_live_with_the_readers_changes(with_model, qtbot, tmp_path):
     lessons = with_model()
     open_in(qtbot, lessons, written_lesson(tmp_path))
     lessons.show_slide(3)
@@ -308,7 +306,7 @@ def test_an_experiment_does_not_run_live_with_what_its_reader_changed(with_model
 
 
 @pytest.mark.slow
-def test_a_model_whose_opening_was_stopped_is_said_not_to_be_here(with_model, qtbot, tmp_path):
+def test_a_model_whose_opening_was_stopped_can_still_be_run(with_model, qtbot, tmp_path):
     lessons = with_model()
     open_in(qtbot, lessons, written_lesson(tmp_path))
     lessons.show_slide(3)
@@ -320,7 +318,7 @@ def test_a_model_whose_opening_was_stopped_is_said_not_to_be_here(with_model, qt
 
 
 @pytest.mark.slow
-def test_the_recording_of_an_experiment_plays_on_while_another_page_is_shown(without_model, qtbot, tmp_path):
+def test_the_recording_of_an_experiment_pauses_on_another_page(without_model, qtbot, tmp_path):
     lessons = without_model()
     open_in(qtbot, lessons, written_lesson(tmp_path))
     lessons.show_slide(3)
@@ -335,7 +333,7 @@ def test_the_recording_of_an_experiment_plays_on_while_another_page_is_shown(wit
 
 
 @pytest.mark.slow
-def test_a_lecture_leaves_the_list_or_small_letters_or_the_page_otherwise_than_it_was(without_model, qtbot):
+def test_a_lecture_hides_the_list_enlarges_the_text_and_restores_the_page(without_model, qtbot):
     lessons = without_model(size=(1280, 720))
     open_in(qtbot, lessons, find_lesson("mask"))
     parts, navigator = (lessons.view.list_card, lessons.view.foot), lessons.context.navigator
@@ -359,7 +357,7 @@ def test_a_lecture_leaves_the_list_or_small_letters_or_the_page_otherwise_than_i
     assert base_points() == points and not lessons.lecture.notes.isVisible()
 
 
-def test_a_presentation_leaves_something_that_distracts_or_the_window_otherwise_than_it_was(qtbot):
+def test_a_presentation_hides_all_distractions_and_restores_the_window(qtbot):
     window, stop = QMainWindow(), QAction("Stop")
     qtbot.addWidget(window)
     stop.setShortcuts(["Esc", "Ctrl+."])
@@ -383,7 +381,7 @@ def test_a_presentation_leaves_something_that_distracts_or_the_window_otherwise_
 
 
 @pytest.mark.slow
-def test_a_lecture_leaves_something_that_distracts_or_the_window_otherwise_than_it_was(window_without_model):
+def test_a_lecture_hides_all_distractions_and_restores_the_window(window_without_model):
     window, lessons = window_without_model()
     parts = (
         window.menuWidget(),
@@ -403,7 +401,7 @@ def test_a_lecture_leaves_something_that_distracts_or_the_window_otherwise_than_
 
 
 @pytest.mark.slow
-def test_one_key_does_not_go_through_run_question_and_step(without_model, qtbot):
+def test_one_key_goes_through_runs_questions_and_steps(without_model, qtbot):
     lessons = without_model(size=(1280, 720))
     open_in(qtbot, lessons, find_lesson("mask"))
     lessons.lecture.begin()
@@ -435,7 +433,7 @@ def test_one_key_does_not_go_through_run_question_and_step(without_model, qtbot)
 
 
 @pytest.mark.slow
-def test_a_page_that_ends_a_lecture_leaves_the_lessons_without_rail_or_with_the_docks_of_another_page(
+def test_leaving_the_page_ends_a_lecture_and_restores_the_rail_and_docks(
     window_without_model,
 ):
     window, lessons = window_without_model()
@@ -451,7 +449,7 @@ def test_a_page_that_ends_a_lecture_leaves_the_lessons_without_rail_or_with_the_
 
 
 @pytest.mark.slow
-def test_a_window_that_was_closed_in_a_lecture_begins_as_a_full_screen(window_without_model, open_window):
+def test_a_window_that_was_closed_in_a_lecture_begins_as_a_normal_window(window_without_model, open_window):
     window, lessons = window_without_model()
     lessons.lecture.begin()
     window.shut_down()
@@ -460,7 +458,7 @@ def test_a_window_that_was_closed_in_a_lecture_begins_as_a_full_screen(window_wi
 
 
 @pytest.mark.slow
-def test_a_lesson_that_cannot_be_read_leaves_no_way_out_of_a_lecture(without_model, qtbot, tmp_path):
+def test_a_lesson_that_cannot_be_read_ends_the_lecture(without_model, qtbot, tmp_path):
     lessons = without_model()
     open_in(qtbot, lessons, find_lesson("mask"))
     lessons.lecture.begin()
@@ -474,7 +472,7 @@ def test_a_lesson_that_cannot_be_read_leaves_no_way_out_of_a_lecture(without_mod
 
 
 @pytest.mark.slow
-def test_a_live_run_goes_on_for_a_lesson_that_another_file_took_away(with_model, qtbot, tmp_path):
+def test_a_live_run_ends_when_another_file_replaces_its_lesson(with_model, qtbot, tmp_path):
     lessons = with_model()
     open_in(qtbot, lessons, written_lesson(tmp_path))
     lessons.show_slide(3)
@@ -486,7 +484,7 @@ def test_a_live_run_goes_on_for_a_lesson_that_another_file_took_away(with_model,
     assert lessons.opened is None and not lessons.live.is_running and not lessons.context.errors
 
 
-def test_a_lesson_of_the_menu_is_not_opened_on_its_page(without_model):
+def test_a_lesson_opens_from_the_menu_on_its_page(without_model):
     lessons = without_model(ready=False)
     assert list(lessons.menu_actions) == [MenuId.FILE, MenuId.VIEW]
     lessons.context.navigator.show(PageId.PLAYGROUND)
@@ -498,7 +496,7 @@ def test_a_lesson_of_the_menu_is_not_opened_on_its_page(without_model):
 
 
 @pytest.mark.slow
-def test_a_slow_disk_keeps_the_progress_of_before(without_model, qtbot, monkeypatch):
+def test_progress_is_saved_in_order_on_a_slow_disk(without_model, qtbot, monkeypatch):
     lessons = without_model()
     open_in(qtbot, lessons, find_lesson("mask"))
     qtbot.waitUntil(lambda: not lessons.is_busy)
@@ -523,7 +521,7 @@ def test_a_slow_disk_keeps_the_progress_of_before(without_model, qtbot, monkeypa
     assert Progress(places().lesson_progress).of(key).step == 2
 
 
-def test_a_window_over_other_places_reads_or_writes_those_of_the_program(qapp, qtbot, tmp_path):
+def test_a_window_with_other_places_uses_only_those(qapp, qtbot, tmp_path):
     home = Places(*(tmp_path / name for name in ("config", "data", "state", "cache")))
     home.lessons.mkdir(parents=True)
     mine = written_lesson(home.lessons)

@@ -61,11 +61,11 @@ def actions(picker):
         ("https://host/v1?dialect=vllm#Qwen/Qwen3-8B", "Qwen3-8B", "host"),
     ],
 )
-def test_a_model_has_an_unfriendly_name(model, name, quantisation):
+def test_a_model_has_a_readable_name(model, name, quantisation):
     assert model_name(model) == (name, quantisation)
 
 
-def test_a_model_that_is_found_cannot_be_chosen(picker, qtbot):
+def test_a_found_model_can_be_chosen(picker, qtbot):
     assert "Looking for models…" in actions(picker)
     qtbot.waitUntil(lambda: picker._found is not None)
     entries = actions(picker)
@@ -83,7 +83,7 @@ def test_models_that_are_found_late_move_no_action_under_the_pointer(picker, qtb
     assert after[:fixed] == before[:fixed] and len(after) > fixed
 
 
-def test_a_file_that_is_no_model_can_be_chosen_or_is_hidden(picker, qtbot):
+def test_an_invalid_model_file_is_shown_and_cannot_be_chosen(picker, qtbot):
     picker.search()
     qtbot.waitUntil(lambda: picker._found is not None)
     broken = actions(picker)["broken"]
@@ -91,13 +91,13 @@ def test_a_file_that_is_no_model_can_be_chosen_or_is_hidden(picker, qtbot):
     assert "cut off" in broken.toolTip()
 
 
-def test_recent_models_are_not_offered(picker, qtbot):
+def test_recent_models_are_offered(picker, qtbot):
     with qtbot.waitSignal(picker.modelChosen) as chosen:
         actions(picker)["SmolLM2-135M-Instruct Q4_1"].trigger()
     assert chosen.args == ["/r/SmolLM2-135M-Instruct-Q4_1.gguf"]
 
 
-def test_the_model_in_use_or_its_loading_is_not_told(picker):
+def test_the_model_in_use_and_its_loading_are_shown(picker):
     picker.set_model("/m/qwen.gguf", "Qwen3 4B", "Q4_K_M")
     assert picker.accessibleName() == "Model: Qwen3 4B Q4_K_M"
     picker.set_loading(0.4, "Loading Qwen3 4B")
@@ -107,7 +107,7 @@ def test_the_model_in_use_or_its_loading_is_not_told(picker):
     assert picker.accessibleName() == "Model: Qwen3 4B Q4_K_M"
 
 
-def test_a_model_that_is_chosen_is_not_the_projects_or_the_picker_names_another(context, qtbot):
+def test_a_chosen_model_is_the_projects_and_the_pickers(context, qtbot):
     picker = ModelPicker(context.settings)
     qtbot.addWidget(picker)
     presenter = ModelPresenter(context, picker)
@@ -125,12 +125,13 @@ def test_a_model_that_is_chosen_is_not_the_projects_or_the_picker_names_another(
     presenter.close()
 
 
-def test_the_menu_opens_a_file_twice_or_not_at_all(context, qtbot):
+def test_the_menu_opens_one_file_dialog(context, qtbot):
     picker = ModelPicker(context.settings, context.window)
     presenter = ModelPresenter(context, picker)
     context.actions.open_model.trigger()
-    (dialog,) = context.window.findChildren(QFileDialog)
-    dialog.reject()
+    dialogs = context.window.findChildren(QFileDialog)
+    assert len(dialogs) == 1
+    dialogs[0].reject()
     presenter.close()
 
 
@@ -164,7 +165,7 @@ def ring():
     keyring.core._keyring_backend = before
 
 
-def test_an_endpoint_is_opened_before_its_key_is_kept_or_its_key_is_seen(picker, qtbot, ring):
+def test_an_endpoint_is_opened_after_its_key_is_stored_and_the_key_stays_hidden(picker, qtbot, ring):
     actions(picker)["Endpoint…"].trigger()
     dialog = picker.window().findChild(EndpointDialog)
     assert not dialog.open_button.isEnabled() and dialog.key_edit.echoMode() == QLineEdit.EchoMode.Password
@@ -178,7 +179,7 @@ def test_an_endpoint_is_opened_before_its_key_is_kept_or_its_key_is_seen(picker,
     assert ring.kept["http://127.0.0.1:9"] == "sk-1" and dialog.key_edit.text() == ""
 
 
-def test_a_keyring_that_keeps_nothing_is_not_told_or_its_endpoint_opened(picker, qtbot, ring):
+def test_a_locked_keyring_is_reported_and_its_endpoint_is_not_opened(picker, qtbot, ring):
     ring.locked = True
     picker.ask_for_endpoint()
     dialog = picker.window().findChild(EndpointDialog)
@@ -190,7 +191,7 @@ def test_a_keyring_that_keeps_nothing_is_not_told_or_its_endpoint_opened(picker,
     dialog.reject()
 
 
-def test_a_keyring_that_waits_for_somebody_holds_the_window_up(picker, qtbot, ring, monkeypatch):
+def test_a_waiting_keyring_does_not_block_the_window(picker, qtbot, ring, monkeypatch):
     let_go = threading.Event()
     monkeypatch.setattr(ring, "set_password", lambda *_: let_go.wait(60))
     picker.ask_for_endpoint()

@@ -77,7 +77,7 @@ def test_the_accessibility_tests_go_through_an_added_page(copy):
 
 
 @pytest.mark.slow
-def test_the_contract_asks_for_the_layer_of_an_added_page(copy):
+def test_the_layers_contract_includes_an_added_page(copy):
     lint = Path(sys.executable).with_name("lint-imports")
     environment = os.environ | {"PYTHONPATH": str(copy / "gui")}
 

@@ -43,7 +43,7 @@ def errors_of(controller):
     return seen
 
 
-def test_a_part_of_the_request_does_not_follow_an_edit(make):
+def test_every_part_of_the_request_follows_an_edit(make):
     controller = make()
     controller.prompt.set_user("Search")
     controller.prompt.set_system("Be brief.")
@@ -56,7 +56,7 @@ def test_a_part_of_the_request_does_not_follow_an_edit(make):
     assert "execute" not in [t.name for t in controller.prompt.context.registry.allowed]
 
 
-def test_an_edit_does_not_make_a_project_dirty_or_undo_leaves_it_so(make, tmp_path):
+def test_an_edit_makes_a_project_dirty_and_undo_makes_it_clean(make, tmp_path):
     controller = make()
     assert not controller.is_dirty
     controller.tools.set_enabled("execute", False)
@@ -71,7 +71,7 @@ def test_an_edit_does_not_make_a_project_dirty_or_undo_leaves_it_so(make, tmp_pa
     assert controller.is_dirty
 
 
-def test_the_dirty_marker_is_told_before_the_edit_is_over(make, qtbot):
+def test_the_dirty_marker_changes_after_the_edit(make, qtbot):
     controller = make()
     told = []
     controller.stateChanged.connect(lambda: told.append(controller.is_dirty))
@@ -81,7 +81,7 @@ def test_the_dirty_marker_is_told_before_the_edit_is_over(make, qtbot):
     qtbot.waitUntil(lambda: told == [True, False])
 
 
-def test_a_saved_project_opens_as_another_one(make, tmp_path, qtbot):
+def test_a_saved_project_opens_unchanged(make, tmp_path, qtbot):
     first, second = make("a"), make("b")
     path = tmp_path / "p.glyphscope"
     first.prompt.set_user("Hello")
@@ -96,7 +96,7 @@ def test_a_saved_project_opens_as_another_one(make, tmp_path, qtbot):
     assert second.settings.value.recent_projects == (str(path),)
 
 
-def test_a_project_that_is_damaged_takes_the_open_one_away(make, tmp_path, qtbot):
+def test_a_damaged_project_leaves_the_open_one(make, tmp_path, qtbot):
     controller = make()
     errors = errors_of(controller)
     controller.prompt.set_user("mine")
@@ -109,7 +109,7 @@ def test_a_project_that_is_damaged_takes_the_open_one_away(make, tmp_path, qtbot
     assert controller.path is None
 
 
-def test_two_windows_overwrite_each_other(make, tmp_path, qtbot):
+def test_a_file_changed_by_another_window_is_a_conflict(make, tmp_path, qtbot):
     first, second = make("a"), make("b")
     path = tmp_path / "p.glyphscope"
     first.prompt.set_user("first")
@@ -130,7 +130,7 @@ def test_two_windows_overwrite_each_other(make, tmp_path, qtbot):
     qtbot.waitUntil(lambda: second.prompt.user == "first again")
 
 
-def test_a_full_disk_loses_the_old_file_or_the_edits(make, tmp_path, monkeypatch):
+def test_a_full_disk_leaves_the_old_file_and_the_edits(make, tmp_path, monkeypatch):
     controller = make()
     errors = errors_of(controller)
     path = tmp_path / "p.glyphscope"
@@ -150,7 +150,7 @@ def test_a_full_disk_loses_the_old_file_or_the_edits(make, tmp_path, monkeypatch
     assert controller.save()
 
 
-def test_unsaved_edits_are_lost_in_a_crash(make, tmp_path, qtbot, monkeypatch):
+def test_unsaved_edits_survive_a_crash(make, tmp_path, qtbot, monkeypatch):
     monkeypatch.setattr(project_controller, "JOURNAL_DELAY_MS", 5)
     first = make("a")
     first.prompt.set_user("precious")
@@ -180,7 +180,7 @@ def test_unsaved_edits_of_a_program_that_was_ended_from_outside_are_offered_agai
     assert leftover.unsaved.project.request.prompt == "precious"
 
 
-def test_edits_that_cannot_be_taken_up_are_thrown_away(make, tmp_path):
+def test_edits_that_cannot_be_restored_are_left_in_the_journal(make, tmp_path):
     broken = Project(request=RunRequest(prompt="precious", registry={"glyphscope": 1, "tools": 5}))
     dead = Journal(tmp_path / "journal")
     dead.write(broken)
@@ -193,7 +193,7 @@ def test_edits_that_cannot_be_taken_up_are_thrown_away(make, tmp_path):
     assert controller.leftovers() == [leftover]
 
 
-def test_a_saved_project_leaves_a_journal_behind(make, tmp_path, qtbot):
+def test_a_saved_project_leaves_no_journal(make, tmp_path, qtbot):
     controller = make()
     controller.prompt.set_user("x")
     controller._write_journal()
@@ -202,7 +202,7 @@ def test_a_saved_project_leaves_a_journal_behind(make, tmp_path, qtbot):
     assert not list((tmp_path / "journal").glob("*"))
 
 
-def test_a_journal_that_cannot_be_written_is_told_with_every_edit(make, tmp_path, qtbot):
+def test_a_journal_that_cannot_be_written_is_reported_once(make, tmp_path, qtbot):
     (tmp_path / "journal").write_text("in the way")
     controller = make()
     errors = errors_of(controller)
@@ -214,7 +214,7 @@ def test_a_journal_that_cannot_be_written_is_told_with_every_edit(make, tmp_path
     assert len(errors) == 1
 
 
-def test_a_project_of_a_newer_version_is_opened_by_halves(make, tmp_path, qtbot):
+def test_a_project_of_a_newer_version_is_rejected(make, tmp_path, qtbot):
     controller = make()
     errors = errors_of(controller)
     path = tmp_path / "p.glyphscope"
@@ -225,7 +225,7 @@ def test_a_project_of_a_newer_version_is_opened_by_halves(make, tmp_path, qtbot)
     assert controller.prompt.user == ""
 
 
-def test_a_file_lets_calls_run_that_nobody_here_allowed(make, tmp_path, qtbot):
+def test_approval_rules_of_a_file_do_not_allow_calls(make, tmp_path, qtbot):
     deny = ApprovalRule(tool="execute", action="deny")
     rules = (ApprovalRule(action="allow"), deny)
     request = RunRequest(prompt="x", registry=default_registry().to_document(), approvals=rules)

@@ -39,7 +39,7 @@ def answer(dialogs, name, words):
     next(b for b in box.buttons() if b.text().replace("&", "") == words).click()
 
 
-def test_the_window_closes_over_unsaved_edits_unasked(dialogs, controller, tmp_path):
+def test_closing_with_unsaved_edits_asks_first(dialogs, controller, tmp_path):
     closed = []
     dialogs.before_leaving(lambda: closed.append("clean"))
     controller.prompt.set_user("new")
@@ -49,7 +49,7 @@ def test_the_window_closes_over_unsaved_edits_unasked(dialogs, controller, tmp_p
 
 
 @pytest.mark.parametrize(("words", "kept"), [("Save", "new"), ("Don’t save", "old")])
-def test_an_answer_before_closing_does_something_else(dialogs, controller, tmp_path, words, kept):
+def test_an_answer_before_closing_saves_or_discards(dialogs, controller, tmp_path, words, kept):
     path = tmp_path / "p.glyphscope"
     controller.prompt.set_user("old")
     controller.save(path)
@@ -66,7 +66,7 @@ def test_an_answer_before_closing_does_something_else(dialogs, controller, tmp_p
     ("Reload from disk", "theirs", "theirs"),
     ("Cancel", "theirs", "mine"),
 ])  # fmt: skip
-def test_an_answer_to_a_conflict_does_something_else(
+def test_an_answer_to_a_conflict_chooses_the_version(
     dialogs, controller, tmp_path, qtbot, words, on_disk, here
 ):
     path = tmp_path / "p.glyphscope"

@@ -49,7 +49,7 @@ def field(dialog, name):
     return found
 
 
-def test_what_is_set_in_the_dialog_is_not_kept(make, home):
+def test_settings_of_the_dialog_are_saved(make, home):
     store, dialog = make()
     wanted = {
         "theme": "dark", "font_size": 12, "context": 8192, "notation": "json", "shape": "tool-args",
@@ -79,7 +79,7 @@ def _names(dialog):
 
 
 @pytest.mark.slow
-def test_a_change_elsewhere_is_not_shown(make):
+def test_a_setting_changed_elsewhere_is_shown(make):
     store, dialog = make()
     store.update(theme="light", context=2048)
     assert field(dialog, "theme").currentData() == "light"
@@ -88,7 +88,7 @@ def test_a_change_elsewhere_is_not_shown(make):
     assert (field(dialog, "context").minimum(), field(dialog, "context").maximum()) == (least, most)
 
 
-def test_a_setting_cannot_be_found_by_a_word(make, qtbot):
+def test_a_setting_is_found_by_a_word(make, qtbot):
     _store, dialog = make()
     qtbot.keyClicks(dialog.search_edit, "temperature")
     shown = [row for section in dialog.sections for row in section.rows if row.isVisibleTo(dialog)]
@@ -101,14 +101,14 @@ def test_a_setting_cannot_be_found_by_a_word(make, qtbot):
     assert all(row.isVisibleTo(dialog) for section in dialog.sections for row in section.rows)
 
 
-def test_a_wrong_value_in_the_file_is_told_nowhere(make, home):
+def test_an_invalid_value_in_the_file_is_reported(make, home):
     home.settings.write_text(json.dumps({"glyphscope_settings": 2, "context": 3, "theme": "dark"}))
     store, dialog = make()
     assert "context was 3" in dialog.notice.text() and dialog.notice.isVisibleTo(dialog)
     assert store.value.theme == "dark"
 
 
-def test_a_folder_that_cannot_be_made_is_opened_in_silence(qtbot, tmp_path):
+def test_a_folder_that_cannot_be_created_is_reported(qtbot, tmp_path):
     (tmp_path / "file").write_text("")
     line = FolderLine("Models", tmp_path / "file" / "models", tmp_path / "file" / "models")
     qtbot.addWidget(line)
@@ -116,7 +116,7 @@ def test_a_folder_that_cannot_be_made_is_opened_in_silence(qtbot, tmp_path):
     assert "cannot be created" in line.problem.text()
 
 
-def test_a_folder_that_cannot_be_written_is_told_with_every_change(qtbot, tmp_path):
+def test_settings_that_cannot_be_written_are_reported_once(qtbot, tmp_path):
     (tmp_path / "file").write_text("")
     store = SettingsStore(tmp_path / "file" / "settings.json")
     seen = []
@@ -131,7 +131,7 @@ def test_a_folder_that_cannot_be_written_is_told_with_every_change(qtbot, tmp_pa
 # -- what leaves the computer --------------------------------------------------------------------------------------
 
 
-def test_somebody_who_is_sent_something_is_not_listed():
+def test_every_destination_that_receives_data_is_listed():
     found = contacts(
         [
             "embedded",
@@ -163,7 +163,7 @@ def test_somebody_who_is_sent_something_is_not_listed():
 
 
 @pytest.mark.slow
-def test_what_is_set_holds_at_the_next_start_only(open_context, qtbot, qapp, monkeypatch):
+def test_settings_take_effect_at_once(open_context, qtbot, qapp, monkeypatch):
     monkeypatch.setattr("glyphscope_gui.settings.presenter.REOPEN_MS", 20)
     opened = []
 
@@ -209,7 +209,7 @@ def test_what_is_set_holds_at_the_next_start_only(open_context, qtbot, qapp, mon
 
 
 @pytest.mark.slow
-def test_a_history_that_was_cleared_is_still_listed(open_window, qtbot):
+def test_a_cleared_history_is_no_longer_listed(open_window, qtbot):
     window = open_window(lambda _name, **_options: ScriptedModel(CALL))
     rows = window.panels.history.model
     window.services.history.add(bundled_run("search-mask.jsonl"))
@@ -223,7 +223,7 @@ def test_a_history_that_was_cleared_is_still_listed(open_window, qtbot):
 
 
 @pytest.mark.slow
-def test_another_font_of_code_needs_a_new_start(qapp, qtbot):
+def test_another_code_font_is_used_at_once(qapp, qtbot):
     families = [family for family in fixed_families() if family != mono_families()[0]]
     if not families:
         pytest.skip("there is one fixed-pitch font here")
@@ -246,7 +246,7 @@ def test_another_font_of_code_needs_a_new_start(qapp, qtbot):
         manager.deleteLater()
 
 
-def test_the_settings_of_a_first_start_are_out_of_their_bounds():
+def test_the_default_settings_are_within_their_bounds():
     usual = Settings()
     for name in (
         "context",

@@ -49,12 +49,12 @@ RENDERED = PromptRendered(
 )  # fmt: skip
 
 
-def test_a_name_of_the_contract_or_for_screen_readers_is_missing(dock):
+def test_the_prompt_edits_have_accessible_names(dock):
     for name in ("systemPromptEdit", "renderedPromptView"):
         assert dock.findChild(QWidget, name).accessibleName()
 
 
-def test_the_rendered_prompt_does_not_follow_the_tools(dock, document, qtbot):
+def test_the_rendered_prompt_follows_the_tools(dock, document, qtbot):
     assert "execute(" in dock.rendered_view.toPlainText()
     registry = default_registry().without_tool("execute")
     document.set_context(PromptContext(registry, "json", "tool-args"))
@@ -65,7 +65,7 @@ def test_the_rendered_prompt_does_not_follow_the_tools(dock, document, qtbot):
     assert "Search for AI news" in text
 
 
-def test_a_broken_template_takes_the_prompt_away(dock, document, qtbot):
+def test_an_invalid_template_is_reported_and_leaves_the_last_prompt(dock, document, qtbot):
     before = dock.rendered_view.toPlainText()
     dock.system_edit.setPlainText("line one\n{% for tool in %}")
     render(document, qtbot)
@@ -78,7 +78,7 @@ def test_a_broken_template_takes_the_prompt_away(dock, document, qtbot):
     assert "Short." in dock.rendered_view.toPlainText()
 
 
-def test_reset_leaves_the_users_template(dock, document, qtbot):
+def test_reset_restores_the_template(dock, document, qtbot):
     original = document.system_template
     assert not dock.reset_button.isEnabled()
     dock.system_edit.setPlainText("Mine.")
@@ -88,7 +88,7 @@ def test_reset_leaves_the_users_template(dock, document, qtbot):
     assert dock.system_edit.toPlainText() == original
 
 
-def test_a_preset_is_chosen_and_another_one_used(dock, document, qtbot):
+def test_a_chosen_preset_is_used(dock, document, qtbot):
     last = dock.preset_combo.count() - 1
     dock.preset_combo.setCurrentIndex(last)
     dock.preset_combo.activated.emit(last)
@@ -96,7 +96,7 @@ def test_a_preset_is_chosen_and_another_one_used(dock, document, qtbot):
     assert dock.system_edit.toPlainText() == document.presets[last].system_template
 
 
-def test_token_costs_of_an_old_prompt_stand_beside_a_new_one(dock, document, qtbot):
+def test_token_costs_are_hidden_when_the_prompt_changes(dock, document, qtbot):
     dock.tabs.setCurrentIndex(2)
     dock.set_token_costs(RENDERED)
     assert dock.rendered_view.toPlainText() == RENDERED.text
@@ -110,12 +110,12 @@ def test_token_costs_of_an_old_prompt_stand_beside_a_new_one(dock, document, qtb
     assert "Something else" in dock.rendered_view.toPlainText()
 
 
-def test_a_preset_of_another_version_ends_the_window(document):
+def test_an_unknown_preset_leaves_the_users_template(document):
     document.set_state(PromptState(preset="no such preset", system="Mine.", user="x"))
     assert document.system_template == "Mine."
 
 
-def test_the_users_words_do_not_reach_the_document_or_back(document, qtbot):
+def test_the_users_prompt_is_edited_in_both_directions(document, qtbot):
     edit = UserPromptEdit(document)
     qtbot.addWidget(edit)
     assert edit.toPlainText() == "Search for AI news"
@@ -125,7 +125,7 @@ def test_the_users_words_do_not_reach_the_document_or_back(document, qtbot):
     assert edit.toPlainText() == "from a project"
 
 
-def test_control_and_enter_writes_a_line_and_enter_runs(document, qtbot):
+def test_control_and_enter_runs_and_enter_writes_a_line(document, qtbot):
     edit = UserPromptEdit(document)
     qtbot.addWidget(edit)
     runs = []
@@ -139,7 +139,7 @@ def test_control_and_enter_writes_a_line_and_enter_runs(document, qtbot):
 
 
 @pytest.mark.slow
-def test_a_word_as_long_as_a_picture_holds_the_window_up(document, dock, qtbot):
+def test_a_very_long_word_is_shown_in_time(document, dock, qtbot):
     word = "iVBORw0KGgo" * 30_000
     pasted = QMimeData()
     pasted.setText(word)
@@ -161,7 +161,7 @@ def test_a_word_as_long_as_a_picture_holds_the_window_up(document, dock, qtbot):
         assert each.wordWrapMode() is QTextOption.WrapMode.WrapAtWordBoundaryOrAnywhere
 
 
-def test_the_prompt_grows_without_end_or_not_at_all(document, qtbot):
+def test_the_prompt_grows_up_to_a_limit(document, qtbot):
     document.set_user("one line")
     edit = UserPromptEdit(document)
     qtbot.addWidget(edit)
@@ -185,7 +185,7 @@ def test_the_prompt_grows_without_end_or_not_at_all(document, qtbot):
         ("xaxb", "xb"),
     ],
 )
-def test_a_text_that_is_shown_is_another_or_the_cursor_jumps(qtbot, old, new):
+def test_a_text_set_by_the_program_is_shown_and_is_no_edit(qtbot, old, new):
     edit = CodeEdit()
     qtbot.addWidget(edit)
     edited = []
@@ -196,7 +196,7 @@ def test_a_text_that_is_shown_is_another_or_the_cursor_jumps(qtbot, old, new):
     assert edited == []
 
 
-def test_new_lines_and_tabs_are_written_as_nobody_writes_json(qtbot):
+def test_new_lines_and_tabs_are_indented_as_json(qtbot):
     edit = CodeEdit()
     qtbot.addWidget(edit)
     qtbot.keyClicks(edit, "{")
@@ -207,7 +207,7 @@ def test_new_lines_and_tabs_are_written_as_nobody_writes_json(qtbot):
     assert edit.toPlainText() == "{\n  x\n    "
 
 
-def test_a_json_text_is_lost_when_it_is_laid_out(qtbot):
+def test_formatting_leaves_invalid_json_and_preserves_the_value(qtbot):
     edit = JsonEditor()
     qtbot.addWidget(edit)
     edit.setPlainText('{"b": 1, "a": [1]')

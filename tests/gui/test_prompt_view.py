@@ -58,7 +58,7 @@ def marked(dock):
     return [text[a:b] for a, b in dock.rendered_view._spans]
 
 
-def test_a_row_that_is_chosen_is_not_marked_in_the_text_or_the_reverse(panel):
+def test_a_chosen_row_is_marked_in_the_text_and_a_chosen_text_in_the_rows(panel):
     dock = panel.dock
     assert "Prompt as sent to the model" in dock.caption.text(), "it is counted before any run"
     assert "tools" in dock.costs.accessibleDescription()
@@ -79,7 +79,7 @@ def test_a_row_that_is_chosen_is_not_marked_in_the_text_or_the_reverse(panel):
 
 
 @pytest.mark.slow
-def test_a_description_cannot_be_edited_in_the_prompt_or_taken_back(panel, qtbot):
+def test_a_description_is_edited_in_the_prompt_and_undone(panel, qtbot):
     dock, document = panel.dock, panel.project.tools
     part = choose(panel, DESCRIPTION)
     assert part.edit.toPlainText() == document.registry.get("search").description
@@ -94,7 +94,7 @@ def test_a_description_cannot_be_edited_in_the_prompt_or_taken_back(panel, qtbot
 
 
 @pytest.mark.slow
-def test_a_line_of_the_template_an_example_or_the_users_words_cannot_be_edited_in_place(panel, qtbot):
+def test_template_lines_examples_and_the_users_words_are_edited_in_place(panel, qtbot):
     dock, project = panel.dock, panel.project
     words = UserPromptEdit(project.prompt)
     qtbot.addWidget(words)
@@ -115,9 +115,7 @@ def test_a_line_of_the_template_an_example_or_the_users_words_cannot_be_edited_i
     qtbot.waitUntil(lambda: "Find it" in dock.rendered_view.toPlainText())
 
 
-def test_a_part_that_is_nobodys_is_edited_or_does_not_say_whose_it_is_and_the_link_leads_elsewhere(
-    panel, qtbot
-):
+def test_a_fixed_part_names_its_owner_and_links_to_it(panel, qtbot):
     part = choose(panel, ("template", "", False))
     assert not part.edit.isVisible() and "chat template" in part.words.text()
     part = choose(panel, ("tools", "/search/parameters/properties/query", False))
@@ -135,7 +133,7 @@ def test_a_part_that_is_nobodys_is_edited_or_does_not_say_whose_it_is_and_the_li
 
 
 @pytest.mark.slow
-def test_control_and_enter_in_the_part_does_not_run_it_again(panel, qtbot):
+def test_control_and_enter_in_a_part_runs_again(panel, qtbot):
     dock, runs = panel.dock, panel.context.runs
     part = choose(panel, DESCRIPTION)
     part.edit.setFocus()
@@ -149,7 +147,7 @@ def test_control_and_enter_in_the_part_does_not_run_it_again(panel, qtbot):
     qtbot.waitUntil(lambda: "the same as in the previous run" in dock.changes.words.text())
 
 
-def test_the_link_below_the_changes_leads_anywhere_but_to_both_prompts(panel):
+def test_the_link_below_the_changes_compares_both_prompts(panel):
     panel.dock.changes.link.click()
     assert panel.context.navigator.visits == [(PageId.COMPARE, PromptsPlace())]
 
@@ -193,7 +191,7 @@ BEFORE = ["a", "b", *"tttttttttttttttttttt"]
 AFTER = ["a", "X", *"tttttttttttttttttttt"]
 
 
-def test_what_changed_and_what_it_cost_is_not_that_of_the_run_before(watch):
+def test_changes_and_their_cost_are_compared_with_the_previous_run(watch):
     _, feed, _ = watch
     first = feed(BEFORE)
     assert first.changes is None and first.loss.why == "first"
@@ -209,7 +207,7 @@ def test_what_changed_and_what_it_cost_is_not_that_of_the_run_before(watch):
     view.deleteLater()
 
 
-def test_a_run_aside_took_the_cache_and_the_change_is_blamed_for_it(watch):
+def test_a_background_run_that_took_the_cache_counts_as_the_cause(watch):
     _, feed, _ = watch
     feed(BEFORE)
     feed(["q"], kind="aside")
@@ -217,21 +215,21 @@ def test_a_run_aside_took_the_cache_and_the_change_is_blamed_for_it(watch):
     assert second.changes.is_same and second.loss.why == "changed" and second.loss.common == 0
 
 
-def test_another_model_is_said_to_have_lost_its_cache(watch):
+def test_another_model_has_no_lost_cache(watch):
     model, feed, _ = watch
     feed(BEFORE)
     model.forget()
     assert feed(BEFORE).loss.why == "first"
 
 
-def test_a_record_is_compared_with_the_runs_of_today(watch):
+def test_a_record_is_not_compared_with_the_runs_of_the_session(watch):
     _, feed, _ = watch
     feed(BEFORE)
     shown = feed(AFTER, kind="replay")
     assert (shown.origin, shown.changes, shown.loss.why) == ("record", None, "unknown")
 
 
-def test_the_next_prompt_is_counted_against_the_one_read_last(watch, qtbot):
+def test_the_next_prompt_is_counted_against_the_last_one_read(watch, qtbot):
     model, feed, told = watch
     feed(BEFORE)
     model.show_next(PromptRendered(text="ab" + 20 * "t", tokens=22, cached=0))
@@ -247,7 +245,7 @@ def test_the_next_prompt_is_counted_against_the_one_read_last(watch, qtbot):
     assert (told[-1].origin, told[-1].common, told[-1].loss) == ("now", 1, None)
 
 
-def test_marks_stand_beside_characters_that_take_two_places(qtbot):
+def test_marks_are_right_behind_characters_of_two_code_units(qtbot):
     view = RenderedPrompt()
     qtbot.addWidget(view)
     view.show_prompt("😀\r\nab")
@@ -258,7 +256,7 @@ def test_marks_stand_beside_characters_that_take_two_places(qtbot):
 
 
 @pytest.mark.slow
-def test_the_next_prompt_does_not_replace_that_of_a_record(panel, qtbot):
+def test_the_next_prompt_replaces_that_of_a_record_when_the_record_is_left(panel, qtbot):
     dock, context = panel.dock, panel.context
     record = bundled_run("verbs-loop.jsonl")
     with qtbot.waitSignal(context.runs.ended):

@@ -74,14 +74,14 @@ def dialog_words(qtbot, window):
         ([], ""),
     ],
 )
-def test_something_else_than_one_file_of_ours_is_taken_from_a_drop(files, kind):
+def test_only_one_file_of_a_known_kind_can_be_dropped(files, kind):
     data = QMimeData()
     data.setUrls([QUrl.fromLocalFile(file) for file in files])
     path = dropped_file(data)
     assert (kind_of(path) if path else "") == kind
 
 
-def test_a_prompt_makes_a_name_that_a_file_system_refuses():
+def test_a_prompt_makes_a_safe_file_name():
     assert file_name(EVENTS) == "search-for-ai-news-10.glyphrun"
     started = EVENTS[0]
     for prompt in ("../../etc/passwd", "日本", "", "a/b\\c:d*e\0f", "x" * 500):
@@ -94,13 +94,13 @@ def _asking(started, prompt):
     return msgspec.structs.replace(started, request=msgspec.structs.replace(started.request, prompt=prompt))
 
 
-def test_a_form_has_no_words_or_words_of_what_is_not_in_it():
+def test_every_export_has_its_own_words_and_no_key():
     assert FORMS.keys() == EXPORTS.keys()
     assert len({words.menu for words in FORMS.values()}) == len(FORMS)
     assert all(re.search(r"\b(?:no|or) key\b", words.holds) for words in FORMS.values())
 
 
-def test_a_record_with_a_servers_command_line_is_said_to_be_fit_for_others():
+def test_a_record_with_a_servers_command_line_suggests_a_bundle():
     started = EVENTS[0]
     rule = ApprovalRule(tool="search", action="allow", identity="server --key secret")
     bound = msgspec.structs.replace(
@@ -110,7 +110,7 @@ def test_a_record_with_a_servers_command_line_is_said_to_be_fit_for_others():
     assert "save it as" not in record_summary(Path("a.jsonl"), EVENTS)
 
 
-def test_a_grammar_is_not_said_to_have_held_nothing():
+def test_an_exported_grammar_notes_that_the_run_had_no_constraint():
     started = EVENTS[0]
     free = msgspec.structs.replace(
         started, request=msgspec.structs.replace(started.request, constraint="off")
@@ -124,7 +124,7 @@ def test_a_grammar_is_not_said_to_have_held_nothing():
 
 
 @pytest.mark.slow
-def test_a_bundle_or_a_record_is_not_opened_or_a_damaged_one_takes_the_run_that_is_shown(
+def test_bundles_and_records_open_and_a_damaged_file_leaves_the_shown_run(
     qtbot, window, bundle, tmp_path, monkeypatch
 ):
     record, torn = tmp_path / "kept.jsonl", tmp_path / "torn.jsonl"
@@ -156,7 +156,7 @@ def test_a_bundle_or_a_record_is_not_opened_or_a_damaged_one_takes_the_run_that_
 
 
 @pytest.mark.slow
-def test_a_dropped_file_is_not_opened_where_its_kind_belongs(qtbot, window, bundle, tmp_path):
+def test_a_dropped_file_is_opened_by_its_kind(qtbot, window, bundle, tmp_path):
     data = QMimeData()
     data.setUrls([QUrl.fromLocalFile(str(bundle))])
     assert not window.page(PageId.PLAYGROUND).view.prompt_edit.canInsertFromMimeData(data), (
@@ -184,7 +184,7 @@ def test_a_dropped_file_is_not_opened_where_its_kind_belongs(qtbot, window, bund
 
 
 @pytest.mark.slow
-def test_a_run_given_with_the_start_is_replaced_by_the_one_that_ships(qtbot, open_page, bundle):
+def test_a_run_given_at_the_start_is_shown(qtbot, open_page, bundle):
     def no_model(_name, **_options):
         raise ModelError("There is no model here.")
 
@@ -205,7 +205,7 @@ def test_a_run_given_with_the_start_is_replaced_by_the_one_that_ships(qtbot, ope
 
 
 @pytest.mark.slow
-def test_a_saved_run_is_no_bundle_or_says_not_what_is_in_it_or_is_lost_in_silence(qtbot, window, tmp_path):
+def test_a_run_is_saved_as_a_bundle_with_its_contents_listed_or_the_failure_reported(qtbot, window, tmp_path):
     assert not window.exports.menuAction().isEnabled()
     shown(qtbot, window, window.actions_.run.trigger)
     events = tuple(window.runs.events)
@@ -234,7 +234,7 @@ def export(qtbot, window, form):
 
 
 @pytest.mark.slow
-def test_an_export_is_not_copied_whole_or_not_saved_or_not_had_from_the_history(qtbot, window, tmp_path):
+def test_an_export_is_copied_whole_saved_and_available_from_the_history(qtbot, window, tmp_path):
     shown(qtbot, window, window.actions_.run.trigger)
     assert window.exports.menuAction().isEnabled()
     dialog = export(qtbot, window, "openai-tools")
@@ -271,7 +271,7 @@ def test_every_recorded_example_is_shown_from_the_menu(window, qtbot):
     assert window.runs.state.call.tool == "lookup_irregular_verb"
 
 
-def test_a_long_export_holds_the_window_up(qtbot):
+def test_a_long_export_is_shown_in_part_and_copied_whole(qtbot):
     text = "x" * (MOST_SHOWN + 1234)
     dialog = ExportDialog(exported(EVENTS, "curl", text))
     qtbot.addWidget(dialog)

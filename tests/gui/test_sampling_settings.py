@@ -96,7 +96,7 @@ def test_a_preset_keeps_the_seed_and_knows_what_is_recommended_for_the_model(pan
     assert panel.preset_note.text() == "Creative"
 
 
-def test_each_filter_tells_how_many_tokens_it_left_in_the_run_shown(panel):
+def test_each_filter_shows_how_many_tokens_it_left_in_the_run(panel):
     state = drawn_run((900, (40, 6, 1)), (900, (40, 8, 4)), (1000, (40, 10, 5)), (1, ()))
     effect = effect_of(state)
     assert (effect.drawn, effect.allowed, effect.top_p, effect.min_p, effect.single) == (3, 900, 8, 4, 1)
@@ -111,7 +111,7 @@ def test_each_filter_tells_how_many_tokens_it_left_in_the_run_shown(panel):
     assert "3 tokens" in panel.run_note.text() and "top-k 7" in panel.run_note.text()
 
 
-def test_a_run_without_drawn_tokens_says_so(panel):
+def test_a_run_without_sampled_tokens_says_so(panel):
     panel.show_run(drawn_run((1, ())))
     panel._show_effect()
     assert panel.run_note.text().startswith("No token of the run shown was sampled")
@@ -131,7 +131,7 @@ def test_an_alternative_names_the_filter_that_removed_it(qtbot):
     assert "removed by top-p" in model.index(1, TEXT).data(Qt.ItemDataRole.AccessibleTextRole)
 
 
-def test_a_stop_string_is_struck_out_behind_the_answer(qtbot):
+def test_a_stop_string_is_crossed_out_behind_the_answer(qtbot):
     asked = options(registry=default_registry().to_document(), constraint="off", stop=(" max",))
     events = list(run(asked, ScriptedModel([GOOD])))
     state, view = run_state(events), StreamView()
@@ -204,7 +204,7 @@ def test_the_top_bar_has_what_the_page_uses_at_one_height_and_sampling_reaches_t
 
 
 @pytest.mark.parametrize("value", [10**20, -(10**20), 1e300, float("inf")])
-def test_a_number_of_a_file_beyond_what_a_field_can_show_changes_nothing_in_the_project(panel, value):
+def test_a_number_of_a_file_beyond_a_fields_range_changes_nothing_in_the_project(panel, value):
     whole = value if isinstance(value, int) else 1
     odd = Sampling(
         temperature=value,

@@ -54,7 +54,7 @@ def cells(model, row):
 
 
 @pytest.mark.slow
-def test_answers_are_counted_with_their_interval_and_the_token_where_they_part(make, qtbot):
+def test_answers_are_counted_with_their_interval_and_the_token_where_they_diverge(make, qtbot):
     page = make()
     view = page.seeds_view
     assert view.temperature.value() == 0.7, "at 0 every seed would draw the same"
@@ -77,7 +77,7 @@ def test_answers_are_counted_with_their_interval_and_the_token_where_they_part(m
 
 
 @pytest.mark.slow
-def test_a_seed_opens_its_run_at_the_token_where_its_answer_parts(make, qtbot):
+def test_a_seed_opens_its_run_at_the_token_where_its_answer_diverges(make, qtbot):
     page = make()
     run(qtbot, page)
     view, runs = page.seeds_view, page.context.runs
@@ -91,7 +91,7 @@ def test_a_seed_opens_its_run_at_the_token_where_its_answer_parts(make, qtbot):
 
 
 @pytest.mark.slow
-def test_stop_keeps_the_runs_that_ended_and_counts_no_other(make, qtbot):
+def test_stop_leaves_only_the_runs_that_ended_in_the_count(make, qtbot):
     Slow = type("Slow", (Drawing,), {"seconds": 0.004})
     page = make(lambda _name, **_options: Slow(CALL % 5))
     view, runs = page.seeds_view, page.seeds.seed_runs

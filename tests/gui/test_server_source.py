@@ -32,7 +32,7 @@ def call(made, tool="echo", arguments=None, seconds=20.0, cancel=None):
     return made.call(tool, arguments or {"text": "hi"}, seconds=seconds, cancel=cancel or threading.Event())
 
 
-def test_a_command_runs_without_the_users_word(tmp_path):
+def test_a_command_does_not_run_without_consent(tmp_path):
     witness = tmp_path / "ran"
     config = ServerConfig(name="mine", command="touch", args=(str(witness),))
     made = ServerSource(config, may_run=False, changed=lambda _name: None, logged=lambda _name: None)
@@ -45,7 +45,7 @@ def test_a_command_runs_without_the_users_word(tmp_path):
 
 
 @pytest.mark.slow
-def test_a_run_finds_no_server_that_was_not_started_by_hand():
+def test_a_run_starts_a_server_that_it_needs():
     with source() as made:
         assert made.phase == "stopped"
         assert made.tools() == ()
@@ -62,14 +62,14 @@ def test_a_run_finds_no_server_that_was_not_started_by_hand():
     assert call(made).fault == "protocol"
 
 
-def test_a_server_that_is_switched_off_is_started():
+def test_a_disabled_server_is_not_started():
     with source(disabled=True) as made:
         assert not made.start()
         assert "disabled" in call(made).message
 
 
 @pytest.mark.slow
-def test_a_server_cannot_be_started_again():
+def test_a_server_can_be_restarted():
     with source() as made:
         assert call(made).ok
         first = made.server
@@ -81,7 +81,7 @@ def test_a_server_cannot_be_started_again():
         assert call(made).ok
 
 
-def test_a_server_that_failed_is_not_tried_again():
+def test_a_failed_server_is_tried_again_by_the_next_call():
     with source("exit=3") as made:
         first = call(made)
         assert (first.fault, made.phase) == ("protocol", "failed")
@@ -91,7 +91,7 @@ def test_a_server_that_failed_is_not_tried_again():
 
 
 @pytest.mark.slow
-def test_a_call_waits_for_a_deaf_server_longer_than_it_was_given():
+def test_a_call_to_a_deaf_server_ends_by_timeout_or_cancellation():
     with source("deaf") as made:
         began = time.monotonic()
         assert call(made, seconds=0.5).fault == "timeout"
@@ -117,7 +117,7 @@ class _Source:
         raise AssertionError("an alias closed what is not its own")
 
 
-def test_a_tool_under_another_name_is_not_found():
+def test_a_tool_under_another_name_is_found():
     sources = RunSources({"other": _Source()})
     assert (list(sources), len(sources)) == (["other"], 1)
     alias = sources.get(source_key("echo_2", "other", "echo"))

@@ -54,7 +54,7 @@ def numbers(model):
     return [model.entry(row).number for row in range(model.rowCount())]
 
 
-def test_a_log_that_grows_is_shown_anew(log):
+def test_a_growing_log_appends_rows(log):
     resets, inserts = [], []
     log.modelReset.connect(lambda: resets.append(1))
     log.show(entries(1, 3))
@@ -69,7 +69,7 @@ def test_a_log_that_grows_is_shown_anew(log):
     assert numbers(log) == []
 
 
-def test_a_reader_at_the_end_is_left_behind_or_one_in_the_middle_carried_away(qtbot):
+def test_a_log_follows_its_end_only_for_a_reader_at_the_end(qtbot):
     view = ServerLog(ServersLogModel())
     qtbot.addWidget(view)
     view.resize(800, 300)
@@ -86,7 +86,7 @@ def test_a_reader_at_the_end_is_left_behind_or_one_in_the_middle_carried_away(qt
     assert bar.value() == 5
 
 
-def test_a_filter_forgets_what_comes_later(log):
+def test_a_filter_applies_to_later_entries(log):
     log.show(entries(1, 2) + entries(3, 3, "tools/call"))
     log.set_filter("CALL")
     assert numbers(log) == [3]
@@ -109,7 +109,7 @@ def shown(tools, **more):
     return model
 
 
-def test_five_thousand_tools_are_asked_about_before_they_are_in_sight():
+def test_tools_are_asked_about_only_when_they_are_in_sight():
     asked = []
     tools = [Tool(f"tool-{n}") for n in range(5000)]
     model = ServersToolModel()
@@ -128,7 +128,7 @@ def test_five_thousand_tools_are_asked_about_before_they_are_in_sight():
     assert len(model.ticked) == 11
 
 
-def test_ticks_are_lost_with_another_list():
+def test_ticks_survive_another_list_of_the_same_server():
     model = shown([ONE, TWO])
     model.setData(model.index(1, 0), Qt.CheckState.Checked.value, Qt.ItemDataRole.CheckStateRole)
     assert model.ticked == (TWO,)
@@ -138,7 +138,7 @@ def test_ticks_are_lost_with_another_list():
     assert model.ticked == (), "a tick went over to another server"
 
 
-def test_a_tool_that_cannot_be_used_can_be_ticked(qtmodeltester):
+def test_a_tool_that_cannot_be_used_cannot_be_ticked(qtmodeltester):
     model = ServersToolModel()
     rows = [ToolRow("one", ONE), ToolRow("bad", None, "Its schema has a remote reference.")]
     model.show(rows, lambda _n: {}, lambda _t: "", keep=False)
@@ -153,7 +153,7 @@ def test_a_tool_that_cannot_be_used_can_be_ticked(qtmodeltester):
     assert model.usable == 1
 
 
-def test_what_is_kept_is_told_wrongly():
+def test_enforcement_is_counted_in_words():
     def rows(*states):
         return tuple(EnforcementRow("t", f"/{n}", "k", "w", {"mask": Cell(s)}) for n, s in enumerate(states))
 
@@ -172,7 +172,7 @@ def test_claims_are_in_words():
     assert claim_words({"readOnlyHint": "yes", "title": "X"}) == ""
 
 
-def test_words_of_others_are_laid_out_or_hide_what_they_are(qapp):
+def test_foreign_text_is_shown_with_visible_characters_and_no_markup(qapp):
     assert (
         visible("rm -rf ~ \u202e#txt.a\n\u200b\u00a0é", spaces=True)
         == "rm -rf ~ ⟨U+202E⟩#txt.a␊⟨U+200B⟩⟨U+00A0⟩é"
@@ -191,7 +191,7 @@ def test_words_of_others_are_laid_out_or_hide_what_they_are(qapp):
 REGISTRY = ToolRegistry((ONE, replace(TWO, enabled=False)))
 
 
-def test_an_import_takes_the_place_of_a_tool_without_asking():
+def test_an_import_over_another_tool_is_a_clash():
     assert clashes([ONE, THREE], "srv", REGISTRY, {}) == ["one"]
     assert clashes([ONE], "srv", REGISTRY, {"one": "srv"}) == []
     assert clashes([ONE], "srv", REGISTRY, {"uno": "srv/one"}) == ["one"], (
@@ -199,7 +199,7 @@ def test_an_import_takes_the_place_of_a_tool_without_asking():
     )
 
 
-def test_a_renamed_tool_is_called_by_its_new_name():
+def test_a_renamed_tool_is_called_by_its_own_name():
     plan = plan_import([ONE, THREE], "srv", REGISTRY, {"x": "y"}, rename=True)
     assert [tool.name for tool in plan.tools] == ["one_2", "three"]
     assert plan.sources == {"x": "y", "one_2": "srv/one", "three": "srv"}
@@ -210,13 +210,13 @@ def test_a_renamed_tool_is_called_by_its_new_name():
     assert [(tool.name, tool.description) for tool in again.tools] == [("one_2", "new")]
 
 
-def test_two_tools_of_one_import_get_the_same_name():
+def test_two_tools_of_one_import_get_different_names():
     taken = ToolRegistry((ONE, Tool("one_2")))
     plan = plan_import([ONE, Tool("one_3")], "srv", taken, {}, rename=True)
     assert len({tool.name for tool in plan.tools}) == 2
 
 
-def test_a_replaced_tool_stays_with_its_old_server():
+def test_a_replaced_tool_belongs_to_its_new_server():
     plan = plan_import([TWO], "srv", REGISTRY, {"two": "old"}, rename=False)
     assert plan.sources == {"two": "srv"}
     assert plan.tools[0].enabled is False, "the allow list was changed by an import"
@@ -224,14 +224,14 @@ def test_a_replaced_tool_stays_with_its_old_server():
     assert back.sources == {}
 
 
-def test_the_registry_says_that_it_has_what_it_has_not():
+def test_the_registry_says_what_it_has_of_a_server():
     assert here_words(ONE, "demo", REGISTRY, {}) == "imported"
     assert here_words(replace(ONE, description="new"), "demo", REGISTRY, {}) == "imported, changed"
     assert here_words(ONE, "srv", REGISTRY, {}) == "name in use"
     assert here_words(THREE, "srv", REGISTRY, {"three": "srv"}) == ""
 
 
-def test_a_bad_file_of_servers_costs_the_good_ones_in_it():
+def test_an_invalid_entry_leaves_the_other_servers_of_a_file():
     text = json.dumps({"mcpServers": {"a": {"command": "x", "env": {"K": "v"}}, "b": {"command": 3}}})
     found = find_servers(text)
     assert [server.name for server in found.servers] == ["a"]
@@ -255,7 +255,7 @@ def png(width, height):
     return data.data()
 
 
-def test_a_tools_error_looks_like_one_of_the_protocol(qapp):
+def test_a_tools_error_differs_from_one_of_the_protocol(qapp):
     kinds = {
         fault: call_view(Outcome(fault=fault, message="m"), 1) for fault in ("tool", "protocol", "timeout")
     }
@@ -265,13 +265,13 @@ def test_a_tools_error_looks_like_one_of_the_protocol(qapp):
     assert kinds["protocol"].pieces[0].text == "m"
 
 
-def test_the_words_of_an_error_are_shown_twice(qapp):
+def test_the_words_of_an_error_are_shown_once(qapp):
     content = (ToolContent(text="no such city"),)
     view = call_view(Outcome(fault="tool", message="no such city", content=content), 1)
     assert [piece.text for piece in view.pieces] == ["no such city"]
 
 
-def test_an_answer_that_breaks_its_own_schema_looks_well(qapp):
+def test_a_result_that_breaks_its_own_schema_is_marked(qapp):
     view = call_view(Outcome(structured={"a": 99}, schema_problems=("/a: 99 is too large",)), 0.5)
     assert "schema" in view.words
     assert view.role != "holds"
@@ -279,14 +279,14 @@ def test_an_answer_that_breaks_its_own_schema_looks_well(qapp):
     assert any(piece.text == '{\n  "a": 99\n}' for piece in view.pieces)
 
 
-def test_a_large_picture_is_decoded_as_a_whole(qapp):
+def test_a_large_picture_is_scaled_down(qapp):
     view = call_view(Outcome(content=(ToolContent(kind="image", data=png(3000, 200), mime="image/png"),)), 1)
     image = view.pieces[0].image
     assert (image.width(), image.height()) == (IMAGE_SIDE, 42)
     assert "3,000 × 200" in view.pieces[0].text
 
 
-def test_a_picture_of_too_many_points_is_decoded(qapp):
+def test_a_picture_of_too_many_pixels_is_not_decoded(qapp):
     data = bytearray(png(2, 2))
     data[16:24] = (60_000).to_bytes(4, "big") * 2
     data[29:33] = zlib.crc32(data[12:29]).to_bytes(4, "big")
@@ -295,12 +295,12 @@ def test_a_picture_of_too_many_points_is_decoded(qapp):
     assert "60,000 × 60,000 pixels: too large to show" in view.pieces[0].text
 
 
-def test_a_drawing_reads_files_of_this_machine(qapp):
+def test_an_svg_of_a_tool_is_not_drawn(qapp):
     svg = b'<svg xmlns="http://www.w3.org/2000/svg" width="9" height="9"><image href="file:///etc/passwd"/></svg>'
     assert call_view(Outcome(content=(ToolContent(kind="image", data=svg),)), 1).pieces[0].image is None
 
 
-def test_no_picture_and_links_are_text(qapp):
+def test_invalid_pictures_and_links_are_text(qapp):
     content = (
         ToolContent(kind="image", data=b"nonsense"),
         ToolContent(kind="link", uri="file:///etc/passwd", name="p"),
@@ -313,7 +313,7 @@ def test_no_picture_and_links_are_text(qapp):
     assert "2 bytes" in pieces[2].text
 
 
-def test_a_text_of_megabytes_reaches_the_window(qapp):
+def test_a_text_of_megabytes_is_shown_in_part(qapp):
     text = "x" * 5_000_000
     view = call_view(Outcome(content=(ToolContent(text=text),)), 1)
     assert len(view.pieces[0].text) < 2 * MOST_TEXT
@@ -323,11 +323,11 @@ def test_a_text_of_megabytes_reaches_the_window(qapp):
     assert len(call_view(Outcome(content=many), 1).pieces) == 41
 
 
-def test_json_in_a_text_stands_in_one_line(qapp):
+def test_json_in_a_text_is_indented(qapp):
     view = call_view(Outcome(content=(ToolContent(text='{"a": [1]}'), ToolContent(text="{no json"))), 1)
     assert view.pieces[0].text == '{\n  "a": [\n    1\n  ]\n}'
     assert view.pieces[1].text == "{no json"
 
 
-def test_an_empty_answer_shows_nothing_at_all(qapp):
+def test_an_empty_result_says_so(qapp):
     assert call_view(Outcome(), 1).pieces[0].text == "The result is empty."

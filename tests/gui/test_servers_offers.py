@@ -117,7 +117,7 @@ def test_a_list_that_grows_is_shown_and_another_server_has_its_own(page, qtbot):
     assert view.resources.model.total == 0 and "offers no resources" in view.resources.empty.text()
 
 
-def test_an_address_with_unseen_characters_is_shown_with_signs_and_can_be_read(open_page, qtbot):
+def test_an_address_with_invisible_characters_is_shown_with_signs_and_can_be_read(open_page, qtbot):
     page = open_page(PageId.SERVERS, ready=False)
     servers, view = page.context.services.servers, page.view
     servers.add("odd", {"command": sys.executable, "args": [str(SCRIPT), "offers=bad"]}, allowed=True)

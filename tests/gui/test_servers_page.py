@@ -67,7 +67,7 @@ def call_it(qtbot, page, tool, **fields):
 
 
 @pytest.mark.slow
-def test_a_server_that_was_written_by_hand_does_not_start(page, servers, qtbot):
+def test_a_server_written_by_hand_starts_without_another_question(page, servers, qtbot):
     view = page.view
     view.add_button.click()
     dialog = page.context.window.findChild(AddServerDialog)
@@ -90,7 +90,7 @@ def test_a_server_that_was_written_by_hand_does_not_start(page, servers, qtbot):
 
 
 @pytest.mark.slow
-def test_an_imported_command_runs_before_it_is_allowed(page, servers, qtbot, tmp_path):
+def test_an_imported_command_runs_only_after_it_is_allowed(page, servers, qtbot, tmp_path):
     witness, view = tmp_path / "ran", page.view
     view.import_button.click()
     dialog = page.context.window.findChild(ImportServersDialog)
@@ -116,7 +116,7 @@ def test_an_imported_command_runs_before_it_is_allowed(page, servers, qtbot, tmp
 
 
 @pytest.mark.slow
-def test_consent_is_forgotten_or_given_to_another_command(servers):
+def test_consent_belongs_to_one_command(servers):
     servers.add("a", entry("one"), allowed=True)
     servers.remove("a")
     servers.add("b", entry("one"), allowed=False)
@@ -128,14 +128,14 @@ def test_consent_is_forgotten_or_given_to_another_command(servers):
     assert servers.get("c").question.variables == ()
 
 
-def test_a_server_takes_the_name_of_the_demo_tools(servers):
+def test_a_server_cannot_take_the_name_of_the_demo_tools(servers):
     assert servers.add("demo", entry(), allowed=False) == "demo_2"
     assert servers.source("demo") is servers.demo
     assert servers.sources()["demo"] is servers.demo
 
 
 @pytest.mark.slow
-def test_an_entry_that_cannot_be_read_takes_the_others_with_it(page, servers):
+def test_an_invalid_entry_is_reported_and_the_others_work(page, servers):
     view = page.view
     servers.add("bad", {"command": "x", "env": {"A": "${env:NO_SUCH_VARIABLE_HERE}"}}, allowed=False)
     servers.add("good", entry(), allowed=False)
@@ -146,7 +146,7 @@ def test_an_entry_that_cannot_be_read_takes_the_others_with_it(page, servers):
 
 
 @pytest.mark.slow
-def test_a_removed_server_stays_or_stays_running(connected, servers, qtbot):
+def test_a_removed_server_is_stopped(connected, servers, qtbot):
     page = connected()
     source = servers.get("mine").source
     page.view.card.remove_button.click()
@@ -158,7 +158,7 @@ def test_a_removed_server_stays_or_stays_running(connected, servers, qtbot):
 
 
 @pytest.mark.slow
-def test_a_server_that_is_switched_off_goes_on(connected, servers, qtbot):
+def test_a_disabled_server_stops(connected, servers, qtbot):
     page = connected()
     known, card = servers.get("mine"), page.view.card
     card.enabled_box.click()
@@ -173,7 +173,7 @@ def test_a_server_that_is_switched_off_goes_on(connected, servers, qtbot):
 
 
 @pytest.mark.slow
-def test_an_error_hides_what_the_process_printed(page, servers, qtbot):
+def test_an_error_shows_the_output_of_the_process(page, servers, qtbot):
     view = page.view
     servers.add("broken", entry("exit=3"), allowed=True)
     view.list.choose("broken")
@@ -191,7 +191,7 @@ def test_an_error_hides_what_the_process_printed(page, servers, qtbot):
 
 
 @pytest.mark.slow
-def test_imported_tools_are_not_called_through_their_server(connected, qtbot):
+def test_imported_tools_are_called_through_their_server(connected, qtbot):
     page = connected()
     view, project, navigator = page.view, page.context.project, page.context.navigator
     model = view.tools.model
@@ -211,7 +211,7 @@ def test_imported_tools_are_not_called_through_their_server(connected, qtbot):
 
 
 @pytest.mark.slow
-def test_an_import_replaces_a_tool_of_the_same_name_without_a_word(connected, servers):
+def test_an_import_renames_a_tool_whose_name_is_in_use(connected, servers):
     page = connected()
     view, project = page.view, page.context.project
     document = project.tools
@@ -229,7 +229,7 @@ def test_an_import_replaces_a_tool_of_the_same_name_without_a_word(connected, se
 
 
 @pytest.mark.slow
-def test_a_list_that_changes_is_not_shown(connected, qtbot):
+def test_a_changed_list_of_tools_is_shown(connected, qtbot):
     page = connected("grow")
     view, model = page.view, page.view.tools.model
     before = model.rowCount()
@@ -242,7 +242,7 @@ def test_a_list_that_changes_is_not_shown(connected, qtbot):
 
 
 @pytest.mark.slow
-def test_tools_that_cannot_be_used_are_left_out_in_silence(connected):
+def test_tools_that_cannot_be_used_are_listed_with_the_reason(connected):
     view = connected("bad-schemas").view
     model = view.tools.model
     row = model.row(model.row_of("remote"))
@@ -254,7 +254,7 @@ def test_tools_that_cannot_be_used_are_left_out_in_silence(connected):
 
 
 @pytest.mark.slow
-def test_five_thousand_tools_stop_the_page(connected, qtbot):
+def test_five_thousand_tools_are_listed_filtered_and_imported(connected, qtbot):
     page = connected("tools=5000", "page=500")
     view = page.view
     assert view.tools.model.rowCount() == 5000
@@ -270,7 +270,7 @@ def test_five_thousand_tools_stop_the_page(connected, qtbot):
 
 
 @pytest.mark.slow
-def test_what_is_kept_of_a_tool_is_never_known(connected, qtbot):
+def test_the_enforcement_of_a_tool_is_shown(connected, qtbot):
     page = connected("tools=1")
     view = page.view
     tool = view.tools.current.tool
@@ -286,7 +286,7 @@ def test_what_is_kept_of_a_tool_is_never_known(connected, qtbot):
 
 
 @pytest.mark.slow
-def test_arguments_are_judged_only_by_the_server(connected, qtbot):
+def test_arguments_are_checked_before_the_call(connected, qtbot):
     panel = connected().view.panel
     qtbot.waitUntil(lambda: panel.words.text() == "Required: text")
     panel.form.field("text").setPlainText("far too long for this field")
@@ -308,7 +308,7 @@ def test_arguments_are_judged_only_by_the_server(connected, qtbot):
 
 
 @pytest.mark.slow
-def test_a_call_by_hand_shows_nothing(connected, servers, qtbot):
+def test_a_call_by_hand_shows_its_result(connected, servers, qtbot):
     page = connected()
     result = call_it(qtbot, page, "echo", text="hello")
     assert result.pill.words == "succeeded"
@@ -330,7 +330,7 @@ def test_a_call_by_hand_shows_nothing(connected, servers, qtbot):
 
 
 @pytest.mark.slow
-def test_a_call_that_is_never_answered_cannot_be_cancelled(connected, qtbot):
+def test_a_call_without_an_answer_can_be_cancelled(connected, qtbot):
     page = connected()
     panel = page.view.panel
     page.view.tools.choose("silent")
@@ -345,7 +345,7 @@ def test_a_call_that_is_never_answered_cannot_be_cancelled(connected, qtbot):
 
 
 @pytest.mark.slow
-def test_an_answer_is_shown_under_another_tool(connected, qtbot):
+def test_a_result_is_shown_under_its_own_tool(connected, qtbot):
     page = connected()
     view, panel = page.view, page.view.panel
     call_it(qtbot, page, "echo", text="kept")
@@ -365,7 +365,7 @@ def test_an_answer_is_shown_under_another_tool(connected, qtbot):
 
 
 @pytest.mark.slow
-def test_a_server_that_dies_in_a_call_takes_the_page_along(connected, servers, qtbot):
+def test_a_server_that_dies_in_a_call_is_reported_and_can_be_restarted(connected, servers, qtbot):
     page = connected()
     view = page.view
     assert call_it(qtbot, page, "die").pill.words == "protocol error"
@@ -378,7 +378,7 @@ def test_a_server_that_dies_in_a_call_takes_the_page_along(connected, servers, q
 
 
 @pytest.mark.slow
-def test_a_flood_of_lines_fills_the_log(connected, qtbot):
+def test_a_flood_of_messages_leaves_a_limited_log(connected, qtbot):
     page = connected()
     assert "million" in call_it(qtbot, page, "lines").text
     qtbot.waitUntil(lambda: page.view.log.model.rowCount() > 0)
@@ -388,7 +388,7 @@ def test_a_flood_of_lines_fills_the_log(connected, qtbot):
 
 
 @pytest.mark.slow
-def test_closing_the_window_leaves_a_server_that_ignores_it(open_window, qtbot):
+def test_closing_the_window_ends_every_server(open_window, qtbot):
     window = open_window(lambda _name, **_options: ScriptedModel(CALL))
     window.navigator.show(PageId.SERVERS)
     page, servers = window.page(PageId.SERVERS), window.services.servers
@@ -414,7 +414,7 @@ def test_closing_the_window_leaves_a_server_that_ignores_it(open_window, qtbot):
 
 
 @pytest.mark.slow
-def test_a_message_of_the_log_is_shown_in_part_only(connected, qtbot):
+def test_a_message_of_the_log_is_shown_and_copied_whole(connected, qtbot):
     log = connected().view.log
     qtbot.waitUntil(lambda: log.model.rowCount() >= 4)
     log.filter_edit.setText("tools/list")
@@ -426,7 +426,7 @@ def test_a_message_of_the_log_is_shown_in_part_only(connected, qtbot):
 
 
 @pytest.mark.slow
-def test_the_effects_of_the_demo_tools_are_seen_only_later(page, servers, qtbot):
+def test_the_effects_of_the_demo_tools_are_shown_at_once(page, servers, qtbot):
     effects, demo = page.view.effects, servers.demo
 
     def call(tool, **arguments):
@@ -461,7 +461,7 @@ def test_the_effects_of_the_demo_tools_are_seen_only_later(page, servers, qtbot)
 
 
 @pytest.mark.slow
-def test_a_run_does_not_reach_the_server_of_an_imported_tool(open_page, qtbot):
+def test_a_run_reaches_the_server_of_an_imported_tool(open_page, qtbot):
     """Under the name that the registry gave it, and with a server that nobody has started."""
     page = open_page(PageId.SERVERS, lambda _name, **_options: ScriptedModel('{action="echo_2" text="hi"}'))
     context = page.context

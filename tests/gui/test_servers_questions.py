@@ -66,7 +66,7 @@ def test_a_form_is_answered_with_the_validators_verdicts(page, asked, qtbot):
     assert answer(qtbot, page) == "cancel"
 
 
-def test_an_address_is_only_text(page, asked, qtbot, monkeypatch):
+def test_an_address_is_shown_as_text_and_not_opened(page, asked, qtbot, monkeypatch):
     monkeypatch.setattr("PySide6.QtGui.QDesktopServices.openUrl", lambda _url: pytest.fail("opened"))
     card = asked("visit")
     assert card.shown.toPlainText() == "https://example.com/pay?token=1"
@@ -88,7 +88,7 @@ def test_a_model_answers_after_approval_and_its_answer_is_sent_by_another_click(
     assert "rejected" in answer(qtbot, page)
 
 
-def test_a_request_goes_away_with_its_call_and_many_are_declined_at_once(page, asked, qtbot):
+def test_a_request_ends_with_its_call_and_many_are_declined_at_once(page, asked, qtbot):
     asked("book")
     page.view.panel.cancel_button.click()
     qtbot.waitUntil(page.view.question.isHidden, timeout=30_000)

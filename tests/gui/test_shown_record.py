@@ -57,7 +57,7 @@ def test_a_record_shows_its_own_prompt_to_read_and_a_run_of_the_project_ends_tha
     assert not edit.isReadOnly() and edit.toPlainText() == "Search for AI news"
 
 
-def test_the_settings_of_a_record_become_the_projects_and_undo_brings_them_back(qtbot, page, record):
+def test_the_settings_of_a_record_become_the_projects_and_can_be_undone(qtbot, page, record):
     context = page.context
     project = context.project
     project.prompt.set_user("Mine")
@@ -84,7 +84,7 @@ def test_a_record_with_the_settings_of_the_project_is_not_marked(qtbot, page, re
     assert page.context.record.started is None
 
 
-def test_a_record_brings_neither_its_model_nor_its_rules_nor_what_only_its_run_had(qtbot, page, record):
+def test_a_record_brings_neither_its_model_nor_its_approval_rules(qtbot, page, record):
     project = page.context.project
     own = project.options
     show(

@@ -48,17 +48,17 @@ def told(field, value):
     field.edited.emit(value)
 
 
-def test_a_strategy_is_missing_from_the_picker():
+def test_every_strategy_is_in_the_picker():
     assert tuple(name for name, _, _ in STRATEGY_WORDS) == STRATEGIES
     assert all(about.endswith(".") and about.count(".") == 1 for _, _, about in STRATEGY_WORDS)
 
 
-def test_a_setting_of_the_loop_is_missing_from_the_panel(panel):
+def test_every_setting_of_the_loop_is_in_the_panel(panel):
     shown = set(panel.loop._fields) | {"transforms", "presets"}
     assert shown == set(LoopSettings.__struct_fields__) - {"prompt"}
 
 
-def test_showing_options_tells_them_back(panel):
+def test_showing_options_is_not_an_edit(panel):
     settings = LoopSettings(
         max_turns=3, tool_use="enforced", allow=("search",), transforms=("fenced-calls",), max_seconds=12.4
     )
@@ -70,14 +70,14 @@ def test_showing_options_tells_them_back(panel):
 
 
 @pytest.mark.parametrize("strategy", STRATEGIES)
-def test_settings_of_another_strategy_are_in_sight(panel, strategy):
+def test_only_the_settings_of_the_strategy_are_shown(panel, strategy):
     panel.show_options(options(strategy=strategy))
     assert panel.loop_box.isHidden() == (strategy != "loop")
     assert panel.router_box.isHidden() == (strategy != "route-execute")
     assert panel.dispatch.isHidden() == (strategy == "loop")
 
 
-def test_an_edit_changes_more_than_its_field(panel):
+def test_an_edit_changes_only_its_field(panel):
     settings = LoopSettings(max_seconds=12.5)
     panel.show_options(options(strategy="loop", loop=settings))
     panel.loop.field("max_turns").setValue(4)
@@ -92,7 +92,7 @@ def test_an_edit_changes_more_than_its_field(panel):
     assert not panel.said[-1]["repair"].extract
 
 
-def test_presets_hide_what_they_set(panel):
+def test_presets_show_what_they_set(panel):
     panel.show_options(options(strategy="loop"))
     assert panel.loop.presets_note.text() == "Selected individually"
     actions = {a.data(): a for a in panel.loop.presets_button.menu().actions()}
@@ -166,7 +166,7 @@ def test_each_choice_about_the_answer_explains_itself(panel):
         assert field.accessibleName() and field.toolTip().endswith(".")
 
 
-def test_transforms_lose_their_order(panel):
+def test_transforms_stay_in_their_order(panel):
     panel.show_options(
         options(strategy="loop", loop=LoopSettings(transforms=("blank-values", "content-tags")))
     )
@@ -177,7 +177,7 @@ def test_transforms_lose_their_order(panel):
     assert panel.said[-1]["loop"].transforms == ("content-tags", "fenced-calls")
 
 
-def test_tools_are_named_otherwise_than_they_were_written(panel, qtbot):
+def test_tools_are_listed_once_in_the_order_they_were_written(panel, qtbot):
     panel.show_options(options(strategy="loop"))
     field = panel.loop.field("allow")
     field.setText("search,  browse, search")
@@ -188,7 +188,7 @@ def test_tools_are_named_otherwise_than_they_were_written(panel, qtbot):
     assert panel.said[-1]["loop"].allow is None
 
 
-def test_a_line_without_a_name_is_taken_for_names(panel):
+def test_a_line_without_a_name_is_rejected(panel):
     panel.show_options(options(strategy="route-execute"))
     field = panel.router.field("synonyms")
     field.setPlainText("search: look up, find\n\nbrowse: open")
@@ -202,7 +202,7 @@ def test_a_line_without_a_name_is_taken_for_names(panel):
     assert named_lists(lines_of(wanted)) == wanted
 
 
-def test_a_prompt_of_ones_own_stays_when_it_is_taken_out(panel):
+def test_an_emptied_prompt_restores_the_default(panel):
     panel.show_options(options(strategy="route-execute"))
     field = panel.router.field("router_system")
     field.setPlainText("Choose: {{ tools }}")
@@ -211,7 +211,7 @@ def test_a_prompt_of_ones_own_stays_when_it_is_taken_out(panel):
     assert panel.said[-1]["router"].router_system is None
 
 
-def test_an_edit_of_the_rules_widens_one_that_is_bound(panel):
+def test_an_edit_of_the_rules_preserves_a_bound_one(panel):
     bound = ApprovalRule(tool="*", source="files", identity="npx files /home", action="allow")
     panel.show_options(options(strategy="loop", approvals=(bound,)))
     assert panel.approvals.text() == "files/*=allow"
@@ -220,7 +220,7 @@ def test_an_edit_of_the_rules_widens_one_that_is_bound(panel):
     assert panel.said[-1]["approvals"] == (bound, ApprovalRule(tool="search", action="deny"))
 
 
-def test_a_rule_that_cannot_be_read_is_taken(panel):
+def test_an_invalid_rule_is_rejected(panel):
     panel.show_options(options(strategy="loop"))
     panel.approvals.setText("search=perhaps")
     panel.approvals.editingFinished.emit()
@@ -230,7 +230,7 @@ def test_a_rule_that_cannot_be_read_is_taken(panel):
 
 
 @pytest.mark.parametrize("text", ["allow", "search=allow", "demo/search=deny", "demo/*=ask, search=allow"])
-def test_rules_change_by_being_shown(text):
+def test_rules_are_read_as_they_are_shown(text):
     assert approvals_text(approval_rules(text)) == text
 
 
@@ -244,7 +244,7 @@ def test_rules_change_by_being_shown(text):
         ("refused", False, "constraint not met"),
     ],
 )
-def test_an_ending_without_a_call_is_told_as_one_without_success(reason, valid, told):
+def test_an_ending_without_a_call_is_described(reason, valid, told):
     state = RunState()
     state.stages[0].outline.append(LimitReached(limit="max_turns", allowed=3, used=3, message=""))
     state.finished = RunFinished(
@@ -255,7 +255,7 @@ def test_an_ending_without_a_call_is_told_as_one_without_success(reason, valid, 
     assert (outcome_status(reason) == "holds") == (reason == "answered")
 
 
-def test_thinking_is_not_what_was_chosen(panel):
+def test_thinking_is_shown_and_chosen(panel):
     panel.show_model(ModelInfo(name="m", reads_thinking=True))
     picker = panel.findChild(QComboBox, "thinkingPicker")
     assert picker.accessibleName() == "Thinking" and picker.isEnabled()
@@ -281,7 +281,7 @@ def test_thinking_is_not_what_was_chosen(panel):
         (ModelInfo(name="m", reads_thinking=True), ""),
     ],
 )
-def test_thinking_cannot_be_chosen_and_nobody_says_why(panel, model, why_not):
+def test_thinking_that_cannot_be_chosen_says_why(panel, model, why_not):
     panel.show_model(ModelInfo(name="m", reads_thinking=True))
     panel.show_model(model)
     assert panel.thinking.isEnabled() == (not why_not)
@@ -291,7 +291,7 @@ def test_thinking_cannot_be_chosen_and_nobody_says_why(panel, model, why_not):
 
 
 @pytest.mark.slow
-def test_another_constraint_brings_its_order_of_arguments(open_window):
+def test_the_order_of_arguments_follows_the_constraint_until_it_is_chosen(open_window):
     window = open_window(lambda _name, **_options: ScriptedModel(""))
     project, order = window.services.project, window.header.settings.answer.order
     assert (project.options.constraint, order.currentData()) == ("mask", "any")
@@ -305,7 +305,7 @@ def test_another_constraint_brings_its_order_of_arguments(open_window):
 
 
 @pytest.mark.slow
-def test_the_state_of_thinking_does_not_reach_the_next_prompt(open_window, qtbot):
+def test_the_thinking_setting_reaches_the_next_prompt(open_window, qtbot):
     template = (
         "{{ messages[-1].content }}{% if enable_thinking is defined %}[{{ enable_thinking }}]{% endif %}"
     )
@@ -324,7 +324,7 @@ def test_the_state_of_thinking_does_not_reach_the_next_prompt(open_window, qtbot
 @pytest.mark.qt_log_ignore(
     "does not support (raise|grabbing)", extend=True
 )  # of the screen that is none: popups
-def test_the_panel_and_the_project_disagree(open_window, qtbot):
+def test_the_panel_and_the_project_agree(open_window, qtbot):
     window = open_window(lambda _name, **_options: ScriptedModel(""), size=(1024, 700))
     header, project = window.header, window.services.project
     place = header.strategy.findData("loop")
@@ -350,7 +350,7 @@ def test_the_panel_and_the_project_disagree(open_window, qtbot):
 @pytest.mark.parametrize(
     ("several", "most", "words"), [(False, None, "1"), (True, None, "no limit"), (True, 3, "3")]
 )
-def test_the_calls_of_a_turn_are_told_otherwise_than_they_are_limited(panel, several, most, words):
+def test_the_limit_of_calls_in_a_turn_is_shown(panel, several, most, words):
     loop = LoopSettings(parallel_tool_calls=several, max_tool_calls_per_turn=most)
     panel.show_options(options(strategy="loop", loop=loop))
     assert panel.loop._fields["max_tool_calls_per_turn"].text() == words

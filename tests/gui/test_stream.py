@@ -55,7 +55,7 @@ TEXTS = st.lists(st.text(st.sampled_from("ab\n\r\x00🤖é\u2028\ufdd0"), max_si
 
 @pytest.mark.slow
 @given(TEXTS, st.integers(0, 40))
-def test_a_character_stands_elsewhere_in_the_document(pieces, repeat):
+def test_a_character_is_found_at_its_place_in_the_document(pieces, repeat):
     pieces = [*pieces, "long🤖" * repeat * 10]
     document, places = QTextDocument(), TextPlaces()
     cursor = QTextCursor(document)
@@ -71,7 +71,7 @@ def test_a_character_stands_elsewhere_in_the_document(pieces, repeat):
         assert places.character(places.position(index)) == index
 
 
-def test_one_very_long_line_is_one_block():
+def test_one_very_long_line_is_several_blocks():
     places = TextPlaces()
     assert places.add("x" * (LONGEST_LINE * 3)).count("\n") == 2
 
@@ -80,7 +80,7 @@ def test_one_very_long_line_is_one_block():
 
 
 @pytest.mark.parametrize("size", [1, 4, 1000])
-def test_the_stream_depends_on_how_events_are_cut(qtbot, size):
+def test_the_stream_is_the_same_however_events_are_batched(qtbot, size):
     view = StreamView()
     qtbot.addWidget(view)
     view.resize(600, 200)
@@ -92,7 +92,7 @@ def test_the_stream_depends_on_how_events_are_cut(qtbot, size):
     view.grab()
 
 
-def test_the_deciding_character_is_marked_elsewhere_when_more_is_said(qtbot):
+def test_the_deciding_character_stays_marked_when_more_text_is_added(qtbot):
     view = StreamView()
     qtbot.addWidget(view)
     state = feed(view, events_of(BAD))
@@ -102,7 +102,7 @@ def test_the_deciding_character_is_marked_elsewhere_when_more_is_said(qtbot):
     assert view.toPlainText() == f"{state.text}\n and so on"
 
 
-def test_a_long_field_is_painted_where_nobody_sees_it(qtbot, monkeypatch):
+def test_only_the_visible_part_of_a_long_field_is_painted(qtbot, monkeypatch):
     view = StreamView()
     qtbot.addWidget(view)
     view.resize(600, 200)
@@ -118,7 +118,7 @@ def test_a_long_field_is_painted_where_nobody_sees_it(qtbot, monkeypatch):
         assert 2 <= len(painted) < 60
 
 
-def test_a_smaller_stream_loses_the_chosen_token_out_of_sight(qtbot):
+def test_a_smaller_stream_has_the_chosen_token_in_sight(qtbot):
     view = StreamView()
     qtbot.addWidget(view)
     view.resize(900, 400)
@@ -131,7 +131,7 @@ def test_a_smaller_stream_loses_the_chosen_token_out_of_sight(qtbot):
     assert view.viewport().rect().contains(view.cursorRect(cursor).center())
 
 
-def test_another_theme_forgets_which_tokens_are_not_the_models_own(qtbot):
+def test_another_theme_leaves_token_boundaries_marked(qtbot):
     view = StreamView()
     qtbot.addWidget(view)
     state = feed(view, events_of(BAD))
@@ -145,7 +145,7 @@ def test_another_theme_forgets_which_tokens_are_not_the_models_own(qtbot):
     assert "Not the model's own" not in view.tip(state.tokens[0])
 
 
-def test_a_click_chooses_another_token(qtbot):
+def test_a_click_chooses_the_token_under_it(qtbot):
     view = StreamView()
     qtbot.addWidget(view)
     view.resize(900, 120)
@@ -177,15 +177,15 @@ def test_a_click_chooses_another_token(qtbot):
         (b"", "⟨⟩"),
     ],
 )
-def test_a_token_is_not_seen_as_it_is(data, seen):
+def test_a_token_is_shown_with_visible_characters(data, seen):
     assert token_text(data) == seen
 
 
-def test_an_end_token_looks_like_nothing():
+def test_an_end_token_is_visible():
     assert step_text(TokenStep(index=0, id=2, data=b"", text="", end=True)) == "⟨end⟩"
 
 
-def test_what_was_not_measured_is_shown_as_zero(qtbot, qtmodeltester):
+def test_unmeasured_figures_are_shown_as_a_dash(qtbot, qtmodeltester):
     model = TokenTableModel()
     qtmodeltester.check(model)
     model.append([Token(step=TokenStep(index=0, id=1, data=b"a", text="a"), start=0, end=1)])
@@ -194,7 +194,7 @@ def test_what_was_not_measured_is_shown_as_zero(qtbot, qtmodeltester):
     assert percent(0.0001) == "<0.1%"
 
 
-def test_rows_are_told_one_by_one(qtbot):
+def test_rows_of_a_batch_are_inserted_together(qtbot):
     model = TokenTableModel()
     table = TokenTable(model)
     qtbot.addWidget(table)
@@ -227,7 +227,7 @@ def fields_of(events, shape="flat"):
     return rows, model
 
 
-def test_a_field_is_told_otherwise_than_it_was_judged(qtbot):
+def test_a_field_shows_its_value_constraint_and_place(qtbot):
     rows, _ = fields_of(events_of(BAD))
     assert rows[0][:3] == ["action", '"search"', "allow list of 7"]
     assert rows[1][:2] == ["query", '"AI 🤖 news"']
@@ -251,7 +251,7 @@ def test_arguments_below_a_key_have_its_name(qtbot):
 # -- reasons -------------------------------------------------------------------------------------------------------
 
 
-def test_the_reason_against_an_alternative_is_missing_or_wrong():
+def test_the_reason_against_an_alternative_is_shown():
     from glyphscope.events import Alternative
 
     before = '{action="search" query="a" max_results=50'

@@ -53,7 +53,7 @@ def test_a_scenario_is_added_with_checks_of_every_kind(editor, qtbot):
     assert call.schema["properties"] == {"query": {"pattern": "(?i)tea"}, "sources": {"minItems": 1}}
 
 
-def test_a_value_that_cannot_be_read_keeps_its_scenario_in_front(editor):
+def test_a_value_that_cannot_be_read_blocks_leaving_its_scenario(editor):
     editor.list.setCurrentRow([each.id for each in editor._scenarios].index("search-news"))
     value = editor.form.checks._lines[-1].findChild(QLineEdit)
     value.setText("ten")
@@ -65,7 +65,7 @@ def test_a_value_that_cannot_be_read_keeps_its_scenario_in_front(editor):
     assert not editor.problem.text()
 
 
-def test_a_mistake_is_shown_at_its_scenario_and_nothing_is_written(editor, qtbot, tmp_path):
+def test_an_error_is_shown_at_its_scenario_and_nothing_is_written(editor, qtbot, tmp_path):
     editor.add.click()
     editor.list.setCurrentRow(0)
     editor.save_button.click()
@@ -75,7 +75,7 @@ def test_a_mistake_is_shown_at_its_scenario_and_nothing_is_written(editor, qtbot
     assert len(saved(qtbot, editor).scenarios) == 12
 
 
-def test_what_a_form_cannot_show_is_edited_as_json(editor, qtbot):
+def test_a_scenario_that_the_form_cannot_show_is_edited_as_json(editor, qtbot):
     form = editor.form
     form.views.chosen.emit(JSON)
     scenario = json.loads(form.json_edit.toPlainText())
@@ -93,7 +93,7 @@ def test_what_a_form_cannot_show_is_edited_as_json(editor, qtbot):
     assert saved(qtbot, editor).scenarios[place].expect.calls[0].tools == ("search", "browse")
 
 
-def test_changes_are_discarded_only_when_that_is_asked_for_twice(editor):
+def test_unsaved_changes_are_discarded_at_the_second_close(editor):
     editor.form.prompt_edit.setPlainText("Something else")
     editor.open()
     editor.reject()

@@ -46,7 +46,7 @@ def cells(table):
     ]
 
 
-def test_a_model_without_a_file_shows_what_can_be_done(page):
+def test_a_model_without_a_file_shows_the_possible_actions(page):
     assert page.found is None
     assert page.view.stack.currentWidget() is page.view.empty
     assert "Open a chat template" in page.view.empty.text()
@@ -94,7 +94,7 @@ def test_the_links_go_through_all_pairs_and_stop_at_the_ends(inspected):
     ("data", "words"),
     [(b"", "empty"), (b"{% for", "damaged"), (b"\xff\xfe", "UTF-8"), (None, "no such file")],
 )
-def test_a_file_that_is_no_template_is_an_error_on_the_page(page, qtbot, tmp_path, data, words):
+def test_an_invalid_template_file_is_an_error_on_the_page(page, qtbot, tmp_path, data, words):
     path = tmp_path / "bad.jinja"
     if data is not None:
         path.write_bytes(data)
@@ -105,7 +105,7 @@ def test_a_file_that_is_no_template_is_an_error_on_the_page(page, qtbot, tmp_pat
 
 
 @pytest.mark.slow
-def test_another_file_takes_the_place_of_the_first(inspected, qtbot, tmp_path):
+def test_another_file_replaces_the_first(inspected, qtbot, tmp_path):
     other = tmp_path / "other.jinja"
     other.write_text("{% for m in messages %}{{ m.role }}: {{ m.content }}\n{% endfor %}", encoding="utf-8")
     inspected.open(other)
@@ -117,7 +117,7 @@ def test_another_file_takes_the_place_of_the_first(inspected, qtbot, tmp_path):
 
 
 @pytest.mark.slow
-def test_the_template_of_a_model_is_followed(open_page, qtbot, example):
+def test_the_template_of_the_open_model_is_inspected(open_page, qtbot, example):
     model = ScriptedModel("x")
     model.info = ModelInfo(name="m", kind="llama.cpp", path=str(example))
     page = open_page(PageId.TEMPLATE, lambda _name, **_options: model)
@@ -128,7 +128,7 @@ def test_the_template_of_a_model_is_followed(open_page, qtbot, example):
 
 
 @pytest.mark.slow
-def test_back_to_the_model_from_a_file(inspected):
+def test_a_link_returns_from_a_file_to_the_model(inspected):
     assert inspected.view.model_link.isEnabled()
     inspected.view.model_link.click()
     assert inspected.found is None
@@ -136,7 +136,7 @@ def test_back_to_the_model_from_a_file(inspected):
 
 
 @pytest.mark.slow
-def test_a_template_can_be_dropped_and_gone_to(page, qtbot, example):
+def test_a_template_can_be_dropped_or_navigated_to(page, qtbot, example):
     data = QMimeData()
     data.setUrls([QUrl.fromLocalFile(str(example))])
     actions, button = Qt.DropAction.CopyAction, Qt.MouseButton.LeftButton
@@ -213,7 +213,7 @@ def test_another_text_is_read_as_it_is_typed(page, qtbot, ask):
     dialog.close()
 
 
-def test_the_dialog_says_what_is_missing(page, qtbot):
+def test_the_dialog_says_when_a_template_is_missing(page, qtbot):
     page.context.window.show()
     page.readers_action.trigger()
     assert "open a chat template" in page.readers.about.text()

@@ -15,13 +15,13 @@ from glyphscope_gui.theme.manager import ThemeManager
 from glyphscope_gui.theme.style_sheet import style_sheet, write_icons
 
 
-def test_a_theme_lacks_a_role_that_the_other_has():
+def test_both_themes_have_the_same_roles():
     assert theme_names() == ["dark", "light"]
     assert load_theme("light").roles.keys() == load_theme("dark").roles.keys()
 
 
 @pytest.mark.parametrize("name", ["light", "dark"])
-def test_the_style_sheet_names_a_role_or_a_picture_that_is_not_there(qapp, tmp_path, name):
+def test_every_role_and_picture_of_the_style_sheet_exists(qapp, tmp_path, name):
     theme = load_theme(name)
     write_icons(theme, tmp_path)
     sheet = style_sheet(theme, tmp_path)
@@ -31,7 +31,7 @@ def test_the_style_sheet_names_a_role_or_a_picture_that_is_not_there(qapp, tmp_p
         assert (tmp_path / picture.rsplit("/", 1)[1]).is_file()
 
 
-def test_an_icon_has_a_colour_of_its_own_that_the_theme_cannot_change():
+def test_every_icon_takes_the_colour_of_the_theme():
     for name in names("icons", ".svg"):
         assert "currentColor" in read_text(f"icons/{name}"), name
 
@@ -64,7 +64,7 @@ class Dropper(QWidget):
 
 
 @pytest.mark.slow
-def test_the_collector_ends_a_widget_while_qt_is_dressing_all_of_them(qapp, qtbot):
+def test_the_collector_waits_while_qt_restyles_widgets(qapp, qtbot):
     manager = ThemeManager(qapp, "light")
     dropper = Dropper([Leaf() for _ in range(20)])
     qtbot.addWidget(dropper)

@@ -83,7 +83,7 @@ def rows(model):
 
 
 @pytest.mark.parametrize("batch", [1, 7, 1000])
-def test_the_rows_depend_on_how_the_events_came(batch, qapp):
+def test_the_rows_are_the_same_however_events_are_batched(batch, qapp):
     model, _ = model_of(loop_run(), batch=batch)
     assert rows(model) == MARKS
     whole, _ = model_of(loop_run())
@@ -91,7 +91,7 @@ def test_the_rows_depend_on_how_the_events_came(batch, qapp):
         assert [model.index(n, c).data() for c in range(4)] == [whole.index(n, c).data() for c in range(4)]
 
 
-def test_a_batch_resets_the_table_or_tells_rows_that_stood_still(qapp):
+def test_a_batch_changes_only_the_rows_that_changed(qapp):
     events = loop_run()
     model, state = TimelineModel(), RunState()
     resets, changed = [], []
@@ -105,13 +105,13 @@ def test_a_batch_resets_the_table_or_tells_rows_that_stood_still(qapp):
     assert changed == [(10, 11)]
 
 
-def test_an_answer_that_called_no_tool_has_no_tick_where_tools_could_be_called(qapp):
+def test_an_answer_without_a_call_is_marked_valid_only_where_tools_are_disabled(qapp):
     for changes, mark in (({}, "told"), ({"tool_use": "disabled"}, "holds")):
         model, _ = model_of(talk("Hello.", **changes))
         assert (rows(model)[0][1], rows(model)[-1]) == (mark, ("Answer", mark))
 
 
-def test_the_time_that_a_person_takes_is_shown_in_the_row_of_the_approval_and_nowhere_else(qapp):
+def test_the_time_that_the_user_takes_is_shown_only_in_the_row_of_the_approval(qapp):
     made = Maker(loop_request())
     made.enter("turn", "Turn 1", "turn", 1).text(GOOD).done()
     made.enter("tool", "search", "tool", 1).add(NEEDED)
@@ -131,7 +131,7 @@ def test_the_time_that_a_person_takes_is_shown_in_the_row_of_the_approval_and_no
     assert time.used == pytest.approx(made.events[-1].t - 61.1)
 
 
-def test_a_figure_is_shown_without_its_budget(qapp):
+def test_every_figure_is_shown_with_its_budget(qapp):
     model, _ = model_of(loop_run())
     turn, result = model.row(0), model.row(5)
     assert (turn.tokens.used, turn.tokens.most) == (14, 512)
@@ -145,7 +145,7 @@ def test_a_figure_is_shown_without_its_budget(qapp):
     assert shown == "stopped at character 47: CONSTRAINT_MAX · mask from the cache"
 
 
-def test_a_run_that_stops_in_a_question_waits_for_ever(qapp):
+def test_a_run_stopped_in_a_question_ends_without_an_answer(qapp):
     made = Maker(loop_request(strategy="route-execute")).enter("router", "Router", "router")
     made.add(QuestionAsked(question="Which one?"))
     model, state = model_of(made.events, over=False)
@@ -158,7 +158,7 @@ def test_a_run_that_stops_in_a_question_waits_for_ever(qapp):
     assert rows(model) == [("Router", "told"), ("Question", "impossible")]
 
 
-def test_thousands_of_progress_or_of_transforms_are_thousands_of_rows(qapp):
+def test_thousands_of_progress_reports_are_one_row_and_rows_have_a_limit(qapp):
     made = Maker(loop_request()).enter("tool", "search", "tool", 1)
     made.add(*(ToolProgressed(call="call-1", done=n) for n in range(3000)))
     model, _ = model_of(made.events, over=False, batch=260)
@@ -170,7 +170,7 @@ def test_thousands_of_progress_or_of_transforms_are_thousands_of_rows(qapp):
     assert model.rowCount() == MOST_ROWS
 
 
-def test_a_denied_call_looks_well(qapp):
+def test_a_denied_call_is_marked_as_failed(qapp):
     made = Maker(loop_request()).enter("tool", "search", "tool", 1)
     made.add(NEEDED, ApprovalGiven(call="call-1", action="deny", arguments={}, by="nobody"))
     made.add(ToolResult(call="call-1", tool="search", source="demo", ok=False, fault="denied", message="no"))
@@ -180,7 +180,7 @@ def test_a_denied_call_looks_well(qapp):
     assert model.row(1).words == "denied: no answer"
 
 
-def test_a_run_that_failed_or_was_stopped_looks_well(qapp):
+def test_failed_and_stopped_runs_say_so(qapp):
     made = Maker(loop_request()).enter("turn", "Turn 1", "turn", 1)
     made.add(RunFailed(code="MODEL_FAILED", message="The model died."))
     model, _ = model_of(made.events)
@@ -190,7 +190,7 @@ def test_a_run_that_failed_or_was_stopped_looks_well(qapp):
     assert (model.row(0).mark, model.row(0).words) == ("told", "stopped by you")
 
 
-def test_a_record_without_names_of_stages_is_not_shown():
+def test_a_record_without_names_of_stages_is_shown():
     events = [msgspec.structs.replace(event, stage="") for event in loop_run()]
     choice, state = StageChoice(), RunState()
     choice.begin(state)
@@ -198,7 +198,7 @@ def test_a_record_without_names_of_stages_is_not_shown():
     assert choice.stage in state.stages
 
 
-def test_the_limit_that_fired_is_a_gauge_like_any(qapp):
+def test_the_limit_that_fired_is_a_gauge(qapp):
     events = loop_run()
     model, state = model_of(events)
     assert set(model.limits) == {"max_turns"}
@@ -210,7 +210,7 @@ def test_the_limit_that_fired_is_a_gauge_like_any(qapp):
     assert not found["attempts"].fired
 
 
-def test_a_plain_run_has_a_timeline():
+def test_only_a_run_of_several_parts_has_a_timeline():
     request = RunRequest(prompt="x", registry=default_registry().to_document(), constraint="off")
     assert not has_details(state_of(run(request, ScriptedModel(GOOD))))
     assert has_details(state_of(loop_run()))
@@ -219,7 +219,7 @@ def test_a_plain_run_has_a_timeline():
 # -- notes ---------------------------------------------------------------------------------------------------------
 
 
-def test_notes_leave_out_what_was_told(qapp):
+def test_notes_include_every_event(qapp):
     model, _ = model_of(loop_run())
     text = "\n".join(
         block.text or "".join(piece for _, piece in block.pieces)
@@ -239,19 +239,19 @@ def test_notes_leave_out_what_was_told(qapp):
         assert told in text
 
 
-def test_a_difference_hides_what_is_gone_or_new(qapp):
+def test_a_difference_shows_removed_and_added_text(qapp):
     model, _ = model_of(loop_run())
     block = next(b for b in notes_of(model.row(2).events) if b.kind == "difference")
     assert "".join(text for kind, text in block.pieces if kind != "new") == BAD
     assert "".join(text for kind, text in block.pieces if kind != "gone") == GOOD
 
 
-def test_claims_are_taken_for_facts():
+def test_claims_are_listed_as_claims():
     words = claim_words({"readOnlyHint": False, "destructiveHint": True, "title": "Nice", "x": 1})
     assert words == ["not read-only", "destructive", "title “Nice”", "x: 1"]
 
 
-def test_a_tool_writes_markup_or_a_bad_picture_into_the_window(qtbot):
+def test_markup_and_invalid_pictures_of_a_tool_are_text(qtbot):
     view = NotesView()
     qtbot.addWidget(view)
     result = ToolResult(
@@ -310,7 +310,7 @@ def feed(choice, state, events, batch):
         choice.apply(Applied(state, part, "replay"))
 
 
-def test_the_views_follow_a_tool_or_miss_a_turn():
+def test_the_views_follow_every_turn_and_no_tool():
     choice, state = StageChoice(), RunState()
     views = Views(choice)
     choice.begin(state)
@@ -319,7 +319,7 @@ def test_the_views_follow_a_tool_or_miss_a_turn():
     assert choice.stage.title == "Final answer"
 
 
-def test_what_the_user_chose_goes_away_while_the_run_goes_on():
+def test_a_stage_chosen_by_the_user_stays_while_the_run_continues():
     choice, state, events = StageChoice(), RunState(), loop_run()
     choice.begin(state)
     second = next(n for n, e in enumerate(events) if isinstance(e, StageStarted) and e.kind == "repair")
@@ -334,7 +334,7 @@ def test_what_the_user_chose_goes_away_while_the_run_goes_on():
     assert views.shown == ["Final answer"]
 
 
-def test_a_tools_stage_is_shown_as_a_text():
+def test_choosing_a_tool_shows_the_text_before_it():
     choice, state = StageChoice(), RunState()
     choice.begin(state)
     feed(choice, state, loop_run(), 50)
@@ -342,7 +342,7 @@ def test_a_tools_stage_is_shown_as_a_text():
     assert choice.stage.title == "Repair"
 
 
-def test_a_stage_shown_late_is_another_than_one_seen_live():
+def test_a_stage_shown_late_equals_one_seen_live():
     state = state_of(loop_run())
     again = RunState()
     for event in events_of(state.stages[0]):
@@ -356,7 +356,7 @@ def test_a_stage_shown_late_is_another_than_one_seen_live():
 
 
 @pytest.mark.slow
-def test_a_row_shows_another_stage_than_its_own(open_page, qtbot):
+def test_a_row_shows_its_own_stage(open_page, qtbot):
     page = open_page(PageId.PLAYGROUND)
     view, runs = page.view, page.context.runs
     assert view.timeline.isHidden()
@@ -393,7 +393,7 @@ def test_a_row_shows_another_stage_than_its_own(open_page, qtbot):
     assert view.stream.toPlainText() == GOOD
 
 
-def test_a_limit_is_told_by_colour_alone(qapp):
+def test_a_limit_is_shown_in_words(qapp):
     model, _ = model_of(loop_run())
     row = next(n for n in range(model.rowCount()) if model.row(n).title == "Limit")
     told = model.index(row, 0).data(Qt.ItemDataRole.AccessibleTextRole)
@@ -401,7 +401,7 @@ def test_a_limit_is_told_by_colour_alone(qapp):
     assert isinstance(model.row(row).events[0], LimitReached)
 
 
-def test_arguments_in_a_stage_of_their_own_have_no_constraints(qtbot):
+def test_the_arguments_of_two_stages_have_their_constraints(qtbot):
     request = RunRequest(
         prompt="x",
         registry=default_registry().to_document(),
@@ -422,7 +422,7 @@ def test_arguments_in_a_stage_of_their_own_have_no_constraints(qtbot):
     assert "/args/sources" in found
 
 
-def test_a_call_that_was_stopped_is_said_to_have_failed(qapp):
+def test_a_stopped_call_is_shown_as_stopped(qapp):
     made = Maker(loop_request()).enter("tool", "search", "tool", 1)
     made.add(
         ToolResult(

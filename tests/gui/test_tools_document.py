@@ -31,7 +31,7 @@ def document(qapp):
     return RegistryDocument(ToolRegistry((SEARCH, BROWSE)))
 
 
-def test_an_invalid_schema_text_changes_what_is_in_force(document):
+def test_an_invalid_schema_text_leaves_the_last_valid_tool(document):
     seen = []
     document.changed.connect(seen.append)
     document.set_schema_text("search", '{"type": "object",')
@@ -42,7 +42,7 @@ def test_an_invalid_schema_text_changes_what_is_in_force(document):
     assert (problem.line, problem.column) == (1, 19)
 
 
-def test_a_schema_mistake_is_marked_at_another_line(document):
+def test_a_schema_error_is_marked_at_its_line(document):
     text = '{\n  "type": "object",\n  "properties": {\n    "url": {"type": "strng"}\n  }\n}'
     document.set_schema_text("browse", text)
     (problem,) = document.problems["browse"]
@@ -51,7 +51,7 @@ def test_a_schema_mistake_is_marked_at_another_line(document):
     assert text[problem.start : problem.end] == '"strng"'
 
 
-def test_a_valid_text_is_reformatted_while_the_user_types(document):
+def test_a_valid_text_is_left_as_the_user_wrote_it(document):
     text = '{"type":"object","properties":{"url":{"type":"string","maxLength":9}}}'
     document.set_schema_text("browse", text)
     assert document.schema_text("browse") == text
@@ -59,7 +59,7 @@ def test_a_valid_text_is_reformatted_while_the_user_types(document):
     assert not document.problems
 
 
-def test_undo_loses_an_invalid_text_or_redo_does(document):
+def test_undo_and_redo_preserve_an_invalid_text(document):
     document.set_schema_text("search", "{")
     document.undo_stack.undo()
     assert document.problems == {}
@@ -68,7 +68,7 @@ def test_undo_loses_an_invalid_text_or_redo_does(document):
     assert document.schema_text("search") == "{"
 
 
-def test_quick_typing_in_one_field_makes_many_undo_steps(document):
+def test_quick_typing_in_one_field_is_one_undo_step(document):
     for value in (1, 10, 100):
         parameters = argument_schema.with_keyword(
             document.shown_parameters("search"), "max_results", "minimum", value
@@ -79,7 +79,7 @@ def test_quick_typing_in_one_field_makes_many_undo_steps(document):
     assert document.registry.get("search") == SEARCH
 
 
-def test_typing_in_two_fields_or_after_a_pause_merges(document, monkeypatch):
+def test_typing_in_two_fields_or_after_a_pause_is_two_undo_steps(document, monkeypatch):
     document.set_description("search", "a")
     document.set_description("browse", "b")
     assert document.undo_stack.count() == 2
@@ -88,7 +88,7 @@ def test_typing_in_two_fields_or_after_a_pause_merges(document, monkeypatch):
     assert document.undo_stack.count() == 3
 
 
-def test_a_form_edit_that_makes_a_bad_pattern_reaches_the_mask(document):
+def test_an_invalid_pattern_of_a_form_does_not_reach_the_mask(document):
     bad = argument_schema.with_keyword(SEARCH.parameters, "query", "pattern", "(")
     document.set_parameters("search", bad, "query/pattern")
     assert document.registry.get("search") == SEARCH
@@ -102,14 +102,14 @@ def test_a_form_edit_that_makes_a_bad_pattern_reaches_the_mask(document):
 
 
 @pytest.mark.parametrize("name", ["", "browse"])
-def test_a_tool_gets_a_name_that_is_empty_or_taken(document, name):
+def test_an_empty_or_used_tool_name_is_rejected(document, name):
     assert document.name_problem("search", name)
     with pytest.raises(RegistryError):
         document.rename("search", name)
     assert document.registry.get("search") is not None
 
 
-def test_a_renamed_tool_loses_what_was_typed_in_its_schema(document):
+def test_a_renamed_tool_keeps_the_text_of_its_schema(document):
     document.set_schema_text("search", "{ not json")
     document.rename("search", "look_up")
     assert document.schema_text("look_up") == "{ not json"
@@ -118,7 +118,7 @@ def test_a_renamed_tool_loses_what_was_typed_in_its_schema(document):
     assert document.schema_text("search") == "{ not json"
 
 
-def test_tools_come_go_and_move_without_a_way_back(document):
+def test_adding_moving_and_removing_tools_can_be_undone(document):
     start = document.state
     assert document.add(Tool("search"), at=1) == "search_2"
     document.move("search_2", 0)
@@ -132,14 +132,14 @@ def test_tools_come_go_and_move_without_a_way_back(document):
     assert document.state.registry == start.registry
 
 
-def test_a_journal_forgets_a_text_that_is_not_valid_yet(document):
+def test_a_journal_restores_an_invalid_text(document):
     document.reset(document.draft_state(document.registry, {"search": "{"}))
     assert document.schema_text("search") == "{"
     assert document.problems["search"]
     assert not document.undo_stack.canUndo()
 
 
-def test_a_tool_that_is_not_valid_is_put_in_or_a_valid_one_is_not(document):
+def test_only_a_valid_tool_is_stored(document):
     with pytest.raises(RegistryError) as told:
         document.set_tool(Tool("search", "", {"type": "objet"}))
     assert told.value.problems

@@ -27,7 +27,7 @@ def at_pointer(document, pointer):
 @pytest.mark.slow
 @settings(max_examples=150)
 @given(JSON, st.sampled_from([None, 2]))
-def test_a_pointer_leads_to_another_value_of_the_text(document, indent):
+def test_a_pointer_leads_to_its_value_in_the_text(document, indent):
     text = json.dumps(document, indent=indent, ensure_ascii=False)
     found = places(text)
     for pointer, place in found.items():
@@ -35,7 +35,7 @@ def test_a_pointer_leads_to_another_value_of_the_text(document, indent):
     assert "" in found
 
 
-def test_a_deep_schema_ends_in_a_recursion_error():
+def test_a_deep_schema_is_located_or_is_a_text_problem():
     text = '{"a":' * 300 + "1" + "}" * 300
     assert len(places(text)) == 301
     assert isinstance(parse_object('{"a":' * 5000 + "1" + "}" * 5000), TextProblem)
@@ -52,12 +52,12 @@ def test_a_deep_schema_ends_in_a_recursion_error():
         ('{"a": {"b": 1},\n "b": 2,\n "a": 3}', 3, 2),
     ],
 )
-def test_a_text_that_is_no_object_is_told_elsewhere(text, line, column):
+def test_a_text_that_is_not_an_object_is_reported_with_its_place(text, line, column):
     problem = parse_object(text)
     assert isinstance(problem, TextProblem)
     assert (problem.line, problem.column) == (line, column)
 
 
-def test_a_mistake_at_a_missing_place_is_shown_nowhere():
+def test_a_problem_at_a_missing_place_is_shown_at_the_nearest_one():
     text = '{\n "properties": {}\n}'
     assert located(text, places(text), "/properties/url/type", "wrong").line == 2

@@ -31,40 +31,40 @@ PARAMETERS = {
         (False, "nothing"),
     ],
 )
-def test_the_words_of_an_argument_are_wrong(argument, words):
+def test_an_argument_is_summarized(argument, words):
     assert schema.summary(argument) == words
 
 
-def test_another_type_keeps_keywords_that_mean_nothing_for_it():
+def test_another_type_removes_keywords_without_a_meaning_for_it():
     changed = schema.with_type(PARAMETERS, "query", "integer")
     assert changed["properties"]["query"] == {"type": "integer"}
     assert PARAMETERS["properties"]["query"]["type"] == "string"
 
 
-def test_renaming_an_argument_moves_it_or_forgets_that_it_is_required():
+def test_a_renamed_argument_stays_in_its_place_and_required():
     changed = schema.renamed(PARAMETERS, "query", "text")
     assert list(changed["properties"]) == ["text", "n"]
     assert changed["required"] == ["text"]
 
 
-def test_removing_a_required_argument_leaves_its_name_required():
+def test_a_removed_argument_is_no_longer_required():
     changed = schema.removed(PARAMETERS, "query")
     assert list(changed["properties"]) == ["n"]
     assert "required" not in changed
 
 
-def test_required_names_stand_in_another_order_than_the_arguments():
+def test_required_names_are_in_the_order_of_the_arguments():
     changed = schema.with_required(schema.moved(PARAMETERS, "n", 0), "n", True)
     assert list(changed["properties"]) == ["n", "query"]
     assert changed["required"] == ["n", "query"]
 
 
-def test_a_schema_without_properties_takes_no_argument():
+def test_an_argument_can_be_added_to_a_schema_without_properties():
     assert schema.added({}, "a", {"type": "string"}) == {
         "type": "object",
         "properties": {"a": {"type": "string"}},
     }
 
 
-def test_a_free_name_is_taken():
+def test_a_name_in_use_gets_the_next_free_number():
     assert schema.free_name("a", {"a", "a_2"}) == "a_3"

@@ -33,19 +33,19 @@ def rows(model):
     return [(model.index(r, 0).data(), model.rowCount(model.index(r, 0))) for r in range(model.rowCount())]
 
 
-def test_a_tool_or_its_arguments_are_missing(model):
+def test_every_tool_and_argument_has_a_row(model):
     assert rows(model) == [("a", 2), ("b", 1), ("c", 0)]
     assert model.index(0, 0).data(DETAIL_ROLE) == "2 args"
     assert model.index_of(Item("a", "y")).data(DETAIL_ROLE) == "string"
 
 
-def test_a_tick_does_not_reach_the_allow_list(model, document):
+def test_a_tick_reaches_the_allow_list(model, document):
     assert model.setData(model.index(1, 0), Qt.CheckState.Unchecked, Qt.ItemDataRole.CheckStateRole)
     assert [t.name for t in document.registry.allowed] == ["a", "c"]
     assert model.index(1, 0).data(DETAIL_ROLE) == "not allowed"
 
 
-def test_a_kept_index_points_to_another_argument_after_edits(model, document, qtmodeltester):
+def test_a_persistent_index_follows_its_argument_through_edits(model, document, qtmodeltester):
     kept = QPersistentModelIndex(model.index_of(Item("b", "z")))
     document.add(tool("new", "q"), at=0)
     document.move("c", 0)
@@ -60,7 +60,7 @@ def test_a_kept_index_points_to_another_argument_after_edits(model, document, qt
     qtmodeltester.check(model)
 
 
-def test_an_edit_of_an_argument_resets_the_tree(model, document):
+def test_an_edit_of_an_argument_does_not_reset_the_tree(model, document):
     resets = []
     model.modelReset.connect(lambda: resets.append(1))
     parameters = document.shown_parameters("a")
@@ -72,13 +72,13 @@ def test_an_edit_of_an_argument_resets_the_tree(model, document):
     assert resets == []
 
 
-def test_a_tool_with_a_text_that_is_not_valid_is_not_marked(model, document):
+def test_a_tool_with_an_invalid_text_is_marked(model, document):
     document.set_schema_text("c", "{")
     assert model.index(2, 0).data(PROBLEM_ROLE) is True
     assert model.index(0, 0).data(PROBLEM_ROLE) is False
 
 
-def test_two_thousand_tools_make_an_edit_slow(qapp):
+def test_an_edit_among_two_thousand_tools_is_fast(qapp):
     document = RegistryDocument(ToolRegistry(tuple(tool(f"tool_{n}", "a", "b") for n in range(2000))))
     model = RegistryTreeModel(document)
     start = time.process_time()

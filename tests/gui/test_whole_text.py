@@ -77,7 +77,7 @@ def test_json_that_indenting_would_blow_up_is_not_indented():
     assert formatted("[" * 100_000) is None
 
 
-def test_what_cannot_be_seen_gets_a_sign_and_a_search_still_selects_the_right_place(opened):
+def test_invisible_characters_get_a_sign_and_a_search_selects_the_right_place(opened):
     dialog = opened("a\u202eb\x1b 😀needle")
     assert dialog.view.toPlainText() == "a⟨U+202E⟩b␛ 😀needle" and "U+202E" in dialog.hidden.text()
     dialog.search.setText("needle")
@@ -96,7 +96,7 @@ def test_save_writes_all_of_the_text_and_reports_a_failure(opened, qtbot, tmp_pa
     assert not dialog.is_busy
 
 
-def test_work_whose_owner_is_forgotten_ends_by_itself(qapp):
+def test_background_work_ends_without_its_owner(qapp):
     """Qt aborts the program where a thread is deleted before its end."""
     begun, may_end = threading.Event(), threading.Event()
     background = Background()

@@ -86,7 +86,7 @@ def off(window):
 
 
 @pytest.mark.slow
-def test_a_name_of_the_contract_is_missing_or_unnamed_for_screen_readers(make):
+def test_every_named_control_is_there_and_named_for_screen_readers(make):
     window = make()
     for name in NAMES:
         widget = window.findChild(QWidget, name)
@@ -96,7 +96,7 @@ def test_a_name_of_the_contract_is_missing_or_unnamed_for_screen_readers(make):
 
 
 @pytest.mark.slow
-def test_a_button_has_no_name_or_no_tip_for_a_picture(make):
+def test_every_button_has_a_name_and_every_icon_a_tip(make):
     window = make(size=(1024, 700))
     for button in window.header.findChildren(QAbstractButton):
         assert button.accessibleName() or button.text(), button.objectName()
@@ -104,7 +104,7 @@ def test_a_button_has_no_name_or_no_tip_for_a_picture(make):
 
 
 @pytest.mark.slow
-def test_a_first_start_has_nothing_to_run(qtbot, make):
+def test_a_first_start_can_run_at_once(qtbot, make):
     window = make()
     page = window.page(PageId.PLAYGROUND)
     assert page.view.prompt_edit.toPlainText() == FIRST_PROMPT
@@ -121,7 +121,7 @@ def test_a_first_start_has_nothing_to_run(qtbot, make):
 
 
 @pytest.mark.slow
-def test_an_abort_is_not_explained(qtbot, make_playground):
+def test_an_abort_is_explained_with_its_saving(qtbot, make_playground):
     page = make_playground(ScriptedModel(BAD))
     runs, banner = page.context.runs, page.view.banner
     page.context.project.set_options(constraint="off")
@@ -145,7 +145,7 @@ def test_an_abort_is_not_explained(qtbot, make_playground):
 
 
 @pytest.mark.slow
-def test_settings_change_under_a_run_or_run_is_left_disabled(qtbot, make):
+def test_settings_are_disabled_during_a_run_and_enabled_after_it(qtbot, make):
     window = make()
     off(window)
     window.actions_.step.trigger()
@@ -160,7 +160,7 @@ def test_settings_change_under_a_run_or_run_is_left_disabled(qtbot, make):
 
 
 @pytest.mark.slow
-def test_the_header_says_other_than_what_runs(qtbot, make):
+def test_a_run_has_the_settings_of_the_header(qtbot, make):
     window = make()
     qtbot.mouseClick(window.header.notation.button("json"), Qt.MouseButton.LeftButton)
     qtbot.mouseClick(window.header.constraint.button("off"), Qt.MouseButton.LeftButton)
@@ -174,7 +174,7 @@ def test_the_header_says_other_than_what_runs(qtbot, make):
 
 
 @pytest.mark.slow
-def test_the_keyboard_alone_cannot_run_stop_or_reach_the_tokens(qtbot, make):
+def test_the_keyboard_alone_runs_stops_and_reaches_the_tokens(qtbot, make):
     window = make()
     page = window.page(PageId.PLAYGROUND)
     off(window)
@@ -190,7 +190,7 @@ def test_the_keyboard_alone_cannot_run_stop_or_reach_the_tokens(qtbot, make):
 
 
 @pytest.mark.slow
-def test_without_a_model_there_is_nothing_to_see(qtbot, make_playground):
+def test_without_a_model_the_error_is_shown_and_a_recording_plays(qtbot, make_playground):
     page = make_playground(ModelError("llama.cpp is not installed.", hint="Install it."))
     runs = page.context.runs
     qtbot.waitUntil(lambda: runs.is_busy or bool(runs.events))
@@ -200,7 +200,7 @@ def test_without_a_model_there_is_nothing_to_see(qtbot, make_playground):
     qtbot.waitUntil(lambda: not runs.is_busy)
 
 
-def test_a_recording_that_ships_is_damaged_or_names_a_machine():
+def test_bundled_recordings_are_complete_and_name_no_machine():
     assert bundled_runs()
     for name in bundled_runs():
         started = bundled_run(name)[0]
@@ -209,7 +209,7 @@ def test_a_recording_that_ships_is_damaged_or_names_a_machine():
 
 
 @pytest.mark.slow
-def test_the_history_misses_a_run_or_holds_replays(qtbot, make):
+def test_the_history_has_every_run_and_no_replay(qtbot, make):
     window = make()
     off(window)
     finish(qtbot, window)
@@ -223,7 +223,7 @@ def test_the_history_misses_a_run_or_holds_replays(qtbot, make):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("theme", ["light", "dark"])
-def test_words_are_cut_off_in_a_small_window(qtbot, make, theme):
+def test_no_words_are_cut_off_in_a_small_window(qtbot, make, theme):
     window = make(ScriptedModel(BAD), theme=theme, size=(1024, 700))
     off(window)
     finish(qtbot, window)
@@ -241,7 +241,7 @@ def test_words_are_cut_off_in_a_small_window(qtbot, make, theme):
 
 
 @pytest.mark.slow
-def test_the_theme_does_not_change_in_an_open_window(qtbot, make):
+def test_the_theme_changes_in_an_open_window(qtbot, make):
     window = make()
     off(window)
     finish(qtbot, window)
@@ -256,7 +256,7 @@ def test_the_theme_does_not_change_in_an_open_window(qtbot, make):
 
 
 @pytest.mark.slow
-def test_a_mistake_of_ours_closes_the_window(qtbot, make):
+def test_an_internal_error_leaves_the_window_usable(qtbot, make):
     window = make()
     with qtbot.waitSignal(window.runs.crashed):
         window.runs.replay(None, 0)
@@ -268,7 +268,7 @@ def test_a_mistake_of_ours_closes_the_window(qtbot, make):
 
 
 @pytest.mark.slow
-def test_closing_loses_unsaved_edits_without_a_word(qtbot, make):
+def test_closing_asks_about_unsaved_edits(qtbot, make):
     window = make()
     window.page(PageId.PLAYGROUND).view.prompt_edit.setPlainText("Something else")
     assert not window.close()
@@ -279,7 +279,7 @@ def test_closing_loses_unsaved_edits_without_a_word(qtbot, make):
 
 
 @pytest.mark.slow
-def test_size_and_places_are_forgotten(qtbot, make):
+def test_size_and_places_are_restored(qtbot, make):
     first = make(size=(1200, 800))
     first.right.hide()
     first.shut_down()
@@ -289,7 +289,7 @@ def test_size_and_places_are_forgotten(qtbot, make):
 
 
 @pytest.mark.slow
-def test_the_window_hangs_while_tokens_stream_in():
+def test_the_window_stays_responsive_while_tokens_stream_in():
     """Whether a slice fits a frame is for `glyphscope bench` to tell, on a machine that does nothing else meanwhile."""
     done = subprocess.run(
         [sys.executable, "-m", "glyphscope_benchmarks.frame_time", "--tokens", "2000"],
@@ -305,7 +305,7 @@ def test_the_window_hangs_while_tokens_stream_in():
 
 
 @pytest.mark.slow
-def test_the_models_own_notation_cannot_be_chosen_or_left(make, qtbot):
+def test_the_models_own_notation_can_be_chosen_and_left(make, qtbot):
     window = make()
     qtbot.mouseClick(window.header.notation.button("native"), Qt.MouseButton.LeftButton)
     assert window.services.project.options.native == "auto"
@@ -321,7 +321,7 @@ def test_the_models_own_notation_cannot_be_chosen_or_left(make, qtbot):
 
 
 @pytest.mark.slow
-def test_the_rail_of_pages_becomes_another_one_with_the_theme_or_its_buttons_differ(open_window, qtbot):
+def test_the_rail_follows_the_width_of_the_window_and_its_buttons_are_aligned(open_window, qtbot):
     window = open_window(lambda _name, **_options: ScriptedModel(""), size=(1440, 900))
     rail = window.rail
     before = rail.width()
@@ -335,7 +335,7 @@ def test_the_rail_of_pages_becomes_another_one_with_the_theme_or_its_buttons_dif
 
 
 @pytest.mark.slow
-def test_a_panel_comes_to_the_front_with_what_a_page_leads_to(make):
+def test_a_page_leads_to_an_argument_in_the_tools_panel_and_to_the_rendered_prompt(make):
     window = make()
     panels, docks = window.panels, window.panels.docks
     docks[PanelId.HISTORY].raise_()

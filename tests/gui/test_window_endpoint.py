@@ -39,9 +39,7 @@ def choose(page, server):
 
 
 @pytest.mark.slow
-def test_an_endpoint_does_not_run_in_the_window_or_its_figures_are_shown_as_more_than_they_are(
-    qtbot, open_window
-):
+def test_an_endpoint_runs_in_the_window_and_shows_only_known_figures(qtbot, open_window):
     likely = {"token": '"AI"}', "logprob": -0.1, "bytes": None}
     likely["top_logprobs"] = [{"token": '"AI"}', "logprob": -0.1}, {"token": '"BI"}', "logprob": -3.0}]
     last = chunk('"AI"}', logprobs={"content": [likely]})
@@ -64,7 +62,7 @@ def test_an_endpoint_does_not_run_in_the_window_or_its_figures_are_shown_as_more
 
 
 @pytest.mark.slow
-def test_an_endpoint_that_hangs_is_not_stopped_by_stop(qtbot, page):
+def test_stop_ends_a_run_at_an_endpoint_that_hangs(qtbot, page):
     runs = page.context.runs
     with endpoint(Answer((chunk('{action="search'), Hang))) as server:
         choose(page, server)
@@ -76,7 +74,7 @@ def test_an_endpoint_that_hangs_is_not_stopped_by_stop(qtbot, page):
         runs.close()
 
 
-def test_an_endpoint_that_ignores_the_constraint_is_taken_for_a_bad_model(qtbot, page):
+def test_an_endpoint_that_ignores_the_constraint_is_reported(qtbot, page):
     with endpoint(said("Sure, I will search")) as server:
         choose(page, server)
         with qtbot.waitSignal(page.context.runs.ended):

@@ -35,7 +35,7 @@ class Count(QObject):
 
 
 @pytest.mark.slow
-def test_a_change_of_the_theme_goes_through_the_widgets_a_few_times_however_deep_they_are(open_window, qapp):
+def test_a_change_of_theme_restyles_each_widget_only_a_few_times(open_window, qapp):
     window = open_window(scripted)
     count = Count()
     qapp.installEventFilter(count)
@@ -46,7 +46,7 @@ def test_a_change_of_the_theme_goes_through_the_widgets_a_few_times_however_deep
 
 
 @pytest.mark.slow
-def test_the_top_bar_is_as_before_when_larger_text_was_tried(open_window, qtbot):
+def test_the_top_bar_is_restored_after_larger_text(open_window, qtbot):
     window = open_window(scripted)
     header, themes = window.header, window.context.themes
 

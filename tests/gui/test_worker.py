@@ -90,7 +90,7 @@ def finish(qtbot, controller, begin):
 # -- mailbox and gate ----------------------------------------------------------------------------------------------
 
 
-def test_posts_come_one_by_one_or_out_of_order_or_too_many_at_once(qtbot):
+def test_posts_arrive_in_order_and_in_batches(qtbot):
     mailbox, batches = Mailbox(), []
     mailbox.batch.connect(batches.append)
     mailbox.open_for(1)
@@ -105,7 +105,7 @@ def test_posts_come_one_by_one_or_out_of_order_or_too_many_at_once(qtbot):
     mailbox.close()
 
 
-def test_posts_of_an_older_job_come_late(qtbot):
+def test_posts_of_an_older_job_are_dropped(qtbot):
     mailbox, batches = Mailbox(), []
     mailbox.batch.connect(batches.append)
     mailbox.open_for(1)
@@ -118,7 +118,7 @@ def test_posts_of_an_older_job_come_late(qtbot):
     mailbox.close()
 
 
-def test_a_shut_gate_lets_more_through_than_it_admits():
+def test_a_closed_gate_lets_only_admitted_steps_through():
     gate, passed = Gate(), []
     gate.shut()
 
@@ -140,7 +140,7 @@ def test_a_shut_gate_lets_more_through_than_it_admits():
 # -- runs ----------------------------------------------------------------------------------------------------------
 
 
-def test_a_run_loses_events_or_opens_its_model_twice(qtbot, make, opened):
+def test_a_run_delivers_all_events_and_opens_its_model_once(qtbot, make, opened):
     controller = make(ScriptedModel(GOOD))
     for _ in range(2):
         done = finish(qtbot, controller, lambda: controller.run(request()))
@@ -152,7 +152,7 @@ def test_a_run_loses_events_or_opens_its_model_twice(qtbot, make, opened):
     assert controller.phase is Phase.IDLE
 
 
-def test_a_model_that_cannot_be_opened_is_not_told_or_ends_the_worker(qtbot, make):
+def test_a_model_that_cannot_be_opened_is_reported_and_the_worker_continues(qtbot, make):
     controller = make(ModelError("No such model.", hint="Choose another."))
     finish(qtbot, controller, lambda: controller.run(request()))
     assert controller.state.failed.code == "MODEL_FAILED"
@@ -186,7 +186,7 @@ def test_a_run_that_is_stopped_before_it_starts_leaves_the_run_that_is_shown(qtb
     assert told.args[0].failed is None and controller.state is shown
 
 
-def test_a_mistake_of_ours_ends_the_worker_or_is_told_as_the_users(qtbot, make):
+def test_an_internal_error_is_reported_and_the_worker_continues(qtbot, make):
     controller = make(ScriptedModel(GOOD))
     with qtbot.waitSignal(controller.crashed) as crashed:
         controller.replay(None, 0)
@@ -195,7 +195,7 @@ def test_a_mistake_of_ours_ends_the_worker_or_is_told_as_the_users(qtbot, make):
     assert controller.state.call is not None
 
 
-def test_stop_is_not_at_once(qtbot, make):
+def test_stop_is_immediate(qtbot, make):
     controller = make(Slow("a b " * 400))
     controller.run(request(stop_on="never"))
     qtbot.waitUntil(lambda: len(controller.state.tokens) > 3)
@@ -205,7 +205,7 @@ def test_stop_is_not_at_once(qtbot, make):
     assert controller.state.outcome == "cancelled"
 
 
-def test_stop_waits_for_a_model_that_is_being_opened(qtbot):
+def test_stop_does_not_wait_for_a_model_that_is_being_opened(qtbot):
     ended, tries = threading.Event(), []
 
     def opener(name, *, options, progress):
@@ -230,7 +230,7 @@ def test_stop_waits_for_a_model_that_is_being_opened(qtbot):
 
 
 @pytest.mark.slow
-def test_a_run_before_the_first_has_ended_mixes_with_it(qtbot, make):
+def test_a_second_run_replaces_the_first(qtbot, make):
     controller = make(Slow(GOOD))
     starts = []
     controller.began.connect(starts.append)
@@ -243,7 +243,7 @@ def test_a_run_before_the_first_has_ended_mixes_with_it(qtbot, make):
 
 
 @pytest.mark.slow
-def test_stepping_runs_ahead(qtbot, make):
+def test_each_step_decodes_one_token(qtbot, make):
     controller = make(ScriptedModel(GOOD))
     controller.run(request(), stepping=True)
     qtbot.waitUntil(lambda: bool(controller.state.tokens))
@@ -256,7 +256,7 @@ def test_stepping_runs_ahead(qtbot, make):
     assert controller.state.call is not None
 
 
-def test_pauses_between_steps_count_neither_as_time_of_the_run_nor_towards_the_loops_limit(monkeypatch):
+def test_pauses_between_steps_count_neither_as_run_time_nor_against_the_loops_limit(monkeypatch):
     now = [0.0]
     monkeypatch.setattr(step_gate, "time", SimpleNamespace(perf_counter=lambda: now[0]))
 
@@ -275,7 +275,7 @@ def test_pauses_between_steps_count_neither_as_time_of_the_run_nor_towards_the_l
     assert not [event for event in events if isinstance(event, LimitReached)]
 
 
-def test_stop_hangs_while_stepping(qtbot, make):
+def test_stop_ends_a_run_that_is_stepped(qtbot, make):
     controller = make(ScriptedModel(GOOD))
     controller.run(request(), stepping=True)
     qtbot.waitUntil(lambda: bool(controller.state.tokens))
@@ -284,7 +284,7 @@ def test_stop_hangs_while_stepping(qtbot, make):
 
 
 @pytest.mark.slow
-def test_the_saving_is_guessed_or_the_aborted_run_changes(qtbot, make):
+def test_the_saving_is_measured_and_the_aborted_run_stays(qtbot, make):
     controller = make(ScriptedModel(BAD))
     drawn = Sampling(temperature=0.5)  # of which nothing but the whole run again can tell how it would go on
     finish(qtbot, controller, lambda: controller.run(request(sampling=drawn)))
@@ -304,7 +304,7 @@ def test_the_saving_is_guessed_or_the_aborted_run_changes(qtbot, make):
 
 
 @pytest.mark.parametrize("rate", [0, 2000.0])
-def test_a_replay_is_another_run_than_the_recorded(qtbot, make, rate, opened):
+def test_a_replay_equals_the_recorded_run(qtbot, make, rate, opened):
     events = tuple(run(request(), ScriptedModel(GOOD)))
     controller = make(ScriptedModel(""))
     done = finish(qtbot, controller, lambda: controller.replay(events, rate))
@@ -314,7 +314,7 @@ def test_a_replay_is_another_run_than_the_recorded(qtbot, make, rate, opened):
 
 
 @pytest.mark.slow
-def test_a_replay_keeps_no_time(qtbot, make):
+def test_a_replay_takes_the_recorded_time(qtbot, make):
     events = tuple(run(request(), Slow(GOOD)))
     controller = make(ScriptedModel(""))
     begin = time.perf_counter()
@@ -322,7 +322,7 @@ def test_a_replay_keeps_no_time(qtbot, make):
     assert time.perf_counter() - begin >= events[-1].t * 0.9
 
 
-def test_tokens_are_counted_by_a_tokenizer_that_did_not_write_them(qtbot, make):
+def test_tokens_are_counted_only_by_the_models_own_tokenizer(qtbot, make):
     controller = make(ScriptedModel(GOOD))
     with qtbot.waitSignal(controller.measured) as measured:
         controller.run(request())
@@ -330,7 +330,7 @@ def test_tokens_are_counted_by_a_tokenizer_that_did_not_write_them(qtbot, make):
     qtbot.waitUntil(lambda: not controller.is_busy)
 
 
-def test_closing_in_the_middle_of_a_run_leaves_the_thread(qtbot, make):
+def test_closing_in_the_middle_of_a_run_ends_the_thread(qtbot, make):
     controller = make(Slow("a " * 500))
     controller.run(request(stop_on="never"))
     qtbot.waitUntil(lambda: bool(controller.state.tokens))
@@ -338,7 +338,7 @@ def test_closing_in_the_middle_of_a_run_leaves_the_thread(qtbot, make):
     controller.close()
 
 
-def test_more_signals_than_some_bindings_survive(qtbot):
+def test_thousands_of_batches_are_delivered(qtbot):
     """PySide6 6.12.0 aborts on Python 3.11 after some hundred emissions."""
     mailbox, seen = Mailbox(), []
     mailbox.batch.connect(lambda batch: seen.append(len(batch.posts)))
@@ -350,7 +350,7 @@ def test_more_signals_than_some_bindings_survive(qtbot):
     mailbox.close()
 
 
-def test_a_mailbox_that_is_closed_with_a_post_on_the_way_stays_asleep(qtbot):
+def test_a_closed_mailbox_stays_closed_with_a_post_in_flight(qtbot):
     mailbox, seen = Mailbox(), []
     mailbox.batch.connect(seen.append)
     mailbox.open_for(1)
@@ -389,7 +389,7 @@ def test_a_query_is_answered_by_the_open_model_in_its_thread_and_done_in_the_win
 
 
 @pytest.mark.slow
-def test_of_the_queries_that_wait_for_a_run_only_the_newest_of_a_key_is_answered(qtbot, make):
+def test_only_the_newest_waiting_query_of_a_key_is_answered(qtbot, make):
     controller, worked, answers = make(Slow(GOOD)), [], []
     controller.run(request())
     for number in range(5):
@@ -405,7 +405,7 @@ def test_of_the_queries_that_wait_for_a_run_only_the_newest_of_a_key_is_answered
     assert answers == worked == ["a4", "b4"]
 
 
-def test_a_query_that_raises_fails_where_that_is_handled_and_crashes_where_not(qtbot, make):
+def test_a_failed_query_is_handled_by_its_caller_or_reported_as_a_crash(qtbot, make):
     controller, failed = make(ScriptedModel("")), []
     controller.queries.ask("a", lambda _: 1 / 0, failed.append, failed.append)
     qtbot.waitUntil(lambda: len(failed) == 1)
@@ -425,7 +425,7 @@ def test_nothing_is_called_after_close(qtbot, make):
     assert called == []
 
 
-def test_the_questions_are_answered_without_a_model_too(qtbot):
+def test_queries_are_answered_without_a_model_too(qtbot):
     prepared = prepare(request())
     assert vocabulary_of(None) == Vocabulary() and priced_prompt_of(None, prepared) is None
     model = ScriptedModel("")
@@ -457,7 +457,7 @@ def test_the_instructions_of_a_loop_are_counted_with_the_tools_that_it_may_use(q
     assert measured[0].instructions["glyph"] < controller.state.stages[0].prompt.tokens
 
 
-def test_a_run_aside_takes_a_request_with_an_invalid_registry_and_fails_as_a_run(qtbot, make):
+def test_a_background_run_with_an_invalid_registry_fails_as_a_run(qtbot, make):
     controller, told = make(ScriptedModel(GOOD)), []
     controller.aside.connect(told.append)
     controller.run_aside(request(registry={"t": 1}))

@@ -120,7 +120,7 @@ BREAKAGES = (
         _LOAD,
         "    if problems:\n        raise _error(problems, where)\n    return ToolRegistry",
         "    return ToolRegistry",
-        ("gui/test_bad_input.py::test_a_registry_that_is_none_is_a_mistake_of_ours_or_changes_the_tools",),
+        ("gui/test_bad_input.py::test_an_invalid_registry_is_a_users_error_and_leaves_the_tools",),
     ),
     Breakage(
         "a registry with a name twice",
@@ -165,7 +165,7 @@ BREAKAGES = (
             lambda found: self._take(found, path.name),""",
         """            lambda found=load_registry(path): found,
             lambda found: self._take(found, path.name),""",
-        ("gui/test_tools_dock.py::test_a_file_of_many_tools_holds_the_window_up",),
+        ("gui/test_tools_dock.py::test_a_file_of_many_tools_is_read_in_another_thread",),
     ),
     Breakage(
         "a schema 200 levels deep: it loads",
@@ -201,7 +201,7 @@ BREAKAGES = (
         "yield emitter.stamp(failed(error))",
         "raise",
         (
-            "gui/test_bad_input.py::test_a_model_that_dies_takes_the_tokens_before_it_or_the_next_run",
+            "gui/test_bad_input.py::test_a_model_that_dies_leaves_its_tokens_and_the_next_run_works",
             "e2e/test_bad_requests.py::test_a_killed_model_ends_the_command_without_its_last_event",
         ),
     ),
@@ -219,7 +219,7 @@ BREAKAGES = (
         "if False:",
         (
             "engine/test_sessions_files.py::test_a_full_disk_leaves_the_old_file_and_no_temporary_one",
-            "gui/test_project_controller.py::test_a_full_disk_loses_the_old_file_or_the_edits",
+            "gui/test_project_controller.py::test_a_full_disk_leaves_the_old_file_and_the_edits",
         ),
     ),
     Breakage(
@@ -229,7 +229,7 @@ BREAKAGES = (
         "if False:",
         (
             "engine/test_sessions_files.py::test_two_windows_on_one_project_never_overwrite_each_other_unasked",
-            "gui/test_project_controller.py::test_two_windows_overwrite_each_other",
+            "gui/test_project_controller.py::test_a_file_changed_by_another_window_is_a_conflict",
         ),
     ),
     Breakage(
@@ -237,7 +237,7 @@ BREAKAGES = (
         "engine/glyphscope/sessions/versions.py",
         "if version > newest:",
         "if False:",
-        ("gui/test_bad_input.py::test_a_record_of_a_newer_version_takes_the_run_that_is_shown",),
+        ("gui/test_bad_input.py::test_a_record_of_a_newer_version_is_rejected_and_the_shown_run_stays",),
     ),
     Breakage(
         "a history of a newer version",
@@ -246,7 +246,7 @@ BREAKAGES = (
         "if False:",
         (
             "engine/test_sessions_runs.py::test_a_newer_history_is_left_alone",
-            "gui/test_bad_input.py::test_a_history_of_a_newer_version_is_written_over_or_ends_the_window",
+            "gui/test_bad_input.py::test_a_history_of_a_newer_version_is_left_as_it_is_and_reported",
         ),
     ),
     Breakage(
