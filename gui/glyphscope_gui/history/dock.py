@@ -214,16 +214,8 @@ class HistoryDock(QWidget):
 
     def _lay_out(self) -> None:
         hbox((self._undo_words, 1), self.undo_button, parent=self._undo_bar)
-        vbox(
-            self.search_edit,
-            (self.list, 1),
-            (self.empty, 1),
-            self.details,
-            self._undo_bar,
-            parent=self,
-            margins=(10, 12, 10, 10),
-            spacing=8,
-        )
+        parts = (self.search_edit, (self.list, 1), (self.empty, 1), self.details, self._undo_bar)
+        vbox(*parts, parent=self, margins=(10, 12, 10, 10), spacing=8)
 
     def _rows(self) -> list[HistoryRow]:
         return [self.model.index(place, 0).data(ROW_ROLE) for place in range(self.model.rowCount())]

@@ -37,16 +37,8 @@ class LessonNotes(QWidget):
         self._timer = QTimer(self, interval=1000)
         self._timer.timeout.connect(self._tick)
         head = hbox((self.place, 1), self.clock)
-        vbox(
-            head,
-            self.title,
-            (self._area, 1),
-            self.answers,
-            self.following,
-            parent=self,
-            margins=(20, 16),
-            spacing=10,
-        )
+        parts = (head, self.title, (self._area, 1), self.answers, self.following)
+        vbox(*parts, parent=self, margins=(20, 16), spacing=10)
 
     def sizeHint(self) -> QSize:
         return QSize(620, 460)

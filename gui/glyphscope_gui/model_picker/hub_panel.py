@@ -112,17 +112,8 @@ class HubPanel(QWidget):
     def _lay_out(self) -> None:
         line = hbox((self.name_edit, 1), self.look_button, spacing=8)
         buttons = hbox(STRETCH, self.cancel_button, self.load_button, self.use_button, spacing=8)
-        vbox(
-            line,
-            self._unfinished,
-            self.hits_table,
-            self.table,
-            self.words,
-            self.bar,
-            buttons,
-            parent=self,
-            spacing=8,
-        )
+        parts = (line, self._unfinished, self.hits_table, self.table, self.words, self.bar, buttons)
+        vbox(*parts, parent=self, spacing=8)
         for place, words in (
             (QUANTISATION, "UD-Q4_K_XL"),
             (SIZE, "123.4 GB"),

@@ -410,16 +410,8 @@ class RunPage(QWidget):
         self.splitter.splitterMoved.connect(self._border_moved)
 
         self.prompt_card = Card(tr("Prompt"), prompt, hint=_KEYS, actions=(self.history_link, self.new_link))
-        vbox(
-            self.notice,
-            self.prompt_card,
-            self.approval,
-            self.question,
-            (self.splitter, 1),
-            parent=self,
-            margins=(GAP + 4, GAP),
-            spacing=GAP,
-        )
+        items = (self.notice, self.prompt_card, self.approval, self.question, (self.splitter, 1))
+        vbox(*items, parent=self, margins=(GAP + 4, GAP), spacing=GAP)
 
 
 def notable_token(state: StageState) -> int:

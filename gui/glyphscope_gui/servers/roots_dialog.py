@@ -44,16 +44,8 @@ class RootsDialog(QDialog):
             QDialogButtonBox.StandardButton.Ok | QDialogButtonBox.StandardButton.Cancel, self
         )
         row = hbox(self.add_button, self.remove_button, STRETCH)
-        vbox(
-            note,
-            (self.list, 1),
-            row,
-            self.problem,
-            buttons,
-            parent=self,
-            margins=(18, 16, 18, 14),
-            spacing=10,
-        )
+        parts = (note, (self.list, 1), row, self.problem, buttons)
+        vbox(*parts, parent=self, margins=(18, 16, 18, 14), spacing=10)
         self.add_button.clicked.connect(self._ask)
         self.list.currentRowChanged.connect(lambda row: self.remove_button.setEnabled(row >= 0))
         buttons.accepted.connect(self.accept)

@@ -103,15 +103,8 @@ class SettingsDialog(QDialog):
         buttons.rejected.connect(self.reject)
         buttons.button(QDialogButtonBox.StandardButton.Close).setAutoDefault(False)
         row = hbox(self.list, (self.scroll_area, 1), spacing=GAP)
-        vbox(
-            self.search_edit,
-            self.notice,
-            (row, 1),
-            buttons,
-            parent=self,
-            margins=(18, 16, 18, 14),
-            spacing=GAP,
-        )
+        parts = (self.search_edit, self.notice, (row, 1), buttons)
+        vbox(*parts, parent=self, margins=(18, 16, 18, 14), spacing=GAP)
         self._fit()
 
     def resizeEvent(self, event: QResizeEvent) -> None:

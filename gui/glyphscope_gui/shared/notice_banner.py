@@ -26,16 +26,8 @@ class NoticeBanner(QFrame):
         self.dismiss = push_button(tr("Close"), self, role="link", clicked=self.hide)
         self._then: Callable[[], None] | None = None
         self._or: Callable[[], None] | None = None
-        hbox(
-            self.sign,
-            (self.label, 1),
-            self.action,
-            self.other,
-            self.dismiss,
-            parent=self,
-            margins=(12, 8, 10, 8),
-            spacing=10,
-        )
+        parts = (self.sign, (self.label, 1), self.action, self.other, self.dismiss)
+        hbox(*parts, parent=self, margins=(12, 8, 10, 8), spacing=10)
         self.hide()
 
     def show_words(

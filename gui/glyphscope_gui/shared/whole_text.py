@@ -201,17 +201,8 @@ class WholeTextDialog(QDialog):
             (self.search, 1), self.before_button, self.after_button, self.matches, self.json_box, spacing=8
         )
         foot = hbox((self.counts, 1), self.previous_button, self.next_button, spacing=8)
-        vbox(
-            top,
-            (self.view, 1),
-            self.hidden,
-            foot,
-            self.note,
-            self.buttons,
-            parent=self,
-            margins=(16, 14),
-            spacing=8,
-        )
+        parts = (top, (self.view, 1), self.hidden, foot, self.note, self.buttons)
+        vbox(*parts, parent=self, margins=(16, 14), spacing=8)
 
     def _connect(self) -> None:
         self.search.textChanged.connect(self._search_changed)

@@ -62,16 +62,8 @@ class StatusLine(QFrame):
         for label in (self.message, self.figures, self.note):
             label.setProperty("role", "muted")
             label.setMinimumWidth(0)
-        hbox(
-            self.dot,
-            self.message,
-            14,
-            (self.figures, 1),
-            self.note,
-            parent=self,
-            margins=(PAD, 4, PAD, 5),
-            spacing=7,
-        )
+        parts = (self.dot, self.message, 14, (self.figures, 1), self.note)
+        hbox(*parts, parent=self, margins=(PAD, 4, PAD, 5), spacing=7)
 
     def set_state(self, state: str, words: str) -> None:
         """The state of the model or run, shown while no page has an activity of its own."""

@@ -95,17 +95,8 @@ class ReadersDialog(QDialog):
         line = hbox(thinking, self.states, STRETCH)
         buttons = QDialogButtonBox(QDialogButtonBox.StandardButton.Close, self)
         buttons.rejected.connect(self.reject)
-        vbox(
-            (self.edit, 2),
-            line,
-            (self.table, 4),
-            self.about,
-            (self.text, 2),
-            buttons,
-            parent=self,
-            margins=(20, 18, 20, 16),
-            spacing=10,
-        )
+        parts = ((self.edit, 2), line, (self.table, 4), self.about, (self.text, 2), buttons)
+        vbox(*parts, parent=self, margins=(20, 18, 20, 16), spacing=10)
         self.resize(860, 640)
 
     def _read(self) -> None:

@@ -62,19 +62,8 @@ class ToolForm(QScrollArea):
         self.argument_form = ArgumentForm(document)
         self.problem = words_label(role="problem", name="toolFormProblem")
         self.warning = words_label(role="problem", name="toolFormWarning", selectable=True)
-        body = holder(
-            vbox(
-                self.title,
-                self.tool_page,
-                self.argument_form,
-                self.problem,
-                self.warning,
-                STRETCH,
-                margins=(14, 12, 14, 14),
-                spacing=10,
-            ),
-            self,
-        )
+        parts = (self.title, self.tool_page, self.argument_form, self.problem, self.warning, STRETCH)
+        body = holder(vbox(*parts, margins=(14, 12, 14, 14), spacing=10), self)
         self.setWidget(body)
         body.setAutoFillBackground(False)
         self.viewport().setAutoFillBackground(False)

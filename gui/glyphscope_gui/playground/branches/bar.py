@@ -246,13 +246,5 @@ class BranchBar(QWidget):
         return link
 
     def _lay_out(self) -> None:
-        vbox(
-            self.words,
-            self.take_button,
-            self.box,
-            self.links,
-            self.field,
-            self.typed_box,
-            parent=self,
-            spacing=6,
-        )
+        parts = (self.words, self.take_button, self.box, self.links, self.field, self.typed_box)
+        vbox(*parts, parent=self, spacing=6)
