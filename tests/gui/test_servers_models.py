@@ -18,12 +18,11 @@ from glyphscope.visible import visible
 from glyphscope_gui.enforcement.model import Cell, EnforcementRow
 from glyphscope_gui.servers import tool_model as columns
 from glyphscope_gui.servers.call_outcome import IMAGE_SIDE, MOST_TEXT, call_view, shown_text
-from glyphscope_gui.servers.enforcement_summary import enforcement_words
 from glyphscope_gui.servers.import_file import find_servers
 from glyphscope_gui.servers.log import ServerLog
 from glyphscope_gui.servers.log_model import ServersLogModel
 from glyphscope_gui.servers.tool_import import clashes, here_words, imported_name, plan_import
-from glyphscope_gui.servers.tool_model import EnforcementSummary, ServersToolModel, ToolRow
+from glyphscope_gui.servers.tool_model import EnforcementSummary, ServersToolModel, ToolRow, enforcement_words
 from glyphscope_gui.servers.words import claim_words
 from glyphscope_gui.shared.plain_text import plain_tip
 from glyphscope_gui.shared.table_model import PILL_ROLE

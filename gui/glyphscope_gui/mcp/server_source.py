@@ -8,6 +8,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
 import msgspec
@@ -15,6 +16,7 @@ import msgspec
 from glyphscope.registry import Tool
 from glyphscope.text.figures import duration
 from glyphscope.tools import Outcome, Progress, ToolSource
+from glyphscope.tools.approval import ConsentQuestion, consent_question
 from glyphscope.tools.mcp.config import ServerConfig
 from glyphscope.tools.mcp.notices import LogLevel
 from glyphscope.tools.mcp.questions import Question
@@ -287,3 +289,24 @@ class RunSources(Mapping[str, ToolSource]):
 def source_key(name: str, server: str, tool: str) -> str:
     """The key in `RunSources` of the server's `tool`, which the registry calls `name`."""
     return server if name == tool else f"{server}/{tool}"
+
+
+@dataclass
+class KnownServer:
+    """A configured server. `entry` is its configuration as written; `source` is None if `problem` prevents its use."""
+
+    name: str
+    entry: dict[str, Any]
+    source: ServerSource | None
+    problem: str = ""
+
+    @property
+    def enabled(self) -> bool:
+        return self.source is None or not self.source.config.disabled
+
+    @property
+    def question(self) -> ConsentQuestion | None:
+        """The consent to request before it may be started; None if it may be."""
+        if self.source is None or self.source.may_run:
+            return None
+        return consent_question(self.source.config)

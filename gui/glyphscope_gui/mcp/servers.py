@@ -21,8 +21,7 @@ from glyphscope.tools import ToolSource
 from glyphscope.tools.approval import consent_question
 from glyphscope.tools.demo import DemoTools
 from glyphscope.tools.mcp.config import ServerConfig, read_servers
-from glyphscope_gui.mcp.known_server import KnownServer
-from glyphscope_gui.mcp.server_source import RunSources, ServerSource
+from glyphscope_gui.mcp.server_source import KnownServer, RunSources, ServerSource
 from glyphscope_gui.project.argument_schema import free_name
 from glyphscope_gui.shared.background import Background
 from glyphscope_gui.shared.language import tr

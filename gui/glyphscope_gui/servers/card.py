@@ -9,7 +9,7 @@ from glyphscope.errors import ServerError
 from glyphscope.tools.approval import ConsentQuestion
 from glyphscope.tools.mcp.calls import About
 from glyphscope.visible import visible
-from glyphscope_gui.mcp.known_server import KnownServer
+from glyphscope_gui.mcp.server_source import KnownServer
 from glyphscope_gui.servers.words import secret_words, state_words
 from glyphscope_gui.shared.card import Card
 from glyphscope_gui.shared.labels import ElidedLabel, PlainLabel, link, push_button

@@ -9,13 +9,12 @@ from PySide6.QtWidgets import QMessageBox
 
 from glyphscope.registry import Tool, ToolRegistry
 from glyphscope_gui.context import AppContext, Page
-from glyphscope_gui.mcp.known_server import KnownServer
+from glyphscope_gui.mcp.server_source import KnownServer
 from glyphscope_gui.mcp.servers import DEMO
 from glyphscope_gui.servers.call_presenter import CallPresenter
 from glyphscope_gui.servers.debug_presenter import DebugPresenter
 from glyphscope_gui.servers.demo_effects_presenter import DemoEffectsPresenter
 from glyphscope_gui.servers.dialogs import AddServerDialog, ImportServersDialog
-from glyphscope_gui.servers.enforcement_summary import enforcement_words
 from glyphscope_gui.servers.import_file import FoundServer
 from glyphscope_gui.servers.list_model import ServersListModel
 from glyphscope_gui.servers.offers_presenter import OffersPresenter
@@ -24,7 +23,7 @@ from glyphscope_gui.servers.questions_presenter import QuestionsPresenter
 from glyphscope_gui.servers.sign_in_presenter import SignInPresenter
 from glyphscope_gui.servers.tool_calls import SECONDS, Work
 from glyphscope_gui.servers.tool_import import clashes, here_words, plan_import
-from glyphscope_gui.servers.tool_model import ToolRow
+from glyphscope_gui.servers.tool_model import ToolRow, enforcement_words
 from glyphscope_gui.servers.tool_proofs import ToolProofs
 from glyphscope_gui.shared.dialogs import open_once
 from glyphscope_gui.shared.language import tr

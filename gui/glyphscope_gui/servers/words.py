@@ -11,7 +11,7 @@ from glyphscope.tools.mcp.changes import ToolChanges
 from glyphscope.tools.mcp.config import ServerConfig
 from glyphscope.tools.mcp.server import Updates
 from glyphscope.visible import visible
-from glyphscope_gui.mcp.known_server import KnownServer
+from glyphscope_gui.mcp.server_source import KnownServer
 from glyphscope_gui.shared.language import tr
 
 

@@ -2,7 +2,6 @@
 
 from glyphscope_gui.theme.fonts import mono_font, ui_font
 from glyphscope_gui.theme.load import Theme, load_theme, theme_names
-from glyphscope_gui.theme.looks import Looks
-from glyphscope_gui.theme.manager import ThemeManager, theme
+from glyphscope_gui.theme.manager import Looks, ThemeManager, theme
 
 __all__ = ["Looks", "Theme", "ThemeManager", "load_theme", "mono_font", "theme", "theme_names", "ui_font"]

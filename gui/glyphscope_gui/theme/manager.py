@@ -9,12 +9,13 @@ from functools import cache
 from pathlib import Path
 from typing import Literal
 
-from PySide6.QtCore import QObject, Qt, QTemporaryDir, Signal
+from PySide6.QtCore import QEvent, QObject, Qt, QTemporaryDir, Signal
 from PySide6.QtGui import QFont, QGuiApplication
 from PySide6.QtWidgets import QAbstractScrollArea, QApplication, QWidget
 
 from glyphscope_gui.theme.fonts import (
     MIN_POINTS,
+    base_points,
     choose_mono,
     enlarge,
     mono_families,
@@ -184,3 +185,27 @@ class ThemeManager(QObject):
 
     def _sheet(self, points: float = 0) -> str:
         return style_sheet(theme(), self._folder(), points)
+
+
+_EVENTS = (QEvent.Type.PaletteChange, QEvent.Type.FontChange, QEvent.Type.StyleChange)
+
+
+class Looks:
+    """The theme and the letters that a widget was drawn in; made with the widget.
+
+    Qt sends a widget some ten events for one change of the theme, and others where nothing changed.
+    """
+
+    def __init__(self) -> None:
+        self._drawn = _now()
+
+    def changed(self, event: QEvent) -> bool:
+        """Whether an event of a widget's `changeEvent` brings other looks: once for each change."""
+        if event.type() not in _EVENTS or self._drawn == _now():
+            return False
+        self._drawn = _now()
+        return True
+
+
+def _now() -> tuple[object, ...]:
+    return theme().name, base_points(), *mono_families()
