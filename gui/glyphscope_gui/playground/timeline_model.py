@@ -12,9 +12,7 @@ from glyphscope.runs.endings import answered_without_call
 from glyphscope.text.figures import count, duration_ms
 from glyphscope_gui.playground.timeline_rows import Spent, StageRows, TimelineRow
 from glyphscope_gui.shared.language import tr
-from glyphscope_gui.shared.plain_text import plain_data, plain_tip
-from glyphscope_gui.shared.table_model import NO_INDEX, Index, TableModel
-from glyphscope_gui.theme import theme
+from glyphscope_gui.shared.table_model import NO_INDEX, TableModel
 
 ROW_ROLE = Qt.ItemDataRole.UserRole
 SPENT_ROLE = Qt.ItemDataRole.UserRole + 1
@@ -82,28 +80,20 @@ class TimelineModel(TableModel[TimelineRow]):
 
     # -- the table ---------------------------------------------------------------------------------------------
 
-    @plain_data
-    def data(self, index: Index, role: int = Qt.ItemDataRole.DisplayRole) -> Any:
-        row, column = self._rows[index.row()], index.column()
-        if role == Qt.ItemDataRole.DisplayRole:
-            return self._text(row, column)
+    def color(self, row: TimelineRow, column: int) -> str:
+        return "text" if row.is_stage else "text-muted"
+
+    def spoken(self, row: TimelineRow, column: int) -> str:
+        if column == STAGE:
+            return ", ".join(part for part in (row.title, _MARKS[row.mark], row.words) if part)
+        return f"{COLUMNS[column][0]}: {self.tip(row, column)}"
+
+    def extra(self, row: TimelineRow, column: int, role: int) -> Any:
         if role == ROW_ROLE:
             return row
-        if role == SPENT_ROLE:
-            return _spent(row, column)
-        if role == Qt.ItemDataRole.TextAlignmentRole:
-            return self.alignment(column)
-        if role == Qt.ItemDataRole.ForegroundRole:
-            return theme().color("text" if row.is_stage else "text-muted")
-        if role == Qt.ItemDataRole.ToolTipRole:
-            return plain_tip(self._tip(row, column))
-        if role == Qt.ItemDataRole.AccessibleTextRole:
-            if column == STAGE:
-                return ", ".join(part for part in (row.title, _MARKS[row.mark], row.words) if part)
-            return f"{COLUMNS[column][0]}: {self._tip(row, column)}"
-        return None
+        return _spent(row, column) if role == SPENT_ROLE else None
 
-    def _text(self, row: TimelineRow, column: int) -> str:
+    def words(self, row: TimelineRow, column: int) -> str:
         if column == STAGE:
             return row.title
         if column == WORDS:
@@ -113,7 +103,7 @@ class TimelineModel(TableModel[TimelineRow]):
         spent = _spent(row, column)
         return spent_words(spent.used, column) if spent is not None else ""
 
-    def _tip(self, row: TimelineRow, column: int) -> str:
+    def tip(self, row: TimelineRow, column: int) -> str:
         if column in (STAGE, WORDS):
             return "\n".join(part for part in (row.words, row.tip) if part)
         if column == PROMPT:

@@ -35,9 +35,8 @@ from glyphscope.registry.pointer import readable, to_pointer
 from glyphscope.runs import FieldState
 from glyphscope.runs.run_state import StageState
 from glyphscope_gui.shared.language import tr
-from glyphscope_gui.shared.plain_text import plain_data, plain_tip
-from glyphscope_gui.shared.table_model import NO_INDEX, Index, TableModel
-from glyphscope_gui.theme import mono_font, theme, ui_font
+from glyphscope_gui.shared.table_model import NO_INDEX, TableModel
+from glyphscope_gui.theme import mono_font, ui_font
 
 _Key: TypeAlias = tuple[int, str]
 """The index of a call, and the path of a field of it."""
@@ -160,19 +159,25 @@ class FieldTableModel(TableModel[Row]):
 
     # -- the table ---------------------------------------------------------------------------------------------
 
-    @plain_data
-    def data(self, index: Index, role: int = Qt.ItemDataRole.DisplayRole) -> Any:
-        row, column = self._rows[index.row()], index.column()
-        if role == Qt.ItemDataRole.DisplayRole:
-            return self._text(row, column)
-        if role == Qt.ItemDataRole.ToolTipRole:
-            return plain_tip(self._text(row, column))
+    def words(self, row: Row, column: int) -> str:
+        return (
+            tr("Call {number}", number=row.call + 1) if row.is_call else self._name(row.path),
+            row.value,
+            _VERDICTS[row.status] if row.status else "",
+            row.constraint,
+            row.decided,
+            row.tokens,
+        )[column]
+
+    def tip(self, row: Row, column: int) -> str:
+        return self.words(row, column)
+
+    def color(self, row: Row, column: int) -> str:
+        return "text-faint" if row.status is None else "text"
+
+    def extra(self, row: Row, column: int, role: int) -> Any:
         if role == STATUS_ROLE:
             return row.status
-        if role == Qt.ItemDataRole.TextAlignmentRole:
-            return self.alignment(column)
-        if role == Qt.ItemDataRole.ForegroundRole:
-            return theme().color("text-faint" if row.status is None else "text")
         if role == Qt.ItemDataRole.FontRole and row.state is not None and column == VALUE:
             return mono_font(-0.5)
         if role == Qt.ItemDataRole.FontRole and row.is_call:
@@ -180,21 +185,6 @@ class FieldTableModel(TableModel[Row]):
             bold.setWeight(QFont.Weight.DemiBold)
             return bold
         return None
-
-    def _text(self, row: Row, column: int) -> str:
-        match column:
-            case 0:
-                return tr("Call {number}", number=row.call + 1) if row.is_call else self._name(row.path)
-            case 1:
-                return row.value
-            case 2:
-                return _VERDICTS[row.status] if row.status else ""
-            case 3:
-                return row.constraint
-            case 4:
-                return row.decided
-            case _:
-                return row.tokens
 
     def _name(self, path: str) -> str:
         """The field's name; below an argument with the names above it."""
