@@ -137,8 +137,8 @@ class PlaygroundPresenter(Page):
         self.context.record.changed.connect(self.view.show_record)
 
     def _show_sizes(self, measured: Measured) -> None:
-        reasoned = sum(reasoning_tokens(stage) for stage in self._runs.state.stages if stage.calls)
-        self.evidence.show_sizes(measured, reasoned)
+        called = next((stage for stage in reversed(self._runs.state.stages) if stage.calls), None)
+        self.evidence.show_sizes(measured, 0 if called is None else reasoning_tokens(called))
 
     def _connect_views(self) -> None:
         view, evidence, actions = self.view, self.evidence, self.context.actions
