@@ -234,7 +234,7 @@ BREAKAGES = (
     ),
     Breakage(
         "a record of a newer version",
-        "engine/glyphscope/sessions/versions.py",
+        "engine/glyphscope/sessions/files.py",
         "if version > newest:",
         "if False:",
         ("gui/test_bad_input.py::test_a_record_of_a_newer_version_is_rejected_and_the_shown_run_stays",),
