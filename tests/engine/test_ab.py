@@ -63,12 +63,12 @@ def test_seeds_are_read_as_they_are_written(text, seeds):
 @pytest.mark.parametrize(
     "text", ["", "a", "1-", "-1", "3-1", "1-1000000", "1,,2", "1-600,1000-1600", "1.5", "²"]
 )
-def test_what_is_no_list_of_seeds_is_said(text):
+def test_an_invalid_list_of_seeds_is_rejected(text):
     with pytest.raises(GlyphscopeError):
         seeds_of(text)
 
 
-def test_a_pair_is_judged_and_its_first_difference_told():
+def test_a_pair_is_judged_and_its_first_difference_described():
     pair = pair_of(3, (state(GOOD), state(OTHER)), ("A", "B"))
     assert (pair.first.ok, pair.second.ok) == (True, True)
     assert pair.difference == 'A wrote query "AI news", B "AI".'
@@ -77,7 +77,7 @@ def test_a_pair_is_judged_and_its_first_difference_told():
     assert pair_of(3, (state(GOOD), state(GOOD)), ("A", "B")).difference == ""
 
 
-def test_a_run_that_failed_is_no_pair_and_counts_for_nobody():
+def test_a_failed_run_makes_no_pair_and_is_not_counted():
     class Dead(ScriptedModel):
         def generate(self, request):
             raise GlyphscopeError("gone")
@@ -92,7 +92,7 @@ def test_a_run_that_failed_is_no_pair_and_counts_for_nobody():
 
 @given(st.lists(st.tuples(st.booleans(), st.booleans()), min_size=1, max_size=30))
 @at_most(80)
-def test_a_winner_without_the_test_and_a_figure_without_its_n(outcomes):
+def test_a_winner_needs_significance_and_figures_show_their_n(outcomes):
     first, second = zip(*outcomes)
     report = ab_report(pairs(first, second), ("A", "B"))
     n = len(outcomes)
@@ -105,14 +105,14 @@ def test_a_winner_without_the_test_and_a_figure_without_its_n(outcomes):
     assert turned.low == pytest.approx(-report.high)
 
 
-def test_five_seeds_tell_nothing_and_say_so():
+def test_five_seeds_are_too_few_and_the_report_says_so():
     report = ab_report(pairs([False] * 5, [True] * 5), ("A", "B"))
     assert report.p == pytest.approx(0.0625) and "needs at least 6 seeds" in " ".join(report.words)
     six = ab_report(pairs([False] * 6, [True] * 6), ("A", "B"))
     assert "B is valid significantly more often for this request" in " ".join(six.words)
 
 
-def test_at_temperature_0_one_seed_is_all_there_is():
+def test_at_temperature_0_only_one_seed_is_run():
     warm = RunRequest(prompt="", registry={}, sampling=Sampling(temperature=0.5))
     assert worth((1, 2, 3), REQUEST, REQUEST) == (1,)
     assert worth((1, 2, 3), REQUEST, warm) == (1, 2, 3)
@@ -167,7 +167,7 @@ def command(*arguments):
     return CliRunner().invoke(app, list(arguments))
 
 
-def test_the_command_runs_both_on_each_seed_and_tells_what_it_counted(tmp_path):
+def test_the_command_runs_both_prompts_on_each_seed_and_reports_the_counts(tmp_path):
     files = Files(tmp_path)
     a, b = files.template("a.jinja", "one"), files.template("b.jinja", "two {{ format }}")
     found = command(
@@ -214,7 +214,7 @@ def test_projects_are_compared_with_what_they_are_expected_to_call(tmp_path):
         (("--prompt", "p", "--expect", "{}"), "Not a call"),
     ],
 )
-def test_bad_input_of_ab_is_told_and_ends_with_2(tmp_path, arguments, said):
+def test_bad_input_of_ab_is_reported_with_exit_code_2(tmp_path, arguments, said):
     path = Files(tmp_path).template("a.jinja", "x")
     found = command("ab", path, path, "-m", f"scripted:{GOOD}", *arguments)
     assert found.exit_code == 2 and said in found.stderr

@@ -51,7 +51,7 @@ JSON_5 = ran(
 STAGED = ran(['"search"', '{query="AI news" max_results=10}'], strategy="two-stage")
 
 
-def test_an_argument_does_not_stand_beside_itself_in_another_notation_shape_or_stage():
+def test_an_argument_is_aligned_across_notations_shapes_and_stages():
     assert table(GLYPH_RUN, JSON_5, STAGED) == {
         TOOL: ("same", ['"search"'] * 3),
         "query": ("same", ['"AI news"'] * 3),
@@ -60,7 +60,7 @@ def test_an_argument_does_not_stand_beside_itself_in_another_notation_shape_or_s
     assert list(table(JSON_5, GLYPH_RUN)) == [TOOL, "query", "max_results"]
 
 
-def test_an_argument_without_a_name_is_taken_for_the_tool():
+def test_an_argument_without_a_name_is_not_the_tool():
     schema = {"type": "object", "properties": {"": {"type": "integer"}, "tool": {"type": "integer"}}}
     tools = {"tools": [{"name": "odd", "description": "d", "parameters": schema}]}
     texts = ['{"action": "odd", "": 1, "tool": 2}', '{"action": "odd", "": 3, "tool": 2']
@@ -70,7 +70,7 @@ def test_an_argument_without_a_name_is_taken_for_the_tool():
     assert rows["tool"][1][0] == "2"
 
 
-def test_the_first_difference_is_not_the_first_row_that_differs():
+def test_the_first_difference_is_the_first_row_that_differs():
     other = ran('{action="search" query="ai news" max_results=5}')
     first = align([GLYPH_RUN, other]).first
     assert first is not None
@@ -78,7 +78,7 @@ def test_the_first_difference_is_not_the_first_row_that_differs():
     assert align([GLYPH_RUN, STAGED]).first is None
 
 
-def test_what_an_aborted_run_wrote_is_forgotten():
+def test_an_aborted_run_is_compared_with_its_incomplete_value():
     aborted = ran('{action="search" query="AI news" max_results=500}')
     assert aborted.outcome == "aborted"
     rows = table(GLYPH_RUN, aborted)
@@ -89,7 +89,7 @@ def test_what_an_aborted_run_wrote_is_forgotten():
     )
 
 
-def test_arguments_of_a_name_and_of_two_stages_are_lost_without_a_call():
+def test_arguments_of_two_stages_are_compared_without_a_complete_call():
     staged = ran(['"search"', '{query="AI news" max_results=500}'], strategy="two-stage")
     assert staged.call is None
     assert {name: cell.text for name, cell in call_fields(staged).items()} == {
@@ -99,7 +99,7 @@ def test_arguments_of_a_name_and_of_two_stages_are_lost_without_a_call():
     }
 
 
-def test_a_run_that_goes_on_is_said_to_differ_from_what_it_may_still_write():
+def test_an_unfinished_run_differs_only_in_what_it_has_written():
     events = events_of('{action="search" query="AI news" max_results=5}')
     middle = until(events, 30)
     rows = table(GLYPH_RUN, middle)
@@ -110,7 +110,7 @@ def test_a_run_that_goes_on_is_said_to_differ_from_what_it_may_still_write():
     assert table(GLYPH_RUN, whole)["max_results"][0] == "differs"
 
 
-def test_a_run_that_failed_before_it_wrote_a_field_makes_every_field_differ():
+def test_a_run_that_failed_without_a_field_is_not_compared():
     class Dying(ScriptedModel):
         def generate(self, request):
             raise ModelDied("The model's process was ended by SIGKILL.")
@@ -126,7 +126,7 @@ def test_a_run_that_failed_before_it_wrote_a_field_makes_every_field_differ():
     assert difference_words(align([GLYPH_RUN, None]), ["a", "b"]).startswith("Only a can be read")
 
 
-def test_a_run_that_wrote_no_call_at_all_is_not_told():
+def test_a_run_without_a_call_is_described():
     prose = ran("Sure! I will search.")
     words = difference_words(align([GLYPH_RUN, prose]), ["mask", "off"])
     assert words == "mask called search, off called no tool. 2 more fields differ: query, max_results."
@@ -135,7 +135,7 @@ def test_a_run_that_wrote_no_call_at_all_is_not_told():
     )
 
 
-def test_those_who_wrote_the_same_are_not_named_together():
+def test_runs_that_wrote_the_same_are_named_together():
     words = difference_words(align([JSON_5, GLYPH_RUN, STAGED]), ["json", "glyph", "two-stage"])
     assert words == "json wrote max_results 5, glyph and two-stage 10."
     without = ran('{action="search" query="AI news"}')
@@ -143,7 +143,7 @@ def test_those_who_wrote_the_same_are_not_named_together():
     assert words == "glyph wrote max_results 10, json omitted it."
 
 
-def test_the_place_inside_a_long_value_is_not_told():
+def test_the_place_inside_a_long_value_is_named():
     long = "x" * 40
     one, two = (ran(f'{{action="search" query="{long}{end}"}}') for end in "ab")
     assert difference_words(align([one, two]), ["one", "two"]).endswith("(they differ from character 40 on).")
@@ -167,7 +167,7 @@ def test_the_place_inside_a_long_value_is_not_told():
         ([], {}, ("", None)),
     ],
 )
-def test_two_values_part_elsewhere_or_not_at_all(one, other, found):
+def test_two_values_differ_at_their_first_difference(one, other, found):
     assert first_difference(one, other) == found
 
 
@@ -180,7 +180,7 @@ _VALUES = st.recursive(
 
 @at_most(300)
 @given(_VALUES, _VALUES)
-def test_a_difference_depends_on_the_side_it_is_looked_at_from(one, other):
+def test_a_difference_is_the_same_from_both_sides(one, other):
     there, back = first_difference(one, other), first_difference(other, one)
     assert (
         (there is None)
@@ -190,12 +190,12 @@ def test_a_difference_depends_on_the_side_it_is_looked_at_from(one, other):
     assert first_difference(one, one) is None
 
 
-def test_a_long_value_is_kept_whole_as_text():
+def test_a_long_value_is_cut_off():
     state = ran('{action="search" query="%s"}' % ("x" * 1000))
     assert all(len(cell.text) <= LONGEST for cell in call_fields(state).values())
 
 
-def test_figures_count_one_stage_only_or_make_up_what_is_not_known():
+def test_figures_count_all_stages_and_leave_unknown_values_out():
     figures = run_figures(STAGED)
     assert figures.tokens == STAGED.finished.tokens
     assert figures.characters == len('"search"{query="AI news" max_results=10}') == figures.bytes

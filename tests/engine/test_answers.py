@@ -83,7 +83,7 @@ def test_text_that_the_limit_cuts_off_is_not_an_answer_that_ended():
     assert isinstance(end, RunFinished) and end.reason == "length"
 
 
-def test_another_tool_than_the_named_one_is_refused_at_its_first_character():
+def test_another_tool_than_the_named_one_is_a_violation_at_its_first_character():
     (found,) = of(answered(CALCULATE, tool_choice="search", stop_on="error"), Violation)
     assert (found.code, found.char) == (
         "UNKNOWN_TOOL",
@@ -91,7 +91,7 @@ def test_another_tool_than_the_named_one_is_refused_at_its_first_character():
     ) and "search" in found.viable
 
 
-def test_a_tool_with_the_name_of_a_choice_narrows_nothing():
+def test_a_tool_named_like_a_choice_restricts_nothing():
     tools = [
         {"name": name, "parameters": {"type": "object", "properties": {}}} for name in ("required", "ping")
     ]
@@ -99,7 +99,7 @@ def test_a_tool_with_the_name_of_a_choice_narrows_nothing():
     assert events[-1].valid and not of(events, Violation)
 
 
-def test_a_choice_of_a_tool_that_there_is_not_names_those_there_are():
+def test_a_tool_choice_that_does_not_exist_names_the_existing_tools():
     failed = answered(SEARCH, tool_choice="serach")[-1]
     assert isinstance(failed, RunFailed) and failed.code == "PROMPT_FAILED"
     assert "'serach'" in failed.message and "search" in failed.hint

@@ -5,7 +5,7 @@ from glyphscope.tools.approval import ApprovalError, consent_question, decide, p
 from glyphscope.tools.mcp import ServerConfig
 
 
-def test_without_a_rule_a_call_is_asked_about():
+def test_a_call_without_a_rule_needs_approval():
     assert decide((), "read_file", "demo", "demo") == "ask"
 
 
@@ -32,7 +32,7 @@ def test_the_first_rule_that_fits_counts(texts, tool, source, action):
     assert decide(parse_approvals(texts), tool, source, "x") == action
 
 
-def test_a_permission_is_bound_to_the_command_line_it_was_given_for():
+def test_a_permission_is_bound_to_its_command_line():
     rule = ApprovalRule(tool="read", source="git", identity="mcp-server-git -r /a", action="allow")
     assert decide((rule,), "read", "git", "mcp-server-git -r /a") == "allow"
     assert decide((rule,), "read", "git", "mcp-server-git -r /b") == "ask"
@@ -41,13 +41,13 @@ def test_a_permission_is_bound_to_the_command_line_it_was_given_for():
 @pytest.mark.parametrize(
     "text", ["", "yes", "allow all", "read=", "read=yes", "=allow", "git/=allow", "/read=allow"]
 )
-def test_a_rule_that_cannot_be_read_says_what_a_rule_looks_like(text):
+def test_an_invalid_rule_is_rejected_with_the_syntax(text):
     with pytest.raises(ApprovalError) as raised:
         parse_approvals([text])
     assert raised.value.hint and raised.value.where == "--approve"
 
 
-def test_a_command_from_a_file_is_asked_about_until_exactly_it_was_consented_to():
+def test_consent_covers_exactly_one_command():
     config = ServerConfig(
         name="a", command="rm", args=("-rf", "my files"), env={"TOKEN": "geheimnis"}, cwd="/x"
     )

@@ -14,7 +14,7 @@ LONGEST_FILE = 600
 
 
 @pytest.mark.slow
-def test_a_floor_imports_only_what_is_below_it() -> None:
+def test_a_layer_imports_only_the_layers_below_it() -> None:
     lint = Path(sys.executable).with_name("lint-imports")
     done = subprocess.run([lint, "--no-cache"], cwd=ROOT, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
@@ -42,7 +42,7 @@ def test_the_engine_loads_neither_qt_nor_a_model(module: str) -> None:
     assert done.stdout.strip() == "[]"
 
 
-def test_no_file_grew_so_long_that_a_noun_in_it_could_be_a_file_of_its_own() -> None:
+def test_no_file_is_too_long() -> None:
     files = [
         path
         for root in ("engine", "gui", "assets", "benchmarks", "tests", "packaging")
@@ -66,12 +66,12 @@ def test_only_one_file_reads_the_assets() -> None:
     assert readers == ["engine/glyphscope/resources.py"]
 
 
-def test_the_readme_shows_only_pictures_that_are_there() -> None:
+def test_every_picture_of_the_readme_exists() -> None:
     shown = re.findall(r"!\[.*?\]\((.*?)\)", (ROOT / "README.md").read_text(encoding="utf-8"))
     assert shown
     assert not [picture for picture in shown if not (ROOT / picture).is_file()]
 
 
 @pytest.mark.parametrize("folder", ["tests", "packaging"])
-def test_no_package_shadows_one_of_ours(folder: str) -> None:
+def test_no_package_shadows_a_package_of_the_project(folder: str) -> None:
     assert not list((ROOT / folder).rglob("__init__.py"))

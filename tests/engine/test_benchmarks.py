@@ -41,7 +41,7 @@ def test_a_target_is_met_at_its_own_value() -> None:
     assert Row("r", "×", "").of(9.0).met is None
 
 
-def test_what_takes_turns_does_not_always_go_in_the_same_order() -> None:
+def test_interleaved_work_alternates_its_order() -> None:
     seen: list[str] = []
     interleaved({"a": lambda: seen.append("a"), "b": lambda: seen.append("b")}, 2)
     assert seen == ["a", "b", "b", "a"]
@@ -54,7 +54,7 @@ def test_a_rate_counts_the_median_round_of_each_generation() -> None:
 
 
 @pytest.mark.parametrize("notation", NOTATIONS)
-def test_the_documents_are_calls_that_the_validator_takes(notation: Notation) -> None:
+def test_the_documents_are_valid_calls(notation: Notation) -> None:
     for registry, text in (
         (default_registry(), documents.long_string(notation, 500)),
         (documents.BOUND, documents.bound_string(notation, 500)),
@@ -64,13 +64,13 @@ def test_the_documents_are_calls_that_the_validator_takes(notation: Notation) ->
         validators.ours(registry, notation)(text, documents.tokens(text))
 
 
-def test_the_others_read_their_documents_too() -> None:
+def test_the_baseline_validators_read_their_documents() -> None:
     text = documents.head_form(300)
     validators.glyph_py(text, documents.tokens(text))
 
 
 @pytest.mark.slow
-def test_every_validator_figure_has_a_name_of_its_own_and_ours_have_targets() -> None:
+def test_every_validator_figure_has_its_own_name_and_the_projects_have_targets() -> None:
     figures = list(validators.figures(TINY))
     assert len({figure.name for figure in figures}) == len(figures)
     held = [figure for figure in figures if figure.target is not None]
@@ -78,7 +78,7 @@ def test_every_validator_figure_has_a_name_of_its_own_and_ours_have_targets() ->
     assert all(figure.measured is not None and figure.measured > 0 for figure in held)
 
 
-def test_the_peers_schema_names_every_allowed_tool_and_holds_no_pattern() -> None:
+def test_the_baseline_schema_names_every_allowed_tool_and_has_no_pattern() -> None:
     schema = convertible(default_registry())
     names = [one["properties"]["action"]["const"] for one in schema["oneOf"]]
     assert names == [tool.name for tool in default_registry().allowed]
@@ -92,7 +92,7 @@ def test_a_step_is_one_arrival_of_all_its_tokens() -> None:
 
 
 @pytest.mark.slow
-def test_without_a_model_its_figures_say_so_and_the_answer_is_not_no(
+def test_figures_that_need_a_model_are_reported_as_not_measured_without_one(
     monkeypatch: pytest.MonkeyPatch, no_window: None
 ) -> None:
     def nothing(name: str, **_: object) -> Model:
@@ -127,7 +127,7 @@ def test_a_missed_target_is_exit_code_1_and_a_no_in_the_table(
     assert "2.00 ms" in done.stdout and "≤ 1 ms" in done.stdout and "✗ no" in done.stdout
 
 
-def test_a_model_that_computes_nothing_is_refused() -> None:
+def test_a_model_that_computes_nothing_is_rejected() -> None:
     done = CliRunner().invoke(app, ["bench", "--quick", "--model", "scripted:{a=1}"])
     assert done.exit_code == 2 and "GGUF" in done.stderr
 
@@ -140,7 +140,7 @@ def test_a_model_that_computes_nothing_is_refused() -> None:
         (b"{}", "boom"),
     ],
 )
-def test_the_windows_figure_is_what_it_prints_or_its_last_words(
+def test_the_windows_figure_is_read_or_its_error_is_reported(
     monkeypatch: pytest.MonkeyPatch, printed: bytes, words: str
 ) -> None:
     monkeypatch.setattr(window, "find_spec", lambda name: object())
@@ -155,7 +155,7 @@ def test_the_windows_figure_is_what_it_prints_or_its_last_words(
         assert figure.measured == 7.5 and figure.met and figure.samples["tokens_per_second"] == 2000
 
 
-def test_a_window_that_is_not_installed_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_window_that_is_not_installed_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(window, "find_spec", lambda name: None)
     with pytest.raises(GlyphscopeError, match="PySide6"):
         window.figures(TINY)
@@ -170,14 +170,14 @@ def model() -> Iterator[Model]:
 
 @pytest.mark.slow
 @pytest.mark.model
-def test_a_peer_that_cannot_load_the_file_is_a_reason_not_a_crash(tmp_path: object) -> None:
+def test_a_baseline_that_cannot_load_the_file_is_a_model_error(tmp_path: object) -> None:
     with started(f"{tmp_path}/none.gguf", LoadOptions(context=512)) as baseline, pytest.raises(ModelError):
         baseline.ask_bare("x", 1)
 
 
 @pytest.mark.slow
 @pytest.mark.model
-def test_the_bare_loop_decodes_the_tokens_that_we_decode(model: Model) -> None:
+def test_the_bare_loop_decodes_the_same_tokens(model: Model) -> None:
     prompt = model.render_chat([Message("user", documents.STORY)]).text
     ours = [
         step.id
@@ -198,7 +198,7 @@ def test_the_bare_loop_decodes_the_tokens_that_we_decode(model: Model) -> None:
 
 
 @pytest.mark.slow
-def test_what_a_vocabulary_costs_is_measured_beside_a_bare_loop(llama_data: Path) -> None:
+def test_the_cost_of_a_vocabulary_is_measured_beside_a_bare_loop(llama_data: Path) -> None:
     opening, token = large.figures(model_file(llama_data, Pair("llama-spm")), TINY)
     assert 0 < opening.samples["bare_s"] < opening.samples["ours_s"]
     assert opening.measured == opening.samples["ours_s"] - opening.samples["bare_s"]
@@ -209,7 +209,7 @@ def test_what_a_vocabulary_costs_is_measured_beside_a_bare_loop(llama_data: Path
 
 
 @pytest.mark.slow
-def test_a_file_with_no_model_in_it_is_a_reason_and_not_a_crash(
+def test_a_file_without_a_model_is_reported_with_the_reason(
     monkeypatch: pytest.MonkeyPatch, no_window: None, tmp_path: Path
 ) -> None:
     for module in (validators, grammars):
@@ -224,7 +224,7 @@ def test_a_file_with_no_model_in_it_is_a_reason_and_not_a_crash(
 
 @pytest.mark.slow
 @pytest.mark.model
-def test_a_call_that_all_the_grammars_hold_is_refused_by_one_of_them(model: Model) -> None:
+def test_a_call_that_one_grammar_masks_is_a_model_error(model: Model) -> None:
     registry = default_registry()
     (text, *_) = grammars._calls(registry)
     with started(model.info.path, LoadOptions(context=256)) as baseline:
@@ -237,7 +237,7 @@ def test_a_call_that_all_the_grammars_hold_is_refused_by_one_of_them(model: Mode
     assert {len(each) for each in spent.values()} == {len(model.tokenize(text))}
 
 
-def test_tools_of_another_mark_are_found_in_a_cache() -> None:
+def test_tools_of_two_suffixes_have_different_digests() -> None:
     first, second = documents.many_tools(9, "_a"), documents.many_tools(9, "_b")
     assert len({tool.name for tool in (*first.tools, *second.tools)}) == 18
     assert first.digest != second.digest
@@ -245,7 +245,7 @@ def test_tools_of_another_mark_are_found_in_a_cache() -> None:
 
 @pytest.mark.slow
 @pytest.mark.model
-def test_a_peer_that_died_is_named(model: Model) -> None:
+def test_a_baseline_that_died_is_named(model: Model) -> None:
     with started(model.info.path, LoadOptions(context=256)) as baseline:
         baseline._process.kill()
         with pytest.raises(ModelDied, match="exit code -9"):

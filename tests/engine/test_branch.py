@@ -82,7 +82,7 @@ class Choosing(ScriptedModel):
             yield output
 
 
-def test_a_branch_that_keeps_and_deletes_gives_another_text_than_the_run():
+def test_a_branch_that_keeps_every_token_gives_the_same_text():
     events = made()
     whole = [(step.index, step.data, step.text, step.end) for step in steps(events)]
     for token in range(len(GOOD) + 1):
@@ -95,7 +95,7 @@ def test_a_branch_that_keeps_and_deletes_gives_another_text_than_the_run():
         assert again[0].run != events[0].run
 
 
-def test_half_a_character_is_lost_where_it_is_kept_or_cut_in_two():
+def test_an_incomplete_character_of_a_branch_is_preserved():
     events = made()
     kept = branched(events, 5)  # ends in the first half of é
     assert run_state(kept).text == TEXT and steps(kept)[4].text == "" and steps(kept)[5].text == "é"
@@ -103,7 +103,7 @@ def test_half_a_character_is_lost_where_it_is_kept_or_cut_in_two():
     assert run_state(typed).text.startswith('{action="search" query="caf\ufffdx')
 
 
-def test_a_character_is_told_at_another_place_because_it_was_written():
+def test_a_violation_in_written_text_is_reported_at_its_character():
     events = made()
     again = branched(events, 4, text='e" max_results=500}')
     violation = of(Violation, again)[0]
@@ -112,7 +112,7 @@ def test_a_character_is_told_at_another_place_because_it_was_written():
     assert steps(again)[violation.token].origin == "written"
 
 
-def test_a_violation_in_what_is_written_stops_the_run_inside_it():
+def test_a_violation_in_written_text_does_not_stop_the_run_inside_it():
     events = made()
     again = branched(events, 1, text='delete_database" and more words', script=["a ", "b ", "c"])
     assert of(Violation, again)[0].code == "UNKNOWN_TOOL" and not of(Aborted, again)
@@ -120,7 +120,7 @@ def test_a_violation_in_what_is_written_stops_the_run_inside_it():
     assert run_state(again).text.startswith('{action="delete_database" and more words')
 
 
-def test_a_violation_after_what_is_written_does_not_stop_the_run_or_counts_what_was_written():
+def test_a_violation_after_written_text_stops_the_run_and_counts_only_decoded_tokens():
     script = ['{action="', "search", '" query="', "a", '" max_results=', "500", "}", " and", " more"]
     events = made(script, stop_on="never")
     again = branched(events, 4, script=script, changes={"stop_on": "error"})
@@ -128,7 +128,7 @@ def test_a_violation_after_what_is_written_does_not_stop_the_run_or_counts_what_
     assert (aborted.token, aborted.tokens_decoded, again[-1].tokens) == (5, 2, 6)
 
 
-def test_a_call_that_is_written_to_its_end_needs_the_model():
+def test_a_call_written_to_its_end_needs_no_model():
     model = ScriptedModel(GOOD)
     asked = branch_request(made(), 6, text='" max_results=7}')
     again = list(run(asked, model))
@@ -138,14 +138,14 @@ def test_a_call_that_is_written_to_its_end_needs_the_model():
     assert again[-1].first_token_ms == 0
 
 
-def test_what_is_written_counts_as_tokens_of_the_model():
+def test_written_tokens_do_not_count_as_tokens_of_the_model():
     events = made(max_tokens=4)
     assert events[-1].reason == "length"
     again = branched(events, 4)
     assert len(steps(again)) == 8 and again[-1].reason == "length"
 
 
-def test_a_stopped_or_an_aborted_run_cannot_be_branched_off():
+def test_a_stopped_and_an_aborted_run_can_be_branched():
     script = ['{action="', "delete", '_database"', "}"]
     aborted = made(script)
     assert aborted[-1].reason == "aborted"
@@ -155,7 +155,7 @@ def test_a_stopped_or_an_aborted_run_cannot_be_branched_off():
     assert branched(unfinished, 2)[-1].valid
 
 
-def test_a_branch_of_a_branch_forgets_who_wrote_what():
+def test_a_branch_of_a_branch_records_the_origin_of_every_token():
     first = branched(made(), 1, text="browse")
     second = branched(first, 3, text="x")
     origins = [step.origin for step in steps(second)]
@@ -163,7 +163,7 @@ def test_a_branch_of_a_branch_forgets_who_wrote_what():
     assert second[0].request.branch_of == BranchPoint(first[0].run, 3)
 
 
-def test_an_alternative_is_taken_by_a_name_that_means_another_one():
+def test_an_alternative_is_chosen_by_its_id_or_unambiguous_text():
     events = list(run(request(), Choosing(GOOD)))
     assert named_alternative(events, 1, " browse").id == named_alternative(events, 1, "browse").id == 900
     assert named_alternative(events, 1, "900").id == named_alternative(events, 1, "#900").id == 900
@@ -191,12 +191,12 @@ def test_an_alternative_is_taken_by_a_name_that_means_another_one():
         (99, {"take": 77}, "no token 99"),
     ],
 )
-def test_a_place_that_is_not_there_is_passed_over(token, more, words):
+def test_an_invalid_place_of_a_branch_is_rejected(token, more, words):
     with pytest.raises(PromptError, match=words):
         branch_request(made(), token, **more)
 
 
-def test_a_run_that_cannot_be_branched_off_is_told_without_words():
+def test_a_run_that_cannot_be_branched_is_rejected_with_the_reason():
     events = made()
     with pytest.raises(PromptError, match="beginning of a run"):
         branch_request(events[1:], 1)
@@ -213,7 +213,7 @@ def test_a_run_that_cannot_be_branched_off_is_told_without_words():
         branch_request(rest, 4)
 
 
-def test_what_would_have_been_said_forgets_what_was_written():
+def test_continuing_an_aborted_branch_includes_its_written_text():
     script = ['{action="', "search", '" query="a" max_results=', "500", "}", " and"]
     first = made(script, stop_on="never", sampling=Sampling(temperature=1))
     aborted = branched(first, 2, script=script, changes={"stop_on": "error"})
@@ -223,11 +223,11 @@ def test_what_would_have_been_said_forgets_what_was_written():
     assert "".join(step.text for step in steps([*aborted, *rest])) == "".join(script)
 
 
-def test_a_branch_carries_out_a_call_again():
+def test_a_branch_does_not_execute_a_call_again():
     assert branch_request(made(dispatch=True), 2).dispatch is False
 
 
-def test_a_record_of_a_branch_replays_otherwise(tmp_path):
+def test_a_record_of_a_branch_replays_identically(tmp_path):
     for again in (branched(made(), 3, text="é }"), branched(made(), 5), branched(made(), 6, text='"}')):
         path = tmp_path / "branch.jsonl"
         path.write_bytes(encode_record(again))
@@ -236,7 +236,7 @@ def test_a_record_of_a_branch_replays_otherwise(tmp_path):
         assert verified.exit_code == 0, verified.output
 
 
-def test_an_older_record_cannot_be_read():
+def test_an_older_record_without_branches_can_be_read():
     line = json.loads(encode_event(made()[0]))
     del line["request"]["written"], line["request"]["branch_of"]
     started = decode_event(json.dumps(line))
@@ -246,13 +246,13 @@ def test_an_older_record_cannot_be_read():
     assert decode_event(json.dumps(token)).step.origin == "model"
 
 
-def test_a_record_goes_on_from_what_it_does_not_hold():
+def test_a_recorded_model_fails_where_the_record_has_no_tokens():
     events = made()
     again = list(run(branch_request(events, 2), RecordedModel(events)))
     assert isinstance(again[-1], RunFailed) and "does not have" in again[-1].message
 
 
-def test_the_tree_loses_a_branch_or_never_ends():
+def test_the_tree_has_every_branch_and_survives_cycles():
     root = made()
     one, two = branched(root, 1), branched(root, 2)
     leaf = branched(one, 1)
@@ -264,7 +264,7 @@ def test_the_tree_loses_a_branch_or_never_ends():
     assert roots[1].parent and not roots[1].children
 
 
-def test_runs_that_are_each_others_parents_hang_the_tree():
+def test_runs_that_are_each_others_parents_end_in_a_finite_tree():
     first = made()[0]
 
     def started(name, parent):
@@ -283,7 +283,7 @@ def test_runs_that_are_each_others_parents_hang_the_tree():
 
 
 @pytest.mark.slow
-def test_an_endpoint_is_sent_something_else_than_what_is_written():
+def test_an_endpoint_is_sent_the_written_text():
     rest = Answer((chunk('AI"'), chunk("}"), chunk(finish="stop"), counted(321, 2, 300), DONE))
     first = said('{action="search" ', 'query="', 'news"}')
     with endpoint(first, rest) as server, remote(server, "?dialect=llama-server") as model:
@@ -303,7 +303,7 @@ def test_an_endpoint_is_sent_something_else_than_what_is_written():
     assert [e.step for e in of(Token, told)] == steps(again) and told[-1].tokens == 4
 
 
-def test_an_id_that_no_model_has_breaks_the_pipe_to_it():
+def test_an_impossible_token_id_is_an_error_of_the_run():
     failed = list(run(request(written=(PrefixPart(b"x", 2**70),)), ScriptedModel("x")))
     assert isinstance(failed[-1], RunFailed) and "No model has a token" in failed[-1].message
 
@@ -324,7 +324,7 @@ def record(tmp_path):
     return path
 
 
-def test_the_command_does_not_record_a_branch_that_verifies(record, tmp_path):
+def test_the_command_records_a_branch_that_verifies(record, tmp_path):
     out = tmp_path / "out.jsonl"
     result = command("branch", str(record), "--at", "3", "--delete", "--record", str(out), "--json")
     told = [decode_event(line) for line in result.stdout.splitlines()]
@@ -347,19 +347,19 @@ def test_the_command_does_not_record_a_branch_that_verifies(record, tmp_path):
         (["--at", "1", "--delete", "--model", "recorded:x.jsonl"], "does not have"),
     ],
 )
-def test_the_command_fails_without_words(record, arguments, words):
+def test_an_error_of_the_command_is_explained(record, arguments, words):
     result = command("branch", str(record), *arguments)
     assert result.exit_code == 2 and words in result.stderr and "Traceback" not in result.stderr
 
 
-def test_a_record_of_nothing_is_branched_off(tmp_path):
+def test_a_record_without_a_run_cannot_be_branched(tmp_path):
     empty = tmp_path / "empty.jsonl"
     empty.write_bytes(encode_record(made()[1:2]))
     result = command("branch", str(empty), "--at", "0", "--delete")
     assert result.exit_code == 2 and "beginning of a run" in result.stderr
 
 
-def test_the_cost_of_a_branch_counts_what_was_there_as_new(record):
+def test_the_cost_of_a_branch_counts_existing_tokens_separately(record):
     shown = command("branch", str(record), "--at", "3", "--delete").stdout
     assert "3 kept or written" in shown
     assert "kept or written" not in command("replay", str(record)).stdout
@@ -371,7 +371,7 @@ HERMES = (
 )
 
 
-def test_the_marker_that_a_constraint_wrote_is_missing_without_one():
+def test_a_marker_that_a_constraint_wrote_is_part_of_a_branch_without_one():
     call = '{"name": "search", "arguments": {"query": "AI", "max_results": 1}}'
     model = ScriptedModel(call + "\n</tool_call>", template=HERMES)
     held = list(run(request(native="auto", constraint="mask"), model))

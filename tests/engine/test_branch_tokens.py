@@ -92,7 +92,7 @@ def all_steps(it):
     return batches
 
 
-def test_a_written_token_has_no_figures_of_the_model_or_is_drawn():
+def test_a_written_token_has_the_figures_of_the_model_and_is_not_sampled():
     table = Table()
     first, *rest = all_steps(decoder(table, [1, 6, 7]))
     assert table.batches == [([0, 1, 6], 3), ([7], 1), ([8], 1)]
@@ -108,7 +108,7 @@ def test_a_written_token_has_no_figures_of_the_model_or_is_drawn():
     ]
 
 
-def test_figures_that_nobody_asked_for_are_evaluated_or_guessed():
+def test_figures_that_are_not_needed_are_not_evaluated():
     table = Table()
     first, *_ = all_steps(decoder(table, [1, 6, 7], figures_from=2))
     assert table.batches[0] == ([6], 1)
@@ -125,12 +125,12 @@ def test_many_written_tokens_are_evaluated_in_one_batch():
     assert len(first) == 150
 
 
-def test_a_written_end_is_gone_beyond():
+def test_a_written_end_token_ends_the_answer():
     first, *rest = all_steps(decoder(Table(), [1, END]))
     assert first[-1].end and first[-1].data == b"" and not rest
 
 
-def test_a_forced_token_is_another_where_it_is_written():
+def test_a_written_forced_token_equals_a_decoded_one():
     def constraint():
         return Script([4, 6], {1, 2}, [5, 7], {0, 8})
 
@@ -149,7 +149,7 @@ def test_a_forced_token_is_another_where_it_is_written():
 
 
 @pytest.mark.parametrize("count", range(9))
-def test_the_draws_after_a_branch_depend_on_who_wrote_what_is_before(count):
+def test_sampling_after_a_branch_does_not_depend_on_who_wrote_the_text(count):
     def constraint():
         return Script({0, 1, 2}, [4, 6], {1, 2, 3}, {0, 8, 7}, [5, 7], {0, 8}, {1, 2, 6})
 
@@ -161,7 +161,7 @@ def test_the_draws_after_a_branch_depend_on_who_wrote_what_is_before(count):
     assert [s.probability for s in again] == pytest.approx([s.probability for s in drawn])
 
 
-def test_a_skipped_number_is_not_the_next_one():
+def test_a_skipped_random_number_is_consumed():
     row = np.linspace(0, 1, 20).astype(np.float32)
     sampling = Sampling(temperature=1.0, seed=5, top_k=0, top_p=1, min_p=0)
     one, other = SamplerState(sampling), SamplerState(sampling)
@@ -171,7 +171,7 @@ def test_a_skipped_number_is_not_the_next_one():
     assert [other.draw(row, None, []).id for _ in range(5)] == draws[1:]
 
 
-def test_a_refused_token_is_told_without_its_place_or_what_was_allowed():
+def test_a_masked_written_token_is_rejected_with_its_place_and_the_allowed_tokens():
     with pytest.raises(GrammarError) as refused:
         commit_prefix([(4, "kept"), (8, "written")], Script([4], {1, 6}), PIECES)
     for words in (
@@ -184,7 +184,7 @@ def test_a_refused_token_is_told_without_its_place_or_what_was_allowed():
         commit_prefix([(4, "kept"), (8, "written")], Script([4]), PIECES)
 
 
-def test_another_spelling_of_a_forced_text_is_refused():
+def test_another_tokenization_of_a_forced_text_is_accepted():
     (one,) = commit_prefix([(7, "written")], Script([4], {1}, spelled=(7,)), PIECES)
     assert not one.forced and list(np.flatnonzero(one.allowed(len(PIECES)))) == [4, 7]
 
@@ -235,7 +235,7 @@ class Longest:
 
 
 @pytest.mark.parametrize("blank", [False, True])
-def test_typed_text_gets_a_blank_or_changes_what_is_before_it(blank):
+def test_typed_text_is_tokenized_without_a_space_or_a_change_before_it(blank):
     cutter = Longest(blank)
     assert cut_after(b"", b"search", cutter) == [8]
     assert cut_after(b"a", b"search", cutter) == [8]
@@ -244,7 +244,7 @@ def test_typed_text_gets_a_blank_or_changes_what_is_before_it(blank):
     assert cut_after(b"s", b"", cutter) == []
 
 
-def test_typed_text_is_said_to_be_cut_as_the_model_would_where_it_is_not():
+def test_typed_text_that_the_model_would_tokenize_otherwise_has_a_note():
     kept = (PrefixPart(b"a", 2, kept=True), PrefixPart(b"se", 6, kept=True))
     placed = place_prefix((*kept, PrefixPart(b"arch")), Longest())
     assert [token for token, _ in placed.tokens] == [2, 6, 7] and placed.note == OTHERWISE.format(1)
@@ -262,17 +262,17 @@ def test_typed_text_is_said_to_be_cut_as_the_model_would_where_it_is_not():
         (PrefixPart("ü".encode()), "no tokens that spell 'ü'"),
     ],
 )
-def test_a_token_of_another_model_is_taken_for_one_of_this(written, words):
+def test_a_token_of_another_model_is_rejected(written, words):
     with pytest.raises(ModelError, match=words):
         place_prefix((written,), Longest())
 
 
-def test_something_follows_the_answers_end():
+def test_text_after_the_answers_end_is_rejected():
     with pytest.raises(ModelError, match=r"Token 0 .* ends the answer"):
         place_prefix((PrefixPart(b"<end>", 12), PrefixPart(b"s", 0)), Longest())
 
 
-def test_an_endpoint_goes_on_under_a_constraint_that_it_would_begin_anew():
+def test_an_endpoint_cannot_continue_under_a_constraint_from_the_start():
     written = (PrefixPart(b"{a", -1, kept=True), PrefixPart(b"b"))
     asked = GenerateRequest(prompt="p", written=written, begun="<x>")
     assert with_written(asked, LLAMA_SERVER).begun == "<x>{ab"

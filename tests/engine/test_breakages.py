@@ -10,7 +10,7 @@ from breakages import BREAKAGES, REPOSITORY, without
 
 
 @pytest.mark.parametrize("breakage", BREAKAGES, ids=lambda each: each.line)
-def test_a_handling_cannot_be_taken_away_because_its_place_or_its_test_is_gone(breakage):
+def test_every_breakage_names_a_place_and_tests_that_exist(breakage):
     text = (REPOSITORY / breakage.file).read_text("utf-8")
     assert without(breakage, text) != text
     for test in breakage.tests:

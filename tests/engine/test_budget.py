@@ -159,7 +159,7 @@ def test_where_there_is_room_the_mask_is_what_the_grammar_allows(schema, seed, o
 
 @pytest.mark.slow
 @pytest.mark.parametrize("words", [False, True])
-def test_an_answer_with_special_tokens_and_half_characters_is_complete(words):
+def test_an_answer_with_special_tokens_and_incomplete_characters_is_complete(words):
     grammar = turn(words=words)
     for seed in range(6):
         vocabulary = random_words(Random(seed), ["so 日本 then é😀"], special=SPECIAL)
@@ -170,7 +170,7 @@ def test_an_answer_with_special_tokens_and_half_characters_is_complete(words):
 @pytest.mark.slow
 @pytest.mark.parametrize("budget", [0, 1, 5, 30])
 @pytest.mark.parametrize("words", [False, True])
-def test_reasoning_that_has_had_its_tokens_is_closed_as_soon_as_possible(words, budget):
+def test_reasoning_over_its_budget_is_closed_as_soon_as_possible(words, budget):
     grammar = turn(words=words)
     closed = 0
     for seed in range(12):
@@ -189,7 +189,7 @@ def test_reasoning_that_has_had_its_tokens_is_closed_as_soon_as_possible(words, 
     assert closed
 
 
-def test_a_budget_of_reasoning_changes_nothing_before_it_is_used_up():
+def test_a_budget_of_reasoning_changes_nothing_before_it_is_used():
     grammar, vocabulary = turn(), random_words(Random(3), special=SPECIAL)
     for seed in range(8):
         free = run(grammar, vocabulary, 60, seed, budgeted=False)
@@ -199,7 +199,7 @@ def test_a_budget_of_reasoning_changes_nothing_before_it_is_used_up():
         assert same >= 15 or made.steps[same].narrowed == "tokens" or same == len(made.steps)
 
 
-def test_a_forced_run_that_would_not_leave_room_for_the_rest_is_written_in_fewer_tokens():
+def test_a_forced_text_is_tokenized_shorter_where_the_budget_needs_it():
     grammar = load_gbnf('root ::= "abcdefgh" [x]? "ij"')
     words = Words([b"ab", b"abc", b"cd", b"def", b"efgh", b"defgh", b"hij", b"ghij", b"abcdef"])
     needed = least(grammar, words)
@@ -217,7 +217,7 @@ def test_the_context_is_a_budget_too():
         assert made.complete and len(made.steps) <= needed + extra
 
 
-def test_an_answer_for_which_the_shortest_text_is_too_long_is_as_without_a_budget():
+def test_an_answer_whose_shortest_text_is_too_long_runs_as_without_a_budget():
     grammar = built(NESTED)
     words = random_words(Random(1))
     needed = least(grammar, words)
@@ -227,7 +227,7 @@ def test_an_answer_for_which_the_shortest_text_is_too_long_is_as_without_a_budge
     assert [s.id for s in short.steps] == [s.id for s in free.steps]
 
 
-def test_it_is_told_how_many_tokens_are_missing_where_nothing_can_be_complete():
+def test_the_missing_tokens_are_counted_where_no_answer_can_be_complete():
     grammar = built(NESTED)
     words = random_words(Random(1))
     mask = TokenMask(words.tokenizer, to_lark(grammar))
@@ -237,7 +237,7 @@ def test_it_is_told_how_many_tokens_are_missing_where_nothing_can_be_complete():
     assert budget.least([], needed) == 0
 
 
-def test_far_from_the_limit_nothing_is_read():
+def test_far_from_the_limit_the_budget_reads_nothing():
     grammar = built(NESTED)
     words = random_words(Random(1))
     mask = TokenMask(words.tokenizer, to_lark(grammar))
@@ -254,7 +254,7 @@ def test_far_from_the_limit_nothing_is_read():
 
 @at_most(300)
 @given(st.one_of(grammars, wide_grammars))
-def test_packed_rules_are_the_rules(grammar):
+def test_packed_rules_equal_the_rules(grammar):
     made = unpack(pack(grammar))
     assert made.root == grammar.root and list(made.rules) == list(grammar.rules)
     assert all(made.rules[name].body == rule.body for name, rule in grammar.rules.items())
@@ -263,7 +263,7 @@ def test_packed_rules_are_the_rules(grammar):
 @pytest.mark.slow
 @at_most(300)
 @given(schemas, st.sampled_from(["schema", "any"]))
-def test_packed_rules_of_a_schema_are_its_rules(schema, order):
+def test_packed_rules_of_a_schema_equal_its_rules(schema, order):
     try:
         grammar = lark_rules(built(schema, order))
     except GrammarError:
@@ -289,7 +289,7 @@ def test_an_answer_with_tokens_that_the_grammar_numbers_or_names_is_complete(gra
 @pytest.mark.slow
 @at_most(200)
 @given(st.one_of(grammars, wide_grammars), st.integers(0, 2**32))
-def test_no_text_is_farther_from_its_end_than_its_grammar_reaches(grammar, seed):
+def test_the_reach_of_a_grammar_bounds_every_distance_to_the_end(grammar, seed):
     try:
         to_lark(grammar)
     except GrammarError:

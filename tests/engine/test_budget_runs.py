@@ -89,7 +89,7 @@ def shown(events: list[AnyEvent]) -> str:
 
 
 @pytest.mark.slow
-def test_a_masked_run_is_valid_and_tells_from_where_on_the_budget_narrowed_it(model: Model) -> None:
+def test_a_masked_run_is_valid_and_shows_where_the_budget_narrowed_it(model: Model) -> None:
     told = 0
     for seed in range(6):
         events = events_of(model, sampling=seeded(seed))
@@ -103,7 +103,7 @@ def test_a_masked_run_is_valid_and_tells_from_where_on_the_budget_narrowed_it(mo
 
 
 @pytest.mark.slow
-def test_what_cannot_be_complete_is_told_with_the_prompt_and_is_truncated_as_before(model: Model) -> None:
+def test_an_answer_that_cannot_be_complete_is_announced_and_truncated(model: Model) -> None:
     events = events_of(model, max_tokens=8)
     prompt = next(event for event in events if isinstance(event, PromptRendered))
     assert (
@@ -122,7 +122,7 @@ def test_llama_cpps_own_sampler_has_no_budget(model: Model) -> None:
     assert all("shortest answer" not in event.note for event in events if isinstance(event, PromptRendered))
 
 
-def test_a_step_that_was_not_narrowed_is_recorded_as_before_there_were_budgets() -> None:
+def test_a_step_that_was_not_narrowed_is_recorded_without_the_field() -> None:
     step = TokenStep(index=3, id=5, data=b"a", text='"narrowed":""}')
     line = encode_event(Token(step=step, start=0, end=1))
     assert b'"narrowed":""' not in line.replace(b'\\"', b"")

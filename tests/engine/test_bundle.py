@@ -53,7 +53,7 @@ def command(*arguments: str):
 # what is in it
 
 
-def test_a_bundle_holds_the_record_and_all_that_follows_from_it():
+def test_a_bundle_contains_the_record_and_all_that_follows_from_it():
     events = run_of(GOOD, constraint="mask")
     bundle = make_bundle(record_of(events))
     registry = default_registry()
@@ -66,7 +66,7 @@ def test_a_bundle_holds_the_record_and_all_that_follows_from_it():
     assert bundle.files["prompt.txt"].decode() == next(e.text for e in events if hasattr(e, "parts"))
 
 
-def test_the_manifest_tells_what_decided_the_run():
+def test_the_manifest_has_the_model_the_versions_and_the_request():
     events = run_of(GOOD, prompt="p", constraint="mask")
     document = json.loads(make_bundle(record_of(events)).files[MANIFEST])
     assert document["glyphscope_bundle"] == 1 and document["seed"] == 1 and document["whole"]
@@ -87,7 +87,7 @@ def test_the_same_record_gives_the_same_bytes(tmp_path):
         assert {entry.date_time for entry in archive.infolist()} == {(1980, 1, 1, 0, 0, 0)}
 
 
-def test_what_cannot_be_made_of_a_run_is_told_with_its_reason():
+def test_a_missing_file_of_a_bundle_has_its_reason():
     broken = run_of(GOOD, registry={"glyphscope": 1, "tools": [{"name": "a b", "parameters": 5}]})
     missing = make_bundle(record_of(broken)).manifest.missing
     assert set(missing) == ALL - {MANIFEST, "run.jsonl"} and "prompt was rendered" in missing["prompt.txt"]
@@ -96,7 +96,7 @@ def test_what_cannot_be_made_of_a_run_is_told_with_its_reason():
     assert set(missing) == {"grammar.gbnf", "grammar.lark"} and "endpoint's own" in missing["grammar.gbnf"]
 
 
-def test_a_grammar_of_ones_own_is_in_the_bundle_as_it_was_written():
+def test_a_custom_grammar_is_in_the_bundle_unchanged():
     own = 'root ::= "{action=\\"search\\" query=\\"x\\"}" # mine\n'
     files = make_bundle(record_of(run_of(GOOD, constraint="gbnf", grammar=own))).files
     assert files["grammar.gbnf"].decode() == own and b"mine" not in files["grammar.lark"]
@@ -110,11 +110,11 @@ def test_a_grammar_of_ones_own_is_in_the_bundle_as_it_was_written():
         ({"constraint": "mask", "strategy": "route-execute"}, "in parts"),
     ],
 )
-def test_where_the_grammars_did_not_hold_the_run_itself_the_manifest_says_so(request_of, words):
+def test_the_manifest_says_where_the_grammars_did_not_constrain_the_run(request_of, words):
     assert words in " ".join(make_bundle(record_of(run_of(GOOD, **request_of))).manifest.notes)
 
 
-def test_a_conversations_grammar_takes_words_and_shows_no_tool_that_was_masked():
+def test_a_conversations_grammar_allows_text_and_excludes_denied_tools():
     events = run_of("Done.", strategy="loop", constraint="mask", loop=LoopSettings(deny=("browse",)))
     files = make_bundle(record_of(events)).files
     request = RunRequest(prompt="", registry=REGISTRY, constraint="gbnf")
@@ -128,7 +128,7 @@ def test_a_conversations_grammar_takes_words_and_shows_no_tool_that_was_masked()
 @pytest.mark.slow
 @at_most(300)
 @given(st.lists(TEXTS, min_size=1, max_size=3), REQUESTS)
-def test_any_run_comes_out_of_its_bundle_as_it_went_in(turns, request):
+def test_any_run_is_unchanged_by_its_bundle(turns, request):
     events = run_of(*turns, **request)
     bundle = make_bundle(record_of(events))
     again = parse_bundle(encode_bundle(bundle))
@@ -159,7 +159,7 @@ def test_a_bundle_of_a_bundle_is_the_same_bundle(tmp_path):
 # what is not in it
 
 
-def test_no_command_line_of_a_server_and_no_home_is_handed_on_and_the_replay_is_the_same(tmp_path):
+def test_a_bundle_has_no_command_line_and_no_home_folder_and_replays_identically(tmp_path):
     secret = "npx server --api-key sk-12345"
     interaction = Person(box(secret), ALLOW)
     events = talk(
@@ -178,7 +178,7 @@ def test_no_command_line_of_a_server_and_no_home_is_handed_on_and_the_replay_is_
     assert command("replay", str(packed), "--verify").exit_code == 0
 
 
-def test_a_failed_run_hands_on_where_its_model_is(tmp_path):
+def test_a_failed_run_is_shared_without_the_home_folder(tmp_path):
     path = Path.home() / "models" / "m.gguf"
     failed = RunFailed(
         code="MODEL_FAILED", message=f"{path}: no", hint=f"See {path}.", detail=f"load: from {path}\nx"
@@ -195,7 +195,7 @@ def box(identity):
 # the command
 
 
-def test_bundle_tells_what_is_in_it_and_what_is_not(tmp_path):
+def test_the_command_lists_the_contents_of_a_bundle_and_what_is_missing(tmp_path):
     record = written(tmp_path / "run.jsonl", run_of(GOOD, native="openai", template=HERMES))
     done = command("bundle", str(record), "-o", str(tmp_path / "x.glyphrun"))
     assert done.exit_code == 0 and "schema.json" in done.stdout and "without grammar.gbnf" in done.stderr
@@ -203,7 +203,7 @@ def test_bundle_tells_what_is_in_it_and_what_is_not(tmp_path):
     assert told == json.loads(read_bundle(tmp_path / "x.glyphrun").files[MANIFEST])
 
 
-def test_a_record_that_was_cut_off_is_bundled_as_far_as_it_goes_and_that_is_said(tmp_path):
+def test_a_truncated_record_is_bundled_with_a_warning(tmp_path):
     record = written(tmp_path / "run.jsonl", run_of(GOOD))
     record.write_bytes(record.read_bytes()[:-30])
     done = command("bundle", str(record), "-o", str(tmp_path / "x.glyphrun"))
@@ -212,7 +212,7 @@ def test_a_record_that_was_cut_off_is_bundled_as_far_as_it_goes_and_that_is_said
     assert command("replay", str(tmp_path / "x.glyphrun"), "--verify").exit_code == 0
 
 
-def test_a_record_without_a_beginning_makes_no_bundle(tmp_path):
+def test_a_record_without_a_beginning_is_rejected(tmp_path):
     record = written(tmp_path / "run.jsonl", run_of(GOOD)[1:])
     done = command("bundle", str(record), "-o", str(tmp_path / "x.glyphrun"))
     assert done.exit_code == 2 and "beginning of a run" in done.stderr
@@ -229,7 +229,7 @@ def test_a_bundle_that_cannot_be_written_leaves_the_old_one(tmp_path):
     assert path.read_bytes() == b"old"
 
 
-def test_a_surrogate_that_no_file_can_hold_does_not_lose_the_bundle():
+def test_a_lone_surrogate_is_replaced_in_a_bundle():
     events = run_of(GOOD, prompt="x")
     request = msgspec.structs.replace(events[0].request, prompt="\ud800")
     bundle = make_bundle(record_of([msgspec.structs.replace(events[0], request=request), *events[1:]]))

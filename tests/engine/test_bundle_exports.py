@@ -86,13 +86,13 @@ def exported(events, form):
 # a pytest file
 
 
-def test_a_valid_call_is_held_with_its_tool_and_its_arguments():
+def test_a_valid_call_is_exported_with_its_tool_and_arguments():
     text = pytest_text(run_of(GOOD, constraint="mask"))
     assert execute(text) == ["test_the_registry_is_the_runs", "test_call"]
     assert "found == []" in text and "recorded('search', arguments)" in text
 
 
-def test_an_abort_is_held_with_its_code_its_deciding_character_and_its_place():
+def test_an_abort_is_exported_with_its_code_character_and_place():
     text = pytest_text(run_of(BAD + " and so on"))
     char = BAD.index("500") + 2
     assert f"found == [('CONSTRAINT_MAX', {char}, '/max_results')]" in text and ", ended=False)" in text
@@ -109,7 +109,7 @@ def test_an_abort_is_held_with_its_code_its_deciding_character_and_its_place():
         (r"is True", "is False"),
     ],
 )
-def test_an_edit_of_the_registry_the_text_or_the_verdict_is_noticed(old, new):
+def test_an_edit_of_the_registry_the_text_or_the_verdict_fails_the_exported_tests(old, new):
     text = pytest_text(run_of(GOOD, constraint="mask"))
     changed, count = re.subn(old, new, text, count=1)
     assert count == 1
@@ -117,7 +117,7 @@ def test_an_edit_of_the_registry_the_text_or_the_verdict_is_noticed(old, new):
         execute(changed)
 
 
-def test_a_registry_that_refuses_the_call_fails_the_calls_own_test_too():
+def test_a_registry_that_rejects_the_call_fails_its_exported_test():
     text = pytest_text(run_of(GOOD, constraint="mask")).replace('"maximum": 100', '"maximum": 9')
     names: dict = {}
     exec(text, names)
@@ -128,7 +128,7 @@ def test_a_registry_that_refuses_the_call_fails_the_calls_own_test_too():
 @pytest.mark.slow
 @at_most(300)
 @given(TEXTS, REQUESTS)
-def test_whatever_a_run_came_to_its_tests_pass(turn, request):
+def test_the_exported_tests_of_any_run_pass(turn, request):
     events = run_of(turn, **request)
     try:
         text = pytest_text(events)
@@ -161,7 +161,7 @@ def test_whatever_a_run_came_to_its_tests_pass(turn, request):
          {"strategy": "route-execute", "repair": RepairSettings(attempts=1)}, []),
     ],
 )  # fmt: skip
-def test_each_stage_that_wrote_a_call_is_a_test(turns, request_of, tests):
+def test_each_stage_that_wrote_a_call_is_an_exported_test(turns, request_of, tests):
     events = run_of(*turns, **request_of)
     if not tests:
         with pytest.raises(GlyphscopeError, match="not a call"):
@@ -171,12 +171,12 @@ def test_each_stage_that_wrote_a_call_is_a_test(turns, request_of, tests):
     assert execute(pytest_text(events)) == names
 
 
-def test_the_calls_of_a_conversation_are_tests_and_what_is_not_is_said():
+def test_the_calls_of_a_conversation_are_tests_and_the_rest_is_listed():
     text = pytest_text(talk(SEARCH, '{action="browse" url="ftp://a"}', "Done."))
     assert len(execute(text)) == 2 and "# Not judged here: turn-2" in text
 
 
-def test_a_call_of_a_tool_that_was_shown_by_another_name_is_no_test_and_that_is_said():
+def test_a_call_of_a_renamed_tool_is_not_exported_as_a_test():
     loop = LoopSettings(transforms=("snake-case-names",))
     events = run_of('{action="find_it" q="x"}', "Done.", strategy="loop", registry=CAMEL, loop=loop)
     call = next(event for event in events if isinstance(event, CallReady))
@@ -194,7 +194,7 @@ class AtOnce(ScriptedModel):
         yield tuple(step for batch in steps for step in batch)
 
 
-def test_what_was_decoded_too_late_for_an_abort_is_not_judged():
+def test_text_decoded_after_an_abort_is_not_judged():
     wanted = RunRequest(prompt="p", registry=REGISTRY, constraint="off")
     late = BAD.replace("}", ' nonsense="x" query=5}')
     for said in (BAD, late):
@@ -203,7 +203,7 @@ def test_what_was_decoded_too_late_for_an_abort_is_not_judged():
         assert execute(pytest_text(events))
 
 
-def test_a_call_in_the_models_own_notation_is_judged_with_what_stands_around_it():
+def test_a_call_in_the_models_own_notation_is_judged_with_its_markers():
     for constraint, said in (
         ("off", "Well. " + TOOL_CALL),
         ("mask", TOOL_CALL.removeprefix("<tool_call>\n")),
@@ -216,7 +216,7 @@ def test_a_call_in_the_models_own_notation_is_judged_with_what_stands_around_it(
 @pytest.mark.slow
 @at_most(300)
 @given(TEXTS, TEXTS, REQUESTS, st.integers(0, 12), st.text(max_size=6))
-def test_whatever_a_branch_came_to_its_tests_pass(turn, then, request, token, typed):
+def test_the_exported_tests_of_any_branch_pass(turn, then, request, token, typed):
     events = run_of(turn, **{**request, "strategy": "direct"})
     try:
         asked = branch_request(events, token, text=typed)
@@ -229,7 +229,7 @@ def test_whatever_a_branch_came_to_its_tests_pass(turn, then, request, token, ty
     assert list(found.record.events) == branch
 
 
-def test_a_branch_is_judged_with_what_somebody_wrote_in_it():
+def test_a_branch_is_judged_with_its_written_text():
     events = run_of(GOOD, constraint="mask")
     branch = again(branch_request(events, 8, text='" max_results=500}', constraint="off"), "")
     text = pytest_text(branch)
@@ -246,7 +246,7 @@ def test_the_bundled_runs_pass_as_tests(name):
     assert len(execute(pytest_text(events))) >= 2
 
 
-def test_texts_and_schemas_that_python_could_misread_are_what_they_were():
+def test_hostile_texts_and_schemas_are_exported_unchanged():
     odd = "it's '''\\' \" \u2028\u202e \x00 😀 \\"
     tool = {"name": "t", "description": odd, "parameters": nested(150)}
     document = {"glyphscope": 1, "tools": [tool]}
@@ -263,7 +263,7 @@ def nested(depth):
     return {"type": "object", "properties": {"a": schema}}
 
 
-def test_a_run_that_never_wrote_anything_is_no_test_and_says_so():
+def test_a_run_without_text_is_not_exported_as_a_test():
     events = run_of(GOOD, registry={"glyphscope": 1, "tools": []}, constraint="mask")
     assert events[-1].code == "CONSTRAINT_FAILED"
     with pytest.raises(GlyphscopeError, match="No text of this run"):
@@ -305,7 +305,7 @@ def body_of(line):
     return json.loads(words[6])
 
 
-def test_the_line_asks_with_the_messages_the_grammar_and_the_sampling_of_the_run():
+def test_the_curl_line_has_the_messages_grammar_and_sampling_of_the_run():
     odd = 'it\'s "$HOME" `id` !x \\ \n 😀'
     sampling = Sampling(seed=7, temperature=0.5, top_k=3, top_p=0.5, min_p=0.1, repeat_penalty=1.2)
     history = (Message("user", "before"), Message("assistant", "yes"))
@@ -321,11 +321,11 @@ def test_the_line_asks_with_the_messages_the_grammar_and_the_sampling_of_the_run
     assert body["max_tokens"] == 9 and "stream" not in body and "timings_per_token" not in body
 
 
-def test_a_run_without_constraint_is_asked_without_a_grammar():
+def test_a_run_without_a_constraint_sends_no_grammar():
     assert "grammar" not in body_of(exported(run_of(GOOD), "curl"))
 
 
-def test_a_run_in_the_models_own_notation_sends_tools_and_neither_grammar_nor_a_begun_answer():
+def test_a_run_in_the_models_own_notation_sends_tools_and_no_grammar():
     events = run_of(TOOL_CALL, native="hermes", constraint="mask", template=HERMES)
     body = body_of(exported(events, "curl"))
     assert body["tool_choice"] == "required" and "grammar" not in body
@@ -333,7 +333,7 @@ def test_a_run_in_the_models_own_notation_sends_tools_and_neither_grammar_nor_a_
     assert body["messages"][-1]["role"] == "user"
 
 
-def test_a_branch_is_asked_to_go_on_from_what_is_written_and_not_under_a_constraint():
+def test_a_branch_continues_its_written_text_without_a_constraint():
     events = run_of(GOOD, constraint="mask")
     body = body_of(exported(again(branch_request(events, 4, text="x", constraint="off"), ""), "curl"))
     assert body["messages"][-1]["role"] == "assistant" and body["messages"][-1]["content"].endswith("x")
@@ -341,7 +341,7 @@ def test_a_branch_is_asked_to_go_on_from_what_is_written_and_not_under_a_constra
         exported(again(branch_request(events, 4), ""), "curl")
 
 
-def test_a_body_that_no_argument_can_hold_follows_the_line():
+def test_a_body_too_long_for_an_argument_is_a_heredoc():
     line = exported(run_of(GOOD, prompt="x" * MOST_IN_A_LINE), "curl")
     first, body, end = line.splitlines()
     assert first.endswith("--data-binary @- <<'BODY'") and end == "BODY"
@@ -349,12 +349,12 @@ def test_a_body_that_no_argument_can_hold_follows_the_line():
 
 
 @pytest.mark.parametrize("strategy", ["route-execute", "loop"])
-def test_a_strategy_that_asks_again_has_no_line_and_says_so(strategy):
+def test_a_strategy_of_several_requests_has_no_curl_line(strategy):
     with pytest.raises(GlyphscopeError, match="asks once"):
         exported(run_of("x", strategy=strategy), "curl")
 
 
-def test_a_shell_hands_the_line_on_as_it_is(tmp_path):
+def test_a_shell_passes_the_body_unchanged(tmp_path):
     line = exported(run_of(GOOD, prompt='it\'s $HOME `id` \\ "x" !!', constraint="mask"), "curl")
     done = subprocess.run(
         ["sh", "-c", 'curl() { printf "%s" "$6"; }\n' + line], capture_output=True, text=True, check=True
@@ -381,21 +381,21 @@ def test_a_shell_hands_the_line_on_as_it_is(tmp_path):
     ],
 )
 @pytest.mark.parametrize(("constraint", "form"), [("mask", "lark"), ("gbnf", "gbnf")])
-def test_the_grammar_is_the_one_that_the_model_was_held_to(request_of, constraint, form):
+def test_the_exported_grammar_is_the_one_sent_to_the_model(request_of, constraint, form):
     model = Talker(GOOD, template=HERMES)
     wanted = {"prompt": "p", "registry": REGISTRY, "constraint": constraint, **request_of}
     events = list(run(RunRequest(**wanted), model))
     assert exported(events, form) == model.requests[0].grammar
 
 
-def test_both_grammars_take_the_runs_text_and_refuse_what_it_would_not_have_been_allowed():
+def test_both_grammars_accept_the_runs_text_and_reject_an_invalid_one():
     events = run_of(GOOD, constraint="mask")
     gbnf, lark = load_gbnf(exported(events, "gbnf")), MaskReader(lark=exported(events, "lark"))
     assert match_text(gbnf, GOOD).accepted and lark.accepts(GOOD)
     assert not match_text(gbnf, BAD).accepted and not lark.accepts(BAD)
 
 
-def test_a_bundle_gives_the_file_that_is_in_it_and_a_record_what_is_made_today(tmp_path):
+def test_a_bundle_exports_its_own_file_and_a_record_a_new_one(tmp_path):
     events = run_of(GOOD, constraint="mask")
     write_bundle(tmp_path / "x.glyphrun", record_of(events))
     record = written(tmp_path / "run.jsonl", events)
@@ -404,7 +404,7 @@ def test_a_bundle_gives_the_file_that_is_in_it_and_a_record_what_is_made_today(t
         assert packed.exit_code == 0 and packed.stdout == command("export", str(record), "--to", form).stdout
 
 
-def test_a_form_that_the_run_has_not_is_told_with_its_reason(tmp_path):
+def test_a_form_that_the_run_does_not_have_is_reported_with_the_reason(tmp_path):
     events = run_of(GOOD, native="openai", template=HERMES)
     write_bundle(tmp_path / "x.glyphrun", record_of(events))
     record = written(tmp_path / "run.jsonl", events)
@@ -419,7 +419,7 @@ def test_a_form_that_the_run_has_not_is_told_with_its_reason(tmp_path):
 # parts of a run
 
 
-def test_the_calls_the_answer_and_the_prompt_of_a_run_are_exported_by_themselves():
+def test_calls_answer_and_prompt_are_exported_separately():
     events = run_of(GOOD, constraint="mask")
     call = json.loads(exported(events, "calls"))
     (sent,) = json.loads(exported(events, "openai-tool-calls"))
@@ -447,7 +447,7 @@ def test_the_results_of_tools_are_exported_complete():
     assert result["content"][0]["text"] == "x" * 50_000 and result["told"] == "cut" and "t" not in result
 
 
-def test_a_run_without_calls_or_text_says_so():
+def test_a_run_without_calls_or_text_is_reported():
     events = run_of(BAD)
     with pytest.raises(GlyphscopeError, match="no result"):
         exported(events, "results")

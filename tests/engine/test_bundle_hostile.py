@@ -65,21 +65,21 @@ def with_record(content: bytes) -> bytes:
     "name",
     ["../x", "/etc/passwd", "a/b", "..", "C:\\x", "a\\b", "run.jsonl/", "Ünï", "-x", "", "x" * 99, "a\nb"],
 )
-def test_a_name_that_leads_elsewhere_is_refused_and_nothing_is_written(name, tmp_path, monkeypatch):
+def test_a_name_with_a_path_is_rejected_and_nothing_is_written(name, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     with pytest.raises(RecordError, match="holds no file of the name"):
         parse_bundle(zipped((name, b"x")))
     assert os.listdir(tmp_path) == []
 
 
-def test_a_name_twice_is_refused():
+def test_a_duplicate_name_is_rejected():
     with pytest.warns(UserWarning, match="Duplicate"):
         data = zipped(("run.jsonl", b"a"), ("run.jsonl", b"b"))
     with pytest.raises(RecordError, match="twice"):
         parse_bundle(data)
 
 
-def test_a_bomb_is_refused_by_what_it_says_of_itself_before_anything_is_unpacked(monkeypatch):
+def test_a_zip_bomb_is_rejected_by_its_declared_size(monkeypatch):
     monkeypatch.setattr(archive, "MOST_BYTES", 4 << 20)
     data = zipped(("run.jsonl", bytes(8 << 20)))
     tracemalloc.start()
@@ -89,7 +89,7 @@ def test_a_bomb_is_refused_by_what_it_says_of_itself_before_anything_is_unpacked
     tracemalloc.stop()
 
 
-def test_a_bomb_that_lies_about_its_size_is_unpacked_no_further_than_it_said():
+def test_a_zip_bomb_with_a_false_size_is_unpacked_no_further():
     big = bytes(8 << 20)
     data = bytearray(zipped(("run.jsonl", big)))
     for at in (data.find(b"PK\1\2") + 24, 22):  # the size unpacked, in the directory and before the data
@@ -101,7 +101,7 @@ def test_a_bomb_that_lies_about_its_size_is_unpacked_no_further_than_it_said():
     tracemalloc.stop()
 
 
-def test_lines_without_anything_in_them_are_refused_before_they_are_taken_apart(monkeypatch):
+def test_too_many_empty_lines_are_rejected_before_they_are_split(monkeypatch):
     monkeypatch.setattr(bundle, "MOST_LINES", 1000)
     with pytest.raises(RecordError, match="more than 1,000 lines"):
         parse_bundle(with_record(b"\n" * 1001))
@@ -122,32 +122,32 @@ def test_a_file_larger_than_any_bundle_is_not_read_to_its_end(tmp_path, monkeypa
 MANY = zipped(*((f"f{number}", b"") for number in range(500)))
 
 
-def test_a_zip_of_many_files_is_refused_before_its_directory_is_read(monkeypatch):
+def test_a_zip_of_many_files_is_rejected_before_its_directory_is_read(monkeypatch):
     monkeypatch.delattr(zipfile, "ZipFile")
     with pytest.raises(RecordError, match="more files than a bundle"):
         unpack(MANY)
 
 
-def test_a_zip_of_many_files_that_says_it_has_one_is_refused_all_the_same():
+def test_a_zip_of_many_files_that_declares_one_is_rejected():
     lying = MANY[:-14] + struct.pack("<2H", 1, 1) + MANY[-10:]
     with pytest.raises(RecordError, match="more files than a bundle"):
         unpack(lying)
 
 
-def test_a_zip_with_another_directory_than_its_end_tells_is_refused():
+def test_a_zip_with_a_second_directory_is_rejected():
     locator = b"PK\6\7" + struct.pack("<LQL", 0, 0, 1)
     with pytest.raises(RecordError, match="made for files larger"):
         unpack(DATA[:-22] + locator + DATA[-22:])
 
 
-def test_an_encrypted_file_is_told():
+def test_an_encrypted_file_is_rejected():
     data = bytearray(zipped(("run.jsonl", b"x")))
     data[data.find(b"PK\1\2") + 8] |= 1
     with pytest.raises(RecordError, match="encrypted, and bundles are not"):
         parse_bundle(bytes(data))
 
 
-def test_a_packing_of_another_kind_is_told():
+def test_another_compression_method_is_rejected():
     with pytest.raises(RecordError, match="packed in a way"):
         parse_bundle(zipped(("run.jsonl", b"x"), compress_type=zipfile.ZIP_LZMA))
 
@@ -180,7 +180,7 @@ def test_a_packing_of_another_kind_is_told():
         (with_record(GIVEN.files["run.jsonl"].replace(b'"type":"token"', b'"type":"tok"', 1)), "is damaged"),
     ],
 )
-def test_what_is_no_bundle_of_ours_is_told_with_what_to_do(data, words, tmp_path):
+def test_a_file_that_is_not_a_bundle_is_rejected_with_a_hint(data, words, tmp_path):
     path = tmp_path / "x.glyphrun"
     path.write_bytes(data)
     with pytest.raises(RecordError, match=words) as caught:
@@ -191,7 +191,7 @@ def test_what_is_no_bundle_of_ours_is_told_with_what_to_do(data, words, tmp_path
         assert (done.exit_code, done.stdout) == (2, "") and "Traceback" not in done.stderr
 
 
-def test_a_folder_a_pipe_and_a_missing_file_are_told(tmp_path):
+def test_a_folder_a_pipe_and_a_missing_file_are_rejected(tmp_path):
     os.mkfifo(tmp_path / "pipe.glyphrun")
     for name, words in (
         (".", "not a file"),
@@ -204,7 +204,7 @@ def test_a_folder_a_pipe_and_a_missing_file_are_told(tmp_path):
 
 @at_most(300)
 @given(st.lists(st.tuples(st.integers(0, len(DATA) - 1), st.integers(0, 255)), max_size=4))
-def test_a_bundle_with_any_bytes_changed_is_the_same_run_or_told(changes):
+def test_a_bundle_with_changed_bytes_is_the_same_run_or_rejected(changes):
     data = bytearray(DATA)
     for at, value in changes:
         data[at] = value
@@ -217,6 +217,6 @@ def test_a_bundle_with_any_bytes_changed_is_the_same_run_or_told(changes):
 
 @at_most(300)
 @given(st.binary(max_size=300))
-def test_any_bytes_are_told_to_be_no_bundle(data):
+def test_random_bytes_are_not_a_bundle(data):
     with pytest.raises(RecordError):
         parse_bundle(b"PK" + data)

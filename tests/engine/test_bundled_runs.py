@@ -20,14 +20,14 @@ def events(name):
 
 
 @pytest.mark.parametrize("name", RECORDS)
-def test_a_bundled_record_tells_what_its_tokens_tell_today(name):
+def test_a_bundled_record_equals_a_new_run_of_its_tokens(name):
     recorded = events(name)
     assert first_difference(_comparable(recorded), _comparable(rerun(recorded))) == ""
     assert any(isinstance(event, StageFinished) for event in recorded)
 
 
 @pytest.mark.parametrize("name", RECORDS)
-def test_a_bundled_record_tells_no_place_of_the_machine_that_made_it(name):
+def test_a_bundled_record_names_no_machine(name):
     started = events(name)[0]
     assert (
         "/" not in started.model.path
@@ -35,7 +35,7 @@ def test_a_bundled_record_tells_no_place_of_the_machine_that_made_it(name):
     )
 
 
-def test_what_an_abort_would_have_said_begins_as_it_did():
+def test_the_continuation_of_an_abort_begins_with_its_text():
     aborted, whole = (run_state(events(f"sources-{name}.jsonl")) for name in ("abort", "whole"))
     assert aborted.outcome == "aborted" and whole.text.startswith(aborted.text)
     assert len(whole.tokens) > len(aborted.tokens)

@@ -39,20 +39,18 @@ def found(prompt: str) -> list[tuple[str, str, str]]:
         ("", []),
     ],
 )
-def test_a_name_is_found_where_it_stands_also_misspelt(
-    prompt: str, names: list[tuple[str, str, str]]
-) -> None:
+def test_a_name_is_found_also_when_misspelt(prompt: str, names: list[tuple[str, str, str]]) -> None:
     assert found(prompt) == names
 
 
-def test_a_name_known_under_two_kinds_is_told_under_both() -> None:
+def test_a_name_known_under_two_kinds_is_listed_under_both() -> None:
     assert found("hunters trance")[:2] == [
         ("Hunter's Trance", "item", "hunters trance"),
         ("Hunter's Trance", "perk", "hunters trance"),
     ]
 
 
-def test_the_best_come_first_and_no_place_is_taken_twice() -> None:
+def test_the_best_candidates_come_first_and_never_overlap() -> None:
     candidates = find_candidates("rampge and vault of glas with outlaw", NAMES)
     assert [one.name for one in candidates] == ["Outlaw", "Vault of Glass", "Rampage"]
     assert [one.score for one in candidates] == sorted((one.score for one in candidates), reverse=True)
@@ -73,7 +71,7 @@ def test_any_prompt_and_names_give_spans_of_the_prompt(prompt: str, names: list[
 
 
 @pytest.mark.slow
-def test_a_long_prompt_and_thousands_of_names_have_their_limits() -> None:
+def test_candidates_in_a_long_prompt_are_limited() -> None:
     drawn = random.Random(1)
     word = lambda: "".join(drawn.choice("abcdefgh") for _ in range(7))  # noqa: E731
     names = {"thing": tuple(f"{word()} {word()}" for _ in range(20_000))}

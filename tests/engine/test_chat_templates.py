@@ -126,7 +126,7 @@ def test_every_template_of_llama_cpp_renders_a_conversation_with_calls(llama_dat
         ("GLM-4.7", {"earlier_reasoning": "left out"}, ()),
     ],
 )
-def test_what_a_template_leaves_out_is_known_and_worked_around(llama_data, name, dropped, notes):
+def test_the_omissions_of_a_template_are_known_and_worked_around(llama_data, name, dropped, notes):
     template = template_of(llama_data, name)
     drops = msgspec.to_builtins(template.drops())
     assert {part: loss for part, loss in drops.items() if loss} == dropped
@@ -137,7 +137,7 @@ def test_what_a_template_leaves_out_is_known_and_worked_around(llama_data, name,
 
 
 @pytest.mark.slow
-def test_arguments_are_given_as_the_template_takes_them(llama_data):
+def test_arguments_have_the_form_that_the_template_takes(llama_data):
     for name, arguments, empty in (
         ("meetkai-functionary-medium-v3.2", "string", ""),
         ("deepseek-ai-DeepSeek-R1-Distill-Llama", "string", None),
@@ -164,7 +164,7 @@ def test_thinking_has_three_states(llama_data):
     assert ends == ["<think>\n", "<think>\n", "<think>\n\n</think>\n\n"]
 
 
-def test_only_what_a_template_reads_is_given_to_it():
+def test_a_template_gets_only_the_variables_it_reads():
     template = ChatTemplate("{{ tools }}{{ enable_thinking }}{{ reasoning_effort }}", bos="<s>")
     assert template.variables() == {}
     given = template.variables(
@@ -197,7 +197,7 @@ def test_the_body_of_a_generation_block_is_rendered():
         ChatTemplate("{% generation %}")
 
 
-def test_a_template_may_change_what_it_is_given_and_the_next_rendering_does_not_see_it():
+def test_a_template_may_modify_its_input_without_an_effect_on_the_next_rendering():
     template = ChatTemplate(
         "{% set _ = messages.append(messages[0]) %}{% set _ = messages[0].update(content='y') %}"
         "{% set _ = tools.pop() %}{{ messages | length }}{{ messages[0].content }}{{ tools | length }}"
@@ -221,7 +221,7 @@ def test_a_template_may_change_what_it_is_given_and_the_next_rendering_does_not_
         ("{{ missing is defined }}{{ missing }}{{ missing.a is defined }}", "!"),
     ],
 )  # fmt: skip
-def test_expressions_mean_what_they_mean_to_transformers(body, expected):
+def test_expressions_have_the_meaning_of_transformers(body, expected):
     if expected == "!":  # an attribute of what is undefined
         with pytest.raises(PromptError, match="'missing' is undefined"):
             text(body)
@@ -229,7 +229,7 @@ def test_expressions_mean_what_they_mean_to_transformers(body, expected):
         assert text(body) == expected
 
 
-def test_what_is_undefined_is_no_json():
+def test_an_undefined_value_is_not_json():
     with pytest.raises(PromptError, match="Undefined is not JSON serializable"):
         text("{{ missing | tojson }}")
 
@@ -295,7 +295,7 @@ def test_a_hostile_template_is_an_error_in_time(body, monkeypatch):
     assert time.monotonic() - start < 60
 
 
-def test_a_template_that_has_no_end_is_not_tried_in_every_form():
+def test_a_template_without_an_end_is_stopped():
     body = "{% for i in range(99999) %}{% for j in range(99999) %}{% endfor %}{% endfor %}"
     with pytest.raises(PromptError, match="was stopped: it computes without end"):
         ChatTemplate(body).drops()
@@ -317,7 +317,7 @@ def test_results_are_linked_to_their_calls():
     assert [message.tool_call_id for message in renamed[1:]] == ["call00002", "call00001"]
 
 
-def test_ids_that_a_template_refuses_are_renamed():
+def test_ids_that_a_template_rejects_are_renamed():
     body = (
         "{% for c in message.tool_calls %}{% if c.id | length != 9 %}{{ raise_exception('nine') }}{% endif %}"
         "{{ c.id }}{{ c.function.arguments | tojson }}{% endfor %}{{ message.tool_call_id }}{{ message.content }}"
@@ -327,7 +327,7 @@ def test_ids_that_a_template_refuses_are_renamed():
     assert prompt == 'call00001{"city": "Paris", "days": 3}call0000121'
 
 
-def test_a_message_of_an_old_record_opens_and_a_plain_one_is_written_as_before():
+def test_a_message_of_an_old_record_opens_and_a_plain_one_has_no_new_fields():
     assert msgspec.json.decode(b'{"role":"user","content":"x"}', type=Message) == Message("user", "x")
     assert msgspec.json.encode(Message("user", "x")) == b'{"role":"user","content":"x"}'
     message = Message("assistant", "", (WEATHER,), "Hm.")

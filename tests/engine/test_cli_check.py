@@ -20,7 +20,7 @@ def answer(*arguments: str, text: str | bytes | None = None):
     return json.loads(check("--json", *arguments, text=text).stdout)
 
 
-def test_a_valid_call_is_a_yes_with_exactly_the_contracts_keys():
+def test_a_valid_call_is_a_yes_with_exactly_the_documented_keys():
     result = check("--json", "-", text=CALL)
     assert result.exit_code == 0
     report = json.loads(result.stdout)
@@ -68,13 +68,13 @@ def test_stop_reads_no_further_than_the_token_of_the_first_violation():
     assert len(report["errors"]) == 1
 
 
-def test_line_ends_of_a_file_are_characters_as_they_stand(tmp_path):
+def test_line_ends_of_a_file_count_as_characters(tmp_path):
     file = tmp_path / "call"
     file.write_bytes(CALL.encode() + b"\r\n")
     assert answer(str(file))["chars"] == len(CALL) + 2
 
 
-def test_people_see_the_deciding_character_marked_without_colour():
+def test_the_deciding_character_is_marked_without_colour():
     result = check("-", text=LATE)
     lines = result.stdout.splitlines()
     assert lines[1].index("▲") == LATE.index("99") + 1
@@ -84,7 +84,7 @@ def test_people_see_the_deciding_character_marked_without_colour():
     )
 
 
-def test_the_caret_stands_below_wide_and_control_characters_too():
+def test_the_caret_is_below_wide_and_control_characters():
     text = '{action="search" query="日本\t" max_results=999'
     lines = check("-", text=text).stdout.splitlines()
     assert lines[1].index("▲") == len(lines[0]) - 1 + 2  # two wide characters take a cell more each
@@ -118,7 +118,7 @@ def test_a_folder_is_not_a_file(tmp_path):
     "registry",
     ["{", "[1]", '{"glyphscope": 1, "tools": [{"name": "a", "parameters": {"type": "strin"}}]}', ""],
 )
-def test_a_bad_registry_is_told_with_exit_code_2(tmp_path, registry):
+def test_an_invalid_registry_is_reported_with_exit_code_2(tmp_path, registry):
     file = tmp_path / "registry.json"
     file.write_text(registry)
     result = check("--json", "--registry", str(file), "-", text=CALL)
@@ -162,7 +162,7 @@ def test_lines_are_answered_one_each_with_their_own_registry_notation_and_shape(
     "line",
     ["nonsense", "[]", "{}", '{"text": 1}', '{"text": "", "notation": "xml"}', '{"text": "", "shape": 1}'],
 )
-def test_a_bad_line_is_told_by_its_number_after_the_answers_before_it(line):
+def test_an_invalid_line_is_reported_by_its_number_after_the_answers_before_it(line):
     result = check("--lines", "-", text=json.dumps({"text": CALL}) + "\n" + line)
     assert result.exit_code == 2
     assert "line 2" in result.stderr and len(result.stdout.splitlines()) == 1
@@ -207,7 +207,7 @@ def test_a_closed_pipe_ends_the_command_quietly():
         assert process.stderr.read() == b""
 
 
-def test_a_place_hundreds_of_levels_deep_fills_the_screen(tmp_path):
+def test_a_place_hundreds_of_levels_deep_is_shortened_on_the_screen(tmp_path):
     registry = tmp_path / "any.json"
     registry.write_text(json.dumps({"p": {"type": "object", "properties": {"deep": {}}}}))
     text = "{action=p deep=" + "{a=" * 300
@@ -219,6 +219,6 @@ def test_a_place_hundreds_of_levels_deep_fills_the_screen(tmp_path):
     )
 
 
-def test_a_registry_that_ships_is_not_found_by_its_name():
+def test_a_bundled_registry_is_found_by_its_name():
     call = '{action="lookup_irregular_verb" verb="go"}'
     assert answer("--registry", "verbs", "-", text=call)["tool_allowed"]

@@ -30,7 +30,7 @@ def test_an_unknown_command_is_exit_code_2():
 
 
 @pytest.mark.parametrize("words", [("replya",), ("grammar", "chek")])
-def test_a_misspelt_command_is_not_recognised(words):
+def test_a_misspelt_command_gets_a_suggestion(words):
     result = command(*words)
     assert result.exit_code == 2 and "Did you mean" in result.stderr
 
@@ -59,7 +59,7 @@ def test_sizes_name_their_baseline_and_count_no_tokens_without_a_model():
     assert {size["tokens"] for size in report["totals"]} == {None} and report["instructions"] == []
 
 
-def test_sizes_with_a_model_tell_what_the_instructions_cost():
+def test_sizes_with_a_model_include_the_cost_of_the_instructions():
     report = json.loads(command("sizes", "--json", "--model", "scripted:x", "-", text=CALLS * 2).stdout)
     assert len(report["calls"]) == 2 and all(size["tokens"] > 0 for size in report["totals"])
     assert {each["notation"]: each["tokens"] > 100 for each in report["instructions"]} == {
@@ -69,7 +69,7 @@ def test_sizes_with_a_model_tell_what_the_instructions_cost():
     assert "compared with compact JSON" in report["summary"][0] and "once per prompt" in report["summary"][-1]
 
 
-def test_sizes_for_people_say_which_line_is_the_baseline():
+def test_sizes_as_text_name_the_baseline():
     result = command("sizes", "--model", "scripted:x", "-", text=CALLS)
     assert (
         "json (baseline)" in result.stdout
@@ -94,7 +94,7 @@ def test_a_call_is_read_in_every_shape(line):
 @pytest.mark.parametrize(
     "line", [{}, {"tool": "x"}, {"name": "x", "arguments": "{"}, {"tool": 1, "arguments": {}}]
 )
-def test_what_is_no_call_is_told(line):
+def test_text_that_is_not_a_call_is_an_input_error(line):
     with pytest.raises(InputError):
         call_of(line)
 
@@ -108,7 +108,7 @@ def test_sizes_of_no_calls_are_bad_input(text):
 # models, doctor, gui, grammar
 
 
-def test_models_answer_with_a_list_and_say_when_there_is_none(monkeypatch, tmp_path):
+def test_an_empty_list_of_models_is_exit_code_1_with_a_hint(monkeypatch, tmp_path):
     monkeypatch.setattr("glyphscope.cli.models.find_models", lambda folders: [])
     result = command("models", "--json", "--folder", str(tmp_path))
     assert (result.exit_code, json.loads(result.stdout)) == (1, {"models": []})
@@ -124,7 +124,7 @@ def test_models_show_a_file_that_cannot_be_used_with_its_reason(tmp_path):
 
 
 @pytest.mark.slow
-def test_doctor_gives_every_missing_thing_a_way_to_mend_it(monkeypatch):
+def test_doctor_gives_a_fix_for_every_missing_thing(monkeypatch):
     monkeypatch.setattr(probe_packages, "_broken", lambda modules: {})  # importing them all takes seconds
     result = command("doctor", "--json")
     findings = json.loads(result.stdout)["findings"]
@@ -190,7 +190,7 @@ def test_grammar_build_prints_lark(notation):
 
 
 @pytest.mark.slow
-def test_a_command_brings_what_only_others_need():
+def test_a_command_imports_only_what_it_needs():
     code = (
         "import sys; from glyphscope.cli.app import app; "
         "app(['keys', '--help'], standalone_mode=False); print(*sys.modules)"
@@ -200,6 +200,6 @@ def test_a_command_brings_what_only_others_need():
 
 
 @pytest.mark.parametrize("name", ["eval", "grammar", "models", "mcp", "keys", "lab", "suite", "lesson"])
-def test_the_help_of_a_group_looks_unlike_that_of_the_program(name):
+def test_the_help_of_a_group_looks_like_that_of_the_program(name):
     told = CliRunner().invoke(app, [name, "-h"]).stdout
     assert told.startswith("Usage: ") and "completion" not in told and "╭" not in told

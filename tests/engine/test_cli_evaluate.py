@@ -89,7 +89,7 @@ def test_all_files_are_written_and_the_answer_is_json_on_demand(tmp_path, glyphs
 
 
 @pytest.mark.slow
-def test_people_see_every_sample_on_stderr_and_the_figures_on_stdout(tmp_path, glyphscope):
+def test_every_sample_is_on_stderr_and_the_figures_on_stdout(tmp_path, glyphscope):
     done = glyphscope(*small(tmp_path))
     assert "4 samples" in done.stderr and "✗ 2/4" in done.stderr and "WRONG_TOOL" in done.stderr
     assert "25% [" in done.stdout and "report.html" in done.stdout
@@ -110,12 +110,12 @@ def test_the_starter_suite_compares_no_constraint_with_the_mask_and_its_samples_
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("share", "code"), [("0.2", 0), ("0.3", 1)])
-def test_the_exit_code_says_whether_it_was_good_enough(tmp_path, share, code, glyphscope):
+def test_the_exit_code_follows_the_required_share(tmp_path, share, code, glyphscope):
     glyphscope(*small(tmp_path, "--fail-under", share), code=code)
 
 
 @pytest.mark.slow
-def test_a_suite_of_controls_alone_is_never_good_enough(tmp_path, glyphscope):
+def test_a_suite_of_controls_alone_fails_the_required_share(tmp_path, glyphscope):
     arguments = small(tmp_path)
     control = {**SUITE["scenarios"][0], "control": True, "expect": {}}
     Path(str(arguments[0])).write_text(json.dumps({**SUITE, "scenarios": [control]}))
@@ -123,13 +123,13 @@ def test_a_suite_of_controls_alone_is_never_good_enough(tmp_path, glyphscope):
 
 
 @pytest.mark.slow
-def test_an_arm_without_any_answer_is_good_enough(tmp_path, glyphscope):
+def test_an_arm_without_an_answer_fails_the_required_share(tmp_path, glyphscope):
     arguments = small(tmp_path, "--notation", "glyph", "native")  # which a scripted model has not
     glyphscope(*arguments, "--fail-under", "0", code=1)
 
 
 @pytest.mark.slow
-def test_a_model_that_is_not_there_costs_its_arm_and_the_exit_code(tmp_path, glyphscope):
+def test_a_missing_model_skips_its_arm_with_exit_code_1(tmp_path, glyphscope):
     arguments = small(tmp_path)
     arguments.insert(3, tmp_path / "none.gguf")
     done = glyphscope(*arguments, code=1)
@@ -146,20 +146,20 @@ def test_a_model_that_is_not_there_costs_its_arm_and_the_exit_code(tmp_path, gly
         (["report", "."], "Not an eval"),
     ],
 )
-def test_bad_input_ends_with_exit_code_2_and_words(arguments, said):
+def test_bad_input_is_exit_code_2_with_the_reason(arguments, said):
     ended = CliRunner().invoke(app, ["eval", *arguments])
     assert ended.exit_code == 2 and said in ended.stderr
 
 
 @pytest.mark.slow
-def test_going_on_with_another_matrix_is_refused(tmp_path, glyphscope):
+def test_a_result_of_another_matrix_is_not_resumed(tmp_path, glyphscope):
     glyphscope(*small(tmp_path))
     done = glyphscope(*small(tmp_path, "--trials", "2", "--resume"), code=2)
     assert "No result has this matrix" in done.stderr
 
 
 @pytest.mark.slow
-def test_a_result_from_before_there_was_an_order_of_arguments_goes_on_in_the_schema_s(tmp_path, glyphscope):
+def test_a_result_without_an_order_of_arguments_resumes_in_the_schemas_order(tmp_path, glyphscope):
     masked = (suite_file(tmp_path), "--model", SCRIPT, "--out", tmp_path / "out")
     glyphscope(*masked, "--order", "schema")
     folder = result(tmp_path)
@@ -178,7 +178,7 @@ def test_a_result_from_before_there_was_an_order_of_arguments_goes_on_in_the_sch
 
 
 @pytest.mark.slow
-def test_ctrl_c_keeps_what_there_is_and_says_how_to_go_on(tmp_path):
+def test_ctrl_c_saves_the_samples_and_says_how_to_resume(tmp_path):
     process = subprocess.Popen(
         command(*small(tmp_path, "--trials", "300")),
         stderr=subprocess.PIPE,
@@ -196,7 +196,7 @@ def test_ctrl_c_keeps_what_there_is_and_says_how_to_go_on(tmp_path):
 
 
 @pytest.mark.slow
-def test_a_result_that_was_killed_five_times_is_the_same_as_one_that_never_was(tmp_path, glyphscope):
+def test_a_result_that_was_killed_and_resumed_equals_an_uninterrupted_one(tmp_path, glyphscope):
     (tmp_path / "calm").mkdir()
     (tmp_path / "killed").mkdir()
     many = ("--trials", "30", "--seed", "3")

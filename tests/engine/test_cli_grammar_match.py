@@ -30,7 +30,7 @@ def sample(*arguments):
     return CliRunner().invoke(app, ["grammar", "sample", *arguments])
 
 
-def test_an_accepted_text_is_a_yes_with_exactly_the_contracts_keys(gbnf):
+def test_an_accepted_text_is_a_yes_with_exactly_the_documented_keys(gbnf):
     result = match(gbnf, "max=12", "--json")
     assert result.exit_code == 0
     report = json.loads(result.stdout)
@@ -39,7 +39,7 @@ def test_an_accepted_text_is_a_yes_with_exactly_the_contracts_keys(gbnf):
     assert report["expected"] == ["0-9", '" page="', "end of text"]
 
 
-def test_a_refused_text_is_a_no_with_place_reason_and_rules(gbnf):
+def test_a_rejected_text_is_a_no_with_place_reason_and_rules(gbnf):
     result = match(gbnf, "max=1x2", "--json")
     assert result.exit_code == 1
     report = json.loads(result.stdout)
@@ -47,7 +47,7 @@ def test_a_refused_text_is_a_no_with_place_reason_and_rules(gbnf):
     assert [rule["name"] for rule in report["rules"]] == ["root", "digits"]
 
 
-def test_a_text_that_is_not_over_is_a_no_that_may_go_on(gbnf):
+def test_an_incomplete_text_is_a_no_with_a_valid_prefix(gbnf):
     result = match(gbnf, "max=1 pa", "--json")
     assert result.exit_code == 1
     report = json.loads(result.stdout)
@@ -78,12 +78,12 @@ def test_values_of_a_schema_are_matched(tmp_path):
     assert answer("--schema", str(schema), "--notation", "json", '["a","c"]')["failed_at"] == 6
 
 
-def test_standard_input_is_taken_as_it_is(gbnf):
+def test_standard_input_is_matched_unchanged(gbnf):
     assert answer(gbnf, "-", text="max=12")["accepted"]
     assert answer(gbnf, "-", text="max=12\n")["failed_at"] == 6
 
 
-def test_people_see_the_failing_character_what_was_expected_and_the_rules(gbnf):
+def test_the_failing_character_the_expected_ones_and_the_rules_are_shown(gbnf):
     shown = match(gbnf, "max=1\n").stdout.splitlines()
     assert shown[:2] == ["max=1␊", "     ▲"]
     assert "character 5 (line 1, column 6): line-feed" in shown[2]
@@ -114,7 +114,7 @@ def test_bad_usage_is_exit_code_2_and_prints_no_answer(arguments, gbnf):
     assert result.stderr
 
 
-def test_a_grammar_with_mistakes_is_told_with_line_and_column(tmp_path):
+def test_errors_of_a_grammar_are_reported_with_line_and_column(tmp_path):
     bad = tmp_path / "bad.gbnf"
     bad.write_text('root ::= "a"\n  missing\n')
     result = match(str(bad), "a")
@@ -132,7 +132,7 @@ def test_samples_are_accepted_by_the_same_grammar(gbnf, tmp_path):
     assert sample(gbnf, "-n", "30", "--seed", "1", "--json").stdout == texts.stdout
 
 
-def test_calls_are_sampled_and_covered():
+def test_sampling_without_a_valid_registry_is_exit_code_2():
     some = sample("--registry", "missing.json")
     assert some.exit_code == 2
     assert sample().exit_code == 2
@@ -144,7 +144,7 @@ def test_covering_texts_begin_with_the_shortest(gbnf):
     assert any(" page=" in text for text in texts)
 
 
-def test_a_grammar_without_a_text_is_told(tmp_path):
+def test_a_grammar_without_a_text_is_reported(tmp_path):
     endless = tmp_path / "e.gbnf"
     endless.write_text('root ::= "a" root\n')
     result = sample(str(endless))

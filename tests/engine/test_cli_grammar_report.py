@@ -28,7 +28,7 @@ def registry(tmp_path: Path) -> str:
     return str(path)
 
 
-def test_a_leak_that_the_table_does_not_show(registry: str) -> None:
+def test_a_leak_is_shown_in_the_table(registry: str) -> None:
     done = CliRunner().invoke(app, ["grammar", "build", "-r", registry, "--notation", "json", "--report"])
     assert done.exit_code == 0, done.output
     assert '{"action":"f","n":101}' in done.output
@@ -37,7 +37,7 @@ def test_a_leak_that_the_table_does_not_show(registry: str) -> None:
 
 
 @pytest.mark.parametrize(("notation", "engines"), [("json", 4), ("glyph", 2)])
-def test_json_without_the_counts_of_each_engine(registry: str, notation: str, engines: int) -> None:
+def test_json_has_the_counts_of_each_engine(registry: str, notation: str, engines: int) -> None:
     done = CliRunner().invoke(
         app, ["grammar", "build", "-r", registry, "--notation", notation, "--report", "--json"]
     )

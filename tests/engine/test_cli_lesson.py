@@ -14,7 +14,7 @@ def lesson(*arguments, answers=""):
     return CliRunner().invoke(app, ["lesson", *map(str, arguments)], input=answers)
 
 
-def test_an_author_cannot_go_from_a_file_to_a_lesson_that_is_taken(tmp_path):
+def test_an_author_is_led_from_a_new_file_to_a_valid_lesson(tmp_path):
     place = written_lesson(tmp_path, record=False)
     missing = lesson("check", place.path, "--json")
     told = json.loads(missing.stdout)
@@ -39,7 +39,7 @@ def test_an_author_cannot_go_from_a_file_to_a_lesson_that_is_taken(tmp_path):
     )
 
 
-def test_a_lesson_that_is_none_ends_with_anything_but_a_message(tmp_path):
+def test_an_invalid_lesson_ends_with_a_message(tmp_path):
     path = tmp_path / "x.md"
     path.write_text(LESSON.replace("minutes = 5", "minutes = 0"))
     wrong = lesson("run", path)

@@ -46,7 +46,7 @@ def command(
         ("a -- --b", ["a", "--b"], None, None, None),
     ],
 )
-def test_values_go_to_the_option_before_them_as_far_as_they_can_be_its(line, suites, notation, model, repair):
+def test_values_go_to_the_option_before_them_where_it_accepts_them(line, suites, notation, model, repair):
     seen.clear()
     result = CliRunner().invoke(app, line.split())
     assert result.exit_code == 0, result.output
@@ -55,5 +55,5 @@ def test_values_go_to_the_option_before_them_as_far_as_they_can_be_its(line, sui
 
 
 @pytest.mark.parametrize("line", ["--notation xml a", "a --notation", "--trials 2 3 a --trials x"])
-def test_what_no_option_takes_is_an_error_as_ever(line):
+def test_values_without_an_option_are_an_error(line):
     assert CliRunner().invoke(app, line.split()).exit_code == 2

@@ -47,7 +47,7 @@ def test_a_file_of_servers_is_started_only_after_consent_that_shows_the_command_
     assert command("list", file, "--yes").exit_code == 0
 
 
-def test_a_file_without_servers_or_an_address_of_another_kind_is_told_in_silence(config):
+def test_a_file_without_servers_and_an_invalid_address_are_reported(config):
     none = command("list", config())
     assert none.exit_code == 1 and "names no server" in none.stderr
     for words in ("ftp://somewhere/mcp", 'echo "open'):
@@ -55,7 +55,7 @@ def test_a_file_without_servers_or_an_address_of_another_kind_is_told_in_silence
         assert result.exit_code == 2 and "do: " in result.stderr and words in result.stderr
 
 
-def test_a_command_line_that_hides_something_is_shown_with_signs(config):
+def test_a_command_line_with_invisible_characters_is_shown_with_signs(config):
     file = config(one={"command": "echo", "args": ["\x1b[2K\rharmless"]})
     assert "'␛[2K␍harmless'" in command("list", file).stderr
     turned = config(one={"command": "echo", "args": ["\u202e\x9b2Kelbmul\u200b"]})
@@ -91,7 +91,7 @@ def test_a_server_may_be_given_as_a_command():
     assert (server["name"], len(server["tools"])) == ("scripted_server", 3)
 
 
-def test_a_call_by_hand_prints_what_comes_back():
+def test_a_call_by_hand_prints_the_result():
     result = command("call", PLAIN, "echo", "-a", '{"text": "hi"}')
     assert (result.exit_code, result.stdout) == (0, '{"text": "hi"}\n')
     assert command("call", PLAIN, "echo", "-a", "-", text='{"text": "in"}').stdout == '{"text": "in"}\n'
@@ -130,14 +130,14 @@ def test_a_call_as_json_is_the_outcome():
         ("no-such-tool", 2, "do: Choose one that it has: "),
     ],
 )
-def test_a_call_that_comes_to_nothing_says_why(tool, code, words):
+def test_a_call_without_a_result_is_explained(tool, code, words):
     result = command("call", PLAIN, tool)
     assert result.exit_code == code and words in result.stderr
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP, signal.SIGINT])
-def test_a_command_that_is_asked_to_end_leaves_no_server_behind(number):
+def test_an_interrupted_command_leaves_no_server(number):
     words = [sys.executable, "-m", "glyphscope", "mcp", "call", f"{PLAIN} ignore-signals", "silent"]
     process = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     deadline = time.monotonic() + 20
@@ -152,7 +152,7 @@ def test_a_command_that_is_asked_to_end_leaves_no_server_behind(number):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
-def test_a_run_that_is_stopped_while_its_server_starts_leaves_it_behind(config, number):
+def test_a_run_stopped_while_its_server_starts_leaves_no_server(config, number):
     file = config(slow={"command": sys.executable, "args": ["-c", "import time; time.sleep(600)"]})
     words = [sys.executable, "-m", "glyphscope", "run", "--model", "scripted:x", "--mcp", file, "--yes", "p"]
     process = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
@@ -174,17 +174,17 @@ def children(pid: int) -> list[int]:
     return []
 
 
-def test_arguments_that_break_the_schema_are_told_and_sent():
+def test_arguments_that_violate_the_schema_are_reported_and_sent():
     result = command("call", PLAIN, "echo", "-a", json.dumps({"text": "x" * 30}))
     assert result.exit_code == 0 and "! /text: " in result.stderr and "x" * 30 in result.stdout
 
 
 @pytest.mark.parametrize("arguments", ["", "{", "[]", "3", "[" * 100_000])
-def test_arguments_that_are_no_object_are_bad_input(arguments):
+def test_arguments_that_are_not_an_object_are_bad_input(arguments):
     assert command("call", PLAIN, "echo", "-a", arguments).exit_code == 2
 
 
-def test_which_of_several_servers_is_called_has_to_be_said(config):
+def test_the_server_of_a_call_must_be_named_among_several(config):
     file = config(one="", two="tools=1")
     several = command("call", file, "tool-0", "--yes")
     assert several.exit_code == 2 and "one, two" in several.stderr
@@ -222,17 +222,17 @@ def test_an_import_with_report_says_what_is_enforced(config):
     assert line.split() == ["/properties/text/maxLength", "✓", "enforced", "✓", "enforced"]
 
 
-def test_an_import_prints_the_registry_where_it_is_told_to(config):
+def test_an_import_prints_the_registry_to_standard_output(config):
     result = command("import", config(one="tools=2"), "--yes", "-o", "-")
     assert [tool.name for tool in load_registry(result.stdout)] == ["tool-0", "tool-1"]
 
 
 @pytest.mark.parametrize("more", [[], ["-o", "-", "--report"]])
-def test_an_import_without_an_aim_is_bad_usage(config, more):
+def test_an_import_without_a_destination_is_bad_usage(config, more):
     assert command("import", config(one=""), "--yes", *more).exit_code == 2
 
 
 @pytest.mark.parametrize("words", [["none.json"], ["no-such-command-anywhere"], ["https://"], [""]])
-def test_what_is_no_server_is_told(words):
+def test_an_invalid_server_is_reported(words):
     result = command("list", *words)
     assert result.exit_code in (1, 2) and result.stderr

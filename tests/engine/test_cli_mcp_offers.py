@@ -87,7 +87,7 @@ def test_a_server_without_prompts_lists_none():
     assert listed.exit_code == 0 and "lists no prompts" in listed.stderr
 
 
-def test_a_server_that_asks_is_refused_unless_asking_is_allowed(sdk):
+def test_a_server_that_asks_is_declined_unless_asking_is_allowed(sdk):
     refused = command("call", sdk, "book", text="y\nRome\n2\n")
     assert refused.exit_code == 1 and "asks" not in refused.stderr
     booked = command("call", sdk, "book", "--ask", text="y\nRome\n2\n")

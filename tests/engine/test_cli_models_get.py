@@ -34,7 +34,7 @@ def hub(monkeypatch, tmp_path):
 
 
 @pytest.mark.slow
-def test_a_model_that_is_got_is_not_told_picked_or_found(hub, own_home):
+def test_a_downloaded_model_is_reported_and_found(hub, own_home):
     result = command("get", REPO)
     place = own_home / "models" / REPO / FILE
     assert result.exit_code == 0 and str(place) in result.stdout and place.is_file()
@@ -44,7 +44,7 @@ def test_a_model_that_is_got_is_not_told_picked_or_found(hub, own_home):
     assert "Already downloaded" in command("get", REPO).stdout
 
 
-def test_a_model_that_is_here_cannot_be_named_as_it_was_got(hub, own_home, tmp_path, monkeypatch):
+def test_a_downloaded_model_can_be_named_as_it_was_downloaded(hub, own_home, tmp_path, monkeypatch):
     folder = own_home / "models" / REPO
     for name in (f"{REPO}:q8_0", REPO):
         assert command("get", name).exit_code == 0
@@ -62,7 +62,7 @@ def test_a_model_that_is_here_cannot_be_named_as_it_was_got(hub, own_home, tmp_p
     assert downloaded_file(REPO) == REPO
 
 
-def test_json_is_not_all_that_is_printed(hub, own_home, tmp_path):
+def test_only_json_is_printed_with_json(hub, own_home, tmp_path):
     result = command("get", f"{REPO}:q8_0", "--json", "--to", str(tmp_path / "here"))
     told = json.loads(result.stdout)
     assert (told["file"], told["how"], told["hashed"]) == ("tiny-Q8_0.gguf", "downloaded", True)
@@ -71,7 +71,7 @@ def test_json_is_not_all_that_is_printed(hub, own_home, tmp_path):
     assert [model["quantisation"] for model in listed["models"]] == ["Q4_K_M", "Q8_0"]
 
 
-def test_a_list_loads_something_or_hides_that_there_is_nothing(hub, own_home):
+def test_a_list_downloads_nothing_and_reports_an_empty_repository(hub, own_home):
     assert "tiny-Q8_0.gguf" in command("get", REPO, "--list").stdout
     hub.repos["maker/none"] = {"model.safetensors": b"x"}
     assert command("get", "maker/none", "--list").exit_code == 1
@@ -81,19 +81,19 @@ def test_a_list_loads_something_or_hides_that_there_is_nothing(hub, own_home):
 
 
 @pytest.mark.parametrize("arguments", [("nonsense",), ("maker/none",), (f"{REPO}:Q2_K",)])
-def test_a_wrong_name_is_a_traceback(hub, arguments):
+def test_an_invalid_name_is_an_error_with_a_hint(hub, arguments):
     result = command("get", *arguments)
     assert result.exit_code == 2 and "error: " in result.stderr and "do: " in result.stderr
     assert not isinstance(result.exception, Stopped)
 
 
-def test_without_the_extra_the_command_that_mends_it_is_not_said(monkeypatch):
+def test_without_the_extra_the_command_that_installs_it_is_named(monkeypatch):
     monkeypatch.setattr("glyphscope.models.hub.jobs.find_spec", lambda name: None)
     result = command("get", REPO)
     assert result.exit_code == 2 and "pip install 'glyphscope[hub]'" in result.stderr
 
 
-def test_an_interruption_is_a_failure_or_says_nothing(hub, monkeypatch):
+def test_an_interrupted_download_says_that_it_resumes(hub, monkeypatch):
     def interrupted(*_: object) -> None:
         raise KeyboardInterrupt
 

@@ -54,7 +54,7 @@ def test_stop_on_never_reads_to_the_end():
     assert json.loads(result.stdout.splitlines()[-1])["reason"] == "end-of-text"
 
 
-def test_people_see_fields_marked_without_colour_the_reason_and_the_call():
+def test_fields_are_marked_without_colour_with_the_reason_and_the_call():
     good, bad = run("Search").stdout, run("Search", model=BAD).stdout
     assert 'query="AI news"✓ max_results=10✓}' in good and '"name":"search"' in good
     assert '{action="d⏹' in bad and "stopped at character 9" in bad and "UNKNOWN_TOOL" in bad
@@ -102,7 +102,7 @@ def test_bad_input_is_exit_code_2_with_a_reason_and_no_answer(arguments):
 
 
 @pytest.mark.parametrize("constraint", ["mask", "gbnf"])
-def test_a_grammar_with_mistakes_is_told_by_line_and_column_before_any_model_is_opened(tmp_path, constraint):
+def test_errors_of_a_grammar_are_reported_by_line_and_column_before_a_model_is_opened(tmp_path, constraint):
     grammar = tmp_path / "my.gbnf"
     grammar.write_text('root ::= "a" |\n  nothing\nother ::= [a-z\n')
     result = run("--constraint", constraint, "--grammar", str(grammar), "--model", "/nowhere.gguf", "p")
@@ -111,14 +111,14 @@ def test_a_grammar_with_mistakes_is_told_by_line_and_column_before_any_model_is_
 
 
 @pytest.mark.parametrize("constraint", ["mask", "gbnf"])
-def test_a_grammar_of_ones_own_is_in_the_record(tmp_path, constraint):
+def test_a_custom_grammar_is_in_the_record(tmp_path, constraint):
     grammar = tmp_path / "my.gbnf"
     grammar.write_text('root ::= "a"')
     result = run("--json", "--constraint", constraint, "--grammar", str(grammar), "p")
     assert json.loads(result.stdout.splitlines()[0])["request"]["grammar"] == 'root ::= "a"'
 
 
-def test_a_template_that_fails_is_bad_input_told_in_the_stream(tmp_path):
+def test_a_template_that_fails_is_bad_input_in_the_stream(tmp_path):
     system = tmp_path / "system"
     system.write_text("{{ nothing.at_all }}")
     result = run("--json", "--system", str(system), "p")
@@ -126,7 +126,7 @@ def test_a_template_that_fails_is_bad_input_told_in_the_stream(tmp_path):
 
 
 @pytest.mark.parametrize("model", [GOOD, BAD, "scripted:prose", 'scripted:{action="search" query="日本'])
-def test_a_recorded_run_verifies_and_replays_as_it_was(tmp_path, model):
+def test_a_recorded_run_verifies_and_replays_identically(tmp_path, model):
     path = recorded(tmp_path / "run.jsonl", model)
     result = command("replay", str(path), "--verify", "--json")
     assert (result.exit_code, json.loads(result.stdout)["equal"]) == (0, True)
@@ -146,7 +146,7 @@ def test_a_record_of_a_model_with_load_options_verifies(tmp_path):
     assert result.exit_code == 0, result.stdout
 
 
-def test_a_value_that_utf8_cannot_hold_is_recorded_and_verifies(tmp_path):
+def test_a_lone_surrogate_is_recorded_and_verifies(tmp_path):
     path = recorded(
         tmp_path / "run.jsonl",
         'scripted:{"action":"search","query":"\\ud800"}',
@@ -168,7 +168,7 @@ def test_a_value_that_utf8_cannot_hold_is_recorded_and_verifies(tmp_path):
     ],
 )
 @pytest.mark.parametrize("after", [0, 1, 4])
-def test_a_record_of_a_model_that_failed_does_not_verify(tmp_path, monkeypatch, error, after):
+def test_a_record_of_a_model_that_failed_verifies(tmp_path, monkeypatch, error, after):
     class Failing(ScriptedModel):
         def generate(self, request):
             for number, item in enumerate(super().generate(request)):
@@ -183,7 +183,7 @@ def test_a_record_of_a_model_that_failed_does_not_verify(tmp_path, monkeypatch, 
     assert (result.exit_code, "✓" in result.stdout) == (0, True), result.stdout
 
 
-def test_a_record_without_its_end_verifies_as_far_as_it_goes_and_says_so(tmp_path):
+def test_a_record_without_its_end_verifies_in_part_and_says_so(tmp_path):
     path = recorded(tmp_path / "run.jsonl", GOOD)
     path.write_bytes(b"".join(path.read_bytes().splitlines(keepends=True)[:-2]))
     result = command("replay", str(path), "--verify")
@@ -216,7 +216,7 @@ def test_a_record_that_cannot_be_read_is_exit_code_2(tmp_path, content):
         assert "Traceback" not in result.stderr and result.stderr
 
 
-def test_a_torn_record_is_shown_with_a_warning(tmp_path):
+def test_an_incomplete_record_is_shown_with_a_warning(tmp_path):
     path = recorded(tmp_path / "run.jsonl")
     path.write_bytes(path.read_bytes()[:-30])
     result = command("replay", str(path), "--json")
@@ -238,7 +238,7 @@ def test_replay_at_a_speed_waits_as_long_as_the_run_took(tmp_path, monkeypatch):
     assert len(waits) == len(read_record(path).events) and max(waits) > 0
 
 
-def test_a_record_that_cannot_be_written_is_told(tmp_path):
+def test_a_record_that_cannot_be_written_is_reported(tmp_path):
     (tmp_path / "file").write_text("")
     result = run("--json", "--record", str(tmp_path / "file" / "run.jsonl"), "p")
     assert (result.exit_code, result.stdout) == (2, "") and "run.jsonl" in result.stderr.replace("\n", "")

@@ -56,7 +56,7 @@ def ended(reason, valid):
     )
 
 
-def test_a_stage_of_several_is_shown_without_its_title_its_text_or_its_price():
+def test_each_stage_is_shown_with_its_title_text_and_prompt_size():
     text = shown(
         stage("name", "Name", kind="name"),
         token('"search"'),
@@ -105,7 +105,7 @@ def test_a_stage_of_several_is_shown_without_its_title_its_text_or_its_price():
         ),
     ],
 )  # fmt: skip
-def test_what_happened_between_two_texts_is_not_told_or_reaches_the_terminal_as_control(event, words):
+def test_events_between_two_texts_are_shown_without_control_characters(event, words):
     text = shown(stage("router", "Router", kind="router"), event)
     assert words in text
     assert "\x1b" not in text and "\r" not in text
@@ -123,11 +123,11 @@ def test_what_happened_between_two_texts_is_not_told_or_reaches_the_terminal_as_
         ("end-of-text", False, "✗ no valid call (end-of-text)"),
     ],
 )
-def test_an_ending_is_told_as_another(reason, valid, words):
+def test_each_ending_is_described(reason, valid, words):
     assert words in shown(stage("turn", "Turn 1"), token("Hi"), ended(reason, valid))
 
 
-def test_the_time_spent_waiting_for_a_person_is_told_apart_from_the_tools_time():
+def test_the_time_spent_waiting_for_the_user_is_separate_from_the_tools_time():
     text = shown(
         stage("turn", "Turn 1", kind="turn"),
         stage("tool", "search", kind="tool", t=1.0),

@@ -32,14 +32,14 @@ def turns(*texts):
     return "\n---\n".join(texts)
 
 
-def test_a_conversation_does_not_come_to_its_answer():
+def test_a_conversation_ends_with_its_answer():
     result = run(turns(CALCULATE, "It is 42."), "--approve", "allow")
     assert (result.exit_code, told(result, "run_finished")[0]["reason"]) == (0, "answered")
     assert '"result":42' in told(result, "tool_result")[0]["told"]
     assert told(result, "final_answer")[0]["text"] == "It is 42."
 
 
-def test_something_runs_that_nobody_allowed():
+def test_a_call_that_was_not_allowed_does_not_run():
     result = run(turns(CALCULATE, "I may not."))
     assert told(result, "approval_given")[0]["by"] == "nobody"
     assert told(result, "tool_result")[0]["fault"] == "denied"
@@ -55,12 +55,12 @@ def test_something_runs_that_nobody_allowed():
         (["other/*=allow"], False),
     ],
 )
-def test_a_rule_of_approval_does_not_hold(rules, starts):
+def test_a_rule_of_approval_decides_whether_a_call_runs(rules, starts):
     options = [word for rule in rules for word in ("--approve", rule)]
     assert bool(told(run(turns(CALCULATE, "Done."), *options), "tool_started")) is starts
 
 
-def test_the_call_of_another_strategy_is_not_carried_out_or_its_failure_is_a_success():
+def test_dispatch_executes_the_call_of_another_strategy_and_its_failure_is_exit_code_1():
     result = run(CALCULATE, "--dispatch", "--approve", "allow", strategy="direct")
     assert (result.exit_code, told(result, "tool_result")[0]["ok"]) == (0, True)
     denied = run(CALCULATE, "--dispatch", strategy="direct")
@@ -68,7 +68,7 @@ def test_the_call_of_another_strategy_is_not_carried_out_or_its_failure_is_a_suc
     assert not told(run(CALCULATE, strategy="direct"), "tool_result")
 
 
-def test_settings_of_the_loop_are_not_taken_from_presets_and_options_in_this_order():
+def test_settings_of_the_loop_come_from_presets_and_then_options():
     result = run("Hi.", "--preset", "strict", "--set", "max_turns=3", "--set", 'deny=["search"]')
     loop = told(result, "run_started")[0]["request"]["loop"]
     assert (loop["tool_use"], loop["max_turns"], loop["deny"]) == ("enforced", 3, ["search"])
@@ -88,14 +88,14 @@ def test_settings_of_the_loop_are_not_taken_from_presets_and_options_in_this_ord
         (["--mcp", "nothing.json"], "nothing.json"),
     ],
 )
-def test_a_setting_that_is_none_is_a_traceback_or_runs_all_the_same(options, words):
+def test_an_invalid_setting_is_exit_code_2_with_a_hint(options, words):
     result = run("Hi.", *options)
     assert (result.exit_code, result.stdout) == (2, "")
     assert words in result.stderr and "do: " in result.stderr
 
 
 @pytest.mark.parametrize("value", ["calculate", "calculate, search", '["calculate"]'])
-def test_a_list_of_names_has_to_be_json(value):
+def test_a_list_of_names_need_not_be_json(value):
     started = told(run("Hi.", "--set", f"deny={value}"), "run_started")[0]
     assert started["request"]["loop"]["deny"][0] == "calculate"
 
@@ -112,12 +112,12 @@ def test_a_list_of_names_has_to_be_json(value):
         ("route-execute", ["--answer", "x", "--router", "destiny", "--repair", "1"], ""),
     ],
 )
-def test_an_option_that_does_nothing_is_passed_over_in_silence(strategy, options, words):
+def test_an_option_without_an_effect_is_reported(strategy, options, words):
     said = run(SEARCH, *options, strategy=strategy).stderr
     assert words in said if words else "has no effect" not in said
 
 
-def test_a_tool_that_nobody_carries_out_names_tools_that_the_run_has_not(tmp_path):
+def test_a_tool_without_an_executor_is_reported_without_other_tools(tmp_path):
     path = tmp_path / "tools.json"
     path.write_text(json.dumps([{"name": "ping", "description": "It.", "parameters": {"type": "object"}}]))
     result = run(turns('{action="ping"}', "No."), "--registry", str(path), "--approve", "allow")
@@ -125,7 +125,7 @@ def test_a_tool_that_nobody_carries_out_names_tools_that_the_run_has_not(tmp_pat
     assert "No executor for 'ping'" in message and "search" not in message
 
 
-def test_a_router_cannot_be_given_or_its_question_not_answered():
+def test_a_router_is_configured_and_its_question_answered():
     ask = json.dumps({"choice": "clarify", "tool": None, "question": "Which item?"})
     call = json.dumps({"choice": "call_tool", "tool": "item_lookup", "question": None})
     script = turns(ask, call, '{action="item_lookup" name="Fatebringer"}')
@@ -135,7 +135,7 @@ def test_a_router_cannot_be_given_or_its_question_not_answered():
     assert [event["choice"] for event in told(result, "routed")] == ["clarify", "call_tool"]
 
 
-def test_a_bad_text_is_not_repaired_or_not_told():
+def test_an_invalid_call_is_repaired_and_the_repair_reported():
     script = turns('{action="search" query="x" max_results=500}', SEARCH)
     result = run(script, "--repair", "1", strategy="direct")
     assert (result.exit_code, told(result, "repair_tried")[0]["code"]) == (0, "CONSTRAINT_MAX")
@@ -150,7 +150,7 @@ def test_a_bad_text_is_not_repaired_or_not_told():
         ("two-stage", turns('"search" ', '{query="AI news"}}')),
     ],
 )
-def test_a_record_of_a_strategy_does_not_replay_without_model_and_tools(tmp_path, strategy, script):
+def test_a_record_of_any_strategy_replays_without_model_and_tools(tmp_path, strategy, script):
     path = tmp_path / "run.jsonl"
     run(script, "--dispatch", "--approve", "allow", "--record", str(path), strategy=strategy)
     verified = command("replay", str(path), "--verify", "--json")
@@ -159,7 +159,7 @@ def test_a_record_of_a_strategy_does_not_replay_without_model_and_tools(tmp_path
 
 
 @pytest.mark.slow
-def test_a_server_of_a_file_does_not_take_part_in_a_run_or_starts_without_consent(tmp_path):
+def test_a_server_of_a_file_takes_part_in_a_run_after_consent(tmp_path):
     servers = {"verbs": {"command": sys.executable, "args": ["-m", "glyphscope", "mcp", "serve-verbs"]}}
     path = tmp_path / "servers.json"
     path.write_text(json.dumps({"mcpServers": servers}))
@@ -175,7 +175,7 @@ def test_a_server_of_a_file_does_not_take_part_in_a_run_or_starts_without_consen
     assert "serve-verbs" in refused.stderr and "--yes" in refused.stderr
 
 
-def test_a_call_in_place_of_the_last_answer_is_called_empty():
+def test_a_call_in_place_of_the_last_answer_is_reported_as_not_text():
     result = run(turns(CALCULATE, "", CALCULATE), "--approve", "allow")
     limit = told(result, "limit_reached")[-1]
     assert (result.exit_code, limit["limit"]) == (1, "fix_empty_final")
@@ -184,7 +184,7 @@ def test_a_call_in_place_of_the_last_answer_is_called_empty():
     assert "empty, also when it was asked for once more" in silent["message"]
 
 
-def test_a_turn_that_came_to_nothing_does_not_say_why_in_the_terminal():
+def test_a_turn_without_a_valid_call_is_explained_in_the_terminal():
     script = turns('{action="search" query="x" max_results=500}', "Done.")
     shown = command(
         "run", "--strategy", "loop", "--model", f"scripted:{script}", "--constraint", "off", "Go on"

@@ -29,7 +29,7 @@ def test_the_list_counts_the_scenarios_of_each_bundled_suite():
 
 
 @pytest.mark.parametrize("name", bundled_suites())
-def test_a_suite_is_shown_with_what_is_right(name, tmp_path):
+def test_a_suite_is_shown_with_the_expected_calls(name, tmp_path):
     shown = command("show", name)
     suite = load_suite(name)
     assert shown.exit_code == 0 and all(each.id in shown.stdout for each in suite.scenarios)
@@ -38,12 +38,12 @@ def test_a_suite_is_shown_with_what_is_right(name, tmp_path):
     assert load_suite(path) == suite
 
 
-def test_a_suite_without_mistakes_is_exit_code_0():
+def test_a_valid_suite_is_exit_code_0():
     assert answer("check", "routing") == {"ok": True, "name": "routing", "scenarios": 61, "problems": []}
     assert "no errors" in command("check", "routing").stdout
 
 
-def test_mistakes_are_told_with_line_and_column_and_exit_code_1(tmp_path):
+def test_errors_of_a_suite_are_reported_with_line_and_column_and_exit_code_1(tmp_path):
     path = tmp_path / "mine.json"
     path.write_text(
         '{"glyphscope_suite": 1, "name": "a",\n "about": "", "scenarios": [{"id": "x", "prompt": 5}]}'
@@ -66,7 +66,7 @@ def test_mistakes_are_told_with_line_and_column_and_exit_code_1(tmp_path):
 
 
 @pytest.mark.parametrize("text", [None, "{", "\x00"])
-def test_what_is_no_suite_at_all_is_exit_code_2(tmp_path, text):
+def test_a_file_that_is_not_a_suite_is_exit_code_2(tmp_path, text):
     path = tmp_path / "mine.json"
     if text is not None:
         path.write_text(text)
@@ -74,7 +74,7 @@ def test_what_is_no_suite_at_all_is_exit_code_2(tmp_path, text):
     assert result.exit_code == 2 and str(path) in result.stderr.replace("\n", "") and not result.stdout
 
 
-def test_an_import_writes_a_suite_and_tells_what_was_left_out(tmp_path):
+def test_an_import_writes_a_suite_and_reports_what_was_left_out(tmp_path):
     tool = {"name": "brew", "parameters": {"type": "dict", "properties": {"kind": {"type": "string"}}}}
     asked = [
         {"id": f"simple_{n}", "question": [[{"role": "user", "content": f"{n}?"}]], "function": [tool]}
@@ -116,7 +116,7 @@ def test_recorded_runs_become_a_suite(tmp_path):
     assert command("from-runs", run, "-o", out).exit_code == 2
 
 
-def test_more_mistakes_than_are_printed_are_counted(tmp_path):
+def test_errors_beyond_the_printed_ones_are_counted(tmp_path):
     path = tmp_path / "mine.json"
     made = [{"id": str(n), "prompt": "x"} for n in range(25)]
     path.write_text(json.dumps({"glyphscope_suite": 1, "name": "a", "about": "", "scenarios": made}))

@@ -43,7 +43,7 @@ def chain(rules: int, name: str = "r") -> str:
 
 
 @pytest.mark.slow
-def test_a_grammar_that_crashes_llguidance_is_a_reason_and_the_next_question_is_answered() -> None:
+def test_a_grammar_that_crashes_llguidance_is_rejected_and_the_next_one_answered() -> None:
     said = service.refusal(chain(40_000))
     assert "llguidance's process was ended by SIG" in said
     assert "too large or nested too deeply" in said
@@ -56,7 +56,7 @@ def test_a_grammar_that_crashes_llguidance_is_a_reason_and_the_next_question_is_
 
 
 @pytest.mark.slow
-def test_a_grammar_that_takes_too_long_is_refused_in_time_and_may_be_tried_again() -> None:
+def test_a_grammar_that_takes_too_long_is_rejected_in_time_and_may_be_tried_again() -> None:
     slow = "start: " + " | ".join(f'"{i}"' for i in range(12_000)) + "\n"
     assert "did not come to an end within 100 ms" in service.refusal(slow, seconds=0.1)
     assert service.refusal(slow.replace("11999", "1")[:2000].rpartition(" |")[0] + "\n") == ""
@@ -78,7 +78,7 @@ def test_texts_that_crash_llguidance_are_found_among_those_that_do_not() -> None
     assert "SIGSEGV" in str(answers.read(["aaaa", "aab"])[0])
 
 
-def test_a_string_whose_engine_is_killed_in_its_middle_is_judged_all_the_same() -> None:
+def test_a_string_is_validated_although_its_engine_is_killed() -> None:
     matcher = start(StringLanguage(("^[a-z]+[0-9]$",), 0, 8))
     assert matcher is not None
     assert matcher.feed("abc") == 3 and not matcher.matches()
@@ -94,7 +94,7 @@ def test_a_string_whose_engine_is_killed_in_its_middle_is_judged_all_the_same() 
     assert service._PATTERNS.pid != pid
 
 
-def test_more_strings_at_a_time_than_the_engine_remembers_keep_apart() -> None:
+def test_more_strings_than_the_engine_caches_are_separate() -> None:
     language = StringLanguage(("^(ab)*c$",))
     matchers = [start(language) for _ in range(600)]
     for piece, fed in (("aba", 3), ("bc", 2)):
@@ -102,7 +102,7 @@ def test_more_strings_at_a_time_than_the_engine_remembers_keep_apart() -> None:
     assert all(matcher is not None and matcher.matches() and not matcher.can_grow() for matcher in matchers)
 
 
-def test_a_fork_of_the_program_asks_a_process_of_its_own() -> None:
+def test_a_fork_of_the_program_uses_a_separate_process() -> None:
     assert linear("^x+$")
     reading, writing = os.pipe()
     if (pid := os.fork()) == 0:
@@ -127,7 +127,7 @@ def test_the_compilers_memory_is_limited() -> None:
     assert int(addresses.split()[3]) <= 2 << 30
 
 
-def test_a_run_whose_mask_crashes_the_compiler_fails_and_never_goes_without(
+def test_a_run_whose_mask_crashes_the_compiler_fails_without_a_token(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     parameters = {"type": "object", "properties": {"x": {"type": "string"}}}
@@ -142,7 +142,7 @@ def test_a_run_whose_mask_crashes_the_compiler_fails_and_never_goes_without(
 
 
 @pytest.mark.slow
-def test_the_compilers_end_with_a_parent_that_is_killed() -> None:
+def test_the_compilers_end_when_their_parent_is_killed() -> None:
     code = (
         "from glyphscope.compilers import service\n"
         "service.refusal('start: \"a\"'); print(*service.pids(), flush=True)\n"
@@ -234,7 +234,7 @@ def test_work_on_a_grammar_is_limited_in_time(monkeypatch: pytest.MonkeyPatch) -
     assert to_lark(grammar) and emit_gbnf(grammar).text
 
 
-def test_a_schema_nested_deeper_than_any_document_is_refused_at_its_place() -> None:
+def test_a_schema_nested_too_deep_is_rejected_at_its_place() -> None:
     schema: Any = {}
     for _ in range(400):
         schema = {"allOf": [schema]}
@@ -244,7 +244,7 @@ def test_a_schema_nested_deeper_than_any_document_is_refused_at_its_place() -> N
 
 
 @pytest.mark.slow
-def test_a_schema_with_too_many_schemas_in_it_is_refused() -> None:
+def test_a_schema_with_too_many_subschemas_is_rejected() -> None:
     inner = {f"p{i}": {} for i in range(400)}
     problems = check_schema({"properties": {f"o{i}": {"properties": inner} for i in range(400)}})
     assert problems == [((), "It has more than 100,000 schemas in it.")]

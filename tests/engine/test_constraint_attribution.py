@@ -42,7 +42,7 @@ def one_tool(parameters):
         ("workspace", "glyph"),
     ],
 )
-def test_a_struck_token_is_said_to_be_refused_by_another_constraint_or_by_none(name, notation):
+def test_a_masked_token_is_attributed_to_its_constraint(name, notation):
     """Proved by relaxing that very pointer: then the grammar takes the token, and did not before."""
     registry = bundled_registry(name)
     asked = request(registry, notation=notation)
@@ -74,7 +74,7 @@ def test_a_struck_token_is_said_to_be_refused_by_another_constraint_or_by_none(n
     assert told >= 5 and len(kinds) >= 4
 
 
-def test_syntax_is_called_a_constraint():
+def test_a_syntax_error_is_attributed_to_no_constraint():
     registry = default_registry()
     refusals = Attributor(request(registry), registry)
     assert refusals.find('{action="sea', "x") is None  # no tool is known yet
@@ -99,13 +99,13 @@ def test_syntax_is_called_a_constraint():
         ('query="', '"}', "/properties/query/minLength"),
     ],
 )
-def test_a_token_of_several_characters_is_refused_for_another_reason_than_it_breaks(before, text, pointer):
+def test_a_token_of_several_characters_is_attributed_to_the_constraint_it_violates(before, text, pointer):
     registry = default_registry()
     found = Attributor(request(registry), registry).find(f'{{action="search" {before}', text)
     assert found is not None and (found.tool, found.pointer) == ("search", pointer)
 
 
-def test_a_shared_definition_is_named_where_it_cannot_be_relaxed():
+def test_a_shared_definition_is_named_at_the_place_where_it_can_be_relaxed():
     registry = one_tool(
         {
             "properties": {"a": {"$ref": "#/$defs/size"}, "b": {"$ref": "#/$defs/size"}},
@@ -117,7 +117,7 @@ def test_a_shared_definition_is_named_where_it_cannot_be_relaxed():
     assert relaxed(registry, "t", found.pointer)
 
 
-def test_one_of_several_alternatives_that_refuse_it_is_blamed_alone_or_the_one_that_is_meant_is_not():
+def test_a_token_that_several_alternatives_mask_is_attributed_to_the_right_one():
     either = {"anyOf": [{"type": "integer", "maximum": 9}, {"type": "string", "maxLength": 3}]}
     registry = one_tool({"properties": {"a": either}})
     refusals = Attributor(request(registry), registry)
@@ -126,7 +126,7 @@ def test_one_of_several_alternatives_that_refuse_it_is_blamed_alone_or_the_one_t
     assert refusals.find('{action="t" a="abc', "d").pointer == "/properties/a/anyOf/1/maxLength"
 
 
-def test_two_constraints_at_once_are_told_as_one():
+def test_a_token_that_two_constraints_mask_is_attributed_to_none():
     registry = one_tool({"properties": {"a": {"type": "string", "maxLength": 2, "pattern": "^[a-z]*$"}}})
     refusals = Attributor(request(registry), registry)
     assert refusals.find('{action="t" a="ab', "7") is None
@@ -134,7 +134,7 @@ def test_two_constraints_at_once_are_told_as_one():
     assert refusals.find('{action="t" a="a', "7").keyword == "pattern"
 
 
-def test_a_keyword_is_called_by_a_name_under_it():
+def test_a_pointer_is_split_into_place_keyword_and_member():
     for pointer, parts in {
         "/required/0": ((), "required", "0"),
         "/properties/a/required/b~1c": (("properties", "a"), "required", "b/c"),
@@ -155,7 +155,7 @@ def test_a_keyword_is_called_by_a_name_under_it():
         ("json", '{"action":"search","query":"x",', '"query'),
     ],
 )
-def test_a_key_that_is_given_again_is_refused_by_no_constraint_of_the_schema(notation, before, text):
+def test_a_duplicate_key_is_attributed_to_no_constraint(notation, before, text):
     """Without additionalProperties the token would go on only to another key."""
     registry = default_registry()
     refusals = Attributor(request(registry, notation=notation), registry)

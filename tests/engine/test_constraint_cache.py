@@ -44,7 +44,7 @@ def edited(tool: str):
     return parse_document(document)
 
 
-def test_the_same_constraint_costs_no_time_the_second_time():
+def test_the_same_constraint_is_built_once():
     first = call_constraint(request(prompt="another prompt, the same tools"), REGISTRY)
     again = call_constraint(request(), parse_document(DOCUMENT))
     assert (again.text, again.build_ms) == (first.text, 0.0)
@@ -65,7 +65,7 @@ def test_every_option_that_changes_the_text_changes_the_key():
     assert len(texts) == 6
 
 
-def test_arguments_are_kept_by_their_own_tools_schema():
+def test_arguments_are_cached_by_their_own_tools_schema():
     options = GrammarOptions(part="arguments", tool="search")
     first = call_constraint(request(), REGISTRY, options)
     other = call_constraint(request(), edited("calculate"), options)
@@ -74,7 +74,7 @@ def test_arguments_are_kept_by_their_own_tools_schema():
     assert own.text != first.text and own.build_ms > 0
 
 
-def test_names_are_kept_by_the_names_and_a_tool_that_is_not_allowed_has_no_grammar():
+def test_names_are_cached_by_the_allowed_names():
     options = GrammarOptions(part="name")
     first = call_constraint(request(), REGISTRY, options)
     assert call_constraint(request(), edited("search"), options)[:2] == (first.text, 0.0)
@@ -85,12 +85,12 @@ def test_names_are_kept_by_the_names_and_a_tool_that_is_not_allowed_has_no_gramm
         call_constraint(request(), fewer, GrammarOptions(part="arguments", tool="search"))
 
 
-def test_a_part_of_a_call_is_not_asked_for_under_a_grammar_of_whole_calls():
+def test_a_part_of_a_call_cannot_be_built_from_a_custom_grammar():
     with pytest.raises(GrammarError, match="in parts"):
         call_constraint(request(grammar='root ::= "a"'), REGISTRY, GrammarOptions(part="name"))
 
 
-def test_what_cannot_be_built_is_not_kept():
+def test_a_failed_build_is_not_cached():
     cache = TextCache()
 
     def fail() -> BuiltGrammar:
@@ -102,7 +102,7 @@ def test_what_cannot_be_built_is_not_kept():
     assert cache.built(("key",), lambda: BuiltGrammar("text")).text == "text"
 
 
-def test_texts_are_kept_within_their_number_and_their_size_the_last_used_longest():
+def test_texts_are_cached_within_a_number_and_a_size_by_last_use():
     cache = TextCache(texts=3, characters=10)
     for key in "abc":
         cache.built((key,), lambda: BuiltGrammar("xy"))
@@ -117,7 +117,7 @@ def test_texts_are_kept_within_their_number_and_their_size_the_last_used_longest
     assert len(cache) == 1, "the last one is kept however large it is"
 
 
-def test_a_mask_is_compiled_once_and_each_use_begins_at_its_beginning():
+def test_a_mask_is_compiled_once_and_each_use_starts_at_its_beginning():
     cache, tokenizer = MaskCache(), byte_tokenizer()
     first = cache.compiled(tokenizer, 'start: "ab"')
     assert first.matcher.consume_token(ord("a"))
@@ -126,7 +126,7 @@ def test_a_mask_is_compiled_once_and_each_use_begins_at_its_beginning():
     assert again.matcher.consume_token(ord("a")), "the first use must not have moved it"
 
 
-def test_masks_are_kept_within_their_number_and_their_size_and_a_wrong_grammar_is_not_kept():
+def test_masks_are_cached_within_a_number_and_a_size_and_errors_are_not():
     tokenizer = byte_tokenizer()
     few = MaskCache(grammars=2)
     for text in ("a", "b", "a", "c"):
@@ -144,7 +144,7 @@ def test_masks_are_kept_within_their_number_and_their_size_and_a_wrong_grammar_i
     assert wrong.matcher.is_error() and len(small) == 1
 
 
-def test_a_lexer_that_gave_up_is_kept_for_the_next_run():
+def test_a_forgotten_mask_is_compiled_again():
     cache, tokenizer = MaskCache(), byte_tokenizer()
     cache.compiled(tokenizer, 'start: "a"')
     cache.forget(tokenizer, 'start: "a"')
@@ -154,7 +154,7 @@ def test_a_lexer_that_gave_up_is_kept_for_the_next_run():
     assert len(cache) == 1
 
 
-def test_a_mask_that_ends_in_an_error_is_not_forgotten():
+def test_a_mask_that_ends_in_an_error_is_dropped_from_the_cache():
     tokenizer, grammar = byte_tokenizer(), 'start: "abc"'
     mask = TokenMask(tokenizer, grammar)
     assert TokenMask(tokenizer, grammar).hit
@@ -178,7 +178,7 @@ class Compiling(ScriptedModel):
             yield item
 
 
-def test_a_run_tells_its_constraint_once_after_the_prompt_and_its_record_tells_it_again():
+def test_a_run_reports_its_constraint_once_and_its_record_repeats_it():
     model = Compiling(GOOD)
     events = list(run(request(), model))
     places = [type(event) for event in events]
@@ -192,11 +192,11 @@ def test_a_run_tells_its_constraint_once_after_the_prompt_and_its_record_tells_i
     assert [(e.key, e.hit, e.compile_ms) for e in told] == [("k1", False, 0.5)]
 
 
-def test_nothing_is_told_of_a_constraint_that_nobody_compiled():
+def test_a_constraint_that_was_not_compiled_is_not_reported():
     assert not [event for event in run(request(), ScriptedModel(GOOD)) if isinstance(event, ConstraintReady)]
 
 
-def test_a_terminal_tells_of_each_stage_whether_its_constraint_was_made_or_kept():
+def test_a_terminal_shows_of_each_stage_whether_its_constraint_was_compiled_or_cached():
     class Stages(Compiling):
         said = 0
 

@@ -99,7 +99,7 @@ def test_openais_list_is_a_system_prompt_the_turns_and_the_next_message():
         ('["\\ud800"]', "", "Not JSON"),
     ],
 )
-def test_what_is_not_a_list_of_messages_is_refused_with_its_place(text, where, said):
+def test_an_invalid_list_of_messages_is_rejected_with_its_place(text, where, said):
     with pytest.raises(PromptError) as refused:
         parse_messages(text, "f")
     assert said in refused.value.message
@@ -157,7 +157,7 @@ def test_each_message_has_its_tokens_and_together_with_the_rest_they_are_the_pro
     assert prompt.text[part.start : part.end].strip() == "a", "not the first a of the chat template"
 
 
-def test_a_short_message_is_not_found_in_the_markers_of_the_chat_template():
+def test_a_short_message_is_not_confused_with_the_markers_of_the_chat_template():
     template = (
         "{% for m in messages %}<|im_start|>{{ m.role }}\n{{ m.content }}<|im_end|>\n{% endfor %}<|im_start|>"
     )
@@ -167,7 +167,7 @@ def test_a_short_message_is_not_found_in_the_markers_of_the_chat_template():
     assert [prompt.text[part.start - 5 : part.end] for part in places] == ["user\na", "user\nart"]
 
 
-def test_a_request_from_before_there_was_a_system_prompt_is_read():
+def test_a_request_without_a_system_prompt_is_read():
     document = msgspec.to_builtins(asked())
     del document["system_prompt"]
     assert msgspec.convert(document, RunRequest).system_prompt == ""
@@ -205,7 +205,7 @@ def test_the_command_takes_a_conversation_and_a_further_prompt(tmp_path):
         (["--continue", "run.jsonl"], "No prompt was given"),
     ],
 )
-def test_a_conversation_that_cannot_be_is_bad_input(arguments, said, tmp_path, monkeypatch):
+def test_an_impossible_conversation_is_bad_input(arguments, said, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     requested("--record", "run.jsonl", "first")
     done = command(
@@ -249,7 +249,7 @@ def test_a_run_is_continued_with_its_messages_its_answer_and_its_settings(tmp_pa
     assert (third.sampling.seed, third.max_tokens, third.system_prompt) == (8, 99, "Now be long.")
 
 
-def test_what_a_record_allows_to_run_is_not_taken_over(tmp_path):
+def test_approvals_of_a_record_are_not_inherited(tmp_path):
     path = tmp_path / "run.jsonl"
     requested("--record", str(path), "--approve", "allow", "--dispatch", "first")
     done = command("run", "--json", "--continue", str(path), "second")

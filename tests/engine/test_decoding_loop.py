@@ -81,7 +81,7 @@ def steps_of(it):
     return batches
 
 
-def test_an_end_token_has_text_or_something_comes_after_it():
+def test_an_end_token_has_no_text_and_is_the_last():
     table = Table()
     steps = [s for batch in steps_of(decoder(table, prompt=(6,))) for s in batch]
     assert [(s.id, s.text, s.end) for s in steps] == [(7, "y", False), (8, "z", False), (END, "", True)]
@@ -89,7 +89,7 @@ def test_an_end_token_has_text_or_something_comes_after_it():
     assert all(s.allowed == len(PIECES) and s.feasible == 1.0 and s.rank == 0 for s in steps)
 
 
-def test_a_step_that_nobody_asked_for_is_evaluated():
+def test_a_step_is_evaluated_only_when_it_is_requested():
     table = Table()
     it = decoder(table)
     assert not table.batches
@@ -97,7 +97,7 @@ def test_a_step_that_nobody_asked_for_is_evaluated():
     assert table.batches == [([0], 1)]
 
 
-def test_forced_tokens_cost_a_batch_each():
+def test_forced_tokens_are_evaluated_in_one_batch():
     table = Table()
     batches = steps_of(decoder(table, Script([4, 6, 7], {1, 2}, [5])))
     assert [tokens for tokens, _ in table.batches] == [[0, 4, 6, 7], [1, 5]]
@@ -112,7 +112,7 @@ def test_forced_tokens_cost_a_batch_each():
     assert [a.allowed for a in forced.alternatives] == [False, False, True]
 
 
-def test_what_was_evaluated_ahead_is_evaluated_again_or_chosen_before_it_is_asked_for():
+def test_evaluating_ahead_changes_neither_batches_nor_tokens():
     plain, ahead = Table(), Table()
     expected = steps_of(decoder(plain, Script([4, 6, 7], {1, 2}, [5])))
     it = decoder(ahead, Script([4, 6, 7], {1, 2}, [5]))
@@ -128,7 +128,7 @@ def test_what_was_evaluated_ahead_is_evaluated_again_or_chosen_before_it_is_aske
     assert [[s.id for s in batch] for batch in batches] == [[s.id for s in batch] for batch in expected]
 
 
-def test_forced_tokens_are_lost_when_their_evaluation_fails_once():
+def test_forced_tokens_survive_an_evaluation_that_fails_once():
     class Failing(Table):
         fails = True
 
@@ -145,7 +145,7 @@ def test_forced_tokens_are_lost_when_their_evaluation_fails_once():
 
 
 @pytest.mark.parametrize("evidence", ["chosen", "none"])
-def test_figures_that_nobody_asked_for_are_computed_or_guessed(evidence):
+def test_figures_that_were_not_requested_are_not_computed(evidence):
     table = Table()
     batches = steps_of(decoder(table, Script([4, 6, 7], {1, 2}, [5]), evidence=evidence))
     assert table.batches == [([0, 4, 6, 7], 1)], (
@@ -163,7 +163,7 @@ def test_figures_that_nobody_asked_for_are_computed_or_guessed(evidence):
     assert chosen.allowed == 2 and chosen.probability == 1.0
 
 
-def test_a_masked_token_is_chosen_or_hidden():
+def test_a_masked_token_is_not_sampled_and_is_listed():
     (batch,) = steps_of(decoder(Table(), Script({3, 5})))
     step = batch[0]
     assert step.id == 3 and step.allowed == 2 and not step.forced and step.rank == 1
@@ -175,7 +175,7 @@ def test_a_masked_token_is_chosen_or_hidden():
     ]
 
 
-def test_more_tokens_come_than_were_asked_for():
+def test_no_more_tokens_come_than_were_requested():
     assert sum(map(len, steps_of(decoder(Table(), max_tokens=3)))) == 3
     table = Table()
     assert [len(b) for b in steps_of(decoder(table, Script([4, 6, 7], {1}), max_tokens=2))] == [2]
@@ -183,25 +183,25 @@ def test_more_tokens_come_than_were_asked_for():
     assert steps_of(decoder(Table(), max_tokens=0)) == []
 
 
-def test_more_tokens_come_than_the_context_holds():
+def test_no_more_tokens_come_than_the_context_has_room_for():
     table = Table(room=3)
     assert [len(b) for b in steps_of(decoder(table, Script([4, 6, 7, 8], {1})))] == [3]
     assert table.room == 0
 
 
-def test_half_a_character_is_told_as_text():
+def test_an_incomplete_character_has_no_text():
     steps = [s for batch in steps_of(decoder(Table(), Script([2, 3], {1}))) for s in batch]
     assert [(s.data, s.text) for s in steps] == [(b"\xc3", ""), (b"\xa9", "é"), (b"b", "b")]
 
 
-def test_a_constraint_that_allows_nothing_lets_something_through():
+def test_a_constraint_that_allows_no_token_is_an_error():
     with pytest.raises(GrammarError, match="allows no token"):
         decoder(Table(), Script(set())).step()
 
 
 @pytest.mark.parametrize("evidence", ["all", "none"])
 @pytest.mark.parametrize("temperature", [0.0, 1.0])
-def test_a_token_is_drawn_from_what_is_no_number(evidence, temperature):
+def test_logits_that_are_not_numbers_are_a_model_error(evidence, temperature):
     class Damaged(Table):
         def decode(self, tokens, outputs):
             return [row * np.float32(np.nan) for row in super().decode(tokens, outputs)]

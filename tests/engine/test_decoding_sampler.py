@@ -57,7 +57,7 @@ def near_a_cut(logits, sampling, allowed):
     st.sampled_from([0.3, 1.0, 1.7]),
     st.randoms(use_true_random=False),
 )
-def test_the_final_distribution_is_another_than_the_definition_gives(row, k, p, min_p, temperature, random):
+def test_the_final_distribution_is_that_of_the_definition(row, k, p, min_p, temperature, random):
     sampling = Sampling(temperature=temperature, top_k=k, top_p=p, min_p=min_p)
     allowed = np.array([random.random() < 0.6 for _ in row])
     allowed[random.randrange(row.size)] = True
@@ -73,12 +73,12 @@ def test_the_final_distribution_is_another_than_the_definition_gives(row, k, p, 
 
 @at_most(300)
 @given(rows, st.integers(1, 30))
-def test_the_top_tokens_are_others_than_a_full_sort_gives(row, k):
+def test_the_top_tokens_are_those_of_a_full_sort(row, k):
     expected = sorted(range(row.size), key=lambda i: (-float(row[i]), i))[:k]
     assert top(row, k).tolist() == expected
 
 
-def test_the_top_tokens_of_a_large_vocabulary_are_others_than_a_full_sort_gives():
+def test_the_top_tokens_of_a_large_vocabulary_are_those_of_a_full_sort():
     random = np.random.default_rng(1)
     for _ in range(20):
         row = np.round(random.normal(0, 3, 5003), 2).astype(np.float32)
@@ -102,7 +102,7 @@ def test_all_tokens_of_a_large_vocabulary_are_sorted_like_those_of_a_small_one()
     assert draw.probability_of([5, 5, 2]) == [draw.probability(token) for token in (5, 5, 2)]
 
 
-def test_greedy_takes_another_token_than_the_best_allowed_one():
+def test_greedy_takes_the_best_allowed_token():
     row = np.array([1, 5, 3, 4], dtype=np.float32)
     sampler = SamplerState(Sampling(temperature=0))
     assert sampler.draw(row, None, []).id == 1
@@ -110,7 +110,7 @@ def test_greedy_takes_another_token_than_the_best_allowed_one():
     assert (draw.id, draw.probability(3), draw.probability(1)) == (3, 1.0, 0.0)
 
 
-def test_the_penalty_misses_a_repeated_token_or_counts_it_twice():
+def test_the_penalty_counts_a_repeated_token_once():
     row = np.array([4.0, -1.0, 3.0], dtype=np.float32)
     sampling = Sampling(temperature=1, top_k=0, top_p=1, min_p=0, repeat_penalty=2, repeat_last_n=2)
     draw = SamplerState(sampling).draw(row, None, [2, 0, 0, 1])
@@ -120,7 +120,7 @@ def test_the_penalty_misses_a_repeated_token_or_counts_it_twice():
 
 
 @pytest.mark.slow
-def test_the_same_seed_draws_other_tokens():
+def test_the_same_seed_samples_the_same_tokens():
     row = np.zeros(100, dtype=np.float32)
     sampling = Sampling(temperature=1, top_k=0, top_p=1, min_p=0, seed=7)
 
@@ -138,7 +138,7 @@ def test_the_same_seed_draws_other_tokens():
 
 @at_most(300)
 @given(rows, st.integers(0, 10**6))
-def test_the_evidence_does_not_add_up(row, place):
+def test_the_evidence_adds_up(row, place):
     token = place % row.size
     evidence = Evidence(row)
     raw = softmax([float(v) for v in row])
@@ -156,20 +156,20 @@ def test_the_evidence_does_not_add_up(row, place):
     assert sum(a.final for a in alternatives) == 1.0
 
 
-def test_logits_of_minus_infinity_make_the_entropy_no_number():
+def test_logits_of_minus_infinity_leave_the_entropy_a_number():
     evidence = Evidence(np.array([0, 0, -np.inf, -np.inf], dtype=np.float32))
     assert evidence.entropy == pytest.approx(1)
     assert evidence.probability(0) == pytest.approx(0.5)
 
 
-def test_logits_that_are_no_numbers_choose_a_token():
+def test_evidence_of_logits_that_are_not_numbers_is_a_model_error():
     with pytest.raises(ModelError, match="not a number"):
         Evidence(np.array([0, np.nan], dtype=np.float32))
 
 
 @at_most(300)
 @given(st.text(max_size=20), st.lists(st.integers(1, 4), min_size=1, max_size=80))
-def test_text_in_pieces_of_bytes_is_another_text(text, sizes):
+def test_text_in_pieces_of_bytes_is_the_same_text(text, sizes):
     data, at, pieces, assembler = text.encode(), 0, [], TextAssembler()
     for size in sizes * (len(data) + 1):
         pieces.append(assembler.feed(data[at : at + size]))
@@ -179,7 +179,7 @@ def test_text_in_pieces_of_bytes_is_another_text(text, sizes):
     assert "".join(pieces) + assembler.end() == text
 
 
-def test_half_a_character_is_shown_before_it_is_whole():
+def test_a_character_is_shown_when_it_is_complete():
     assembler = TextAssembler()
     assert [assembler.feed(b) for b in (b"\xf0\x9f", b"\x98\x80", b"\xff", b"a\xc3")] == ["", "😀", "�", "a"]
     assert assembler.end() == "�"

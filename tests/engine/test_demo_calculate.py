@@ -45,7 +45,7 @@ def pythons_own(expression: str) -> Any:
 
 @at_most(300)
 @given(expressions)
-def test_a_value_differs_from_pythons_own(expression: str) -> None:
+def test_a_value_equals_pythons_own(expression: str) -> None:
     assume(len(expression) <= MAX_CHARACTERS)
     try:
         ours: Any = evaluate(expression)
@@ -61,7 +61,7 @@ def test_a_value_differs_from_pythons_own(expression: str) -> None:
 
 @at_most(300)
 @given(st.fractions(max_denominator=10**6), st.integers(0, 15))
-def test_a_rounded_result_is_not_the_nearest(value: Fraction, places: int) -> None:
+def test_a_rounded_result_is_the_nearest(value: Fraction, places: int) -> None:
     text = calculate(f"{value.numerator} / {value.denominator}", places).text
     assert len(text.partition(".")[2]) == places
     distance = abs(Fraction(text) - value)
@@ -72,14 +72,14 @@ def test_a_rounded_result_is_not_the_nearest(value: Fraction, places: int) -> No
 
 @at_most(300)
 @given(st.floats(-50, 50, allow_nan=False), st.sampled_from(["sin", "cos", "exp", "atan", "tanh", "cbrt"]))
-def test_a_function_differs_from_the_one_of_math(value: float, name: str) -> None:
+def test_a_function_equals_the_one_of_math(value: float, name: str) -> None:
     expected = getattr(math, name)(float(Fraction(repr(value)) if "e" not in repr(value) else value))
     assert float(evaluate(f"{name}({value!r})")) == expected
 
 
 @at_most(300)
 @given(st.text(alphabet="0123456789.+-*/%(),^ eEpisqrtnx_$\x00é×", max_size=60))
-def test_a_text_makes_anything_but_a_result_or_a_tool_error(text: str) -> None:
+def test_any_text_is_a_result_or_a_tool_error(text: str) -> None:
     try:
         result = calculate(text, 3)
     except ToolError as error:
@@ -110,11 +110,11 @@ def test_a_text_makes_anything_but_a_result_or_a_tool_error(text: str) -> None:
         ("0 ** 0", "1"),
     ],
 )
-def test_a_result_is_written_otherwise(expression: str, text: str) -> None:
+def test_a_result_has_its_shortest_form(expression: str, text: str) -> None:
     assert calculate(expression).text == text
 
 
-def test_a_result_that_json_cannot_hold_loses_digits() -> None:
+def test_a_result_beyond_json_numbers_keeps_its_digits() -> None:
     assert calculate("2**53").value == 2**53
     assert calculate("2**53 + 1").value == "9007199254740993"
     assert calculate("34.5", 2) == calculate("69/2", 2)
@@ -164,7 +164,7 @@ def test_a_result_that_json_cannot_hold_loses_digits() -> None:
     ],
     ids=lambda text: text[:40],
 )
-def test_a_mistake_is_told_otherwise(expression: str, words: str) -> None:
+def test_an_error_of_an_expression_is_explained(expression: str, words: str) -> None:
     with pytest.raises(ToolError) as caught:
         calculate(expression)
     assert words in str(caught.value)

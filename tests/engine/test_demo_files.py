@@ -25,7 +25,7 @@ def demo(tmp_path: Path) -> Iterator[DemoTools]:
     tools.close()
 
 
-def test_what_was_written_is_not_read(demo: DemoTools, tmp_path: Path) -> None:
+def test_a_written_file_is_read_back(demo: DemoTools, tmp_path: Path) -> None:
     assert said(demo, "write_file", path="notes/today.txt", content="Grüße\n") == (
         "Wrote notes/today.txt: it has 8 bytes."
     )
@@ -48,7 +48,7 @@ def test_what_was_written_is_not_read(demo: DemoTools, tmp_path: Path) -> None:
         "link/outside.txt", "link", "chain/x",
     ],
 )  # fmt: skip
-def test_a_path_leads_out_of_the_scratch_folder(demo: DemoTools, tmp_path: Path, path: str) -> None:
+def test_a_path_out_of_the_scratch_folder_is_rejected(demo: DemoTools, tmp_path: Path, path: str) -> None:
     outside = tmp_path / "outside"
     outside.mkdir()
     (outside / "outside.txt").write_text("secret")
@@ -62,7 +62,7 @@ def test_a_path_leads_out_of_the_scratch_folder(demo: DemoTools, tmp_path: Path,
     assert (tmp_path / "outside.txt").read_text() == (outside / "outside.txt").read_text() == "secret"
 
 
-def test_a_link_to_a_file_outside_is_written_through(demo: DemoTools, tmp_path: Path) -> None:
+def test_a_link_to_a_file_outside_is_not_written_through(demo: DemoTools, tmp_path: Path) -> None:
     (tmp_path / "scratch").mkdir()
     (tmp_path / "secret").write_text("secret")
     (tmp_path / "scratch/soft").symlink_to(tmp_path / "secret")
@@ -94,7 +94,7 @@ def test_a_link_to_a_file_outside_is_written_through(demo: DemoTools, tmp_path: 
     ],
     ids=lambda text: text[:20],
 )
-def test_a_path_that_is_none_is_followed(demo: DemoTools, tmp_path: Path, path: str, words: str) -> None:
+def test_an_invalid_path_is_rejected(demo: DemoTools, tmp_path: Path, path: str, words: str) -> None:
     folder = tmp_path / "scratch"
     (folder / "folder").mkdir(parents=True)
     (folder / "file").write_text("x")
@@ -105,7 +105,7 @@ def test_a_path_that_is_none_is_followed(demo: DemoTools, tmp_path: Path, path: 
         assert words in refused(demo, "write_file", path=path, content="x")
 
 
-def test_a_file_that_is_missing_is_told_without_those_that_are_there(demo: DemoTools) -> None:
+def test_a_missing_file_is_reported_with_the_existing_ones(demo: DemoTools) -> None:
     assert "empty" in refused(demo, "read_file", path="a.txt")
     call(demo, "write_file", path="b.txt", content="x")
     assert (
@@ -113,7 +113,7 @@ def test_a_file_that_is_missing_is_told_without_those_that_are_there(demo: DemoT
     )
 
 
-def test_too_much_is_read_or_written(demo: DemoTools, tmp_path: Path) -> None:
+def test_files_and_the_folder_have_a_size_limit(demo: DemoTools, tmp_path: Path) -> None:
     large = "x" * MAX_FILE_BYTES
     assert call(demo, "write_file", path="a", content=large).ok
     assert "at most 1,000,000" in refused(demo, "write_file", path="a", content="x", mode="append")
@@ -126,14 +126,14 @@ def test_too_much_is_read_or_written(demo: DemoTools, tmp_path: Path) -> None:
     assert sum(file.bytes for file in demo.scratch.files()) <= 20_000_000
 
 
-def test_bytes_that_are_no_text_are_read_as_text(demo: DemoTools, tmp_path: Path) -> None:
+def test_bytes_that_are_not_text_are_rejected(demo: DemoTools, tmp_path: Path) -> None:
     (tmp_path / "scratch").mkdir()
     (tmp_path / "scratch/x").write_bytes(b"a\xff")
     assert "byte 1 is 0xFF" in refused(demo, "read_file", path="x")
     assert "not valid Unicode" in refused(demo, "write_file", path="y", content="a\ud800")
 
 
-def test_a_folder_of_its_own_stays_and_a_given_one_goes(tmp_path: Path) -> None:
+def test_a_temporary_folder_is_removed_and_a_given_one_stays(tmp_path: Path) -> None:
     own, given = Scratch(), Scratch(tmp_path / "given")
     assert own.folder is None
     for scratch in (own, given):
@@ -147,7 +147,7 @@ def test_a_folder_of_its_own_stays_and_a_given_one_goes(tmp_path: Path) -> None:
 
 @at_most(300)
 @given(st.text(alphabet="ab./\\~: \x00é", max_size=12))
-def test_some_path_is_written_elsewhere(path: str) -> None:
+def test_any_path_is_written_inside_the_folder_or_rejected(path: str) -> None:
     scratch = Scratch()
     try:
         scratch.write(path, b"x")

@@ -28,13 +28,13 @@ def demo(tmp_path: Path) -> Iterator[DemoTools]:
 
 
 class TestTheSource:
-    def test_a_tool_of_the_default_registry_is_not_there(self, demo: DemoTools) -> None:
+    def test_every_tool_of_the_default_registry_exists(self, demo: DemoTools) -> None:
         names = {tool.name for tool in demo.tools()}
         assert {tool.name for tool in default_registry()} < names
         assert {"state_get", "state_patch", "conjugate"} < names
         assert (demo.name, demo.identity) == ("demo", "demo")
 
-    def test_an_example_of_a_schema_fails(self, demo: DemoTools) -> None:
+    def test_every_example_of_a_schema_works(self, demo: DemoTools) -> None:
         for tool in demo.tools():
             for example in tool.parameters["examples"]:
                 outcome = call(demo, tool.name, **example)
@@ -43,7 +43,7 @@ class TestTheSource:
                 else:
                     assert outcome.ok, (tool.name, outcome.message)
 
-    def test_an_outcome_cannot_be_recorded(self, demo: DemoTools) -> None:
+    def test_every_outcome_can_be_recorded(self, demo: DemoTools) -> None:
         call(demo, "write_file", path="a", content="x")
         for tool, arguments in (
             ("calculate", {"expression": "9**99"}),
@@ -63,7 +63,7 @@ class TestTheSource:
                 )
             )
 
-    def test_an_unknown_tool_or_a_cancelled_call_is_the_tools_fault(self, demo: DemoTools) -> None:
+    def test_an_unknown_tool_and_a_cancelled_call_are_not_the_tools_fault(self, demo: DemoTools) -> None:
         assert call(demo, "rm").fault == "unknown"
         cancelled = threading.Event()
         cancelled.set()
@@ -91,7 +91,7 @@ class TestTheSource:
             ("state_patch", {"workspace_id": "trip-1", "ops": [{"op": "set"}]}, "ops.0.path is missing"),
         ],
     )
-    def test_wrong_arguments_are_no_fault_of_the_tool(
+    def test_invalid_arguments_are_a_tool_error(
         self, demo: DemoTools, tool: str, arguments: dict[str, Any], words: str
     ) -> None:
         assert words in refused(demo, tool, **arguments)
@@ -110,7 +110,9 @@ class TestTheSource:
         ),
         st.data(),
     )
-    def test_arguments_of_any_kind_raise(self, tool: str, value: Any, data: st.DataObject) -> None:
+    def test_arguments_of_any_kind_are_a_result_or_a_tool_error(
+        self, tool: str, value: Any, data: st.DataObject
+    ) -> None:
         demo = DemoTools()
         known = next(t for t in demo.tools() if t.name == tool)
         arguments = dict(known.parameters["examples"][0])
@@ -118,7 +120,7 @@ class TestTheSource:
         assert demo.call(tool, arguments, seconds=5, cancel=NEVER).fault in ("", "tool")
         assert demo.call(tool, value, seconds=5, cancel=NEVER).fault in ("", "tool")
 
-    def test_arguments_nested_without_end_raise(self, demo: DemoTools) -> None:
+    def test_deeply_nested_arguments_are_a_tool_error(self, demo: DemoTools) -> None:
         value: list[Any] = []
         for _ in range(100_000):
             value = [value]
@@ -126,7 +128,7 @@ class TestTheSource:
         assert refused(demo, "state_patch", workspace_id="trip-1", ops=[operation])
         assert refused(demo, "calculate", expression=value)
 
-    def test_a_change_is_told_before_it_can_be_seen_or_not_at_all(self, demo: DemoTools) -> None:
+    def test_a_change_is_announced_when_it_is_visible(self, demo: DemoTools) -> None:
         seen: list[Any] = []
         look = {
             "scratch": lambda: demo.scratch.files()[0].path,
@@ -142,7 +144,7 @@ class TestTheSource:
         call(demo, "read_file", path="a.txt")
         assert seen == [("scratch", "a.txt"), ("outbox", "Hi"), ("workspace", "Porto")]
 
-    def test_threads_lose_each_others_changes(self, demo: DemoTools) -> None:
+    def test_changes_of_several_threads_are_all_applied(self, demo: DemoTools) -> None:
         told: Counter[str] = Counter()
         lock = threading.Lock()
 
@@ -170,14 +172,14 @@ class TestTheSource:
 
 
 class TestExecute:
-    def test_a_command_is_run(self, demo: DemoTools, tmp_path: Path) -> None:
+    def test_a_command_is_refused_by_policy(self, demo: DemoTools, tmp_path: Path) -> None:
         assert "Refused by policy" in refused(demo, "execute", command=f"touch {tmp_path}/ran")
         assert not (tmp_path / "ran").exists()
         assert demo.claims("execute")["destructiveHint"] is True
 
 
 class TestCalculate:
-    def test_the_precision_is_left_out(self, demo: DemoTools) -> None:
+    def test_the_precision_of_a_result_is_applied(self, demo: DemoTools) -> None:
         assert said(demo, "calculate", expression="15 * 230 / 100") == "34.5"
         assert said(demo, "calculate", expression="15 * 230 / 100", precision=2) == "34.50"
         assert said(demo, "calculate", expression="2/3", precision=2.0) == "0.67"
@@ -186,7 +188,7 @@ class TestCalculate:
 
 
 class TestCorpus:
-    def test_the_corpus_has_fewer_or_poorer_pages_than_promised(self) -> None:
+    def test_the_corpus_has_at_least_forty_complete_pages(self) -> None:
         pages = bundled_corpus().documents
         assert len(pages) >= 40 and len({page.url for page in pages}) == len(
             {page.title for page in pages}
@@ -212,18 +214,18 @@ class TestCorpus:
             ("grammar probability token", "https://example.org/blogs/constrained-decoding"),
         ],
     )
-    def test_the_best_page_is_not_first(self, demo: DemoTools, query: str, first: str) -> None:
+    def test_the_best_page_is_first(self, demo: DemoTools, query: str, first: str) -> None:
         found = call(demo, "search", query=query).structured["results"]
         assert found[0]["url"].startswith(first)
         assert len(found) <= 5
 
-    def test_every_page_is_not_found_by_its_own_title(self) -> None:
+    def test_every_page_is_found_by_its_title(self) -> None:
         corpus = bundled_corpus()
         for page in corpus.documents:
             assert corpus.search(page.title, 1)[0].document == page
             assert corpus.page(page.url) is page
 
-    def test_more_results_or_other_sources_come_than_were_asked_for(self, demo: DemoTools) -> None:
+    def test_results_are_limited_in_number_and_to_the_requested_sources(self, demo: DemoTools) -> None:
         assert len(call(demo, "search", query="weather", max_results=3).structured["results"]) == 3
         only = call(
             demo, "search", query="the moon", max_results=100, sources=["History", "nowhere"]
@@ -233,7 +235,7 @@ class TestCorpus:
         assert call(demo, "search", query="zzzzzz").structured == {"results": []}
         assert "at most 1,000" in refused(demo, "search", query="a " * 1_000_000)
 
-    def test_a_page_is_shown_that_is_not_bundled(self, demo: DemoTools) -> None:
+    def test_only_bundled_pages_are_shown(self, demo: DemoTools) -> None:
         text = said(demo, "browse", url="http://www.example.org/weather/oslo/?x=1#top")
         assert text.startswith("Weather in Oslo this week (2026-05-04, weather, invented for this demo)")
         assert "offline" in refused(demo, "browse", url="https://example.net")
@@ -242,7 +244,7 @@ class TestCorpus:
         assert "offline" in refused(demo, "browse", url="https://[::1")
         assert "offline" in refused(demo, "browse", url="https://" + "a" * 10_000_000)
 
-    def test_a_page_cannot_be_reached_from_the_first_one(self, demo: DemoTools) -> None:
+    def test_every_page_can_be_reached_from_the_first_one(self, demo: DemoTools) -> None:
         home = said(demo, "browse", url="https://example.com")
         assert home == said(demo, "browse", url="http://example.org/")
         parts = [line for line in home.splitlines() if line.startswith("https://")]
@@ -254,7 +256,7 @@ class TestCorpus:
 
 
 class TestOutbox:
-    def test_a_mail_is_lost_or_sent(self, demo: DemoTools) -> None:
+    def test_a_mail_is_stored_and_not_sent(self, demo: DemoTools) -> None:
         outcome = call(
             demo,
             "send_email",
@@ -291,7 +293,7 @@ class TestOutbox:
         ],
         ids=lambda value: str(value)[:20],
     )
-    def test_a_mail_that_is_none_lies_in_the_outbox(self, demo: DemoTools, change: Any, words: str) -> None:
+    def test_an_invalid_mail_is_rejected(self, demo: DemoTools, change: Any, words: str) -> None:
         mail = {"to": "ann@example.com", "subject": "Hi", "body": "x"} | change
         assert words in refused(demo, "send_email", **mail)
         assert demo.outbox == ()

@@ -21,7 +21,7 @@ def demo(tmp_path: Path) -> Iterator[DemoTools]:
     tools.close()
 
 
-def test_a_value_is_read_otherwise(demo: DemoTools) -> None:
+def test_a_value_is_read_by_its_path(demo: DemoTools) -> None:
     assert said(demo, "state_get", workspace_id="trip-1", path="/budget/items/0/name") == '"train"'
     assert json.loads(said(demo, "state_get", workspace_id="trip-1")) == demo.workspace
     assert call(demo, "state_get", workspace_id="trip-1", path="/todo").structured == {
@@ -31,7 +31,7 @@ def test_a_value_is_read_otherwise(demo: DemoTools) -> None:
     }
 
 
-def test_operations_are_done_otherwise(demo: DemoTools) -> None:
+def test_operations_are_applied_in_order(demo: DemoTools) -> None:
     ops = [
         {"op": "set", "path": "/budget/limit", "value": 950.5},
         {"op": "set", "path": "/budget/items/1/paid", "value": True},
@@ -73,7 +73,7 @@ def test_operations_are_done_otherwise(demo: DemoTools) -> None:
         ({"workspace_id": "trip-1", "path": "/a" * 10_000}, "at most 32"),
     ],
 )
-def test_a_wrong_place_teaches_nothing(demo: DemoTools, arguments: Any, words: str) -> None:
+def test_an_invalid_place_is_rejected_with_a_hint(demo: DemoTools, arguments: Any, words: str) -> None:
     assert words in refused(demo, "state_get", **arguments)
 
 
@@ -103,7 +103,7 @@ def test_a_wrong_place_teaches_nothing(demo: DemoTools, arguments: Any, words: s
     ],
     ids=lambda value: str(value)[:40],
 )
-def test_half_of_a_patch_is_done(demo: DemoTools, operation: Any, words: str) -> None:
+def test_an_invalid_patch_changes_nothing(demo: DemoTools, operation: Any, words: str) -> None:
     before = demo.workspace
     first = {"op": "append", "path": "/todo", "value": "first"}
     message = refused(demo, "state_patch", workspace_id="trip-1", ops=[first, operation])
@@ -112,7 +112,7 @@ def test_half_of_a_patch_is_done(demo: DemoTools, operation: Any, words: str) ->
     assert call(demo, "state_get", workspace_id="trip-1").structured["revision"] == 0
 
 
-def test_what_a_view_gets_changes_the_workspace(demo: DemoTools) -> None:
+def test_a_copy_of_the_workspace_does_not_change_it(demo: DemoTools) -> None:
     demo.workspace["title"] = "changed"
     call(demo, "state_get", workspace_id="trip-1").structured["value"]["title"] = "changed"
     mine = {"id": "w", "list": [1]}

@@ -64,7 +64,7 @@ def test_a_boolean_and_a_number_are_different_arguments():
     assert [group.seeds for group in distribution(runs).groups] == [(0, 2), (1,)]
 
 
-def test_groups_part_at_the_first_token_that_differs_with_its_count_and_probability():
+def test_groups_diverge_at_the_first_token_that_differs_with_its_count_and_probability():
     result = distribution([drawn(1, CALL % 10), drawn(2, CALL % 15), drawn(3, CALL % 10), drawn(4, CALL % 7)])
     first, second = result.partings
     at = CALL.index("%")
@@ -79,7 +79,7 @@ def test_groups_part_at_the_first_token_that_differs_with_its_count_and_probabil
     assert "The answers first differ at character" in " ".join(result.words)
 
 
-def test_the_probabilities_of_a_parting_are_those_of_the_runs():
+def test_the_probabilities_at_a_divergence_are_those_of_the_runs():
     runs = [drawn(1, CALL % 10), drawn(2, CALL % 7)]
     for run_, probability in zip(runs, (0.75, 0.25)):
         tokens, at = run_.state.stages[0].tokens, CALL.index("%")
@@ -92,7 +92,7 @@ def test_the_probabilities_of_a_parting_are_those_of_the_runs():
     assert [option.raw for option in parting.options] == pytest.approx([0.375, 0.125])
 
 
-def test_a_difference_that_is_the_same_call_is_not_a_parting():
+def test_a_difference_within_the_same_call_is_no_divergence():
     spaced = drawn(2, (CALL % 10).replace(" max", "  max"))
     assert distribution([drawn(1, CALL % 10), spaced]).partings == ()
 
@@ -110,13 +110,13 @@ def test_an_invalid_answer_is_a_group_by_its_error_and_a_failed_run_is_not_count
     assert "1 run failed or stopped" in result.words[0]
 
 
-def test_an_answer_that_ends_where_another_continues_parts_at_the_end():
+def test_an_answer_that_ends_where_another_continues_diverges_at_the_end():
     result = distribution([drawn(1, CALL % 10), drawn(2, (CALL % 10)[:-4])])
     (parting,) = result.partings
     assert {option_words(option) for option in parting.options} >= {"the end"}
 
 
-def test_nothing_and_one_run_have_no_partings():
+def test_no_run_and_one_run_have_no_divergence():
     assert distribution([]).words == ("No run has finished yet.",)
     one = distribution([drawn(1, CALL % 10)])
     assert one.partings == () and one.words[0] == "One run."
@@ -124,7 +124,7 @@ def test_nothing_and_one_run_have_no_partings():
 
 @given(st.lists(st.sampled_from([CALL % n for n in (1, 10, 15, 100)]), min_size=1, max_size=8))
 @at_most(20)
-def test_every_group_but_the_largest_has_its_parting_and_the_counts_add_up(texts):
+def test_every_group_but_the_largest_has_its_divergence_and_the_counts_add_up(texts):
     result = distribution([drawn_of(seed, state_of(text)) for seed, text in enumerate(texts)])
     assert sum(group.share.correct for group in result.groups) == result.n == len(texts)
     assert [group.parting is None for group in result.groups] == [True] + [False] * (len(result.groups) - 1)
@@ -161,7 +161,7 @@ def command(*options):
 
 
 @pytest.mark.slow
-def test_the_command_prints_the_distribution_and_keeps_the_runs(model, tmp_path):
+def test_the_command_prints_the_distribution_and_saves_the_runs(model, tmp_path):
     done = command("--seeds", "1-6", "--record", str(tmp_path / "runs"), "--json")
     assert done.exit_code == 0, done.output
     result = json.loads(done.stdout)
@@ -174,7 +174,7 @@ def test_the_command_prints_the_distribution_and_keeps_the_runs(model, tmp_path)
     assert "6 runs, 2 different answers." in words and "At character" in words and "Wilson" in words
 
 
-def test_seeds_with_a_tool_that_would_run_are_refused_before_a_model_is_opened(model):
+def test_seeds_with_a_tool_that_would_run_are_rejected_before_a_model_is_opened(model):
     for options in (
         ("--seeds", "1-3", "--dispatch"),
         ("--seeds", "1-3", "--strategy", "loop"),

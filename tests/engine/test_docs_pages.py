@@ -15,7 +15,7 @@ PAGES = pages(REPOSITORY)
 COMMANDS = [part for page in PAGES for part in parts_of(page, page.name) if isinstance(part, Command)]
 
 
-def test_the_reference_of_events_says_what_the_structs_say():
+def test_the_reference_of_events_matches_the_structs():
     assert event_reference.PAGE.read_text(encoding="utf-8") == event_reference.page(), (
         "make it anew: python tests/support/event_reference.py"
     )
@@ -39,7 +39,7 @@ def _leaves(command, name):
     return {leaf for each in below for leaf in _leaves(below[each], f"{name} {each}")} if below else {name}
 
 
-def test_every_command_stands_on_the_page_of_commands():
+def test_every_command_is_on_the_page_of_commands():
     page = (REPOSITORY / "docs" / "commands.md").read_text(encoding="utf-8")
     leaves = {leaf.removeprefix("glyphscope ") for leaf in _leaves(typer.main.get_command(app), "glyphscope")}
     assert {leaf for leaf in leaves if leaf.removesuffix(" run") not in page} == set()
@@ -69,7 +69,7 @@ def _anchors(page: Path) -> set[str]:
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(REPOSITORY).as_posix())
-def test_a_block_of_commands_says_that_it_is_one_or_they_would_not_be_run(page: Path):
+def test_every_block_of_commands_is_marked_as_one(page: Path):
     for block in blocks_of(page):
         if isinstance(block, Block) and not block.language and not block.lines[0].startswith("$ "):
             begins = {line.split()[0] for line in block.lines if line.strip()}
@@ -77,7 +77,7 @@ def test_a_block_of_commands_says_that_it_is_one_or_they_would_not_be_run(page: 
 
 
 @pytest.mark.parametrize("pattern", [*NOT_RUN, *BY_HAND])
-def test_what_is_not_run_is_a_command_of_some_page(pattern: str):
+def test_every_exception_from_running_is_a_command_of_some_page(pattern: str):
     assert any(re.fullmatch(pattern, plain(command)) for command in COMMANDS)
 
 
@@ -99,7 +99,7 @@ def test_a_page_is_read_into_files_and_commands_in_its_order(tmp_path):
     assert [part.line for part in parts[4:]] == [15, 17]
 
 
-def test_output_is_compared_line_by_line_but_for_what_is_left_out():
+def test_output_is_compared_line_by_line_except_for_omissions():
     assert same_output(("a ", "b"), "a\nb  \n")
     assert not same_output(("a", "b"), "a\n")
     assert not same_output(("a.",), "ab\n")

@@ -31,7 +31,7 @@ def sound(monkeypatch):
 
 
 @pytest.mark.parametrize("package", ["numpy", "mcp", "pyside6-essentials", "llama-cpp-python", "keyring"])
-def test_doctor_takes_a_missing_package_for_present(sound, monkeypatch, package):
+def test_doctor_reports_a_missing_package(sound, monkeypatch, package):
     version = metadata.version
 
     def listed(name: str) -> str:
@@ -56,9 +56,7 @@ def test_each_required_package_is_imported_by_a_module_that_exists():
     assert [module for module in modules if find_spec(module.partition(".")[0]) is None] == []
 
 
-def test_doctor_reports_an_optional_package_that_is_not_installed_or_not_one_that_is_wrong(
-    sound, monkeypatch
-):
+def test_doctor_reports_an_optional_package_only_in_the_wrong_version(sound, monkeypatch):
     real, found = metadata.version, {"pyarrow": ""}
     monkeypatch.setattr(metadata, "version", lambda name: found.get(name) if name in found else real(name))
     monkeypatch.setattr(probe_packages, "requirements", lambda: [Requirement("pyarrow", "parquet", "17")])
@@ -68,7 +66,7 @@ def test_doctor_reports_an_optional_package_that_is_not_installed_or_not_one_tha
     assert not wrong.ok and "16.1, which is not >=17; needed for" in wrong.detail
 
 
-def test_a_frozen_program_misses_what_is_in_it(monkeypatch):
+def test_a_frozen_program_has_everything_in_it(monkeypatch):
     def unlisted(name: str) -> str:
         raise metadata.PackageNotFoundError(name)
 
@@ -82,7 +80,7 @@ def test_a_frozen_program_misses_what_is_in_it(monkeypatch):
 
 
 @pytest.mark.parametrize(("package", "version"), [("llguidance", "1.8.2"), ("pyside6-essentials", "6.12.0")])
-def test_doctor_takes_a_version_outside_the_range(sound, monkeypatch, package, version):
+def test_doctor_reports_a_version_outside_the_range(sound, monkeypatch, package, version):
     real = metadata.version
     monkeypatch.setattr(metadata, "version", lambda name: version if name == package else real(name))
     found = findings()[package]
@@ -90,7 +88,7 @@ def test_doctor_takes_a_version_outside_the_range(sound, monkeypatch, package, v
     assert found.fix.startswith(f"pip install '{package}>=")
 
 
-def test_doctor_takes_a_package_that_is_broken(monkeypatch, tmp_path):
+def test_doctor_reports_a_broken_package(monkeypatch, tmp_path):
     for name, text in (
         ("sound", "print('[welcome]')"),
         ("broken", "import nowhere"),
@@ -123,11 +121,11 @@ def test_doctor_takes_a_package_that_is_broken(monkeypatch, tmp_path):
         ("?", True),
     ],
 )
-def test_a_range_is_read_wrongly(version, holds):
+def test_a_version_range_includes_and_excludes_its_bounds(version, holds):
     assert Requirement("x", "", "6.8", "6.12").allows(version) is holds
 
 
-def test_what_is_asked_for_is_not_what_is_looked_at():
+def test_the_checked_packages_are_the_required_ones():
     extras = {each.extra for each in requirements()}
     assert "" in extras and "all" not in extras and extras - {""} <= set(probe_packages.USES)
     assert {"numpy", "msgspec", "regex"} <= {each.package for each in requirements() if not each.extra}
@@ -144,7 +142,7 @@ def test_what_is_asked_for_is_not_what_is_looked_at():
         ("OSError: libgomp.so.1: cannot open shared object file", "apt-get install libgomp1"),
     ],
 )
-def test_doctor_calls_a_model_process_that_cannot_start_well(monkeypatch, lines, fix):
+def test_doctor_reports_a_model_process_that_cannot_start(monkeypatch, lines, fix):
     done = subprocess.CompletedProcess([], 1, stdout="", stderr=f"Traceback\n{lines}\n")
     monkeypatch.setattr(probes.subprocess, "run", lambda *args, **kwargs: done)
     finding = probes.model_process()
@@ -167,7 +165,7 @@ def test_doctor_calls_a_model_process_that_cannot_start_well(monkeypatch, lines,
         ({"QT_QPA_PLATFORM": "wayland", "DISPLAY": "far.example:0"}, "there is none"),
     ],
 )
-def test_a_display_that_is_not_there_ends_the_program(monkeypatch, tmp_path, variables, words):
+def test_a_missing_display_is_reported(monkeypatch, tmp_path, variables, words):
     for name in ("DISPLAY", "WAYLAND_DISPLAY", "QT_QPA_PLATFORM"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path))
@@ -179,7 +177,7 @@ def test_a_display_that_is_not_there_ends_the_program(monkeypatch, tmp_path, var
     assert finding.ok is not bool(problem) and bool(finding.fix) is bool(problem)
 
 
-def test_a_window_that_cannot_be_loaded_is_a_traceback(monkeypatch):
+def test_a_window_that_cannot_be_loaded_is_an_error_with_a_hint(monkeypatch):
     class Window:
         @staticmethod
         def load():
@@ -191,7 +189,7 @@ def test_a_window_that_cannot_be_loaded_is_a_traceback(monkeypatch):
     assert result.exit_code == 2 and "libEGL.so.1" in result.stderr and "glyphscope doctor" in result.stderr
 
 
-def test_doctor_finds_a_full_disk_or_a_place_that_is_a_file_well(monkeypatch, tmp_path):
+def test_doctor_reports_a_full_disk_and_a_place_that_is_a_file(monkeypatch, tmp_path):
     usage = namedtuple("usage", "total used free")
     monkeypatch.setattr(shutil, "disk_usage", lambda path: usage(10**9, 10**9 - 10**7, 10**7))
     disk = probes.disk(tmp_path / "new")

@@ -33,13 +33,13 @@ def direct(script, **changes):
         (direct("word " * 9, tool_choice="none", max_tokens=3), "open", "cut off", "now 3"),
     ],
 )
-def test_an_end_without_a_valid_call_says_what_to_do(events, status, words, hint):
+def test_an_end_without_a_valid_call_has_a_hint(events, status, words, hint):
     end = end_of(run_state(events))
     assert end.status == status and words in end.words and hint in end.hint
     assert bool(end.hint) == bool(hint)
 
 
-def test_a_run_that_was_stopped_before_its_first_token_is_not_continued_from_one():
+def test_a_run_stopped_before_its_first_token_can_only_be_run_again():
     events = direct(SEARCH)
     stopped = replace(events[-1], reason="cancelled", valid=False)
     assert end_of(run_state([stopped])).hint == "Run it again."
@@ -47,7 +47,7 @@ def test_a_run_that_was_stopped_before_its_first_token_is_not_continued_from_one
     assert "continue from any" in end_of(run_state([token, stopped])).hint
 
 
-def test_an_end_that_is_a_valid_call_an_abort_or_a_failure_is_told_elsewhere():
+def test_an_end_with_a_valid_call_an_abort_or_a_failure_has_no_ending_words():
     for events in (direct(SEARCH), direct("x", native="auto"), direct(SEARCH)[:-1]):
         assert end_of(run_state(events)) is None
 

@@ -53,13 +53,13 @@ def test_samples_come_back_in_order_with_their_records_in_place(folder):
 
 
 @pytest.mark.parametrize("path", ["/etc/passwd", "../x.jsonl", "runs/../../x.jsonl", ""])
-def test_a_record_is_read_outside_of_the_folder(folder, path):
+def test_a_record_outside_of_the_folder_is_rejected(folder, path):
     with pytest.raises(RecordError, match="outside"):
         folder.record_path(sample("a", runs=(path,)))
 
 
 @pytest.mark.parametrize("kept", [1, 17, -1])
-def test_a_torn_last_line_is_left_out_and_cut_off_before_the_next_sample(folder, kept):
+def test_an_incomplete_last_line_is_ignored_and_cut_off_before_the_next_sample(folder, kept):
     added(folder, sample("a"), sample("b"))
     path = folder.path / SAMPLES
     first, second = path.read_bytes().splitlines(keepends=True)
@@ -88,7 +88,7 @@ def test_two_processes_do_not_write_to_one_result(folder):
     added(folder, sample("a"))
 
 
-def test_a_full_disk_leaves_no_half_line(folder, monkeypatch):
+def test_a_full_disk_leaves_no_incomplete_line(folder, monkeypatch):
     added(folder, sample("a"))
 
     def full(number):
@@ -103,7 +103,7 @@ def test_a_full_disk_leaves_no_half_line(folder, monkeypatch):
     assert [each.scenario for each in folder.samples()] == ["a", "c"]
 
 
-def test_a_lone_surrogate_of_a_model_does_not_lose_the_sample(folder):
+def test_a_lone_surrogate_of_a_model_is_replaced_in_the_sample(folder):
     added(folder, sample("a", text="\ud800"))
     assert folder.samples()[0].text == "\ufffd"
 
@@ -113,7 +113,7 @@ def test_a_lone_surrogate_of_a_model_does_not_lose_the_sample(folder):
     [("", "Not an eval"), ("[]", "Not an eval"), ("{}", "Not an eval"), ('{"glyphscope_eval": 99}', "version 99"),
      ('{"glyphscope_eval": 1, "arms": 3}', "damaged"), ("[" * 100_000, "Not an eval")],
 )  # fmt: skip
-def test_what_is_no_result_is_told_and_listed_with_its_reason(tmp_path, text, said):
+def test_a_folder_that_is_not_a_result_is_reported_and_listed_with_its_reason(tmp_path, text, said):
     path = tmp_path / "x"
     path.mkdir()
     (path / MANIFEST).write_text(text)
@@ -122,12 +122,12 @@ def test_what_is_no_result_is_told_and_listed_with_its_reason(tmp_path, text, sa
     assert said in list_results(tmp_path)[0].problem
 
 
-def test_a_name_that_no_folder_can_have_is_no_result(tmp_path):
+def test_a_name_that_is_too_long_is_rejected(tmp_path):
     with pytest.raises((RecordError, StorageError), match="too long"):
         ResultFolder.open(tmp_path / ("a" * 300))
 
 
-def test_a_pipe_in_the_folder_is_waited_for(folder):
+def test_a_pipe_in_the_folder_is_rejected(folder):
     for name in (SAMPLES, TABLES, "suites/s.json"):
         (folder.path / name).unlink(missing_ok=True)
         os.mkfifo(folder.path / name)
@@ -136,7 +136,7 @@ def test_a_pipe_in_the_folder_is_waited_for(folder):
             read()
 
 
-def test_tables_that_are_no_utf_8_are_told_as_damaged(folder):
+def test_tables_that_are_not_utf_8_are_reported_as_damaged(folder):
     (folder.path / TABLES).write_bytes(b'[{"suite": "\xff"}]')
     with pytest.raises(RecordError, match="damaged"):
         folder.tables()
@@ -152,7 +152,7 @@ def test_the_newest_result_of_the_same_plan_is_found(tmp_path):
 
 
 @pytest.mark.parametrize("name", ["../../etc/passwd", "a/b", "ü" * 300, "", ".", "con\n", "x" * 300])
-def test_a_name_from_a_suite_stays_in_the_folder(name):
+def test_a_name_of_a_suite_stays_in_the_folder(name):
     safe = safe_name(name)
     assert safe and "/" not in safe and safe not in (".", "..") and len(safe) < 100
     assert safe_name(name) != safe_name(name + "!")
@@ -160,6 +160,6 @@ def test_a_name_from_a_suite_stays_in_the_folder(name):
     assert ".." not in record.split("/")
 
 
-def test_the_manifest_is_readable_by_people(folder):
+def test_the_manifest_is_indented_json(folder):
     text = (folder.path / MANIFEST).read_text()
     assert text.count("\n") > 5 and json.loads(text)["planned"] == 2

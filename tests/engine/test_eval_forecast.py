@@ -48,7 +48,7 @@ def test_the_forecast_is_right_within_half_after_five_samples(matrix):
     assert forecast.left == 0
 
 
-def test_arms_that_are_given_up_take_no_more_time():
+def test_abandoned_arms_take_no_more_time():
     plan = plan_of(Matrix(suites=("starter",), models=("good", "broken"), constraints=("mask",)))
     forecast = Forecast(plan.samples())
     first = next(plan.samples())
@@ -59,7 +59,7 @@ def test_arms_that_are_given_up_take_no_more_time():
     assert msgspec.structs.asdict(first.arm)["model"] == "good"
 
 
-def test_one_text_that_runs_to_its_limit_does_not_decide_the_forecast():
+def test_one_text_that_reaches_its_limit_does_not_dominate_the_forecast():
     plan = plan_of(Matrix(suites=("tool-calls",), models=("m",), constraints=("off", "mask"), first=12))
     samples = list(plan.samples())
     forecast = Forecast(samples)

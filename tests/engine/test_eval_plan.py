@@ -22,7 +22,7 @@ def replaced(**members) -> Matrix:
     return msgspec.structs.replace(MATRIX, **members)
 
 
-def test_every_combination_is_an_arm_and_every_arm_asks_every_scenario():
+def test_every_combination_is_an_arm_with_every_scenario():
     plan = plan_of(replaced(notations=("glyph", "json"), constraints=("off", "mask"), trials=3))
     scenarios = len(plan.suites[0].suite.scenarios)
     assert len(plan.arms) == 4 and scenarios >= 40
@@ -41,20 +41,20 @@ def test_arms_are_paired_by_their_seeds_and_trials_are_not():
     assert seed_of(1, "s", "a", 1) != seed_of(2, "s", "a", 1)
 
 
-def test_native_is_one_arm_whatever_the_shapes_are():
+def test_native_is_one_arm_for_all_shapes():
     plan = plan_of(replaced(notations=("glyph", "native"), shapes=("flat", "tool-args")))
     assert [(arm.notation, arm.shape) for arm in plan.arms] == [
         ("glyph", "flat"), ("glyph", "tool-args"), ("native", "flat"),
     ]  # fmt: skip
 
 
-def test_thinking_and_the_beginning_of_the_constraint_are_axes():
+def test_thinking_and_the_start_of_the_constraint_are_axes():
     plan = plan_of(replaced(thinking=("auto", "off"), constrain_from=("reasoning", "call")))
     ids = [arm.id.split(".default")[1] for arm in plan.arms]
     assert ids == ["", ".from-call", ".thinking-off", ".thinking-off.from-call"]
 
 
-def test_axes_that_are_not_varied_leave_the_digest_as_it_was_without_them():
+def test_axes_that_are_not_varied_leave_the_digest_unchanged():
     """A result from before there were such axes can be resumed."""
     members = msgspec.to_builtins(replaced(suites=(), jobs=1, savings=0.0))
     for name in ("thinking", "constrain_from", "orders", "search", "first", "judge"):
@@ -68,7 +68,7 @@ def test_axes_that_are_not_varied_leave_the_digest_as_it_was_without_them():
     assert plan_of(replaced(orders=("any",))).digest != plan.digest
 
 
-def test_the_usual_order_of_arguments_is_that_of_the_constraint():
+def test_the_default_order_of_arguments_is_that_of_the_constraint():
     """And part of it: what it does is no second thing in which arms differ."""
     plan = plan_of(replaced(constraints=("off", "mask", "gbnf"), orders=(None,)))
     assert [(arm.constraint, arm.order) for arm in plan.arms] == [
@@ -91,20 +91,20 @@ def test_the_usual_order_of_arguments_is_that_of_the_constraint():
     assert what_differs(*both[1:]) == "order"
 
 
-def test_a_matrix_whose_arms_all_have_the_schema_s_order_is_that_of_before():
+def test_a_matrix_with_only_the_schemas_order_has_the_digest_without_the_axis():
     unconstrained = replaced(constraints=("off",))
     usual = msgspec.structs.replace(unconstrained, orders=(None,))
     assert plan_of(usual).digest == plan_of(unconstrained).digest
 
 
-def test_a_plan_is_the_same_only_while_its_samples_are():
+def test_a_plan_has_the_same_digest_only_with_the_same_samples():
     same = plan_of(MATRIX).digest
     assert same == plan_of(replaced(jobs=4, savings=0.5)).digest
     for other in (replaced(seed=2), replaced(trials=2), replaced(levels=("simple",)), replaced(repairs=(1,))):
         assert plan_of(other).digest != same
 
 
-def test_only_the_scenarios_that_are_asked_for_are_planned():
+def test_only_the_selected_scenarios_are_planned():
     plan = plan_of(replaced(levels=("simple",)))
     assert all(scenario.level == "simple" for scenario in plan.suites[0].suite.scenarios)
     one = plan.suites[0].suite.scenarios[0].id
@@ -124,7 +124,7 @@ def test_the_first_scenarios_are_those_of_each_suite_that_the_filter_leaves():
     assert one.group == "calculate"
 
 
-def test_arms_with_the_same_prompts_take_turns_at_each_scenario():
+def test_arms_with_the_same_prompts_alternate_at_each_scenario():
     plan = plan_of(replaced(notations=("glyph", "json"), constraints=("off", "mask"), first=2))
     made = [(each.arm.notation, each.scenario.id, each.arm.constraint) for each in plan.samples()]
     one, two = (each.id for each in plan.suites[0].suite.scenarios)
@@ -148,7 +148,7 @@ def test_arms_with_the_same_prompts_take_turns_at_each_scenario():
         ({"suites": ("no-such-suite",)}, "no such suite"),
     ],
 )
-def test_a_matrix_that_makes_no_sense_is_refused_in_words(members, said):
+def test_an_impossible_matrix_is_rejected_with_the_reason(members, said):
     with pytest.raises(GlyphscopeError, match=said):
         plan_of(replaced(**members))
 
@@ -161,7 +161,7 @@ def test_an_arms_id_can_be_a_folder(model):
     assert not set(id) - set("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._+-")
 
 
-def test_the_profiles_of_the_report_are_there_and_draw_with_the_samples_seed():
+def test_the_sampling_profiles_exist_and_use_the_samples_seed():
     names = [each.name for each in profiles()]
     assert names[:2] == ["default", "deterministic"]
     assert {"recommended", "conversation", "creative", "tool_calling"} <= set(names)
@@ -172,7 +172,7 @@ def test_the_profiles_of_the_report_are_there_and_draw_with_the_samples_seed():
     assert profile("recommended").of("unknown", 1) == profile("default").of("unknown", 1)
 
 
-def test_what_is_recommended_for_a_model_are_presets_that_there_are():
+def test_the_recommended_presets_of_a_model_exist():
     there = {preset.name for preset in loop_presets()}
     assert all(set(each.presets) <= there for each in catalogue())
     assert recommended_presets("GLM-4.7 Flash") == ("content-tag-fallback",)

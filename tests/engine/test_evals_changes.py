@@ -50,7 +50,7 @@ def test_regressions_come_first_then_fixes_then_other_reasons(result):
     assert sum(arm.right_after - arm.right_before for arm in found.arms) == 0
 
 
-def test_arms_with_other_ids_are_a_pair_where_each_result_has_one(result):
+def test_arms_with_different_ids_are_a_pair_where_each_result_has_one(result):
     manifest, samples = result
     first, *rest = manifest.arms
     other = msgspec.structs.replace(first, profile="deterministic")

@@ -30,7 +30,7 @@ def test_a_row_has_the_verdict_and_the_first_failure_and_unknown_cells_are_empty
     assert row["text"].startswith("'=SUM"), "a spreadsheet takes it for no formula"
 
 
-def test_parquet_without_pyarrow_is_refused_with_what_to_install(monkeypatch):
+def test_parquet_without_pyarrow_is_rejected_with_the_package_to_install(monkeypatch):
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
     with pytest.raises(GlyphscopeError, match="pyarrow") as refused:
         samples_parquet(Manifest(), [SAMPLE])
@@ -46,7 +46,7 @@ def test_parquet_has_the_same_rows_with_types(samples):
     assert str(table.schema.field("parsed").type) == "bool"
 
 
-def test_the_form_is_that_of_the_file_s_name(tmp_path):
+def test_the_format_of_a_table_follows_the_file_name(tmp_path):
     assert form_of(tmp_path / "a.CSV") == "csv" and form_of(tmp_path / "a.parquet") == "parquet"
     with pytest.raises(GlyphscopeError, match="Unknown table format"):
         form_of(tmp_path / "a.xlsx")

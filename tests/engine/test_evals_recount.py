@@ -44,7 +44,7 @@ RESULTS = {
 
 @pytest.mark.slow
 @pytest.mark.parametrize("made", RESULTS.values(), ids=RESULTS.keys())
-def test_the_figures_are_those_of_a_recount(made: MadeResult) -> None:
+def test_the_figures_equal_a_recount(made: MadeResult) -> None:
     lines = [json.loads(line) for line in jsonl(made.samples()).splitlines()]
     told = msgspec.to_builtins(summarise(made.manifest, made.samples()))
     assert told["samples"] == len(lines)
@@ -68,7 +68,7 @@ def test_the_figures_are_those_of_a_recount(made: MadeResult) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("made", RESULTS.values(), ids=RESULTS.keys())
-def test_the_figures_of_each_scenario_are_those_of_a_recount(made: MadeResult) -> None:
+def test_the_figures_of_each_scenario_equal_a_recount(made: MadeResult) -> None:
     lines = [json.loads(line) for line in jsonl(made.samples()).splitlines()]
     told = msgspec.to_builtins(by_scenario(made.manifest, made.samples()))
     count = 0

@@ -85,7 +85,7 @@ SMALL = MadeResult(scenarios=12, trials=2)
 
 
 @pytest.mark.slow
-def test_a_reader_finds_what_was_asked_with_what_and_what_came_of_it() -> None:
+def test_the_report_shows_the_models_the_settings_and_the_results() -> None:
     html, page = _page(SMALL)
     told = summarise(SMALL.manifest, SMALL.samples())
     for part in ("ab" * 32, "Q4_1", "llama-cpp-python", "0.3.36", "a processor", "temperature 0.7", "greedy"):
@@ -102,7 +102,7 @@ def test_a_reader_finds_what_was_asked_with_what_and_what_came_of_it() -> None:
 
 
 @pytest.mark.slow
-def test_the_page_needs_no_network_and_runs_no_script_but_its_own() -> None:
+def test_the_report_needs_no_network_and_runs_only_its_own_script() -> None:
     html, page = _page(SMALL)
     assert {tag for tag, _ in page.elements}.isdisjoint(
         {"link", "img", "iframe", "object", "embed", "form", "base"}
@@ -127,7 +127,7 @@ def test_every_run_is_one_click_away() -> None:
 
 
 @pytest.mark.slow
-def test_tables_have_heads_and_drawings_have_titles() -> None:
+def test_tables_have_headers_and_drawings_have_titles() -> None:
     html, page = _page(SMALL)
     assert all("scope" in th for th in page.of("th"))
     for svg in re.findall(r"<svg.*?</svg>", html, re.S):
@@ -185,7 +185,7 @@ def _hostile() -> tuple[MadeResult, Manifest, list[Sample], list[Suite], list[Su
     return made, manifest, samples, suites, tables
 
 
-def test_hostile_texts_are_shown_and_do_nothing() -> None:
+def test_hostile_texts_are_shown_as_text() -> None:
     _, manifest, samples, suites, tables = _hostile()
     html = report_html(manifest, summarise(manifest, samples), samples, suites, tables)
     page = Page(html)
@@ -203,7 +203,7 @@ def test_hostile_texts_are_shown_and_do_nothing() -> None:
     assert not re.search("[\u202a-\u202e\u2066-\u2069\x00\x1b]", html)
 
 
-def test_a_text_that_is_too_long_is_cut_and_says_so() -> None:
+def test_a_text_that_is_too_long_is_shortened_with_its_length() -> None:
     assert report_parts.links_of(next(SMALL.samples()))
     samples = [
         msgspec.structs.replace(s, failures=(Failure(reason="PARSE", detail="x" * 100_000),), ok=False)
@@ -221,26 +221,26 @@ def test_a_result_without_samples_has_a_report() -> None:
     assert "There is no such file." in page.words
 
 
-def test_what_is_not_known_of_the_machine_is_told_as_none() -> None:
+def test_unknown_facts_of_the_machine_are_left_out() -> None:
     page = Page(report_html(Manifest(), summarise(Manifest(), []), []))
     assert "0 cores" not in page.words and "0 B" not in page.words
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("time", [5e-324, 1e-300, 1e308])
-def test_a_time_that_nobody_can_measure_keeps_the_report_from_being_made(time: float) -> None:
+def test_an_impossible_time_does_not_prevent_the_report(time: float) -> None:
     odd = [msgspec.structs.replace(s, total_ms=time, first_token_ms=time) for s in SMALL.samples()]
     assert "Time" in Page(report_html(SMALL.manifest, summarise(SMALL.manifest, odd), odd)).words
 
 
 @pytest.mark.slow
-def test_samples_that_are_too_many_for_a_sign_each_are_counted(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_too_many_samples_for_one_mark_each_are_counted(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(report_parts, "MOST_MARKS", 10)
     _, page = _page(SMALL)
     assert "2 of 2" in page.words
 
 
-def test_an_arm_is_named_by_what_tells_it_from_the_others() -> None:
+def test_an_arm_is_named_by_its_difference_from_the_others() -> None:
     _, page = _page(MadeResult(arms=made_arms(profiles=("deterministic",)), scenarios=3, trials=1))
     assert "glyph · no constraint" in page.words
     assert "json · mask" in page.words
@@ -256,14 +256,14 @@ GROUNDS = [
 
 
 @pytest.mark.parametrize("scheme", range(3), ids=["light", "dark", "print"])
-def test_every_text_reads_at_four_and_a_half_to_one(scheme: int) -> None:
+def test_every_text_has_a_contrast_of_four_and_a_half(scheme: int) -> None:
     colours = dict(re.findall(r"--([\w-]+): (#[0-9a-f]{6})", SCHEMES[scheme]))
     for ground, text in GROUNDS:
         assert _contrast(colours[ground], colours[text]) >= 4.5, (ground, text)
 
 
 @pytest.mark.parametrize("scheme", range(3), ids=["light", "dark", "print"])
-def test_shades_rise_in_one_direction_in_grey_too(scheme: int) -> None:
+def test_shades_are_ordered_in_grey_too(scheme: int) -> None:
     colours = dict(re.findall(r"--([\w-]+): (#[0-9a-f]{6})", SCHEMES[scheme]))
     greys = [_luminance(colours[f"h{shade}"]) for shade in range(report_parts.SHADES)]
     assert greys in (sorted(greys), sorted(greys, reverse=True))

@@ -29,7 +29,7 @@ def _tables(count: int, most: int) -> list[tuple[int, int, int, int]]:
 
 
 @pytest.mark.slow
-def test_wilson_is_that_of_scipy_on_a_thousand_tables() -> None:
+def test_wilson_equals_scipy_on_a_thousand_tables() -> None:
     for correct, wrong, _, _ in _tables(1000, 400):
         if correct + wrong == 0:
             continue
@@ -39,7 +39,7 @@ def test_wilson_is_that_of_scipy_on_a_thousand_tables() -> None:
 
 
 @pytest.mark.slow
-def test_mcnemar_is_that_of_scipy_on_a_thousand_tables() -> None:
+def test_mcnemar_equals_scipy_on_a_thousand_tables() -> None:
     exact = 0
     for _, first, second, _ in _tables(1000, 400):
         ours = mcnemar(first, second)
@@ -57,7 +57,7 @@ def test_mcnemar_is_that_of_scipy_on_a_thousand_tables() -> None:
     assert 200 < exact < 900
 
 
-def test_newcombe_is_as_published() -> None:
+def test_newcombe_equals_the_published_values() -> None:
     # Altman, Machin, Bryant, Gardner (2000), Statistics with Confidence, table 6.2: 14, 5, 0, 22, first minus second
     low, high = newcombe(14, 0, 5, 22)
     assert (low, high) == pytest.approx((0.011, 0.226), abs=0.0006)
@@ -65,7 +65,7 @@ def test_newcombe_is_as_published() -> None:
 
 
 @pytest.mark.slow
-def test_newcombe_is_what_scipys_wilson_limits_add_up_to_on_a_thousand_tables() -> None:
+def test_newcombe_follows_from_scipys_wilson_limits_on_a_thousand_tables() -> None:
     for both, first, second, neither in _tables(1000, 60):
         n = both + first + second + neither
         margins = (both + first, n - both - first, both + second, n - both - second)
@@ -87,7 +87,7 @@ def _wilson_of_scipy(right: int, n: int) -> tuple[float, float, float]:
     return right / n, limits.low, limits.high
 
 
-def test_an_interval_stays_within_what_can_be_and_holds_its_difference() -> None:
+def test_an_interval_is_possible_and_contains_its_difference() -> None:
     for both, first, second, neither in _tables(1000, 60):
         n = both + first + second + neither
         low, high = newcombe(both, first, second, neither)
@@ -98,7 +98,7 @@ def test_an_interval_stays_within_what_can_be_and_holds_its_difference() -> None
             assert (low, high) == (-1, 1)
 
 
-def test_greedy_repeats_are_no_evidence() -> None:
+def test_greedy_repeats_add_no_evidence() -> None:
     draw = random.Random(3)
     for trials in (2, 5, 10):
         right = [draw.random() < 0.7 for _ in range(50)]
@@ -121,7 +121,7 @@ def test_repeating_greedily_changes_neither_the_paired_test_nor_its_interval() -
         assert paired_interval(often) == pytest.approx(paired_interval(once))
 
 
-def test_trials_that_scatter_are_worth_what_they_are() -> None:
+def test_the_effective_number_of_varying_trials_is_estimated() -> None:
     assert effective_n([Cluster.of(1, 2) for _ in range(20)]) == 40  # as different within as between
     assert effective_n([Cluster.of(int(ok), 1) for ok in (1, 0, 1)]) == 3
     assert (
@@ -134,14 +134,14 @@ def test_trials_that_scatter_are_worth_what_they_are() -> None:
     assert effective_n([]) == 0
 
 
-def test_where_nothing_scatters_the_number_of_scenarios_is_what_counts() -> None:
+def test_without_variation_the_number_of_scenarios_counts() -> None:
     assert effective_n([Cluster.of(5, 5) for _ in range(10)]) == 10
     assert effective_n([Cluster.of(0, 5) for _ in range(10)]) == 10
     assert effective_n([Cluster.of(3, 5)]) == 1
     assert share(50, 50, 10).low == pytest.approx(share(10, 10).low)
 
 
-def test_the_intraclass_correlation_is_that_of_an_analysis_of_variance_by_hand() -> None:
+def test_the_intraclass_correlation_equals_an_analysis_of_variance_by_hand() -> None:
     counts = [(3, 4), (1, 2), (0, 3), (5, 5)]
     values = [[1] * right + [0] * (n - right) for right, n in counts]
     n = sum(map(len, values))
@@ -155,7 +155,7 @@ def test_the_intraclass_correlation_is_that_of_an_analysis_of_variance_by_hand()
 
 
 @pytest.mark.slow
-def test_intervals_hold_the_truth_as_often_as_they_say_though_trials_hang_together() -> None:
+def test_intervals_of_clustered_trials_have_their_nominal_coverage() -> None:
     numpy = pytest.importorskip("numpy")
     draw = numpy.random.default_rng(1)
     held = taken = naive = 0
@@ -173,7 +173,7 @@ def test_intervals_hold_the_truth_as_often_as_they_say_though_trials_hang_togeth
 
 
 @pytest.mark.slow
-def test_arms_that_are_the_same_are_told_apart_no_more_often_than_the_test_says() -> None:
+def test_equal_arms_are_significant_no_more_often_than_the_test_says() -> None:
     numpy = pytest.importorskip("numpy")
     draw = numpy.random.default_rng(2)
     alarms = {"ours": 0, "pairs as independent": 0}
@@ -206,7 +206,7 @@ def test_signs_are_flipped_exactly_for_differences_of_several_sizes() -> None:
     assert sign_flip([]).p == 1
 
 
-def test_odd_numbers_of_trials_do_not_take_for_ever() -> None:
+def test_odd_numbers_of_trials_are_tested_in_time() -> None:
     draw = random.Random(1)
     tables = [Table(0, draw.randint(0, 50), draw.randint(0, 50), draw.randint(1, 997)) for _ in range(24)]
     told = scenario_test(tables)
@@ -221,7 +221,7 @@ def test_pass_hat_k_is_the_share_of_all_choices_of_k_trials() -> None:
     assert pass_hat(5, 5, 5) == 1
 
 
-def test_holm_is_as_by_hand() -> None:
+def test_holm_equals_a_calculation_by_hand() -> None:
     assert holm([0.01, 0.04, 0.03, 0.005]) == pytest.approx([0.03, 0.06, 0.06, 0.02])
     assert holm([0.9, 0.8]) == [1.0, 1.0]
     assert holm([]) == []

@@ -35,7 +35,7 @@ def test_a_result_without_samples_has_a_summary() -> None:
 
 
 @pytest.mark.slow
-def test_what_is_missing_is_told_in_sentences() -> None:
+def test_missing_data_is_noted_in_sentences() -> None:
     arms = made_arms(("a.gguf", "b.gguf"))
     notes = " ".join(_of(MadeResult(arms=arms, without=("b.gguf",), finished="", savings=0.5)).notes)
     assert "“b.gguf” could not be opened, so its 8 arms have no samples: There is no such file." in notes
@@ -49,7 +49,7 @@ def test_what_is_missing_is_told_in_sentences() -> None:
 
 
 @pytest.mark.slow
-def test_aborts_that_could_not_be_continued_are_told_as_ones_that_nobody_asked_for() -> None:
+def test_aborts_that_could_not_be_continued_are_noted_as_requested() -> None:
     made = MadeResult(savings=1.0)
     none = [msgspec.structs.replace(sample, saved=None) for sample in made.samples()]
     notes = " ".join(summarise(made.manifest, none).notes)
@@ -57,7 +57,7 @@ def test_aborts_that_could_not_be_continued_are_told_as_ones_that_nobody_asked_f
     assert re.search(r"were measured for 0 of \d+ of them \(100% requested\)", notes)
 
 
-def test_two_arms_that_failed_alike_are_told_as_one_that_failed_most() -> None:
+def test_two_arms_that_failed_alike_are_noted_together() -> None:
     made = MadeResult(arms=made_arms()[:2], scenarios=2, trials=1)
     failed = (Failure(reason="TIMEOUT"),)
     silent = [msgspec.structs.replace(s, ok=False, failures=failed) for s in made.samples()]
@@ -66,20 +66,20 @@ def test_two_arms_that_failed_alike_are_told_as_one_that_failed_most() -> None:
     assert f"No arm has more of them than {made.arms[0].id}: 4 of its 4" in notes
 
 
-def test_an_arm_of_which_nobody_knows_how_it_drew_is_said_to_have_drawn_greedily() -> None:
+def test_an_arm_without_a_known_profile_is_not_called_greedy() -> None:
     made = MadeResult(arms=made_arms(profiles=("deterministic",)))
     manifest = msgspec.structs.replace(made.manifest, profiles={})
     assert "sample greedily" not in " ".join(summarise(manifest, made.samples()).notes)
 
 
-def test_one_trial_and_one_comparison_need_no_words_about_many() -> None:
+def test_one_trial_and_one_comparison_need_no_note_about_many() -> None:
     notes = " ".join(_of(MadeResult(arms=made_arms()[:2], trials=1, scenarios=40)).notes)
     assert "Trials of one scenario" not in notes
     assert "Holm" not in notes
     assert "not finished" not in notes
 
 
-def test_a_greedy_model_that_answers_otherwise_the_second_time_is_found_out() -> None:
+def test_a_greedy_model_with_different_texts_is_noted() -> None:
     made = MadeResult(arms=made_arms()[:1], suites=("tool-calls",), scenarios=40)
     assert "not deterministic" not in " ".join(_of(made).notes)
     samples = list(made.samples())
@@ -87,7 +87,7 @@ def test_a_greedy_model_that_answers_otherwise_the_second_time_is_found_out() ->
     assert "1 scenario still got different texts" in " ".join(summarise(made.manifest, samples).notes)
 
 
-def test_an_arm_of_a_strategy_is_said_to_have_carried_it_out_where_the_scenario_names_another(
+def test_a_scenario_with_its_own_strategy_is_noted(
     tmp_path,
 ) -> None:
     path = tmp_path / "own.json"
@@ -108,7 +108,7 @@ def test_an_arm_of_a_strategy_is_said_to_have_carried_it_out_where_the_scenario_
 
 
 @pytest.mark.slow
-def test_a_sample_that_is_there_twice_counts_once_by_its_last() -> None:
+def test_a_duplicate_sample_counts_once_by_its_last_line() -> None:
     made = MadeResult(scenarios=10)
     samples = list(made.samples())
     again = [msgspec.structs.replace(samples[0], ok=not samples[0].ok), samples[0]]
@@ -127,7 +127,7 @@ def test_the_order_of_samples_changes_no_figure() -> None:
     assert msgspec.json.encode(scenarios[0]) == msgspec.json.encode(scenarios[1])
 
 
-def test_arms_are_compared_that_differ_in_one_thing_and_two_arms_in_any_case() -> None:
+def test_arms_are_compared_that_differ_in_one_thing_and_any_two_arms() -> None:
     arms = made_arms()
     pairs = {
         (c.first, c.second): c.differ for c in _of(MadeResult(arms=arms)).comparisons if c.measure == "ok"
@@ -143,14 +143,14 @@ def test_arms_are_compared_that_differ_in_one_thing_and_two_arms_in_any_case() -
     assert {c.differ for c in two.comparisons} == {"several"}
 
 
-def test_the_shape_is_no_difference_to_a_notation_that_has_none() -> None:
+def test_the_shape_is_no_difference_for_a_notation_without_one() -> None:
     native = Arm(model="m", notation="native")
     assert what_differs(native, Arm(model="m", notation="glyph", shape="tool-args")) == "notation"
     assert what_differs(Arm(model="m", notation="json"), Arm(model="m", shape="tool-args")) == "several"
 
 
 @pytest.mark.slow
-def test_arms_that_differ_by_chance_only_are_not_called_sensitive() -> None:
+def test_sensitivity_is_reported_with_chance_and_p() -> None:
     alike = _of(MadeResult(scenarios=60, seed=7)).sensitivity
     assert alike
     for each in alike:
@@ -159,7 +159,7 @@ def test_arms_that_differ_by_chance_only_are_not_called_sensitive() -> None:
         assert each.spread == each.most - each.least
 
 
-def test_an_arm_that_nobody_knows_is_counted_and_told() -> None:
+def test_an_unknown_arm_is_counted_and_noted() -> None:
     made = MadeResult(arms=made_arms()[:1], suites=("tool-calls",))
     stranger = [msgspec.structs.replace(s, id=f"x{s.id}", arm="stranger") for s in made.samples()]
     told = summarise(made.manifest, [*made.samples(), *stranger])
@@ -167,13 +167,13 @@ def test_an_arm_that_nobody_knows_is_counted_and_told() -> None:
     assert "does not contain stranger" in " ".join(told.notes)
 
 
-def test_a_trial_of_any_number_is_no_reason_to_fill_the_memory() -> None:
+def test_a_huge_trial_number_does_not_fill_the_memory() -> None:
     made = MadeResult(arms=made_arms()[:2], trials=1)
     far = [msgspec.structs.replace(sample, trial=10**15) for sample in made.samples()]
     assert summarise(made.manifest, far).comparisons
 
 
-def test_a_spreadsheet_gets_a_row_an_arm_and_scenario_and_no_formula() -> None:
+def test_a_spreadsheet_gets_a_row_for_each_arm_and_scenario_and_no_formula() -> None:
     made = MadeResult(arms=made_arms()[:2], suites=("tool-calls",), scenarios=3)
     hostile = [
         msgspec.structs.replace(sample, id=f"{sample.id}{number}", scenario=text, group=text, failures=())
@@ -190,7 +190,7 @@ def test_a_spreadsheet_gets_a_row_an_arm_and_scenario_and_no_formula() -> None:
     assert 'a,"b"\nc' in {cell for row in rows for cell in row}
 
 
-def test_what_is_not_known_is_an_empty_cell_and_no_zero() -> None:
+def test_an_unknown_value_is_an_empty_cell() -> None:
     made = MadeResult(arms=made_arms()[:1], suites=("tool-calls",), scenarios=1, trials=1)
     dead = [
         msgspec.structs.replace(sample, failures=(Failure(reason="MODEL_FAILED"),), ok=False)

@@ -34,7 +34,7 @@ def _tables() -> SuiteTables:
     return suite_tables(SUITE, suite_registry(SUITE, None), lambda text: (len(text) + 2) // 3, model="thirds")
 
 
-def test_the_allow_list_of_the_bundled_suite_is_as_its_report_says() -> None:
+def test_the_allow_list_of_the_bundled_suite_matches_its_report() -> None:
     by_text = {row.text: row for row in _tables().checks}
     assert all(row.fits for row in by_text.values())
     assert by_text['{action="execute" command="rm -rf /"}'].code == ""
@@ -44,7 +44,7 @@ def test_the_allow_list_of_the_bundled_suite_is_as_its_report_says() -> None:
     assert (refused.tool_allowed, refused.char, refused.decided_by) == (False, 9, '{action="d')
 
 
-def test_a_text_that_is_judged_otherwise_than_expected_is_not_called_fitting() -> None:
+def test_a_text_judged_otherwise_than_expected_does_not_fit() -> None:
     rows = (
         CheckRow(text='{action="search" query="x"}', tool_allowed=True, code="CONSTRAINT_MAX"),
         CheckRow(text='{action="search" query="x"}', tool_allowed=False),
@@ -53,7 +53,7 @@ def test_a_text_that_is_judged_otherwise_than_expected_is_not_called_fitting() -
     assert [row.fits for row in suite_tables(suite, suite_registry(suite, None)).checks] == [False, False]
 
 
-def test_sizes_are_those_of_the_strings_and_the_claims_that_are_not_are_told() -> None:
+def test_sizes_are_those_of_the_strings_and_false_claims_are_noted() -> None:
     search = next(row for row in _tables().sizes if row.id == "search")
     sizes = {size.style: (size.characters, size.bytes, size.tokens) for size in search.sizes}
     assert sizes["json"] == (54, 54, 18)
@@ -69,7 +69,7 @@ def test_sizes_are_those_of_the_strings_and_the_claims_that_are_not_are_told() -
     assert "tokens of thirds" in words
 
 
-def test_claims_that_are_all_true_are_called_wrong() -> None:
+def test_claims_that_are_all_true_are_confirmed() -> None:
     row = next(row for row in SUITE.sizes if row.id == "search")
     right = msgspec.structs.replace(SUITE, sizes=(msgspec.structs.replace(row, claimed={"json": 54}),))
     words = " ".join(suite_tables(right, suite_registry(right, None)).words)
@@ -77,7 +77,7 @@ def test_claims_that_are_all_true_are_called_wrong() -> None:
     assert "All claimed sizes (1) are those of a text that the call is written as." in words
 
 
-def test_without_a_model_no_tokens_are_made_up() -> None:
+def test_without_a_model_no_tokens_are_counted() -> None:
     told = suite_tables(SUITE, suite_registry(SUITE, None), model="nobody")
     assert {size.tokens for row in told.sizes for size in row.sizes} == {None}
     assert "Tokens were not counted" in " ".join(told.words)
@@ -85,7 +85,7 @@ def test_without_a_model_no_tokens_are_made_up() -> None:
 
 
 @pytest.mark.slow
-def test_every_file_is_there_and_reads_back(tmp_path) -> None:
+def test_every_file_is_written_and_reads_back(tmp_path) -> None:
     made = MadeResult(scenarios=6, trials=2)
     folder = ResultFolder(tmp_path, made.manifest)
     folder.keep_tables([_tables()])
@@ -112,7 +112,7 @@ def test_a_report_that_is_made_again_without_a_model_keeps_the_counted_tokens(tm
     assert (page.count(b"<h3>Sizes, "), page.count(b"<h3>Allow list, ")) == (2, 1)
 
 
-def test_a_name_that_is_no_utf_8_does_not_keep_the_figures_from_being_written(tmp_path) -> None:
+def test_a_name_that_is_not_utf_8_does_not_prevent_the_figures(tmp_path) -> None:
     made = MadeResult(scenarios=3, trials=1)
     odd = msgspec.structs.replace(
         made.manifest, missing={os.fsdecode(b"m\xff.gguf"): "There is no such file."}
@@ -122,7 +122,7 @@ def test_a_name_that_is_no_utf_8_does_not_keep_the_figures_from_being_written(tm
     assert b"not available, or abandoned" in (tmp_path / REPORT).read_bytes()
 
 
-def test_a_folder_that_cannot_be_written_to_is_told(tmp_path) -> None:
+def test_a_folder_that_cannot_be_written_is_reported(tmp_path) -> None:
     (tmp_path / "file").write_text("")
     made = MadeResult(scenarios=1, trials=1)
     with pytest.raises(StorageError):
@@ -156,7 +156,7 @@ except StorageError as error:
 
 @pytest.mark.slow
 @pytest.mark.skipif(shutil.which("unshare") is None, reason="needs a file system of its own")
-def test_a_full_disk_is_told_and_what_was_there_stays(tmp_path, request) -> None:
+def test_a_full_disk_is_reported_and_leaves_the_old_files(tmp_path, request) -> None:
     disk = tmp_path / "disk"
     disk.mkdir()
     mount = f'mount -t tmpfs -o size=2m tmpfs "{disk}" && exec "$@"'

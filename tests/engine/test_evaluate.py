@@ -55,7 +55,7 @@ def plain(samples: list[Sample]) -> list[dict]:
     )
 
 
-def test_every_sample_is_there_with_its_verdict_and_its_record(tmp_path):
+def test_every_sample_has_its_verdict_and_its_record(tmp_path):
     told = events(plan(tmp_path, trials=2), tmp_path / "out")
     folder = result(told)
     samples = folder.samples()
@@ -73,7 +73,7 @@ def test_every_sample_is_there_with_its_verdict_and_its_record(tmp_path):
     assert told[-1].complete
 
 
-def test_what_was_done_is_not_done_again_and_the_result_is_as_if_nothing_had_happened(tmp_path):
+def test_a_resumed_result_repeats_nothing_and_equals_an_uninterrupted_one(tmp_path):
     whole = result(events(plan(tmp_path), tmp_path / "whole"))
     stopped = plan(tmp_path)
     with closing(evaluate(stopped, tmp_path / "cut", opener=opener)) as progress:
@@ -88,13 +88,13 @@ def test_what_was_done_is_not_done_again_and_the_result_is_as_if_nothing_had_hap
     assert plain(ResultFolder.open(folder).samples()) == plain(whole.samples())
 
 
-def test_a_result_goes_on_only_under_the_plan_that_it_was_begun_with(tmp_path):
+def test_a_result_is_resumed_only_under_its_own_plan(tmp_path):
     folder = result(events(plan(tmp_path), tmp_path / "out"))
     with pytest.raises(RecordError, match="another matrix"):
         events(plan(tmp_path, trials=2), tmp_path / "out", resume=folder.path)
 
 
-def test_going_on_with_a_result_that_is_being_made_changes_it(tmp_path):
+def test_resuming_a_result_that_is_being_made_leaves_it_unchanged(tmp_path):
     folder = result(events(plan(tmp_path), tmp_path / "out"))
     before = (folder.path / MANIFEST).read_bytes()
     with folder.writing(), pytest.raises(StorageError, match="Another evaluation"):
@@ -109,7 +109,7 @@ def test_several_jobs_make_the_same_samples(tmp_path):
     assert plain(one.samples()) == plain(many.samples())
 
 
-def test_a_model_that_cannot_be_opened_costs_its_own_arms_only(tmp_path):
+def test_a_model_that_cannot_be_opened_affects_only_its_own_arms(tmp_path):
     def open_some(name: str) -> AnsweringModel:
         if name == "bad":
             raise ModelError("There is no such file.", where="bad")
@@ -125,7 +125,7 @@ def test_a_model_that_cannot_be_opened_costs_its_own_arms_only(tmp_path):
     assert not result(healed).manifest.missing
 
 
-def test_a_run_that_fails_is_a_sample_that_says_so_and_can_be_made_again(tmp_path):
+def test_a_failed_run_is_a_sample_that_can_be_repeated(tmp_path):
     asked = plan(tmp_path)
     told = events(asked, tmp_path / "out", opener=lambda name: AnsweringModel(name, deadly=("sum",)))
     folder = result(told)
@@ -137,7 +137,7 @@ def test_a_run_that_fails_is_a_sample_that_says_so_and_can_be_made_again(tmp_pat
 
 
 @pytest.mark.slow
-def test_a_model_that_fails_time_after_time_is_given_up_and_the_others_go_on(tmp_path):
+def test_a_model_that_fails_repeatedly_is_abandoned_and_the_others_continue(tmp_path):
     def open_some(name: str) -> AnsweringModel:
         return AnsweringModel(name, deadly=("*",) if name == "bad" else ())
 
@@ -147,7 +147,7 @@ def test_a_model_that_fails_time_after_time_is_given_up_and_the_others_go_on(tmp
     assert "5 times" in result(told).manifest.missing["bad"]
 
 
-def test_what_another_job_answered_is_lost_when_the_model_is_given_up(tmp_path):
+def test_answers_of_other_jobs_are_saved_when_a_model_is_abandoned(tmp_path):
     failed, answered = threading.Event(), threading.Event()
 
     class Failing(AnsweringModel):
@@ -177,7 +177,7 @@ def test_what_another_job_answered_is_lost_when_the_model_is_given_up(tmp_path):
 
 
 @pytest.mark.slow
-def test_pausing_waits_between_samples_and_stopping_keeps_what_there_is(tmp_path):
+def test_pausing_waits_between_samples_and_stopping_saves_the_finished_ones(tmp_path):
     control = Control()
     control.pause()
     told: list[Progress] = []
@@ -196,7 +196,7 @@ def test_pausing_waits_between_samples_and_stopping_keeps_what_there_is(tmp_path
     assert not result(told).manifest.finished
 
 
-def test_models_are_closed_whatever_happens(tmp_path):
+def test_models_are_always_closed(tmp_path):
     opened: list[AnsweringModel] = []
 
     def opening(name: str) -> AnsweringModel:
@@ -209,7 +209,7 @@ def test_models_are_closed_whatever_happens(tmp_path):
     assert len(opened) == 3 and all(model.closed for model in opened)
 
 
-def test_a_folder_that_cannot_be_made_is_told_before_any_model_is_opened(tmp_path):
+def test_a_folder_that_cannot_be_created_is_reported_before_a_model_is_opened(tmp_path):
     (tmp_path / "file").write_text("")
 
     def never(name: str) -> AnsweringModel:
@@ -219,7 +219,7 @@ def test_a_folder_that_cannot_be_made_is_told_before_any_model_is_opened(tmp_pat
         events(plan(tmp_path), tmp_path / "file" / "out", opener=never)
 
 
-def test_what_stopping_saved_is_measured_by_going_on(tmp_path):
+def test_the_saving_of_an_abort_is_measured_by_continuing_it(tmp_path):
     folder = result(events(plan(tmp_path, savings=1.0), tmp_path / "out"))
     stopped = [sample for sample in folder.samples() if sample.stopped_at is not None]
     assert {sample.scenario for sample in stopped} == {"site", "file"}
@@ -236,7 +236,7 @@ class SecondThoughts(AnsweringModel):
 
 
 @pytest.mark.parametrize("repair", [0, 1])
-def test_what_stopping_saved_is_taken_from_another_text_than_the_one_that_was_stopped(tmp_path, repair):
+def test_no_saving_is_measured_where_the_stopped_text_was_replaced(tmp_path, repair):
     turns = [] if repair else [{"prompt": "QUESTION file", "expect": {}}]
     suite = tmp_path / "small.json"
     suite.write_text(json.dumps({**SUITE, "scenarios": [{**SUITE["scenarios"][2], "turns": turns}]}))
@@ -248,7 +248,7 @@ def test_what_stopping_saved_is_taken_from_another_text_than_the_one_that_was_st
     assert sample.saved is None
 
 
-def test_a_model_that_cannot_count_tokens_costs_the_tables_their_tokens_and_nothing_else(tmp_path):
+def test_a_model_that_cannot_count_tokens_only_leaves_the_tables_without_them(tmp_path):
     class Countless(AnsweringModel):
         def count_tokens(self, text: str) -> int:
             if not text or "QUESTION" not in text:
@@ -268,7 +268,7 @@ def test_a_model_that_cannot_count_tokens_costs_the_tables_their_tokens_and_noth
     assert folder.tables()[0].sizes[0].sizes[0].tokens is None
 
 
-def test_a_folder_holds_its_suites_and_what_it_was_made_with(tmp_path):
+def test_a_folder_contains_its_suites_and_its_provenance(tmp_path):
     folder = result(events(plan(tmp_path), tmp_path / "out"))
     manifest = json.loads((folder.path / "manifest.json").read_text())
     assert manifest["models"]["one"]["name"] == "one"

@@ -32,7 +32,7 @@ layouts = st.sampled_from([None, 2])
 
 @at_most(300)
 @given(objects | values, layouts, st.sampled_from(["", "action"]))
-def test_json_comes_out_as_it_is(value: Any, indent: int | None, key: str) -> None:
+def test_valid_json_is_extracted_unchanged(value: Any, indent: int | None, key: str) -> None:
     text = json.dumps(value, ensure_ascii=False, indent=indent)
     assert extract(text, "json", key) == (text, ())
 
@@ -63,7 +63,9 @@ def test_of_glyph_in_prose_only_the_prose_is_left_out(
 @given(
     st.text(st.sampled_from("{}[]'\"`\\ab1,:=/* \n“”tTrueNone"), max_size=60), st.booleans(), st.booleans()
 )
-def test_any_text_is_taken_and_what_comes_out_is_stable(text: str, glyph: bool, ended: bool) -> None:
+def test_any_text_is_extracted_and_extracting_again_changes_nothing(
+    text: str, glyph: bool, ended: bool
+) -> None:
     notation = "glyph" if glyph else "json"
     found = extract(text, notation, "a", ended=ended)
     assert (found.after == text) or found.changes
@@ -91,7 +93,7 @@ def python_text(value: Any) -> str:
 @pytest.mark.slow
 @at_most(300)
 @given(objects)
-def test_what_strings_say_is_never_changed(value: Any) -> None:
+def test_the_content_of_strings_is_never_changed(value: Any) -> None:
     found = extract(python_text(value), "json")
     assert json.loads(found.after) == value
 
@@ -118,7 +120,7 @@ def test_what_strings_say_is_never_changed(value: Any) -> None:
         (f"[{CALL}] is it", CALL, ["a character before it left out", "7 characters after it left out"]),
     ],
 )  # fmt: skip
-def test_each_slip_of_json_is_put_right_and_named(text: str, after: str, changes: list[str]) -> None:
+def test_each_json_error_is_corrected_and_named(text: str, after: str, changes: list[str]) -> None:
     found = extract(text, "json", "action")
     assert found.after == after
     assert [change.what for change in found.changes] == changes
@@ -145,11 +147,11 @@ def test_each_slip_of_json_is_put_right_and_named(text: str, after: str, changes
         '[{"action":"a"}]',  # JSON as it is
     ],
 )
-def test_what_can_be_read_in_more_than_one_way_is_left_alone(text: str) -> None:
+def test_ambiguous_text_is_left_unchanged(text: str) -> None:
     assert extract(text, "json", "action") == (text, ())
 
 
-def test_a_text_that_was_cut_off_is_not_closed() -> None:
+def test_a_truncated_text_is_not_closed() -> None:
     text = '{"action":"a"'
     assert extract(text, "json", "action", ended=False) == (text, ())
 
@@ -169,7 +171,7 @@ def test_a_text_that_was_cut_off_is_not_closed() -> None:
         ("so {action='search'}", "{action='search'}"),
     ],
 )
-def test_glyph_is_only_taken_out(text: str, after: str) -> None:
+def test_glyph_is_only_extracted(text: str, after: str) -> None:
     assert extract(text, "glyph", "action").after == after
 
 
@@ -194,14 +196,14 @@ def test_glyph_is_only_taken_out(text: str, after: str) -> None:
         "'{",
     ],
 )
-def test_a_hostile_text_costs_no_more_than_its_length(notation: Any, piece: str) -> None:
+def test_a_hostile_text_takes_linear_time(notation: Any, piece: str) -> None:
     text = "{" + piece * (400_000 // len(piece) - 1)
     found = extract(text, notation, "action")
     assert len(found.changes) <= MOST_CHANGES + 1
     assert len(found.after) <= len(text) + 300
 
 
-def test_many_changes_are_told_in_sum() -> None:
+def test_many_changes_are_reported_in_sum() -> None:
     text = "{" + ",".join(f"k{i}:1" for i in range(200)) + "}"
     found = extract(text, "json")
     assert len(parse_value(found.after, "json")) == 200

@@ -152,7 +152,7 @@ def on_a_small_disk(tmp_path: Path, text: str, *arguments: str) -> Any:
 
 
 @pytest.mark.slow
-def test_an_evaluation_on_a_full_disk_stops_in_words_and_goes_on_when_there_is_room(tmp_path):
+def test_an_evaluation_on_a_full_disk_stops_with_an_error_and_resumes(tmp_path):
     told, before, after, samples, different = on_a_small_disk(tmp_path, EVALUATION, suite_file(tmp_path))
     assert "full" in told and "room" in told
     assert 0 < before < 80 and after == "made"
@@ -160,7 +160,7 @@ def test_an_evaluation_on_a_full_disk_stops_in_words_and_goes_on_when_there_is_r
 
 
 @pytest.mark.slow
-def test_a_full_disk_takes_what_was_saved_or_is_not_told(tmp_path):
+def test_a_full_disk_is_reported_and_leaves_saved_files(tmp_path):
     told, there = on_a_small_disk(tmp_path, SCRIPT)
     assert set(told) == {
         "project", "settings", "history", "journal", "record", "recording", "recording's end",

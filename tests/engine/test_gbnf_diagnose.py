@@ -85,14 +85,14 @@ CASES: list[tuple[str, dict[str, str]]] = [
 ]
 
 
-def test_left_recursion_is_told_where_the_rule_begins_with_itself_not_where_it_ends():
+def test_left_recursion_is_reported_where_the_rule_begins_with_itself():
     text = 'root ::= ws "b"\nws ::= | " " ws | ws "x"'
     (found,) = (d for d in diagnose(read_gbnf(text)) if d.code == "left-recursion")
     assert found.start == text.rindex("ws")
 
 
 @pytest.mark.parametrize(("text", "expected"), CASES, ids=lambda case: str(case)[:40])
-def test_each_mistake_is_told_at_its_place(text: str, expected: dict[str, str]) -> None:
+def test_each_problem_is_reported_at_its_place(text: str, expected: dict[str, str]) -> None:
     found = {d.code: text[d.start : d.end] for d in reversed(check_gbnf(text).diagnostics)}
     # a rule that is wrong may be unused or endless beside
     assert {code: found.get(code, "")[: len(place)] for code, place in expected.items()} == expected
@@ -100,7 +100,7 @@ def test_each_mistake_is_told_at_its_place(text: str, expected: dict[str, str]) 
         assert not found
 
 
-def test_every_code_has_an_example_and_stands_in_the_users_table() -> None:
+def test_every_code_has_an_example_and_is_in_the_users_table() -> None:
     told = {d.code for text, _ in CASES for d in check_gbnf(text).diagnostics}
     reader = Path(__file__).with_name("test_gbnf_reader.py").read_text(encoding="utf-8")
     elsewhere = set(re.findall(r'\["([a-z-]+)"\]', reader)) | {"not-utf-8", "too-many-mistakes"}
@@ -132,11 +132,11 @@ def count(diagnostics: tuple[Diagnostic, ...]) -> int:
 
 
 @pytest.mark.parametrize("text", [text for text, _ in CASES], ids=lambda text: text[:40])
-def test_a_fix_removes_its_diagnostic_and_brings_no_error(text: str) -> None:
+def test_a_fix_removes_its_diagnostic_and_adds_no_error(text: str) -> None:
     check_fixes(text)
 
 
-def test_a_wrong_alternative_is_a_ways_problem_told_in_time() -> None:
+def test_an_ambiguous_alternative_is_reported_in_time() -> None:
     wide = "".join(f'r{i} ::= r{i + 1} "a" | r{i + 1} "b"\n' for i in range(12)) + 'r12 ::= "a"\n'
     assert [d.code for d in check_gbnf("root ::= r0\n" + wide).diagnostics if d.severity != "hint"][:1] == [
         "slow-alternatives"
@@ -148,7 +148,7 @@ def test_a_wrong_alternative_is_a_ways_problem_told_in_time() -> None:
 @pytest.mark.parametrize(
     "name", ["json", "c", "chess", "arithmetic", "japanese", "english", "list", "json_arr"]
 )
-def test_llama_cpps_own_examples_are_right(shared_data: Path, name: str) -> None:
+def test_llama_cpps_own_examples_have_no_errors(shared_data: Path, name: str) -> None:
     found = check_gbnf((shared_data / "gbnf" / f"{name}.gbnf").read_text(encoding="utf-8"))
     assert found.ok
     assert {d.severity for d in found.diagnostics} <= {"hint"}
@@ -156,7 +156,7 @@ def test_llama_cpps_own_examples_are_right(shared_data: Path, name: str) -> None
     assert found.grammar.root == "root"
 
 
-def test_the_tree_is_what_was_written() -> None:
+def test_the_tree_is_that_of_the_text() -> None:
     text = 'root ::= "a" ("b" | x)? [^a-c]{2,} . <[5]> !<think> [] "b"{1,3000}\nx ::= "\\u00e9" |\n'
     grammar = to_grammar(read_gbnf(text))
     any_character = CharClass(((0, 0xD7FF), (0xE000, 0x10FFFF)))
@@ -175,7 +175,7 @@ def test_the_tree_is_what_was_written() -> None:
     assert grammar.rules["x"].body == Alt((Literal("é"), Seq(())))
 
 
-def test_a_grammar_with_errors_is_no_tree_and_says_where() -> None:
+def test_a_grammar_with_errors_has_no_tree_and_a_place() -> None:
     with pytest.raises(GrammarError) as raised:
         to_grammar(read_gbnf('root ::= "a"\nx ::= y\n'))
     assert raised.value.where == "line 2"
@@ -185,7 +185,7 @@ def test_a_grammar_with_errors_is_no_tree_and_says_where() -> None:
 @at_most(300)
 @given(st.integers(0, 10**9))
 @example(3)
-def test_any_text_is_checked_and_its_simple_mistakes_can_all_be_mended(number: int) -> None:
+def test_any_text_is_checked_and_its_syntax_errors_are_fixed(number: int) -> None:
     text = mutant(number, sources())
     found = check_gbnf(text)
     after = check_gbnf(apply_fixes(found)[0])
@@ -196,7 +196,7 @@ def test_any_text_is_checked_and_its_simple_mistakes_can_all_be_mended(number: i
 
 @at_most(300)
 @given(st.integers(0, 10**9))
-def test_a_fix_of_a_semantic_mistake_mends_it_in_any_grammar(number: int) -> None:
+def test_a_fix_of_a_semantic_problem_fixes_it_in_any_grammar(number: int) -> None:
     text = mutant(number, sources())
     if not read_gbnf(text).problems:
         check_fixes(text)
@@ -206,11 +206,11 @@ def test_a_fix_of_a_semantic_mistake_mends_it_in_any_grammar(number: int) -> Non
 @given(
     st.text(max_size=200) | st.binary(max_size=200).map(lambda data: data.decode("utf-8", "surrogateescape"))
 )
-def test_no_text_makes_the_check_fail(text: str) -> None:
+def test_any_text_can_be_checked(text: str) -> None:
     check_gbnf(text)
 
 
-def test_bytes_that_are_no_utf_8_are_told_with_their_places() -> None:
+def test_bytes_that_are_not_utf_8_are_reported_with_their_places() -> None:
     found = check_gbnf_bytes(b'root ::= "a\xff"\n\xe9 # \xc3\xa9')
     assert [(d.code, d.start) for d in found.diagnostics if d.code == "not-utf-8"] == [
         ("not-utf-8", 11),
@@ -236,7 +236,7 @@ def test_hostile_grammars_are_checked_to_the_end(text: str) -> None:
     assert diagnose(read_gbnf(text))
 
 
-def test_an_error_is_told_behind_any_number_of_warnings() -> None:
+def test_an_error_is_reported_after_any_number_of_warnings() -> None:
     text = 'root ::= "a"\n' * 5_000 + "x ::= y\n"
     assert not check_gbnf(text).ok
     items = "root ::= " + "[] " * 5_000 + '"a"{3,1}'
@@ -255,7 +255,7 @@ def missing(text: str) -> set[str]:
     return {text[d.start : d.end] for d in check_gbnf(text).diagnostics if d.code == "undefined-rule"}
 
 
-def test_the_users_whole_grammars_are_right_and_the_others_are_told_what_they_miss(
+def test_complete_grammars_of_the_guide_are_valid_and_the_others_name_what_is_missing(
     seed_snippets: list[str],
 ) -> None:
     tour, one_tool, several_tools, enumeration, generated, tested = seed_snippets
@@ -282,7 +282,7 @@ def probe() -> Iterator[GrammarProbe]:
 
 @pytest.mark.model
 @pytest.mark.slow
-def test_llama_cpp_says_the_same_of_each_example(probe: GrammarProbe) -> None:
+def test_llama_cpp_agrees_on_each_example(probe: GrammarProbe) -> None:
     for text, expected in CASES:
         if "token-named-like-rule" in expected:
             continue  # that depends on the model
@@ -292,7 +292,7 @@ def test_llama_cpp_says_the_same_of_each_example(probe: GrammarProbe) -> None:
 
 @pytest.mark.model
 @pytest.mark.slow
-def test_llama_cpp_takes_the_users_grammars_as_they_are_or_mended(
+def test_llama_cpp_accepts_the_users_grammars_unchanged_or_fixed(
     probe: GrammarProbe, seed_snippets: list[str]
 ) -> None:
     _, one_tool, _, _, generated, tested = seed_snippets
@@ -303,7 +303,7 @@ def test_llama_cpp_takes_the_users_grammars_as_they_are_or_mended(
 
 @pytest.mark.model
 @pytest.mark.slow
-def test_llama_cpp_takes_the_texts_that_the_fixes_give(probe: GrammarProbe) -> None:
+def test_llama_cpp_accepts_fixed_texts(probe: GrammarProbe) -> None:
     started = time.monotonic()
     for number in range(1_500):
         text = mutant(number, sources())
@@ -344,7 +344,7 @@ LARGE = {
 
 @pytest.mark.slow
 @pytest.mark.parametrize("text", LARGE.values(), ids=LARGE.keys())
-def test_a_check_of_a_large_text_that_is_told_to_stop_goes_on(text: str) -> None:
+def test_a_check_of_a_large_text_can_be_cancelled(text: str) -> None:
     asked = []
 
     def stop_after(count: int) -> Callable[[], bool]:

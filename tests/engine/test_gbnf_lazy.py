@@ -41,7 +41,7 @@ def answer(
 
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", range(6))
-def test_the_grammar_holds_from_the_first_trigger_on_wherever_tokens_end(model: Model, seed: int) -> None:
+def test_the_grammar_applies_from_the_first_trigger_wherever_tokens_end(model: Model, seed: int) -> None:
     said = answer(model, LETTER, "e", seed=seed)
     before, trigger, rest = said.partition("e")
     assert trigger, "a letter that most words have"
@@ -50,7 +50,7 @@ def test_the_grammar_holds_from_the_first_trigger_on_wherever_tokens_end(model: 
 
 
 @pytest.mark.slow
-def test_a_trigger_in_parts_is_found_over_the_borders_of_tokens(model: Model) -> None:
+def test_a_trigger_is_found_across_token_boundaries(model: Model) -> None:
     prompt = "Say <tool_call>\n{a}\n" * 8 + "Say"
     said = [answer(model, TAG, "<tool_call>", prompt=prompt, seed=seed, heat=0.3) for seed in range(3)]
     called = [text[text.index("<tool_call>") :] for text in said if "<tool_call>" in text]
@@ -65,6 +65,6 @@ def test_an_answer_without_a_trigger_is_free(model: Model) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("trigger", ["", "x", "e5x"])
-def test_a_grammar_that_does_not_begin_with_its_trigger_is_refused(model: Model, trigger: str) -> None:
+def test_a_grammar_that_does_not_begin_with_its_trigger_is_rejected(model: Model, trigger: str) -> None:
     with pytest.raises(GrammarError, match="does not begin with its trigger"):
         answer(model, LETTER, trigger)

@@ -80,6 +80,6 @@ def test_long_alternatives_have_a_line_each() -> None:
 
 
 @pytest.mark.slow
-def test_five_thousand_groups_in_each_other_are_laid_out() -> None:
+def test_five_thousand_nested_groups_are_formatted() -> None:
     check = read_gbnf("root ::= " + "(" * 5_000 + '"a"' + ")" * 5_000)
     assert len(read_gbnf(print_gbnf(check)).rules) == 1

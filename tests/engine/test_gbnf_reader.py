@@ -49,7 +49,7 @@ def body(text: str) -> Any:
         ("x{99999999999999999999999999}", [[("→x", 10**20, 10**20)]]),
     ],
 )
-def test_what_llama_cpp_reads_is_read_as_it_does(text: str, expected: Any) -> None:
+def test_the_reader_agrees_with_llama_cpp(text: str, expected: Any) -> None:
     found = body(text)
     assert expected is None or found == expected
 
@@ -84,7 +84,7 @@ def test_names_references_and_rules_have_exact_places() -> None:
 @pytest.mark.parametrize(
     "name", ["json", "c", "chess", "arithmetic", "japanese", "english", "list", "json_arr"]
 )
-def test_llama_cpps_own_examples_are_read_without_a_mistake(shared_data: Path, name: str) -> None:
+def test_llama_cpps_own_examples_are_read_without_a_problem(shared_data: Path, name: str) -> None:
     text = (shared_data / "gbnf" / f"{name}.gbnf").read_text(encoding="utf-8")
     document = read_gbnf(text)
     assert not document.problems
@@ -124,7 +124,7 @@ MISTAKES = [
 
 
 @pytest.mark.parametrize(("text", "codes", "where"), MISTAKES)
-def test_a_mistake_is_told_where_it_was_made_and_nothing_else(
+def test_a_problem_is_reported_only_at_its_place(
     text: str, codes: list[str] | None, where: str | None
 ) -> None:
     problems = read_gbnf(text).problems
@@ -136,7 +136,7 @@ def test_a_mistake_is_told_where_it_was_made_and_nothing_else(
 
 
 @pytest.mark.parametrize(("text", "codes", "where"), MISTAKES)
-def test_the_fix_of_a_mistake_removes_it_and_brings_no_other(text: str, codes: Any, where: Any) -> None:
+def test_the_fix_of_a_problem_removes_it_and_adds_none(text: str, codes: Any, where: Any) -> None:
     problems = read_gbnf(text).problems
     if len(problems) > 1_000:
         return  # there are always as many, until the last ones
@@ -153,7 +153,7 @@ SIGNS = st.sampled_from(
 
 @at_most(300)
 @given(st.lists(SIGNS, max_size=60).map("".join) | st.text(max_size=60))
-def test_no_text_makes_the_reader_fail_and_all_places_are_in_the_text(text: str) -> None:
+def test_any_text_is_read_with_all_places_inside_it(text: str) -> None:
     document = read_gbnf(text)
     assert document.text == text
     check_places(document)
@@ -192,5 +192,5 @@ def check_places(document: GbnfDocument) -> None:
     ],
     ids=["nested", "open", "unclosed", "quotes"],
 )
-def test_hostile_texts_end(text: str) -> None:
+def test_hostile_texts_are_read_to_the_end(text: str) -> None:
     assert read_gbnf(text).text == text

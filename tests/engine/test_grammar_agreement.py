@@ -74,7 +74,7 @@ def agree(grammar: Grammar, texts: Sequence[str], others: Sequence[tuple[bool, i
 @pytest.mark.parametrize("strategy", [grammars, wide_grammars], ids=["letters", "unicode"])
 @at_most(300)
 @given(data=st.data(), seed=st.integers(0, 2**32))
-def test_the_mask_stops_a_text_where_the_matcher_does_not(strategy, data, seed):
+def test_the_mask_stops_a_text_where_the_matcher_does(strategy, data, seed):
     grammar = data.draw(strategy)
     texts = texts_around(grammar, Random(seed), TEXTS)
     try:
@@ -102,7 +102,7 @@ def llama_is_asked(probe, gbnf, grammar, texts):
 @pytest.mark.parametrize("strategy", [grammars, wide_grammars], ids=["letters", "unicode"])
 @at_most(300)
 @given(data=st.data(), seed=st.integers(0, 2**32))
-def test_the_gbnf_of_a_grammar_stops_llama_where_the_matcher_does_not(probe, strategy, data, seed):
+def test_llama_cpp_stops_the_gbnf_of_a_grammar_where_the_matcher_does(probe, strategy, data, seed):
     grammar = data.draw(strategy)
     texts = texts_around(grammar, Random(seed), TEXTS)
     try:
@@ -135,7 +135,7 @@ def excludes_more_than_ascii(grammar):
 @pytest.mark.slow
 @at_most(300)
 @given(text=gbnf_texts, seed=st.integers(0, 2**32))
-def test_a_written_grammar_is_read_in_another_way_by_llama_or_the_mask(probe, text, seed):
+def test_a_written_grammar_is_read_alike_by_llama_cpp_and_the_mask(probe, text, seed):
     check = check_gbnf(text)
     if check.grammar is None:
         errors = [diagnostic.message for diagnostic in check.diagnostics if diagnostic.severity == "error"]
@@ -154,7 +154,7 @@ def test_a_written_grammar_is_read_in_another_way_by_llama_or_the_mask(probe, te
 
 
 @needs_llama
-def test_a_class_that_excludes_more_than_ascii_is_no_longer_read_badly_byte_by_byte(probe):
+def test_a_class_that_excludes_more_than_ascii_is_rewritten_for_llama_cpp(probe):
     """Why `excludes_more_than_ascii` is left out above, and why we never write such a class (`spell_class`)."""
     assert probe.match("root ::= [^é]", "è").viable == 0
     class_of_ours = emit_gbnf(check_gbnf("root ::= [^é]").grammar).text
@@ -162,7 +162,7 @@ def test_a_class_that_excludes_more_than_ascii_is_no_longer_read_badly_byte_by_b
 
 
 @needs_llama
-def test_a_rule_without_an_end_is_no_longer_followed_by_llama(probe):
+def test_a_rule_without_an_end_is_reported_because_llama_cpp_would_follow_it(probe):
     """Why grammars with that warning are left out above: llama.cpp goes into what it cannot get out of."""
     check = check_gbnf('root ::= "a" x | "b"\nx ::= "c" x\n')
     assert diagnostics.ENDLESS_RULE in {diagnostic.code for diagnostic in check.diagnostics}

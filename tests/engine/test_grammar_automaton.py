@@ -85,7 +85,7 @@ def test_every_state_offered_leads_to_acceptance(body):
         string_node("json", (pattern_node("^[a-z]*$"),), 5, 10_000).body,
     ],
 )  # fmt: skip
-def test_large_counts_are_counted_not_written_out(body):
+def test_large_counts_are_counted_not_expanded(body):
     automaton = Automaton.of(body)
     text = "ab" * 5_000
     if isinstance(body, Seq):
@@ -99,7 +99,7 @@ def test_large_counts_are_counted_not_written_out(body):
     assert automaton.after(state, "a") is None or isinstance(body.body, Seq | Repeat)
 
 
-def test_states_of_a_long_text_are_forgotten(monkeypatch):
+def test_states_of_a_long_text_are_dropped_from_the_cache(monkeypatch):
     monkeypatch.setattr(module, "MAX_KEPT", 100)
     automaton = Automaton.of(Repeat(LOWER, 0, 5_000))
     _, state = read(automaton, "a" * 5_000)
@@ -115,7 +115,7 @@ def test_an_empty_intersection_is_found_empty_also_late():
     assert inside.moves(inside.start) == ()
 
 
-def test_a_search_without_end_is_told(monkeypatch):
+def test_a_search_without_an_end_is_an_error(monkeypatch):
     monkeypatch.setattr(module, "MAX_SEARCH", 500)
     body = Intersect((pattern_node("a[ab]{12}$"), pattern_node("b[ab]{12}$")))
     with pytest.raises(GrammarError, match="intersection"):
@@ -132,6 +132,6 @@ def test_a_body_deeper_than_the_stack_is_read():
     assert not accepts(automaton, "ba")
 
 
-def test_a_reference_in_a_lexeme_is_told():
+def test_a_reference_in_a_lexeme_is_an_error():
     with pytest.raises(GrammarError, match="cannot refer to a rule"):
         Automaton.of(Seq((Literal("a"), RuleRef("x"))))

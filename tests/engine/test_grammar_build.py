@@ -39,7 +39,7 @@ GO_FILE = r'"\"" [a-zA-Z0-9_-]+ ".go" "\""'
 
 
 @pytest.mark.parametrize("notation", NOTATIONS)
-def test_the_name_alone_is_written_as_in_a_call(notation):
+def test_a_name_alone_is_written_as_in_a_call(notation):
     accepts = reader(build_call_grammar(default_registry(), notation, "flat", GrammarOptions(part="name")))
     assert accepts(write_value("search", notation)) and accepts(write_value("send_email", notation))
     assert not accepts(write_value("searc", notation)) and not accepts("")
@@ -55,7 +55,7 @@ def test_the_arguments_alone_are_an_object_in_every_shape(notation, shape):
     assert not accepts(write_value({"query": "a", "unknown": 1}, notation))
 
 
-def test_one_tool_of_many_can_be_asked_for():
+def test_one_tool_of_many_can_be_selected():
     grammar = build_call_grammar(default_registry(), "json", "flat", GrammarOptions(tool="calculate"))
     accepts = reader(grammar)
     assert accepts('{"action":"calculate","expression":"1"}') and not accepts(
@@ -71,7 +71,7 @@ def test_one_tool_of_many_can_be_asked_for():
         (GrammarOptions(free_text=True, white_space="any"), "begin in one way"),
     ],
 )
-def test_what_cannot_be_asked_for_is_told(options, message):
+def test_impossible_options_are_an_error(options, message):
     with pytest.raises(GrammarError, match=message) as error:
         build_call_grammar(default_registry(), "json", "flat", options)
     assert error.value.hint
@@ -86,7 +86,7 @@ SPACED = [
 
 
 @pytest.mark.parametrize(("white_space", "taken"), [("none", [0]), ("single", [0, 2]), ("any", [0, 1, 2, 3])])
-def test_white_space_is_where_it_was_asked_for(white_space, taken):
+def test_white_space_is_allowed_where_the_option_says(white_space, taken):
     options = GrammarOptions(white_space=white_space)
     accepts = reader(build_call_grammar(default_registry(), "json", "flat", options))
     assert [i for i, text in enumerate(SPACED) if accepts(text)] == taken
@@ -98,7 +98,7 @@ def test_white_space_is_where_it_was_asked_for(white_space, taken):
     value=st.recursive(st.integers(0, 3) | st.sampled_from(["", "a"]), lambda v: st.lists(v, max_size=3), max_leaves=6),
     pads=st.lists(st.sampled_from(["", " ", "\n ", "\t\r"]), min_size=40, max_size=40),
 )  # fmt: skip
-def test_no_white_space_is_swallowed_by_a_lexeme(value, pads):
+def test_white_space_does_not_conflict_with_lexemes(value, pads):
     spaces = iter(pads * 20)
     text = "".join(
         f"{next(spaces)}{c}{next(spaces)}" if c in "[]," else c for c in json.dumps(value, separators=",:")
@@ -161,7 +161,7 @@ def test_a_bare_schema_is_a_value_and_its_free_keys_are_free(notation):
         ({"allOf": [{"$ref": "#"}], "type": []}, "schema: /type"),
     ],
 )
-def test_a_schema_without_a_value_or_that_is_none_says_where(schema, where):
+def test_a_schema_without_a_value_or_an_invalid_one_is_an_error_with_its_place(schema, where):
     with pytest.raises(GrammarError) as error:
         build_value_grammar(schema, "json")
     assert error.value.where.startswith(where)
@@ -171,7 +171,7 @@ def test_a_schema_without_a_value_or_that_is_none_says_where(schema, where):
 @pytest.mark.parametrize(
     "text", [GO_FILE, f"root ::= {GO_FILE}", 'root ::= q [a-zA-Z0-9_-]+ ".go" q\nq ::= "\\""']
 )
-def test_a_schema_may_bring_its_own_grammar(notation, text):
+def test_a_schema_may_contain_a_custom_grammar(notation, text):
     schema = {"type": "string", "maxLength": 20, "x-grammar": text}
     grammar = build_call_grammar(tools_with(file=schema), notation, "flat")
     accepts = reader(grammar)
@@ -183,7 +183,7 @@ def test_a_schema_may_bring_its_own_grammar(notation, text):
     }
 
 
-def test_a_grammar_of_ones_own_may_come_back_to_itself_and_stand_beside_others():
+def test_a_custom_grammar_may_be_recursive_and_beside_others():
     nested = 'root ::= "[" (root ("," root)*)? "]" | "x"'
     grammar = build_call_grammar(
         tools_with(v={"anyOf": [{"x-grammar": nested}, {"type": "string"}]}), "json", "flat"
@@ -194,7 +194,7 @@ def test_a_grammar_of_ones_own_may_come_back_to_itself_and_stand_beside_others()
     assert not accepts('{"action":"tool","v":[x}') and not accepts('{"action":"tool","v":y}')
 
 
-def test_what_a_grammar_of_ones_own_could_swallow_is_not_lost():
+def test_a_custom_grammar_does_not_conflict_with_the_text_after_it():
     grammar = build_call_grammar(
         tools_with(a={"x-grammar": "[0-9,]+"}, b={"type": "integer"}), "json", "flat"
     )
@@ -210,7 +210,7 @@ def test_what_a_grammar_of_ones_own_could_swallow_is_not_lost():
         (5, "not int"),
     ],
 )
-def test_mistakes_in_a_grammar_of_ones_own_name_tool_place_line_and_column(text, place):
+def test_errors_in_a_custom_grammar_name_tool_place_line_and_column(text, place):
     with pytest.raises(GrammarError, match=place) as error:
         build_call_grammar(tools_with(x={"x-grammar": text}), "json", "flat")
     assert error.value.where == "tool: /properties/x/x-grammar"

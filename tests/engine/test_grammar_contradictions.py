@@ -66,16 +66,16 @@ def test_a_part_of_a_schema_that_other_constraints_exclude_is_named_at_its_place
         ({"enum": ["x", "x"]}, {}),
     ],
 )
-def test_what_is_possible_in_some_way_contradicts_nothing(argument, more):
+def test_a_possible_schema_has_no_contradiction(argument, more):
     assert contradictions(registry(argument, **more).tools[0]) == ()
 
 
-def test_the_bundled_registries_contradict_themselves_nowhere():
+def test_the_bundled_registries_have_no_contradiction():
     for name in bundled_registries():
         assert registry_contradictions(bundled_registry(name)) == ()
 
 
-def test_the_values_that_are_said_to_be_excluded_are_those_that_the_grammar_leaves_out():
+def test_the_values_reported_as_excluded_are_those_that_the_grammar_excludes():
     tools = registry(SHORT)
     grammar = build_call_grammar(tools, "json", "flat")
     (found,) = contradictions(tools.tools[0])
@@ -94,7 +94,7 @@ def test_grammar_build_warns_of_a_contradiction_on_stderr(tmp_path, options):
     assert "Other constraints" not in result.stdout
 
 
-def test_grammar_build_warns_of_a_contradiction_of_a_bare_schema(tmp_path):
+def test_grammar_build_warns_of_a_contradiction_in_a_bare_schema(tmp_path):
     file = tmp_path / "schema.json"
     file.write_text('{"enum": ["a", "bb"], "maxLength": 1}')
     result = CliRunner().invoke(app, ["grammar", "build", "--schema", str(file), "--notation", "json"])
@@ -133,9 +133,7 @@ DEAD_RANGE = {"type": "integer", "minimum": 5, "maximum": 3}
     ],
 )
 @pytest.mark.parametrize("order", ["schema", "any"])
-def test_a_schema_without_any_value_is_one_error_at_the_place_that_is_the_reason(
-    tmp_path, schema, place, why, order
-):
+def test_a_schema_without_a_value_is_one_error_at_its_cause(tmp_path, schema, place, why, order):
     """Another dead part, of an optional member, is not the reason; nothing is warned of beside the error."""
     file = tmp_path / "schema.json"
     file.write_text(json.dumps(schema))
@@ -149,7 +147,7 @@ def test_a_schema_without_any_value_is_one_error_at_the_place_that_is_the_reason
     assert "!" not in result.stderr
 
 
-def test_a_tool_that_cannot_be_called_is_one_error_at_the_place_that_is_the_reason(tmp_path):
+def test_a_tool_that_cannot_be_called_is_one_error_at_its_cause(tmp_path):
     file = tmp_path / "tools.json"
     file.write_text(to_json(registry(DEAD_LIST, required=["a"])))
     result = CliRunner().invoke(app, ["grammar", "build", "--registry", str(file)])

@@ -75,7 +75,7 @@ def marked(grammar, rule, marks):
 
 @at_most(300)
 @given(grammars, st.text(LETTERS, max_size=6))
-def test_a_tree_is_there_exactly_when_the_text_is_accepted(grammar, text):
+def test_a_tree_exists_exactly_when_the_text_is_accepted(grammar, text):
     accepted = compile_grammar(grammar).start().feed(text).accepted
     assert (derive(grammar, text) is not None) == accepted
 
@@ -118,7 +118,7 @@ def test_long_lists_become_deep_trees_without_a_stack(body):
     assert sum(1 for _ in nodes(tree)) >= len(text)
 
 
-def test_ambiguity_cycles_and_cancelling_end():
+def test_ambiguity_cycles_and_cancelling_end_the_derivation():
     cyclic = made(root=alt(ref("x"), "a"), x=alt(ref("root"), "b"))
     assert shown(derive(cyclic, "b"), "b") == "root:b(x:b)"
     ambiguous = made(root=alt("a", seq(ref("root"), ref("root"))))
@@ -128,7 +128,7 @@ def test_ambiguity_cycles_and_cancelling_end():
         derive(JSON, '"aaaa"', cancel=lambda: True)
 
 
-def test_a_tree_too_large_is_told(monkeypatch):
+def test_a_tree_that_is_too_large_is_an_error(monkeypatch):
     monkeypatch.setattr("glyphscope.grammar.match.derivation.MAX_RULES", 100)
     with pytest.raises(GrammarError, match="more than 100 rules"):
         derive(JSON, "[" + "1," * 200 + "1]")

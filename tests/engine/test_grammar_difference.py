@@ -46,7 +46,7 @@ def differences(first: str, second: str, **bound: Any) -> Differences:
         ('root ::= [^"]*', 'root ::= [^"\\n]*', "\n", None),
     ],
 )
-def test_a_difference_that_is_missed_or_not_the_shortest(
+def test_the_shortest_difference_is_found(
     first: str, second: str, only_first: str | None, only_second: str | None
 ) -> None:
     found = differences(first, second)
@@ -64,14 +64,14 @@ def test_a_difference_that_is_missed_or_not_the_shortest(
         ("root ::= [0-9]{0,50}", "root ::= ([0-9] [0-9]?){0,25}"),
     ],
 )
-def test_one_language_written_twice_that_is_not_proved_to_be_one(first: str, second: str) -> None:
+def test_two_grammars_of_one_language_are_proved_equal(first: str, second: str) -> None:
     found = differences(first, second)
     assert found.same
     assert found.exhausted
     assert found.bound == "every pair of states was followed"
 
 
-def test_nesting_without_end_called_proved() -> None:
+def test_endless_nesting_is_compared_up_to_the_bound() -> None:
     found = differences('root ::= "(" root ")" | ""', 'root ::= "(" root ")" | "()" | ""', characters=50)
     assert found.same
     assert not found.exhausted
@@ -79,36 +79,36 @@ def test_nesting_without_end_called_proved() -> None:
 
 
 @pytest.mark.parametrize("bound", [{"pairs": 50}, {"seconds": 0.05}])
-def test_a_comparison_that_takes_for_ever(bound: dict[str, Any]) -> None:
+def test_a_comparison_ends_at_its_bound(bound: dict[str, Any]) -> None:
     found = differences('root ::= [ab]* "a" [ab]{16}', 'root ::= [ab]* "a" [ab]{16} [ab]?', **bound)
     assert not found.exhausted
     assert "the bound is" in found.bound
 
 
-def test_a_comparison_that_cannot_be_stopped() -> None:
+def test_a_comparison_can_be_cancelled() -> None:
     with pytest.raises(MatchCancelled):
         shortest_differences(gbnf('root ::= "a"'), gbnf('root ::= "b"'), cancelled=lambda: True)
 
 
-def test_tokens_compared_as_if_they_were_characters() -> None:
+def test_tokens_are_not_compared_as_characters() -> None:
     found = differences('root ::= <think> | "a"', 'root ::= "a"')
     assert found.same
     assert "not compared" in found.bound
 
 
-def test_a_rule_that_is_not_defined() -> None:
+def test_an_undefined_rule_is_an_error() -> None:
     with pytest.raises(GrammarError, match="'x' is not defined"):
         shortest_differences(Grammar({"root": Rule("root", RuleRef("x"))}, "root"), gbnf('root ::= "a"'))
 
 
-def test_a_language_that_is_empty() -> None:
+def test_an_empty_language_is_compared() -> None:
     empty = Grammar({"root": Rule("root", alt())}, "root")
     assert shortest_differences(empty, gbnf('root ::= "a"'))[:3] == (None, "a", True)
     assert shortest_differences(empty, empty).exhausted
 
 
 @pytest.mark.parametrize("notation", ["json", "glyph"])
-def test_an_edited_bound_whose_first_new_call_is_not_found(notation: Any) -> None:
+def test_the_first_new_call_of_an_edited_bound_is_found(notation: Any) -> None:
     def calls(maximum: int) -> Grammar:
         schema = {
             "type": "object",
@@ -130,7 +130,7 @@ def test_the_grammars_of_llama_cpp_after_an_edit(shared_data: Path) -> None:
         assert same.same and same.exhausted, path.name
 
 
-def test_a_set_of_characters_without_one_that_stands_for_it() -> None:
+def test_every_set_of_characters_has_a_representative() -> None:
     first, second = [((97, 122),), ((97, 99), (48, 57))], [((98, 98),)]
     found = list(representatives(first, second))
     kinds = {tuple(any(low <= ord(c) <= high for low, high in r) for r in (*first, *second)) for c in found}
@@ -174,7 +174,7 @@ TEXTS = ["".join(chars) for length in range(5) for chars in product("ab", repeat
 @pytest.mark.slow
 @given(first=grammars(), second=grammars())
 @at_most(200)
-def test_differences_that_a_list_of_all_short_texts_knows_better(first: Grammar, second: Grammar) -> None:
+def test_differences_agree_with_a_list_of_all_short_texts(first: Grammar, second: Grammar) -> None:
     sets = []
     for grammar in (first, second):
         state = compile_grammar(grammar).start()
@@ -192,6 +192,6 @@ def test_differences_that_a_list_of_all_short_texts_knows_better(first: Grammar,
             assert not only
 
 
-def test_a_lexeme_read_as_something_else_than_its_characters() -> None:
+def test_a_lexeme_is_compared_by_its_characters() -> None:
     one = Grammar({"root": Rule("root", seq(terminal(repeat(CharClass(((97, 98),)), 1)), "b"))}, "root")
     assert shortest_differences(one, gbnf('root ::= [ab]+ "b"')).exhausted

@@ -48,7 +48,7 @@ def read_again(text):
 
 @pytest.mark.parametrize("notation", NOTATIONS)
 @pytest.mark.parametrize("shape", SHAPES)
-def test_the_default_registry_is_gbnf_without_a_mistake_and_in_reading_order(notation, shape):
+def test_the_default_registry_is_valid_gbnf_in_reading_order(notation, shape):
     made = emit_gbnf(build_call_grammar(default_registry(), notation, shape))
     assert not made.unenforced
     document = check_gbnf(made.text)
@@ -62,7 +62,7 @@ def test_the_default_registry_is_gbnf_without_a_mistake_and_in_reading_order(not
     assert set(made.origins) <= set(names)
 
 
-def test_a_repetition_has_rounds_that_read_nothing():
+def test_a_repetition_has_no_empty_rounds():
     nested = alt("", seq("(", RuleRef("x"), ")"), "a")
     for body, some in ((nested, True), (Literal(""), False), (alt("", RuleRef("x")), False)):
         text = emit_gbnf(grammar(repeat(RuleRef("x"), 1), x=body)).text
@@ -73,7 +73,7 @@ def test_a_repetition_has_rounds_that_read_nothing():
 
 @at_most(150)
 @given(made=grammars)
-def test_what_is_emitted_has_the_same_language(made):
+def test_the_emitted_grammar_has_the_same_language(made):
     wanted = language(made, SIZE)
     try:
         text = emit_gbnf(made).text
@@ -89,7 +89,7 @@ def test_what_is_emitted_has_the_same_language(made):
 
 @pytest.mark.model
 @pytest.mark.parametrize("notation", NOTATIONS)
-def test_llama_reads_the_calls_that_llguidance_reads(notation, probe):
+def test_llama_cpp_accepts_the_calls_that_llguidance_accepts(notation, probe):
     tools = default_registry()
     made = build_call_grammar(tools, notation, "flat")
     template = LLMatcher(TOKENIZER, LLMatcher.grammar_from_lark(to_lark(made)), log_level=0)
@@ -109,7 +109,7 @@ def test_llama_reads_the_calls_that_llguidance_reads(notation, probe):
 @pytest.mark.parametrize(
     "bounds", [(0, 1999), (0, 2000), (0, 2001), (1500, 3500), (2500, None), (2100, 2100), (3, 5000)]
 )
-def test_no_bound_is_lost_where_llama_would_drop_it(bounds, probe):
+def test_bounds_that_llama_cpp_would_drop_are_enforced(bounds, probe):
     least, most = bounds
     text = emit_gbnf(grammar(seq(repeat(LOWER, least, most), "!"))).text
     sizes = sorted(
@@ -163,13 +163,13 @@ def test_repetitions_in_blocks_count_right_and_stay_below_the_limit(least, more)
 
 
 @pytest.mark.model
-def test_repeated_groups_are_not_refused_for_the_rules_llama_makes_of_them(probe):
+def test_repeated_groups_stay_below_the_rule_limit_of_llama_cpp(probe):
     label = seq(LOWER, repeat(alt(LOWER, seq("-", LOWER)), 0, 61))
     body = seq(label, repeat(seq(".", repeat(label, 1, 3)), 0, 400))
     assert probe.check(emit_gbnf(grammar(body)).text).ok
 
 
-def test_a_pattern_with_lengths_is_held_through_its_automaton():
+def test_a_pattern_with_lengths_is_enforced_through_its_automaton():
     schema = {"type": "string", "pattern": "^[a-z]+(-[a-z]+)*$", "minLength": 3, "maxLength": 6}
     made = emit_gbnf(build_call_grammar(tools_with(schema), "json", "flat"))
     assert not made.unenforced
@@ -181,7 +181,7 @@ def test_a_pattern_with_lengths_is_held_through_its_automaton():
 
 
 @pytest.mark.slow
-def test_what_is_too_large_for_rules_is_dropped_by_name_and_place():
+def test_a_constraint_too_large_for_rules_is_dropped_by_name_and_place():
     schema = {"type": "string", "pattern": "^(.{1,50},){3,}$", "maxLength": 4000}
     made = emit_gbnf(build_call_grammar(tools_with(schema), "json", "flat"))
     assert [(u.tool, u.pointer, u.keyword) for u in made.unenforced] == [
@@ -194,7 +194,7 @@ LARGE = {"type": "string", "pattern": "a[12].*z", "minLength": 10, "maxLength": 
 
 
 @pytest.mark.slow
-def test_what_is_dropped_is_named_at_every_place_that_has_it():
+def test_a_dropped_constraint_is_named_at_every_place():
     one = {"type": "object", "properties": {"x": LARGE, "y": LARGE}}
     other = {"type": "object", "properties": {"z": LARGE}}
     made = emit_gbnf(
@@ -208,7 +208,7 @@ def test_what_is_dropped_is_named_at_every_place_that_has_it():
 
 
 @pytest.mark.slow
-def test_what_is_dropped_is_named_where_the_schema_has_it():
+def test_a_dropped_constraint_is_named_where_the_schema_has_it():
     """Not below the alternative or the reference with which it holds together."""
     apart = {keyword: LARGE[keyword] for keyword in ("minLength", "maxLength")}
     patterns = [{"pattern": LARGE["pattern"]}, {"pattern": "^é"}]
@@ -235,7 +235,7 @@ def reader(text):
         st.text('ab\n\t\x7f\u2028\x01"\\/é😀]-^[', min_size=1, max_size=4), min_size=1, max_size=14
     )
 )
-def test_no_character_is_misread_in_gbnf_and_alternatives_told_apart_are_the_same(words):
+def test_every_character_is_read_back_and_alternatives_stay_distinct(words):
     accepts = reader(emit_gbnf(grammar(alt(*words))).text)
     for word in words:
         assert accepts(word)
@@ -247,7 +247,7 @@ def test_no_character_is_misread_in_gbnf_and_alternatives_told_apart_are_the_sam
         assert accepts(char) == any(char in word for word in words)
 
 
-def test_rules_are_named_so_that_llama_takes_them_and_the_first_is_root():
+def test_rules_have_names_that_llama_cpp_accepts_and_the_first_is_root():
     rules = {"root": Rule("root", Literal("b")), "Main_rule": Rule("Main_rule", seq("a", RuleRef("root")))}
     text = emit_gbnf(Grammar(rules, "Main_rule")).text
     assert text.startswith("root ::= ") and not re.search(r"^\S*_", text, re.M) and reader(text)("ab")
@@ -258,7 +258,7 @@ def test_a_grammar_without_a_text_is_an_error():
         emit_gbnf(grammar(NEVER))
 
 
-def test_comments_tell_the_place_and_change_nothing():
+def test_comments_name_the_place_and_change_nothing():
     made = build_call_grammar(default_registry(), "json", "flat")
     told = emit_gbnf(made, comments=True).text
     assert "# search /properties/max_results" in told

@@ -23,7 +23,7 @@ SAMPLE = Path(os.environ.get("GLYPHSCOPE_SCHEMAS", "../shared/data/schemas/sampl
 @pytest.mark.slow
 @pytest.mark.skipif(not SAMPLE.exists(), reason="the sample of real schemas is not there")
 @pytest.mark.parametrize("notation", NOTATIONS)
-def test_both_engines_read_the_same_of_real_schemas(notation):
+def test_both_engines_agree_on_real_schemas(notation):
     counts = Counter()
     with GrammarProbe() as probe:
         for line in some(SAMPLE.read_text().splitlines(), 3):

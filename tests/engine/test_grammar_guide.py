@@ -124,7 +124,7 @@ def built(string):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("make", [lambda g: g, lambda g: grammar(emit_gbnf(g).text)], ids=["tree", "gbnf"])
-def test_with_the_guides_strings_the_language_is_the_guides(make):
+def test_with_the_guides_strings_the_languages_are_equal(make):
     ours, theirs = make(built(ANY)), grammar(BY_TOOL)
     found = shortest_differences(ours, theirs)
     assert found.same and found.exhausted, found
@@ -134,13 +134,13 @@ def test_with_the_guides_strings_the_language_is_the_guides(make):
         assert match_text(ours, text).accepted, text
 
 
-def test_what_ours_constrains_besides_is_the_name_with_its_arguments():
+def test_the_builder_also_binds_arguments_to_their_tool():
     found = shortest_differences(built(ANY), grammar(SHOWN))
     assert found.only_first is None
     assert found.only_second is not None and not match_text(grammar(BY_TOOL), found.only_second).accepted
 
 
-def test_strings_that_are_json_are_the_only_other_thing():
+def test_json_strings_are_the_only_other_difference():
     ours, theirs = built(JSON_STRING), grammar(BY_TOOL)
     for text in sample_texts(ours, 60, seed=3):
         assert match_text(theirs, text).accepted, text

@@ -90,7 +90,7 @@ def as_written(call: object) -> str:
         ("manual-test", [EMPTY_CALL, '{"tool":"navigate","args":{}}'], [json.dumps(NAVIGATE)]),
     ],
 )
-def test_a_complete_snippet_that_does_not_check_or_match(name: str, good: list[str], bad: list[str]) -> None:
+def test_a_complete_snippet_is_valid_and_matches(name: str, good: list[str], bad: list[str]) -> None:
     check = check_gbnf(read(name))
     assert [d.code for d in check.diagnostics if d.severity == "error"] == []
     assert check.grammar is not None
@@ -106,7 +106,7 @@ def test_a_complete_snippet_that_does_not_check_or_match(name: str, good: list[s
         ("enum", [], {diagnostics.NO_ROOT}),
     ],
 )
-def test_an_incomplete_snippet_that_is_not_told_what_it_misses(
+def test_an_incomplete_snippet_is_reported_with_what_is_missing(
     name: str, missing: list[str], others: set[str]
 ) -> None:
     check = check_gbnf(read(name))
@@ -117,7 +117,7 @@ def test_an_incomplete_snippet_that_is_not_told_what_it_misses(
     assert check.grammar is None
 
 
-def test_the_grammar_of_three_tools_whose_rules_end_with_their_lines_and_cannot_be_mended() -> None:
+def test_the_grammar_of_three_tools_with_rules_over_several_lines_is_fixed() -> None:
     """As it is printed in the guide, llama.cpp refuses it: four bodies go on in the next line."""
     check = check_gbnf(read("generated"))
     text = check.document.text
@@ -135,7 +135,7 @@ def test_the_grammar_of_three_tools_whose_rules_end_with_their_lines_and_cannot_
     assert [rule.name for rule in report.rules][-1] == "tool-name"
 
 
-def test_the_guide_s_three_tools_in_another_language_than_our_builder_s() -> None:
+def test_the_guides_three_tools_have_the_builders_language() -> None:
     """Equal, apart from what ours constrains more: that is proved, and nothing else is apart."""
     guide = load_gbnf(fixed_guide(OWN_ARGUMENTS, JSON_STRINGS))
     found = shortest_differences(OURS, guide, bound=Bound(seconds=60))
@@ -155,7 +155,7 @@ def test_the_guide_s_three_tools_in_another_language_than_our_builder_s() -> Non
     ],
     ids=["own-arguments", "json-strings"],
 )
-def test_a_constraint_of_ours_that_the_guide_has_too(
+def test_each_constraint_of_the_builder_is_missing_in_the_guide(
     left_out: tuple[str, str], only_guide: str, only_ours: str | None
 ) -> None:
     guide = load_gbnf(fixed_guide(*({OWN_ARGUMENTS, JSON_STRINGS} - {left_out})))
@@ -168,7 +168,7 @@ def test_a_constraint_of_ours_that_the_guide_has_too(
 
 @pytest.mark.model
 @pytest.mark.skipif(importlib.util.find_spec("llama_cpp") is None, reason="needs llama-cpp-python")
-def test_a_verdict_that_is_not_llama_s() -> None:
+def test_the_verdicts_are_those_of_llama_cpp() -> None:
     with GrammarProbe() as probe:
         for path in sorted(GUIDE.glob("*.gbnf")):
             assert probe.check(read(path.stem)).ok == check_gbnf(read(path.stem)).ok, path.stem

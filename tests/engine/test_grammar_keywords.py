@@ -123,7 +123,7 @@ TABLE = [
 @pytest.mark.parametrize("notation", NOTATIONS)
 @pytest.mark.parametrize("shape", ["flat", pytest.param("tool-args", marks=pytest.mark.slow)])
 @pytest.mark.parametrize(("schema", "good", "bad"), TABLE, ids=[str(row[0])[:70] for row in TABLE])
-def test_no_keyword_leaks_and_none_refuses_what_it_should_not(schema, good, bad, notation, shape):
+def test_no_keyword_leaks_and_none_rejects_a_valid_value(schema, good, bad, notation, shape):
     tools = registry(("x", schema))
     lark = to_lark(build_call_grammar(tools, notation, shape))
     validator = jsonschema.Draft202012Validator(tools.tools[0].parameters)
@@ -165,7 +165,7 @@ def test_only_allowed_tools_can_be_named(notation, shape):
 
 
 @pytest.mark.parametrize("notation", NOTATIONS)
-def test_the_top_level_takes_no_argument_that_the_schema_does_not_name(notation):
+def test_the_top_level_accepts_no_argument_outside_the_schema(notation):
     tools = ToolRegistry((Tool("tool", "", {"type": "object"}),))
     lark = to_lark(build_call_grammar(tools, notation, "tool-args"))
     assert accepts(lark, write_call("tool", {}, style=notation, shape="tool-args"))
@@ -187,7 +187,7 @@ def test_the_top_level_takes_no_argument_that_the_schema_does_not_name(notation)
         (' {tool="tool" args={x="a"}}', False),
     ],
 )
-def test_glyph_strings_have_no_escape_that_a_glyph_reader_takes_for_another(text, accepted):
+def test_glyph_strings_have_no_ambiguous_escape(text, accepted):
     assert accepts(to_lark(build_call_grammar(registry(("x", STR)), "glyph", "tool-args")), text) == accepted
 
 
@@ -233,7 +233,7 @@ UNHELD = [
 
 @pytest.mark.parametrize(("schema", "keyword"), UNHELD, ids=[row[1] for row in UNHELD])
 @pytest.mark.parametrize("notation", NOTATIONS)
-def test_what_the_grammar_does_not_hold_is_named_with_its_place(schema, keyword, notation):
+def test_an_unenforced_keyword_is_named_with_its_place(schema, keyword, notation):
     grammar = build_call_grammar(registry(("x", schema)), notation, "flat")
     assert [(u.tool, u.pointer, u.keyword) for u in grammar.unenforced if u.keyword] == [
         ("tool", f"/properties/x/{keyword}", keyword)
@@ -255,7 +255,7 @@ def test_each_step_of_a_common_multiple_that_is_too_large_is_named(notation):
     assert accepts(to_lark(grammar), write_call("tool", {"x": 5}, style=notation, shape="flat"))
 
 
-def test_alternatives_that_cannot_overlap_are_held():
+def test_alternatives_that_cannot_overlap_are_enforced():
     kinds = [
         {"type": "object", "properties": {"kind": {"const": kind}, "v": value}, "required": ["kind", "v"]}
         for kind, value in (("a", INT), ("b", STR))
@@ -281,7 +281,7 @@ def test_alternatives_that_cannot_overlap_are_held():
         ({"$ref": "https://example.com/schema.json"}, "/properties/x/$ref"),
     ],
 )
-def test_a_tool_that_nobody_can_call_is_an_error_that_names_tool_and_place(schema, where):
+def test_a_tool_that_cannot_be_called_is_an_error_with_tool_and_place(schema, where):
     tools = ToolRegistry(
         (Tool("tool", "", {"type": "object", "properties": {"x": schema}, "required": ["x"]}),)
     )
@@ -300,7 +300,7 @@ def test_an_optional_argument_that_cannot_have_a_value_is_never_written(notation
     assert not accepts(lark, write_call("tool", {"x": "a", "y": 5}, style=notation))
 
 
-def test_an_argument_named_action_is_refused_in_the_flat_shape_only():
+def test_an_argument_named_action_is_rejected_in_the_flat_shape_only():
     tools = registry(("action", STR), required=())
     with pytest.raises(GrammarError) as error:
         build_call_grammar(tools, "json", "flat")

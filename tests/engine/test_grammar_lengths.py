@@ -14,7 +14,7 @@ SIZE = 6
 
 @at_most(300)
 @given(body=regular_bodies, low=st.integers(0, 4), more=st.none() | st.integers(-1, 3))
-def test_the_strings_left_are_those_of_the_wanted_lengths(body, low, more):
+def test_the_remaining_strings_have_the_requested_lengths(body, low, more):
     high = None if more is None else low + more
     bounded = within_lengths(body, low, high)
     if bounded is not None:

@@ -32,7 +32,7 @@ ALL_TEXTS = ["".join(t) for n in range(SIZE + 1) for t in itertools.product(LETT
 
 @at_most(300)
 @given(grammars)
-def test_it_accepts_what_the_grammar_derives_and_nothing_else(grammar):
+def test_the_matcher_accepts_exactly_what_the_grammar_derives(grammar):
     expected = set(language(grammar, SIZE))
     start = compile_grammar(grammar).start()
     assert {text for text in ALL_TEXTS if start.feed(text).accepted} == expected
@@ -49,7 +49,7 @@ def test_every_prefix_of_a_derived_text_is_alive(grammar):
 @pytest.mark.slow
 @at_most(300)
 @given(grammars, st.text(LETTERS, max_size=6))
-def test_the_characters_offered_are_exactly_those_that_keep_it_alive(grammar, text):
+def test_the_offered_characters_are_exactly_those_that_may_continue(grammar, text):
     state = compile_grammar(grammar).start()
     for char in text:
         offered = state.next_chars()
@@ -62,7 +62,7 @@ def test_the_characters_offered_are_exactly_those_that_keep_it_alive(grammar, te
 
 @at_most(300)
 @given(grammars, st.text(LETTERS, max_size=5))
-def test_what_is_alive_can_be_finished(grammar, text):
+def test_every_valid_prefix_can_be_completed(grammar, text):
     state = compile_grammar(grammar).start().feed(text)
     if not state.alive:
         return
@@ -78,7 +78,7 @@ def test_what_is_alive_can_be_finished(grammar, text):
 
 @at_most(300)
 @given(grammars, st.text(LETTERS, max_size=8), st.data())
-def test_how_a_text_is_cut_changes_nothing(grammar, text, data):
+def test_feeding_a_text_in_pieces_changes_nothing(grammar, text, data):
     start = compile_grammar(grammar).start()
     whole, cut, at = start.feed(text), start, 0
     while at < len(text):
@@ -90,7 +90,7 @@ def test_how_a_text_is_cut_changes_nothing(grammar, text, data):
     assert whole.active_rules() == cut.active_rules()
 
 
-def test_json_is_read_and_a_mistake_has_its_place_and_reason():
+def test_json_is_matched_and_an_error_has_its_place_and_reason():
     text = '{"a": [1, 2.5, {"b": "x\\n"}], "c": nul}'
     report = match_text(JSON, text)
     assert (report.accepted, report.prefix_ok, report.failed_at) == (False, False, len(text) - 1)
@@ -100,7 +100,7 @@ def test_json_is_read_and_a_mistake_has_its_place_and_reason():
     assert match_text(JSON, text.replace("nul", "null")).accepted
 
 
-def test_a_text_that_is_not_over_is_told_from_a_wrong_one():
+def test_an_incomplete_text_is_distinguished_from_a_wrong_one():
     report = match_text(JSON, '{"a": tr')
     assert (report.accepted, report.prefix_ok, report.failed_at) == (False, True, None)
     assert report.expected == ('"ue"',)
@@ -121,7 +121,7 @@ def test_expected_names_literals_classes_tokens_and_the_end():
     assert start.feed("max=x").expected() == ("0-9",)
 
 
-def test_active_rules_tell_the_place_in_the_schema():
+def test_active_rules_have_their_place_in_the_schema():
     origin = Origin("search", "/properties/max")
     rules = {
         "root": Rule("root", seq("max=", ref("n"))),
@@ -133,7 +133,7 @@ def test_active_rules_tell_the_place_in_the_schema():
     assert report.expected == ("end of text",)
 
 
-def test_states_share_their_past_and_do_not_disturb_each_other():
+def test_states_share_their_past_without_interference():
     base = compile_grammar(JSON).start().feed('{"a": [1')
     first, second = base.feed(", 2]"), base.feed("]}")
     assert first.alive and second.accepted
@@ -178,7 +178,7 @@ def test_counted_rules_are_counted():
 
 
 @pytest.mark.slow
-def test_too_many_ways_are_told_not_tried():
+def test_too_many_ways_are_an_error():
     grammar = made(root=alt("a", seq(ref("root"), ref("root"))))
     with pytest.raises(MatchLimit, match="too many ways"):
         compile_grammar(grammar).start(Limits(items=50_000)).feed("a" * 100_000)
@@ -200,14 +200,14 @@ def test_a_grammar_without_a_text_is_dead_from_the_start():
     assert state.active_rules() == ()
 
 
-def test_what_can_never_be_finished_is_not_offered():
+def test_characters_without_a_possible_end_are_not_offered():
     state = compile_grammar(
         made(root=alt("b", seq("a", ref("endless"))), endless=seq("x", ref("endless")))
     ).start()
     assert state.next_chars() == chars.of("b")
 
 
-def test_a_repetition_that_ends_before_it_begins_has_no_text_even_of_nothing():
+def test_a_repetition_with_a_maximum_below_its_minimum_has_no_text():
     assert not compile_grammar(made(root=Repeat(Literal(""), 1, 0))).start().alive
 
 
@@ -228,6 +228,6 @@ def test_tokens_are_matched_by_number_by_name_and_by_what_they_are_not():
     assert thinking.feed_token(8, "some").feed_token(8, "").feed("end").accepted
 
 
-def test_lone_surrogates_and_controls_are_characters_that_do_not_fit():
+def test_lone_surrogates_and_controls_are_characters():
     assert match_text(JSON, "\ud800").failed_at == 0
     assert match_text(JSON, '"\x00\uffff"').accepted

@@ -69,7 +69,7 @@ def pair(grammar):
 @pytest.mark.parametrize("shape", ["flat", "tool-args"])
 @at_most(300)
 @given(data=st.data())
-def test_they_agree_on_mutated_calls_of_the_bundled_tools(notation, shape, data):
+def test_llguidance_and_the_matcher_agree_on_mutated_calls_of_the_bundled_tools(notation, shape, data):
     grammar = build_call_grammar(default_registry(), notation, shape)
     start, template = pair(grammar)
     for text in sample_texts(grammar, 3, seed=data.draw(st.integers(0, 10_000))):
@@ -82,7 +82,7 @@ def test_they_agree_on_mutated_calls_of_the_bundled_tools(notation, shape, data)
 @pytest.mark.parametrize("notation", ["json", "glyph"])
 @at_most(300)
 @given(schema=schemas, data=st.data())
-def test_they_agree_on_calls_of_any_schema(notation, schema, data):
+def test_llguidance_and_the_matcher_agree_on_calls_of_any_schema(notation, schema, data):
     parameters = {"type": "object", "properties": {"v": schema}, "required": ["v"]}
     try:
         registry = parse_document({"t": parameters})

@@ -74,7 +74,7 @@ FORMS = list(itertools.product(NOTATIONS, SHAPES))
 @pytest.mark.parametrize(("notation", "shape"), FORMS)
 @at_most(25)
 @given(CALLS, st.randoms(use_true_random=False))
-def test_every_order_of_a_valid_call_is_read_by_mask_matcher_and_validator(
+def test_every_order_of_a_valid_call_is_accepted_by_mask_matcher_and_validator(
     notation: Notation, shape: Shape, arguments: dict[str, Any], chance: random.Random
 ) -> None:
     grammar = grammar_of(NESTED, notation, shape)
