@@ -330,3 +330,8 @@ def test_json_in_a_text_is_indented(qapp):
 
 def test_an_empty_result_says_so(qapp):
     assert call_view(Outcome(), 1).pieces[0].text == "The result is empty."
+
+
+def test_the_time_in_which_a_server_waited_for_the_user_is_shown_apart_from_the_calls_own():
+    assert call_view(Outcome(waited=38.0), 38.5).figures == "500 ms · waited 38 s"
+    assert call_view(Outcome(), 0.5).figures == "500 ms"

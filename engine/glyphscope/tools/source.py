@@ -23,7 +23,7 @@ class Outcome:
     `tool` is the tool's own error: the model is told, and may do better. `protocol` is the server's, `timeout` and
     `cancelled` are ours, `unknown` a tool that the source does not have. `message` is in words for all of them.
     `roles` are those of a prompt's messages, one for each piece; `findings` is where a resource or a prompt is not as
-    declared.
+    declared. `waited` are the seconds in which an MCP server waited for the user's answer to a request of its own.
     """
 
     content: tuple[ToolContent, ...] = ()
@@ -33,6 +33,7 @@ class Outcome:
     schema_problems: tuple[str, ...] = field(default=())
     findings: tuple[str, ...] = ()
     roles: tuple[str, ...] = ()
+    waited: float = 0.0
 
     @property
     def ok(self) -> bool:

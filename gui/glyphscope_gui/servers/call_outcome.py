@@ -112,8 +112,14 @@ def call_view(outcome: Outcome, seconds: float) -> CallView:
     if not pieces and not outcome.fault:
         pieces.append(Piece("note", tr("Result"), tr("The result is empty.")))
     size = sum(_bytes(content) for content in outcome.content)
-    figures = f"{duration(seconds)} · {byte_size(size)}" if size else duration(seconds)
+    figures = _time(outcome, seconds) + (f" · {byte_size(size)}" if size else "")
     return CallView(words, role, _FAULT_TIPS[outcome.fault], figures, tuple(pieces))
+
+
+def _time(outcome: Outcome, seconds: float) -> str:
+    """The time of the server; apart from it that in which it waited for the user's answer."""
+    words = duration(max(seconds - outcome.waited, 0.0))
+    return f"{words} · " + tr("waited {time}", time=duration(outcome.waited)) if outcome.waited else words
 
 
 def raw_view(outcome: Outcome, seconds: float) -> CallView:
@@ -124,7 +130,7 @@ def raw_view(outcome: Outcome, seconds: float) -> CallView:
     else:
         value, title = outcome.structured, tr("Result")
         pieces = (Piece("json", title, shown_json(value), whole=_whole(title, lambda: whole_json(value))),)
-    return CallView(words, role, _FAULT_TIPS[outcome.fault], duration(seconds), pieces)
+    return CallView(words, role, _FAULT_TIPS[outcome.fault], _time(outcome, seconds), pieces)
 
 
 def shown_json(value: Any) -> str:

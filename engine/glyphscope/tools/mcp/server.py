@@ -26,7 +26,7 @@ from glyphscope.tools.mcp.log import ProtocolLog, StderrRing
 from glyphscope.tools.mcp.notices import LogLevel
 from glyphscope.tools.mcp.offers import Offer, Offers
 from glyphscope.tools.mcp.questions import Question
-from glyphscope.tools.source import Outcome, Progress
+from glyphscope.tools.source import Fault, Outcome, Progress
 
 if TYPE_CHECKING:
     from glyphscope.tools.mcp.connection import Connection
@@ -256,11 +256,11 @@ class McpServer:
         listing = self._listing
         if refusal := self._refusal(listing, tool, arguments):
             return refusal
-        found = self._ask(
+        return self._ask(
             "tools/call", {"name": tool, "arguments": arguments},
-            "tool", seconds=seconds, cancel=cancel, progress=progress,
+            "tool", lambda result: read_result(result, listing.outputs.get(tool)),
+            seconds=seconds, cancel=cancel, progress=progress,
         )  # fmt: skip
-        return found if isinstance(found, Outcome) else read_result(found, listing.outputs.get(tool))
 
     def fetch(
         self,
@@ -275,9 +275,10 @@ class McpServer:
         found = self.request(method, params, seconds=seconds, cancel=cancel, progress=progress)
         if not found.ok:
             return found
-        if method == "resources/read":
-            return read_resource(found.structured, str(params.get("uri")))
-        return read_prompt(found.structured)
+        is_resource = method == "resources/read"
+        uri = str(params.get("uri"))
+        read = read_resource(found.structured, uri) if is_resource else read_prompt(found.structured)
+        return replace(read, waited=found.waited)
 
     def request(
         self,
@@ -293,8 +294,10 @@ class McpServer:
             return _cancelled()
         if refusal := self._unsendable(params):
             return refusal
-        found = self._ask(method, params, "server", seconds=seconds, cancel=cancel, progress=progress)
-        return found if isinstance(found, Outcome) else Outcome(structured=found)
+        return self._ask(
+            method, params, "server", lambda result: Outcome(structured=result),
+            seconds=seconds, cancel=cancel, progress=progress,
+        )  # fmt: skip
 
     def complete(
         self,
@@ -318,26 +321,29 @@ class McpServer:
         method: str,
         params: dict[str, Any],
         who: str,
+        read: Callable[[dict[str, Any]], Outcome],
         *,
         seconds: float,
         cancel: threading.Event,
         progress: Progress | None,
-    ) -> dict[str, Any] | Outcome:
+    ) -> Outcome:
         """The result of a request, or why there is none. Time in which a question is open does not count."""
         call = Call(method, params)
         connection = self._begin(call)
         if connection is None:
             return self._not_connected()
-        left, now = seconds, time.monotonic()
+        left, waited, now = seconds, 0.0, time.monotonic()
         try:
             while not cancel.is_set():
                 before, now = now, time.monotonic()
-                if not self.questions:
+                if self.questions:
+                    waited += now - before
+                else:
                     left -= now - before
                 if left <= 0:
                     connection.abandon(call)
                     message = f"The {who} did not answer within {duration(seconds)}."
-                    return Outcome(fault="timeout", message=message)
+                    return Outcome(fault="timeout", message=message, waited=waited)
                 try:
                     reply = call.replies.get(timeout=min(_LOOK, left))
                 except queue.Empty:
@@ -346,9 +352,10 @@ class McpServer:
                     if progress is not None:
                         progress(reply.done, reply.total, reply.message)
                 elif isinstance(reply, Answered):
-                    return reply.result
+                    return replace(read(reply.result), waited=waited)
                 else:
-                    return Outcome(fault="cancelled" if self._closed else "protocol", message=reply.message)
+                    fault: Fault = "cancelled" if self._closed else "protocol"
+                    return Outcome(fault=fault, message=reply.message, waited=waited)
             connection.abandon(call)
             return _cancelled()
         finally:
