@@ -178,6 +178,7 @@ _VALUES = st.recursive(
 )
 
 
+@pytest.mark.slow
 @at_most(300)
 @given(_VALUES, _VALUES)
 def test_a_difference_is_the_same_from_both_sides(one, other):

@@ -19,7 +19,9 @@ def events(name):
     return [decode_event(line) for line in lines]
 
 
-@pytest.mark.parametrize("name", RECORDS)
+@pytest.mark.parametrize(
+    "name", [pytest.param(n, marks=[pytest.mark.slow] if n.startswith("native-") else []) for n in RECORDS]
+)
 def test_a_bundled_record_equals_a_new_run_of_its_tokens(name):
     recorded = events(name)
     assert first_difference(_comparable(recorded), _comparable(rerun(recorded))) == ""
