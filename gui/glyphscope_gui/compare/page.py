@@ -143,14 +143,8 @@ class ComparePage(QWidget):
         self.field_card = Card(tr("Fields side by side"), below, padded=False)
         self.splitter = splitter(Qt.Orientation.Vertical, (self.columns_area, self.field_card), (1, 0))
         self.splitter.splitterMoved.connect(self._border_moved)
-        vbox(
-            self.notice,
-            self.prompt_card,
-            (self.splitter, 1),
-            parent=self,
-            margins=(GAP + 4, GAP),
-            spacing=GAP,
-        )
+        parts = (self.notice, self.prompt_card, (self.splitter, 1))
+        vbox(*parts, parent=self, margins=(GAP + 4, GAP), spacing=GAP)
 
     def _make_column(self, place: int) -> None:
         view = CompareColumn(place + 1, self)

@@ -11,7 +11,7 @@ from glyphscope_gui.lessons.characters import CharacterLine
 from glyphscope_gui.lessons.prose import LessonProse
 from glyphscope_gui.shared.labels import LessonLabel, PlainLabel
 from glyphscope_gui.shared.language import tr
-from glyphscope_gui.shared.layouts import hbox, vbox
+from glyphscope_gui.shared.layouts import Part, hbox, vbox
 from glyphscope_gui.shared.token_words import token_text
 from glyphscope_gui.theme import mono_font
 from glyphscope_gui.theme.sizes import PAD
@@ -219,15 +219,5 @@ class LessonQuestion(QFrame):
 
     def _lay_out(self) -> None:
         foot = hbox(self.button, (self.hint, 1), spacing=12)
-        vbox(
-            self.ask,
-            self.before,
-            self.line,
-            *self.rows,
-            foot,
-            self.result,
-            self.why,
-            parent=self,
-            margins=(PAD + 2, 12),
-            spacing=8,
-        )
+        parts: tuple[Part, ...] = (self.ask, self.before, self.line, *self.rows, foot, self.result, self.why)
+        vbox(*parts, parent=self, margins=(PAD + 2, 12), spacing=8)

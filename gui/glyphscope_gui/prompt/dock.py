@@ -185,16 +185,8 @@ class PromptDock(QWidget):
     def _lay_out(self) -> None:
         top = hbox((self.preset_combo, 1), self.reset_button, spacing=8)
         template = holder(vbox(top, (self.system_edit, 1), self.problem, margins=(14, 12), spacing=10), self)
-        below = holder(
-            vbox(
-                (self.costs, 1),
-                self.part,
-                (self.run_button, 0, Qt.AlignmentFlag.AlignRight),
-                margins=(0, 6, 0, 0),
-                spacing=10,
-            ),
-            self,
-        )
+        parts = ((self.costs, 1), self.part, (self.run_button, 0, Qt.AlignmentFlag.AlignRight))
+        below = holder(vbox(*parts, margins=(0, 6, 0, 0), spacing=10), self)
         views = splitter(Qt.Orientation.Vertical, (self.rendered_view, below), (0, 0), of_cards=False)
         views.setSizes([400, 500])
         above = hbox((self.caption, 1), (self.copy_button, 0, Qt.AlignmentFlag.AlignTop))

@@ -79,9 +79,8 @@ class Actions:
 
     def _action(self, name: str, words: str, *keys: str, tip: str = "") -> QAction:
         """`tip` says what it does; the words themselves without one."""
-        action = QAction(words, self._owner)
+        action = QAction(words, self._owner, iconText=words.replace("&", "").rstrip("…?"))
         action.setObjectName(f"{name}Action")
-        action.setIconText(words.replace("&", "").rstrip("…?"))
         action.setShortcuts([QKeySequence(each) for each in keys])
         tip = tip or words.replace("&", "").rstrip("…")
         action.setToolTip(f"{tip} ({action.shortcut().toString()})" if keys else tip)
