@@ -7,7 +7,7 @@ import signal
 
 import pytest
 
-from glyphscope_gui.compare.column_state import ColumnPhase
+from glyphscope_gui.compare.comparison import ColumnPhase
 from glyphscope_gui.compare.variants import PRESETS, Variant
 from glyphscope_gui.shared.page_ids import PageId
 

@@ -28,7 +28,7 @@ from comparing import (
 )
 from glyphscope.errors import ModelDied, ModelError
 from glyphscope.models import ScriptedModel
-from glyphscope_gui.compare.column_state import ColumnPhase
+from glyphscope_gui.compare.comparison import ColumnPhase
 from glyphscope_gui.compare.variants import MOST, OWN, PRESETS, Variant, next_variant, variant_names
 from glyphscope_gui.runs.compare_fields_model import FIELD, FIRST_RUN, MARK, PARTING_ROLE
 from glyphscope_gui.runs.recorder import FIRST_RUN as FIRST_RECORD

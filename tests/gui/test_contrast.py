@@ -16,7 +16,7 @@ from glyphscope_gui.servers import words as servers_words
 from glyphscope_gui.shared import enforcement_badge
 from glyphscope_gui.shared.verdict import FORCED, VERDICTS
 from glyphscope_gui.theme import load_theme
-from glyphscope_gui.theme.style_sheet import style_sheet
+from glyphscope_gui.theme.manager import style_sheet
 
 TEXT, GRAPHICS = 4.5, 3.0
 """The least contrasts of WCAG 2.2: of words (1.4.3), and of lines and shapes that say something (1.4.11)."""

@@ -11,8 +11,7 @@ from PySide6.QtWidgets import QApplication, QWidget
 
 from glyphscope.resources import names, read_text
 from glyphscope_gui.theme import load_theme, theme_names
-from glyphscope_gui.theme.manager import ThemeManager
-from glyphscope_gui.theme.style_sheet import style_sheet, write_icons
+from glyphscope_gui.theme.manager import ThemeManager, style_sheet, write_icons
 
 
 def test_both_themes_have_the_same_roles():

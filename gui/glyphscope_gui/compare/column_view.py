@@ -13,7 +13,7 @@ from glyphscope.events import AnyEvent
 from glyphscope.runs import RunState
 from glyphscope.runs.run_state import StageState
 from glyphscope.visible import visible
-from glyphscope_gui.compare.column_state import Column, ColumnPhase
+from glyphscope_gui.compare.comparison import Column, ColumnPhase
 from glyphscope_gui.compare.variant import VariantPicker
 from glyphscope_gui.compare.words import ColumnVerdict, call_words, figures_of, verdict
 from glyphscope_gui.runs.run_controller import Applied

@@ -7,16 +7,51 @@ model whose process died is started again. Where a model cannot be opened, its o
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from enum import Enum
 
 from PySide6.QtCore import QObject, Signal
 
-from glyphscope.runs import PreparedRequest
+from glyphscope.events import AnyEvent
+from glyphscope.runs import PreparedRequest, RunState
 from glyphscope_gui.compare.aside_queue import AsideQueue, AsideRun
-from glyphscope_gui.compare.column_state import Column, ColumnPhase
 from glyphscope_gui.compare.variants import FEWEST, MOST, Variant, next_variant, variant_names
 from glyphscope_gui.runs.run_controller import Applied, RunController
 from glyphscope_gui.shared.language import tr
+
+
+class ColumnPhase(Enum):
+    """Where a column is; STOPPED has what it wrote until then, NOT_RUN nothing."""
+
+    NEW = "new"
+    WAITING = "waiting"
+    RUNNING = "running"
+    DONE = "done"
+    STOPPED = "stopped"
+    NOT_RUN = "not-run"
+
+
+@dataclass
+class Column:
+    """`why` is the reason why it did not run. Changed in place, by `Comparison` alone."""
+
+    variant: Variant
+    name: str = ""
+    phase: ColumnPhase = ColumnPhase.NEW
+    why: str = ""
+    state: RunState = field(default_factory=RunState)
+    events: list[AnyEvent] = field(default_factory=list)
+
+    def clear(self, phase: ColumnPhase = ColumnPhase.NEW) -> None:
+        """Without a run."""
+        self.phase, self.why, self.state, self.events = phase, "", RunState(), []
+
+
+def has_turn(column: Column) -> bool:
+    """Whether it ran, runs, or is about to: what it has written, or may still write, can be compared."""
+    if column.phase in (ColumnPhase.NEW, ColumnPhase.NOT_RUN):
+        return False
+    return column.phase is not ColumnPhase.STOPPED or column.state.started is not None
 
 
 @dataclass(frozen=True)

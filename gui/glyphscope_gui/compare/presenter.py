@@ -9,8 +9,7 @@ from PySide6.QtCore import QTimer
 from glyphscope.evals.align import align, difference_words
 from glyphscope_gui.compare.ab_page import AbPage
 from glyphscope_gui.compare.ab_presenter import AbPresenter
-from glyphscope_gui.compare.column_state import ColumnPhase, has_turn
-from glyphscope_gui.compare.comparison import Comparison, Grown
+from glyphscope_gui.compare.comparison import ColumnPhase, Comparison, Grown, has_turn
 from glyphscope_gui.compare.known_models import KnownModels
 from glyphscope_gui.compare.page import ComparePage
 from glyphscope_gui.compare.seeds_page import SeedsPage

@@ -9,7 +9,7 @@ from glyphscope.evals.run_figures import RunFigures
 from glyphscope.events import Aborted, Violation
 from glyphscope.runs import RunState
 from glyphscope.text.figures import UNKNOWN, count, duration_ms, rate
-from glyphscope_gui.compare.column_state import Column, ColumnPhase
+from glyphscope_gui.compare.comparison import Column, ColumnPhase
 from glyphscope_gui.runs.outcome_text import outcome_words
 from glyphscope_gui.shared.language import tr
 

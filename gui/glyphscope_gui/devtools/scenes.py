@@ -15,8 +15,7 @@ from glyphscope.lessons import find_lesson
 from glyphscope.models import embedded_path
 from glyphscope.runs import reduce_event
 from glyphscope.sessions import GrammarExample
-from glyphscope_gui.compare.column_state import ColumnPhase
-from glyphscope_gui.compare.comparison import Grown
+from glyphscope_gui.compare.comparison import ColumnPhase, Grown
 from glyphscope_gui.compare.presenter import ComparePresenter
 from glyphscope_gui.compare.variants import PRESETS
 from glyphscope_gui.grammar.presenter import GrammarPresenter
