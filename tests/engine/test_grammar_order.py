@@ -110,7 +110,7 @@ def first_violation(text: str, chunks: list[int], schema: dict[str, Any], notati
 @pytest.mark.parametrize("notation", NOTATIONS)
 @at_most(60)
 @given(CALLS, st.randoms(use_true_random=False), st.lists(st.integers(1, 5), max_size=20), st.integers(0, 9))
-def test_a_key_that_comes_twice_is_refused_where_the_validator_refuses_it(
+def test_a_duplicate_key_is_rejected_where_the_validator_rejects_it(
     notation: Notation, arguments: dict[str, Any], chance: random.Random, chunks: list[int], place: int
 ) -> None:
     ordered = in_some_order(arguments, chance)
@@ -130,7 +130,7 @@ def test_a_key_that_comes_twice_is_refused_where_the_validator_refuses_it(
 @pytest.mark.parametrize("notation", NOTATIONS)
 @at_most(60)
 @given(CALLS, st.randoms(use_true_random=False), st.lists(st.integers(1, 5), max_size=20), st.booleans())
-def test_what_is_required_and_missing_is_refused_at_the_brace(
+def test_a_missing_required_key_is_rejected_at_the_brace(
     notation: Notation, arguments: dict[str, Any], chance: random.Random, chunks: list[int], inner: bool
 ) -> None:
     ordered = in_some_order(arguments, chance)
@@ -146,7 +146,9 @@ def test_what_is_required_and_missing_is_refused_at_the_brace(
 
 
 @pytest.mark.parametrize("notation", NOTATIONS)
-def test_a_call_is_read_in_any_order_after_free_text_and_under_a_relaxed_schema(notation: Notation) -> None:
+def test_a_call_is_accepted_in_any_order_after_free_text_and_under_a_relaxed_schema(
+    notation: Notation,
+) -> None:
     text = write_call("f", {"o": {"y": "p"}, "ab": "z", "a": 1}, style=notation)
     spoken = MaskReader(lark=to_lark(grammar_of(NESTED, notation, free_text=True)))
     assert spoken.accepts(f"So: {text}")
@@ -156,13 +158,13 @@ def test_a_call_is_read_in_any_order_after_free_text_and_under_a_relaxed_schema(
     )
 
 
-def test_the_tool_s_name_stays_the_first_member_of_a_call() -> None:
+def test_the_tools_name_stays_the_first_member_of_a_call() -> None:
     grammar = grammar_of(NESTED, "json", "tool-args")
     assert not match_text(grammar, '{"args":{"a":1,"o":{"y":"p"}},"tool":"f"}').prefix_ok
     assert match_text(grammar, '{"tool":"f","args":{"o":{"y":"p"},"a":1}}').accepted
 
 
-def test_the_schema_s_order_is_a_part_of_any() -> None:
+def test_the_schemas_order_is_a_part_of_any_order() -> None:
     tools = one_tool({"type": "object", "properties": {k: {"enum": [1]} for k in "abc"}, "required": ["b"]})
     both = [build_call_grammar(tools, "json", "flat", GrammarOptions(order=o)) for o in ("schema", "any")]
     found = shortest_differences(*both)
@@ -182,7 +184,7 @@ FREE = {
 
 
 @pytest.mark.parametrize("white_space", ["none", "single", "any"])
-def test_free_keys_stand_anywhere_and_never_have_a_property_s_name(white_space: Any) -> None:
+def test_free_keys_are_allowed_anywhere_and_never_have_a_propertys_name(white_space: Any) -> None:
     grammar = grammar_of(FREE, shape="tool-args", white_space=white_space)
     mask = MaskReader(lark=to_lark(grammar))
     for arguments, right in (
@@ -209,7 +211,7 @@ def test_free_keys_stand_anywhere_and_never_have_a_property_s_name(white_space: 
 )
 @example(required=set(), free=True, low=4, high=None, data=None)
 @example(required={"a", "b", "c"}, free=True, low=4, high=5, data=None)
-def test_the_number_of_members_is_held_in_any_order(
+def test_the_number_of_members_is_enforced_in_any_order(
     notation: Notation, required: set[str], free: bool, low: int, high: int | None, data: st.DataObject | None
 ) -> None:
     schema: dict[str, Any] = {
@@ -236,7 +238,7 @@ def test_the_number_of_members_is_held_in_any_order(
         assert match_text(grammar, text).accepted == right, text
 
 
-def test_members_that_no_schema_lets_be_are_left_out() -> None:
+def test_impossible_members_are_left_out() -> None:
     schema = {
         "type": "object",
         "properties": {"a": {"type": "integer"}, "b": False, "c": {"type": "integer"}},
@@ -255,7 +257,7 @@ def test_members_that_no_schema_lets_be_are_left_out() -> None:
         [{"a": 1}, {"a": 12, "b": []}, {"b": {"c": 2, "d": 3}, "a": 1}],
     ],
 )
-def test_objects_that_a_schema_lists_are_read_in_any_order(listed: list[Any]) -> None:
+def test_listed_objects_are_accepted_in_any_order(listed: list[Any]) -> None:
     schema = {"enum": [*listed, 7, "x"]}
     grammar = build_value_grammar(schema, "json", ANY)
     mask = MaskReader(lark=to_lark(grammar))
@@ -272,7 +274,7 @@ def test_objects_that_a_schema_lists_are_read_in_any_order(listed: list[Any]) ->
 
 
 @pytest.mark.parametrize("depth", [5, 200])
-def test_a_listed_object_is_read_however_deeply_it_is_nested(depth: int) -> None:
+def test_a_listed_object_is_accepted_in_any_order_down_to_a_depth(depth: int) -> None:
     value: Any = {"a": 1, "b": 2}
     for _ in range(depth):
         value = [value]
@@ -283,7 +285,7 @@ def test_a_listed_object_is_read_however_deeply_it_is_nested(depth: int) -> None
     assert bool(grammar.ordered) == (depth > 5)
 
 
-def test_alternatives_with_the_same_properties_are_all_read_in_any_order() -> None:
+def test_alternatives_with_the_same_properties_are_accepted_in_any_order() -> None:
     schema = {
         "anyOf": [
             {"type": "object", "properties": {"kind": {"const": "a"}, "to": {"type": "integer"}}, "required": ["kind"]},
@@ -327,7 +329,7 @@ def test_64_properties_come_in_any_order(notation: Notation) -> None:
 
 
 @pytest.mark.parametrize("notation", NOTATIONS)
-def test_65_properties_keep_the_schema_s_order_which_is_told(notation: Notation) -> None:
+def test_an_object_of_65_properties_has_the_schemas_order_and_is_reported(notation: Notation) -> None:
     grammar = grammar_of(many(65), notation)
     (told,) = grammar.ordered
     assert (told.tool, told.pointer) == ("f", "")
@@ -344,7 +346,7 @@ def test_a_count_beyond_the_bits_is_left_to_the_validator_and_the_order_is_any()
     assert match_text(grammar, write_call("f", {"k3": 1, "z": 1, "k0": 1}, style="json")).accepted
 
 
-def test_gbnf_has_any_order_of_four_properties_and_tells_where_it_keeps_one() -> None:
+def test_gbnf_allows_any_order_of_four_properties_and_reports_objects_with_more() -> None:
     small, large = (emit_gbnf(grammar_of(many(count))) for count in (4, 5))
     assert not small.ordered
     text = write_call("f", {"k3": 1, "k1": 1, "k0": 1}, style="json")
@@ -354,7 +356,7 @@ def test_gbnf_has_any_order_of_four_properties_and_tells_where_it_keeps_one() ->
     assert not match_text(load_gbnf(large.text), text).accepted
 
 
-def test_gbnf_tells_the_counts_that_its_order_does_not_hold() -> None:
+def test_gbnf_reports_the_counts_that_its_order_does_not_enforce() -> None:
     schema = {**many(6), "minProperties": 3, "additionalProperties": {"type": "integer"}}
     grammar = grammar_of({"type": "object", "properties": {"v": {"allOf": [schema]}}}, "json", "tool-args")
     assert not [one for one in grammar.unenforced if one.keyword == "minProperties"]

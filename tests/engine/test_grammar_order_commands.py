@@ -75,7 +75,7 @@ def test_match_sample_and_diff_read_the_grammar_of_any_order(registry: str) -> N
 
 
 @pytest.mark.slow
-def test_a_grammar_tells_which_objects_keep_the_schema_s_order(registry: str) -> None:
+def test_a_grammar_reports_the_objects_in_the_schemas_order(registry: str) -> None:
     told = called("build", "-r", registry, "--order", "any", "--json")
     answer = json.loads(told.stdout)
     assert "set_bit(" in answer["grammar"]
@@ -92,7 +92,7 @@ def test_a_grammar_tells_which_objects_keep_the_schema_s_order(registry: str) ->
 
 @pytest.mark.skipif(not PROBED, reason="needs llama-cpp-python")
 @pytest.mark.model
-def test_a_report_of_any_order_names_what_keeps_one_for_each_engine(registry: str) -> None:
+def test_a_report_of_any_order_names_the_objects_with_one_for_each_engine(registry: str) -> None:
     done = called("build", "-r", registry, "--order", "any", "--report", "--json")
     answer = json.loads(done.stdout)
     assert answer["order"] == "any"
@@ -116,7 +116,7 @@ def test_what_the_schema_s_order_enforces_any_order_enforces_too(notation: Notat
     assert set(statuses[1].values()) == {"enforced"}
 
 
-def test_a_proof_reads_examples_in_another_order_too() -> None:
+def test_a_proof_also_tests_examples_in_another_order() -> None:
     properties = {"a": {"type": "integer", "maximum": 5}, "b": {"type": "integer"}}
     schema = {"type": "object", "properties": properties, "required": ["a", "b"]}
     tools = load_registry({"glyphscope": 1, "tools": [{"name": "f", "parameters": schema}]})
@@ -140,7 +140,7 @@ def test_every_sample_of_the_default_tools_is_a_valid_call(notation: Notation) -
         assert mask.accepts(text), text
 
 
-def test_a_request_s_order_is_that_of_its_constraint_and_of_each_part() -> None:
+def test_a_requests_order_is_that_of_its_constraint_and_of_each_part() -> None:
     tools = default_registry()
     request = RunRequest(prompt="p", registry=tools.to_document(), notation="json", order="any")
     assert call_options(request).order == "any"
@@ -153,7 +153,7 @@ def test_a_request_s_order_is_that_of_its_constraint_and_of_each_part() -> None:
 
 
 @pytest.mark.slow
-def test_where_no_order_is_asked_for_the_constraint_decides() -> None:
+def test_the_constraint_decides_the_default_order() -> None:
     said = CliRunner().invoke
     script = 'scripted:{action="search" query="x"}'
     usual: dict[ConstraintKind, ArgumentOrder] = {"mask": "any", "gbnf": "schema", "off": "schema"}
@@ -175,6 +175,6 @@ def test_another_constraint_brings_its_own_order_unless_another_was_chosen() -> 
     assert under_constraint(msgspec.structs.replace(request, constraint="gbnf"), "endpoint").order == "any"
 
 
-def test_an_old_record_without_an_order_has_the_schema_s() -> None:
+def test_an_old_record_without_an_order_has_the_schemas() -> None:
     request = msgspec.json.decode(b'{"prompt":"p","registry":{}}', type=RunRequest)
     assert request.order == "schema"

@@ -51,7 +51,7 @@ def longest(text: str) -> int:
 
 @at_most(150)
 @given(entries(), st.data())
-def test_entries_are_read_in_every_order_and_no_other_text_is(
+def test_entries_are_accepted_in_every_order_and_no_other_text_is(
     made: tuple[Node, frozenset[str]], data: st.DataObject
 ) -> None:
     node, texts = made

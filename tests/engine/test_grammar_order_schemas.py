@@ -52,7 +52,7 @@ def values_of(grammar: Grammar, schema: Any, notation: Notation) -> list[Any]:
 @at_most(150)
 @given(schemas, st.sampled_from(NOTATIONS), st.randoms(use_true_random=False))
 @example({"enum": [{"a": None}, {"a": None, "ab": None}]}, "json", random.Random(1))
-def test_what_the_schema_s_order_writes_is_read_in_every_other(
+def test_every_text_in_the_schemas_order_is_accepted_in_any_order(
     schema: Any, notation: Notation, chance: random.Random
 ) -> None:
     fixed, free = grammar_of(schema, notation), grammar_of(schema, notation, order="any")
@@ -71,7 +71,9 @@ def test_what_the_schema_s_order_writes_is_read_in_every_other(
 @pytest.mark.slow
 @at_most(150)
 @given(schemas, st.sampled_from(NOTATIONS))
-def test_every_text_in_any_order_is_valid_but_for_what_is_told(schema: Any, notation: Notation) -> None:
+def test_every_text_in_any_order_is_valid_except_for_reported_constraints(
+    schema: Any, notation: Notation
+) -> None:
     free = grammar_of(schema, notation, order="any")
     assume(free is not None)
     assert free is not None
@@ -87,7 +89,7 @@ def test_every_text_in_any_order_is_valid_but_for_what_is_told(schema: Any, nota
 @pytest.mark.parametrize("notation", NOTATIONS)
 @at_most(60)
 @given(schemas)
-def test_gbnf_writes_nothing_that_any_order_does_not_read(notation: Notation, schema: Any) -> None:
+def test_every_text_of_the_gbnf_is_accepted_in_any_order(notation: Notation, schema: Any) -> None:
     free = grammar_of(schema, notation, order="any")
     assume(free is not None)
     assert free is not None

@@ -36,7 +36,7 @@ def reader(pattern, notation):
 @pytest.mark.parametrize("pattern", PATTERNS)
 @settings(max_examples=20, deadline=None)
 @given(texts=st.lists(st.text('ab1 -."\\{}]\t', max_size=5), min_size=4, max_size=4))
-def test_a_pattern_lets_through_what_it_is_found_in(pattern, notation, texts):
+def test_a_pattern_accepts_every_text_that_contains_a_match(pattern, notation, texts):
     template = reader(pattern, notation)
     compiled = re.compile(pattern if "(?<" not in pattern else pattern.replace("(?<", "(?P<"))
     for text in texts:
@@ -47,7 +47,7 @@ def test_a_pattern_lets_through_what_it_is_found_in(pattern, notation, texts):
 
 
 @pytest.mark.parametrize("pattern", NOT_HELD, ids=lambda pattern: pattern[:20])
-def test_what_is_not_regular_or_read_differently_is_said(pattern):
+def test_a_pattern_that_is_not_regular_or_ambiguous_is_reported(pattern):
     with pytest.raises(PatternNotEnforced):
         pattern_node(pattern)
 
@@ -57,7 +57,7 @@ def test_what_is_not_regular_or_read_differently_is_said(pattern):
     [(r"^\d$", "٣"), (r"^\w$", "é"), (r"^\W$", "é"), (r"^\D$", "٣"), (r"^[^\w]$", "é"), (r"^\S$", "\u2003"),
      ("a$", "a\n"), ("^.$", "\u2028")],
 )  # fmt: skip
-def test_what_dialects_judge_differently_is_never_written(pattern, text):
+def test_a_text_that_dialects_judge_differently_is_not_accepted(pattern, text):
     matcher = reader(pattern, "json")
     data = write_value(text, "json").encode()
     assert not (matcher.try_consume_tokens(list(data)) == len(data) and matcher.is_accepting())

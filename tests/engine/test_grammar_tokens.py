@@ -15,7 +15,7 @@ WORDS = ["a", "b", "c", "ab", "abc", "ba", "cc", "", "d", "aab", "bcb"]
 
 @at_most(300)
 @given(grammars, st.text("abc", max_size=3))
-def test_a_token_is_allowed_exactly_when_it_keeps_the_text_alive(grammar, text):
+def test_a_token_is_allowed_exactly_when_the_text_stays_valid(grammar, text):
     state = compile_grammar(grammar).start().feed(text)
     expected = [token for token, word in enumerate(WORDS) if word and state.feed(word).alive]
     assert allowed_tokens(state, TokenTrie([word.encode() for word in WORDS])) == expected
@@ -23,7 +23,7 @@ def test_a_token_is_allowed_exactly_when_it_keeps_the_text_alive(grammar, text):
 
 @at_most(300)
 @given(st.lists(st.binary(min_size=1, max_size=5), max_size=30), st.sampled_from(["é", "€", "😀", "aé"]))
-def test_tokens_of_any_bytes_fit_where_their_characters_do(tokens, word):
+def test_tokens_of_any_bytes_are_allowed_where_their_characters_are(tokens, word):
     spelled = word.encode()
     tokens += [spelled[:1], spelled[:2], spelled[:-1], spelled[1:], spelled[-1:], spelled]
     trie = TokenTrie(tokens)
@@ -37,13 +37,13 @@ def test_tokens_of_any_bytes_fit_where_their_characters_do(tokens, word):
         assert allowed_tokens(state.feed(fed), trie, pending=pending) == expected
 
 
-def test_half_a_character_is_allowed_only_if_one_of_the_class_begins_so():
+def test_an_incomplete_character_is_allowed_only_as_a_prefix_of_the_class():
     greek = made(root=repeat(CharClass(((0x391, 0x3C9),)), 1))
     halves = ["α".encode()[:1], "ω".encode()[:1], "é".encode()[:1], "😀".encode()[:2], b"\xff", "α".encode()]
     assert allowed_tokens(compile_grammar(greek).start(), TokenTrie(halves)) == [0, 1, 5]
 
 
-def test_tokens_asked_for_by_themselves_are_allowed():
+def test_tokens_that_a_grammar_names_are_allowed():
     body = seq(alt(TokenMatch(2), TokenMatch("think")), repeat(TokenMatch(0, True)), DIGIT)
     trie = TokenTrie([b"1", b"x", b"", b""], {"<think>": 3})
     start = compile_grammar(made(root=body)).start()
@@ -52,7 +52,7 @@ def test_tokens_asked_for_by_themselves_are_allowed():
 
 
 @pytest.mark.slow
-def test_a_whole_vocabulary_inside_of_a_string():
+def test_a_whole_vocabulary_is_checked_inside_of_a_string():
     words = [bytes([a, b, c]) for a in range(32, 127) for b in range(32, 127) for c in range(97, 102)]
     state = compile_grammar(JSON).start().feed('{"a": "x')
     allowed = allowed_tokens(state, TokenTrie(words))

@@ -43,7 +43,7 @@ def ids(kin):
     return sorted(one.row.id for one in kin)
 
 
-def test_a_tree_is_not_found_from_each_of_its_runs(history):
+def test_a_tree_is_found_from_each_of_its_runs(history):
     for events in (
         run_of("a"), run_of("b", "a", 1), run_of("c", "b", 2), run_of("d", "a", 3), run_of("x"), run_of("y", "x", 4),
     ):  # fmt: skip
@@ -55,14 +55,14 @@ def test_a_tree_is_not_found_from_each_of_its_runs(history):
     assert [child.run for child in root.children] == ["b", "d"]
 
 
-def test_branches_of_a_run_that_is_not_kept_are_strangers(history):
+def test_branches_of_a_deleted_run_are_one_family(history):
     for events in (run_of("b", "gone"), run_of("c", "gone", 1), run_of("d", "c", 2)):
         history.add(events)
     assert ids(history.family("gone")) == ids(history.family("d")) == ["b", "c", "d"]
     assert history.family("unknown") == []
 
 
-def test_runs_that_name_each_other_as_parents_never_end(history):
+def test_runs_that_name_each_other_as_parents_end(history):
     history.add(run_of("a", "b"))
     history.add(run_of("b", "a"))
     history.add(run_of("c", "c"))
@@ -70,7 +70,7 @@ def test_runs_that_name_each_other_as_parents_never_end(history):
     assert ids(history.family("c")) == ["c"]
 
 
-def test_a_name_or_note_is_lost_or_not_found(history):
+def test_a_name_and_a_note_are_saved_and_found(history):
     history.add(run_of("a"))
     history.describe("a", name="The limit")
     history.describe("a", note="asks for 500")
@@ -83,7 +83,7 @@ def test_a_name_or_note_is_lost_or_not_found(history):
     assert [row.id for row in history.rows("limit 500")] == ["a"]
 
 
-def test_tags_and_scores_are_kept_once_in_order_and_found(history):
+def test_tags_and_scores_are_saved_once_in_order_and_found(history):
     for run, minute in (("a", 0), ("b", 1), ("c", 2)):
         history.add(run_of(run, minute=minute))
     history.describe("a", tags=["#Slow, bug", "slow"], score=4)
@@ -107,7 +107,7 @@ def test_tags_and_scores_are_kept_once_in_order_and_found(history):
         history.describe("a", score=6)
 
 
-def test_a_run_is_found_by_the_only_beginning_of_its_id(history):
+def test_a_run_is_found_by_a_unique_prefix_of_its_id(history):
     for run in ("abc", "abd", "ab"):
         history.add(run_of(run))
     assert (history.find("abc").id, history.find("ab").id) == ("abc", "ab")
@@ -116,7 +116,7 @@ def test_a_run_is_found_by_the_only_beginning_of_its_id(history):
             history.find(run)
 
 
-def test_a_history_of_version_2_keeps_its_names_and_gets_tags(history):
+def test_a_history_of_version_2_is_upgraded_with_its_names(history):
     history.add(run_of("a"))
     history.describe("a", name="kept", note="too", tags=["x"], score=1)
     with sqlite3.connect(history.path) as base:
@@ -130,7 +130,7 @@ def test_a_history_of_version_2_keeps_its_names_and_gets_tags(history):
     assert history.find("a").tags == ("new",) and history.events("a") == tuple(run_of("a"))
 
 
-def test_what_a_branch_leaves_or_the_user_described_is_pruned(history):
+def test_described_runs_and_parents_of_branches_are_not_pruned(history):
     history.add(run_of("root"))
     history.add(run_of("old", minute=1))
     history.add(run_of("named", minute=2))
@@ -144,7 +144,7 @@ def test_what_a_branch_leaves_or_the_user_described_is_pruned(history):
     assert sorted(row.id for row in history.rows()) == ["named", "new"]
 
 
-def test_a_damaged_record_takes_its_family_with_it(history):
+def test_a_damaged_record_leaves_its_family(history):
     history.add(run_of("a"))
     history.add(run_of("b", "a", 1))
     with sqlite3.connect(history.path) as base:
@@ -153,7 +153,7 @@ def test_a_damaged_record_takes_its_family_with_it(history):
     assert ids(history.family("b")) == ["b"]
 
 
-def test_a_history_of_the_version_before_loses_its_runs(tmp_path):
+def test_a_history_of_the_previous_version_is_upgraded_with_its_runs(tmp_path):
     path, events = tmp_path / "h.sqlite", run_of("a")
     base = sqlite3.connect(path)
     base.executescript(

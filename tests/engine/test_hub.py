@@ -73,7 +73,7 @@ def refused(do) -> GlyphscopeError:
 # -- a download that goes well ---------------------------------------------------------------------
 
 
-def test_a_model_is_not_loaded_whole_or_not_found_afterwards(hub, tmp_path):
+def test_a_downloaded_model_is_complete_and_found_afterwards(hub, tmp_path):
     told: list[Progress] = []
     got = download(tmp_path, told=told.append).run_to_end()
     data = hub.repos[REPO][FILE]
@@ -85,14 +85,14 @@ def test_a_model_is_not_loaded_whole_or_not_found_afterwards(hub, tmp_path):
     assert {headers["user-agent"] for _, _, headers in hub.asked} == {"glyphscope"}  # nothing of this machine
 
 
-def test_a_model_that_is_there_is_loaded_again(hub, tmp_path):
+def test_a_model_that_exists_is_not_downloaded_again(hub, tmp_path):
     download(tmp_path).run_to_end()
     before = len(hub.asked)
     assert download(tmp_path).run_to_end().how == "kept"
     assert len(hub.asked) == before + 1  # the description alone
 
 
-def test_a_file_of_the_same_name_is_overwritten(hub, tmp_path):
+def test_a_file_of_the_same_name_is_not_overwritten(hub, tmp_path):
     place = tmp_path / REPO / FILE
     place.parent.mkdir(parents=True)
     place.write_bytes(b"the user's own")
@@ -101,7 +101,7 @@ def test_a_file_of_the_same_name_is_overwritten(hub, tmp_path):
     assert place.read_bytes() == b"the user's own"
 
 
-def test_a_file_outside_lfs_is_not_held_against_gits_hash(hub, tmp_path):
+def test_a_file_outside_lfs_is_verified_by_gits_hash(hub, tmp_path):
     hub.plain = {FILE}
     assert download(tmp_path).run_to_end() == (tmp_path / REPO / FILE, "downloaded", True)
     hub.repos["maker/other"] = {FILE: gguf()}
@@ -109,7 +109,7 @@ def test_a_file_outside_lfs_is_not_held_against_gits_hash(hub, tmp_path):
     assert "differs from the Hub's" in refused(download(tmp_path, "maker/other").run_to_end).message
 
 
-def test_what_hugging_faces_cache_has_is_loaded_again(hub, tmp_path, monkeypatch):
+def test_a_model_in_hugging_faces_cache_is_not_downloaded_again(hub, tmp_path, monkeypatch):
     data = hub.repos[REPO][FILE]
     blob = tmp_path / "blobs" / hashlib.sha256(data).hexdigest()
     blob.parent.mkdir()
@@ -123,7 +123,7 @@ def test_what_hugging_faces_cache_has_is_loaded_again(hub, tmp_path, monkeypatch
     assert left(tmp_path / "models") == []
 
 
-def test_a_split_model_has_its_first_name_before_its_parts_are_there(hub, tmp_path):
+def test_a_split_model_gets_its_first_name_after_its_parts(hub, tmp_path):
     first, second = "m-Q4_0-00001-of-00002.gguf", "m-Q4_0-00002-of-00002.gguf"
     hub.repos[REPO] = {first: gguf(3000), second: gguf(9000)}
     hub.tampered = {second: b"GGUF" + bytes(len(hub.repos[REPO][second]) - 4)}
@@ -134,7 +134,7 @@ def test_a_split_model_has_its_first_name_before_its_parts_are_there(hub, tmp_pa
     assert left(tmp_path) == [first, second]
 
 
-def test_a_renamed_repository_is_not_found(hub, tmp_path):
+def test_a_renamed_repository_is_found(hub, tmp_path):
     hub.moved = {"maker/old": REPO}
     assert look("maker/old").choices == look().choices
 
@@ -142,7 +142,7 @@ def test_a_renamed_repository_is_not_found(hub, tmp_path):
 # -- cut, stopped, gone on with --------------------------------------------------------------------
 
 
-def test_a_cut_connection_begins_the_download_anew(hub, tmp_path):
+def test_a_cut_connection_resumes_the_download(hub, tmp_path):
     hub.repos[REPO][FILE] = gguf(50_000)
     hub.cuts = [20_000, 10_000]
     assert download(tmp_path).run_to_end().path.read_bytes() == hub.repos[REPO][FILE]
@@ -150,7 +150,7 @@ def test_a_cut_connection_begins_the_download_anew(hub, tmp_path):
 
 
 @pytest.mark.slow
-def test_a_stopped_download_leaves_a_file_with_its_name_or_is_not_gone_on_with(processes, tmp_path):
+def test_a_stopped_download_has_no_final_name_and_resumes(processes, tmp_path):
     data = processes.repos[REPO][FILE] = gguf(50_000)
     processes.stall_after = 20_000
     job = download(tmp_path)
@@ -178,7 +178,7 @@ def test_a_stopped_download_leaves_a_file_with_its_name_or_is_not_gone_on_with(p
     assert processes.ranges()[-1] == "bytes=20000-" and left(tmp_path) == [FILE]
 
 
-def test_a_download_that_was_stopped_before_it_began_begins(hub, tmp_path):
+def test_a_download_cancelled_before_its_start_does_not_start(hub, tmp_path):
     job = download(tmp_path)
     job.cancel()
     with pytest.raises(Stopped):
@@ -187,7 +187,7 @@ def test_a_download_that_was_stopped_before_it_began_begins(hub, tmp_path):
 
 
 @pytest.mark.slow
-def test_a_silent_server_holds_a_question_up(processes):
+def test_a_lookup_at_a_silent_server_can_be_cancelled(processes):
     processes.silent = True
     lookup = Lookup(read_request(REPO))
     timer = threading.Timer(0.1, lookup.cancel)
@@ -199,7 +199,7 @@ def test_a_silent_server_holds_a_question_up(processes):
     timer.join()
 
 
-def test_the_beginning_of_another_content_is_taken_for_that_of_this_one(hub, tmp_path, monkeypatch):
+def test_a_partial_file_of_other_content_is_not_continued(hub, tmp_path, monkeypatch):
     data = hub.repos[REPO][FILE] = gguf(9000)
     hub.cuts = [4000] * 3
     hub.file_statuses = [(404, {})]  # nothing is loaded yet
@@ -214,14 +214,14 @@ def test_the_beginning_of_another_content_is_taken_for_that_of_this_one(hub, tmp
 
 
 @pytest.mark.parametrize("fault", ["no_ranges", "other_range"])
-def test_a_server_that_cannot_go_on_in_the_middle_makes_a_wrong_file(hub, tmp_path, fault):
+def test_a_server_that_cannot_resume_restarts_the_file(hub, tmp_path, fault):
     data = hub.repos[REPO][FILE] = gguf(9000)
     hub.cuts = [4000]
     setattr(hub, fault, True)
     assert download(tmp_path).run_to_end().path.read_bytes() == data
 
 
-def test_the_beginning_of_an_older_file_stays_for_ever(hub, tmp_path, monkeypatch):
+def test_the_partial_file_of_an_older_version_is_removed(hub, tmp_path, monkeypatch):
     hub.cuts = [1000, *[0] * 6]
     once(monkeypatch)
     refused(download(tmp_path).run_to_end)
@@ -232,7 +232,7 @@ def test_the_beginning_of_an_older_file_stays_for_ever(hub, tmp_path, monkeypatc
 
 
 @pytest.mark.slow
-def test_two_downloads_write_into_one_file(processes, tmp_path):
+def test_two_downloads_of_one_file_exclude_each_other(processes, tmp_path):
     processes.stall_after = 100
     first = download(tmp_path)
     began = threading.Event()
@@ -250,7 +250,7 @@ def test_two_downloads_write_into_one_file(processes, tmp_path):
     thread.join()
 
 
-def test_a_download_goes_into_a_file_that_another_one_has_just_given_its_name(hub, tmp_path, monkeypatch):
+def test_a_partial_file_renamed_by_another_download_is_not_continued(hub, tmp_path, monkeypatch):
     """Between opening the part and locking it, the other one is done."""
     lock, part = fcntl.flock, tmp_path / REPO
 
@@ -264,7 +264,7 @@ def test_a_download_goes_into_a_file_that_another_one_has_just_given_its_name(hu
     assert hub.ranges() == []
 
 
-def test_a_disk_that_cannot_be_read_is_a_traceback(hub, tmp_path, monkeypatch):
+def test_a_disk_that_cannot_be_read_is_a_storage_error(hub, tmp_path, monkeypatch):
     def broken(handle: int, count: int, at: int) -> bytes:
         raise OSError(errno.EIO, "Input/output error")
 
@@ -274,7 +274,7 @@ def test_a_disk_that_cannot_be_read_is_a_traceback(hub, tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize("seed", range(12))
-def test_faults_in_any_order_leave_a_wrong_file_with_its_name(hub, tmp_path, seed):
+def test_faults_in_any_order_leave_no_wrong_file(hub, tmp_path, seed):
     fate = random.Random(seed)
     data = hub.repos[REPO][FILE] = gguf(60_000 + seed)
     place = tmp_path / REPO / FILE
@@ -315,13 +315,13 @@ def test_faults_in_any_order_leave_a_wrong_file_with_its_name(hub, tmp_path, see
         (500, {}, "failed (500)", "later"),
     ],
 )
-def test_a_refusal_does_not_say_what_to_do(hub, status, headers, message, hint):
+def test_a_rejection_has_a_hint(hub, status, headers, message, hint):
     hub.statuses = [(status, headers)] * 5
     error = refused(look)
     assert message in error.message and hint in error.hint and REPO in error.where
 
 
-def test_a_server_with_too_much_to_do_is_not_asked_again(hub, tmp_path):
+def test_an_overloaded_server_is_tried_again(hub, tmp_path):
     hub.statuses = [(429, {"retry-after": "0"}), (503, {})]
     hub.file_statuses = [(429, {"retry-after": "0"}), (502, {})]
     words = []
@@ -329,7 +329,7 @@ def test_a_server_with_too_much_to_do_is_not_asked_again(hub, tmp_path):
     assert any("Trying again in" in word for word in words)
 
 
-def test_a_missing_revision_or_file_is_called_a_missing_repository(hub, tmp_path):
+def test_a_missing_revision_or_file_is_distinguished_from_a_missing_repository(hub, tmp_path):
     assert "no such revision" in refused(lambda: look(f"{REPO}@v9")).message
     job = download(tmp_path)
     del hub.repos[REPO][FILE]
@@ -347,7 +347,7 @@ def test_a_missing_revision_or_file_is_called_a_missing_repository(hub, tmp_path
         (b'{"siblings":[{"rfilename":"x.gguf","size":-5,"lfs":{"sha256":"../x"}}]}', ""),
     ],
 )
-def test_an_answer_that_is_none_is_believed(hub, body, words):
+def test_an_invalid_answer_is_rejected(hub, body, words):
     hub.body = body
     if words:
         assert words in refused(lambda: pick(look())).message
@@ -361,7 +361,7 @@ def test_an_endless_answer_is_an_error(hub, monkeypatch):
     assert "far too long" in refused(look).message
 
 
-def test_a_size_that_no_disk_has_crashes_what_shows_it(hub):
+def test_an_impossible_size_is_ignored(hub):
     hub.body = b'{"siblings":[{"rfilename":"x.gguf","size":1' + b"0" * 400 + b"}]}"
     assert look().choices[0].bytes == 0
 
@@ -374,13 +374,13 @@ def test_a_size_that_no_disk_has_crashes_what_shows_it(hub):
         (b"PK\x03\x04", "begins with"),
     ],
 )
-def test_what_is_no_gguf_is_kept(hub, tmp_path, sent, words):
+def test_a_file_that_is_not_gguf_is_deleted(hub, tmp_path, sent, words):
     hub.tampered = {FILE: sent + bytes(len(hub.repos[REPO][FILE]) - len(sent))}
     assert words in refused(download(tmp_path).run_to_end).message
     assert left(tmp_path) == []
 
 
-def test_a_wrong_content_or_a_damaged_model_is_kept(hub, tmp_path):
+def test_wrong_content_and_a_damaged_model_are_deleted(hub, tmp_path):
     right = hub.repos[REPO][FILE]
     hub.tampered = {FILE: right[:-1] + b"!"}
     assert "differs from the Hub's" in refused(download(tmp_path).run_to_end).message
@@ -394,7 +394,7 @@ def test_a_wrong_content_or_a_damaged_model_is_kept(hub, tmp_path):
     assert left(tmp_path) == []
 
 
-def test_a_server_that_sends_more_than_there_is_fills_the_disk(hub, tmp_path):
+def test_a_server_that_sends_too_much_is_stopped(hub, tmp_path):
     job = download(tmp_path)
     hub.tampered = {FILE: gguf(1_000_000)}
     assert "more than the file has" in refused(job.run_to_end).message
@@ -404,7 +404,7 @@ def test_a_server_that_sends_more_than_there_is_fills_the_disk(hub, tmp_path):
 # -- tokens, offline, disk -------------------------------------------------------------------------
 
 
-def test_the_token_is_not_sent_or_is_sent_elsewhere(hub, tmp_path, monkeypatch):
+def test_the_token_is_sent_to_the_hub_only(hub, tmp_path, monkeypatch):
     monkeypatch.setattr("glyphscope.models.hub.client.get_token", get_token)
     monkeypatch.setenv("HF_TOKEN", "hf_secret")
     hub.wanted_token = "hf_secret"
@@ -419,20 +419,20 @@ def test_the_token_is_not_sent_or_is_sent_elsewhere(hub, tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize("token", ["hf_sec\tret\x01", "hf_geh\u00e4im", "hf_secret of mine"])
-def test_a_token_that_no_header_can_hold_is_said_or_called_a_wrong_address(hub, monkeypatch, token):
+def test_an_invalid_token_is_reported_without_repeating_it(hub, monkeypatch, token):
     monkeypatch.setattr("glyphscope.models.hub.client.get_token", lambda: token)
     error = refused(look)
     assert "token" in error.message and "HF_TOKEN" in error.hint and token[3:] not in repr(str(error))
     assert hub.asked == []
 
 
-def test_a_token_in_long_words_is_said_in_part(hub, monkeypatch):
+def test_a_token_in_long_words_is_not_shown_in_part(hub, monkeypatch):
     monkeypatch.setattr("glyphscope.models.hub.client.get_token", lambda: "hf_secret" * 4)
     hub.statuses = [(403, {"x-error-message": "a " * 140 + "hf_secret" * 4})]
     assert "hf_sec" not in str(refused(look))
 
 
-def test_a_token_is_asked_for_where_one_is_refused(hub, monkeypatch):
+def test_a_rejected_token_is_reported(hub, monkeypatch):
     monkeypatch.setattr("glyphscope.models.hub.client.get_token", lambda: "hf_wrong")
     hub.wanted_token = "hf_right"
     assert "the token has no access" in refused(look).message
@@ -440,32 +440,32 @@ def test_a_token_is_asked_for_where_one_is_refused(hub, monkeypatch):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["HF_HUB_OFFLINE", "TRANSFORMERS_OFFLINE"])
-def test_offline_settings_are_not_followed(processes, monkeypatch, name):
+def test_offline_settings_are_respected(processes, monkeypatch, name):
     monkeypatch.setenv(name, "1")
     assert "HF_HUB_OFFLINE" in refused(look).message
     assert processes.asked == []
 
 
-def test_without_a_network_nothing_says_what_to_do(monkeypatch):
+def test_without_a_network_the_error_has_a_hint(monkeypatch):
     hub_in_thread(monkeypatch, "http://127.0.0.1:9")
     error = refused(look)
     assert "cannot be reached" in error.message and "--folder" in error.hint and "HF_ENDPOINT" in error.hint
 
 
 @pytest.mark.parametrize("address", ["nonsense", "ftp://x", "http://["])
-def test_an_endpoint_that_is_none_is_a_traceback(monkeypatch, address):
+def test_an_invalid_endpoint_is_a_model_error(monkeypatch, address):
     hub_in_thread(monkeypatch, address)
     refused(look)
 
 
-def test_a_full_disk_is_told_after_the_download(hub, tmp_path, monkeypatch):
+def test_a_full_disk_is_reported_before_the_download(hub, tmp_path, monkeypatch):
     usage = namedtuple("usage", "total used free")
     monkeypatch.setattr(shutil, "disk_usage", lambda path: usage(10, 9, 1000))
     assert "on the disk" in refused(download(tmp_path).run_to_end).message
     assert hub.ranges() == [] and left(tmp_path) == []
 
 
-def test_a_disk_that_becomes_full_costs_what_was_loaded(hub, tmp_path, monkeypatch):
+def test_a_disk_that_fills_up_leaves_a_download_that_resumes(hub, tmp_path, monkeypatch):
     data = hub.repos[REPO][FILE] = gguf(900_000)
     write, room = PartialFile.write, [200_000]
 
@@ -484,13 +484,13 @@ def test_a_disk_that_becomes_full_costs_what_was_loaded(hub, tmp_path, monkeypat
     assert download(tmp_path).run_to_end().path.read_bytes() == data
 
 
-def test_a_place_that_cannot_be_written_to_is_a_traceback(hub, tmp_path):
+def test_a_place_that_cannot_be_written_is_a_storage_error(hub, tmp_path):
     (tmp_path / "maker").write_text("a file, where a folder has to be")
     with pytest.raises(StorageError, match="cannot be read or written"):
         download(tmp_path).run_to_end()
 
 
-def test_without_huggingface_hub_the_command_is_not_said(monkeypatch):
+def test_without_huggingface_hub_the_command_to_install_it_is_named(monkeypatch):
     monkeypatch.setattr("glyphscope.models.hub.jobs.find_spec", lambda name: None)
     with pytest.raises(ModelError) as caught:
         look()

@@ -34,20 +34,20 @@ def refused(do) -> GlyphscopeError:
         ("https://huggingface.co/a/b/tree/main", ("a/b", "", "main")),
     ],
 )
-def test_a_name_or_an_address_is_read_as_another_one(text, wanted):
+def test_a_name_or_an_address_is_read(text, wanted):
     assert tuple(read_request(text)) == wanted
 
 
 @pytest.mark.parametrize(
     "text", ["", "b", "a/", "/b", "../b", "a/..", "a b/c", "a/b@../x", "http://[", "a/--", "a\n/b", "é/b"]
 )
-def test_what_is_no_name_is_asked_for(text):
+def test_an_invalid_name_is_an_error_with_a_hint(text):
     with pytest.raises(ModelError) as caught:
         read_request(text)
     assert caught.value.hint
 
 
-def test_a_token_in_an_address_is_said_again():
+def test_a_token_in_an_address_is_not_repeated():
     error = refused(lambda: read_request("https://me:hf_secret@huggingface.co/x"))
     assert "hf_secret" not in str(error) and error.where == "https://huggingface.co/x"
 
@@ -66,7 +66,7 @@ def test_a_token_in_an_address_is_said_again():
         ("Qwen3-0.6B.gguf", ""),
     ],
 )
-def test_a_quantisation_is_read_wrongly_from_a_name(path, quantisation):
+def test_a_quantisation_is_read_from_a_name(path, quantisation):
     assert quantisation_of(path) == quantisation
 
 
@@ -87,7 +87,7 @@ def test_a_quantisation_is_read_wrongly_from_a_name(path, quantisation):
         "\ud800.gguf",
     ],
 )
-def test_a_server_writes_outside_the_folder_of_models(path):
+def test_an_unsafe_path_is_not_offered(path):
     assert not is_safe(path)
     assert choices_of([HubFile(path, 1)]) == ()
 
@@ -115,7 +115,7 @@ SEVERAL = (("t-Q8_0.gguf", 900), ("t-Q4_K_M.gguf", 500), ("t-Q2_K.gguf", 300), (
         ((("b.gguf", 9), ("c.gguf", 20)), "", None, "b.gguf"),
     ],
 )
-def test_another_file_is_picked_than_suits(files, which, memory, name):
+def test_the_most_suitable_file_is_picked(files, which, memory, name):
     found = pick(listing(*files), which, memory)
     assert found.choice.name == name and found.why.endswith(".")
 
@@ -132,17 +132,17 @@ def test_another_file_is_picked_than_suits(files, which, memory, name):
         ((("a-Q4_0-00001-of-00002.gguf", 1),), "", "1 part is not in the repository"),
     ],
 )
-def test_what_cannot_be_picked_is_picked(files, which, words):
+def test_an_impossible_choice_is_an_error(files, which, words):
     assert words in refused(lambda: pick(listing(*files), which)).message
 
 
-def test_the_parts_of_a_split_model_are_several_models():
+def test_the_parts_of_a_split_model_are_one_model():
     parts = [("d/m-Q4_K_M-00002-of-00002.gguf", 7), ("d/m-Q4_K_M-00001-of-00002.gguf", 5)]
     (choice,) = listing(*parts).choices
     assert (choice.name, choice.bytes, choice.quantisation, choice.missing) == (parts[1][0], 12, "Q4_K_M", 0)
 
 
-def test_split_models_of_which_a_part_is_there_cost_as_many_steps_as_they_tell_parts():
+def test_incomplete_split_models_are_listed_in_time():
     start = time.monotonic()
     found = choices_of(HubFile(f"m{n}-00001-of-99999.gguf", 1) for n in range(2000))
     assert time.monotonic() - start < 20 and len(found) == 2000 and found[0].missing == 99_998

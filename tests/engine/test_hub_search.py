@@ -58,7 +58,7 @@ def test_a_repository_that_cannot_be_listed_is_a_hit_with_its_problem(hub):
     assert hit.listing is None and hit.pick is None and "no such repository" in hit.problem.message.lower()
 
 
-def test_a_refused_search_is_tried_again_and_then_an_error(hub):
+def test_a_failed_search_is_tried_again_and_then_an_error(hub):
     hub.statuses = [(503, {}), (503, {})]
     assert len(search()) == 3
     hub.statuses = [(503, {})] * 3

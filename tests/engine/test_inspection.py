@@ -37,17 +37,17 @@ def test_texts_without_a_difference_have_no_marks() -> None:
     assert differences("<a>b", "<a>b") == ((), ())
 
 
-def test_what_only_one_text_has_is_marked_in_that_one() -> None:
+def test_text_of_only_one_side_is_marked_there() -> None:
     assert differences("ab", "ab cd") == ((), ((2, 5),))
     assert differences("", "x") == ((), ((0, 1),))
 
 
-def test_long_differences_are_one_stretch() -> None:
+def test_a_long_difference_is_one_mark() -> None:
     one, other = "a " * 4000, "b " * 4000
     assert differences(one, other) == (((0, 7999),), ((0, 7999),))
 
 
-def test_pairs_are_shown_with_words_of_everyday_use(found: Inspection) -> None:
+def test_pairs_are_shown_in_everyday_words(found: Inspection) -> None:
     assert readable('{"zq_key_a": "zq_val_a"}') == '{"city": "Zurich"}'
     assert not any("zq" in side.text for pair in found.pairs for side in pair.sides)
 
@@ -59,7 +59,7 @@ def test_the_pair_of_two_arguments_marks_the_second_one(found: Inspection) -> No
     assert "".join(marked(second.text, second.marks)).strip() == '<arg name="day">\nBasel\n</arg>'
 
 
-def test_each_slot_says_what_is_written_and_which_pairs_show_it(found: Inspection) -> None:
+def test_each_slot_shows_its_text_and_the_pairs_that_show_it(found: Inspection) -> None:
     slots = {slot.key: slot for slot in found.slots}
     assert slots["reasoning"].value == "<think>\nREASONING\n</think>\n\n"
     assert slots["arguments"].value.startswith('<arg name="KEY">\nVALUE\n</arg>')
@@ -79,7 +79,7 @@ def test_the_three_states_of_thinking_say_how_the_prompt_ends(found: Inspection)
     assert found.thinking[0].prompt == "<|assistant|>\n<think>\n"
 
 
-def test_the_proof_comes_in_a_second_step(found: Inspection) -> None:
+def test_the_proof_is_a_second_step(found: Inspection) -> None:
     assert found.proof is None
     proved = with_proof(found, template_of_text(TEMPLATE, ""), 30)
     assert proved.proof["proved"] is True
@@ -87,7 +87,7 @@ def test_the_proof_comes_in_a_second_step(found: Inspection) -> None:
     assert proved.slots == found.slots
 
 
-def test_what_the_template_leaves_out_of_a_conversation_is_listed(found: Inspection) -> None:
+def test_omissions_of_a_conversation_are_listed(found: Inspection) -> None:
     assert found.history is not None
     assert found.history.calls == ""
     lossy = inspect_template(template_of_text("{% for m in messages %}{{ m.content }}\n{% endfor %}", ""))
@@ -99,7 +99,7 @@ def test_what_the_template_leaves_out_of_a_conversation_is_listed(found: Inspect
 @pytest.mark.parametrize(
     "source", ["{% for m in range(10**12) %}x{% endfor %}", "{{ raise_exception('no') }}", "x"]
 )
-def test_a_template_that_loops_or_raises_or_ignores_everything_is_inspected(source: str) -> None:
+def test_a_template_that_loops_raises_or_ignores_everything_is_inspected(source: str) -> None:
     found = inspect_template(template_of_text(source, ""))
     assert not any(call.strict for call in found.form.calls)
 
@@ -114,7 +114,7 @@ def test_a_template_that_loops_or_raises_or_ignores_everything_is_inspected(sour
         ("large.jinja", b"x" * ((1 << 22) + 1), "at most 4 MB"),
     ],
 )
-def test_a_file_that_is_no_template_is_an_error_with_its_place(
+def test_an_invalid_template_file_is_an_error_with_its_place(
     tmp_path: Path, name: str, data: bytes | None, words: str
 ) -> None:
     path = tmp_path / name
@@ -148,11 +148,11 @@ def token(number: int, text: str, kind: str = "text") -> MarkerToken:
         (("control", "text"), "2 tokens, 1 of them special"),
     ],
 )
-def test_a_marker_says_in_words_what_tokens_it_is(kinds: tuple[str, ...], words: str) -> None:
+def test_a_marker_describes_its_tokens(kinds: tuple[str, ...], words: str) -> None:
     assert Marker("x", tuple(token(n, "x", kind) for n, kind in enumerate(kinds))).words == words
 
 
-def test_an_end_that_is_a_text_and_that_nobody_writes_is_surprising() -> None:
+def test_an_end_token_that_is_not_written_is_unexpected() -> None:
     ends = (token(1, "</s>"), token(2, "<|end|>", "control"), token(3, "<eos>"), token(4, "<done>"))
     found = VocabularyMarkers((), ends)
     surprising = found.surprising_ends(("<eos>",), ("hello<done>",))
@@ -170,7 +170,7 @@ def test_markers_are_tokens_of_a_vocabulary_without_its_weights(llama_data: Path
 
 
 @pytest.mark.slow
-def test_an_end_that_llama_cpp_takes_by_its_text_is_a_warning(llama_data: Path) -> None:
+def test_an_end_that_llama_cpp_recognizes_by_its_text_is_a_warning(llama_data: Path) -> None:
     template = open_template(llama_data / "templates" / "Qwen3-Coder.jinja")
     found = inspect_template(template, llama_data / "ggml-vocab-qwen35.gguf")
     assert sum("</s>" in words and "stops there" in words for words in found.warnings) == 1

@@ -89,7 +89,7 @@ def lab_of(tmp_path):
     return make
 
 
-def test_twenty_prompts_five_for_each_tool_and_every_gold_call_is_one_that_the_tool_answers():
+def test_twenty_prompts_have_five_for_each_tool_and_every_gold_call_succeeds():
     tools = {tool.name: tool for tool in verb_tools()}
     samples = MaskDrivenLab(ScriptedModel(""), Source(tools=verb_tools()), Sampling(seed=7), runs=2).samples
     first, second = samples[:20], samples[20:]
@@ -117,14 +117,14 @@ def test_twenty_prompts_five_for_each_tool_and_every_gold_call_is_one_that_the_t
         ["translate"],
     ],
 )
-def test_the_envelope_takes_the_call_of_one_tool_and_nothing_else(call):
+def test_the_envelope_accepts_exactly_the_call_of_one_tool(call):
     schema = Draft202012Validator(build_tool_call_schema({tool.name: tool.parameters for tool in TOOLS}))
     schema.validate({"name": "conjugate", "arguments": {"verb": "eat", "tense": "past"}})
     schema.validate({"name": "translate", "arguments": {"word": "ate"}})
     assert not schema.is_valid(call)
 
 
-def test_a_call_goes_from_both_stages_to_the_tool_and_back(lab_of):
+def test_a_call_passes_from_both_stages_to_the_tool_and_its_result_is_recorded(lab_of):
     source = Source()
     (entry,) = lab_of('"conjugate"', '{"verb":"eat"}}', source=source).entries()
     assert source.calls == [("conjugate", {"verb": "eat"})]
@@ -188,13 +188,13 @@ def test_the_files_count_the_entries(lab_of, tmp_path):
     assert read["transcript"][0]["timings_ms"].keys() == times
 
 
-def test_a_folder_that_cannot_be_written_to_is_told_before_anything_runs(tmp_path):
+def test_a_folder_that_cannot_be_written_is_reported_before_anything_runs(tmp_path):
     (tmp_path / "file").write_text("")
     with pytest.raises(StorageError):
         check_folder(tmp_path / "file" / "below")
 
 
-def test_few_samples_are_told_with_what_they_leave_open():
+def test_few_samples_have_their_spread_and_interval():
     assert spread([1.0, 2.0, 3.0, 4.0]) == spread([4.0, 1.0, 3.0, 2.0])
     told = spread([0.0, 10.0])
     assert (told.mean, told.p50, told.p95) == (5.0, 5.0, 9.5)

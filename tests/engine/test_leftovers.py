@@ -74,7 +74,7 @@ LEFT = {
 
 
 @pytest.mark.slow
-def test_a_test_fails_for_what_it_leaves_behind_and_for_nothing_else(tmp_path: Path) -> None:
+def test_a_test_fails_only_for_what_it_leaves_behind(tmp_path: Path) -> None:
     shutil.copy(Path(__file__).parents[1] / "conftest.py", tmp_path)
     (tmp_path / "test_leaving.py").write_text(TESTS)
     command = [
@@ -96,6 +96,6 @@ def test_a_test_fails_for_what_it_leaves_behind_and_for_nothing_else(tmp_path: P
     assert f"{TESTS.count('def test_')} passed, {len(LEFT)} errors" in done.stdout, done.stdout
 
 
-def test_no_test_reads_or_writes_what_is_the_users(own_home: Path) -> None:
+def test_tests_do_not_use_the_users_folders(own_home: Path) -> None:
     here = places()
     assert all(folder.is_relative_to(own_home) for folder in (here.config, here.data, here.state, here.cache))

@@ -42,14 +42,14 @@ def pieces(run):
 # -- the lessons themselves ----------------------------------------------------------------------------------------
 
 
-def test_a_lesson_is_missing_or_stands_in_another_place():
+def test_every_lesson_is_there_in_order():
     assert tuple(place.name for place in bundled_lessons()) == NAMES
     lessons = [place.read() for place in bundled_lessons()]
     assert [lesson.order for lesson in lessons] == list(range(1, 14))
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_a_lesson_has_a_mistake_or_lacks_something(name):
+def test_every_lesson_is_complete_and_valid(name):
     place = find_lesson(name)
     lesson = check_lesson(place)
     assert 3 <= len(lesson.steps) <= 9
@@ -64,7 +64,7 @@ def test_a_lesson_has_a_mistake_or_lacks_something(name):
 # -- what they say -------------------------------------------------------------------------------------------------
 
 
-def test_the_first_lesson_cuts_otherwise_than_it_says():
+def test_the_first_lesson_shows_the_recorded_tokens():
     found = pieces("token-pieces")
     for piece in (b"Un", b"belie", b"vable", b" in", "本".encode(), b"1", b"2", b"3", b"4", b"5", b'="'):
         assert piece in found, piece
@@ -81,7 +81,7 @@ def test_the_first_lesson_cuts_otherwise_than_it_says():
     assert text.encode() in tokens and len(inside) > len(text)
 
 
-def test_raw_probabilities_depend_on_more_than_the_text():
+def test_the_second_and_third_lessons_probabilities_depend_only_on_the_text():
     runs = [only(f"probability-{name}").tokens[0].step for name in ("greedy", "one", "two", "hot")]
     raw = [{each.id: round(each.raw, 6) for each in step.alternatives[:10]} for step in runs]
     assert raw[0] == raw[1] == raw[2] == raw[3]
@@ -98,7 +98,7 @@ def test_raw_probabilities_depend_on_more_than_the_text():
     assert without.probability == 1 and without.rank > 0
 
 
-def test_another_number_of_tokens_is_forced_than_the_fourth_lesson_says():
+def test_the_number_of_forced_tokens_is_that_of_the_fourth_lesson():
     mask, gbnf, one = (only(f"forced-{name}") for name in ("search", "gbnf", "one-tool"))
     forced = [sum(token.step.forced for token in stage.tokens) for stage in (gbnf, mask, one)]
     assert forced[0] < forced[1] < forced[2]
@@ -109,7 +109,7 @@ def test_another_number_of_tokens_is_forced_than_the_fourth_lesson_says():
     assert [t.step.data for t in mask.tokens if t.step.forced][:3] == [b"{", b"action", b'="']
 
 
-def test_a_rule_that_the_fifth_lesson_shows_is_not_that_of_its_run():
+def test_the_rules_of_the_fifth_lesson_are_those_of_its_run():
     lesson = find_lesson("schema").read()
     request = lesson.runs["schema-search"]
     grammar = build_call_grammar(
@@ -123,7 +123,7 @@ def test_a_rule_that_the_fifth_lesson_shows_is_not_that_of_its_run():
     assert is_valid(bound) and bound.tokens[14].step.alternatives[0].text == "1"
 
 
-def test_the_sixth_lesson_claims_a_saving_that_there_is_not():
+def test_the_savings_of_the_sixth_lesson_are_those_of_its_runs():
     glyph, json_ = only("notations-glyph"), only("notations-json")
     assert len(glyph.tokens) == len(json_.tokens) and len(glyph.text) < len(json_.text)
     free, free_json = only("notations-glyph-free"), only("notations-json-free")
@@ -133,14 +133,14 @@ def test_the_sixth_lesson_claims_a_saving_that_there_is_not():
     assert is_valid(only("notations-list"))
 
 
-def test_the_seventh_lessons_run_is_not_stopped():
+def test_the_seventh_lessons_run_is_stopped():
     assert is_valid(only("verdicts-search"))
     aborted = only("verdicts-abort")
     assert [v.code for v in aborted.violations] == ["CONSTRAINT_MAX"]
     assert aborted.text.endswith("max_results=10") and aborted.violations[0].char == len(aborted.text) - 1
 
 
-def test_the_eighth_lesson_leaks_not_or_not_where_it_says():
+def test_the_eighth_lesson_leaks_where_it_says():
     sources = only("leaks-sources")
     assert is_valid(sources) and sources.text.endswith('["web" "news" "blogs"]}')
     second = {each.text: each.allowed for each in sources.tokens[16].step.alternatives}
@@ -153,7 +153,7 @@ def test_the_eighth_lesson_leaks_not_or_not_where_it_says():
     assert {each.text: each.allowed for each in closed.tokens[16].step.alternatives}.get("web") is not True
 
 
-def test_the_ninth_lessons_model_prefers_another_tool():
+def test_the_ninth_lessons_model_prefers_the_tools_it_says():
     name, arguments = state("name-first").stages
     likeliest = [each.text for each in name.tokens[1].step.alternatives[:2]]
     assert likeliest == ["search", "read"]
@@ -163,7 +163,7 @@ def test_the_ninth_lessons_model_prefers_another_tool():
     assert fewer.text.startswith('"read_file"') and path.text == '{path="notes.txt"}'
 
 
-def test_the_tenth_lessons_repairs_succeed():
+def test_the_tenth_lessons_repairs_fail_without_a_constraint():
     free = state("repair-free").stages
     assert [is_valid(stage) for stage in free] == [False] * 3
     assert all("error" in stage.text and stage.violations[0].code == "LEADING_TEXT" for stage in free[1:])
@@ -177,7 +177,7 @@ def test_the_tenth_lessons_repairs_succeed():
     assert delete.call.tool == "search" and is_valid(delete.stages[0])
 
 
-def test_the_eleventh_lessons_grammars_do_what_they_should_not():
+def test_the_eleventh_lessons_grammars_have_their_effects():
     assert only("gbnf-city").text == '{"city":"Paris"}'
     assert only("gbnf-or").text == '{"answer":true'
     number = only("gbnf-number")
@@ -191,7 +191,7 @@ def test_the_eleventh_lessons_grammars_do_what_they_should_not():
     assert is_valid(held) and 'query="ai news"' in held.text and 'query="AI news"' in only("gbnf-search").text
 
 
-def test_the_twelfth_lessons_masks_begin_elsewhere_than_they_say():
+def test_the_twelfth_lessons_masks_begin_where_they_say():
     free, start, lazy = (only(f"reasoning-{name}") for name in ("call", "start", "lazy"))
     assert all(is_valid(stage) for stage in (free, start, lazy))
     thought = free.text[: free.text.index("</think>")]
@@ -210,7 +210,7 @@ def test_the_twelfth_lessons_masks_begin_elsewhere_than_they_say():
     )
 
 
-def test_the_thirteenth_lessons_model_knows_the_notation():
+def test_the_thirteenth_lessons_model_does_not_know_the_notation():
     call = only("own-call")
     assert is_valid(call) and call.tokens[1].step.feasible < 0.1
     assert [token.step.forced for token in call.tokens[2:5]] == [True] * 3

@@ -44,7 +44,7 @@ def problems(text, **more):
 # -- the format ----------------------------------------------------------------------------------------------------
 
 
-def test_a_lesson_is_not_read_as_it_was_written():
+def test_a_lesson_is_read_as_it_was_written():
     lesson = parse(LESSON)
     assert (lesson.name, lesson.title, lesson.minutes) == ("x", "A title", 5)
     assert [step.title for step in lesson.steps] == ["A title", "A run", "Questions", "An experiment"]
@@ -55,7 +55,7 @@ def test_a_lesson_is_not_read_as_it_was_written():
     assert [question.run for question in lesson.questions[:2]] == ["one", "one"]
 
 
-def test_a_heading_or_a_fence_inside_of_code_divides_a_step():
+def test_headings_and_fences_inside_of_code_do_not_divide_a_step():
     sections, left_open = cut("# A\n````md\n# no\n```run\n```\n````\n```json\n## no\n```\n~~~note\nhi\n~~~\n")
     assert left_open is None and [section.title for section in sections] == ["", "A"]
     assert [section.title for section in cut("#  A b ## \n## C#\n##\t \n#x")[0]] == ["", "A b", "C#", ""]
@@ -99,12 +99,12 @@ WRONG = [
 
 
 @pytest.mark.parametrize(("text", "place", "words"), WRONG)
-def test_a_mistake_is_not_told_or_not_where_it_is(text, place, words):
+def test_an_error_is_reported_at_its_place(text, place, words):
     told = problems(text)
     assert any((line, column) == place and words in message for line, column, message in told), told
 
 
-def test_only_the_first_of_several_mistakes_is_told():
+def test_all_of_several_errors_are_reported():
     told = problems(HEAD.replace("minutes = 5", "minutes = 0") + RUN.replace("prompt", "promt") + "```note\n")
     assert (
         [line for line, _, _ in told] == [4, 8, 7]
@@ -115,7 +115,7 @@ def test_only_the_first_of_several_mistakes_is_told():
 
 
 @given(st.text(max_size=300))
-def test_a_text_crashes_the_reader(text):
+def test_any_text_is_a_lesson_or_a_lesson_error(text):
     for whole in (text, HEAD + text, HEAD + f"```run\n{text}\n```", HEAD + RUN + f"```question\n{text}\n```"):
         try:
             parse(whole)
@@ -149,13 +149,13 @@ HOSTILE = [
 
 
 @pytest.mark.parametrize("text", HOSTILE, ids=range(len(HOSTILE)))
-def test_a_hostile_file_is_read_or_ends_in_anything_but_a_message(text):
+def test_a_hostile_file_is_a_lesson_error(text):
     with pytest.raises(LessonError) as told:
         parse(text, folder=Path("/"))
     assert told.value.message and len(str(told.value)) < 60_000
 
 
-def test_a_lesson_reads_a_file_outside_of_its_folder(tmp_path):
+def test_a_lesson_reads_no_file_outside_of_its_folder(tmp_path):
     inside = tmp_path / "in"
     inside.mkdir()
     (tmp_path / "out.json").write_text("[]")
@@ -170,7 +170,7 @@ def test_a_lesson_reads_a_file_outside_of_its_folder(tmp_path):
 # -- recordings and answers ----------------------------------------------------------------------------------------
 
 
-def test_a_recording_that_is_missing_or_of_another_request_is_not_told(tmp_path):
+def test_a_recording_that_is_missing_or_of_another_request_is_reported(tmp_path):
     place = written_lesson(tmp_path)
     assert check_lesson(place).title == "A title"
     place.path.write_text(LESSON.replace("10 results", "20 results"))
@@ -183,7 +183,7 @@ def test_a_recording_that_is_missing_or_of_another_request_is_not_told(tmp_path)
         check_lesson(place)
 
 
-def test_a_recording_without_end_is_read(tmp_path):
+def test_a_recording_that_is_too_long_is_rejected(tmp_path):
     place = written_lesson(tmp_path)
     path = tmp_path / "runs" / "one.jsonl"
     lines = path.read_bytes().splitlines(keepends=True)
@@ -197,14 +197,14 @@ def test_a_recording_without_end_is_read(tmp_path):
         place.events("one")
 
 
-def test_a_token_beyond_the_recording_is_not_told(tmp_path):
+def test_a_token_beyond_the_recording_is_reported(tmp_path):
     text = LESSON.replace('constraint = "off"', 'constraint = "off"\nfrom = 40')
     with pytest.raises(LessonError) as told:
         check_lesson(written_lesson(tmp_path, text))
     assert "the recorded run has 10 tokens, with the numbers 0 to 9" in str(told.value)
 
 
-def test_an_answer_is_another_than_the_grammar_or_the_validator_gives(tmp_path):
+def test_the_answers_are_those_of_the_grammar_and_the_validator(tmp_path):
     place = written_lesson(tmp_path)
     lesson = place.read()
     character, following, choice = (sheet(each, lesson.runs, place.events) for each in lesson.questions)
@@ -216,7 +216,7 @@ def test_an_answer_is_another_than_the_grammar_or_the_validator_gives(tmp_path):
     assert choice.right == {1} and choice.single and not following.single
 
 
-def test_a_struck_token_is_told_as_one_that_may_come():
+def test_the_right_alternatives_are_those_that_the_mask_allows():
     place = find_lesson("mask")
     lesson = place.read()
     for question in lesson.questions:
@@ -232,7 +232,7 @@ def test_a_struck_token_is_told_as_one_that_may_come():
             assert all(choice.why for choice in asked.choices)
 
 
-def test_an_answer_is_judged_wrongly(tmp_path):
+def test_an_answer_is_judged(tmp_path):
     place = written_lesson(tmp_path)
     lesson = place.read()
     character, following, _ = (sheet(each, lesson.runs, place.events) for each in lesson.questions)
@@ -244,7 +244,7 @@ def test_an_answer_is_judged_wrongly(tmp_path):
     assert judge(character, frozenset({character.at})).right
 
 
-def test_a_question_that_has_no_answer_is_asked(tmp_path):
+def test_a_question_without_an_answer_is_rejected(tmp_path):
     text = LESSON.replace('tokens = ["action", "nothing", "act"]', 'tokens = ["action", "act"]')
     with pytest.raises(
         LessonError, match="There is nothing to choose at token 1: of the tokens that can be offered, 2"
@@ -252,7 +252,7 @@ def test_a_question_that_has_no_answer_is_asked(tmp_path):
         check_lesson(written_lesson(tmp_path, text))
 
 
-def test_what_a_reader_varies_does_not_reach_the_request(tmp_path):
+def test_the_readers_changes_reach_the_request(tmp_path):
     lesson = written_lesson(tmp_path, record=False).read()
     (experiment,) = lesson.experiments
     request = varied(lesson, experiment, {"search/max_results/maximum": 7, "temperature": 0.5}, None)
@@ -271,13 +271,13 @@ def test_what_a_reader_varies_does_not_reach_the_request(tmp_path):
             varied(lesson, experiment, wrong, None)
 
 
-def test_a_lesson_is_done_when_every_step_was_seen_and_every_question_answered():
+def test_a_lesson_is_completed_when_every_step_was_seen_and_every_question_answered():
     seen = LessonProgress().at(0, 2).at(1, 2)
     assert seen.is_done(2, 0) and not seen.is_done(2, 1) and not seen.is_done(3, 0)
     assert seen.answered(0, False).is_done(2, 1)
 
 
-def test_progress_is_lost_or_a_damaged_file_ends_anything(tmp_path):
+def test_progress_is_saved_and_a_damaged_file_is_ignored(tmp_path):
     path = tmp_path / "lessons.json"
     progress = Progress(path)
     progress.put("a", LessonProgress().at(0, 2).answered(0, False).answered(0, True))
@@ -291,14 +291,14 @@ def test_progress_is_lost_or_a_damaged_file_ends_anything(tmp_path):
     assert "not a file" in Progress(tmp_path).save()
 
 
-def test_a_lesson_that_is_nowhere_is_found(tmp_path):
+def test_a_lesson_that_does_not_exist_is_an_error(tmp_path):
     with pytest.raises(LessonError, match="There is no such lesson"):
         find_lesson("no-such-lesson")
     with pytest.raises(StorageError):
         find_lesson(tmp_path / "x.md").read()
 
 
-def test_a_part_knows_no_line():
+def test_every_part_knows_its_line():
     lesson = parse(LESSON)
     lines = LESSON.split("\n")
     for part in lesson.parts():

@@ -38,7 +38,7 @@ def without_llama_cpp(monkeypatch):
 
 
 @pytest.mark.parametrize("place", LESSONS, ids=lambda place: place.name)
-def test_a_lesson_cannot_be_taken_from_its_first_step_to_its_last(place):
+def test_every_lesson_can_be_taken_from_its_first_step_to_its_last(place):
     lesson = check_lesson(place)
     assert lesson.order == int(place.file.split("-")[0]), "the number of the file and `order` are the same"
     assert lesson.questions, "a lesson asks something"
@@ -58,13 +58,13 @@ def test_a_lesson_cannot_be_taken_from_its_first_step_to_its_last(place):
 
 
 @pytest.mark.parametrize("place", LESSONS, ids=lambda place: place.name)
-def test_a_recording_tells_a_place_of_the_machine_that_made_it(place):
+def test_a_recording_names_no_machine(place):
     for run in place.read().runs:
         started = place.events(run)[0]
         assert "/" not in started.model.path and started.model.sha256
 
 
-def test_a_recording_belongs_to_no_lesson_or_two_lessons_give_a_name_to_different_runs():
+def test_every_recording_belongs_to_a_lesson_and_equal_names_to_equal_runs():
     runs = {}
     for place in LESSONS:
         for name, request in place.read().runs.items():
@@ -72,14 +72,14 @@ def test_a_recording_belongs_to_no_lesson_or_two_lessons_give_a_name_to_differen
     assert {f"{name}.jsonl" for name in runs} == set(names(f"{FOLDER}/{RUNS}", ".jsonl"))
 
 
-def test_a_lesson_has_no_notes_for_its_presenter_or_no_words_at_its_steps():
+def test_every_lesson_has_notes_and_text_at_its_steps():
     for place in LESSONS:
         lesson = place.read()
         assert any(step.notes for step in lesson.steps), place.name
         assert all(step.title and step.shown for step in lesson.steps), place.name
 
 
-def test_a_lesson_is_taken_in_the_terminal_otherwise_than_its_answers_are_typed(own_home):
+def test_a_lesson_is_taken_in_the_terminal_with_typed_answers(own_home):
     lines = "\n".join(["", "0", "", "", "1", "", "1 3 4", "1 2 3 4 6", "", "1"]) + "\n"
     done = CliRunner().invoke(app, ["lesson", "run", "mask"], input=lines)
     assert done.exit_code == 0, done.output
@@ -90,7 +90,7 @@ def test_a_lesson_is_taken_in_the_terminal_otherwise_than_its_answers_are_typed(
     )
 
 
-def test_the_words_for_authors_show_a_lesson_that_is_not_one():
+def test_the_example_for_authors_is_a_valid_lesson():
     page = Path(__file__).parents[2] / "docs" / "lessons.md"
     text = page.read_text(encoding="utf-8").split("````markdown 01-date.md\n")[1].split("````")[0]
     lesson = parse_lesson(text, name="01-date")

@@ -77,7 +77,7 @@ def texts(size):
 @pytest.mark.slow
 @at_most(150)
 @given(made=grammars)
-def test_no_text_of_any_grammar_is_lost_and_none_is_added(made):
+def test_partitioned_lexemes_accept_the_same_texts(made):
     wanted = language(made, SIZE)
     try:
         accepts = reader(made)
@@ -104,13 +104,13 @@ def test_no_text_of_any_grammar_is_lost_and_none_is_added(made):
         (grammar(root=alt(RuleRef("y"), "aé"), y=alt("", seq(WORD, RuleRef("y")))), ["aé", "añ", "aña"], ["é", "añé"]),
     ],
 )  # fmt: skip
-def test_what_a_greedy_lexer_would_swallow_is_read(made, good, bad):
+def test_texts_that_conflict_with_a_greedy_lexer_are_accepted(made, good, bad):
     accepts = reader(made)
     assert [text for text in good if not accepts(text)] == []
     assert [text for text in bad if accepts(text)] == []
 
 
-def test_rules_may_be_called_anything_that_gbnf_allows():
+def test_rules_may_have_any_name_of_gbnf():
     names = ["root", "start", "A", "a", "0", "a-b", "A-B", "-", "x" * 300]
     rules = {
         name: Rule(name, seq(f"<{i}", optional(RuleRef(names[(i + 1) % len(names)])), ">"))
@@ -142,13 +142,13 @@ def test_large_lexemes_stay_whole_where_they_are_safe():
     assert accepts('["a", ["b" ,\n"c"] ]') and not accepts('["a" "b"]')
 
 
-def test_an_intersection_that_must_be_taken_apart_is_its_automaton():
+def test_an_intersection_that_must_be_split_is_its_automaton():
     short = Intersect((repeat(LOWER, 1), repeat(CharClass(((0, 0x7F),)), 0, 5)))
     accepts = reader(grammar(root=seq(Terminal(short), "z")))
     assert accepts("az") and accepts("abcdez") and not accepts("abcdefz") and not accepts("z")
 
 
-def test_long_texts_side_by_side_do_not_cost_a_large_schema_its_mask():
+def test_long_texts_in_parallel_do_not_prevent_the_mask_of_a_large_schema():
     texts_of = [
         {"type": "string", "pattern": f"^[a-{last}]", "maxLength": 700 + 9 * i}
         for i, last in enumerate("dgkmpsvz")
@@ -163,7 +163,7 @@ def test_long_texts_side_by_side_do_not_cost_a_large_schema_its_mask():
 
 
 @pytest.mark.slow
-def test_what_is_too_large_to_be_taken_apart_is_dropped_by_name_and_place():
+def test_a_constraint_too_large_to_split_is_dropped_by_name_and_place():
     letter = CharClass(((ord("a"), ord("b")),))
     many = seq(repeat(letter), "a", repeat(letter, 11, 11))  # as long as its automaton is large
     place = Origin("tool", "/properties/x")
@@ -179,7 +179,7 @@ def test_what_is_too_large_to_be_taken_apart_is_dropped_by_name_and_place():
     assert accepts("a" * 13) and not accepts("a" * 42) and made.unenforced == ()
 
 
-def test_an_empty_text_in_an_intersection_is_no_comment_of_lark():
+def test_an_empty_text_in_an_intersection_is_not_a_comment_of_lark():
     accepts = reader(grammar(root=Terminal(Intersect((Literal(""), Alt((Literal(""), Literal("a"))))))))
     assert accepts("") and not accepts("a")
 
@@ -193,14 +193,14 @@ def test_nesting_of_any_depth_is_cut_into_rules():
     assert accepts("y") and accepts("aay") and accepts("a" * 50 + "y") and not accepts("x")
 
 
-def test_a_grammar_without_a_text_is_an_error_and_not_an_empty_mask():
+def test_a_grammar_without_a_text_is_an_error():
     for made in (grammar(root=NEVER), grammar(root=seq("a", RuleRef("root"))), grammar(root=CharClass(()))):
         with pytest.raises(GrammarError, match="derives no text"):
             to_lark(made)
 
 
 @pytest.mark.slow
-def test_many_lexemes_are_taken_apart_without_being_compared():
+def test_many_lexemes_are_split_without_being_compared():
     words = {f"w{i}": Rule(f"w{i}", alt(seq(str(i), RuleRef("root")), f"{i}.")) for i in range(3000)}
     root = Rule(
         "root", alt(*(seq(string.ascii_lowercase[i % 26], RuleRef(name)) for i, name in enumerate(words)))
@@ -208,7 +208,7 @@ def test_many_lexemes_are_taken_apart_without_being_compared():
     assert len(partition_lexemes(Grammar({"root": root, **words}, "root")).rules) > 3000
 
 
-def test_tokens_are_named_by_number_and_only_so_excluded():
+def test_tokens_are_named_and_excluded_only_by_number():
     lark = to_lark(grammar(root=seq("a", TokenMatch(65), TokenMatch(66, negated=True))))
     assert "<[65]>" in lark and "<[^66]>" in lark
     assert "<think>" in to_lark(grammar(root=seq(TokenMatch("think"), "a")))
@@ -221,7 +221,7 @@ def test_tokens_are_named_by_number_and_only_so_excluded():
 @given(
     words=st.lists(st.text('ab\n\x7f\u2028\x00"\\/é😀]-^', min_size=1, max_size=4), min_size=1, max_size=4)
 )
-def test_no_character_is_misread_in_lark(words):
+def test_every_character_is_read_back_in_lark(words):
     accepts = reader(grammar(root=alt(*words)))
     for word in words:
         assert accepts(word)
@@ -249,7 +249,7 @@ ALIKE = [
 
 @pytest.mark.parametrize("notation", NOTATIONS)
 @pytest.mark.parametrize("schema", ALIKE, ids=lambda schema: str(schema)[:40])
-def test_what_branches_and_free_keys_begin_alike_is_read(schema, notation):
+def test_branches_and_free_keys_with_a_common_prefix_are_accepted(schema, notation):
     tool = Tool("tool", "", {"type": "object", "properties": {"x": schema}, "required": ["x"]})
     other = Tool("other", "", {"type": "object", "properties": {"y": {"type": "string"}}})
     for made in (
@@ -268,7 +268,7 @@ FREE = OBJECT | {
 
 
 @pytest.mark.parametrize("notation", NOTATIONS)
-def test_a_free_key_beside_named_ones_is_spelled_as_what_it_is_not(notation):
+def test_a_free_key_beside_named_ones_excludes_their_names(notation):
     made = build_value_grammar(FREE, notation)
     assert not made.loose  # nothing of it is to be cut again
     lark = to_lark(made)
@@ -282,7 +282,7 @@ def test_a_free_key_beside_named_ones_is_spelled_as_what_it_is_not(notation):
 @pytest.mark.slow
 @at_most(60)
 @given(words=st.frozensets(st.text('abc_é"\\/~&|', max_size=4), min_size=1, max_size=6))
-def test_words_that_are_left_out_are_found_in_what_was_made_of_them(words):
+def test_excluded_words_are_recovered_from_their_node(words):
     for first, following in ((RAW, RAW), (LOWER.ranges, RAW)):
         made = word_except(words, first, following)
         found = words_left_out(made)
@@ -307,7 +307,7 @@ def branched(tools):
 
 
 @pytest.mark.slow
-def test_what_tools_have_in_common_is_searched_once(monkeypatch):
+def test_common_parts_of_tools_are_searched_once(monkeypatch):
     made = []
 
     class Counted(lexeme_conflicts.LexemeConflicts):
@@ -322,7 +322,7 @@ def test_what_tools_have_in_common_is_searched_once(monkeypatch):
     assert 0 < few.searches == many.searches <= 12
 
 
-def test_only_rules_with_a_lexeme_that_is_split_are_cut_again(monkeypatch):
+def test_only_rules_with_a_split_lexeme_are_rebuilt(monkeypatch):
     cut = []
     rule = lexeme_partition._Partition._rule
     monkeypatch.setattr(
@@ -333,7 +333,7 @@ def test_only_rules_with_a_lexeme_that_is_split_are_cut_again(monkeypatch):
     assert len(cut) < 1.5 * len(made.rules)
 
 
-def test_long_strings_are_told_apart_without_reading_them_to_their_ends():
+def test_long_strings_are_distinguished_without_reading_them_to_their_ends():
     strings = [string_node("json", (), 0, 1000 + size) for size in range(20)]
     lexemes = [node.body for node in strings]
     searching = lexeme_conflicts.LexemeConflicts()

@@ -86,7 +86,7 @@ def test_a_file_without_usable_facts_has_an_unknown_cache(facts, values):
     assert memory.cache is None and memory.fits and memory.total == memory.weights
 
 
-def test_what_needs_more_than_the_free_memory_does_not_fit(facts):
+def test_a_model_larger_than_the_free_memory_does_not_fit(facts):
     model = facts(**SMOL)
     assert memory_needed(model, LoadOptions(), free=1 << 20).fits is False
     assert memory_needed(model, LoadOptions(), free=1 << 30).fits is True
@@ -115,7 +115,7 @@ def test_models_show_has_facts_and_memory_and_fails_where_it_does_not_fit(facts,
         (["--kv-type", "q3_k"], "is not one of"),
     ],
 )
-def test_a_wrong_option_is_refused_before_anything_is_loaded(arguments, said):
+def test_an_invalid_option_is_rejected_before_anything_is_loaded(arguments, said):
     result = CliRunner().invoke(app, ["run", "x", *arguments])
     words = result.output if isinstance(result.exception, SystemExit) else str(result.exception)
     assert result.exit_code != 0 and said in " ".join(words.split())
@@ -172,7 +172,7 @@ def test_the_load_options_given_are_those_that_the_model_is_opened_with(argument
         (["mcp", "call", "server", "tool"], "without --model"),
     ],
 )
-def test_load_options_are_refused_where_no_model_is_loaded(arguments, said):
+def test_load_options_are_rejected_where_no_model_is_loaded(arguments, said):
     result = CliRunner().invoke(app, [*arguments, "--context", "512"], input="")
     assert said in result.output
 
@@ -203,7 +203,7 @@ def test_a_record_has_the_options_in_use_and_older_records_keep_their_bytes():
     assert b'"kv_type":"f16"' in line and decode_event(line).model.load == load
 
 
-def test_options_are_remembered_for_each_model_by_itself(tmp_path):
+def test_options_are_remembered_for_each_model(tmp_path):
     settings = Settings(context=2048)
     quick = LoadOptions(context=1024, kv_type="q8_0")
     settings = settings.with_load_options("/m/a.gguf", quick)
@@ -218,7 +218,7 @@ def test_options_are_remembered_for_each_model_by_itself(tmp_path):
     assert len(settings.load_options) == 50 and "/m/59" in settings.load_options
 
 
-def test_wrong_options_in_the_settings_are_replaced_by_their_defaults(tmp_path):
+def test_invalid_options_in_the_settings_are_replaced_by_their_defaults(tmp_path):
     file = tmp_path / "settings.json"
     file.write_text('{"glyphscope_settings": 2, "load_options": {"m": {"threads": -4}}, "context": 1024}')
     settings, notice = load_settings(file)

@@ -50,21 +50,21 @@ def test_a_model_that_loops_for_ever_ends_at_the_limit_of_turns():
     assert len(of(ToolResult, events)) == 5
 
 
-def test_the_same_call_again_and_again_is_broken_off():
+def test_repeated_identical_calls_end_the_run():
     tools = box()
     events = talk(SEARCH, interaction=Person(tools), max_identical_calls=2)
     assert ended(events) == ("limit", False) and limits(events) == [("max_identical_calls", 2, 3)]
     assert len(tools.calls) == 2 and "'search'" in of(LimitReached, events)[0].message
 
 
-def test_the_breaker_looks_at_the_arguments_whatever_their_order():
+def test_identical_calls_are_recognized_in_any_order_of_arguments():
     one = '{action="search" query="x" max_results=5}'
     two = '{action="search" max_results=5 query="x"}'
     assert limits(talk(one, two, max_identical_calls=1)) == [("max_identical_calls", 1, 2)]
     assert limits(talk(*numbered(3), "Done.", max_identical_calls=1)) == []
 
 
-def test_the_tokens_of_all_turns_are_limited_and_the_last_turn_gets_what_is_left():
+def test_the_tokens_of_all_turns_are_limited_and_the_last_turn_gets_the_rest():
     model = Talker(*numbered(20))
     events = talk(model=model, max_total_tokens=25, max_tokens=100)
     assert ended(events) == ("limit", False)
@@ -75,12 +75,12 @@ def test_the_tokens_of_all_turns_are_limited_and_the_last_turn_gets_what_is_left
     ]
 
 
-def test_words_that_the_limit_of_all_tokens_cuts_are_no_answer():
+def test_a_text_cut_by_the_token_limit_is_not_an_answer():
     events = talk("word " * 50, max_total_tokens=10)
     assert ended(events) == ("limit", False) and not of(FinalAnswer, events)
 
 
-def test_an_answer_as_long_as_a_turn_may_be_is_told_to_be_cut():
+def test_an_answer_at_the_token_limit_of_a_turn_is_marked_as_cut():
     events = talk("word " * 50, max_tokens=10)
     assert ended(events) == ("answered", True) and limits(events) == [("max_tokens", 10, 10)]
 
@@ -99,7 +99,7 @@ def test_the_time_is_limited_between_turns(clock):
     assert len(of(ToolResult, events)) == 3
 
 
-def test_the_time_in_which_a_person_is_asked_does_not_count(clock):
+def test_the_time_of_an_approval_does_not_count(clock):
     class Slow(Person):
         def decide(self, needed):
             clock.seconds += 5000
@@ -109,7 +109,7 @@ def test_the_time_in_which_a_person_is_asked_does_not_count(clock):
     assert ended(events) == ("answered", True)
 
 
-def test_the_time_of_a_call_is_the_tools_own_and_waiting_for_a_person_is_counted_apart(clock):
+def test_the_time_of_a_call_excludes_waiting_for_the_user(clock):
     class Slow(Person):
         def decide(self, needed):
             clock.seconds += 61
@@ -128,7 +128,7 @@ def test_the_time_of_a_call_is_the_tools_own_and_waiting_for_a_person_is_counted
     assert state.worked_ms == run_figures(state).total_ms == 250
 
 
-def test_the_time_in_which_a_server_asked_is_part_of_no_time_that_is_compared():
+def test_the_time_of_a_servers_question_is_excluded_from_compared_times():
     result = ToolResult(call="1", tool="search", source="demo", ok=True, ms=5, waited_ms=4000, t=4.1)
     finished = RunFinished(
         reason="answered", valid=True, tokens=1, forced=0, prompt_ms=0, first_token_ms=0, total_ms=4100
@@ -137,7 +137,7 @@ def test_the_time_in_which_a_server_asked_is_part_of_no_time_that_is_compared():
     assert state.waited == 4 and state.worked_ms == run_figures(state).total_ms == pytest.approx(100)
 
 
-def test_the_wait_for_an_answer_to_a_question_is_counted_apart():
+def test_the_wait_for_an_answer_to_a_question_is_counted_separately():
     asked = run_state([QuestionAsked(question="Which?", t=1.0)])
     assert asked.waited == 0 and asked.present.asked == 1.0
     reduce_event(asked, QuestionAnswered(answer="x", t=31.0))
@@ -155,7 +155,7 @@ def test_the_time_is_limited_while_the_model_writes(clock):
     "name",
     ["max_turns", "max_total_tokens", "max_identical_calls", "max_invalid_turns", "max_tool_calls_per_turn"],
 )
-def test_a_limit_that_allows_nothing_is_told(name):
+def test_a_limit_of_zero_is_rejected(name):
     (failed,) = of(RunFailed, talk("x", **{name: 0}))
     assert failed.code == "BAD_REQUEST" and name in failed.message
 
@@ -181,7 +181,7 @@ def test_a_stop_while_a_tool_runs_ends_the_run():
     assert ended(events) == ("cancelled", False) and of(ToolResult, events)[0].fault == "cancelled"
 
 
-def test_an_approval_that_is_left_open_when_the_run_is_stopped_runs_nothing():
+def test_an_approval_that_is_open_when_the_run_is_stopped_runs_nothing():
     class Leaving(Person):
         def decide(self, needed):
             self.cancelled.set()
@@ -192,7 +192,7 @@ def test_an_approval_that_is_left_open_when_the_run_is_stopped_runs_nothing():
     assert ended(events) == ("cancelled", False) and not tools.calls
 
 
-def test_a_stop_between_turns_is_seen():
+def test_a_stop_between_turns_ends_the_run():
     interaction = Person(box(search=lambda query: interaction.cancelled.set()))
     events = talk(SEARCH, "Done.", interaction=interaction)
     assert ended(events) == ("cancelled", False) and len(of(StageStarted, events)) == 2
@@ -209,7 +209,7 @@ def test_a_stop_while_the_model_writes_ends_the_run():
 
 
 @pytest.mark.slow
-def test_closing_the_run_in_any_place_leaves_nothing_behind():
+def test_closing_the_run_at_any_place_ends_it():
     whole = talk(SEARCH, "Done.")
     for count in range(len(whole)):
         steps = run(request_of(), Talker(SEARCH, "Done."), Person(box()))
@@ -221,13 +221,13 @@ def test_closing_the_run_in_any_place_leaves_nothing_behind():
 # approval in a conversation
 
 
-def test_a_decision_for_the_run_is_asked_for_once():
+def test_a_decision_for_the_run_is_requested_once():
     interaction = Person(box(), Decision(action="allow", scope="run"))
     events = talk(*numbered(3), BROWSE, "Done.", interaction=interaction, approvals=(), max_turns=9)
     assert len(of(ApprovalNeeded, events)) == 1 and len(of(ToolResult, events)) == 4
 
 
-def test_the_model_is_told_what_a_person_changed():
+def test_the_model_sees_the_users_edit_of_a_call():
     model = Talker(SEARCH, "Done.")
     interaction = Person(box(), Decision(action="allow", arguments={"query": "y"}))
     talk(model=model, interaction=interaction, approvals=())
@@ -241,7 +241,7 @@ def acted(events):
     return [(event.name, event.surface, event.stage) for event in of(TransformActed, events)]
 
 
-def test_a_call_in_tags_is_one_where_that_was_asked_for():
+def test_a_call_in_tags_counts_only_with_its_transform():
     text = 'I will.\n<tool_call>{"name": "search", "arguments": {"query": "x"}}</tool_call>'
     model = Talker(text, "Done.")
     events = talk(model=model, transforms=("content-tags",))
@@ -250,7 +250,7 @@ def test_a_call_in_tags_is_one_where_that_was_asked_for():
     assert not of(ToolResult, talk(text, "Done.")), "without the transform these are words"
 
 
-def test_a_text_that_a_transform_is_to_read_is_not_broken_off():
+def test_a_text_that_a_transform_reads_is_not_aborted():
     text = '{"tool_calls": {"function": {"name": "search", "arguments": "{\\"query\\": \\"x\\"}"}}}'
     names = ("tool-calls", "arguments-from-text")
     events = talk(text, "Done.", transforms=names, tool_use="enforced")
@@ -258,21 +258,21 @@ def test_a_text_that_a_transform_is_to_read_is_not_broken_off():
     assert ended(events) == ("answered", True)
 
 
-def test_a_call_that_is_wrong_after_its_transform_comes_to_nothing():
+def test_a_call_that_is_invalid_after_its_transform_is_not_executed():
     text = '<tool_call>{"name": "search", "arguments": {"query": 5}}</tool_call>'
     model = Talker(text, "Done.")
     events = talk(model=model, transforms=("content-tags",))
     assert not of(CallReady, events) and "not a valid call" in model.prompts[1]
 
 
-def test_a_transform_that_changed_nothing_is_not_told():
+def test_a_transform_without_an_effect_is_not_reported():
     events = talk(
         SEARCH, "Done.", transforms=("content-tags", "alternate-roles", "blank-values", "snake-case-names")
     )
     assert acted(events) == []
 
 
-def test_results_without_envelope_and_roles_that_templates_know():
+def test_results_can_be_plain_and_in_the_users_role():
     model = Talker(SEARCH, "Done.")
     events = talk(model=model, transforms=("plain-results", "tool-results-as-user"))
     assert acted(events) == [
@@ -283,7 +283,7 @@ def test_results_without_envelope_and_roles_that_templates_know():
     assert "User: Result of the tool call:\nfound" in model.prompts[1]
 
 
-def test_a_tool_under_another_name_is_called_by_its_own():
+def test_a_renamed_tool_is_called_by_its_own_name():
     registry = ToolRegistry((make_tool("files.readAll", "Reads.", {"type": "object", "properties": {}}),))
     tools = Box(**{"files.readAll": lambda: "all"})
     model = Talker('{action="files_read_all"}', "Done.")
@@ -293,7 +293,7 @@ def test_a_tool_under_another_name_is_called_by_its_own():
     assert '{action="files_read_all"}' in model.prompts[1]
 
 
-def test_an_unknown_transform_is_told():
+def test_an_unknown_transform_is_rejected():
     (failed,) = of(RunFailed, talk("x", transforms=("nonsense",)))
     assert failed.code == "BAD_REQUEST" and "nonsense" in failed.message
 
@@ -310,21 +310,21 @@ def grammars(constraint, **settings):
 
 
 @pytest.mark.parametrize("constraint", ["mask", "gbnf"])
-def test_each_turn_is_under_the_grammar_of_what_it_may_be(constraint):
+def test_each_turn_has_the_grammar_of_its_allowed_answers(constraint):
     held, titles = grammars(constraint, tool_use="enforced")
     assert [kind for kind, _ in held] == [constraint, constraint, "off"]
     assert held[0][1] != held[1][1] and held[2][1] is None
     assert titles[0] == "Turn 1: a call" and titles[1] == "Turn 2: a call or an answer"
 
 
-def test_a_grammar_of_ones_own_holds_where_a_call_must_come_and_elsewhere_its_absence_is_told():
+def test_a_custom_grammar_applies_where_a_call_is_required_and_its_absence_is_shown():
     own = 'root ::= "{action=\\"search\\" query=\\"x\\"}"'
     held, titles = grammars("mask", tool_use="enforced", grammar=own)
     assert held[0][0] == "mask" and held[1][0] == "off"
     assert titles[1] == "Turn 2: a call or an answer, without the constraint"
 
 
-def test_under_a_constraint_nothing_is_decoded_after_the_last_call_that_may_come():
+def test_under_a_constraint_decoding_ends_with_the_last_allowed_call():
     model = Talker([SEARCH, "more", "more"], "Done.")
     events = talk(model=model, constraint="mask")
     assert len([token for token in of(Token, events) if token.stage == "turn"]) == 1
@@ -333,7 +333,7 @@ def test_under_a_constraint_nothing_is_decoded_after_the_last_call_that_may_come
 # errors
 
 
-def test_a_prompt_that_outgrows_the_context_is_told():
+def test_a_prompt_larger_than_the_context_is_reported():
     class Small(Talker):
         def generate(self, request):
             if len(self.requests) == 1:
@@ -344,7 +344,7 @@ def test_a_prompt_that_outgrows_the_context_is_told():
     assert failed.code == "CONTEXT_OVERFLOW" and "small-context" in failed.hint
 
 
-def test_an_answer_that_fills_the_context_is_told_to_be_cut():
+def test_an_answer_that_fills_the_context_is_marked_as_cut():
     class Full(Talker):
         def generate(self, request):
             for output in super().generate(request):
@@ -356,7 +356,7 @@ def test_an_answer_that_fills_the_context_is_told_to_be_cut():
     assert limits(events) == [("context", 99, 99)] and of(FinalAnswer, events)[0].text == "a b c"
 
 
-def test_a_mistake_of_ours_in_a_tool_is_no_event():
+def test_an_internal_error_in_a_tool_is_raised():
     def fails(query):
         raise ZeroDivisionError
 
@@ -364,6 +364,6 @@ def test_a_mistake_of_ours_in_a_tool_is_no_event():
         talk(SEARCH, interaction=Person(box(search=fails), ALLOW))
 
 
-def test_settings_are_part_of_the_request_and_so_of_every_record():
+def test_settings_are_part_of_the_request():
     request = request_of(max_turns=3, transforms=("content-tags",))
     assert msgspec.json.decode(msgspec.json.encode(request), type=type(request)) == request

@@ -13,7 +13,7 @@ from glyphscope.strategies.loop.presets import compose, loop_preset, loop_preset
 NAMES = [preset.name for preset in loop_presets()]
 
 
-def test_the_default_comes_first_and_all_that_were_promised_are_there():
+def test_the_default_preset_is_first_and_the_documented_ones_exist():
     assert NAMES[0] == "default"
     assert set(NAMES) >= {
         "strict", "chat-only", "content-tag-fallback", "function-call-shape", "tolerant", "small-context",
@@ -21,7 +21,7 @@ def test_the_default_comes_first_and_all_that_were_promised_are_there():
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_every_preset_holds_settings_that_there_are(name):
+def test_every_preset_has_valid_settings(name):
     preset = loop_preset(name)
     assert preset.about and set(preset.settings) <= set(LoopSettings.__struct_fields__) - {"presets"}
     settings = compose([name])
@@ -30,7 +30,7 @@ def test_every_preset_holds_settings_that_there_are(name):
     transforms(settings.transforms)
 
 
-def test_the_default_is_what_the_settings_are_anyway_but_for_the_limit_that_it_names():
+def test_the_default_preset_equals_the_default_settings_except_for_its_limit():
     settings = msgspec.structs.replace(compose(["default"]), presets=(), max_tool_calls_per_turn=None)
     assert settings == LoopSettings() == compose([])
 
@@ -45,7 +45,7 @@ def test_a_later_preset_wins_and_transforms_add_up():
     assert compose(["chat-only", "strict"]).tool_use == "enforced"
 
 
-def test_an_unknown_preset_is_told_with_those_that_there_are():
+def test_an_unknown_preset_is_reported_with_the_existing_ones():
     with pytest.raises(GlyphscopeError, match=r'no preset "nonsense".*default, chat-only'):
         compose(["default", "nonsense"])
 

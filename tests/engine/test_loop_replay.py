@@ -44,7 +44,7 @@ IMAGE = Outcome(content=(ToolContent(kind="image", data=b"123", mime="image/png"
     ],
 )
 @pytest.mark.parametrize("constraint", ["off", "mask"])
-def test_whatever_happened_happens_again(turns, settings, constraint):
+def test_every_conversation_replays_identically(turns, settings, constraint):
     replays(talk(*turns, constraint=constraint, **settings))
 
 
@@ -61,7 +61,7 @@ def test_whatever_happened_happens_again(turns, settings, constraint):
         Outcome(content=(ToolContent(text="x" * 300_000),)),
     ],
 )
-def test_every_outcome_of_a_tool_comes_out_of_the_record(outcome):
+def test_every_outcome_of_a_tool_is_replayed(outcome):
     replays(talk(SEARCH, "Done.", interaction=NonInteractive({"demo": box(search=lambda query: outcome)})))
 
 
@@ -75,13 +75,13 @@ def test_every_outcome_of_a_tool_comes_out_of_the_record(outcome):
         [],
     ],
 )
-def test_decisions_of_people_come_out_of_the_record(decisions):
+def test_decisions_of_the_user_are_replayed(decisions):
     events = talk(*numbered(2), "Done.", interaction=Person(box(), *decisions), approvals=())
     assert len(of(ApprovalGiven, events)) == 2
     replays(events)
 
 
-def test_rules_that_are_bound_to_a_command_line_decide_as_they_did():
+def test_rules_bound_to_a_command_line_are_replayed():
     source = Box("files", "uvx files --all", search=lambda query: "found")
     rules = (
         ApprovalRule(source="files", identity="another", action="deny"),
@@ -93,7 +93,7 @@ def test_rules_that_are_bound_to_a_command_line_decide_as_they_did():
 
 
 @pytest.mark.slow
-def test_a_stop_comes_where_it_came():
+def test_a_stop_is_replayed_at_its_place():
     interaction = Person(box(search=lambda query: interaction.cancelled.set()))
     between = talk(SEARCH, "Done.", interaction=interaction)
 
@@ -116,7 +116,7 @@ def test_a_stop_comes_where_it_came():
         replays(events)
 
 
-def test_a_limit_of_time_fires_where_it_fired():
+def test_a_time_limit_is_replayed_at_its_place():
     clock = Clock()
 
     def slow(query):
@@ -130,7 +130,7 @@ def test_a_limit_of_time_fires_where_it_fired():
         replays(events)
 
 
-def test_a_record_says_nothing_of_what_was_not_there():
+def test_a_recorded_interaction_has_nothing_beyond_its_record():
     interaction = RecordedInteraction([])
     assert (
         interaction.source("demo") is None
@@ -141,7 +141,7 @@ def test_a_record_says_nothing_of_what_was_not_there():
 
 
 @pytest.mark.slow
-def test_a_record_without_its_end_differs_from_what_it_tells():
+def test_a_truncated_record_equals_its_replay_up_to_its_end():
     events = talk(SEARCH, BROWSE, "Done.", approvals=(ApprovalRule(action="allow", tool="search"),))
     for count in range(1, len(events)):
         record = parse_record(encode_record(events[:count])).events

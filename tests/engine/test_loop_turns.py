@@ -47,7 +47,7 @@ def interaction(*outcomes):
 # the course of a conversation
 
 
-def test_a_call_is_carried_out_and_its_result_is_before_the_next_turn():
+def test_a_call_is_executed_and_its_result_precedes_the_next_turn():
     model = Talker(SEARCH, "It is x.")
     events = talk(model=model)
     assert ended(events) == ("answered", True) and answer(events) == [("It is x.", False)]
@@ -69,13 +69,13 @@ def test_a_call_is_carried_out_and_its_result_is_before_the_next_turn():
     assert {"system", "tools", "examples", "user", "said", "result"} <= set(parts)
 
 
-def test_words_before_a_call_are_kept_and_what_follows_it_is_not():
+def test_text_before_a_call_stays_in_the_history_and_text_after_it_does_not():
     model = Talker(f"I search. {SEARCH} Result: 42!", "Done.")
     talk(model=model)
     assert f"Assistant: I search. {SEARCH}\n\nTool:" in model.prompts[1] and "42" not in model.prompts[1]
 
 
-def test_many_turns_count_their_tokens_together():
+def test_the_tokens_of_all_turns_are_summed():
     events = talk(SEARCH, BROWSE, "Done.")
     stages = [e for e in of(StageFinished, events) if e.stage.startswith("turn")]
     assert of(RunFinished, events)[0].tokens == sum(stage.tokens for stage in stages) > 0
@@ -85,15 +85,15 @@ def test_many_turns_count_their_tokens_together():
 # modes and policies
 
 
-def test_relaxed_takes_an_answer_without_a_call():
+def test_relaxed_accepts_an_answer_without_a_call():
     assert ended(talk("Hello.")) == ("answered", True)
 
 
-def test_relaxed_takes_failed_calls_too():
+def test_relaxed_accepts_failed_calls():
     assert ended(talk(SEARCH, "Sorry.", interaction=interaction(FAILS))) == ("answered", True)
 
 
-def test_disabled_shows_no_tools_and_takes_any_words():
+def test_disabled_shows_no_tools_and_accepts_any_text():
     model = Talker(f"So one writes {SEARCH}.")
     events = talk(model=model, tool_use="disabled", constraint="mask")
     assert ended(events) == ("answered", True) and not of(CallReady, events)
@@ -101,7 +101,7 @@ def test_disabled_shows_no_tools_and_takes_any_words():
     assert of(StageStarted, events)[0].title == "Turn 1: words only, without the constraint"
 
 
-def test_enforced_asks_for_a_call_first_and_then_takes_words():
+def test_enforced_requires_a_call_first_and_then_accepts_text():
     model = Talker("Hello.", SEARCH, "Done.")
     events = talk(model=model, tool_use="enforced")
     assert [v.code for v in of(Violation, events)] == ["NO_TOOL_CALL"]
@@ -111,13 +111,13 @@ def test_enforced_asks_for_a_call_first_and_then_takes_words():
     assert "Hello." not in model.prompts[1] and "not a valid call" in model.prompts[1]
 
 
-def test_enforced_without_any_call_is_refused():
+def test_enforced_without_any_call_fails():
     events = talk("Hello.", tool_use="enforced")
     assert ended(events) == ("refused", False) and not answer(events)
     assert limits(events) == [("max_invalid_turns", 3, 3)]
 
 
-def test_enforced_without_a_tool_is_told_at_once():
+def test_enforced_without_a_tool_is_rejected_at_once():
     (failed,) = of(RunFailed, talk("x", tool_use="enforced", allow=()))
     assert failed.code == "BAD_REQUEST" and "no tool may be called" in failed.message
 
@@ -134,7 +134,7 @@ def test_enforced_without_a_tool_is_told_at_once():
         ("tolerated", [FAILS, "ok"], ("answered", True)),
     ],
 )
-def test_the_failure_policy_decides_what_an_enforced_run_came_to(policy, outcomes, expected):
+def test_the_failure_policy_decides_the_outcome_of_an_enforced_run(policy, outcomes, expected):
     turns = [SEARCH] * len(outcomes)
     events = talk(
         *turns, "Done.", interaction=interaction(*outcomes), tool_use="enforced", failure_policy=policy
@@ -143,7 +143,7 @@ def test_the_failure_policy_decides_what_an_enforced_run_came_to(policy, outcome
     assert [limit for limit, *_ in limits(events)] == ([] if expected[1] else ["failure_policy"])
 
 
-def test_fatal_looks_at_every_tool():
+def test_the_fatal_policy_includes_every_tool():
     events = talk(SEARCH, BROWSE, "Done.", interaction=interaction(FAILS), tool_use="enforced")
     assert ended(events) == ("refused", False) and "search" in of(LimitReached, events)[0].message
 
@@ -151,7 +151,7 @@ def test_fatal_looks_at_every_tool():
 # sizes
 
 
-def test_arguments_that_are_too_large_are_told_and_a_shorter_call_is_taken():
+def test_arguments_that_are_too_large_are_reported_and_a_shorter_call_is_accepted():
     long = f'{{action="search" query="{"x" * 100}"}}'
     model = Talker(long, SEARCH, "Done.")
     events = talk(model=model, tool_use="enforced", max_tool_args_bytes=50)
@@ -172,7 +172,7 @@ def test_an_output_that_is_too_large_never_reaches_the_prompt():
 # several calls in one turn
 
 
-def test_three_calls_at_once_are_one_by_default_and_the_others_are_counted():
+def test_by_default_only_the_first_of_three_calls_runs_and_the_others_are_counted():
     model = Talker(f"{SEARCH}\n{BROWSE}\n{BAD}", "Done.")
     events = talk(model=model)
     assert [c.tool for c in of(CallReady, events)] == ["search"]
@@ -197,7 +197,7 @@ def test_several_calls_run_where_that_is_allowed(settings, ran, told):
     assert [c.call for c in of(CallReady, events)] == [r.call for r in of(ToolResult, events)]
 
 
-def test_a_bad_call_after_a_good_one_is_told_and_the_good_one_runs():
+def test_an_invalid_call_after_a_valid_one_is_reported_and_the_valid_one_runs():
     model = Talker(SEARCH + BAD, BROWSE, "Done.")
     events = talk(model=model, parallel_tool_calls=True)
     assert [r.tool for r in of(ToolResult, events)] == ["search", "browse"]
@@ -208,7 +208,7 @@ def test_a_bad_call_after_a_good_one_is_told_and_the_good_one_runs():
 # empty answers
 
 
-def test_an_empty_answer_is_asked_for_once_more_without_tools():
+def test_an_empty_answer_is_requested_once_more_without_tools():
     model = Talker(SEARCH, " \n", "It is x.")
     events = talk(model=model, constraint="mask")
     assert answer(events) == [("It is x.", True)] and ended(events) == ("answered", True)
@@ -221,30 +221,30 @@ def test_an_empty_answer_is_asked_for_once_more_without_tools():
     assert '{"ok":true' in model.prompts[2] and model.requests[2].constraint == "off"
 
 
-def test_an_empty_answer_may_be_asked_for_with_tools():
+def test_an_empty_answer_may_be_requested_with_tools():
     model = Talker(SEARCH, "", BROWSE, "It is x.")
     events = talk(model=model, fix_empty_final_disable_tools=False)
     assert "search(" in model.prompts[2] and len(of(ToolResult, events)) == 2
     assert answer(events) == [("It is x.", False)] and ended(events) == ("answered", True)
 
 
-def test_an_answer_that_stays_empty_is_none():
+def test_an_answer_that_stays_empty_fails_the_run():
     events = talk(SEARCH, "", "")
     assert ended(events) == ("refused", False) and not answer(events)
     assert limits(events) == [("fix_empty_final", 1, 1)]
 
 
-def test_a_model_that_answers_empty_from_the_beginning_ends():
+def test_a_model_that_always_answers_empty_ends_the_run():
     events = talk("")
     assert ended(events) == ("refused", False) and len(of(StageStarted, events)) == 2
 
 
-def test_without_the_recovery_an_empty_answer_is_none_at_once():
+def test_without_the_recovery_an_empty_answer_fails_at_once():
     events = talk(SEARCH, "", "x", fix_empty_final=False)
     assert ended(events) == ("refused", False) and limits(events) == [("fix_empty_final", 0, 0)]
 
 
-def test_a_call_in_the_place_of_the_last_answer_does_not_pass_for_one():
+def test_a_call_in_place_of_the_last_answer_is_not_an_answer():
     events = talk(SEARCH, "", SEARCH)
     assert ended(events) == ("refused", False) and not answer(events) and len(of(ToolResult, events)) == 1
 
@@ -257,7 +257,7 @@ def test_the_recovery_may_follow_the_last_turn():
 # turns that come to nothing
 
 
-def test_a_bad_turn_never_poisons_what_later_turns_see():
+def test_an_invalid_turn_is_not_in_the_prompt_of_later_turns():
     model = Talker(BAD, SEARCH, "Done.")
     events = talk(model=model)
     assert ended(events) == ("answered", True)
@@ -265,12 +265,12 @@ def test_a_bad_turn_never_poisons_what_later_turns_see():
     assert "no valid call" not in model.prompts[2] and "500" not in model.prompts[2].split("Find x.")[1]
 
 
-def test_turn_after_turn_for_nothing_ends():
+def test_turns_without_progress_end_the_run():
     events = talk(BAD, max_invalid_turns=2)
     assert ended(events) == ("limit", False) and limits(events) == [("max_invalid_turns", 2, 2)]
 
 
-def test_a_good_turn_begins_the_count_anew():
+def test_a_valid_turn_resets_the_count():
     events = talk(BAD, SEARCH, BAD, BROWSE, BAD, "Done.", max_invalid_turns=2)
     assert ended(events) == ("answered", True)
 
@@ -285,12 +285,12 @@ def test_a_good_turn_begins_the_count_anew():
         '{action="search" query="x" invented=1}',
     ],
 )
-def test_no_call_that_is_wrong_passes_for_an_answer(text):
+def test_an_invalid_call_is_not_an_answer(text):
     events = talk(text, "Done.")
     assert answer(events) == [("Done.", False)] and not of(CallReady, events)
 
 
-def test_a_call_in_json_is_one_in_glyph_too():
+def test_a_call_in_json_is_accepted_in_glyph_too():
     events = talk('{"action": "search", "query": "x"}', "Done.")
     assert of(CallReady, events)[0].arguments == {"query": "x"} and ended(events) == ("answered", True)
 
@@ -299,7 +299,7 @@ def test_a_call_in_json_is_one_in_glyph_too():
 
 
 @pytest.mark.parametrize("mask", [{"deny": ("search",)}, {"allow": ("browse",)}])
-def test_a_masked_tool_is_not_shown_and_a_call_of_it_comes_to_nothing(mask):
+def test_a_masked_tool_is_hidden_and_its_call_is_invalid(mask):
     model = Talker(SEARCH, BROWSE, "Done.")
     events = talk(model=model, **mask)
     assert "search" not in model.prompts[0] and "browse(" in model.prompts[0]
@@ -308,19 +308,19 @@ def test_a_masked_tool_is_not_shown_and_a_call_of_it_comes_to_nothing(mask):
 
 
 @pytest.mark.parametrize("mask", [{"deny": ("serch",)}, {"allow": ("browse", "serch")}])
-def test_a_mask_with_a_slip_in_it_is_told_and_leaves_nothing_allowed_by_mistake(mask):
+def test_a_misspelt_tool_in_a_mask_is_rejected(mask):
     (failed,) = of(RunFailed, talk(SEARCH, **mask))
     assert failed.code == "BAD_REQUEST" and "'serch'" in failed.message and "search" in failed.hint
 
 
-def test_a_tool_whose_source_lost_it_a_moment_ago_is_told_as_unknown():
+def test_a_tool_that_its_source_lost_is_reported_as_unknown():
     model = Talker(SEARCH, "Done.")
     events = talk(model=model, interaction=NonInteractive({"demo": Box()}))
     assert of(ToolResult, events)[0].code == "UNKNOWN_TOOL" and "There is no tool" in model.prompts[1]
     assert ended(events) == ("answered", True)
 
 
-def test_with_every_tool_masked_a_relaxed_run_is_words_only():
+def test_with_every_tool_masked_a_relaxed_run_is_text_only():
     model = Talker("Hello.")
     events = talk(model=model, allow=(), constraint="mask")
     assert ended(events) == ("answered", True) and model.requests[0].constraint == "off"
@@ -329,19 +329,19 @@ def test_with_every_tool_masked_a_relaxed_run_is_words_only():
 # what is shown to the model, and approval
 
 
-def test_without_approval_the_model_is_told_that_nothing_ran():
+def test_without_approval_the_model_sees_that_nothing_ran():
     tools = box()
     model = Talker(SEARCH, "Done.")
     events = talk(model=model, approvals=(), interaction=NonInteractive({"demo": tools}))
     assert not tools.calls and "DENIED" in model.prompts[1] and ended(events) == ("answered", True)
 
 
-def test_a_system_prompt_of_ones_own_replaces_the_loops():
+def test_a_custom_system_prompt_replaces_the_loops():
     model = Talker("Hello.")
     talk(model=model, system="Be brief. {{ tools | length }}")
     assert model.prompts[0].startswith("System: Be brief. 7")
 
 
-def test_an_unknown_prompt_preset_is_told():
+def test_an_unknown_prompt_preset_is_rejected():
     (failed,) = of(RunFailed, talk("x", prompt="nonsense"))
     assert failed.code == "PROMPT_FAILED" and "loop" in failed.hint

@@ -67,7 +67,7 @@ FIGHT = {
 }
 
 
-def test_what_was_taken_is_of_another_field_or_of_none():
+def test_masked_probability_is_attributed_to_its_field():
     found = by_path(impact({0: {"feasible": 0.5}, 4: {"feasible": 0.75}, 7: {"feasible": 0.9}, **FIGHT}))
     assert list(found) == [AROUND, "/action", "/query", "/max_results"]
     assert found[AROUND].lost == pytest.approx(0.5) and found["/query"].lost == pytest.approx(0.25)
@@ -76,7 +76,7 @@ def test_what_was_taken_is_of_another_field_or_of_none():
     assert (limit.lost, limit.most) == (pytest.approx(0.9), pytest.approx(0.8))
 
 
-def test_the_constraint_that_took_the_models_first_choice_is_another_one():
+def test_the_constraint_that_masked_the_preferred_token_is_named():
     found = impact(FIGHT)
     (want,) = found.conflicts
     struck = want.worst
@@ -89,7 +89,7 @@ def test_the_constraint_that_took_the_models_first_choice_is_another_one():
     assert "max_results" in head(found)
 
 
-def test_a_choice_that_was_struck_counts_although_it_spells_the_same_in_other_tokens():
+def test_a_masked_token_counts_although_other_tokens_spell_the_same():
     forced = {
         "feasible": 0.1,
         "forced": True,
@@ -102,7 +102,7 @@ def test_a_choice_that_was_struck_counts_although_it_spells_the_same_in_other_to
     assert "0.60 more for the same text in other tokens" in loss_words(found)
 
 
-def test_an_unknown_figure_is_told_as_nothing_taken():
+def test_an_unknown_figure_is_reported_as_unknown():
     untold = {place: {"feasible": None, "logprob": None, "alternatives": ()} for place in range(9)}
     found = impact(untold)
     assert found.constrained is None and "does not contain" in head(found)
@@ -114,19 +114,19 @@ def test_an_unknown_figure_is_told_as_nothing_taken():
     assert loss_words(by_path(partly)["/query"]).startswith("unknown")
 
 
-def test_a_run_without_a_constraint_is_said_to_have_lost_something():
+def test_a_run_without_a_constraint_has_no_impact():
     found = impact({8: {"feasible": 1.0}}, constraint="off")
     assert found.constrained is False and not found.conflicts and head(found).startswith("No constraint")
 
 
-def test_the_worst_fight_is_not_named_first():
+def test_the_worst_conflict_is_named_first():
     worse = {
         4: {"feasible": 0.01, "alternatives": (alternative("\n", 0.9, False), alternative("AI", 0.01, True))}
     }
     assert [want.path for want in impact({**FIGHT, **worse}).conflicts] == ["/query", "/max_results"]
 
 
-def test_a_keyword_that_nobody_looked_for_is_said_not_to_be_there():
+def test_a_keyword_that_was_not_searched_is_reported_as_such():
     events = list(made(FIGHT))
     other = msgspec.structs.replace(events[0].request, strategy="two-stage")
     (want,) = mask_impact(
@@ -146,13 +146,13 @@ def other_order(order):
     return impact(figures, order=order).conflicts[0]
 
 
-def test_a_key_in_another_order_is_refused_by_the_order_and_by_no_keyword():
+def test_a_key_in_another_order_is_attributed_to_the_order():
     want = other_order("schema")
     assert want.worst.refused is None and want.worst.unexplained == "order"
     assert "--order any" in worst_words(want, REGISTRY)[1]
 
 
-def test_under_any_order_no_key_is_refused_for_its_place():
+def test_under_any_order_no_key_is_masked_for_its_place():
     registry = default_registry()
     for order, fits in (("schema", False), ("any", True)):
         asked = RunRequest(prompt="x", registry=registry.to_document(), order=order)
@@ -168,22 +168,20 @@ def test_under_any_order_no_key_is_refused_for_its_place():
     assert not refusals.unrelated('{action="search"', " no_such=")
 
 
-def test_a_schema_is_blamed_before_a_tool_is_known():
+def test_before_a_tool_is_known_no_schema_is_named():
     early = {0: {**FIGHT[8], "alternatives": (alternative("Sure", 0.7, False), alternative("{", 0.1, True))}}
     (want,) = impact(early).conflicts
     assert want.worst.unexplained == "early" and "no tool is known yet" in worst_words(want, REGISTRY)[1]
     assert impact(FIGHT).conflicts[0].worst.unexplained == ""
 
 
-def test_a_schema_or_the_notation_is_blamed_for_what_a_grammar_of_ones_own_refuses():
+def test_a_custom_grammar_is_named_as_the_cause():
     (want,) = impact(FIGHT, grammar='root ::= "x"').conflicts
     assert want.worst.refused is None and "the custom grammar" in worst_words(want, REGISTRY)[1]
 
 
 @pytest.mark.parametrize("too_much", ["time", "ways"])
-def test_a_text_that_takes_too_much_to_look_into_ends_all_of_it_or_is_said_to_be_looked_into(
-    monkeypatch, too_much
-):
+def test_an_explanation_that_takes_too_long_is_reported(monkeypatch, too_much):
     if too_much == "time":
         monkeypatch.setattr("glyphscope.explain.constraint_attribution.SECONDS", -1.0)
     else:
@@ -196,7 +194,7 @@ def test_a_text_that_takes_too_much_to_look_into_ends_all_of_it_or_is_said_to_be
     assert want.worst.refused is None and "takes too long" in worst_words(want, REGISTRY)[1]
 
 
-def test_half_characters_lose_their_step():
+def test_incomplete_characters_belong_to_their_step():
     robot = "🤖".encode()
     pieces = ['{action="search" query="', robot[:2], robot[2:], '"}']
     found = by_path(impact({1: {"feasible": 0.5}, 2: {"feasible": 0.5}}, pieces=pieces))
@@ -204,7 +202,7 @@ def test_half_characters_lose_their_step():
     assert sum(want.tokens for want in found.values()) == 4
 
 
-def test_a_shape_with_its_arguments_inside_has_other_places():
+def test_arguments_inside_a_shape_have_their_places():
     pieces = ['{"name":"', "search", '","arguments":{"query":"', "AI", '"}}']
     asked = {"notation": "json", "shape": "name-arguments", "pieces": pieces}
     found = by_path(impact({3: {"feasible": 0.5}}, **asked))
@@ -226,7 +224,7 @@ def places(path, refused=None, prompt=None, registry=REGISTRY, **changes):
 MAXIMUM = Attribution("search", "/properties/max_results/maximum", "maximum")
 
 
-def test_the_prompt_is_said_to_tell_what_it_does_not_tell():
+def test_the_prompt_is_checked_for_the_constraint():
     assert places("/max_results", MAXIMUM)[0].tells is True  # integer 1..100 in the signature
     assert places("/max_results", MAXIMUM, prompt="no tools at all")[0].tells is False
     assert places("/max_results", MAXIMUM, prompt='"maximum": 1000, integer 1..1000')[0].tells is False
@@ -245,7 +243,7 @@ def test_the_prompt_is_said_to_tell_what_it_does_not_tell():
     assert places("/max_results", unknown)[0].tells is None
 
 
-def test_the_place_to_change_is_of_another_field():
+def test_the_place_to_change_is_that_of_the_field():
     kinds = [(place.kind, place.of) for place in places("/query")]
     assert kinds == [
         ("description", "/search/parameters/properties/query/description"),
@@ -259,7 +257,7 @@ def test_the_place_to_change_is_of_another_field():
     assert places("/query", MAXIMUM)[0].of.endswith("/max_results/description")
 
 
-def test_a_keyword_without_a_value_cannot_be_told():
+def test_a_constraint_without_a_value_is_described():
     free = Attribution("search", "/additionalProperties", "additionalProperties")
     assert refused_words(free, REGISTRY).startswith("additionalProperties (search:")
     assert refused_words(free, None) == "additionalProperties (search:/additionalProperties)"
@@ -267,7 +265,7 @@ def test_a_keyword_without_a_value_cannot_be_told():
     assert refused_words(one, REGISTRY) == 'required "query" (search:/required/query)'
 
 
-def test_a_name_of_a_field_is_shown_as_its_pointer():
+def test_a_field_is_shown_by_its_decoded_path():
     assert field_name(FieldImpact("/args/a~1b", "")) == "args/a/b"
 
 
@@ -280,7 +278,7 @@ def explained(tmp_path, events, *more):
     return CliRunner().invoke(app, ["explain", str(path), *more])
 
 
-def test_the_command_tells_something_else(tmp_path):
+def test_the_command_prints_the_impact_and_its_json(tmp_path):
     told = explained(tmp_path, made(FIGHT))
     assert told.exit_code == 0, told.output
     assert "Grammar and model conflict in: max_results" in told.output
@@ -294,7 +292,7 @@ def test_the_command_tells_something_else(tmp_path):
     assert refused == {"tool": "search", "pointer": "/properties/max_results/maximum", "keyword": "maximum"}
 
 
-def test_the_command_says_nothing_of_a_relaxation(tmp_path):
+def test_the_command_compares_a_relaxed_branch_with_its_parent(tmp_path):
     events = list(made({}, constraint="off"))
     parent = tmp_path / "parent.jsonl"
     parent.write_bytes(encode_record(events))
@@ -305,7 +303,7 @@ def test_the_command_says_nothing_of_a_relaxation(tmp_path):
     assert other.exit_code == 2 and "is not a branch of" in other.output
 
 
-def test_a_damaged_record_ends_the_command_with_a_traceback(tmp_path):
+def test_a_damaged_record_is_an_error_of_the_command(tmp_path):
     broken = tmp_path / "broken.jsonl"
     broken.write_text("nothing of the kind\n")
     told = CliRunner().invoke(app, ["explain", str(broken)])

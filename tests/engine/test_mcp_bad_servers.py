@@ -37,12 +37,12 @@ def is_gone(pid):
 # those that do not start
 
 
-def test_a_command_that_does_not_exist_is_told():
+def test_a_command_that_does_not_exist_is_reported():
     error = failure(ServerConfig(name="x", command="no-such-command-anywhere", args=("a b",)))
     assert "there is no such command" in error.message and error.where == "no-such-command-anywhere 'a b'"
 
 
-def test_a_file_that_is_no_program_is_told(tmp_path):
+def test_a_file_that_is_not_a_program_is_reported(tmp_path):
     file = tmp_path / "server.txt"
     file.write_text("hello")
     assert "may not be executed" in failure(ServerConfig(name="x", command=str(file))).message
@@ -51,20 +51,20 @@ def test_a_file_that_is_no_program_is_told(tmp_path):
 
 
 @pytest.mark.parametrize("folder", ["none", "file"])
-def test_a_folder_that_is_none_is_told(tmp_path, folder):
+def test_an_invalid_folder_is_reported(tmp_path, folder):
     (tmp_path / "file").write_text("")
     error = failure(scripted(cwd=str(tmp_path / folder)))
     assert "working directory" in error.message and error.where == str(tmp_path / folder)
 
 
-def test_a_server_that_exits_at_once_is_told_with_its_last_words():
+def test_a_server_that_exits_at_once_is_reported_with_its_last_output():
     error = failure(scripted("exit=2"))
     assert error.message == "The server ended with exit code 2 before it was ready."
     assert error.log == "cannot find my configuration"
 
 
 @pytest.mark.slow
-def test_a_server_that_never_answers_is_given_up():
+def test_a_server_that_never_answers_fails_after_its_time_limit():
     start = time.monotonic()
     error = failure(scripted("deaf"), seconds=0.5)
     assert error.message == "The server did not answer within 500 ms after it was started."
@@ -72,7 +72,7 @@ def test_a_server_that_never_answers_is_given_up():
 
 
 @pytest.mark.slow
-def test_a_server_that_logs_to_its_standard_output_and_says_nothing_else_is_found_out():
+def test_a_server_that_logs_to_its_standard_output_is_named_in_the_hint():
     assert "Server version 1 is starting up" in failure(scripted("rambling", "deaf"), seconds=1).hint
 
 
@@ -85,12 +85,12 @@ def test_a_server_that_logs_to_its_standard_output_and_says_nothing_else_is_foun
         ("no-list", "the list is lost (code -32603)"),
     ],
 )
-def test_a_server_that_cannot_be_understood_is_told(behaviour, words):
+def test_a_server_with_an_invalid_protocol_is_reported(behaviour, words):
     assert words in failure(scripted(behaviour)).message
 
 
 @pytest.mark.slow
-def test_a_program_that_is_no_server_is_given_up():
+def test_a_program_that_is_not_a_server_fails_after_its_time_limit():
     assert failure(ServerConfig(name="x", command="cat"), seconds=5).message  # what it hears it says again
     assert (
         "did not answer"
@@ -117,7 +117,7 @@ def test_a_server_without_tools_is_ready_and_says_so():
         ("leave", "ended with exit code 3", "nothing to do here"),
     ],
 )
-def test_a_server_that_dies_in_mid_call_ends_the_call_with_its_last_words(tool, how, words):
+def test_a_server_that_dies_during_a_call_fails_the_call_with_its_last_output(tool, how, words):
     with opened() as server:
         outcome = call(server, tool)
         assert outcome.fault == "protocol"
@@ -140,7 +140,7 @@ def test_a_server_that_ended_can_be_started_again():
         assert call(server.open(), "echo").ok
 
 
-def test_all_calls_of_a_server_that_dies_are_told():
+def test_all_calls_of_a_server_that_dies_fail():
     with opened() as server:
         found = []
         waiting = [threading.Thread(target=lambda: found.append(call(server, "silent"))) for _ in range(3)]
@@ -162,7 +162,7 @@ def test_all_calls_of_a_server_that_dies_are_told():
 
 
 @pytest.mark.slow
-def test_a_million_lines_of_no_meaning_are_dropped_and_counted():
+def test_a_million_meaningless_lines_are_dropped_and_counted():
     with opened() as server:
         assert call(server, "lines", seconds=60).content[0].text == "after a million lines"
         assert server.log.dropped == 1_000_000
@@ -172,7 +172,7 @@ def test_a_million_lines_of_no_meaning_are_dropped_and_counted():
 
 
 @pytest.mark.slow
-def test_a_flood_of_messages_that_mean_something_is_dammed():
+def test_a_flood_of_messages_is_dropped():
     told = []
     server = McpServer(scripted(), changed=lambda s: told.append(s.state))
     try:
@@ -185,7 +185,7 @@ def test_a_flood_of_messages_that_mean_something_is_dammed():
 
 
 @pytest.mark.parametrize("last", [False, True])
-def test_an_answer_of_50_mb_is_told_and_not_taken(last):
+def test_an_answer_of_50_mb_is_rejected(last):
     with opened() as server:
         outcome = call(server, "large", {"last": last})
         assert outcome.fault == "protocol"
@@ -202,14 +202,14 @@ def test_an_answer_of_50_mb_is_told_and_not_taken(last):
         ("no-rpc", "not JSON-RPC"),
     ],
 )
-def test_an_answer_that_cannot_be_read_is_told_at_once_and_costs_only_its_call(tool, words):
+def test_an_answer_that_cannot_be_read_fails_only_its_call(tool, words):
     with opened() as server:
         outcome = call(server, tool)
         assert outcome.fault == "protocol" and words in outcome.message
         assert call(server, "echo").ok
 
 
-def test_what_is_printed_before_the_first_message_is_passed_over():
+def test_output_before_the_first_message_is_skipped():
     with opened("rambling") as server:
         assert call(server, "echo").ok
         assert server.log.dropped == 1
@@ -222,13 +222,13 @@ def test_what_is_printed_before_the_first_message_is_passed_over():
 @pytest.mark.parametrize(
     ("behaviour", "words"), [("endless-cursor", "1,000 pages"), ("endless-cursor=same", "never ends")]
 )
-def test_a_list_without_an_end_ends(behaviour, words):
+def test_a_list_without_an_end_is_limited(behaviour, words):
     with opened(behaviour) as server:
         assert words in server.list_problem
         assert {"tool-0", "tool-1", "tool-2"} <= {tool.name for tool in server.tools()}
 
 
-def test_a_tool_that_cannot_be_used_is_told_and_does_not_lose_the_others():
+def test_a_tool_that_cannot_be_used_is_reported_and_the_others_stay():
     with opened("bad-schemas") as server:
         names = [tool.name for tool in server.tools()]
         assert names[0] == "echo" and names[-1] == "odd-output" and len(names) == len(set(names))
@@ -256,7 +256,7 @@ def test_a_server_that_ignores_every_signal_is_ended_within_two_seconds():
 
 
 @pytest.mark.slow
-def test_a_server_that_reads_no_more_keeps_nobody_waiting():
+def test_a_server_that_no_longer_reads_delays_nothing():
     with opened("ignore-signals") as server:
         assert call(server, "deaf", seconds=0.1).fault == "timeout"
         large = {"text": "x" * 1_000_000}  # more than a pipe holds
@@ -268,7 +268,7 @@ def test_a_server_that_reads_no_more_keeps_nobody_waiting():
         assert time.monotonic() - start < 10 and server.state == "stopped"
 
 
-def test_what_a_server_started_itself_ends_with_it():
+def test_children_of_a_server_end_with_it():
     with opened("child") as server:
         deadline = time.monotonic() + 60
         while (
@@ -284,13 +284,13 @@ def test_what_a_server_started_itself_ends_with_it():
 
 
 @pytest.mark.slow
-def test_a_server_that_dies_is_noticed_though_its_child_holds_the_pipes():
+def test_a_server_that_dies_is_noticed_although_its_child_has_the_pipes_open():
     with opened("child") as server:
         assert call(server, "leave").fault == "protocol"
 
 
 @pytest.mark.slow
-def test_a_server_that_floods_is_closed_all_the_same():
+def test_a_server_that_floods_its_output_is_closed():
     flood = "import sys\nwhile True: print('x' * 100)"
     server = McpServer(ServerConfig(name="x", command=sys.executable, args=("-c", flood)))
     server.start()

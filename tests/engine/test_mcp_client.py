@@ -18,7 +18,7 @@ def server():
         yield server
 
 
-def test_a_server_that_is_ready_has_its_tools_and_says_who_it_is(server):
+def test_a_ready_server_has_its_tools_and_its_name(server):
     assert (server.state, server.problem) == ("ready", None)
     assert (server.about.name, server.about.version, server.about.protocol) == ("scripted", "1", "2025-06-18")
     echo = server.tools()[0]
@@ -28,12 +28,12 @@ def test_a_server_that_is_ready_has_its_tools_and_says_who_it_is(server):
     assert server.claims("rich") == {} == server.claims("no such tool")
 
 
-def test_a_call_comes_back_with_its_text(server):
+def test_a_call_returns_its_text(server):
     outcome = call(server, "echo", {"text": "grüß\n"})
     assert outcome.ok and json.loads(outcome.content[0].text) == {"text": "grüß\n"}
 
 
-def test_content_of_every_kind_is_read_and_what_is_odd_does_not_lose_the_others(server):
+def test_content_of_every_kind_is_read_and_invalid_content_leaves_the_rest(server):
     found = [(c.kind, c.text, c.data, c.mime, c.uri, c.size) for c in call(server, "rich").content]
     assert found == [
         ("text", "a picture", b"", "", "", 9),
@@ -47,7 +47,7 @@ def test_content_of_every_kind_is_read_and_what_is_odd_does_not_lose_the_others(
     ]
 
 
-def test_an_error_of_the_tool_is_no_error_of_the_protocol(server):
+def test_an_error_of_a_tool_is_distinguished_from_one_of_the_protocol(server):
     failed = call(server, "failing")
     assert (failed.fault, failed.message) == ("tool", "there is no such city")
     assert failed.content[0].text == "there is no such city"
@@ -55,7 +55,7 @@ def test_an_error_of_the_tool_is_no_error_of_the_protocol(server):
     assert (refused.fault, refused.message) == ("protocol", "no city given (code -32602)")
 
 
-def test_a_structured_answer_is_checked_against_the_output_schema(server):
+def test_a_structured_result_is_checked_against_the_output_schema(server):
     good = call(server, "structured")
     assert (good.ok, good.structured, good.schema_problems) == (True, {"degrees": 9}, ())
     wrong = call(server, "wrong-structure")
@@ -63,7 +63,7 @@ def test_a_structured_answer_is_checked_against_the_output_schema(server):
     assert "no structured content" in call(server, "unstructured").schema_problems[0]
 
 
-def test_progress_is_told_in_the_thread_that_calls(server):
+def test_progress_is_reported_in_the_calling_thread(server):
     seen = []
     outcome = server.call(
         "wait", {}, seconds=20, cancel=threading.Event(),
@@ -79,17 +79,17 @@ def test_a_tool_that_the_server_does_not_have_is_unknown(server):
     assert outcome.fault == "unknown" and "no such tool" in outcome.message
 
 
-def test_arguments_that_no_json_can_hold_are_told_and_cost_nothing(server):
+def test_arguments_that_are_not_valid_json_fail_only_their_call(server):
     assert call(server, "echo", {"text": "\ud800"}).fault == "protocol"
     assert call(server, "echo", {"text": "x"}).ok
 
 
-def test_a_server_that_asks_for_a_model_is_refused_and_goes_on():
+def test_a_server_that_requests_sampling_is_declined_and_continues():
     with opened() as server:
         assert call(server, "ask").content[0].text == "asked, and got -32600"
 
 
-def test_calls_from_several_threads_get_each_its_own_answer(server):
+def test_calls_from_several_threads_get_their_own_answers(server):
     found = {}
 
     def one(number):
@@ -112,7 +112,7 @@ def heard(server, words):
 
 
 @pytest.mark.slow
-def test_a_call_that_is_stopped_returns_at_once_and_the_server_is_told():
+def test_a_stopped_call_returns_at_once_and_the_server_is_notified():
     with opened() as server:
         cancel = threading.Event()
         threading.Timer(0.2, cancel.set).start()
@@ -139,7 +139,7 @@ def test_a_tool_that_never_answers_times_out():
         heard(server, "notifications/cancelled")
 
 
-def test_a_list_that_changes_is_read_anew_and_told():
+def test_a_changed_list_is_read_again_and_announced():
     told = []
     server = McpServer(scripted("grow"), changed=lambda s: told.append((s.state, len(s.tools()))))
     try:
@@ -155,7 +155,7 @@ def test_a_list_that_changes_is_read_anew_and_told():
     assert told == [("starting", 0), ("ready", before), ("ready", before + 1), ("stopped", before + 1)]
 
 
-def test_a_list_that_changes_and_does_not_come_leaves_the_tools_that_were_there():
+def test_a_changed_list_that_is_not_sent_leaves_the_old_tools():
     with opened("lost-list") as server:
         before = server.tools()
         assert call(server, "change").ok
@@ -166,7 +166,7 @@ def test_a_list_that_changes_and_does_not_come_leaves_the_tools_that_were_there(
         assert call(server, "echo").ok
 
 
-def test_a_server_that_knows_only_the_newest_protocol_is_spoken_to_in_it():
+def test_a_server_of_the_newest_protocol_is_supported():
     with opened("modern", "bad-schemas") as server:
         assert server.about.protocol == "2026-07-28"
         assert server.tools()[0].name == "echo" and "remote" in {
@@ -183,7 +183,7 @@ def test_many_tools_come_in_pages():
         assert server.list_problem == ""
 
 
-def test_the_log_tells_what_went_over_the_wire(server):
+def test_the_log_shows_the_messages_of_the_connection(server):
     call(server, "echo", {"text": "seen"})
     sent, received = server.log.entries[-2:]
     assert (sent.direction, sent.method, received.direction, received.id) == (
@@ -192,7 +192,7 @@ def test_the_log_tells_what_went_over_the_wire(server):
     assert json.loads(sent.text)["params"]["arguments"] == {"text": "seen"}
 
 
-def test_secrets_of_the_configuration_are_in_no_log():
+def test_secrets_of_the_configuration_are_not_logged():
     with opened("secret", env={"TOKEN": "geheimnis"}) as server:
         environment = call(server, "environment")
         assert json.loads(environment.content[0].text)["TOKEN"] == "geheimnis"
@@ -208,7 +208,7 @@ def test_a_server_does_not_see_the_variables_of_this_program(monkeypatch):
     assert "OPENAI_API_KEY" not in seen and seen["PATH"] == os.environ["PATH"]
 
 
-def test_closing_twice_is_once_and_a_closed_server_does_not_start_again():
+def test_a_server_can_be_closed_twice_and_does_not_start_again():
     with opened() as server:
         server.close()
         server.close()
@@ -234,7 +234,7 @@ def test_a_server_may_be_closed_while_it_starts():
     assert server.state == "stopped"
 
 
-def test_without_the_sdk_it_is_told_what_to_install(monkeypatch):
+def test_without_the_sdk_the_error_names_the_package_to_install(monkeypatch):
     monkeypatch.setattr("glyphscope.tools.mcp.server.find_spec", lambda name: None)
     server = McpServer(scripted())
     with pytest.raises(ServerError) as raised:

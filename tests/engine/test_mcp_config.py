@@ -39,14 +39,14 @@ def test_an_address_is_read_with_its_headers(kind):
     assert server.secrets == ("Bearer abcdefgh", "abcdefgh")
 
 
-def test_the_identity_is_the_command_line_exactly_and_tells_no_secret():
+def test_the_identity_is_the_exact_command_line_without_secrets():
     entry = {"command": "my tool", "args": ["a b", "$HOME", "'"], "env": {"TOKEN": "geheimnis"}}
     (server,) = read({"mcpServers": {"a": entry}}).servers
     assert server.identity == """'my tool' 'a b' '$HOME' ''"'"''"""
     assert "geheimnis" not in server.identity and server.secrets == ("geheimnis",)
 
 
-def test_consent_is_for_everything_that_decides_what_runs():
+def test_consent_covers_everything_that_decides_what_runs():
     base = ServerConfig(name="a", command="x", args=("y",), env={"A": "1"})
     others = [
         ServerConfig(name="a", command="x", args=("y", ""), env={"A": "1"}),
@@ -59,7 +59,7 @@ def test_consent_is_for_everything_that_decides_what_runs():
     assert base.digest == ServerConfig(name="b", command="x", args=("y",), env={"A": "1"}).digest
 
 
-def test_variables_are_filled_in_where_secrets_stand_and_nowhere_else(monkeypatch):
+def test_variables_are_expanded_only_in_environments_and_headers(monkeypatch):
     monkeypatch.setenv("MY_TOKEN", "geheimnis")
     monkeypatch.delenv("NOT_SET", raising=False)
     entry = {
@@ -106,7 +106,7 @@ def test_variables_are_filled_in_where_secrets_stand_and_nowhere_else(monkeypatc
         ({"url": "https://x.test", "headers": {"A": "1\r\nB: 2"}}, "/headers/A", "control"),
     ],
 )
-def test_a_mistake_costs_its_server_only_and_is_told_by_its_place(entry, pointer, words):
+def test_an_error_affects_only_its_server_and_has_its_place(entry, pointer, words):
     file = read({"mcpServers": {"good": TIME, "bad": entry}})
     assert [server.name for server in file.servers] == ["good"]
     (problem,) = file.problems
@@ -115,7 +115,7 @@ def test_a_mistake_costs_its_server_only_and_is_told_by_its_place(entry, pointer
 
 
 @pytest.mark.parametrize("name", ["", "a/b", "*", "a\nb"])
-def test_a_name_that_no_rule_could_mean_is_refused(name):
+def test_a_name_that_no_rule_could_match_is_rejected(name):
     assert read({"mcpServers": {name: TIME}}).servers == ()
 
 
@@ -133,13 +133,13 @@ def test_a_name_that_no_rule_could_mean_is_refused(name):
         "[" * 100_000,
     ],
 )
-def test_what_is_no_file_of_servers_is_told(text):
+def test_a_document_that_is_not_a_configuration_is_rejected(text):
     with pytest.raises(ServerError) as raised:
         read_servers(text)
     assert raised.value.message
 
 
-def test_files_that_cannot_be_read_are_told(tmp_path):
+def test_files_that_cannot_be_read_are_reported(tmp_path):
     large = tmp_path / "large.json"
     large.write_bytes(b" " * (5 << 20))
     bytes_ = tmp_path / "bytes.json"
@@ -150,7 +150,7 @@ def test_files_that_cannot_be_read_are_told(tmp_path):
         assert str(path) in str(raised.value)
 
 
-def test_servers_that_are_switched_off_are_told_apart():
+def test_disabled_servers_are_marked():
     file = read({"mcpServers": {"a": {**TIME, "disabled": True}, "b": {**TIME, "enabled": False}, "c": TIME}})
     assert [server.disabled for server in file.servers] == [True, True, False]
 
@@ -164,14 +164,14 @@ def test_servers_that_are_switched_off_are_told_apart():
         (["https://example.test:8000/mcp"], "example.test"),
     ],
 )
-def test_a_command_line_is_named_after_what_it_starts(words, name):
+def test_a_command_line_is_named_after_its_program(words, name):
     server = command_server(words)
     assert server.name == name
     assert server.url == words[0] if "://" in words[0] else server.command == words[0]
 
 
 @pytest.mark.parametrize("words", [[], [""], ["https://x.test", "more"], ["https://"]])
-def test_a_command_line_that_starts_nothing_is_told(words):
+def test_a_command_line_without_a_program_is_rejected(words):
     with pytest.raises(ServerError):
         command_server(words)
 
@@ -180,7 +180,7 @@ def test_a_command_line_that_starts_nothing_is_told(words):
 
 
 @pytest.mark.parametrize("chunk", [1, 2, 3, 7, 1000])
-def test_lines_are_the_same_however_they_come_in(chunk):
+def test_lines_are_the_same_in_chunks_of_any_size(chunk):
     data = b"first\n\n  \nsecond one\nabcdefghijklmnopqrstuvwxyz\r\nlast\n"
     lines, found = Lines(limit=12), []
     for start in range(0, len(data), chunk):
@@ -193,7 +193,7 @@ def test_lines_are_the_same_however_they_come_in(chunk):
     ]
 
 
-def test_of_a_line_that_is_too_long_only_its_two_ends_are_kept():
+def test_only_the_two_ends_of_an_overlong_line_are_stored():
     lines = Lines(limit=100_000)
     for _ in range(50):
         assert lines.feed(b"x" * 10_000) == []

@@ -72,9 +72,7 @@ def lines(draw: st.DrawFn) -> bytes:
 @pytest.mark.slow
 @at_most(300)
 @given(st.lists(lines(), max_size=4), st.booleans())
-def test_of_any_lines_only_what_somebody_waits_for_is_answered_and_only_once(
-    found: list[bytes], long: bool
-) -> None:
+def test_only_expected_messages_are_answered_and_only_once(found: list[bytes], long: bool) -> None:
     guard = Guard(ProtocolLog())
     for number in (1, 2):
         guard.sent(JSONRPCRequest(jsonrpc="2.0", id=number, method="tools/call"))
@@ -93,7 +91,7 @@ def test_of_any_lines_only_what_somebody_waits_for_is_answered_and_only_once(
 
 @at_most(300)
 @given(st.lists(st.binary(max_size=30), max_size=20), st.integers(1, 40))
-def test_lines_hold_what_was_written_however_it_was_cut(chunks: list[bytes], limit: int) -> None:
+def test_lines_in_any_chunks_have_the_written_content(chunks: list[bytes], limit: int) -> None:
     reader, found = Lines(limit), []
     for chunk in chunks:
         found += reader.feed(chunk)
@@ -137,7 +135,7 @@ def test_any_list_of_tools_is_read_and_each_entry_is_a_tool_or_a_problem(entries
         {"mcpServers": st.dictionaries(st.text(max_size=4), OBJECTS | VALUES, max_size=3)}
     )
 )
-def test_any_document_is_servers_and_problems_or_told(document: object) -> None:
+def test_any_document_is_a_configuration_or_a_server_error(document: object) -> None:
     with suppress(ServerError):
         file = read_servers(json.dumps(document))
         for server in file.servers:
@@ -146,6 +144,6 @@ def test_any_document_is_servers_and_problems_or_told(document: object) -> None:
 
 @at_most(300)
 @given(st.binary(max_size=200))
-def test_any_bytes_are_servers_or_told(data: bytes) -> None:
+def test_any_bytes_are_a_configuration_or_a_server_error(data: bytes) -> None:
     with suppress(ServerError):
         read_servers(data)

@@ -32,7 +32,7 @@ def failure(url, seconds=10.0):
         server.close()
 
 
-def test_a_server_at_an_address_is_listed_called_and_left_with_a_goodbye():
+def test_a_server_at_an_address_is_listed_called_and_closed():
     with connected() as (server, methods):
         assert [tool.name for tool in server.tools()] == TOOLS
         assert call(server, "echo", {"a": 1}).content[0].text == '{"a": 1}'
@@ -43,7 +43,7 @@ def test_a_server_at_an_address_is_listed_called_and_left_with_a_goodbye():
         )
 
 
-def test_headers_are_sent_and_are_in_no_log():
+def test_headers_are_sent_and_not_logged():
     with connected(headers={"Authorization": "Bearer geheimnis"}) as (server, _):
         seen = json.loads(call(server, "headers").content[0].text)
         assert (seen["authorization"], seen["accept-encoding"]) == ("Bearer geheimnis", "identity")
@@ -52,7 +52,7 @@ def test_headers_are_sent_and_are_in_no_log():
         assert "•••" in logged and "geheimnis" not in logged
 
 
-def test_an_answer_may_come_as_a_stream_of_events_with_progress():
+def test_an_answer_may_be_a_stream_of_events_with_progress():
     with connected() as (server, _):
         seen = []
         outcome = server.call(
@@ -62,7 +62,7 @@ def test_an_answer_may_come_as_a_stream_of_events_with_progress():
 
 
 @pytest.mark.slow
-def test_a_flood_of_events_is_dammed():
+def test_a_flood_of_events_is_dropped():
     with connected() as (server, methods):
         assert call(server, "flood").ok
         assert server.log.dropped > 1000 and methods.count("tools/list") < 5
@@ -79,7 +79,7 @@ def test_a_flood_of_events_is_dammed():
         ("nothing", "202 Accepted"),
     ],
 )
-def test_an_answer_that_cannot_be_taken_costs_only_its_call(tool, words):
+def test_an_invalid_answer_fails_only_its_call(tool, words):
     with connected() as (server, _):
         outcome = call(server, tool)
         assert outcome.fault == "protocol" and words in outcome.message
@@ -101,7 +101,7 @@ def test_a_call_that_hangs_times_out_and_can_be_stopped():
 
 
 @pytest.mark.parametrize("tool", ["vanish", "gone"])
-def test_a_server_that_goes_away_is_told(tool):
+def test_a_server_that_disappears_is_reported(tool):
     with connected() as (server, _):
         assert call(server, tool).fault == "protocol"
         deadline = time.monotonic() + 60
@@ -111,7 +111,7 @@ def test_a_server_that_goes_away_is_told(tool):
         assert call(server, "echo").fault == "protocol"
 
 
-def test_nobody_at_the_address_is_told():
+def test_an_address_without_a_server_is_reported():
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
@@ -122,14 +122,14 @@ def test_nobody_at_the_address_is_told():
 @pytest.mark.parametrize(
     ("status", "words"), [(401, "Authorization"), (403, "Authorization"), (404, ""), (500, "")]
 )
-def test_a_server_that_refuses_is_told_with_its_status(status, words):
+def test_a_rejection_by_the_server_is_reported_with_its_status(status, words):
     with http_server(refuse=status) as (url, _):
         error = failure(url)
     assert f"HTTP {status}" in error.message and words in error.hint
 
 
 @pytest.mark.slow
-def test_an_address_where_nobody_answers_is_given_up():
+def test_an_address_that_does_not_answer_fails_after_the_time_limit():
     with socket.socket() as deaf:
         deaf.bind(("127.0.0.1", 0))
         deaf.listen()

@@ -46,7 +46,7 @@ def test_a_server_gets_no_root_unless_one_is_configured(tmp_path):
         assert roots_of(server) == {"roots": [{"uri": "file:///", "name": "/"}]}
 
 
-def test_roots_are_read_from_the_configuration_and_change_no_consent():
+def test_roots_are_read_from_the_configuration_without_an_effect_on_consent():
     entry = {"command": "x", "roots": ["/srv/data/", "~/work", "/srv/data"]}
     file = read_servers(json.dumps({"mcpServers": {"a": entry, "b": {"command": "x", "roots": ["here"]}}}))
     (server,) = file.servers
@@ -55,7 +55,7 @@ def test_roots_are_read_from_the_configuration_and_change_no_consent():
     assert [problem.pointer for problem in file.problems] == ["/mcpServers/b/roots/0"]
 
 
-def test_requests_for_roots_while_closing_delay_nothing():
+def test_requests_for_roots_do_not_delay_closing():
     with opened() as server:
         threading.Thread(target=call, args=(server, "roots", {"times": 150}), daemon=True).start()
         start = time.monotonic()
@@ -107,7 +107,7 @@ def test_updates_of_a_subscribed_resource_are_counted_until_the_subscription_end
         assert "no such resource" in refused.message and server.subscriptions == {}
 
 
-def test_a_flood_of_updates_costs_neither_calls_nor_memory():
+def test_a_flood_of_updates_affects_neither_calls_nor_memory():
     with opened("offers=good", "live") as server:
         server.subscribe("note://good", cancel=never(), **NOW)
         call(server, "touch", {"times": 20_000})
@@ -115,7 +115,7 @@ def test_a_flood_of_updates_costs_neither_calls_nor_memory():
         assert call(server, "echo", {"text": "x"}).ok and len(server.log.entries) <= KEPT
 
 
-def test_a_resource_that_is_too_large_or_not_utf_8_is_an_error_of_its_own():
+def test_a_resource_that_is_too_large_or_not_utf_8_fails_by_itself():
     with opened("offers=good", "live") as server:
         large = server.fetch("resources/read", {"uri": "note://large"}, cancel=never(), seconds=60.0)
         assert large.fault == "protocol" and "100 MB" in large.message
@@ -124,7 +124,7 @@ def test_a_resource_that_is_too_large_or_not_utf_8_is_an_error_of_its_own():
         assert server.fetch("resources/read", {"uri": "note://good"}, cancel=never(), **NOW).ok
 
 
-def test_a_server_of_2026_reports_changed_lists_and_updates_after_it_was_asked_to_listen():
+def test_a_server_of_2026_reports_changes_after_a_request_to_listen():
     with opened("modern", "offers=good", "live") as server:
         assert server.about.protocol == "2026-07-28"
         wait(lambda: any("acknowledged" in entry.method for entry in server.log.entries))
@@ -176,7 +176,7 @@ def test_any_request_gives_its_result_as_the_server_sends_it():
         assert refused.fault == "protocol" and "-32602" in refused.message
 
 
-def test_the_log_has_long_messages_whole_within_its_budget():
+def test_the_log_stores_long_messages_whole_within_its_budget():
     log = ProtocolLog(("hunter2!",))
     text = '{"result":"hunter2!' + "x" * TEXT_LIMIT + '"}'
     log.add("received", text, id="1")

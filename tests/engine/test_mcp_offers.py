@@ -68,7 +68,7 @@ def test_resources_templates_and_prompts_are_listed(server):
     assert offers.problems == ()
 
 
-def test_a_completion_keeps_the_usable_values_and_says_that_there_are_more():
+def test_a_completion_has_the_usable_values_and_says_that_there_are_more():
     odd = read_completion({"completion": {"values": ["a", 1, "a", None, "b" * 3_000], "total": True}})
     assert odd == Completion(("a",))
     many = read_completion({"completion": {"values": [str(n) for n in range(150)], "total": -1}})
@@ -78,7 +78,7 @@ def test_a_completion_keeps_the_usable_values_and_says_that_there_are_more():
 
 
 @pytest.mark.slow
-def test_a_resource_is_read_with_what_does_not_fit_its_declaration(server):
+def test_a_resource_is_read_with_findings_where_it_contradicts_its_declaration(server):
     found = by_address(server.offers.resources)
     text = fetch(server, found["note://today"])
     assert text.ok and text.content[0].text.startswith("buy milk") and text.findings == ()
@@ -116,7 +116,7 @@ def test_a_server_without_resources_and_prompts_is_not_asked_for_them():
 
 
 @pytest.mark.slow
-def test_bad_entries_are_reported_and_the_others_kept():
+def test_invalid_entries_are_reported_and_the_others_stay():
     with opened("offers=bad") as server:
         until(lambda: server.offers.is_complete)
         assert [offer.address for offer in server.offers.resources] == ["note://good", "a:\u202e\x1f"]
@@ -128,7 +128,7 @@ def test_bad_entries_are_reported_and_the_others_kept():
 
 @pytest.mark.slow
 @pytest.mark.parametrize("behaviour", ["endless", "silent"])
-def test_a_list_that_does_not_end_or_does_not_come_costs_no_call(behaviour):
+def test_a_list_that_is_endless_or_missing_affects_no_call(behaviour):
     with opened(f"offers={behaviour}") as server:
         assert call(server, "echo", {"text": "x"}).ok
         if behaviour == "endless":

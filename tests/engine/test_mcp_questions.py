@@ -46,7 +46,7 @@ def elicit(server, schema=FORM, seconds=20.0, **params):
     return json.loads(outcome.content[0].text) if outcome.ok else outcome
 
 
-def test_a_form_is_answered_by_who_is_asked():
+def test_a_form_is_answered_by_the_host():
     with answered(Answer(action="accept", content={"a": 2})) as (server, seen):
         assert elicit(server) == {"action": "accept", "content": {"a": 2}}
         (question,) = seen
@@ -67,7 +67,7 @@ def test_a_form_whose_schema_cannot_be_used_is_reported_and_declined():
         assert seen[1].form is None and seen[1].problem
 
 
-def test_a_request_that_is_no_request_or_too_large_is_refused():
+def test_an_invalid_or_too_large_request_is_rejected():
     with answered(None) as (server, seen):
         assert "error" in elicit(server, "no schema")
         assert "1 MB" in elicit(server, message="x" * MAX_BYTES)["error"]
@@ -75,7 +75,7 @@ def test_a_request_that_is_no_request_or_too_large_is_refused():
 
 
 @pytest.mark.slow
-def test_a_call_does_not_time_out_while_its_request_waits_and_takes_it_along_when_stopped():
+def test_a_call_does_not_time_out_while_its_request_waits_and_cancels_it_when_stopped():
     with answered(None) as (server, seen):
         threading.Timer(0.6, lambda: seen[0].answer(Answer(action="cancel"))).start()
         assert elicit(server, seconds=0.4) == {"action": "cancel"}
@@ -87,7 +87,7 @@ def test_a_call_does_not_time_out_while_its_request_waits_and_takes_it_along_whe
         assert server.questions == () and not seen[1].is_open
 
 
-def test_a_server_of_the_newest_protocol_asks_in_place_of_an_answer():
+def test_a_server_of_the_newest_protocol_requests_input_in_its_result():
     with answered(Answer(action="accept", content={"a": "b"}), "modern") as (server, _seen):
         outcome = call(server, "more", {"ask": True})
         assert json.loads(outcome.content[0].text) == [

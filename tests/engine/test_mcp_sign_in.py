@@ -46,7 +46,7 @@ def said(at, browser=None):
         server.close()
 
 
-def test_a_person_signs_in_once_and_the_sign_in_is_kept_in_the_keyring(ring):
+def test_a_user_signs_in_once_and_the_sign_in_is_stored_in_the_keyring(ring):
     browser = Browser()
     with oauth_server() as at:
         text, server = said(at, browser)
@@ -63,7 +63,7 @@ def test_a_person_signs_in_once_and_the_sign_in_is_kept_in_the_keyring(ring):
         assert forget(at.url) and stored(at.url) == {} and not forget(at.url)
 
 
-def test_without_somebody_to_sign_in_it_is_reported_and_no_browser_is_opened(ring):
+def test_without_a_sign_in_the_failure_is_reported_and_no_browser_is_opened(ring):
     with oauth_server() as at:
         error, server = failure(at)
         assert "HTTP 401" in error.message and "Sign in" in error.hint and server.needs_sign_in
@@ -104,7 +104,7 @@ def test_a_configured_header_is_left_as_it_is(ring):
         ("plain-address", "unsafe address"),
     ],
 )
-def test_a_sign_in_that_fails_is_reported_and_nothing_is_kept(ring, behaviour, words):
+def test_a_sign_in_that_fails_is_reported_and_nothing_is_stored(ring, behaviour, words):
     browser = Browser()
     with oauth_server(behaviour) as at:
         error, _server = failure(at, browser)

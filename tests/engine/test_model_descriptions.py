@@ -36,7 +36,7 @@ def steps(model, **more):
     return [item for item in model.generate(GenerateRequest(prompt="a b", **more)) if isinstance(item, tuple)]
 
 
-def test_a_script_loses_text_or_makes_up_probabilities():
+def test_a_script_is_generated_whole_and_without_probabilities():
     model = open_model(f"scripted:{CALL}")
     got = [step for batch in steps(model) for step in batch]
     assert "".join(step.text for step in got) == CALL
@@ -45,19 +45,19 @@ def test_a_script_loses_text_or_makes_up_probabilities():
     assert len(steps(model, max_tokens=3)) == 3
 
 
-def test_a_script_of_bytes_shows_half_a_character():
+def test_a_script_of_bytes_shows_only_complete_characters():
     got = [step for batch in steps(ScriptedModel([b"\xf0\x9f", b"\x98\x80", "x"])) for step in batch]
     assert [step.text for step in got] == ["", "😀", "x", ""]
 
 
-def test_a_script_of_half_a_character_is_a_traceback():
+def test_a_script_with_a_lone_surrogate_is_generated_with_a_replacement():
     assert (
         b"".join(step.data for batch in steps(ScriptedModel("a\udcff")) for step in batch).decode()
         == "a\ufffd"
     )
 
 
-def test_a_cancelled_script_goes_on():
+def test_a_cancelled_script_ends():
     model = ScriptedModel(CALL)
     items = []
     for item in model.generate(GenerateRequest(prompt="")):
@@ -82,7 +82,7 @@ def record():
             )
 
 
-def test_a_record_yields_other_steps_than_were_recorded():
+def test_a_recorded_model_generates_the_recorded_steps():
     model = RecordedModel(record())
     assert model.info == ModelInfo(name="m", sha256="ab", kind="recorded")
     recorded = [event.step for event in record() if isinstance(event, Token)]
@@ -94,7 +94,7 @@ def test_a_record_yields_other_steps_than_were_recorded():
     assert list(RecordedModel([]).generate(GenerateRequest(prompt=""))) == [PromptReady(0, 0, 0.0)]
 
 
-def test_the_embedded_model_that_is_not_installed_is_a_traceback(monkeypatch):
+def test_a_missing_embedded_model_is_a_model_error(monkeypatch):
     monkeypatch.setattr("glyphscope.models.opening._PACKAGE", "no_such_package")
     with pytest.raises(ModelError, match="not installed"):
         open_model("embedded")
@@ -106,7 +106,7 @@ CHATML = (
 )
 
 
-def test_a_template_is_rendered_otherwise_than_transformers_do():
+def test_a_template_is_rendered_as_transformers_does():
     text, note = ChatTemplate(CHATML).render(MESSAGES)
     assert text == "<|system|>Be brief.\n<|user|>Hello\n<|assistant|>" and not note
     assert (
@@ -122,20 +122,20 @@ def test_a_template_is_rendered_otherwise_than_transformers_do():
         "{% for m in messages %}{% if m.role == 'user' %}{{ m.content }}{% endif %}{% endfor %}",
     ],
 )
-def test_a_template_without_a_system_role_loses_the_system_prompt(source):
+def test_a_template_without_a_system_role_gets_the_system_prompt_in_the_users_message(source):
     assert ChatTemplate(source).render(MESSAGES) == ("Be brief.\n\nHello", MERGED_SYSTEM)
 
 
 @pytest.mark.parametrize(
     "source", ["{% if %}", "{{ raise_exception('never') }}", "{{ ''.__class__.__mro__ }}", "{{ 1 // 0 }}"]
 )
-def test_a_bad_or_hostile_template_is_no_prompt_error(source):
+def test_an_invalid_or_hostile_template_is_a_prompt_error(source):
     with pytest.raises(PromptError) as caught:
         ChatTemplate(source).render([Message("user", "x")])
     assert caught.value.hint
 
 
-def test_half_a_character_in_a_prompt_is_told_as_a_process_that_ran_out_of_memory():
+def test_an_incomplete_character_of_a_prompt_reaches_the_process():
     ours, theirs = os.pipe(), os.pipe()
     written = (PrefixPart(b"\xf0\x9f", 7), PrefixPart(b"x"))
     request = GenerateRequest(prompt="a \ud83d", messages=(Message("user", "\ud800"),), written=written)
@@ -149,5 +149,5 @@ def test_half_a_character_in_a_prompt_is_told_as_a_process_that_ran_out_of_memor
             os.close(handle)
 
 
-def test_the_plain_form_leaves_a_message_out():
+def test_the_plain_form_has_every_message():
     assert render_plain(MESSAGES) == "System: Be brief.\n\nUser: Hello\n\nAssistant:"

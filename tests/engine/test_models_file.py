@@ -55,7 +55,7 @@ def write(tmp_path):
     return write_file
 
 
-def test_a_whole_header_is_read_wrong(write):
+def test_a_complete_header_is_read(write):
     info = inspect_file(write(gguf()))
     assert (info.name, info.architecture, info.quantisation) == ("Tiny", "llama", "Q4_K_M")
     assert (info.context, info.vocabulary, info.parameters) == (2048, 3, 16)
@@ -86,14 +86,14 @@ def test_a_whole_header_is_read_wrong(write):
         (gguf(dimensions=0), "0 dimensions"),
     ],
 )
-def test_a_file_that_is_no_whole_model_is_not_named_as_such(write, data, said):
+def test_a_file_that_is_not_a_complete_model_is_reported(write, data, said):
     path = write(data)
     with pytest.raises(ModelError, match=said) as caught:
         inspect_file(path)
     assert caught.value.where == str(path) and caught.value.hint
 
 
-def test_nested_arrays_overflow_the_stack(write):
+def test_deeply_nested_arrays_are_a_damaged_file(write):
     nested = struct.pack("<I", 9) + struct.pack("<IQ", 9, 1) * 5000
     with pytest.raises(ModelError, match="damaged"):
         read_header(write(b"GGUF" + struct.pack("<IQQ", 3, 0, 1) + string("k") + nested))
@@ -102,7 +102,7 @@ def test_nested_arrays_overflow_the_stack(write):
 @pytest.mark.slow
 @settings(max_examples=200)
 @given(st.data())
-def test_flipped_bytes_raise_something_else_than_a_model_error(tmp_path_factory, data):
+def test_flipped_bytes_are_a_model_error_at_most(tmp_path_factory, data):
     whole = bytearray(gguf())
     for _ in range(data.draw(st.integers(1, 4))):
         whole[data.draw(st.integers(0, len(whole) - 1))] = data.draw(st.integers(0, 255))
@@ -114,7 +114,7 @@ def test_flipped_bytes_raise_something_else_than_a_model_error(tmp_path_factory,
         assert error.hint
 
 
-def test_a_missing_file_or_a_folder_is_called_damaged(tmp_path):
+def test_a_missing_file_and_a_folder_are_reported_as_such(tmp_path):
     with pytest.raises(ModelError, match="no such file"):
         inspect_file(tmp_path / "none.gguf")
     with pytest.raises(ModelError, match="folder"):
@@ -123,7 +123,7 @@ def test_a_missing_file_or_a_folder_is_called_damaged(tmp_path):
         open_model(str(tmp_path / "none.gguf"))
 
 
-def test_a_model_larger_than_the_memory_is_loaded(write, monkeypatch):
+def test_a_model_larger_than_the_memory_is_rejected(write, monkeypatch):
     path = write(gguf())
     monkeypatch.setattr("glyphscope.models.files.available_memory", lambda: 10)
     with pytest.raises(ModelError, match="of memory"):
@@ -131,14 +131,14 @@ def test_a_model_larger_than_the_memory_is_loaded(write, monkeypatch):
     assert inspect_file(path, fits=False).bytes == path.stat().st_size
 
 
-def test_the_hash_is_not_the_files(write):
+def test_the_hash_is_that_of_the_file(write):
     path = write(b"abc")
     assert FileHash(path).value(wait=5) == "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"
     path.write_bytes(b"abcd")
     assert FileHash(path).value(wait=5) != "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"
 
 
-def test_a_place_where_models_are_kept_is_missed(tmp_path, monkeypatch):
+def test_every_place_of_models_is_searched(tmp_path, monkeypatch):
     monkeypatch.setenv("HOME", str(tmp_path))
     for name in ("XDG_CACHE_HOME", "HF_HOME", "HF_HUB_CACHE", "OLLAMA_MODELS", "LLAMA_CACHE"):
         monkeypatch.delenv(name, raising=False)

@@ -77,7 +77,7 @@ def test_a_recorded_model_has_the_form_of_its_request() -> None:
     assert RecordedModel(list(run(request(), ScriptedModel("x")))).turn_form() is None
 
 
-def test_a_record_with_a_form_that_is_none_has_none() -> None:
+def test_a_record_with_an_invalid_form_has_none() -> None:
     (started, *rest) = run(request(), ScriptedModel("x"))
     assert isinstance(started, RunStarted)
     broken = msgspec.structs.replace(started.request, form={"calls": 3})
@@ -91,14 +91,14 @@ def test_a_record_with_a_form_that_is_none_has_none() -> None:
         "{{ 'x' * 10**12 }}{{ messages }}",
     ],
 )  # fmt: skip
-def test_a_template_that_is_damaged_or_has_no_end_has_no_form(source: str) -> None:
+def test_a_damaged_or_endless_template_has_no_form(source: str) -> None:
     start = time.monotonic()
     assert template_turn_form(source) is None
     assert time.monotonic() - start < 10
 
 
 @pytest.mark.slow
-def test_a_slow_template_reaches_its_limit_once_and_not_in_every_rendering() -> None:
+def test_a_slow_template_reaches_its_time_limit_once() -> None:
     body = "{% for i in range(100000) %}{% set x = i * i %}{% endfor %}"
     renderer = TemplateRenderer("{% for k in range(100000) %}" + body + "{% endfor %}{{ messages }}")
     start = time.monotonic()
@@ -115,7 +115,7 @@ def test_a_template_that_raises_has_a_form_without_calls() -> None:
 
 
 @pytest.mark.slow
-def test_a_model_of_a_file_derives_its_form_in_its_process_and_keeps_it() -> None:
+def test_the_form_of_a_model_file_is_derived_once_in_its_process() -> None:
     try:
         model = open_model("embedded", options=LoadOptions(context=256))
     except ModelError as error:
@@ -138,7 +138,7 @@ def test_the_texts_of_a_files_special_tokens_are_its_own(llama_data: Path) -> No
     assert special == ("<s>", "<|endoftext|>", ("<|endoftext|>",))
 
 
-def test_the_ends_of_a_vocabulary_end_a_turn_too() -> None:
+def test_the_end_tokens_of_a_vocabulary_end_a_turn() -> None:
     form, _ = form_of(TemplateRenderer(TAGS), ("<eos>", "", "<|end|>"))
     assert form.ends.count("<|end|>") == 1 and "<eos>" in form.ends and "" not in form.ends
 
@@ -146,21 +146,21 @@ def test_the_ends_of_a_vocabulary_end_a_turn_too() -> None:
 # -- requests --------------------------------------------------------------------------------------------------------
 
 
-def test_native_becomes_the_form_of_the_template() -> None:
+def test_native_is_resolved_to_the_form_of_the_template() -> None:
     asked = settled(request(native="auto"), ScriptedModel("x", template=TAGS))
     assert (asked.native, asked.notation, asked.shape) == ("template", "json", "name-arguments")
     assert msgspec.convert(asked.form, TurnForm) == template_turn_form(TAGS, eos="")
     assert settled(asked, ScriptedModel("x")) == asked, "what is settled stays"
 
 
-def test_a_form_of_ones_own_is_kept() -> None:
+def test_a_custom_form_is_preserved() -> None:
     own = {"calls": [{"pieces": [{"kind": "object"}], "object": {}}]}
     asked = settled(request(native="auto", form=own), ScriptedModel("x", template=TAGS))
     assert asked.native == "template" and asked.form == own
 
 
 @pytest.mark.parametrize("native", ["hermes", "llama", "mistral"])
-def test_a_form_that_is_asked_for_by_name_stays(native: Any) -> None:
+def test_a_form_requested_by_name_is_preserved(native: Any) -> None:
     assert settled(request(native=native), ScriptedModel("x", template=TAGS)).native == native
 
 
@@ -171,7 +171,7 @@ def test_a_form_that_is_asked_for_by_name_stays(native: Any) -> None:
         (OPENS, "auto", True), (OPENS, "off", True), (PLAIN, "auto", False), (None, "auto", False),
     ],
 )  # fmt: skip
-def test_a_notation_of_ours_knows_of_reasoning_that_the_prompt_opens_or_leaves(
+def test_the_projects_notations_know_the_reasoning_of_the_prompt(
     template: str | None, thinking: Any, filled: bool
 ) -> None:
     model = ScriptedModel("x", template=template)
@@ -190,30 +190,30 @@ def failure(asked: RunRequest, model: Any) -> RunFailed:
     return last
 
 
-def test_a_template_without_calls_is_told_apart_from_one_without_tools() -> None:
+def test_a_template_without_calls_is_distinguished_from_one_without_tools() -> None:
     assert (
         "no form of calls" in failure(request(native="auto"), ScriptedModel("x", template=NO_CALLS)).message
     )
     assert "no place for tools" in failure(request(native="auto"), ScriptedModel("x")).message
 
 
-def test_a_request_for_a_form_that_nobody_holds_is_an_error() -> None:
+def test_a_request_for_a_missing_form_is_an_error() -> None:
     record = RecordedModel(list(run(request(), ScriptedModel("x"))))
     assert "does not contain" in failure(request(native="template"), record).message
     assert "no place for tools" in failure(request(native="template"), ScriptedModel("x")).message
 
 
 @pytest.mark.parametrize("form", [{"calls": 3}, {"reasoning": {"open": 1}}, {"calls": [{}]}])
-def test_a_form_that_is_none_is_an_error(form: dict[str, Any]) -> None:
+def test_an_invalid_form_is_an_error(form: dict[str, Any]) -> None:
     assert "invalid" in failure(request(native="template", form=form), ScriptedModel("x")).message
 
 
-def test_a_form_without_calls_cannot_ask_for_one() -> None:
+def test_a_form_without_calls_cannot_be_used_for_a_call() -> None:
     form = {"header": "<|assistant|>"}
     assert "no notation" in failure(request(native="template", form=form), ScriptedModel("x")).message
 
 
-def test_a_tool_that_is_none_is_an_error_that_names_the_allowed_ones() -> None:
+def test_an_unknown_tool_choice_is_an_error_with_the_allowed_ones() -> None:
     failed = failure(request(tool_choice="delete"), ScriptedModel("x"))
     assert "'delete'" in failed.message and "search" in failed.hint and "required" in failed.hint
 
@@ -239,7 +239,7 @@ def parts(prompt: PromptRendered) -> dict[str, str]:
 
 
 @pytest.mark.parametrize("native", ["auto", ""])
-def test_calls_and_reasoning_of_the_history_are_written_by_the_template_and_parts_of_the_prompt(
+def test_calls_and_reasoning_of_the_history_are_written_by_the_template(
     native: Any,
 ) -> None:
     prompt = first_prompt(request(native=native, history=TALK), ScriptedModel("x", template=TAGS))
@@ -254,7 +254,7 @@ def test_calls_and_reasoning_of_the_history_are_written_by_the_template_and_part
 
 
 @pytest.mark.slow
-def test_every_template_with_a_form_shows_which_part_a_call_of_the_history_is(llama_data: Path) -> None:
+def test_every_template_with_a_form_shows_the_calls_of_the_history_as_parts(llama_data: Path) -> None:
     shown = 0
     for path in sorted((llama_data / "templates").glob("*.jinja")):
         model = ScriptedModel("x", template=path.read_text(encoding="utf-8"))
@@ -270,7 +270,7 @@ def test_every_template_with_a_form_shows_which_part_a_call_of_the_history_is(ll
     assert shown >= 60
 
 
-def test_a_message_of_the_history_that_is_only_a_call_is_not_left_out() -> None:
+def test_a_message_that_is_only_a_call_is_rendered() -> None:
     talk = (Message("user", "Go"), Message("assistant", "", (ToolCall("search", {"query": "AI"}),)))
     prompt = first_prompt(
         request(native="auto", history=(*talk, Message("tool", "x"))), ScriptedModel("x", template=TAGS)

@@ -32,12 +32,12 @@ def said(model, max_tokens=99):
     return "".join(step.text for batch in steps for step in batch if isinstance(step, TokenStep))
 
 
-def test_each_generation_says_the_next_turn_and_then_the_first_again():
+def test_each_generation_returns_the_next_turn_and_then_the_first_again():
     model = ScriptedModel(turns=["one two", ["th", b"re\xc3", b"\xa9"], ""])
     assert [said(model) for _ in range(4)] == ["one two", "thre\xe9", "", "one two"]
 
 
-def test_a_script_of_one_says_the_same_each_time():
+def test_a_script_of_one_turn_repeats_it():
     model = ScriptedModel("one")
     assert [said(model), said(model)] == ["one", "one"]
 
@@ -53,36 +53,36 @@ def test_a_script_of_one_says_the_same_each_time():
         ("a --- b\n----\n-- -", ["a --- b\n----\n-- -"]),
     ],
 )
-def test_a_line_of_three_dashes_stands_between_two_turns(text, turns):
+def test_a_line_of_three_dashes_separates_two_turns(text, turns):
     assert split_turns(text) == turns
     model = open_model(f"scripted:{text}")
     assert [said(model) for _ in turns] == turns
 
 
-def test_a_template_that_knows_all_roles_gets_them():
+def test_a_template_that_supports_all_roles_gets_them():
     assert ChatTemplate(PLAIN).render(TALK) == (
         'system=Be brief.;user=How much?;assistant={call};tool={"ok":true};tool={"ok":false};',
         "",
     )
 
 
-def test_a_tools_message_that_a_template_leaves_out_is_given_as_the_users():
+def test_a_tool_message_that_a_template_omits_becomes_the_users():
     text, note = ChatTemplate(NO_TOOL).render(TALK)
     assert note == RESULTS_AS_USER and '{"ok":true}' in text and '{"ok":false}' in text
     assert text.startswith("system=Be brief.;user=How much?;assistant={call};user=Result of the tool call:")
 
 
-def test_a_template_that_wants_two_roles_in_turns_gets_them():
+def test_a_template_that_requires_alternating_roles_gets_them():
     text, note = ChatTemplate(REFUSES).render(TALK)
     assert note == f"{MERGED_SYSTEM} {RESULTS_AS_USER}"
     assert text.count("user=") == 2 and text.count("assistant=") == 1
 
 
-def test_a_template_that_takes_nothing_says_so():
+def test_a_template_that_omits_every_role_is_an_error():
     with pytest.raises(PromptError, match="leaves the system and tool message out"):
         ChatTemplate("nothing").render([TALK[0], TALK[3]])
 
 
-def test_a_tools_message_that_a_template_writes_as_json_is_not_left_out():
+def test_a_tool_message_that_a_template_writes_as_json_is_not_duplicated():
     body = PLAIN.replace("m.content", "m.content | tojson")
     assert ChatTemplate(body).render(TALK)[1] == ""

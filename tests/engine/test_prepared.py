@@ -52,7 +52,7 @@ def test_a_prepared_request_runs_without_parsing_its_registry_again(parsed):
 
 
 @pytest.mark.parametrize("text", [GOOD, BAD])
-def test_the_events_are_those_of_the_plain_request(text):
+def test_a_prepared_request_has_the_events_of_the_plain_one(text):
     plain, ready = (
         [type(event) for event in run(each, ScriptedModel(text))] for each in (request(), prepare(request()))
     )
@@ -70,7 +70,7 @@ def test_a_changed_request_is_parsed_again_only_for_another_registry(parsed):
         ready.changed(registry={"t": 1})
 
 
-def test_an_invalid_registry_fails_the_run_and_is_none_in_its_state():
+def test_an_invalid_registry_fails_the_run_and_is_missing_in_its_state():
     broken = request(registry={"t": 1})
     with pytest.raises(RegistryError):
         prepare(broken)
@@ -89,7 +89,7 @@ def test_a_state_parses_the_registry_of_a_record_once(parsed):
     assert isinstance(state.prepared, PreparedRequest) and state.prepared.request is state.started.request
 
 
-def test_a_loop_is_described_by_the_tools_that_it_may_use():
+def test_a_loop_is_described_by_its_allowed_tools():
     looped = request(strategy="loop", loop=LoopSettings(allow=("search",)))
     events = list(run(looped, ScriptedModel(turns=(GOOD, "Done."))))
     state = run_state(events)
@@ -114,5 +114,5 @@ def test_the_instructions_of_a_run_are_those_of_its_prompt(strategy):
     assert any(asked in text for text in prompts)
 
 
-def test_a_models_own_notation_has_no_instructions_of_ours():
+def test_a_models_own_notation_has_no_added_instructions():
     assert instructions(prepare(request(native="hermes")), "json", "search") is None

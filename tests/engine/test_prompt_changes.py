@@ -33,7 +33,7 @@ def read(done, ms=120.0):
 
 @given(one=TOKENS, other=TOKENS, counted=st.booleans())
 @at_most(100)
-def test_a_difference_that_does_not_lead_from_one_prompt_to_the_other(one, other, counted):
+def test_a_difference_leads_from_one_prompt_to_the_other(one, other, counted):
     before, after = prompt(one, counted=counted), prompt(other, counted=counted)
     pieces = prompt_changes(before, after).pieces
     assert "".join(piece.text for piece in pieces if piece.kind != "added") == before.text
@@ -50,7 +50,7 @@ def test_a_difference_that_does_not_lead_from_one_prompt_to_the_other(one, other
 
 @given(one=TOKENS, other=TOKENS)
 @at_most(60)
-def test_a_difference_that_is_longer_than_it_must_be(one, other):
+def test_a_difference_is_as_short_as_possible(one, other):
     changes = prompt_changes(prompt(one), prompt(other))
     longest = [[0] * (len(other) + 1) for _ in range(len(one) + 1)]
     for i, a in enumerate(one):
@@ -59,13 +59,13 @@ def test_a_difference_that_is_longer_than_it_must_be(one, other):
     assert changes.tokens("same") == longest[-1][-1]
 
 
-def test_two_prompts_that_have_nothing_in_common_are_told_apart_in_bounded_time():
+def test_two_prompts_with_nothing_in_common_are_compared_in_bounded_time():
     one, other = ["a"] * 20_000, ["b"] * 20_000
     changes = prompt_changes(prompt(["x", *one, "z"]), prompt(["x", *other, "z"]))
     assert [piece.kind for piece in changes.pieces] == ["same", "removed", "added", "same"]
 
 
-def test_without_tokens_words_are_compared_and_no_number_is_made_up():
+def test_without_tokens_words_are_compared_and_no_number_is_given():
     changes = prompt_changes(prompt("one two", counted=False), prompt("one three", counted=False))
     assert [(piece.kind, piece.text) for piece in changes.pieces] == [
         ("same", "one"),
@@ -79,7 +79,7 @@ PARTS = (PromptPart("system", 0, 2, 2), PromptPart("tools", 2, 22, 20, "/t"), Pr
 BEFORE = prompt("ab" + "t" * 20 + "uv", parts=PARTS)
 
 
-def test_where_the_prompts_part_the_cache_ends_and_what_it_cost_is_the_runs():
+def test_the_cache_ends_where_the_prompts_differ_and_its_cost_is_the_runs():
     after = prompt("aX" + "t" * 20 + "uv", cached=1, parts=PARTS)
     loss = cache_loss(after, read(24), BEFORE)
     assert (loss.token, loss.again, loss.ms, loss.char, loss.why) == (1, 23, 120.0, 1, "changed")
@@ -100,20 +100,20 @@ def test_where_the_prompts_part_the_cache_ends_and_what_it_cost_is_the_runs():
         (0, "less", "Nothing was in the cache"),
     ],
 )
-def test_a_cache_that_ends_elsewhere_is_not_said_to_end_at_the_change(cached, why, words):
+def test_a_cache_that_ends_elsewhere_is_not_attributed_to_the_change(cached, why, words):
     after = prompt("ab" + "t" * 20 + "uX", cached=cached, parts=PARTS)
     loss = cache_loss(after, read(24), BEFORE)
     assert loss.why == why and words in loss_words(loss)
     assert not advice(after, loss)
 
 
-def test_a_cache_that_holds_more_than_the_prompt_before_is_not_explained_by_it():
+def test_a_cache_longer_than_the_previous_prompt_is_not_explained_by_it():
     after = prompt("ax" + "t" * 20 + "uv", cached=9, parts=PARTS)
     loss = cache_loss(after, read(24), BEFORE)
     assert loss.why == "more" and "(1)" in loss_words(loss) and not advice(after, loss)
 
 
-def test_what_is_not_known_is_not_told():
+def test_unknown_figures_are_left_out():
     unknown = prompt("abc", cached=1, counted=False)
     loss = cache_loss(unknown, None, BEFORE)
     assert (loss.char, loss.part, loss.why, loss.unchanged, loss.ms) == (None, None, "unknown", None, None)
@@ -125,7 +125,7 @@ def test_what_is_not_known_is_not_told():
     assert first.why == "first" and "No prompt was read before" in loss_words(first)
 
 
-def test_advice_about_the_users_text_only_where_it_stands_before_what_stays():
+def test_advice_is_given_only_where_the_users_text_precedes_unchanged_parts():
     ahead = (PromptPart("user", 0, 2, 2), PromptPart("tools", 2, 22, 20), PromptPart("template", 22, 24, 2))
     assert advice(prompt("uv" + "t" * 22, parts=ahead)) == (
         "The user's text comes before the parts that stay the same: every change of it re-reads 20 tokens "
@@ -136,7 +136,7 @@ def test_advice_about_the_users_text_only_where_it_stands_before_what_stays():
 
 @given(one=TOKENS, other=TOKENS, cached=st.integers(0, 14))
 @at_most(60)
-def test_a_loss_that_does_not_add_up(one, other, cached):
+def test_the_figures_of_a_loss_add_up(one, other, cached):
     after = prompt(other, cached=min(cached, len(other)))
     loss = cache_loss(after, None, prompt(one))
     if loss is None:

@@ -62,7 +62,7 @@ def text_of(prompt, of, name="tools"):
     system=st.none() | st.sampled_from(["{{ tools[0].signature }} é", "", "a\n\nb"]),
 )
 @at_most(40)
-def test_parts_that_leave_out_a_character_or_a_token(prompt, system):
+def test_the_parts_cover_every_character_and_token(prompt, system):
     made = rendered(prompt, system=system)
     assert "".join(made.text[part.start : part.end] for part in made.parts) == made.text
     assert sum(part.tokens for part in made.parts) == made.tokens == len(made.lengths)
@@ -77,7 +77,7 @@ def test_parts_that_leave_out_a_character_or_a_token(prompt, system):
             )
 
 
-def test_a_part_that_is_not_known_for_what_it_is():
+def test_every_part_of_the_prompt_is_recognized():
     made = rendered()
     assert text_of(made, "/search/description").strip(" -\n") == REGISTRY.get("search").description
     assert text_of(made, "/search/parameters/properties/max_results") == ", max_results?: integer 1..100"
@@ -88,7 +88,7 @@ def test_a_part_that_is_not_known_for_what_it_is():
     assert {"description of search", "max_results of search", "system message, line 20"} <= words
 
 
-def test_rows_that_do_not_lead_from_a_tool_to_its_arguments():
+def test_the_rows_lead_from_a_tool_to_its_arguments():
     (tools,) = [cost for cost in prompt_costs(rendered()) if cost.kind == "tools"]
     search = next(cost for cost in tools.below if cost.title == "search")
     assert {cost.title for cost in search.below} == {"query", "max_results", "sources", "description", ITSELF}
@@ -97,7 +97,7 @@ def test_rows_that_do_not_lead_from_a_tool_to_its_arguments():
 
 @given(st.text(max_size=80), st.lists(st.integers(0, 12), max_size=12), st.booleans())
 @at_most(80)
-def test_tokens_laid_along_a_text_at_the_wrong_characters(text, cuts, blank):
+def test_tokens_are_aligned_with_the_characters_of_a_text(text, cuts, blank):
     data = (b" " if blank else b"") + text.encode("utf-8", "replace")
     pieces, at = [], 0
     for size in cuts:
@@ -115,18 +115,18 @@ def test_tokens_laid_along_a_text_at_the_wrong_characters(text, cuts, blank):
             assert sum(lengths[: number + 1]) == whole
 
 
-def test_tokens_that_spell_another_text_are_not_laid_along_this_one():
+def test_tokens_that_spell_another_text_are_not_aligned():
     assert spelled("abc", [0, 1], Vocabulary((b"ab", b"d"))) == ()
     assert spelled("abc", [0, 9], Vocabulary((b"ab",))) == ()
     assert spelled("ab", [0], Vocabulary((b"abc",))) == ()
 
 
-def test_a_special_token_that_swallows_white_space_costs_what_it_swallows():
+def test_a_special_token_includes_the_white_space_it_strips():
     vocabulary = Vocabulary((b"", b"ab"), {"<|end|>": 0})
     assert spelled("<|end|>\n\nab\n", [0, 1], vocabulary) == (9, 3)
 
 
-def test_a_token_over_a_border_counts_where_it_ends_and_half_a_character_with_the_whole():
+def test_a_token_across_a_border_counts_where_it_ends():
     spans = list(part_spans("ab☂c", [Part("system", "ab"), Part("user", "☂c")]))
     parts = priced_by_tokens(spans, (0, 1, 1, 0, 1, 1))
     assert [(part.name, part.tokens) for part in parts] == [("system", 3), ("user", 3)]
@@ -136,7 +136,7 @@ def test_a_token_over_a_border_counts_where_it_ends_and_half_a_character_with_th
 
 @given(st.lists(st.text(max_size=12), max_size=8), st.text(max_size=5), st.text(max_size=5))
 @at_most(60)
-def test_pieces_that_the_chat_template_trims_or_changes_leave_no_hole(texts, before, after):
+def test_parts_that_the_chat_template_trims_or_changes_leave_no_gap(texts, before, after):
     pieces = [Part(f"p{n}", text, "line 1") for n, text in enumerate(texts)]
     text = before + "".join(f"<{piece.text.strip()}>" for piece in pieces) + after
     spans = list(part_spans(text, pieces))
@@ -155,7 +155,7 @@ WRITTEN = (
 
 
 @pytest.mark.parametrize("write", WRITTEN)
-def test_tools_that_a_chat_template_wrote_are_taken_apart_without_a_hole(write):
+def test_tools_written_by_a_chat_template_are_split_without_a_gap(write):
     tools = to_openai(REGISTRY)
     written = write(tools)
     parts = tool_parts(written, [tool["function"] for tool in tools])
@@ -170,7 +170,7 @@ def test_tools_that_a_chat_template_wrote_are_taken_apart_without_a_hole(write):
         assert [part.of for part in parts] == [""]
 
 
-def test_a_described_argument_has_its_description_apart():
+def test_the_description_of_an_argument_is_a_separate_part():
     schema = {"properties": {"a/b": {"type": "string", "description": "What it is."}}}
     tool = make_tool("t", "Do it.", schema)
     written = json.dumps(to_openai(ToolRegistry((tool,)))[0])
@@ -186,7 +186,7 @@ def test_a_described_argument_has_its_description_apart():
         *('{"name": ["t"]}', "[[[]]]", '"', ""),
     ],
 )
-def test_hostile_texts_of_tools_are_read_in_bounded_time(text):
+def test_hostile_texts_of_tools_are_split_in_bounded_time(text):
     parts = tool_parts(text, [{"name": "t"}])
     assert "".join(part.text for part in parts) == text
 
@@ -209,7 +209,7 @@ def test_hostile_texts_of_tools_are_read_in_bounded_time(text):
     )
 )
 @at_most(60)
-def test_no_template_is_told_in_lines_that_do_not_spell_it(pieces):
+def test_the_lines_of_a_template_spell_the_prompt(pieces):
     registry = ToolRegistry((Tool("a", "b"),))
     template = "{% set x = 1 %}{% set y = 2 %}" + "".join(pieces)
     request = RunRequest(prompt="p", registry={}, system=template)
@@ -221,7 +221,7 @@ def test_no_template_is_told_in_lines_that_do_not_spell_it(pieces):
             assert part.text.strip().split("\n")[0] in lines[int(part.of[5:]) - 1]
 
 
-def test_a_filter_that_takes_the_numbers_out_of_the_marks_is_a_traceback():
+def test_a_filter_that_removes_digits_leaves_the_text_readable():
     assert _Marks("system").read(f"{_OPEN}{_MIDDLE}x{_CLOSE}") == [
         Part("system", f"{_OPEN}{_MIDDLE}x{_CLOSE}")
     ]
@@ -232,7 +232,7 @@ def test_a_filter_that_takes_the_numbers_out_of_the_marks_is_a_traceback():
 
 
 @pytest.mark.slow
-def test_brackets_in_a_description_that_begin_no_json_freeze_the_prompt():
+def test_brackets_in_a_description_are_split_in_bounded_time():
     written = ("[" + "1," * 1000) * 500
     start = time.monotonic()
     assert "".join(part.text for part in tool_parts(written, [{"name": "search"}])) == written

@@ -48,11 +48,11 @@ def first(count: int) -> ToolRegistry:
     return ToolRegistry(default_registry().tools[:count])
 
 
-def test_the_short_preset_is_the_effective_glyph_prompt_to_the_letter():
+def test_the_short_preset_equals_the_effective_glyph_prompt():
     assert system(first(4), preset="short") == SEED_PROMPT
 
 
-def test_the_json_prompt_says_the_same():
+def test_the_json_prompt_has_the_same_rules():
     text = system(first(1), preset="short", notation="json")
     assert 'FORMAT: {"action":"TOOLNAME","argument":"value"}' in text
     assert '{"action":"search","query":"AI news","max_results":10}' in text
@@ -88,7 +88,7 @@ def test_examples_and_list_follow_the_edited_registry():
     assert "weather" not in system(hidden)
 
 
-def test_an_own_template_replaces_the_presets_words_and_knows_the_same_things():
+def test_a_custom_template_replaces_the_presets_words_with_the_same_variables():
     template = (
         "{{ notation }} {{ shape }} {{ registry | length }}\n"
         "{% for tool in tools %}{{ tool.name }}:{% for a in tool.arguments %}"
@@ -109,7 +109,7 @@ def test_an_empty_prompt_or_template_makes_no_message():
     assert render(system="", prompt="").messages == ()
 
 
-def test_the_users_prompt_is_no_template():
+def test_the_users_prompt_is_not_a_template():
     assert render(prompt="{{ 1 / 0 }}{% raw").messages[1].content == "{{ 1 / 0 }}{% raw"
 
 
@@ -131,7 +131,7 @@ def test_the_users_prompt_is_no_template():
         ),
     ],
 )
-def test_a_template_that_cannot_be_rendered_is_told_with_its_line_and_harms_nothing(template, line):
+def test_a_template_that_cannot_be_rendered_is_reported_with_its_line(template, line):
     start = time.perf_counter()
     with pytest.raises(PromptError) as caught:
         system(system=template)
@@ -140,7 +140,7 @@ def test_a_template_that_cannot_be_rendered_is_told_with_its_line_and_harms_noth
     assert time.perf_counter() - start < 2
 
 
-def test_filters_may_change_printed_text_but_never_what_the_parts_add_up_to():
+def test_filters_may_change_printed_text_and_the_parts_add_up():
     template = "{% filter upper %}{{ examples[0] }}{% endfilter %}"
     template += " {% set x %}{{ examples[0] }}{% endset %}{{ x | tojson }}"
     rendered = render(first(1), system=template)
@@ -158,7 +158,7 @@ def test_no_text_of_user_or_tool_confuses_the_parts(text, description):
     assert "".join(p.text for p in rendered.parts) == f"<{description}|a>{text}"
 
 
-def test_an_unknown_preset_and_a_call_that_the_shape_cannot_hold_are_told():
+def test_an_unknown_preset_and_an_impossible_call_are_reported():
     with pytest.raises(PromptError, match="default, short"):
         system(preset="none")
     registry = load_registry({"x": {"properties": {"action": {"type": "string"}}, "required": ["action"]}})
@@ -176,7 +176,7 @@ def test_the_seven_tools_have_the_known_examples():
     assert len(calls) == 7
 
 
-def test_a_signature_is_short_and_tells_the_constraints():
+def test_a_signature_is_short_and_has_the_constraints():
     properties = {
         "a": {"type": "integer", "minimum": 1, "maximum": 9},
         "b": {"type": "array", "items": {"type": "number", "exclusiveMinimum": 0}, "maxItems": 3},

@@ -60,7 +60,7 @@ def values(pointer: str, **properties: Any) -> list[Any]:
         ("propertyNames/maxLength", {"type": "object", "propertyNames": {"maxLength": 4}}, [{"nameaa": "text"}]),
     ],
 )  # fmt: skip
-def test_a_boundary_that_is_not_tried(keyword: str, schema: dict[str, Any], expected: list[Any]) -> None:
+def test_every_boundary_is_tested(keyword: str, schema: dict[str, Any], expected: list[Any]) -> None:
     tried = values(f"/properties/v/{keyword}", v=schema)
     if keyword == "propertyNames/maxLength":
         assert tried
@@ -87,24 +87,24 @@ def test_a_boundary_that_is_not_tried(keyword: str, schema: dict[str, Any], expe
          {"type": "array", "prefixItems": [True, {"type": "integer"}]}, ["value", "1"]),
     ],
 )  # fmt: skip
-def test_a_place_inside_that_is_not_reached(pointer: str, schema: dict[str, Any], expected: Any) -> None:
+def test_every_place_inside_a_schema_is_reached(pointer: str, schema: dict[str, Any], expected: Any) -> None:
     assert repr(expected) in map(
         repr, values(pointer, v=schema, defs={"p": {"type": "integer", "minimum": 1}})
     )
 
 
-def test_alternatives_that_only_their_neighbour_s_values_break() -> None:
+def test_an_alternative_is_tested_with_values_that_its_neighbours_reject() -> None:
     """A value past the first maximum is allowed by the second: only what is past both breaks either."""
     schema = {"anyOf": [{"type": "integer", "maximum": 5}, {"type": "integer", "maximum": 7}]}
     assert 8 in values("/properties/v/anyOf/0/maximum", v=schema)
     assert 6 not in values("/properties/v/anyOf/0/maximum", v=schema)
 
 
-def test_a_forbidden_property_that_is_no_constraint() -> None:
+def test_a_forbidden_property_is_a_constraint() -> None:
     assert "text" in values("/properties/v", v=False)
 
 
-def test_a_constraint_that_is_dropped_and_not_said() -> None:
+def test_a_constraint_without_an_example_is_reported() -> None:
     left = found(v={"type": "string", "const": "x"}, w={"type": "string", "format": "unheard-of"})
     told = {(one.pointer, one.keyword) for one in left.unreached}
     assert ("/properties/w/format", "format") in told
@@ -114,13 +114,13 @@ def test_a_constraint_that_is_dropped_and_not_said() -> None:
     assert not any(example.only for example in kinds)
 
 
-def test_a_long_text_that_is_not_tried() -> None:
+def test_a_long_text_is_tested() -> None:
     assert [
         len(value) for value in values("/properties/v/maxLength", v={"type": "string", "maxLength": 32767})
     ] == [32768]
 
 
-def test_constraints_that_are_dropped_when_the_time_is_over(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_constraints_beyond_the_time_limit_are_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("glyphscope.proof.boundary._SECONDS", -1.0)
     left = found(v={"type": "string", "title": "not tried before"})
     assert not left.examples
@@ -128,7 +128,7 @@ def test_constraints_that_are_dropped_when_the_time_is_over(monkeypatch: pytest.
     assert all("over" in one.why for one in left.unreached)
 
 
-def test_an_unknown_argument_that_no_example_tries() -> None:
+def test_an_unknown_argument_is_tested() -> None:
     tool = next(iter(default_registry()))
     assert any(e.pointer == "/additionalProperties" for e in boundary_examples(tool).examples)
     assert not any(
@@ -137,7 +137,7 @@ def test_an_unknown_argument_that_no_example_tries() -> None:
 
 
 @pytest.mark.slow
-def test_a_schema_that_takes_for_ever() -> None:
+def test_a_recursive_schema_is_tested_in_time() -> None:
     """Recursion through every keyword, and alternatives that multiply."""
     node: dict[str, Any] = {"anyOf": [{"$ref": "#/$defs/n"}, {"type": "null"}]}
     defs = {"n": {"type": "object", "properties": {f"p{i}": node for i in range(30)}, "required": ["p0"]}}
@@ -148,7 +148,7 @@ def test_a_schema_that_takes_for_ever() -> None:
 @pytest.mark.slow
 @given(schema=schemas)
 @at_most(300)
-def test_an_example_that_is_no_boundary(schema: Any) -> None:
+def test_every_example_is_a_boundary(schema: Any) -> None:
     try:
         tool = make_tool("t", "", {"type": "object", "properties": {"v": schema}})
     except RegistryError:

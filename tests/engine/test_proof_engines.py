@@ -32,13 +32,13 @@ def by_place(report: Report) -> dict[tuple[str, str], Proof]:
 
 @pytest.mark.parametrize("notation", ["json", "glyph"])
 @pytest.mark.parametrize("shape", ["flat", "tool-args", "name-arguments"])
-def test_a_constraint_of_the_bundled_tools_that_the_mask_lets_through(notation: Any, shape: Any) -> None:
+def test_every_constraint_of_the_bundled_tools_is_enforced_by_the_mask(notation: Any, shape: Any) -> None:
     report = prove(default_registry(), notation, shape, ("mask",))
     assert [proof for proof in report.proofs if proof.status != "enforced"] == []
     assert report.counts["mask"]["enforced"] > 40
 
 
-def test_a_leak_without_its_witness() -> None:
+def test_a_leak_has_its_witness() -> None:
     tools = registry(v={"type": "array", "items": {"type": "integer"}, "uniqueItems": True})
     proof = by_place(prove(tools, "json", "flat", ("mask",)))["/properties/v/uniqueItems", "mask"]
     assert proof.status == "checked"
@@ -47,14 +47,14 @@ def test_a_leak_without_its_witness() -> None:
     assert "repeat" in proof.why
 
 
-def test_what_nobody_decides_called_enforced() -> None:
+def test_an_undecided_constraint_is_unsupported() -> None:
     tools = registry(v={"type": "string", "format": "unheard-of"})
     proof = by_place(prove(tools, "json", "flat", ("mask",)))["/properties/v/format", "mask"]
     assert proof.status == "unsupported"
     assert proof.why.startswith("no example")
 
 
-def test_a_schema_that_an_engine_refuses() -> None:
+def test_a_schema_that_an_engine_rejects_is_unsupported() -> None:
     tools = registry(v={"type": "integer", "not": {"const": 3}})
     proofs = by_place(prove(tools, "json", "flat", ("schema", "mask")))
     assert proofs["/properties/v/not", "schema"].status == "unsupported"
@@ -62,7 +62,7 @@ def test_a_schema_that_an_engine_refuses() -> None:
     assert proofs["/properties/v/not", "mask"].status == "checked"
 
 
-def test_one_impossible_tool_that_hides_what_the_others_have() -> None:
+def test_an_impossible_tool_does_not_affect_the_others() -> None:
     impossible = {"type": "object", "properties": {"x": False}, "required": ["x"]}
     sound = {"type": "object", "properties": {"x": {"type": "integer", "maximum": 3}}}
     tools = ToolRegistry(
@@ -76,7 +76,7 @@ def test_one_impossible_tool_that_hides_what_the_others_have() -> None:
     assert {proof.status for proof in report.proofs if proof.tool == "bad"} == {"unsupported"}
 
 
-def test_glyph_asked_of_engines_that_know_json_only() -> None:
+def test_glyph_is_unsupported_by_engines_of_json_only() -> None:
     report = prove(default_registry(), "glyph", "flat", ("schema",))
     assert report.counts["schema"] == {"enforced": 0, "checked": 0, "unsupported": len(report.proofs)}
     assert all("JSON only" in proof.why for proof in report.proofs)

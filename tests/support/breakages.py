@@ -43,7 +43,7 @@ _LOAD, _SAVED = "engine/glyphscope/registry/load.py", "engine/glyphscope/session
 _PROJECT, _RUNNING = "engine/glyphscope/sessions/project.py", "engine/glyphscope/models/process.py"
 _PATTERN, _CHECK = "engine/glyphscope/grammar/regular/pattern.py", "engine/glyphscope/registry/check.py"
 _WHOLE_MODELS = "e2e/test_bad_models.py::test_a_file_that_is_no_whole_model_is_run_or_listed_as_one"
-_HEADERS = "engine/test_models_file.py::test_a_file_that_is_no_whole_model_is_not_named_as_such"
+_HEADERS = "engine/test_models_file.py::test_a_file_that_is_not_a_complete_model_is_reported"
 
 BREAKAGES = (
     Breakage(
@@ -51,7 +51,7 @@ BREAKAGES = (
         _FILES,
         "if not path.exists():",
         "if False:",
-        ("engine/test_models_file.py::test_a_missing_file_or_a_folder_is_called_damaged", _WHOLE_MODELS),
+        ("engine/test_models_file.py::test_a_missing_file_and_a_folder_are_reported_as_such", _WHOLE_MODELS),
     ),
     Breakage(
         "a GGUF that is cut off", _GGUF, "if tensors and data + end > cursor.size:", "if False:", (_HEADERS,)
@@ -61,7 +61,7 @@ BREAKAGES = (
         _GGUF,
         'return ModelError(f"The GGUF file is damaged: {what}.", where=self.where, hint=_DAMAGED)',
         "return AssertionError(what)",
-        (_HEADERS, "engine/test_models_file.py::test_flipped_bytes_raise_something_else_than_a_model_error"),
+        (_HEADERS, "engine/test_models_file.py::test_flipped_bytes_are_a_model_error_at_most"),
     ),
     Breakage(
         "a GGUF that is damaged: its tensors",
@@ -96,7 +96,7 @@ BREAKAGES = (
         _FILES,
         "if fits and available is not None and header.size > available:",
         "if False:",
-        ("engine/test_models_file.py::test_a_model_larger_than_the_memory_is_loaded",),
+        ("engine/test_models_file.py::test_a_model_larger_than_the_memory_is_rejected",),
     ),
     Breakage(
         "a registry that is not JSON",
@@ -255,7 +255,7 @@ BREAKAGES = (
         "return self._decoder.decode(data)",
         'return data.decode("utf-8", errors="replace")',
         (
-            "engine/test_model_descriptions.py::test_a_script_of_bytes_shows_half_a_character",
+            "engine/test_model_descriptions.py::test_a_script_of_bytes_shows_only_complete_characters",
             "e2e/test_model_process.py::test_half_a_character_is_shown_or_its_bytes_are_lost",
         ),
     ),
