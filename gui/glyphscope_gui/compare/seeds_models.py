@@ -41,9 +41,8 @@ class AnswersModel(TableModel[Group]):
         self._result = Distribution(n=0)
 
     def show(self, result: Distribution) -> None:
-        self.beginResetModel()
-        self._result, self._rows = result, result.groups
-        self.endResetModel()
+        self._result = result
+        self._replace(result.groups)
 
     def group(self, row: int) -> Group | None:
         """None where there is no such row."""

@@ -155,21 +155,6 @@ def _settle() -> None:
     loop.exec()
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("out", type=Path, help="the folder for the pictures")
-    parser.add_argument("scenes", nargs="*", help="only these")
-    os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")
-    chosen = parser.parse_args()
-    os.environ[HOME_VARIABLE] = tempfile.mkdtemp()  # nobody's own lessons, and no progress in them
-    for path in take(chosen.out, chosen.scenes):
-        print(path)
-
-
-if __name__ == "__main__":
-    main()
-
-
 MOST = 256
 _FREQUENT = 176
 """Of these the most frequent ones; the rest of the table is for what is rare and far from all of them."""
@@ -199,3 +184,18 @@ def _table(colours: np.ndarray, counts: np.ndarray) -> tuple[np.ndarray, np.ndar
         distance = np.minimum(distance, ((parts - parts[chosen[-1]]) ** 2).sum(axis=1))
     all_distances = np.stack([((parts - parts[each]) ** 2).sum(axis=1) for each in chosen])
     return np.array(chosen), all_distances.argmin(axis=0).astype(np.uint8)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("out", type=Path, help="the folder for the pictures")
+    parser.add_argument("scenes", nargs="*", help="only these")
+    os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")
+    chosen = parser.parse_args()
+    os.environ[HOME_VARIABLE] = tempfile.mkdtemp()  # nobody's own lessons, and no progress in them
+    for path in take(chosen.out, chosen.scenes):
+        print(path)
+
+
+if __name__ == "__main__":
+    main()

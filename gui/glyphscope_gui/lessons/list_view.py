@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from PySide6.QtCore import QModelIndex, QPersistentModelIndex, QRect, QRectF, QSize, Qt, Signal
-from PySide6.QtGui import QFont, QFontMetrics, QPainter, QPen, QResizeEvent
-from PySide6.QtWidgets import QListView, QStyle, QStyledItemDelegate, QStyleOptionViewItem, QWidget
+from PySide6.QtGui import QFont, QFontMetrics, QPainter, QResizeEvent
+from PySide6.QtWidgets import QListView, QStyledItemDelegate, QStyleOptionViewItem, QWidget
 
 from glyphscope_gui.lessons.list_model import DONE_ROLE, FACTS_ROLE, LessonListModel
 from glyphscope_gui.shared.language import tr
+from glyphscope_gui.shared.row_painting import paint_ground
 from glyphscope_gui.theme import theme, ui_font
 
 _Index = QModelIndex | QPersistentModelIndex
@@ -27,17 +28,7 @@ class _Delegate(QStyledItemDelegate):
     def paint(self, painter: QPainter, option: QStyleOptionViewItem, index: _Index) -> None:
         colors = theme()
         painter.save()
-        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
-        card = QRectF(option.rect).adjusted(2, 1, -2, -1)
-        selected = bool(option.state & QStyle.StateFlag.State_Selected)
-        if selected or option.state & QStyle.StateFlag.State_MouseOver:
-            painter.setPen(Qt.PenStyle.NoPen)
-            painter.setBrush(colors.color("selection" if selected else "hover"))
-            painter.drawRoundedRect(card, 5, 5)
-        if option.state & QStyle.StateFlag.State_HasFocus:
-            painter.setPen(QPen(colors.color("accent"), 1.5))
-            painter.setBrush(Qt.BrushStyle.NoBrush)
-            painter.drawRoundedRect(card.adjusted(1, 1, -1, -1), 5, 5)
+        paint_ground(painter, option, QRectF(option.rect).adjusted(2, 1, -2, -1))
         box = option.rect.adjusted(_MARGIN, 8, -_MARGIN, -8)
         title, facts = _boxes(index, box.width())
         painter.setFont(_title_font())

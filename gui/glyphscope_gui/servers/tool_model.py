@@ -82,10 +82,8 @@ class ServersToolModel(TableModel[ToolRow]):
         self.tickedChanged.emit()
 
     def set_filter(self, text: str) -> None:
-        self.beginResetModel()
         self._filter = text.strip().lower()
-        self._rows = self._found()
-        self.endResetModel()
+        self._replace(self._found())
 
     def set_enforcement(self, kept: Mapping[str, EnforcementSummary]) -> None:
         """What is known now of how much is kept, by tool."""
