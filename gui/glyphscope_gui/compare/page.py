@@ -144,7 +144,7 @@ class ComparePage(QWidget):
         self.splitter = splitter(Qt.Orientation.Vertical, (self.columns_area, self.field_card), (1, 0))
         self.splitter.splitterMoved.connect(self._border_moved)
         parts = (self.notice, self.prompt_card, (self.splitter, 1))
-        vbox(*parts, parent=self, margins=(GAP + 4, GAP), spacing=GAP)
+        vbox(*parts, parent=self, margins=(GAP + 4, GAP, GAP + 4, 4), spacing=GAP)
 
     def _make_column(self, place: int) -> None:
         view = CompareColumn(place + 1, self)
