@@ -73,7 +73,7 @@ def lines(place: Place) -> list[Line]:
         Line(("bundle", f"{place.home}/run.jsonl", "-o", f"{place.home}/run.glyphrun"), ""),
         Line(("export", f"{place.home}/run.glyphrun", "--to", "pytest"), "def test_"),
         Line(("mcp", "list", "--", place.program, "mcp", "serve-verbs"), "conjugate"),
-        Line(("grammar", "build", "--report"), "our grammar under llama.cpp"),
+        Line(("grammar", "build", "--report"), "Glyphscope's grammar in llama.cpp"),
         Line(("models",), "embedded"),
         Line(("lesson", "list"), "name-first"),
         Line(("doctor",), "starts, and loads llama.cpp"),
@@ -93,10 +93,10 @@ def try_lines(place: Place) -> None:
             timeout=_PATIENCE,
             check=False,
         )
-        told = f"glyphscope {' '.join(line.words)}"
+        shown = f"glyphscope {' '.join(line.words)}"
         if done.returncode != line.code or line.has not in done.stdout:
             raise SmokeFailed(
-                f"{place.name}: {told} ended with {done.returncode}, not {line.code} with “{line.has}”:\n"
+                f"{place.name}: {shown} ended with {done.returncode}, not {line.code} with “{line.has}”:\n"
                 f"{done.stdout[-2000:]}\n{done.stderr[-2000:]}"
             )
-        say(f"{place.name}: {told}: {time.monotonic() - started:.1f} s")
+        say(f"{place.name}: {shown}: {time.monotonic() - started:.1f} s")

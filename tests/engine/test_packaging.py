@@ -308,3 +308,11 @@ def test_a_release_ends_at_the_first_failed_step_and_resumes_there(script, monke
 def test_every_page_of_the_documentation_is_in_the_menu_of_its_site():
     menu = (ROOT / "mkdocs.yml").read_text("utf-8")
     assert [page.name for page in (ROOT / "docs").glob("*.md") if f" {page.name}\n" not in menu] == []
+
+
+@pytest.mark.slow
+@pytest.mark.model
+def test_the_commands_that_try_a_package_pass_with_the_program_of_this_checkout(script, tmp_path) -> None:
+    smoke = script("smoke")
+    program = Path(sys.executable).parent / "glyphscope"
+    smoke.try_lines(smoke.Place("checkout", str(program), home=str(tmp_path)))
