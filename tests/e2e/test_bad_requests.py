@@ -51,7 +51,7 @@ def nested(levels: int) -> dict:
 
 
 @pytest.mark.parametrize("notation", ["glyph", "json"])
-def test_a_hostile_pattern_holds_up_the_mask_or_is_not_kept(tmp_path, notation):
+def test_a_hostile_pattern_is_enforced_by_the_mask_in_time(tmp_path, notation):
     schema = {"type": "object", "properties": {"a": {"type": "string", "pattern": "^(a+)+$", "maxLength": 9}}}
     registry = write(tmp_path / "r.json", {"p": {**schema, "required": ["a"]}})
     system = tmp_path / "system"
@@ -63,7 +63,7 @@ def test_a_hostile_pattern_holds_up_the_mask_or_is_not_kept(tmp_path, notation):
     assert set(call["arguments"]["a"]) == {"a"}
 
 
-def test_a_schema_200_levels_deep_cannot_be_called(tmp_path):
+def test_a_schema_200_levels_deep_can_be_called(tmp_path):
     registry = write(tmp_path / "r.json", {"p": nested(200)})
     code, events, error = run("--registry", registry, "--max-tokens", "2000", "Write a call.")
     assert (code, error, events[-1]["type"]) == (0, "", "run_finished")
@@ -73,7 +73,7 @@ def test_a_schema_200_levels_deep_cannot_be_called(tmp_path):
     assert depth == 200
 
 
-def test_2000_tools_end_otherwise_than_by_the_context_that_cannot_hold_them(tmp_path):
+def test_a_prompt_of_2000_tools_is_a_context_overflow_and_they_can_be_called(tmp_path):
     registry = write(
         tmp_path / "r.json", {f"tool_{i}": {"type": "object", "properties": {}} for i in range(2000)}
     )
@@ -88,7 +88,7 @@ def test_2000_tools_end_otherwise_than_by_the_context_that_cannot_hold_them(tmp_
     )
 
 
-def test_a_prompt_longer_than_the_context_is_decoded_or_not_counted():
+def test_a_prompt_longer_than_the_context_is_counted_and_not_decoded():
     code, events, error = run("-", text="word " * 9000)
     assert (code, error) == (2, "")
     failed = events[-1]
@@ -96,7 +96,7 @@ def test_a_prompt_longer_than_the_context_is_decoded_or_not_counted():
     assert not [event for event in events if event["type"] == "token"]
 
 
-def test_a_killed_model_ends_the_command_without_its_last_event():
+def test_a_killed_model_ends_the_command_with_its_last_event():
     process = subprocess.Popen(
         [
             sys.executable,

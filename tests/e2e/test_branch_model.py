@@ -71,7 +71,7 @@ def compared(one, other):
     ],
     ids=["mask", "json", "gbnf", "off", "drawn", "characters"],
 )
-def test_what_was_drawn_does_not_come_again_after_a_branch(model, settings, tmp_path):
+def test_sampling_repeats_itself_after_a_branch(model, settings, tmp_path):
     """Kept up to any token, and the same one taken again, the rest is the rest of the run."""
     events = list(run(request(**settings), model))
     whole = steps(events)
@@ -94,7 +94,7 @@ def test_what_was_drawn_does_not_come_again_after_a_branch(model, settings, tmp_
         assert command("replay", "--verify", str(record)).exit_code == 0
 
 
-def test_what_is_written_has_other_figures_than_the_same_token_had_when_it_was_drawn(model):
+def test_a_written_token_has_the_figures_of_the_sampled_one(model):
     events = list(run(request(), model))
     whole = steps(events)
     again = steps(branched(model, events, len(whole)))
@@ -105,7 +105,7 @@ def test_what_is_written_has_other_figures_than_the_same_token_had_when_it_was_d
         assert len(other.alternatives) in (10, 11)
 
 
-def test_a_struck_alternative_goes_through_under_the_mask_or_not_without_it(model):
+def test_a_masked_alternative_is_rejected_under_the_mask_and_accepted_without_it(model):
     events = list(run(request(), model))
     place, struck = next(
         (step.index, other)
@@ -123,7 +123,7 @@ def test_a_struck_alternative_goes_through_under_the_mask_or_not_without_it(mode
     assert taken.rank is not None and len(steps(free)) > place + 1
 
 
-def test_typed_text_is_cut_as_text_and_the_model_goes_on_from_it(model):
+def test_typed_text_is_tokenized_as_text_and_the_model_continues_it(model):
     events = list(run(request(), model))
     value = run_state(events).text.index('query="') + len('query="')
     kept = next(token for token in of(Token, events) if token.start >= value)
@@ -136,7 +136,7 @@ def test_typed_text_is_cut_as_text_and_the_model_goes_on_from_it(model):
     assert not any(step.end for step in steps(typed) if step.origin == "written")
 
 
-def test_typed_text_is_refused_where_the_mask_would_have_cut_it_otherwise(model):
+def test_typed_text_may_be_tokenized_otherwise_than_under_the_mask(model):
     """Where a text is forced, the mask allows the token that comes, and not the shorter ones that spell the same."""
     events = list(run(request(), model))
     place, step = next((s.index, s) for s in steps(events) if s.forced and len(s.data) > 3)
@@ -146,7 +146,7 @@ def test_typed_text_is_refused_where_the_mask_would_have_cut_it_otherwise(model)
     assert len(steps(again)) > len(steps(events))
 
 
-def test_typed_text_that_splits_a_word_is_called_the_models_own_cut(model):
+def test_typed_text_that_splits_a_word_has_a_note(model):
     events = list(run(request(constraint="off", stop_on="never", max_tokens=4), model))
     split = branched(model, events, 0, {"max_tokens": 1}, text='{action="se')
     again = branched(model, split, len(steps(split)) - 1, {"max_tokens": 1}, text='arch"')
@@ -155,7 +155,7 @@ def test_typed_text_that_splits_a_word_is_called_the_models_own_cut(model):
     assert "other tokens" not in of(PromptRendered, whole)[0].note
 
 
-def test_half_a_character_cannot_be_gone_on_from(model):
+def test_an_incomplete_character_can_be_continued(model):
     asked = request(constraint="off", stop_on="never", max_tokens=1)
     events = list(run(asked, model))
     parrot = branched(model, events, 0, {"max_tokens": 8}, text='{action="search" query="🦜')
@@ -166,7 +166,7 @@ def test_half_a_character_cannot_be_gone_on_from(model):
 
 
 @pytest.mark.parametrize("sampling", [Sampling(), Sampling(temperature=0.8, seed=3)])
-def test_what_an_aborted_branch_would_have_said_is_not_its_rest(model, sampling):
+def test_the_continuation_of_an_aborted_branch_is_its_rest(model, sampling):
     prompt = 'Write exactly {action="frobnicate" x=1}'  # which is no tool
     asked = request(prompt=prompt, constraint="off", sampling=sampling, stop_on="never", max_tokens=30)
     events = list(run(asked, model))
@@ -177,7 +177,7 @@ def test_what_an_aborted_branch_would_have_said_is_not_its_rest(model, sampling)
     assert compared(steps([*aborted, *rest]), steps(whole))
 
 
-def test_an_end_that_is_taken_is_not_the_end(model):
+def test_a_chosen_end_token_ends_the_answer(model):
     events = list(run(request(constraint="off", stop_on="never", max_tokens=2), model))
     end = model.vocabulary().names["<|im_end|>"]
     asked = branch_request(events, 1)
@@ -192,13 +192,13 @@ def test_an_end_that_is_taken_is_not_the_end(model):
     ("written", "words"),
     [((b"zzz", 999_999), "has no such token"), ((b"zzz", 300), "writes")],
 )
-def test_a_token_that_the_model_does_not_have_kills_its_process(model, written, words):
+def test_an_unknown_token_is_rejected(model, written, words):
     failed = list(run(request(written=(PrefixPart(*written),)), model))
     assert isinstance(failed[-1], RunFailed) and words in failed[-1].message
     assert list(run(request(), model))[-1].valid
 
 
-def test_a_branch_evaluates_the_prompt_again(model):
+def test_a_branch_evaluates_only_what_is_not_cached(model):
     events = list(run(request(), model))
     count = len(steps(events))
     again = branched(model, events, count - 2)
@@ -212,13 +212,13 @@ def test_a_branch_evaluates_the_prompt_again(model):
     assert steps(cheap)[0].probability == 1.0 and steps(cheap)[0].logprob is None
 
 
-def test_more_is_written_than_the_context_holds(model):
+def test_written_text_beyond_the_context_is_an_overflow(model):
     long = list(run(request(constraint="off", max_tokens=1), model))
     again = branched(model, long, 0, text="word " * 5000)
     assert isinstance(again[-1], RunFailed) and again[-1].code == "CONTEXT_OVERFLOW"
 
 
-def test_what_is_written_is_evaluated_to_its_end_though_somebody_stopped_the_run(model):
+def test_evaluating_written_text_can_be_stopped(model):
     asked = request(constraint="off", written=(PrefixPart(b"word " * 2500),))
     stop = threading.Timer(0.3, model.cancel)
     told = []
@@ -231,7 +231,7 @@ def test_what_is_written_is_evaluated_to_its_end_though_somebody_stopped_the_run
     assert list(run(request(), model))[-1].valid
 
 
-def test_the_command_branches_otherwise_than_the_engine(tmp_path):
+def test_the_command_branches_like_the_engine(tmp_path):
     record, out = str(tmp_path / "run.jsonl"), str(tmp_path / "out.jsonl")
     first = command("run", "Search for AI news, 10 results", "--json", "--record", record)
     events = [decode_event(line) for line in first.stdout.splitlines()]

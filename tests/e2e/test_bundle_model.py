@@ -55,7 +55,7 @@ def test_a_bundle_replays_in_a_clean_home_and_its_exported_tests_pass(tmp_path, 
     handed_on(command, record)
 
 
-def test_a_branch_from_a_masked_alternative_is_handed_on_like_any_run(tmp_path, command):
+def test_a_branch_from_a_masked_alternative_is_shared_like_any_run(tmp_path, command):
     record, branch = tmp_path / "run.jsonl", tmp_path / "branch.jsonl"
     assert command("run", "--record", str(record), "--json", PROMPT).returncode == 0
     steps = [event.step for event in read_record(record).events if isinstance(event, Token)]

@@ -40,7 +40,7 @@ def test_under_the_mask_a_prompt_ends_in_a_valid_search_and_its_record_verifies(
     assert (verified.returncode, json.loads(verified.stdout)["difference"]) == (0, "")
 
 
-def test_without_constraint_the_run_stops_at_a_deciding_character_and_its_record_verifies(tmp_path):
+def test_without_a_constraint_the_run_stops_at_a_deciding_character_and_its_record_verifies(tmp_path):
     record = tmp_path / "run.jsonl"
     done = command("run", "--constraint", "off", "--seed", "1", "--record", str(record), "--json", PROMPT)
     events = [decode_event(line) for line in done.stdout.splitlines()]
@@ -59,7 +59,7 @@ def test_the_mask_gives_a_valid_call_in_every_notation_and_shape(model, notation
     assert isinstance(events[-2], CallReady), events[-1]
 
 
-def test_what_it_would_have_said_is_what_it_says_when_nobody_stops_it(model):
+def test_the_continuation_of_an_aborted_run_equals_an_unstopped_run(model):
     request = RunRequest(prompt=PROMPT, registry=REGISTRY, constraint="off", max_tokens=24)
     aborted = list(run(request, model))
     told = list(continue_aborted(request, aborted, model))

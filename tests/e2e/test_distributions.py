@@ -42,7 +42,7 @@ def built(files: set[str], tmp_path_factory: pytest.TempPathFactory) -> dict[str
     return {path.suffix: path for path in folder.iterdir()}
 
 
-def test_the_wheel_lacks_a_file_or_holds_what_is_not_ours(files, built):
+def test_the_wheel_has_exactly_the_files_of_the_packages(files, built):
     with zipfile.ZipFile(built[".whl"]) as wheel:
         held = {name for name in wheel.namelist() if ".dist-info/" not in name}
     wanted = {name.partition("/")[2] for name in files if name.startswith(PACKAGES)}
@@ -54,14 +54,14 @@ def test_the_wheel_lacks_a_file_or_holds_what_is_not_ours(files, built):
     assert any(name.endswith(".qss") for name in held) and any(name.endswith(".jsonl") for name in held)
 
 
-def test_the_source_archive_lacks_a_file_or_holds_what_is_not_ours(files, built):
+def test_the_source_archive_has_exactly_the_files_of_the_repository(files, built):
     with tarfile.open(built[".gz"]) as archive:
         held = {name.partition("/")[2] for name in archive.getnames()}
     assert {name for name in files - held if not OF_THE_CHECKOUT.match(name)} == set()
     assert held - files == {"PKG-INFO"}
 
 
-def test_the_wheel_asks_for_other_extras_than_it_says_or_has_no_commands(built):
+def test_the_wheel_has_its_extras_and_commands(built):
     with zipfile.ZipFile(built[".whl"]) as wheel:
         (folder,) = {name.partition("/")[0] for name in wheel.namelist() if ".dist-info/" in name}
         told = Parser().parsestr(wheel.read(f"{folder}/METADATA").decode())

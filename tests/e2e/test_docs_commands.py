@@ -12,7 +12,7 @@ pytestmark = [
 ]
 
 
-def test_every_command_of_the_docs_works_as_it_is_written(tmp_path):
+def test_every_command_of_the_docs_works_as_written(tmp_path):
     report = run_docs(tmp_path)
     assert not report.failures, "\n\n".join(report.failures)
     assert len(report.ran) > 10 and len(report.checked) > 20

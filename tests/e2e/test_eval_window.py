@@ -28,7 +28,7 @@ SUITE = {
 }
 
 
-def test_a_tiny_matrix_in_the_window_comes_to_no_heat_map_or_no_token(qtbot, window, tmp_path):
+def test_a_tiny_matrix_in_the_window_has_a_heat_map_that_leads_to_a_token(qtbot, window, tmp_path):
     suite = tmp_path / "tiny.json"
     suite.write_text(json.dumps(SUITE))
     window.navigator.show(PageId.EVALUATE)

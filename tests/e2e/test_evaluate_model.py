@@ -35,7 +35,7 @@ def folder(tmp_path_factory):
     return evaluated(MATRIX, tmp_path_factory.mktemp("eval"))
 
 
-def test_under_the_mask_every_text_that_came_to_its_end_parses(folder):
+def test_under_the_mask_every_complete_text_parses(folder):
     samples = [json.loads(line) for line in (folder.path / "samples.jsonl").read_text().splitlines()]
     assert Counter(sample["arm"] for sample in samples).keys() == {arm.id for arm in folder.manifest.arms}
     masked = [s for s in samples if ".mask." in s["arm"] and not s.get("control")]
@@ -45,7 +45,7 @@ def test_under_the_mask_every_text_that_came_to_its_end_parses(folder):
     assert any(sample["parsed"] is False for sample in unenforced), "the contrast that the mask makes"
 
 
-def test_the_report_is_made_of_it_and_names_what_it_was_made_with(folder):
+def test_the_report_names_its_model_and_its_methods(folder):
     summary = publish(folder.path)
     assert [arm.arm for arm in summary.arms] == [arm.id for arm in folder.manifest.arms]
     page = (folder.path / "report.html").read_text()
@@ -86,7 +86,7 @@ def test_two_models_at_once_and_another_order_give_the_same_samples(folder, tmp_
         )
 
 
-def test_the_starter_suite_shows_what_the_mask_does(tmp_path):
+def test_the_starter_suite_shows_the_effect_of_the_mask(tmp_path):
     matrix = Matrix(
         suites=("starter",), models=("embedded",), constraints=("off", "mask"), orders=(None,), first=4
     )

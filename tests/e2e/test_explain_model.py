@@ -44,9 +44,7 @@ def limited(model):
     return list(run(branch_request(events, at, text='" max_results='), model))
 
 
-def test_what_the_model_wanted_is_told_otherwise_and_cannot_be_had_without_that_constraint(
-    model, limited, tmp_path
-):
+def test_the_preferred_token_is_explained_and_available_without_its_constraint(model, limited, tmp_path):
     (want,) = [want for want in mask_impact(run_state(limited)).conflicts if want.path == "/max_results"]
     struck = want.worst
     assert (struck.before, struck.preferred, struck.sampled) == ("1", "0", "}")
@@ -74,7 +72,7 @@ def test_what_the_model_wanted_is_told_otherwise_and_cannot_be_had_without_that_
     assert "Token boundaries are unknown" not in told.output
 
 
-def test_a_struck_alternative_with_a_reason_is_refused_all_the_same_when_that_is_relaxed(model, limited):
+def test_a_masked_alternative_is_allowed_when_its_constraint_is_relaxed(model, limited):
     """Every one that the run tells, of every step."""
     registry = parse_document(small_limit())
     refusals = Attributor(limited[0].request, registry)
@@ -95,7 +93,7 @@ def test_a_struck_alternative_with_a_reason_is_refused_all_the_same_when_that_is
     assert tried >= 2
 
 
-def test_the_models_own_cut_is_called_another_one_or_a_split_word_its_own(model, limited):
+def test_the_models_own_tokenization_is_recognized_and_a_split_word_reported(model, limited):
     prompt = of(PromptRendered, limited)[0].text
     steps = [token.step for token in of(Token, limited)]
     assert boundaries_of(prompt, steps, model).canonical
@@ -105,7 +103,7 @@ def test_the_models_own_cut_is_called_another_one_or_a_split_word_its_own(model,
     assert (one.run, one.own, one.more, one.cause) == (("res", "ults"), ("results",), 1, "written")
 
 
-def test_the_window_tells_nothing_of_a_run_of_the_embedded_model(window, qtbot):
+def test_the_window_explains_a_run_of_the_embedded_model(window, qtbot):
     page = window.page(PageId.PLAYGROUND)
     window.start()
     qtbot.waitUntil(lambda: window.runs.model.phase == "ready", timeout=240_000)

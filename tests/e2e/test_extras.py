@@ -48,7 +48,7 @@ NEEDS = [
 WORK = [["check", "--registry", "default", "-"], ["grammar", "build"], ["run", "--model", "scripted:x", "hi"]]
 
 
-def test_a_missing_extra_is_a_traceback_or_nothing_says_how_to_get_it(tmp_path):
+def test_a_missing_extra_is_reported_with_the_command_to_install_it(tmp_path):
     commands = [[str(tmp_path / "out") if word == "OUT" else word for word in words] for _, words in NEEDS]
     lines = "".join(json.dumps(words) + "\n" for words in [*commands, *WORK, ["doctor", "--json"]])
     hidden = ",".join(name for names in MODULES.values() for name in names)
@@ -74,7 +74,7 @@ def test_a_missing_extra_is_a_traceback_or_nothing_says_how_to_get_it(tmp_path):
     assert {f"pip install 'glyphscope[{extra}]'" for extra in wanted} <= missing
 
 
-def test_ctrl_c_leaves_a_wrong_file_or_loses_what_was_loaded(own_home, tmp_path, monkeypatch):
+def test_ctrl_c_leaves_a_download_that_resumes(own_home, tmp_path, monkeypatch):
     for name in ("HF_HUB_OFFLINE", "TRANSFORMERS_OFFLINE", "HTTP_PROXY", "http_proxy"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("HF_HOME", str(tmp_path / "hf"))  # no token of anybody's

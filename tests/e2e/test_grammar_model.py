@@ -33,7 +33,7 @@ def test_llamas_own_sampler_gets_the_registrys_grammar_when_none_is_given(model,
 
 
 @pytest.mark.parametrize("constraint", ["mask", "gbnf"])
-def test_a_grammar_of_ones_own_holds_under_either_engine_and_the_registry_judges(model, constraint):
+def test_a_custom_grammar_is_enforced_by_either_engine_and_the_registry_validates(model, constraint):
     state = outcome(model, constraint=constraint, notation="json", grammar=OWN)
     assert state.outcome == "valid", state
     assert match_text(check_gbnf(OWN).grammar, state.text).accepted
@@ -49,7 +49,7 @@ def test_both_engines_leave_the_model_the_same_choices(model):
 
 
 @pytest.mark.parametrize("constraint", ["mask", "gbnf"])
-def test_a_grammar_that_is_no_call_is_seen_as_none(model, constraint):
+def test_a_text_of_a_grammar_without_calls_is_not_a_call(model, constraint):
     state = outcome(model, constraint=constraint, grammar='root ::= "yes" | "no"')
     assert state.outcome != "valid" and state.text in ("yes", "no", "y", "n", "ye")
 

@@ -49,7 +49,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def test_a_kept_prompt_gives_every_figure_of_one_that_is_read(folder: Path) -> None:
+def test_a_cached_prompt_gives_the_same_figures_as_a_new_one(folder: Path) -> None:
     writing = reported()
     kept = sorted(folder.iterdir())
     assert kept, "the model's process keeps its prompts"

@@ -25,7 +25,7 @@ def done(tmp_path_factory):
     return ran, {path.stem: json.loads(path.read_text(encoding="utf-8")) for path in out.iterdir()}
 
 
-def test_under_the_masks_every_call_parses_and_every_dispatch_comes_back(done):
+def test_under_the_masks_every_call_parses_and_every_dispatch_returns(done):
     ran, files = done
     results, transcript = files["results"], files["transcript"]
     assert (results["total_prompts"], len(transcript)) == (20, 20)
@@ -43,13 +43,13 @@ def test_under_the_masks_every_call_parses_and_every_dispatch_comes_back(done):
     assert results["tool_choice"]["n"] == 20
 
 
-def test_the_first_entry_is_a_call_as_it_should_be(done):
+def test_the_first_entry_is_the_expected_call(done):
     first = done[1]["transcript"][0]
     assert first["parsed_tool_call"] == {"name": first["expected_tool"], "arguments": first["expected_args"]}
     assert first["tool_result"] == "ate"
 
 
-def test_masks_are_made_once_for_each_tool_and_the_second_run_makes_none(done):
+def test_masks_are_compiled_once_for_each_tool_and_cached_for_the_second_run(done):
     timings = done[1]["timings"]
     seen = set()
     for timed, entry in zip(timings["prompts"], done[1]["transcript"], strict=True):
@@ -65,7 +65,7 @@ def test_masks_are_made_once_for_each_tool_and_the_second_run_makes_none(done):
         assert 0 <= told["p50"] <= told["p95"] and told["mean"] > 0 and timings["notes"]
 
 
-def test_the_manifest_tells_what_it_takes_to_run_it_again(done):
+def test_the_manifest_has_everything_to_repeat_the_run(done):
     manifest = done[1]["manifest"]
     assert manifest["sampling"]["temperature"] == 0.7 and manifest["seed"] == manifest["sampling"]["seed"]
     assert len(manifest["model_sha256"]) == 64 and manifest["quantisation"] == "Q4_1"

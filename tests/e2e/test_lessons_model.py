@@ -27,7 +27,7 @@ def texts(state):
     return [stage.text for stage in state.stages]
 
 
-def test_an_experiment_of_a_lesson_writes_otherwise_than_its_recording(model, host):
+def test_every_experiment_of_a_lesson_equals_its_recording(model, host):
     for place in bundled_lessons():
         lesson = place.read()
         assert lesson.experiments, place.name
@@ -39,7 +39,7 @@ def test_an_experiment_of_a_lesson_writes_otherwise_than_its_recording(model, ho
             assert texts(live) == texts(recorded) and live.outcome == recorded.outcome, experiment.run
 
 
-def test_a_lesson_cannot_be_taken_in_the_window_with_a_model(window, qtbot):
+def test_a_lesson_is_completed_in_the_window_with_a_model(window, qtbot):
     window.start()
     qtbot.waitUntil(lambda: window.runs.model.phase == "ready", timeout=LONG)
     window.navigator.show(PageId.LESSONS)

@@ -55,7 +55,7 @@ def talk(model: Model, tools: DemoTools, constraint: str, **loop: Any) -> list[A
 
 
 @pytest.mark.parametrize("constraint", ["mask", "gbnf"])
-def test_an_enforced_call_is_made_carried_out_and_put_before_the_model(model, tools, constraint):
+def test_a_required_call_is_executed_and_its_result_shown_to_the_model(model, tools, constraint):
     events = talk(model, tools, constraint, tool_use="enforced", max_turns=2)
     assert of(CallReady, events)[0].tool == "calculate"
     result = of(ToolResult, events)[0]
@@ -71,7 +71,7 @@ def test_an_enforced_call_is_made_carried_out_and_put_before_the_model(model, to
     assert first_difference(_comparable(record), _comparable(rerun(record))) == ""
 
 
-def test_words_stay_words_under_the_mask(model, tools):
+def test_text_is_allowed_under_the_mask(model, tools):
     """A relaxed turn may answer at once; whatever it says, no call is hidden in it."""
     events = talk(model, tools, "mask", max_turns=1)
     (finished,) = of(RunFinished, events)

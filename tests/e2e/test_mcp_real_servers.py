@@ -164,7 +164,7 @@ def command(*words: str) -> Any:
     return CliRunner().invoke(app, ["mcp", *words])
 
 
-def test_a_real_server_tells_progress_and_can_be_stopped(repository: Path) -> None:
+def test_a_real_server_reports_progress_and_can_be_stopped(repository: Path) -> None:
     config = config_of("server-everything", repository)
     server = McpServer(ServerConfig(name="everything", command=config["command"]))
     try:

@@ -54,7 +54,7 @@ def run(model, prompt, **more):
     return items, steps, "".join(step.text for step in steps)
 
 
-def test_the_model_tells_something_else_of_itself(model, prompt):
+def test_the_model_describes_itself_and_its_vocabulary(model, prompt):
     info = model.info
     assert (info.architecture, info.quantisation, info.vocabulary, info.context) == (
         "llama",
@@ -75,7 +75,7 @@ def test_the_model_tells_something_else_of_itself(model, prompt):
     assert model.count_tokens(prompt) == model.render_chat(MESSAGES).tokens
 
 
-def test_the_mask_lets_an_invalid_call_through_or_forces_nothing(model, prompt):
+def test_the_mask_allows_only_valid_calls_and_forces_tokens(model, prompt):
     items, steps, text = run(model, prompt, constraint="mask", grammar=LARK, max_tokens=60)
     assert text.startswith('{action="') and text.endswith("}")
     forced = [step for step in steps if step.forced]
@@ -98,12 +98,12 @@ def test_the_mask_lets_an_invalid_call_through_or_forces_nothing(model, prompt):
     )
 
 
-def test_greedy_text_depends_on_the_run(model, prompt):
+def test_greedy_text_does_not_depend_on_the_run(model, prompt):
     texts = {run(model, prompt, max_tokens=12)[2] for _ in range(2)}
     assert len(texts) == 1 and texts != {""}
 
 
-def test_the_seed_does_not_decide_the_text(model, prompt):
+def test_the_seed_decides_the_text(model, prompt):
     def text(seed):
         sampling = Sampling(temperature=1.5, top_k=0, top_p=1, min_p=0, seed=seed)
         return run(model, prompt, max_tokens=12, sampling=sampling)[2]
@@ -111,14 +111,14 @@ def test_the_seed_does_not_decide_the_text(model, prompt):
     assert text(3) == text(3) != text(4)
 
 
-def test_an_unconstrained_text_ends_with_an_end_token_that_has_text(model):
+def test_an_unconstrained_text_ends_with_an_end_token_without_text(model):
     prompt = model.render_chat([Message("user", "Answer with one word: what is the capital of France?")]).text
     _, steps, _ = run(model, prompt, max_tokens=60)
     assert steps[-1].end and steps[-1].data == b""
     assert not any(step.end for step in steps[:-1])
 
 
-def test_llama_cpps_own_grammar_is_not_applied(model, prompt):
+def test_llama_cpps_own_grammar_is_applied(model, prompt):
     _, steps, text = run(model, prompt, constraint="gbnf", grammar=GBNF, max_tokens=60)
     assert text.startswith('{action="') and (text.endswith('"}') or len(steps) == 60)
     assert all(step.allowed >= 1 for step in steps)
@@ -134,7 +134,7 @@ def test_llama_cpps_own_grammar_is_not_applied(model, prompt):
         ("gbnf", "root ::= missing"),
     ],
 )
-def test_a_constraint_that_cannot_be_built_runs_without_it(model, prompt, constraint, grammar):
+def test_a_constraint_that_cannot_be_built_fails_the_run(model, prompt, constraint, grammar):
     started = []
     with pytest.raises(GrammarError) as caught:
         started.extend(model.generate(GenerateRequest(prompt=prompt, constraint=constraint, grammar=grammar)))
@@ -144,13 +144,13 @@ def test_a_constraint_that_cannot_be_built_runs_without_it(model, prompt, constr
     )
 
 
-def test_half_a_character_is_shown_or_its_bytes_are_lost(model, prompt):
+def test_incomplete_characters_have_no_text_and_all_their_bytes(model, prompt):
     _, steps, text = run(model, prompt, constraint="mask", grammar='start: "{x=\\"\U0001f9ff\\"}"')
     assert text == '{x="\U0001f9ff"}' and b"".join(step.data for step in steps).decode() == text
     assert any(step.data and not step.text for step in steps)
 
 
-def test_a_shared_prefix_is_evaluated_again(model, prompt):
+def test_a_shared_prefix_is_not_evaluated_again(model, prompt):
     run(model, prompt, max_tokens=1)
     ready = next(i for i in run(model, prompt, max_tokens=1)[0] if isinstance(i, PromptReady))
     assert ready.cached == ready.tokens - 1, "all but the last, whose logits are needed"
@@ -162,14 +162,14 @@ def test_a_shared_prefix_is_evaluated_again(model, prompt):
     assert run(model, other, max_tokens=8)[2] == text, "the kept prefix changes nothing"
 
 
-def test_a_prompt_longer_than_the_context_is_decoded(model, prompt):
+def test_a_prompt_longer_than_the_context_is_rejected(model, prompt):
     with pytest.raises(ContextOverflow) as caught:
         run(model, "word " * 2000)
     assert caught.value.available == 1024 and caught.value.needed > 1900
     assert run(model, prompt, max_tokens=1)[1]
 
 
-def test_a_generation_goes_on_beyond_the_context(model):
+def test_a_generation_ends_with_the_context(model):
     text = "word " * 1020
     _, steps, _ = run(model, text, max_tokens=50)
     assert len(steps) <= 1024 - model.count_tokens(text) + 1
@@ -192,7 +192,7 @@ def timed_cancel(model, items):
     return ended - at[0], got
 
 
-def test_cancelling_waits_for_the_prompt(model):
+def test_cancelling_does_not_wait_for_the_prompt(model):
     text = "".join(f"{i} " for i in range(200))
     seconds, got = timed_cancel(model, model.generate(GenerateRequest(prompt=text)))
     assert got[-1] == Cancelled() and not any(isinstance(item, PromptReady) for item in got)
@@ -203,13 +203,13 @@ def test_cancelling_waits_for_the_prompt(model):
     assert time.perf_counter() - started < 1.0, "the process really stopped computing"
 
 
-def test_cancelling_waits_for_the_tokens(model, prompt):
+def test_cancelling_does_not_wait_for_the_tokens(model, prompt):
     seconds, got = timed_cancel(model, model.generate(GenerateRequest(prompt=prompt, max_tokens=900)))
     assert got[-1] == Cancelled() and seconds < 0.1
     assert run(model, prompt, max_tokens=2)[1], "the next generation is not cancelled with it"
 
 
-def test_a_closed_iterator_decodes_on_or_blocks_the_next(model, prompt):
+def test_a_closed_iterator_stops_decoding_and_frees_the_model(model, prompt):
     items = model.generate(GenerateRequest(prompt=prompt, max_tokens=50))
     while not isinstance(next(items), tuple):
         pass
@@ -220,14 +220,14 @@ def test_a_closed_iterator_decodes_on_or_blocks_the_next(model, prompt):
     assert run(model, prompt, max_tokens=2)[1]
 
 
-def test_tokens_cannot_be_counted_while_another_thread_generates(model, prompt):
+def test_tokens_can_be_counted_while_another_thread_generates(model, prompt):
     items = model.generate(GenerateRequest(prompt=prompt, max_tokens=50))
     next(items)
     assert model.count_tokens("hello world") == 2
     items.close()
 
 
-def test_a_killed_process_takes_the_program_with_it():
+def test_a_killed_process_is_restarted_for_the_next_generation():
     with contextlib.closing(LlamaModel(embedded_path(), LoadOptions(context=256))) as model:
         kill_and_continue(model, "Once upon a time")
 
@@ -248,7 +248,7 @@ def kill_and_continue(model, prompt):
 
 
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
-def test_an_answer_that_cannot_be_read_leaves_its_asker_waiting(monkeypatch):
+def test_an_answer_that_cannot_be_read_is_a_dead_model(monkeypatch):
     read = Pipe.read
 
     def out_of_memory(pipe):
@@ -266,7 +266,7 @@ def test_an_answer_that_cannot_be_read_leaves_its_asker_waiting(monkeypatch):
 
 
 @pytest.mark.parametrize("wait", [0.0, 0.05, 0.3])
-def test_a_model_that_is_being_opened_cannot_be_stopped(wait):
+def test_opening_a_model_can_be_stopped(wait):
     """The first time is before its process is there, the others while it starts and while it loads."""
     opening, threads = Opening(lambda share: None), threading.active_count()
     timer = threading.Timer(wait, opening.cancel)
@@ -280,7 +280,7 @@ def test_a_model_that_is_being_opened_cannot_be_stopped(wait):
     assert threading.active_count() == threads
 
 
-def test_a_closed_model_leaves_a_process_a_thread_or_a_pipe():
+def test_a_closed_model_leaves_no_process_thread_or_pipe():
     threads, files = threading.active_count(), len(os.listdir("/proc/self/fd"))
     model = LlamaModel(embedded_path(), LoadOptions(context=256))
     pid = model.pid
@@ -303,7 +303,7 @@ for _ in model.generate(GenerateRequest(prompt="word " * 3000)):
 """
 
 
-def test_the_process_outlives_its_parent():
+def test_the_process_ends_with_its_parent():
     with subprocess.Popen([sys.executable, "-c", ORPHAN], stdout=subprocess.PIPE, text=True) as parent:
         child = int(parent.stdout.readline())
         time.sleep(0.2)
@@ -324,7 +324,7 @@ def _runs(pid):
 
 
 @pytest.mark.parametrize("damage", ["header", "tokens", "half"])
-def test_a_damaged_model_is_loaded_or_ends_the_program(tmp_path, damage):
+def test_a_damaged_model_is_rejected_with_the_reason(tmp_path, damage):
     data = bytearray(embedded_path().read_bytes())
     if damage == "half":
         data = data[: len(data) // 2]
@@ -345,7 +345,7 @@ def test_a_damaged_model_is_loaded_or_ends_the_program(tmp_path, damage):
         )
 
 
-def test_weights_are_laid_out_for_amx_where_llama_cpp_crashes_on_it(monkeypatch):
+def test_weights_are_not_repacked_for_amx_where_llama_cpp_crashes(monkeypatch):
     native = pytest.importorskip("glyphscope.models.llama_engine")
     monkeypatch.setattr(native.llama, "llama_print_system_info", lambda: b"CPU : AVX2 = 1 | AMX_INT8 = 1 | ")
     assert not native.model_parameters().use_extra_bufts

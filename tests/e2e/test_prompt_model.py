@@ -32,7 +32,7 @@ def ran(model, asked):
     return run_state(run(asked, model))
 
 
-def test_a_real_prompts_parts_do_not_add_up_or_are_not_cut_as_the_run_cuts_them(model):
+def test_the_parts_of_a_real_prompt_add_up_and_are_tokenized_as_in_the_run(model):
     told = first_prompt(request(), model)
     assert sum(told.lengths) == len(told.text) and len(told.lengths) == told.tokens
     assert sum(cost.tokens for cost in prompt_costs(told)) == told.tokens
@@ -43,7 +43,7 @@ def test_a_real_prompts_parts_do_not_add_up_or_are_not_cut_as_the_run_cuts_them(
     assert abs(description.tokens - alone) <= 1, "in its context, a token may reach over the border"
 
 
-def test_the_cache_ends_elsewhere_than_where_two_real_prompts_part(model):
+def test_the_cache_ends_where_two_real_prompts_differ(model):
     before = ran(model, request())
     changed = (replace(TOOLS[0], description="Look it up."), TOOLS[1])
     after = ran(model, request(changed))
@@ -56,7 +56,7 @@ def test_the_cache_ends_elsewhere_than_where_two_real_prompts_part(model):
     assert cache_loss(again.prompt, again.evaluated, after.prompt).why == "kept"
 
 
-def test_a_seed_draws_otherwise_when_another_prompt_came_before_it(model):
+def test_a_seed_samples_the_same_after_another_prompt(model):
     asked = request(sampling=Sampling(temperature=0.9))
     other = msgspec.structs.replace(asked, system="One call:\n{{ examples[0] }}")
     first = [ran(model, seeded(each, 2)) for each in (asked, other)]

@@ -83,7 +83,7 @@ def request(prompt: str, **fields) -> RunRequest:
     )
 
 
-def test_the_server_is_known_for_what_it_is(there):
+def test_the_server_is_recognized(there):
     assert there.dialect.name == "llama-cpp-python"
     assert (there.info.kind, there.info.name, there.info.sha256) == ("remote", "smol", "")
 
@@ -91,7 +91,7 @@ def test_the_server_is_known_for_what_it_is(there):
 @pytest.mark.parametrize(
     ("notation", "constraint"), list(itertools.product(("glyph", "json"), ("off", "mask", "gbnf")))
 )
-def test_it_answers_there_as_here_but_for_near_ties(here, there, notation, constraint):
+def test_the_server_answers_like_the_local_model_except_for_near_ties(here, there, notation, constraint):
     """Two causes are known. We evaluate the last token of a prompt alone and the server among the others, which takes
     other kernels of llama.cpp and moves logits by a tenth or two; and the mask forces tokens that a sampler under the
     same grammar may write otherwise, after which the model reads other tokens of the same text.
@@ -120,7 +120,7 @@ def _is_explained(own, served) -> None:
     assert rivals and rivals[0] >= NEAR * best, (one, other)
 
 
-def test_characters_of_several_tokens_come_whole(there):
+def test_characters_of_several_tokens_arrive_complete(there):
     """Asked for log-probabilities, llama_cpp.server leaves out tokens that are half a character."""
     call = '{action="search" query="東京 天気"}'
     grammar = 'root ::= "' + call.replace('"', '\\"') + '"'
@@ -128,7 +128,7 @@ def test_characters_of_several_tokens_come_whole(there):
     assert (served.outcome, served.text) == ("valid", call)
 
 
-def test_a_call_that_the_server_is_held_to_says_how(there):
+def test_a_constrained_call_has_a_note_with_the_field(there):
     events = list(run(request(PROMPTS[0], constraint="mask"), there))
     prompt = next(event for event in events if isinstance(event, PromptRendered))
     assert "as GBNF in grammar (llama_cpp.server)" in prompt.note
@@ -147,23 +147,23 @@ def test_the_server_counts_tokens_as_the_model_does(here, there):
         assert there.count_tokens(text) == here.count_tokens(text)
 
 
-def test_routing_and_the_loop_run_there(there):
+def test_routing_and_the_loop_run_at_the_server(there):
     for strategy in ("route-execute", "loop"):
         events = list(run(request(PROMPTS[0], strategy=strategy), there))
         assert isinstance(events[-1], RunFinished), events[-1]
 
 
-def test_two_stages_are_refused_in_words_as_the_server_cannot_go_on_from_an_answer(there):
+def test_two_stages_are_rejected_as_the_server_cannot_continue_an_answer(there):
     failed = list(run(request(PROMPTS[0], strategy="two-stage"), there))[-1]
     assert "cannot continue" in failed.message
 
 
-def test_a_prompt_beyond_its_context_is_told_though_the_server_says_nothing(there):
+def test_a_prompt_beyond_the_context_is_reported_although_the_server_sends_nothing(there):
     failed = list(run(request("word " * 6000, constraint="off"), there))[-1]
     assert "without an event" in failed.message and "context" in failed.hint
 
 
-def test_its_tokens_have_the_models_own_figures_where_they_are_asked_for(here, url):
+def test_its_tokens_have_the_models_figures_where_log_probabilities_are_requested(here, url):
     asked = request(PROMPTS[0], constraint="mask")
     telling = open_model(f"{url}?logprobs=yes")
     try:

@@ -57,7 +57,7 @@ def replayed(asked: RunRequest, events: list[AnyEvent]) -> str:
 
 @pytest.mark.parametrize("constraint", ["mask", "gbnf"])
 @pytest.mark.parametrize("prompt", ["Search for AI news, 10 results", "What is 17*23?"])
-def test_under_a_constraint_a_prompt_ends_in_a_valid_call_or_in_none_of_the_tools(
+def test_under_a_constraint_a_prompt_ends_in_a_valid_call_or_in_no_tool(
     model: Model, prompt: str, constraint: str
 ) -> None:
     asked = request(prompt=prompt, constraint=constraint)
@@ -73,7 +73,7 @@ def test_under_a_constraint_a_prompt_ends_in_a_valid_call_or_in_none_of_the_tool
     assert replayed(asked, events) == ""
 
 
-def test_the_router_chooses_the_same_again_whatever_the_sampling(model: Model) -> None:
+def test_the_router_repeats_its_choice_with_any_sampling(model: Model) -> None:
     chosen = []
     for seed in (1, 2):
         drawn = msgspec.structs.replace(request().sampling, temperature=1.5, seed=seed)
@@ -82,7 +82,7 @@ def test_the_router_chooses_the_same_again_whatever_the_sampling(model: Model) -
     assert chosen[0] == chosen[1]
 
 
-def test_a_misspelt_name_is_known_and_its_tool_called(model: Model) -> None:
+def test_a_misspelt_name_is_recognized_and_its_tool_called(model: Model) -> None:
     asked = request(
         prompt="what can gjalahorn roll?",
         registry=bundled_registry("destiny").to_document(),
@@ -96,7 +96,7 @@ def test_a_misspelt_name_is_known_and_its_tool_called(model: Model) -> None:
     assert replayed(asked, events) == ""
 
 
-def test_without_constraint_failures_are_repaired_or_told_and_the_record_replays(model: Model) -> None:
+def test_without_a_constraint_failures_are_repaired_or_reported_and_the_record_replays(model: Model) -> None:
     asked = request(
         strategy="direct",
         notation="glyph",

@@ -40,11 +40,11 @@ def switched(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LlamaModel]:
         yield model
 
 
-def test_the_model_says_that_its_template_has_a_switch(switched: LlamaModel) -> None:
+def test_the_model_recognizes_the_switch_of_its_template(switched: LlamaModel) -> None:
     assert switched.info.reads_thinking is True
 
 
-def test_each_state_is_another_prompt(switched: LlamaModel) -> None:
+def test_each_state_has_its_own_prompt(switched: LlamaModel) -> None:
     rendered = [switched.render_chat(MESSAGES, (), state) for state in STATES]
     assert [prompt.text.rpartition("assistant\n")[2] for prompt in rendered] == [
         "",
@@ -54,7 +54,7 @@ def test_each_state_is_another_prompt(switched: LlamaModel) -> None:
     assert {prompt.note for prompt in rendered} == {""}
 
 
-def test_what_is_cached_of_one_state_is_no_other_states(switched: LlamaModel) -> None:
+def test_the_cache_of_one_state_is_not_used_for_another(switched: LlamaModel) -> None:
     """A prompt's tokens decide what of the cache holds, so a state finds what it has in common, and no more."""
     registry = default_registry().to_document()
     tokens = {}
@@ -71,7 +71,7 @@ def test_what_is_cached_of_one_state_is_no_other_states(switched: LlamaModel) ->
         assert 0 < tokens[state][1] <= common < len(second)
 
 
-def test_the_embedded_model_has_none_and_says_so() -> None:
+def test_the_embedded_model_has_no_switch_and_says_so() -> None:
     with closing(open_model(EMBEDDED)) as model:
         assert model.info.reads_thinking is False
         plain, off = (model.render_chat(MESSAGES, (), state) for state in ("auto", "off"))

@@ -41,7 +41,7 @@ def of(kind, events):
 
 
 @pytest.mark.parametrize(("notation", "shape"), list(itertools.product(NOTATIONS, SHAPES)))
-def test_the_second_stage_pays_only_for_its_new_tokens(model, notation, shape):
+def test_the_second_stage_evaluates_only_its_new_tokens(model, notation, shape):
     events = list(run(request(notation=notation, shape=shape), model))
     (call,) = of(CallReady, events)
     assert (call.tool, call.arguments) == ("search", {"query": "AI news", "max_results": 10})
@@ -54,7 +54,7 @@ def test_the_second_stage_pays_only_for_its_new_tokens(model, notation, shape):
     ]
 
 
-def test_a_token_over_the_end_of_the_arguments_is_not_struck_out(model):
+def test_a_token_across_the_end_of_the_arguments_is_allowed(model):
     """Under a mask that ended with the object, `}}` could not come, and arguments went on until the tokens ran out."""
     events = list(run(request(notation="json", shape="name-arguments"), model))
     assert events[-1].valid and events[-1].tokens < 30
@@ -77,7 +77,7 @@ def test_the_second_run_finds_both_masks_and_an_edit_of_another_tool_leaves_them
     assert other[1].key != again[1].key
 
 
-def test_llama_cpps_own_sampler_holds_both_stages_too_and_is_compiled_each_time(model):
+def test_llama_cpps_own_sampler_constrains_both_stages_and_compiles_each_time(model):
     for _ in range(2):
         events = list(run(request(constraint="gbnf", notation="json"), model))
         assert of(CallReady, events) and events[-1].valid
@@ -94,7 +94,7 @@ def test_the_record_of_both_stages_replays_without_the_model(model):
     assert list(map(strip_times, of(CallReady, events))) == list(map(strip_times, of(CallReady, again)))
 
 
-def test_a_model_whose_template_knows_no_tools_has_no_notation_of_its_own(model):
+def test_a_model_whose_template_has_no_tools_has_no_notation_of_its_own(model):
     assert model.info.tool_calls == ""
     for native in ("auto", "hermes"):
         failed = list(run(request(native=native), model))[-1]

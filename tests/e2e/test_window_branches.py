@@ -47,7 +47,7 @@ def elsewhere(folder, *arguments, module="glyphscope"):
     )
 
 
-def test_a_struck_alternative_cannot_be_let_in_or_its_reason_and_cost_are_not_told(qtbot, window, tmp_path):
+def test_a_masked_alternative_can_be_allowed_with_its_reason_and_cost_shown(qtbot, window, tmp_path):
     page = window.page(PageId.PLAYGROUND)
     evidence, bar = page.evidence, page.evidence.branch_bar
     first = ended(qtbot, window, lambda: click(qtbot, window, "runButton"))
@@ -115,7 +115,7 @@ def test_a_struck_alternative_cannot_be_let_in_or_its_reason_and_cost_are_not_to
     assert passed.returncode == 0 and "2 passed" in passed.stdout, passed.stdout
 
 
-def test_a_typed_text_is_cut_otherwise_than_the_field_says(qtbot, window):
+def test_a_typed_text_is_tokenized_as_the_field_shows(qtbot, window):
     page = window.page(PageId.PLAYGROUND)
     first = ended(qtbot, window, lambda: click(qtbot, window, "runButton"))
     value = next(

@@ -34,7 +34,7 @@ def pills(window, columns):
     return [view.pill.words for view, _ in zip(window.page(PageId.COMPARE).view.columns, columns)]
 
 
-def test_the_mask_makes_no_difference_or_the_columns_are_not_asked_the_same(qtbot, window):
+def test_the_mask_makes_a_difference_for_columns_of_the_same_prompt(qtbot, window):
     columns = compare(qtbot, window, preset(window, "mask"))
     off, mask = (column.state for column in columns)
     assert off.prompt.text == mask.prompt.text
@@ -46,7 +46,7 @@ def test_the_mask_makes_no_difference_or_the_columns_are_not_asked_the_same(qtbo
     assert mask.prompt.cached > 0, "the same prompt is in the cache"
 
 
-def test_one_pass_and_two_write_another_call_or_one_of_them_is_not_held(qtbot, window):
+def test_one_stage_and_two_stages_both_make_valid_calls(qtbot, window):
     columns = compare(qtbot, window, preset(window, "stages"))
     assert pills(window, columns) == ["✓ valid", "✓ valid"]
     assert [len(column.state.stages) for column in columns] == [1, 2]
@@ -59,7 +59,7 @@ def test_one_pass_and_two_write_another_call_or_one_of_them_is_not_held(qtbot, w
     )
 
 
-def test_a_model_process_that_is_killed_in_one_column_ends_the_others(qtbot, window):
+def test_a_model_process_killed_in_one_column_leaves_the_others(qtbot, window):
     killed = []
 
     def kill(grown):

@@ -36,7 +36,7 @@ def model_pid(window):
     return window.runs._worker._keeper.model.pid
 
 
-def test_run_under_the_mask_gives_no_valid_call_in_some_notation_or_shape(qtbot, window):
+def test_a_masked_run_is_a_valid_call_in_every_notation_and_shape(qtbot, window):
     page = window.page(PageId.PLAYGROUND)
     for notation, shape in product(NOTATIONS, SHAPES):
         window.services.project.set_options(notation=notation, shape=shape)
@@ -50,7 +50,7 @@ def test_run_under_the_mask_gives_no_valid_call_in_some_notation_or_shape(qtbot,
     qtbot.waitUntil(lambda: len(window.services.history.rows()) == len(NOTATIONS) * len(SHAPES))
 
 
-def test_a_failing_run_without_constraint_is_not_stopped_or_not_explained(qtbot, window):
+def test_a_failing_run_without_a_constraint_is_stopped_and_explained(qtbot, window):
     page = window.page(PageId.PLAYGROUND)
     qtbot.mouseClick(window.header.constraint.button("off"), Qt.MouseButton.LeftButton)
     state = finish(qtbot, window)
@@ -67,7 +67,7 @@ def test_a_failing_run_without_constraint_is_not_stopped_or_not_explained(qtbot,
     assert page.evidence.savings_section.isVisibleTo(page.evidence)
 
 
-def test_stop_takes_longer_than_a_tenth_of_a_second(qtbot, window):
+def test_stop_takes_less_than_a_tenth_of_a_second(qtbot, window):
     window.services.project.set_options(constraint="off", stop_on="never")
     finish_first_token = lambda: len(window.runs.state.tokens) >= 3  # noqa: E731
     click(qtbot, window, "runButton")
@@ -81,7 +81,7 @@ def test_stop_takes_longer_than_a_tenth_of_a_second(qtbot, window):
     assert window.runs.phase is Phase.IDLE
 
 
-def test_the_window_does_not_survive_its_model_process(qtbot, window):
+def test_the_window_survives_its_model_process(qtbot, window):
     page = window.page(PageId.PLAYGROUND)
     window.services.project.set_options(constraint="off", stop_on="never")
     click(qtbot, window, "runButton")
@@ -95,7 +95,7 @@ def test_the_window_does_not_survive_its_model_process(qtbot, window):
     assert finish(qtbot, window).call is not None
 
 
-def test_the_steps_are_not_one_by_one(qtbot, window):
+def test_each_step_decodes_one_token(qtbot, window):
     window.services.project.choose_model(EMBEDDED)
     click(qtbot, window, "stepButton")
     qtbot.waitUntil(lambda: len(window.runs.state.tokens) >= 1, timeout=RUN_MS)

@@ -46,7 +46,7 @@ def replay(qtbot, window):
         ("route-execute", ["router", "executor"]),
     ],
 )
-def test_a_strategy_gives_no_call_in_the_window_or_its_stages_are_not_shown(qtbot, window, strategy, kinds):
+def test_every_strategy_makes_a_call_in_the_window_and_shows_its_stages(qtbot, window, strategy, kinds):
     page = window.page(PageId.PLAYGROUND)
     choose(window, strategy)
     state = finish(qtbot, window)
@@ -59,7 +59,7 @@ def test_a_strategy_gives_no_call_in_the_window_or_its_stages_are_not_shown(qtbo
     assert [(stage.title, stage.text) for stage in again.stages] == told
 
 
-def test_a_conversation_runs_what_nobody_allowed_or_cannot_be_allowed_in_the_window(qtbot, window):
+def test_a_conversation_in_the_window_runs_a_call_after_its_approval(qtbot, window):
     page = window.page(PageId.PLAYGROUND)
     choose(window, "loop")
     loop = msgspec.structs.replace(window.services.project.options.loop, tool_use="enforced", max_turns=2)
@@ -80,7 +80,7 @@ def test_a_conversation_runs_what_nobody_allowed_or_cannot_be_allowed_in_the_win
     assert page.view.timeline.isVisible()
 
 
-def test_the_window_closes_with_an_approval_open_and_leaves_its_run_behind(qtbot, window):
+def test_the_window_closes_with_an_open_approval_and_ends_its_run(qtbot, window):
     page = window.page(PageId.PLAYGROUND)
     choose(window, "loop")
     loop = msgspec.structs.replace(window.services.project.options.loop, tool_use="enforced", max_turns=2)

@@ -82,7 +82,7 @@ def test_glyph_is_unsupported_by_engines_of_json_only() -> None:
     assert all("JSON only" in proof.why for proof in report.proofs)
 
 
-def test_a_cancelled_proof_that_goes_on() -> None:
+def test_a_cancelled_proof_stops() -> None:
     told: list[tuple[int, int]] = []
     report = prove(
         default_registry(),
@@ -97,7 +97,7 @@ def test_a_cancelled_proof_that_goes_on() -> None:
     assert len({proof.tool for proof in report.proofs}) == 2
 
 
-def test_proofs_that_come_only_when_all_are_made() -> None:
+def test_proofs_are_returned_one_by_one() -> None:
     first = list(itertools.islice(iterate_proofs(default_registry(), "json", "flat", ("mask",)), 3))
     assert [proof.tool for proof in first] == ["search"] * 3
 
@@ -115,11 +115,11 @@ def test_proofs_that_come_only_when_all_are_made() -> None:
         (None, "json", []),
     ],
 )
-def test_a_spelling_that_is_not_tried(value: Any, notation: Any, expected: list[str]) -> None:
+def test_every_spelling_of_a_value_is_tested(value: Any, notation: Any, expected: list[str]) -> None:
     assert spellings(value, notation) == expected
 
 
-def test_references_that_lead_elsewhere_in_a_call_s_schema() -> None:
+def test_references_in_the_schema_of_a_call_lead_to_the_same_places() -> None:
     schema = {
         "type": "object",
         "properties": {"v": {"$ref": "#/$defs/small"}},
@@ -133,7 +133,7 @@ def test_references_that_lead_elsewhere_in_a_call_s_schema() -> None:
         assert not reader.accepts(f'{{"{key}":"f",{inner % 4}}}')
 
 
-def test_a_grammar_that_llguidance_refuses() -> None:
+def test_a_grammar_that_llguidance_rejects_is_an_error() -> None:
     with pytest.raises(GrammarError, match="llguidance"):
         MaskReader(lark="start: nothing_of_the_kind")
     assert not MaskReader(lark='start: "a"').accepts("\ud800")
@@ -143,11 +143,11 @@ class TestLlamaCpp:
     pytestmark = needs_llama
 
     @pytest.mark.parametrize("notation", ["json", "glyph"])
-    def test_a_constraint_of_the_bundled_tools_that_our_gbnf_lets_through(self, notation: Any) -> None:
+    def test_every_constraint_of_the_bundled_tools_is_enforced_by_the_gbnf(self, notation: Any) -> None:
         report = prove(default_registry(), notation, "flat", ("gbnf",))
         assert [proof for proof in report.proofs if proof.status != "enforced"] == []
 
-    def test_the_converter_s_leak_that_is_not_shown(self) -> None:
+    def test_the_leak_of_the_converter_is_shown(self) -> None:
         tools = registry(v={"type": "integer", "minimum": 1, "maximum": 100})
         proofs = by_place(prove(tools, "json", "flat", ("gbnf", "converter")))
         leak = proofs["/properties/v/maximum", "converter"]
@@ -155,13 +155,13 @@ class TestLlamaCpp:
         assert proofs["/properties/v/maximum", "gbnf"].status == "enforced"
 
     @pytest.mark.slow
-    def test_long_texts_that_take_the_probe_too_long_together(self) -> None:
+    def test_long_texts_are_tested_without_a_time_limit_for_all_together(self) -> None:
         tools = registry(**{f"v{i}": {"type": "string", "maxLength": 40_000} for i in range(6)})
         report = prove(tools, "json", "flat", ("gbnf",))
         assert not [proof for proof in report.proofs if "come to an end" in proof.why]
         assert report.counts["gbnf"]["unsupported"] == 0
 
-    def test_a_grammar_of_the_converter_that_crashes_the_proof(self) -> None:
+    def test_a_grammar_of_the_converter_that_is_rejected_is_unsupported(self) -> None:
         r"""It turns `\d` in a class into a GBNF that llama.cpp does not know."""
         tools = registry(v={"type": "string", "pattern": r"^[\w]+$"}, w={"type": "integer", "maximum": 3})
         proofs = by_place(prove(tools, "json", "flat", ("gbnf", "converter")))
@@ -179,7 +179,7 @@ WEAK = {
 
 @pytest.mark.slow
 @pytest.mark.parametrize("notation", ["json", "glyph"])
-def test_a_leak_that_an_alternative_beside_it_makes_and_nobody_names(notation: Any) -> None:
+def test_a_leak_caused_by_an_overlapping_alternative_is_explained(notation: Any) -> None:
     choice = {"oneOf": [{"$ref": "#/$defs/first"}, {"$ref": "#/$defs/second"}]}
     steps = {"type": "integer", "minimum": 1, "allOf": [{"$ref": "#/$defs/steps"}]}
     schema = {"type": "object", "properties": {"v": choice, "n": steps}, "$defs": WEAK}
@@ -205,7 +205,7 @@ class Tired(MaskReader):
         ]
 
 
-def test_what_an_engine_gave_up_over_is_called_enforced_or_hides_the_rest(
+def test_a_constraint_over_which_an_engine_failed_is_unsupported_and_the_rest_proved(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr("glyphscope.proof.engines.MaskReader", Tired)
@@ -232,7 +232,7 @@ class Dying:
         return ["1" in text for text in texts]
 
 
-def test_one_text_that_llama_cpp_does_not_end_with_hides_the_others_or_each_of_them_is_waited_for() -> None:
+def test_a_text_that_hangs_llama_cpp_does_not_affect_the_others() -> None:
     probe = Dying(30)
     read = Asked(probe.read, lambda: False).read
     assert read([""]) == [False]
@@ -245,12 +245,12 @@ def test_one_text_that_llama_cpp_does_not_end_with_hides_the_others_or_each_of_t
     assert "not used again" in str(answers[-1])
 
 
-def test_a_grammar_that_kills_llama_cpp_is_blamed_on_a_text() -> None:
+def test_a_grammar_that_kills_llama_cpp_is_not_blamed_on_a_text() -> None:
     with pytest.raises(ModelDied):
         Asked(Dying(-1).read, lambda: False).read([""])
 
 
-def test_a_proof_that_was_stopped_asks_llama_cpp_on() -> None:
+def test_a_stopped_proof_asks_llama_cpp_nothing() -> None:
     probe = Dying(30)
     assert Asked(probe.read, lambda: True).read(["1"]) == ["It was stopped."]
     assert not probe.asked

@@ -95,7 +95,7 @@ def cases(path: Path) -> Iterator[tuple[str, ToolRegistry, list[tuple[Any, bool]
 
 
 @pytest.mark.slow
-def test_an_instance_that_grammar_and_validator_together_judge_wrong(shared_data: Path) -> None:
+def test_grammar_and_validator_together_judge_every_real_instance_right(shared_data: Path) -> None:
     wrong: list[tuple[str, str, Any]] = []
     not_built: list[tuple[str, str]] = []
     refused: set[str] = set()
@@ -135,7 +135,7 @@ def test_an_instance_that_grammar_and_validator_together_judge_wrong(shared_data
 
 
 @pytest.mark.slow
-def test_valid_instances_are_read_with_shuffled_keys_and_invalid_ones_refused(shared_data: Path) -> None:
+def test_valid_instances_are_accepted_with_shuffled_keys_and_invalid_ones_rejected(shared_data: Path) -> None:
     chance = random.Random(1)
     refused: set[str] = set()
     leaks: set[str] = set()

@@ -35,7 +35,7 @@ def glyph_says(text: str) -> Any:
 
 @at_most(300)
 @given(JSON_VALUES)
-def test_what_json_writes_is_read_as_json_reads_it(value: Any) -> None:
+def test_json_is_read_as_pythons_json_reads_it(value: Any) -> None:
     text = json.dumps(value)
     assert repr(parse_value(text, "json")) == repr(json.loads(text))
     text = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
@@ -43,14 +43,14 @@ def test_what_json_writes_is_read_as_json_reads_it(value: Any) -> None:
 
 
 @given(JSON_VALUES)
-def test_a_complete_glyph_document_means_what_glyph_py_says(value: Any) -> None:
+def test_a_complete_glyph_document_has_the_meaning_of_glyph_py(value: Any) -> None:
     for style in ("glyph", "glyph-canonical"):
         text = write_value(value, style)
         assert parse_value(text, "glyph") == glyph_says(text)
 
 
 @given(st.text('{}[]=:, \n"\\abtf_-.1205eE+/nul∅é', max_size=12))
-def test_whatever_glyph_text_is_read_glyph_py_reads_it_the_same(text: str) -> None:
+def test_accepted_glyph_text_is_read_as_glyph_py_reads_it(text: str) -> None:
     try:
         value = parse_value(text, "glyph")
     except NotationError:
@@ -67,7 +67,7 @@ def test_whatever_glyph_text_is_read_glyph_py_reads_it_the_same(text: str) -> No
 
 
 @given(st.text('{}[]:, \n"\\abtruefalsnl-.1205E+ud8', max_size=12))
-def test_json_is_accepted_exactly_when_json_accepts_it(text: str) -> None:
+def test_json_is_accepted_exactly_when_pythons_json_accepts_it(text: str) -> None:
     try:
         expected = json.loads(text, parse_constant=pytest.fail)
         expected_text = json.dumps(expected, ensure_ascii=False)
@@ -155,7 +155,7 @@ def test_glyph_forms(text: str, value: Any) -> None:
         ("{a=1]", 4),
     ],
 )
-def test_glyph_that_no_call_can_hold_is_refused_at_its_character(text: str, char: int) -> None:
+def test_glyph_that_is_not_a_call_is_rejected_at_its_character(text: str, char: int) -> None:
     with pytest.raises(NotationError) as caught:
         parse_value(text, "glyph")
     assert caught.value.where == f"character {char}"

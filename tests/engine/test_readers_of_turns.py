@@ -43,7 +43,7 @@ def by_kind(found: tuple[Reading, ...], kind: str) -> list[Reading]:
     return [each for each in found if each.kind == kind]
 
 
-def test_the_own_notation_is_read_strictly_and_leniently(form: TurnForm, registry: ToolRegistry) -> None:
+def test_a_forms_own_notation_is_read_strictly_and_leniently(form: TurnForm, registry: ToolRegistry) -> None:
     found = readings(OWN, form, registry)
     strict, lenient = found[:2]
     assert strict.reads and strict.calls[0].name == "ping" and strict.calls[0].valid
@@ -63,19 +63,21 @@ def test_another_notation_is_read_leniently_and_by_its_own_readers(
     assert all(each.sources for each in readers)
 
 
-def test_a_departure_says_where_and_what_should_be_there(form: TurnForm, registry: ToolRegistry) -> None:
+def test_a_departure_from_the_form_has_its_place_and_the_expected_text(
+    form: TurnForm, registry: ToolRegistry
+) -> None:
     text = OWN.replace("\n</arg>", "</arg>")
     strict = readings(text, form, registry)[0]
     assert strict.left_at == text.index("</arg>")
     assert strict.left_expected.rstrip() == "\n</arg>"
 
 
-def test_an_answer_without_calls_is_a_text_for_everybody(form: TurnForm, registry: ToolRegistry) -> None:
+def test_an_answer_without_calls_is_a_text_for_every_reader(form: TurnForm, registry: ToolRegistry) -> None:
     found = readings("It is sunny.", form, registry)
     assert all(each.reads and not each.calls for each in found)
 
 
-def test_the_prompt_s_part_of_the_turn_counts_for_other_readers_too(
+def test_the_prompts_part_of_the_turn_counts_for_other_readers(
     form: TurnForm, registry: ToolRegistry
 ) -> None:
     text = f"I think.\n</think>\n\n{TAGGED_JSON}"
@@ -83,21 +85,21 @@ def test_the_prompt_s_part_of_the_turn_counts_for_other_readers_too(
     assert any(each.reasoning == "I think." and each.calls for each in found)
 
 
-def test_the_own_form_is_not_among_the_others(registry: ToolRegistry) -> None:
+def test_a_models_own_form_is_not_among_the_other_readers(registry: ToolRegistry) -> None:
     known = known_forms()[0]
     found = by_kind(readings("x", known.form, registry), "other")
     assert known.name not in [each.reader for each in found]
     assert len(found) == len(known_forms()) - 1
 
 
-def test_others_can_be_given(form: TurnForm, registry: ToolRegistry) -> None:
+def test_other_forms_can_be_given(form: TurnForm, registry: ToolRegistry) -> None:
     found = readings(OWN, TurnForm(), registry, others={"mine": form})
     assert [each.reader for each in found if each.kind == "other"] == ["mine"]
     assert found[-1].reads
 
 
 @pytest.mark.parametrize("text", ["", "<", "<tool_call>" * 500, '{"name": ' * 500, "\x00\ud800", "[" * 5000])
-def test_odd_answers_are_read_by_all(form: TurnForm, registry: ToolRegistry, text: str) -> None:
+def test_odd_answers_are_read_by_every_reader(form: TurnForm, registry: ToolRegistry, text: str) -> None:
     assert len(readings(text, form, registry)) > 30
 
 
@@ -114,9 +116,7 @@ def step(index: int, text: str, *others: tuple[str, float]) -> TokenStep:
     )
 
 
-def test_the_likeliest_alternative_that_stays_in_the_form_is_found(
-    form: TurnForm, registry: ToolRegistry
-) -> None:
+def test_the_most_likely_alternative_within_the_form_is_found(form: TurnForm, registry: ToolRegistry) -> None:
     text = OWN.replace("\n</arg>", "</arg>")
     cut = text.index("</arg>")
     steps = (
@@ -130,7 +130,7 @@ def test_the_likeliest_alternative_that_stays_in_the_form_is_found(
     assert found.probability == pytest.approx(0.6065, abs=1e-4)
 
 
-def test_nothing_is_claimed_of_a_token_without_alternatives(form: TurnForm, registry: ToolRegistry) -> None:
+def test_a_token_without_alternatives_has_no_better_one(form: TurnForm, registry: ToolRegistry) -> None:
     strict = readings(TAGGED_JSON, form, registry)[0]
     found = departed(strict, (step(0, TAGGED_JSON),))
     assert found is not None and found.right == "" and found.right_probability is None
@@ -174,7 +174,7 @@ def files(tmp_path: Path) -> dict[str, str]:
 
 
 @pytest.mark.slow
-def test_check_shows_who_would_read_an_answer(files: dict[str, str]) -> None:
+def test_check_shows_how_each_reader_reads_an_answer(files: dict[str, str]) -> None:
     options = ("--template", files["template"], "--readers", "--registry", files["tools"])
     code, shown, _ = run("check", files["own"], *options)
     assert code == 0

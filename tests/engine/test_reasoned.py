@@ -45,7 +45,7 @@ def segments(events):
         (f"<answer>{CALL}\n</answer>", "undefined", ""),
     ],
 )
-def test_reasoning_is_set_apart_and_the_call_after_it_judged(text, state, reasoning, size):
+def test_reasoning_is_separated_and_the_call_after_it_validated(text, state, reasoning, size):
     validator, events = judged(text, state, size)
     assert validator.valid and validator.complete and validator.tool == "search"
     assert [text[a:b] for a, b in segments(events)] == ([reasoning] if reasoning else [])
@@ -56,7 +56,7 @@ def test_reasoning_is_set_apart_and_the_call_after_it_judged(text, state, reason
 
 
 @pytest.mark.parametrize("text", ["", "thinking", "thinking </thin", f"thinking {CALL}"])
-def test_reasoning_that_is_never_closed_is_no_call(text):
+def test_reasoning_that_is_never_closed_is_not_a_call(text):
     validator, events = judged(text, "on")
     assert not validator.valid and not validator.calls
     assert segments(events) == [(0, len(text))]
@@ -71,7 +71,7 @@ def test_several_calls_may_follow_reasoning():
 
 
 @pytest.mark.parametrize("size", [1, 3, 1000])
-def test_reasoning_may_begin_again_on_a_line_of_its_own_where_the_form_says_so(size):
+def test_reasoning_may_begin_again_on_its_own_line_where_the_form_allows_it(size):
     form = msgspec.structs.replace(FORM, reasoning=msgspec.structs.replace(FORM.reasoning, again=True))
     judge = TurnValidator(REGISTRY, "json", "flat", words=True, constrained=False)
     text = f"<think>a</think>One <think> two.\n<think>\nb {CALL}</think>\nThree.\n{CALL}\n<think>\nc"
@@ -100,7 +100,7 @@ def test_reasoning_may_begin_again_on_a_line_of_its_own_where_the_form_says_so(s
         ("Hm</think>", [("reasoning", "Hm")], ""),
     ],
 )
-def test_what_comes_before_a_lone_closing_marker_is_reasoning_unless_a_call_came(text, parts, content, size):
+def test_text_before_a_lone_closing_marker_is_reasoning_unless_a_call_precedes_it(text, parts, content, size):
     judge = TurnValidator(REGISTRY, "json", "flat", words=True, constrained=False)
     validator, events = judged(text, "undefined", size, judge)
     closed = [(e.kind, text[e.start : e.end].strip()) for e in events if isinstance(e, SegmentClosed)]

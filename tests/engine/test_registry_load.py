@@ -65,7 +65,7 @@ def test_schemas_by_name_keep_their_description_on_the_tool():
     assert [(tool.name, tool.description) for tool in registry] == [("weather", "W"), ("now", "")]
 
 
-def test_the_short_form_knows_all_its_constraints():
+def test_the_short_form_supports_all_its_constraints():
     args = {
         "query": {"type": "string", "required": True, "minLength": 1, "maxLength": 9, "pattern": "^a"},
         "count": {"type": "int", "min": 1, "max": 100},
@@ -93,7 +93,7 @@ def test_the_short_form_knows_all_its_constraints():
     }
 
 
-def test_mistakes_in_the_short_form_are_told_where_they_were_written():
+def test_errors_in_the_short_form_have_their_place():
     args = {
         "n": {"type": "int", "min": "1"},
         "s": {"type": "str", "pattern": "("},
@@ -108,7 +108,7 @@ def test_mistakes_in_the_short_form_are_told_where_they_were_written():
     }
 
 
-def test_what_was_loaded_is_written_and_read_back_equal():
+def test_a_registry_is_written_and_read_back_unchanged():
     registry = default_registry()
     assert load_registry(to_json(registry)) == registry
     assert load_registry(to_openai(registry)).digest == registry.digest
@@ -141,7 +141,7 @@ def test_the_document_is_neither_changed_nor_shared():
     assert json.dumps(document) == before
 
 
-def test_all_mistakes_are_told_at_once():
+def test_all_errors_are_reported_at_once():
     bad = {
         "type": "object",
         "properties": {
@@ -194,7 +194,7 @@ def test_all_mistakes_are_told_at_once():
         ({"name": "x", "parameters": {"properties": {"a": {"const": "\ud800"}}}}, f"{IN_A}/const"),
     ],
 )  # fmt: skip
-def test_a_mistake_of_a_tool_has_its_pointer(tool, pointer):
+def test_an_error_of_a_tool_has_its_pointer(tool, pointer):
     assert list(problems_of({"glyphscope": 1, "tools": [tool]})) == [pointer]
 
 
@@ -206,14 +206,14 @@ def test_a_mistake_of_a_tool_has_its_pointer(tool, pointer):
         {"a": {"anyOf": [{"type": "null"}, {"not": {"$ref": "#/$defs/a"}}]}},
     ],
 )
-def test_references_that_go_round_without_progress_are_refused(definitions):
+def test_circular_references_are_rejected(definitions):
     found = problems_of(
         {"x": {"type": "object", "properties": {"v": {"$ref": "#/$defs/a"}}, "$defs": definitions}}
     )
     assert all("refers to itself" in message for message in found.values())
 
 
-def test_recursion_through_the_value_is_fine():
+def test_recursion_through_the_value_is_accepted():
     tree = {"type": "object", "properties": {"children": {"type": "array", "items": {"$ref": "#"}}}}
     assert load_registry({"x": tree}).tools[0].parameters == tree
 
@@ -231,14 +231,14 @@ def test_recursion_through_the_value_is_fine():
         ('{"a": True}', "line 1, column 7", "small"),
     ],
 )
-def test_text_that_is_no_json_is_told_with_line_column_and_a_hint(text, place, hint):
+def test_text_that_is_not_json_is_reported_with_line_column_and_a_hint(text, place, hint):
     with pytest.raises(RegistryError) as caught:
         load_registry(text)
     assert place in caught.value.message
     assert hint in caught.value.hint
 
 
-def test_keys_written_twice_and_numbers_that_are_none_are_told():
+def test_duplicate_keys_and_invalid_numbers_are_reported():
     found = problems_of('{"a": {"type": "object", "type": "object", "minProperties": NaN}, "a": {}}')
     assert found == {"/a": "Duplicate key."}
     found = problems_of('{"a": {"type": "object", "type": "object", "x": NaN, "y": 1e999}}')
@@ -257,12 +257,12 @@ def test_keys_written_twice_and_numbers_that_are_none_are_told():
         '{"jsonrpc": "2.0", "error": {"code": 1}}',
     ],
 )
-def test_what_is_no_registry_is_refused(text):
+def test_a_document_that_is_not_a_registry_is_rejected(text):
     with pytest.raises(RegistryError):
         load_registry(text)
 
 
-def test_a_newer_version_is_told():
+def test_a_newer_version_is_rejected():
     with pytest.raises(RegistryError, match=r"version 2.*newer Glyphscope"):
         load_registry({"glyphscope": 2, "tools": []})
 
@@ -278,7 +278,7 @@ def test_files_that_cannot_be_read_are_named(tmp_path):
         load_registry(latin)
 
 
-def test_a_file_that_is_far_too_large_is_not_even_read(tmp_path, monkeypatch):
+def test_a_file_that_is_far_too_large_is_not_read(tmp_path, monkeypatch):
     monkeypatch.setattr("glyphscope.registry.document.MAX_BYTES", 10)
     path = tmp_path / "large.json"
     path.write_text('{"a": {"type": "object"}}')
@@ -286,7 +286,7 @@ def test_a_file_that_is_far_too_large_is_not_even_read(tmp_path, monkeypatch):
         load_registry(path)
 
 
-def test_an_editor_gets_every_mistake_of_one_tool():
+def test_an_editor_gets_every_error_of_one_tool():
     found = check_tool(Tool("", "", {"type": "object", "properties": {"a": {"type": "x"}}}))
     assert [problem.pointer for problem in found] == ["/name", "/parameters/properties/a/type"]
     assert check_tool(default_registry().tools[0]) == ()
@@ -296,7 +296,7 @@ def test_an_editor_gets_every_mistake_of_one_tool():
     assert make_tool("a", "", {"properties": {}}).parameters == {"type": "object", "properties": {}}
 
 
-def test_a_registry_that_ships_cannot_be_loaded_or_asked_for_by_name():
+def test_every_bundled_registry_loads_by_its_name():
     assert "default" in bundled_registries()
     for name in bundled_registries():
         assert bundled_registry(name).allowed, name

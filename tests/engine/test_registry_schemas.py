@@ -65,7 +65,7 @@ def test_data_and_names_that_look_like_keywords_are_left_alone():
     assert normalise(data) == data
 
 
-def test_references_follow_what_they_meant_when_it_moves():
+def test_references_are_rewritten_when_their_target_moves():
     schema = {
         "properties": {"a": {"$ref": "#/items/0"}, "b": {"$ref": "#named"}, "c": {"$ref": "#/odd/place"}},
         "items": [{"type": "integer"}],
@@ -91,7 +91,7 @@ def test_inner_identifiers_become_pointers_from_the_root():
     assert "$id" not in result["$defs"]["i"]
 
 
-def test_beside_a_reference_an_old_draft_decides_nothing():
+def test_keywords_beside_a_reference_of_an_old_draft_are_ignored():
     schema = {
         "$schema": "http://json-schema.org/draft-07/schema#",
         "definitions": {"a": {"type": "integer"}},
@@ -146,7 +146,7 @@ def schemas(draft: int) -> st.SearchStrategy[dict]:
 @pytest.mark.slow
 @given(data=st.data())
 @at_most(150)
-def test_an_old_draft_keeps_its_verdicts(declared, validator, data):
+def test_a_schema_of_an_old_draft_keeps_its_verdicts(declared, validator, data):
     schema = data.draw(schemas(4 if validator is Draft4Validator else 7))
     schema = {
         "$schema": declared,
@@ -190,7 +190,7 @@ MISTAKES = st.sampled_from(
 
 @given(keyword=MISTAKES, value=VALUES)
 @at_most(200)
-def test_keyword_by_keyword_finds_what_the_metaschema_finds(keyword, value):
+def test_each_keyword_is_checked_as_by_the_metaschema(keyword, value):
     schema = {keyword: value}
     legacy = keyword == "items" and isinstance(value, list)
     if not legacy:
@@ -207,7 +207,7 @@ def metaschema_accepts(schema: dict) -> bool:
 
 @pytest.mark.slow
 @pytest.mark.skipif(not SAMPLE.exists(), reason="the sample of real schemas is not here")
-def test_real_schemas_load_and_judge_their_instances_as_their_draft_does():
+def test_real_schemas_load_and_validate_as_by_their_draft():
     """All 530; where a verdict differs from the label, it is by a `format`, which draft 2020-12 only annotates."""
     by_format = set()
     for line in SAMPLE.read_text(encoding="utf-8").splitlines():

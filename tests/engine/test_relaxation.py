@@ -82,7 +82,7 @@ def takes(registry, arguments, tool="t"):
 
 
 @pytest.mark.slow
-def test_every_constraint_of_the_bundled_registries_is_still_held_when_it_is_relaxed_or_another_one_is_not():
+def test_every_constraint_of_the_bundled_registries_can_be_relaxed_by_itself():
     """What broke one constraint only is taken without it, by the verdict and by the grammar; its neighbours stay."""
     kinds = set()
     for name in bundled_registries():
@@ -113,7 +113,7 @@ def test_every_constraint_of_the_bundled_registries_is_still_held_when_it_is_rel
     }  # fmt: skip
 
 
-def test_the_registry_itself_is_changed():
+def test_relaxing_leaves_the_registry_itself():
     before = copy.deepcopy(REGISTRY.to_document())
     free = relaxed(REGISTRY, *MAXIMUM)
     assert REGISTRY.to_document() == before and free.digest != REGISTRY.digest
@@ -121,7 +121,7 @@ def test_the_registry_itself_is_changed():
     assert list(schema(free, "search")["properties"]) == list(schema(REGISTRY, "search")["properties"])
 
 
-def test_one_required_name_takes_the_others_with_it():
+def test_one_required_name_is_relaxed_without_the_others():
     registry = one_tool(
         {"properties": {"a": {"type": "integer"}, "b": {"type": "integer"}}, "required": ["a", "b"]}
     )
@@ -134,7 +134,7 @@ def test_one_required_name_takes_the_others_with_it():
         relaxed(registry, "t", "/required/c")
 
 
-def test_unknown_arguments_are_refused_all_the_same_where_no_keyword_says_it():
+def test_unknown_arguments_are_relaxed_where_no_keyword_forbids_them():
     registry = one_tool(
         {"properties": {"a": {"type": "object", "properties": {"b": {"type": "integer"}}, "required": ["b"]}}}
     )
@@ -153,7 +153,7 @@ def test_unknown_arguments_are_refused_all_the_same_where_no_keyword_says_it():
     assert takes(same, {"a": 1, "x": 1}) == (True, True)
 
 
-def test_a_type_that_is_gone_is_told_again_by_the_keywords_beside_it():
+def test_a_relaxed_type_leaves_its_bounds():
     free = relaxed(
         one_tool({"properties": {"a": {"type": "integer", "maximum": 5}}}), "t", "/properties/a/type"
     )
@@ -171,7 +171,7 @@ DEFINITIONS = {
 }
 
 
-def test_a_definition_that_others_share_is_relaxed_for_them_too():
+def test_a_shared_definition_is_relaxed_only_at_the_chosen_place():
     registry = one_tool(DEFINITIONS)
     with pytest.raises(
         RegistryError, match=r"2 places: /properties/a/\$ref/maximum, /properties/b/\$ref/max"
@@ -190,7 +190,7 @@ def test_a_definition_that_others_share_is_relaxed_for_them_too():
     assert takes(alone, {"c": 10}) == (True, True) and takes(alone, {"a": 10})[0] is False
 
 
-def test_a_schema_that_leads_back_to_itself_is_relaxed_at_another_level_than_the_pointers_or_for_ever():
+def test_a_recursive_schema_is_relaxed_at_the_level_of_the_pointer():
     node = {
         "type": "object",
         "properties": {"n": {"type": "integer", "maximum": 5}, "in": {"$ref": "#/$defs/node"}},
@@ -203,7 +203,7 @@ def test_a_schema_that_leads_back_to_itself_is_relaxed_at_another_level_than_the
     assert takes(top, {"tree": {"in": {"n": 9}}}) == (False, False)
 
 
-def test_a_schema_that_is_nested_as_deep_as_a_registry_may_be_cannot_be_relaxed():
+def test_a_schema_of_the_greatest_depth_can_be_relaxed():
     inner = {"type": "integer", "maximum": 5}
     for _ in range(250):
         inner = {"type": "object", "properties": {"a": inner}}
@@ -229,12 +229,12 @@ def test_a_schema_that_is_nested_as_deep_as_a_registry_may_be_cannot_be_relaxed(
         ("search", "/" + "9" * 5000, "no \""),
     ],
 )  # fmt: skip
-def test_a_pointer_that_leads_to_no_constraint_takes_something_out(tool, pointer, words):
+def test_a_pointer_without_a_constraint_is_rejected(tool, pointer, words):
     with pytest.raises(RegistryError, match=words):
         relaxed(REGISTRY, tool, pointer)
 
 
-def test_an_argument_that_is_called_like_a_keyword_is_taken_out_for_it():
+def test_an_argument_named_like_a_keyword_is_not_relaxed():
     registry = one_tool(
         {"properties": {"maximum": {"type": "integer", "maximum": 5}, "required": {"enum": [1]}}}
     )
@@ -248,7 +248,7 @@ def test_an_argument_that_is_called_like_a_keyword_is_taken_out_for_it():
 # -- the branch ---------------------------------------------------------------------------------------------------
 
 
-def test_a_branch_is_judged_by_what_it_relaxed_or_its_prompt_forgets_it():
+def test_a_relaxed_branch_is_validated_by_its_relaxed_schema_with_the_same_prompt():
     events = made()
     held = branched(events, 5, MORE, text="500")
     assert of(Violation, held)[0].code == "CONSTRAINT_MAX" and not held[-1].valid
@@ -260,7 +260,7 @@ def test_a_branch_is_judged_by_what_it_relaxed_or_its_prompt_forgets_it():
     assert of(PromptRendered, free)[0].text == of(PromptRendered, events)[0].text
 
 
-def test_a_branch_without_one_required_name_tells_its_index_and_not_the_name():
+def test_a_relaxed_required_name_is_recorded_by_name():
     held = one_tool(
         {"properties": {"a": {"type": "integer"}, "b": {"type": "integer"}}, "required": ["a", "b"]}
     )
@@ -274,7 +274,7 @@ def test_a_branch_without_one_required_name_tells_its_index_and_not_the_name():
     assert twice.relaxed == (Relaxed("t", "/required/a"), Relaxed("t", "/required/b"))
 
 
-def test_a_relaxed_branch_replays_otherwise_or_an_older_record_cannot_be_read(tmp_path):
+def test_a_relaxed_branch_replays_and_an_older_record_can_be_read(tmp_path):
     events = branched(made(), 5, MORE, relax=MAXIMUM)
     path = tmp_path / "relaxed.jsonl"
     path.write_bytes(encode_record(events))
@@ -285,7 +285,7 @@ def test_a_relaxed_branch_replays_otherwise_or_an_older_record_cannot_be_read(tm
     assert decode_event(msgspec.json.encode(line)).request.relaxed == ()
 
 
-def test_a_branch_of_a_relaxed_branch_is_held_to_it_again_or_relaxes_less():
+def test_a_branch_of_a_relaxed_branch_adds_its_own_relaxation():
     first = branched(made(), 5, MORE, relax=MAXIMUM)
     second = branched(first, 5, ["0", "}"], relax=("search", "/properties/max_results/minimum"))
     assert [one.pointer[-7:] for one in second[0].request.relaxed] == ["maximum", "minimum"]
@@ -295,7 +295,7 @@ def test_a_branch_of_a_relaxed_branch_is_held_to_it_again_or_relaxes_less():
         branch_request(first, 5, relax=MAXIMUM)
 
 
-def test_what_an_aborted_relaxed_branch_would_have_said_is_held_to_the_whole_registry():
+def test_the_continuation_of_an_aborted_relaxed_branch_is_relaxed_too():
     first = made(stop_on="never")
     script = ['{action="search" query="a" max_results=', "500", ' x="1"', "}"]
     aborted = branched(first, 0, script, {"stop_on": "error"}, relax=MAXIMUM)
@@ -311,7 +311,7 @@ def test_what_an_aborted_relaxed_branch_would_have_said_is_held_to_the_whole_reg
         ({"strategy": "two-stage"}, "strategy direct"),
     ],
 )
-def test_what_nothing_would_look_at_is_relaxed_without_a_word(changes, words):
+def test_a_relaxation_without_an_effect_is_rejected(changes, words):
     asked = request(relaxed=(Relaxed(*MAXIMUM),), **changes)
     failed = list(run(asked, ScriptedModel("x")))[-1]
     assert isinstance(failed, RunFailed) and words in failed.message
@@ -319,7 +319,7 @@ def test_what_nothing_would_look_at_is_relaxed_without_a_word(changes, words):
     assert isinstance(gone, RunFailed) and 'no tool "gone"' in gone.message
 
 
-def test_an_export_of_a_relaxed_branch_is_held_to_what_the_branch_was_not():
+def test_an_export_of_a_relaxed_branch_is_relaxed_too():
     events = branched(made(), 5, MORE, relax=MAXIMUM)
     recorded = RecordedRun(events)
     assert '"maximum"' in export(recorded, "openai-tools")
@@ -338,7 +338,7 @@ def test_an_export_of_a_relaxed_branch_is_held_to_what_the_branch_was_not():
 # -- what it cost -------------------------------------------------------------------------------------------------
 
 
-def test_the_cost_is_another_than_the_records_tell():
+def test_the_cost_of_a_relaxation_is_that_of_the_records():
     events = made()
     free = branched(events, 5, MORE, relax=MAXIMUM)
     cost = relaxation_cost(events, free)
@@ -351,7 +351,7 @@ def test_the_cost_is_another_than_the_records_tell():
     assert cost.run.decoded == len(of(Token, events)) and cost.tools == ("search", "search")
 
 
-def test_what_no_record_tells_is_guessed():
+def test_unknown_costs_of_a_relaxation_are_left_unknown():
     events = made()
     free = branched(events, 5, MORE, relax=MAXIMUM)
     assert relaxation_cost(events, free).before == Freedom(None, None)
@@ -370,7 +370,7 @@ def test_what_no_record_tells_is_guessed():
         relaxation_cost(events[1:], free)
 
 
-def test_arguments_that_came_or_went_are_told_as_changed_or_a_whole_list_is():
+def test_added_and_removed_arguments_are_reported_one_by_one():
     first = made(['{action="search" query="a" sources=[web news] max_results=1}'])
     again = branched(first, 0, ['{action="search" query="a" sources=[web]}'], relax=MAXIMUM)
     changes = relaxation_cost(first, again).changes
@@ -380,7 +380,7 @@ def test_arguments_that_came_or_went_are_told_as_changed_or_a_whole_list_is():
     ]
 
 
-def test_the_command_relaxes_something_else_or_tells_no_cost(tmp_path):
+def test_the_command_relaxes_a_constraint_and_prints_the_cost(tmp_path):
     record, out = tmp_path / "run.jsonl", tmp_path / "out.jsonl"
     record.write_bytes(encode_record(made()))
     script = "scripted:" + "".join(MORE)
@@ -408,7 +408,7 @@ def test_the_command_relaxes_something_else_or_tells_no_cost(tmp_path):
         (Freedom(None, 0.00001), Freedom(2, 0.5), "<0.1% and 50.0%"),
     ],
 )
-def test_what_is_unknown_of_the_cost_is_told_as_a_figure(before, after, words):
+def test_an_unknown_cost_is_described_as_unknown(before, after, words):
     events = made()
     cost = relaxation_cost(events, branched(events, 5, MORE, relax=MAXIMUM))
     assert any(words in line for line in cost_words(replace(cost, before=before, after=after)))

@@ -52,7 +52,7 @@ def written(events) -> str:
 # -- not there, slow, busy -------------------------------------------------------------------------------------------
 
 
-def test_an_endpoint_that_is_down_is_told_with_its_address_after_few_attempts():
+def test_an_endpoint_that_is_down_is_reported_with_its_address_after_few_attempts():
     with endpoint() as server:
         url = server.url
     start = time.monotonic()
@@ -64,7 +64,7 @@ def test_an_endpoint_that_is_down_is_told_with_its_address_after_few_attempts():
 
 
 @pytest.mark.slow
-def test_one_that_goes_down_after_it_was_opened_fails_the_run_with_the_prompt_shown():
+def test_an_endpoint_that_goes_down_fails_the_run_with_the_prompt_shown():
     with endpoint(said(CALL)) as server:
         model = open_remote(read_address(server.url), patience=SHORT)
     events = list(run(request(), model))
@@ -77,7 +77,7 @@ def test_one_that_goes_down_after_it_was_opened_fails_the_run_with_the_prompt_sh
 @pytest.mark.parametrize(
     "pieces", [(Hang,), (b": ping\n\n", Hang), (chunk(delta={"role": "assistant"}), Hang)]
 )
-def test_one_that_never_says_anything_is_given_up_in_time(pieces):
+def test_an_endpoint_that_sends_nothing_fails_in_time(pieces):
     with endpoint(Answer(pieces)) as server:
         start = time.monotonic()
         message = failure(reported(server, patience=SHORTEST)).message
@@ -86,7 +86,7 @@ def test_one_that_never_says_anything_is_given_up_in_time(pieces):
 
 
 @pytest.mark.slow
-def test_signs_of_life_without_text_do_not_keep_a_run_waiting_for_ever():
+def test_keep_alive_without_text_does_not_prevent_the_time_limit():
     alive = [piece for _ in range(200) for piece in (b": processing\n\n", 0.02)]
     with endpoint(Answer((chunk(HALF), *alive))) as server:
         events = reported(server, patience=SHORTEST)
@@ -98,7 +98,7 @@ def test_signs_of_life_without_text_do_not_keep_a_run_waiting_for_ever():
 @pytest.mark.parametrize(
     ("status", "word"), [(429, "overloaded"), (503, "failed (503)"), (500, "failed (500)")]
 )
-def test_one_that_refuses_for_ever_is_asked_few_times_and_then_told(status, word):
+def test_an_endpoint_that_always_rejects_is_tried_a_few_times(status, word):
     body = json.dumps({"error": {"message": "come back later"}}).encode()
     with endpoint(Answer((body,), status, "application/json")) as server:
         failed = failure(reported(server))
@@ -107,7 +107,7 @@ def test_one_that_refuses_for_ever_is_asked_few_times_and_then_told(status, word
 
 
 @pytest.mark.slow
-def test_a_refusal_that_passes_is_not_seen_and_its_pause_is_kept():
+def test_a_temporary_rejection_is_retried_after_its_pause():
     busy = Answer((b"{}",), 429, "application/json", (("retry-after", "0.3"),))
     with endpoint(busy, said(HALF, REST)) as server:
         start = time.monotonic()
@@ -117,7 +117,7 @@ def test_a_refusal_that_passes_is_not_seen_and_its_pause_is_kept():
     assert isinstance(events[-1], RunFinished) and written(events) == CALL
 
 
-def test_a_pause_longer_than_anybody_waits_is_told_at_once():
+def test_a_pause_that_is_too_long_is_reported_at_once():
     with endpoint(Answer((b"{}",), 429, "application/json", (("retry-after", "3600"),))) as server:
         failed = failure(reported(server))
         assert len(server.asked) == 1
@@ -126,7 +126,7 @@ def test_a_pause_longer_than_anybody_waits_is_told_at_once():
 
 @pytest.mark.slow
 @pytest.mark.parametrize("value", ["soon", "nan", "-5", "Wed, 32 Foo 2026", ""])
-def test_a_pause_that_is_none_is_no_pause(value):
+def test_an_invalid_pause_is_ignored(value):
     with endpoint(Answer((b"{}",), 503, "text/plain", (("retry-after", value),)), said(CALL)) as server:
         assert isinstance(reported(server)[-1], RunFinished)
 
@@ -141,7 +141,7 @@ def test_a_connection_that_breaks_before_the_first_piece_is_tried_again():
     assert written(events) == CALL
 
 
-def test_one_that_breaks_after_it_is_not_and_what_came_is_kept():
+def test_a_connection_that_breaks_after_the_first_piece_fails_and_its_text_stays():
     with endpoint(Answer((chunk(HALF), Cut)), said(CALL)) as server:
         events = reported(server)
         assert len(server.asked) == 1
@@ -159,7 +159,7 @@ def test_one_that_breaks_after_it_is_not_and_what_came_is_kept():
     ],
     ids=["silently", "with the mark of the end", "in a chunk", "in a character"],
 )
-def test_a_stream_that_ends_before_its_answer_is_no_answer(end):
+def test_a_stream_that_ends_before_its_answer_is_an_error(end):
     with endpoint(Answer((chunk(HALF), *end))) as server:
         events = reported(server)
     assert "ended" in failure(events).message and "12 characters" in failure(events).message
@@ -167,7 +167,7 @@ def test_a_stream_that_ends_before_its_answer_is_no_answer(end):
 
 
 @pytest.mark.slow
-def test_one_that_keeps_the_stream_open_after_its_answer_has_ended_is_not_waited_for(monkeypatch):
+def test_a_stream_left_open_after_its_answer_is_closed(monkeypatch):
     monkeypatch.setattr("glyphscope.models.remote.answer.AFTER_END", 0.1)
     with endpoint(Answer((chunk(CALL), chunk(finish="stop"), Hang))) as server:
         events = reported(server, stop_on="never")
@@ -176,7 +176,7 @@ def test_one_that_keeps_the_stream_open_after_its_answer_has_ended_is_not_waited
 
 
 @pytest.mark.slow
-def test_one_that_says_for_ever_that_its_answer_has_ended_is_not_waited_for(monkeypatch):
+def test_a_stream_that_repeats_its_end_is_closed(monkeypatch):
     monkeypatch.setattr("glyphscope.models.remote.answer.AFTER_END", 0.3)
     ends = [piece for _ in range(100) for piece in (chunk(finish="stop"), 0.1)]
     with endpoint(Answer((chunk(CALL), *ends))) as server:
@@ -192,14 +192,14 @@ def test_a_chunk_that_is_cut_anywhere_by_the_network_is_one_chunk():
     assert written(events) == '{action="search" query="é€😀"}' and events[-1].valid
 
 
-def test_an_event_that_was_sent_twice_by_its_number_counts_once():
+def test_a_repeated_event_id_counts_once():
     first, second = b"id: 7\n" + chunk(HALF), b"id: 8\n" + chunk(REST)
     with endpoint(Answer((first, first, second, second, chunk(finish="stop"), DONE))) as server:
         assert written(reported(server)) == CALL
 
 
 @pytest.mark.slow
-def test_chunks_that_come_twice_are_what_the_endpoint_said_and_under_a_constraint_its_fault():
+def test_repeated_chunks_are_part_of_the_answer_and_under_a_constraint_an_error_of_the_endpoint():
     doubled = Answer((chunk("{"), chunk("{"), chunk(finish="stop"), DONE))
     with endpoint(doubled) as server:
         events = reported(server, constraint="off")
@@ -208,7 +208,7 @@ def test_chunks_that_come_twice_are_what_the_endpoint_said_and_under_a_constrain
     assert failed.code == "CONSTRAINT_IGNORED" and "may send pieces twice" in failed.message
 
 
-def test_one_that_repeats_its_pieces_for_ever_is_stopped():
+def test_an_endpoint_that_repeats_its_pieces_endlessly_is_stopped():
     with endpoint(Answer([chunk("a ")] * 400)) as server:
         events = reported(server, stop_on="never", max_tokens=16)
     assert "continues beyond the 16 tokens" in failure(events).message
@@ -221,13 +221,13 @@ PAGE = b"<!doctype html><html><head><title>Sign in to Example</title></head></ht
 
 
 @pytest.mark.slow
-def test_a_web_page_for_an_answer_is_told_by_its_title():
+def test_a_web_page_in_place_of_an_answer_is_reported_by_its_title():
     with endpoint(Answer((PAGE,), 502, "text/html"), Answer((PAGE,), 200, "text/html")) as server:
         assert "Sign in to Example" in failure(reported(server, patience=SHORT._replace(attempts=1))).message
         assert "web page" in failure(reported(server)).message
 
 
-def test_a_web_page_for_the_list_of_models_is_told():
+def test_a_web_page_in_place_of_the_list_of_models_is_reported():
     with (
         endpoint(models=Answer((PAGE,), 200, "text/html")) as server,
         pytest.raises(ModelError, match="web page"),
@@ -250,13 +250,13 @@ def test_a_web_page_for_the_list_of_models_is_told():
         (b"", "without an event"),
     ],
 )
-def test_what_is_no_chunk_is_told_with_its_beginning(data, word):
+def test_an_invalid_chunk_is_reported_with_its_beginning(data, word):
     with endpoint(Answer((data,) if data else ())) as server:
         failed = failure(reported(server))
     assert word in failed.message and failed.code == "MODEL_FAILED" and len(failed.message) < 1000
 
 
-def test_members_of_any_other_kind_are_passed_over():
+def test_members_of_unknown_types_are_ignored():
     odd = [
         {}, {"choices": None}, {"choices": {}}, {"choices": [None, 5]}, {"choices": [{"delta": None}]},
         {"choices": [{"delta": {"content": 5, "tool_calls": 7}, "logprobs": {"content": [1, {"token": 2}]}}]},
@@ -269,7 +269,7 @@ def test_members_of_any_other_kind_are_passed_over():
     assert written(events) == CALL and events[-1].valid
 
 
-def test_fifty_megabytes_without_a_line_end_cost_one_of_memory():
+def test_fifty_megabytes_without_a_line_end_use_little_memory():
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     with endpoint(Answer((b"data: ", *[b"x" * 1_000_000] * 50))) as server:
         failed = failure(reported(server))
@@ -277,7 +277,7 @@ def test_fifty_megabytes_without_a_line_end_cost_one_of_memory():
     assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 30_000
 
 
-def test_a_packed_answer_is_not_unpacked():
+def test_a_compressed_answer_is_rejected():
     packed = Answer(
         (gzip.compress(b" " * 10_000_000),), 200, "text/event-stream", (("content-encoding", "gzip"),)
     )
@@ -290,7 +290,7 @@ def test_a_body_of_fifty_megabytes_is_not_read_to_its_end():
         assert "more than 8 MB" in failure(reported(server)).message
 
 
-def test_an_endpoint_that_leads_elsewhere_is_not_followed():
+def test_a_redirect_is_not_followed():
     moved = Answer((b"",), 307, "text/plain", (("location", "http://127.0.0.1:9/v1"),))
     with endpoint(moved) as server:
         assert "redirects to another address" in failure(reported(server)).message
@@ -300,7 +300,7 @@ def test_an_endpoint_that_leads_elsewhere_is_not_followed():
 
 
 @pytest.mark.parametrize("constraint", ["mask", "gbnf"])
-def test_an_endpoint_that_ignores_the_grammar_ends_the_run_by_that_and_no_violation_of_the_model(constraint):
+def test_an_endpoint_that_ignores_the_grammar_fails_the_run_without_a_violation_of_the_model(constraint):
     with endpoint(said("Sure", ", here it is: ", CALL)) as server:
         events = reported(server, constraint=constraint)
         assert server.asked[0].body["grammar"].startswith("root ::=")
@@ -311,28 +311,28 @@ def test_an_endpoint_that_ignores_the_grammar_ends_the_run_by_that_and_no_violat
     assert events[0].request.constraint == "endpoint"
 
 
-def test_it_is_told_at_the_first_excluded_character_wherever_it_stands():
+def test_an_ignored_grammar_is_reported_at_the_first_excluded_character():
     with endpoint(said('{action="search" ', 'query="AI" max_results=', "500}")) as server:
         message = failure(reported(server, constraint="mask")).message
     assert "at character 42 it wrote '0}'" in message
 
 
 @pytest.mark.slow
-def test_an_end_where_the_grammar_allows_none_is_ignoring_it_too():
+def test_an_end_that_the_grammar_excludes_is_reported():
     with endpoint(said('{action="search" ')) as server:
         assert "allows no end" in failure(reported(server, constraint="mask")).message
     with endpoint(said()) as server:
         assert "before its first character" in failure(reported(server, constraint="mask")).message
 
 
-def test_an_answer_cut_at_its_length_is_none():
+def test_an_answer_cut_at_its_length_is_not_an_ignored_constraint():
     with endpoint(said('{action="search" ', finish="length")) as server:
         events = reported(server, constraint="mask")
     assert isinstance(events[-1], RunFinished) and events[-1].reason == "length"
 
 
 @pytest.mark.slow
-def test_a_schema_that_is_ignored_is_told_and_one_that_leaks_is_a_violation_of_the_call():
+def test_an_ignored_schema_is_reported_and_a_leak_is_a_violation_of_the_call():
     fields = {"constraint": "mask", "notation": "json"}
     with endpoint(said("I would search"), owner="somebody") as server:
         assert "response_format excludes" in failure(reported(server, **fields)).message
@@ -347,7 +347,7 @@ def test_a_schema_that_is_ignored_is_told_and_one_that_leaks_is_a_violation_of_t
 
 
 @pytest.mark.slow
-def test_a_constraint_that_no_field_takes_is_refused_before_anything_is_sent():
+def test_a_constraint_without_a_field_is_rejected_before_anything_is_sent():
     with endpoint(said(CALL), owner="somebody") as server:
         failed = failure(reported(server, constraint="mask", notation="glyph"))
         assert not server.asked
@@ -356,7 +356,7 @@ def test_a_constraint_that_no_field_takes_is_refused_before_anything_is_sent():
     )
 
 
-def test_an_endpoint_that_refuses_the_grammar_is_told_with_its_own_words():
+def test_a_grammar_that_the_endpoint_rejects_is_reported_with_its_message():
     words = json.dumps(
         {"error": {"message": "failed to parse grammar", "type": "invalid_request_error"}}
     ).encode()
@@ -387,7 +387,7 @@ ARGUMENTS = {"query": "AI", "max_results": 10}
     ],
     ids=["in pieces", "an object", "a bare object", "arguments as an object", "function_call", "a name in pieces"],
 )  # fmt: skip
-def test_calls_in_any_form_are_read_as_the_call_that_they_are(deltas):
+def test_calls_in_any_form_are_read(deltas):
     pieces = [chunk(delta=delta) for delta in deltas]
     with endpoint(Answer((*pieces, chunk(finish="tool_calls"), DONE))) as server:
         events = reported(server, native="auto")
@@ -398,14 +398,14 @@ def test_calls_in_any_form_are_read_as_the_call_that_they_are(deltas):
     assert events[0].request.native == "openai"
 
 
-def test_a_call_without_arguments_is_one_with_none_and_a_second_call_is_too_much():
+def test_a_call_without_arguments_has_none_and_a_second_call_is_extra():
     pieces = [chunk(delta={"tool_calls": [{"index": i, "function": {"name": "search"}}]}) for i in (0, 1)]
     with endpoint(Answer((*pieces, chunk(finish="tool_calls"), DONE))) as server:
         events = reported(server, native="auto", stop_on="never")
     assert written(events) == '{"name": "search", "arguments": {}}\n{"name": "search", "arguments": {}}'
 
 
-def test_an_answer_in_words_where_a_call_was_required_is_the_endpoints_fault():
+def test_a_text_in_place_of_a_required_call_is_an_error_of_the_endpoint():
     with endpoint(said("I cannot do that.")) as server:
         failed = failure(reported(server, native="auto", constraint="mask"))
         assert server.asked[0].body["tool_choice"] == "required" and "grammar" not in server.asked[0].body
@@ -425,7 +425,7 @@ def test_an_answer_in_words_where_a_call_was_required_is_the_endpoints_fault():
     ],
     ids=["before the first piece", "after it", "in the pause before another attempt"],
 )
-def test_cancel_ends_any_wait_at_once_and_the_server_sees_it(answer):
+def test_cancel_ends_any_wait_at_once_and_closes_the_connection(answer):
     slow = SHORT._replace(first=30.0, between=30.0, wait=20.0, longest=60.0, retrying=100.0)
     with endpoint(answer) as server, remote(server, patience=slow) as model:
         generation = run(request(), model)
@@ -440,7 +440,7 @@ def test_cancel_ends_any_wait_at_once_and_the_server_sees_it(answer):
 
 
 @pytest.mark.slow
-def test_closing_the_model_from_another_thread_ends_its_generation_and_leaves_nothing():
+def test_closing_the_model_from_another_thread_ends_its_generation():
     with endpoint(Answer((chunk(HALF), Hang))) as server, remote(server) as model:
         timer = threading.Timer(0.2, model.close)
         timer.start()
@@ -467,13 +467,13 @@ def test_closing_the_run_in_the_middle_closes_the_stream():
         assert server.gone.wait(60)
 
 
-def test_reasoning_without_an_answer_is_told():
+def test_reasoning_without_an_answer_is_reported():
     thought = [chunk(delta={"reasoning_content": "hmm "})] * 5
     with endpoint(Answer((*thought, chunk(finish="length"), DONE))) as server:
         assert "20 characters of reasoning" in failure(reported(server)).message
 
 
-def test_an_answer_that_the_endpoints_filter_cut_is_none():
+def test_an_answer_that_the_endpoints_filter_cut_is_an_error():
     with endpoint(said(HALF, finish="content_filter")) as server:
         assert "content_filter" in failure(reported(server)).message
 
@@ -488,27 +488,27 @@ def likely(logprob: str, **more: object) -> bytes:
 
 
 @pytest.mark.parametrize("logprob", ["-" + "9" * 400, "NaN", "-Infinity", "Infinity", "1e999"])
-def test_a_log_probability_that_is_no_number_crashes_or_is_told(logprob):
+def test_a_log_probability_that_is_not_a_number_is_ignored(logprob):
     assert read_chunk(likely(logprob), ADDRESS).tokens == ()
 
 
-def test_a_probability_above_one_is_told():
+def test_a_probability_above_one_is_limited_to_one():
     assert read_chunk(likely("0.4"), ADDRESS).tokens[0].logprob == 0.0
 
 
 @pytest.mark.parametrize("id", [10**30, True, -5])
-def test_an_id_that_no_token_has_is_told(id):
+def test_an_impossible_token_id_is_ignored(id):
     assert read_chunk(likely("-1.0", id=id), ADDRESS).tokens[0].id == -1
 
 
-def test_counts_that_no_endpoint_reaches_are_told():
+def test_impossible_counts_are_ignored():
     huge = {"prompt_tokens": 10**30, "completion_tokens": 10**30}
     with endpoint(Answer((chunk(CALL), chunk(finish="stop"), event({"usage": huge}), DONE))) as server:
         events = reported(server)
     assert events[-1].valid and events[-1].tokens == 1
 
 
-def test_text_in_parts_in_parts_without_end_crashes_the_run():
+def test_deeply_nested_parts_of_a_text_are_ignored():
     nested = b'[{"text":' * 350 + b'"a"' + b"}]" * 350
     answer = b'data: {"choices":[{"delta":{"content":' + nested + b"}}]}\n\n"
     with endpoint(Answer((answer, chunk(CALL), chunk(finish="stop"), DONE))) as server:
@@ -516,12 +516,12 @@ def test_text_in_parts_in_parts_without_end_crashes_the_run():
 
 
 @pytest.mark.parametrize("date", ["Mon, 01 Jan 2024 00:00:00 +99999999999999999999", "inf", "1e999"])
-def test_a_pause_that_is_beyond_all_time_crashes_or_is_believed(date):
+def test_an_impossible_pause_is_ignored(date):
     assert asked_pause(date) is None
 
 
 @pytest.mark.parametrize("ends", [b"\r\n\n", b"\n\r\n", b"\r\n\r\n", b"\r\r", b"\n\n"])
-def test_an_event_is_lost_where_the_network_cuts_its_line_ends(ends):
+def test_line_ends_that_the_network_cuts_lose_no_event(ends):
     text = b"data: x" + ends + b"data: y" + ends
     reader = EventReader()
     cut = [found for byte in text for found in reader.feed(bytes([byte]))]
@@ -531,21 +531,21 @@ def test_an_event_is_lost_where_the_network_cuts_its_line_ends(ends):
 @pytest.mark.parametrize(
     "delta", [{"reasoning_content": "hm " * 1000}, {"tool_calls": [{"function": {"name": "x" * 3000}}]}]
 )
-def test_what_is_no_text_goes_on_for_ever(delta):
+def test_an_endless_stream_without_text_is_stopped(delta):
     with endpoint(Answer([chunk(delta=delta)] * 2000)) as server:
         message = failure(reported(server, max_tokens=16, stop_on="never")).message
     assert "continues beyond the 16 tokens" in message
 
 
 @pytest.mark.slow
-def test_a_description_of_the_server_that_is_a_book_goes_into_every_record():
+def test_a_long_server_description_is_shortened_in_the_record():
     with endpoint(said(CALL), owner="?", version={"version": "9" * 100_000 + "\ud800"}) as server:
         started = reported(server)[0]
     assert len(started.model.server) < 100
 
 
 @pytest.mark.slow
-def test_a_connection_that_is_closed_just_before_a_request_begins_crashes_or_hangs_it(monkeypatch):
+def test_a_connection_closed_just_before_a_request_interrupts_it(monkeypatch):
     connection, real, closing = Connection(ADDRESS, "", SHORT), BlockingPortal.start_task_soon, []
 
     def submit(portal, *work):

@@ -66,7 +66,7 @@ def sent(server) -> dict:
         ("HTTP://A.example/openai/v1?dialect=vllm#m%20n", "http://a.example/openai/v1", "m n", "http://a.example:80"),
     ],
 )  # fmt: skip
-def test_an_address_is_read_as_it_is_meant(text, base, model, origin):
+def test_an_address_is_split_into_its_parts(text, base, model, origin):
     address = read_address(text)
     assert (address.base, address.model, address.origin) == (base, model, origin)
     assert read_address(str(address).replace("m n", "m%20n")) == address
@@ -75,7 +75,7 @@ def test_an_address_is_read_as_it_is_meant(text, base, model, origin):
 @pytest.mark.parametrize(
     "text", ["http://", "http:///v1", "http://a:b:c/", "http://a:99999/v1", "http://a b/v1", "http://[::1/v1"]
 )
-def test_what_is_no_address_is_told(text):
+def test_an_invalid_address_is_rejected(text):
     with pytest.raises(ModelError, match="Invalid endpoint address"):
         read_address(text)
 
@@ -83,13 +83,13 @@ def test_what_is_no_address_is_told(text):
 @pytest.mark.parametrize(
     "text", ["http://me:s3cret@host/v1", "http://s3cret@host/v1", "http://host/v1?api_key=s3cret"]
 )
-def test_a_key_in_an_address_is_refused_and_not_said_again(text):
+def test_a_key_in_an_address_is_rejected_and_not_repeated(text):
     with pytest.raises(ModelError) as caught:
         open_model(text)
     assert "s3cret" not in str(caught.value) and "glyphscope keys set" in caught.value.hint
 
 
-def test_options_that_there_are_not_are_told():
+def test_unknown_options_of_an_address_are_rejected():
     for tail in ("?dialekt=vllm", "?logprobs=maybe", "?dialect=cobol"):
         with endpoint(ANSWER) as server, pytest.raises(ModelError), remote(server, tail):
             pass
@@ -115,7 +115,7 @@ PROPS = {"default_generation_settings": {"n_ctx": 4096}, "build_info": "b5"}
         ("library", {}, "compatible", "OpenAI-compatible"),
     ],
 )  # fmt: skip
-def test_the_server_is_told_by_what_it_says_of_itself(owner, paths, name, server_told):
+def test_the_server_is_recognized_by_its_description(owner, paths, name, server_told):
     with endpoint(ANSWER, owner=owner, **paths) as server, remote(server) as model:
         assert model.dialect.name == name and model.info.server == server_told
         assert model.info.context == (4096 if "props" in paths else 0)
@@ -166,7 +166,7 @@ def test_opening_can_be_stopped_while_the_connection_is_made():
     [("llama-server", "grammar"), ("llama-cpp-python", "grammar"), ("vllm", "structured_outputs"),
      ("vllm-guided", "guided_grammar"), ("sglang", "ebnf")],
 )  # fmt: skip
-def test_the_grammar_goes_into_the_field_of_the_dialect_and_a_note_says_so(dialect, field):
+def test_the_grammar_is_sent_in_the_field_of_the_dialect_with_a_note(dialect, field):
     with endpoint(ANSWER) as server, remote(server, f"?dialect={dialect}") as model:
         events = list(run(request(constraint="mask"), model))
         grammar = sent(server)[field]
@@ -177,7 +177,7 @@ def test_the_grammar_goes_into_the_field_of_the_dialect_and_a_note_says_so(diale
 
 
 @pytest.mark.parametrize("dialect", DIALECTS)
-def test_sampling_is_said_in_the_names_of_the_dialect_or_told_as_unsaid(dialect):
+def test_sampling_is_sent_in_the_names_of_the_dialect_or_reported_as_unsupported(dialect):
     sampling = Sampling(temperature=0.7, top_k=0, top_p=0.9, min_p=0.1, repeat_penalty=1.2, seed=7)
     with endpoint(ANSWER) as server, remote(server, f"?dialect={dialect}") as model:
         events = list(run(request(constraint="off", sampling=sampling, max_tokens=99), model))
@@ -195,7 +195,7 @@ def test_sampling_is_said_in_the_names_of_the_dialect_or_told_as_unsaid(dialect)
         )
 
 
-def test_the_messages_are_sent_as_messages_and_shown_as_they_are_sent():
+def test_the_messages_are_sent_and_shown_as_messages():
     with endpoint(ANSWER) as server, remote(server) as model:
         events = list(run(request(constraint="off"), model))
         messages = sent(server)["messages"]
@@ -206,7 +206,7 @@ def test_the_messages_are_sent_as_messages_and_shown_as_they_are_sent():
 
 
 @pytest.mark.parametrize("dialect", ["llama-server", "vllm", "sglang"])
-def test_two_stages_go_on_from_a_last_message(dialect):
+def test_two_stages_continue_from_a_last_message(dialect):
     answers = said('"search" arguments='), said('{query="AI"}}')
     with endpoint(*answers) as server, remote(server, f"?dialect={dialect}") as model:
         events = list(run(request(strategy="two-stage"), model))
@@ -220,33 +220,33 @@ def test_two_stages_go_on_from_a_last_message(dialect):
     assert first.get("add_generation_prompt", True) == (not continues)
 
 
-def test_an_endpoint_that_cannot_go_on_from_an_answer_says_so():
+def test_an_endpoint_that_cannot_continue_an_answer_says_so():
     with endpoint(ANSWER) as server, remote(server, "?dialect=llama-cpp-python") as model:
         failed = list(run(request(strategy="two-stage"), model))[-1]
         assert isinstance(failed, RunFailed) and "cannot continue" in failed.message and not server.asked
 
 
-def test_two_stages_of_the_endpoints_own_calls_are_refused():
+def test_two_stages_of_the_endpoints_own_calls_are_rejected():
     with endpoint(ANSWER) as server, remote(server) as model:
         failed = list(run(request(strategy="two-stage", native="auto"), model))[-1]
     assert isinstance(failed, RunFailed) and "in parts" in failed.message
 
 
-def test_what_is_an_endpoints_is_refused_for_a_model_that_runs_here():
+def test_options_of_endpoints_are_rejected_for_a_local_model():
     model = ScriptedModel(CALL)
     model.info = model.info.__class__(name="here", kind="llama.cpp")
     for fields in ({"constraint": "endpoint"}, {"native": "openai", "constraint": "off"}):
         assert isinstance(list(run(request(**fields), model))[-1], RunFailed)
 
 
-def test_a_router_and_its_executor_run_there():
+def test_a_router_and_its_executor_run_at_an_endpoint():
     choice = json.dumps({"choice": "call_tool", "tool": "search", "question": None}, separators=(",", ":"))
     with endpoint(said(choice), ANSWER) as server, remote(server) as model:
         events = list(run(request(strategy="route-execute"), model))
     assert run_state(events).outcome == "valid", events[-1]
 
 
-def test_the_loop_runs_there_and_a_tools_result_goes_as_the_users(tmp_path):
+def test_the_loop_runs_at_an_endpoint_with_results_in_the_users_role(tmp_path):
     answers = said('{action="calculate" expression="2+2"}'), said("It is 4.")
     with endpoint(*answers) as server, remote(server) as model:
         events = list(run(request(strategy="loop", constraint="off"), model, RecordedInteraction(())))
@@ -257,7 +257,7 @@ def test_the_loop_runs_there_and_a_tools_result_goes_as_the_users(tmp_path):
 
 
 @pytest.mark.slow
-def test_a_repair_sends_the_conversation_that_asks_again():
+def test_a_repair_sends_the_whole_conversation():
     with endpoint(said("no idea"), ANSWER) as server, remote(server) as model:
         events = list(run(request(constraint="off", repair=RepairSettings(attempts=1)), model))
         assert len(server.asked[1].body["messages"]) > len(server.asked[0].body["messages"])
@@ -279,7 +279,7 @@ def likely(token: str | bytes, *others: tuple[str, float], logprob: float = -0.5
     return {"content": [entry]}
 
 
-def test_with_figures_a_step_is_a_token_and_its_figures_are_the_endpoints():
+def test_with_log_probabilities_a_step_is_a_token_with_the_endpoints_figures():
     first = chunk('{action="', logprobs=likely('{action="', ("The", -0.1), ('{action="', -0.5)))
     half = chunk("", logprobs=likely(b"\xc3"))
     rest = chunk("é", logprobs=likely(b"\xa9"))
@@ -301,7 +301,7 @@ def test_with_figures_a_step_is_a_token_and_its_figures_are_the_endpoints():
     assert steps[0].feasible is None and steps[0].entropy is None and steps[-1].end
 
 
-def test_figures_that_do_not_spell_the_text_are_not_told():
+def test_log_probabilities_that_do_not_spell_the_text_are_ignored():
     with (
         endpoint(
             Answer((chunk("shown", logprobs=likely("<|hidden|>")), chunk(finish="stop"), DONE))
@@ -314,7 +314,7 @@ def test_figures_that_do_not_spell_the_text_are_not_told():
 
 
 @pytest.mark.slow
-def test_an_endpoint_that_refuses_figures_is_asked_without_them():
+def test_an_endpoint_that_rejects_log_probabilities_is_asked_without_them():
     refusal = event({"x": 1})[:0] + json.dumps({"error": {"message": "logprobs is not supported"}}).encode()
     with (
         endpoint(Answer((refusal,), 400, "application/json"), ANSWER, ANSWER) as server,
@@ -326,7 +326,7 @@ def test_an_endpoint_that_refuses_figures_is_asked_without_them():
         assert "grammar" in server.asked[1].body
 
 
-def test_what_the_endpoint_counted_holds_and_a_record_of_it_verifies():
+def test_the_endpoints_counts_are_used_and_its_record_verifies():
     answer = Answer((*ANSWER.pieces[:2], chunk(finish="stop"), counted(321, 9, 300), DONE))
     with endpoint(answer) as server, remote(server) as model:
         events = list(run(request(constraint="off", stop_on="never"), model))
@@ -339,7 +339,7 @@ def test_what_the_endpoint_counted_holds_and_a_record_of_it_verifies():
     assert (stage.prompt_tokens, stage.cached, stage.tokens) == (321, 300, 9)
 
 
-def test_counts_in_every_chunk_hold_for_a_stream_that_was_closed_early():
+def test_counts_in_every_chunk_are_used_for_a_stream_that_was_closed_early():
     early = [
         event({"choices": [{"delta": {"content": text}}], "usage": {"prompt_tokens": 50, "completion_tokens": n}})
         for n, text in ((1, '{action="'), (4, "delete_it"))
@@ -351,7 +351,7 @@ def test_counts_in_every_chunk_hold_for_a_stream_that_was_closed_early():
     assert next(event for event in events if isinstance(event, Aborted)).tokens_decoded == 4
 
 
-def test_half_of_a_surrogate_pair_waits_for_the_other():
+def test_the_two_parts_of_a_surrogate_pair_are_joined():
     halves = [b'data: {"choices":[{"index":0,"delta":{"content":"\\ud83d"}}]}\n\n',
               b'data: {"choices":[{"index":0,"delta":{"content":"\\ude00"}}]}\n\n']  # fmt: skip
     with endpoint(Answer((*halves, chunk(finish="stop"), DONE))) as server, remote(server) as model:
@@ -368,7 +368,7 @@ def test_an_answer_that_is_not_streamed_is_one_piece():
         assert run_state(list(run(request(), model))).outcome == "valid"
 
 
-def test_what_it_would_have_said_goes_on_from_the_text_where_that_decides():
+def test_the_continuation_of_an_aborted_run_begins_with_its_text():
     with endpoint(said('{action="delete_', 'it"}'), said('it" now}')) as server, remote(server) as model:
         aborted = list(run(request(constraint="off"), model))
         told = list(continue_aborted(request(constraint="off"), aborted, model))
@@ -377,7 +377,7 @@ def test_what_it_would_have_said_goes_on_from_the_text_where_that_decides():
 
 
 @pytest.mark.slow
-def test_tokens_are_counted_where_the_server_counts_and_refused_elsewhere():
+def test_tokens_are_counted_where_the_server_counts_and_rejected_elsewhere():
     with endpoint(ANSWER, tokenize={"tokens": [1, 2, 3]}) as server, remote(server) as model:
         assert model.count_tokens("abc") == 3
     with endpoint(ANSWER, owner="someone") as server, remote(server) as model:
@@ -388,13 +388,13 @@ def test_tokens_are_counted_where_the_server_counts_and_refused_elsewhere():
         assert model.vocabulary().tokens == ()
 
 
-def test_half_of_a_character_in_a_text_to_count_is_told_as_a_wrong_address():
+def test_a_lone_surrogate_in_a_text_to_count_is_replaced():
     with endpoint(tokenize={"tokens": [1, 2]}) as server, remote(server) as model:
         assert model.count_tokens("a \ud800") == 2
 
 
 @pytest.mark.slow
-def test_counting_in_a_model_that_was_closed_meanwhile_is_no_error_of_ours():
+def test_counting_in_a_closed_model_is_a_model_error():
     with endpoint(tokenize=Answer((Hang,))) as server, remote(server) as model:
         closing = threading.Timer(0.2, model.close)
         closing.start()
@@ -415,7 +415,7 @@ def test_one_generation_at_a_time():
 
 
 @pytest.mark.slow
-def test_a_run_by_the_command_line_tells_the_endpoint(tmp_path):
+def test_a_run_by_the_command_line_records_the_endpoint(tmp_path):
     record = tmp_path / "run.jsonl"
     with endpoint(ANSWER) as server:
         done = CliRunner().invoke(
@@ -470,7 +470,7 @@ def ring(monkeypatch):
 SECRET = "sk-VerySecret-123"
 
 
-def test_a_key_goes_to_its_own_endpoint_only_and_into_nothing_that_is_kept(ring, caplog, capfd):
+def test_a_key_is_sent_only_to_its_own_endpoint_and_never_recorded(ring, caplog, capfd):
     caplog.set_level(logging.DEBUG)
     with endpoint(
         ANSWER, Answer((f'{{"error": "bad key {SECRET}"}}'.encode(),), 401, "application/json")
@@ -511,7 +511,7 @@ KEY_PAGE = f"<html><title>You sent {SECRET}</title>".encode()
         said(f"I was asked with {SECRET}"),
     ],
 )
-def test_a_key_that_the_endpoint_says_again_gets_into_the_record(ring, answer):
+def test_a_key_that_the_endpoint_echoes_is_not_recorded(ring, answer):
     with endpoint(answer) as server:
         set_key(read_address(server.url), SECRET)
         with remote(server, patience=SHORT._replace(attempts=1)) as model:
@@ -520,7 +520,7 @@ def test_a_key_that_the_endpoint_says_again_gets_into_the_record(ring, answer):
     assert SECRET[:8].encode() not in recorded
 
 
-def test_a_key_that_the_list_of_models_says_again_is_told(ring):
+def test_a_key_that_the_list_of_models_echoes_is_masked(ring):
     with endpoint(models=Answer((KEY_PAGE,), kind="text/html")) as server:
         set_key(read_address(server.url), SECRET)
         with pytest.raises(ModelError, match="•••") as caught, remote(server):
@@ -528,12 +528,12 @@ def test_a_key_that_the_list_of_models_says_again_is_told(ring):
     assert SECRET not in str(caught.value)
 
 
-def test_a_key_of_blanks_alone_is_taken_for_a_wrong_one(monkeypatch):
+def test_a_key_of_white_space_is_no_key(monkeypatch):
     monkeypatch.setenv("GLYPHSCOPE_API_KEY", "  \n")
     assert key_of(read_address("http://127.0.0.1:1/v1")) == ""
 
 
-def test_the_environment_goes_before_the_keyring_and_openais_variable_to_openai_alone(monkeypatch):
+def test_the_environment_precedes_the_keyring_and_openais_variable_is_only_for_openai(monkeypatch):
     here, openai = read_address("http://127.0.0.1:1/v1"), read_address("https://api.openai.com/v1")
     set_key(here, "kept")
     monkeypatch.setenv("OPENAI_API_KEY", "theirs")
@@ -544,7 +544,7 @@ def test_the_environment_goes_before_the_keyring_and_openais_variable_to_openai_
     assert (key_of(here), key_of(openai)) == ("given", "given")
 
 
-def test_a_keyring_that_cannot_be_read_has_no_key_and_says_so_when_it_is_to_keep_one():
+def test_a_keyring_that_cannot_be_read_has_no_key_and_rejects_a_new_one():
     keyring.set_keyring(Broken())
     address = read_address("http://127.0.0.1:1/v1")
     assert key_of(address) == ""
@@ -554,13 +554,13 @@ def test_a_keyring_that_cannot_be_read_has_no_key_and_says_so_when_it_is_to_keep
 
 
 @pytest.mark.parametrize("key", ["a b", "ab\nAuthorization: x", "schlüssel", "\x00"])
-def test_a_key_that_no_header_can_hold_is_refused_and_not_said(key):
+def test_a_key_that_is_not_a_valid_header_is_rejected_and_not_repeated(key):
     with pytest.raises(ModelError) as caught:
         set_key(read_address("http://127.0.0.1:1/v1"), key)
     assert key.strip() not in str(caught.value) or key == "\x00"
 
 
-def test_the_command_keeps_lists_and_removes_keys_and_never_takes_one_as_an_argument(ring):
+def test_the_command_stores_lists_and_removes_keys_without_an_argument_for_one(ring):
     runner, url = CliRunner(), "https://host.example/v1"
     kept = runner.invoke(app, ["keys", "set", url], input=f"{SECRET}\n")
     assert kept.exit_code == 0 and SECRET not in kept.output
@@ -576,7 +576,7 @@ def test_the_command_keeps_lists_and_removes_keys_and_never_takes_one_as_an_argu
     assert runner.invoke(app, ["keys", "list"]).exit_code == 1
 
 
-def test_without_the_extra_an_address_says_what_to_install(monkeypatch):
+def test_without_the_extra_an_address_names_the_package_to_install(monkeypatch):
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
     with pytest.raises(ModelError) as caught:
         open_model("http://127.0.0.1:1/v1")

@@ -75,19 +75,19 @@ def body(dialect: str, **fields: Any) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("choice", ["auto", "none", "required"])
-def test_the_choice_of_tools_goes_as_it_is_asked_for(choice: str) -> None:
+def test_the_tool_choice_is_sent_as_requested(choice: str) -> None:
     sent = body("vllm", constraint="endpoint", tool_choice=choice)
     assert sent["tool_choice"] == choice and len(sent["tools"]) == len(TOOLS)
 
 
 @pytest.mark.slow
-def test_without_a_constraint_nothing_is_required() -> None:
+def test_without_a_constraint_no_call_is_required() -> None:
     assert body("vllm", tool_choice="search")["tool_choice"] == "auto"
     assert body("vllm", tool_choice="none")["tool_choice"] == "none"
 
 
 @pytest.mark.parametrize(("most", "parallel"), [(1, False), (3, True), (None, True)])
-def test_several_calls_are_asked_for_as_parallel_ones(most: int | None, parallel: bool) -> None:
+def test_several_calls_are_requested_as_parallel_calls(most: int | None, parallel: bool) -> None:
     assert body("openai", most_calls=most)["parallel_tool_calls"] is parallel
 
 
@@ -127,7 +127,7 @@ def messages(server: Endpoint) -> list[dict[str, Any]]:
     return list(server.asked[-1].body["messages"])
 
 
-def test_calls_and_results_of_the_history_go_as_such_with_their_ids() -> None:
+def test_calls_and_results_of_the_history_are_sent_with_their_ids() -> None:
     with endpoint(answer(*ONE), owner="vllm") as server:
         with remote(server) as model:
             events = list(run(request(history=TALK), model))
@@ -140,14 +140,14 @@ def test_calls_and_results_of_the_history_go_as_such_with_their_ids() -> None:
     assert '{"name": "search", "arguments": {"query": "AI"}}' in prompt.text
 
 
-def test_a_server_that_is_known_to_have_no_field_for_reasoning_is_sent_none() -> None:
+def test_a_server_without_a_field_for_reasoning_is_sent_none() -> None:
     with endpoint(answer(*ONE)) as server:
         with remote(server, "?dialect=openai") as model:
             list(run(request(history=TALK), model))
         assert "reasoning_content" not in messages(server)[1]
 
 
-def test_a_result_without_a_call_goes_as_the_users() -> None:
+def test_a_result_without_a_call_is_sent_in_the_users_role() -> None:
     with endpoint(answer(*ONE)) as server:
         with remote(server) as model:
             list(run(request(history=(Message("user", "x"), Message("tool", "Nothing."))), model))
@@ -192,7 +192,7 @@ def call_line(name: str, arguments: str) -> str:
 SEARCH, READ = call_line("search", '{"query": "AI"}'), call_line("read_file", '{"path": "notes/todo.txt"}')
 
 
-def test_reasoning_after_text_and_between_calls_is_a_part_where_it_came() -> None:
+def test_reasoning_after_text_and_between_calls_is_a_part_at_its_place() -> None:
     late = [chunk(delta={"reasoning_content": text}) for text in ("Not ", "there: <think>.")]
     read = (call(1, "read_file"), call(1, "", '{"path": "notes/todo.txt"}'))
     last = chunk(delta={"reasoning": "Done."})
@@ -216,7 +216,7 @@ def test_reasoning_after_text_and_between_calls_is_a_part_where_it_came() -> Non
     assert [event.tool for event in events if isinstance(event, CallReady)] == ["search", "read_file"]
 
 
-def test_reasoning_and_text_that_come_in_the_middle_of_a_call_come_after_it() -> None:
+def test_reasoning_and_text_within_a_call_follow_it() -> None:
     middle = (chunk(delta={"reasoning": "Hm."}), chunk("One moment."))
     stream = (ONE[0], ONE[1], *middle, ONE[2], chunk(" There."))
     with endpoint(answer(*stream)) as server, remote(server) as model:
@@ -225,7 +225,7 @@ def test_reasoning_and_text_that_come_in_the_middle_of_a_call_come_after_it() ->
     assert events[-1].valid
 
 
-def test_tags_of_reasoning_in_the_text_are_reasoning_at_its_beginning_and_on_their_own_lines_only() -> None:
+def test_tags_of_reasoning_count_only_at_the_beginning_or_on_their_own_lines() -> None:
     text = ("<think>\nHm.\n</think>\n\nThe tag <think> ", "begins it:\n<think> and </think>.")
     with endpoint(answer(*map(chunk, text))) as server, remote(server) as model:
         events = list(run(request(tool_choice="auto"), model))
@@ -250,7 +250,7 @@ def test_content_before_a_lone_closing_tag_is_reasoning() -> None:
     assert (said.content, said.reasoning) == ("I look it up.", "They want news.")
 
 
-def test_a_text_that_speaks_of_both_tags_is_text() -> None:
+def test_a_text_that_mentions_both_tags_is_text() -> None:
     with endpoint(answer(chunk("Between <think> and </think>."))) as server, remote(server) as model:
         events = list(run(request(tool_choice="auto"), model))
     assert parts_of(events) == [("text", "Between <think> and </think>.")]
@@ -267,7 +267,7 @@ def test_thinking_parts_of_the_content_are_reasoning() -> None:
 
 
 @pytest.mark.parametrize("reason", ["stop", "eos", "tool_calls", "function_call", "STOP"])
-def test_an_answer_is_whole_whatever_its_end_is_called(reason: str) -> None:
+def test_an_answer_is_complete_for_every_name_of_its_end(reason: str) -> None:
     stream = Answer((*ONE, chunk(finish=reason), DONE))
     with endpoint(stream) as server, remote(server) as model:
         end = list(run(request(), model))[-1]
@@ -275,20 +275,20 @@ def test_an_answer_is_whole_whatever_its_end_is_called(reason: str) -> None:
 
 
 @pytest.mark.parametrize("reason", ["length", "max_tokens", "model_length", "MAX_TOKENS"])
-def test_an_answer_is_cut_off_whatever_its_length_is_called(reason: str) -> None:
+def test_an_answer_is_cut_off_for_every_name_of_the_length_limit(reason: str) -> None:
     stream = Answer((chunk("I l"), chunk(finish=reason), DONE))
     with endpoint(stream) as server, remote(server) as model:
         assert list(run(request(tool_choice="auto"), model))[-1].reason == "length"
 
 
-def test_a_call_in_the_reasoning_is_none() -> None:
+def test_a_call_in_the_reasoning_is_not_a_call() -> None:
     thought = chunk(delta={"reasoning": 'I could write {"name": "delete", "arguments": {}}.'})
     with endpoint(answer(thought, *ONE)) as server, remote(server) as model:
         events = list(run(request(), model))
     assert [event.tool for event in events if isinstance(event, CallReady)] == ["search"]
 
 
-def test_a_record_of_reasoning_and_a_call_is_told_again_the_same() -> None:
+def test_a_record_of_reasoning_and_a_call_replays_identically() -> None:
     with endpoint(answer(chunk(delta={"reasoning": "Hm."}), *ONE)) as server, remote(server) as model:
         events = list(run(request(), model))
     assert isinstance(events[0], RunStarted)
@@ -296,7 +296,7 @@ def test_a_record_of_reasoning_and_a_call_is_told_again_the_same() -> None:
     assert first_difference(events[1:], again[1:]) == ""
 
 
-def test_several_calls_are_several_calls() -> None:
+def test_several_calls_are_read_as_several_calls() -> None:
     two = (*ONE, call(1, "read_file"), call(1, "", '{"path": "notes/todo.txt"}'))
     with endpoint(answer(*two)) as server, remote(server) as model:
         events = list(run(request(most_calls=None), model))
@@ -315,7 +315,7 @@ def written(*pieces: CallPiece) -> list[Any]:
     return calls
 
 
-def test_calls_that_come_in_turns_are_told_one_after_the_other() -> None:
+def test_interleaved_calls_are_written_one_after_the_other() -> None:
     expected = [("a", {"x": 1}), ("b", {}), ("c", [2])]
     in_turns = (
         CallPiece(0, "a", ""), CallPiece(1, "b", ""), CallPiece(2, "c", ""), CallPiece(0, "", '{"x"'),
@@ -332,7 +332,7 @@ def test_calls_without_arguments_or_numbers_end_where_another_name_begins() -> N
     assert written(*unnumbered) == [("a", {}), ("b", {"x": 1})]
 
 
-def test_calls_without_numbers_belong_together_by_their_ids() -> None:
+def test_calls_without_numbers_are_joined_by_their_ids() -> None:
     in_turns = (
         CallPiece(None, "a", "", "id1"), CallPiece(None, "b", "", "id2"), CallPiece(None, "", '{"x"', "id1"),
         CallPiece(None, "", "{}", "id2"), CallPiece(None, "", ": 1}", "id1"),
@@ -342,7 +342,7 @@ def test_calls_without_numbers_belong_together_by_their_ids() -> None:
     assert written(*empty) == [("a", {}), ("b", {})]
 
 
-def test_calls_that_all_have_the_number_0_are_told_apart_by_their_names_and_ids() -> None:
+def test_calls_that_all_have_the_number_0_are_separated_by_names_and_ids() -> None:
     expected = [("a", {"x": 1}), ("a", {}), ("b", {})]
     ids = (CallPiece(0, "a", '{"x": 1}', "id1"), CallPiece(0, "a", "{}", "id2"), CallPiece(0, "b", "", "id3"))
     assert written(*ids) == expected
@@ -359,7 +359,7 @@ def test_a_name_that_is_repeated_in_each_piece_is_one_name() -> None:
     assert written(*pieces) == [("a", {"x": 1})]
 
 
-def test_a_call_whose_arguments_never_end_does_not_keep_the_next_one_back_for_ever() -> None:
+def test_a_call_whose_arguments_never_end_does_not_block_the_next_one() -> None:
     writer = CallWriter()
     said = writer.feed(CallPiece(0, "a", '{"x": ')) + writer.feed(CallPiece(1, "b", "{}")) + writer.end()
     assert said == '{"name": "a", "arguments": {"x": }\n{"name": "b", "arguments": {}}'

@@ -50,7 +50,7 @@ def repairing(attempts: int = 2, **changes: Any) -> RunRequest:
     return request(repair=RepairSettings(attempts=attempts), **changes)
 
 
-def test_the_model_is_told_in_the_words_of_the_seed_what_was_wrong() -> None:
+def test_the_model_gets_the_error_in_the_words_of_the_template() -> None:
     model = Turns(TOO_MANY, GOOD)
     events = list(run(repairing(), model))
     first, again = model.asked
@@ -67,14 +67,14 @@ def test_the_model_is_told_in_the_words_of_the_seed_what_was_wrong() -> None:
     assert (of(CallReady, events)[0].text, of(RunFinished, events)[0].valid) == (GOOD, True)
 
 
-def test_glyph_is_asked_for_as_glyph() -> None:
+def test_a_repair_requests_the_notation_of_the_call() -> None:
     model = Turns('{action="serch"}', '{action="search" query="AI news"}')
     events = list(run(repairing(notation="glyph"), model))
     assert model.asked[1][-1].content.startswith("output only GLYPH matching the schema.")
     assert of(RunFinished, events)[0].valid
 
 
-def test_an_attempt_tells_both_texts_its_cost_and_whether_the_error_moved() -> None:
+def test_a_repair_records_both_texts_its_cost_and_whether_the_error_moved() -> None:
     model = Turns(WRONG, TOO_MANY, GOOD)
     events = list(run(repairing(stop_on="never"), model))
     first, second = of(RepairTried, events)
@@ -90,7 +90,7 @@ def test_an_attempt_tells_both_texts_its_cost_and_whether_the_error_moved() -> N
     assert of(RunFinished, events)[0].tokens == sum(len(stage.tokens) for stage in stages)
 
 
-def test_a_bad_turn_is_not_seen_by_the_attempt_after_the_next() -> None:
+def test_an_attempt_sees_only_the_last_invalid_text() -> None:
     model = Turns(WRONG, TOO_MANY, GOOD)
     list(run(repairing(stop_on="never"), model))
     last = "".join(message.content for message in model.asked[2])
@@ -99,7 +99,7 @@ def test_a_bad_turn_is_not_seen_by_the_attempt_after_the_next() -> None:
     assert len(model.asked[2]) == len(model.asked[1])
 
 
-def test_an_aborted_run_is_asked_again_with_what_stopped_it() -> None:
+def test_an_aborted_run_is_repaired_with_the_error_that_stopped_it() -> None:
     model = Turns(TOO_MANY + " and more", GOOD)
     events = list(run(repairing(), model))
     (aborted,) = of(Aborted, events)
@@ -109,7 +109,7 @@ def test_an_aborted_run_is_asked_again_with_what_stopped_it() -> None:
     assert (of(RunFinished, events)[0].reason, of(RunFinished, events)[0].valid) == ("complete", True)
 
 
-def test_no_more_is_asked_than_the_settings_allow() -> None:
+def test_no_more_repairs_are_attempted_than_allowed() -> None:
     model = Turns(WRONG, TOO_MANY, '{"action":"fly"}', GOOD)
     events = list(run(repairing(2), model))
     assert model.said == 3
@@ -117,7 +117,7 @@ def test_no_more_is_asked_than_the_settings_allow() -> None:
     assert (of(RunFinished, events)[0].reason, of(RunFinished, events)[0].valid) == ("aborted", False)
 
 
-def test_without_chance_the_same_words_are_not_put_twice() -> None:
+def test_at_temperature_0_the_same_prompt_is_not_sent_twice() -> None:
     model = Turns(WRONG, WRONG, WRONG, GOOD)
     events = list(run(repairing(3), model))
     assert model.said == 2
@@ -129,7 +129,7 @@ def test_without_chance_the_same_words_are_not_put_twice() -> None:
 
 
 @pytest.mark.parametrize("text", [GOOD, WRONG, "Sure!"])
-def test_without_attempts_and_extraction_nothing_is_done(text: str) -> None:
+def test_without_attempts_and_extraction_nothing_is_repaired(text: str) -> None:
     off = request(repair=RepairSettings(extract=False))
     model = Turns(text)
     events = list(run(off, model))
@@ -137,13 +137,13 @@ def test_without_attempts_and_extraction_nothing_is_done(text: str) -> None:
     assert not of(Extracted, events) + of(RepairTried, events)
 
 
-def test_nothing_is_told_about_a_valid_call() -> None:
+def test_a_valid_call_has_no_repair() -> None:
     events = list(run(repairing(3), ScriptedModel(GOOD)))
     assert [event.stage for event in of(StageStarted, events)] == ["call"]
     assert not of(Extracted, events) + of(RepairTried, events)
 
 
-def test_a_call_in_a_fence_is_taken_out_and_counts() -> None:
+def test_a_call_in_a_fence_is_extracted_and_counts() -> None:
     text = f"Here you are:\n```json\n{GOOD[:-1]},}}\n```"
     events = list(run(request(stop_on="never"), ScriptedModel(text)))
     (extracted,) = of(Extracted, events)
@@ -154,7 +154,7 @@ def test_a_call_in_a_fence_is_taken_out_and_counts() -> None:
     assert (of(RunFinished, events)[0].reason, of(RunFinished, events)[0].valid) == ("complete", True)
 
 
-def test_what_was_taken_out_and_is_wrong_still_is_asked_again_for_its_own_fault() -> None:
+def test_an_extracted_call_that_is_invalid_is_repaired_for_its_own_error() -> None:
     model = Turns(f"Sure: {TOO_MANY}", f"Now: {GOOD}")
     events = list(run(repairing(stop_on="never"), model))
     first, second = of(Extracted, events)
@@ -164,7 +164,7 @@ def test_what_was_taken_out_and_is_wrong_still_is_asked_again_for_its_own_fault(
     assert of(CallReady, events)[0].text == GOOD
 
 
-def test_with_extraction_off_the_whole_text_is_what_failed() -> None:
+def test_without_extraction_the_whole_text_is_the_failure() -> None:
     model = Turns(f"Sure: {GOOD}", GOOD)
     settings = RepairSettings(attempts=1, extract=False)
     events = list(run(request(repair=settings, stop_on="never"), model))
@@ -181,7 +181,7 @@ def test_a_text_cut_off_by_the_limit_is_not_closed() -> None:
     assert of(RunFinished, cut)[0].reason == "length"
 
 
-def test_an_empty_answer_is_asked_again_without_an_empty_turn() -> None:
+def test_an_empty_answer_is_repaired_without_an_empty_turn() -> None:
     model = Turns("", GOOD)
     events = list(run(repairing(), model))
     first, again = model.asked
@@ -190,7 +190,7 @@ def test_an_empty_answer_is_asked_again_without_an_empty_turn() -> None:
     assert of(RunFinished, events)[0].valid
 
 
-def test_a_cancelled_run_is_not_asked_again() -> None:
+def test_a_cancelled_run_is_not_repaired() -> None:
     model = Turns(WRONG, GOOD)
     events = []
     for event in run(repairing(stop_on="never"), model):
@@ -201,13 +201,13 @@ def test_a_cancelled_run_is_not_asked_again() -> None:
     assert model.said == 1
 
 
-def test_a_long_attempt_is_shown_by_its_beginning_only() -> None:
+def test_a_long_attempt_is_shown_in_part() -> None:
     model = Turns('{"action":"search","query":"' + "x" * 50_000, GOOD)
     list(run(repairing(1, max_tokens=100_000), model))
     assert 3_000 < sum(len(message.content) for message in model.asked[1][2:]) < 6_000
 
 
-def test_the_words_can_be_the_users_own() -> None:
+def test_the_template_of_a_repair_can_be_the_users_own() -> None:
     own = RepairSettings(attempts=1, template="Wrong ({{ error }}). Again, in {{ notation }}:")
     model = Turns(WRONG, GOOD)
     list(run(request(repair=own), model))
@@ -234,9 +234,7 @@ def test_a_record_of_repairs_replays_to_the_same_events(texts: tuple[str, ...]) 
         ("tool-args", '"tool":', '{"tool":"search","args":{"query":"AI news","max_results":10}}'),
     ],
 )
-def test_a_part_of_a_call_that_fails_is_asked_for_again_as_a_whole_call(
-    shape: str, name: str, good: str
-) -> None:
+def test_a_failed_part_of_a_call_is_repaired_as_a_whole_call(shape: str, name: str, good: str) -> None:
     asked = repairing(strategy="two-stage", shape=shape)
     model = Turns('"search"', '{"query":"AI news","max_results":500}', good)
     events = list(run(asked, model))
@@ -249,7 +247,7 @@ def test_a_part_of_a_call_that_fails_is_asked_for_again_as_a_whole_call(
     assert first_difference(events[1:], list(run(asked, RecordedModel(events)))[1:]) == ""
 
 
-def test_a_name_that_is_none_is_asked_for_again_with_its_call() -> None:
+def test_an_invalid_name_is_repaired_with_its_call() -> None:
     model = Turns('"serch"', GOOD)
     events = list(run(repairing(strategy="two-stage"), model))
     (tried,) = of(RepairTried, events)
@@ -258,7 +256,7 @@ def test_a_name_that_is_none_is_asked_for_again_with_its_call() -> None:
     assert of(RunFinished, events)[0].valid
 
 
-def test_a_call_in_a_models_own_notation_is_judged_bare_once_it_was_taken_out() -> None:
+def test_an_extracted_call_in_a_models_own_notation_is_validated_without_markers() -> None:
     call = '{"name":"search","arguments":{"query":"AI news"}}'
     text = f"```json\n{call}\n```"
     asked = request(native="hermes", stop_on="never")

@@ -64,7 +64,7 @@ def reported(found):
     return [(one.first, one.last, one.run, one.own, one.more) for one in found.otherwise]
 
 
-def test_the_models_own_tokens_are_called_others_or_others_its_own():
+def test_the_models_own_tokenization_is_distinguished_from_another():
     own = boundaries_of("\n", steps(b"max_", b"results", b"=", b"10"), Cutting("x"))
     assert own.canonical and not own.otherwise and (own.tokens, own.own) == (4, 4)
     other = boundaries_of("\n", steps(b"max", b"_", b"results", b"=", b"1", b"0"), Cutting("x"))
@@ -75,12 +75,12 @@ def test_the_models_own_tokens_are_called_others_or_others_its_own():
     assert "not measured" in boundary_words(other)
 
 
-def test_two_boundaries_in_a_row_that_differ_are_told_as_two_places_or_lose_the_rest():
+def test_two_adjacent_differences_are_reported_as_two():
     found = boundaries_of("\n", steps(b"max", b"_", b"res", b"ults", b"="), Cutting("x"))
     assert reported(found) == [(0, 2, ("max", "_"), ("max_",), 1), (2, 4, ("res", "ults"), ("results",), 1)]
 
 
-def test_who_cut_it_otherwise_is_not_told_or_someone_else():
+def test_the_cause_of_a_difference_is_named():
     forced = boundaries_of("\n", steps(b"1", b"0", forced=True), Cutting("x"))
     assert forced.otherwise[0].cause == "grammar" and "forced by the grammar" in boundary_diff_words(
         forced.otherwise[0]
@@ -95,7 +95,7 @@ def test_who_cut_it_otherwise_is_not_told_or_someone_else():
     )
 
 
-def test_half_characters_are_compared_by_their_text():
+def test_incomplete_characters_are_compared_by_their_text():
     found = boundaries_of("\n", steps(b"\xc3", b"\xa9"), Cutting("x"))
     assert reported(found) == [(0, 2, ("\ufffd", "\ufffd"), ("é",), 1)]
     assert "within a character" in boundaries_of("\n", steps(b"\xc3"), Cutting("x")).unknown
@@ -111,13 +111,13 @@ def test_half_characters_are_compared_by_their_text():
         (Cutting("x"), [TokenStep(index=0, id=0, data=b"z", text="z")], "no tokens that spell|no tokens"),
     ],
 )
-def test_what_cannot_be_compared_is_called_canonical(model, tokens, words):
+def test_boundaries_that_cannot_be_compared_are_unknown(model, tokens, words):
     found = boundaries_of("\n", tokens, model)
     assert found.canonical is None and re.search(words, found.unknown)
     assert boundary_words(found).startswith("Token boundaries are unknown")
 
 
-def test_a_special_token_that_is_spelled_is_cut_as_one():
+def test_a_spelled_special_token_is_reported_as_unknown():
     class Named(Cutting):
         names: ClassVar[dict[str, int]] = {"max": 0}
 
@@ -125,17 +125,17 @@ def test_a_special_token_that_is_spelled_is_cut_as_one():
     assert "special token max" in boundaries_of("\n", steps(b"max", b"_"), model).unknown
 
 
-def test_an_end_counts_as_text():
+def test_an_end_token_is_not_text():
     end = TokenStep(index=1, id=3, data=b"", text="", end=True)
     assert boundaries_of("\n", [*steps(b"10"), end], Cutting("x")).canonical
 
 
-def test_a_text_that_ends_earlier_than_the_models_own_cut_has_no_place():
+def test_a_text_shorter_than_the_models_own_tokenization_has_a_difference():
     found = compared(steps(b"1"), [(ID[b"10"], b"10")])
     assert len(found.otherwise) == 1
 
 
-def test_another_file_of_the_same_name_is_the_same_model():
+def test_models_are_compared_by_hash_or_by_file():
     one = ModelInfo(name="a", path="/m", bytes=5, sha256="aa")
     assert same_model(one, ModelInfo(name="b", path="/n", bytes=6, sha256="aa"))
     assert not same_model(one, ModelInfo(name="a", path="/m", bytes=5, sha256="bb"))

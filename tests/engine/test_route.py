@@ -79,7 +79,7 @@ class Answering(NonInteractive):
         return self.left.pop(0)
 
 
-def test_a_chosen_tool_is_executed_by_a_stage_of_its_own() -> None:
+def test_a_chosen_tool_is_called_in_its_own_stage() -> None:
     events = list(run(request(), Turns(chosen("search"), CALL)))
     assert [(stage.stage, stage.kind) for stage in of(StageStarted, events)] == [
         ("router", "router"),
@@ -95,7 +95,7 @@ def test_a_chosen_tool_is_executed_by_a_stage_of_its_own() -> None:
     assert finished.tokens == sum(len(stage.tokens) for stage in run_state(events).stages)
 
 
-def test_the_router_sees_names_and_nothing_else_of_the_tools() -> None:
+def test_the_router_sees_only_the_names_of_the_tools() -> None:
     model = Turns(NONE)
     list(run(request(), model))
     system = model.asked[0][0].content
@@ -126,7 +126,7 @@ def test_the_call_is_in_the_requests_notation_and_shape_and_the_route_is_json(
     assert of(CallReady, events)[0].arguments == {"query": "x"}
 
 
-def test_none_is_a_right_answer() -> None:
+def test_none_is_a_valid_choice() -> None:
     events = list(run(request(prompt="How do I get better at chess?"), Turns(NONE)))
     finished = of(RunFinished, events)[0]
     assert (finished.reason, finished.valid) == ("no-tool", True)
@@ -144,7 +144,7 @@ def test_an_invented_tool_is_a_failure_that_names_it() -> None:
     assert (finished.reason, finished.valid) == ("aborted", False)
 
 
-def test_a_tool_that_is_not_allowed_is_none_of_the_tools() -> None:
+def test_a_disabled_tool_is_not_offered() -> None:
     document = REGISTRY.to_document()
     document["tools"][0]["enabled"] = False
     model = Turns(chosen("search"))
@@ -167,13 +167,13 @@ def test_a_tool_that_is_not_allowed_is_none_of_the_tools() -> None:
         "",
     ],
 )
-def test_choice_tool_and_question_hang_together(answer: str) -> None:
+def test_choice_tool_and_question_must_fit_together(answer: str) -> None:
     events = list(run(request(), Turns(answer)))
     assert not of(Routed, events)
     assert not of(RunFinished, events)[0].valid
 
 
-def test_the_grammar_of_the_choice_holds_what_the_validator_does() -> None:
+def test_the_grammar_of_the_choice_agrees_with_the_validator() -> None:
     grammar = build_value_grammar(choice_schema(REGISTRY, may_ask=True), "json")
     compact = [
         text.replace(": ", ":").replace(", ", ",") for text in (chosen("search"), question("Which?"), NONE)
@@ -189,7 +189,7 @@ def test_the_grammar_of_the_choice_holds_what_the_validator_does() -> None:
     ).prefix_ok
 
 
-def test_without_an_allowed_tool_none_can_be_called() -> None:
+def test_without_an_allowed_tool_no_call_can_be_chosen() -> None:
     document = ToolRegistry((make_tool("search", "", {"type": "object"}, enabled=False),)).to_document()
     model = Turns(NONE)
     events = list(run(request(registry=document), model))
@@ -224,7 +224,7 @@ def test_a_question_reaches_the_user_and_the_answer_the_next_stages() -> None:
 
 
 @pytest.mark.slow
-def test_answers_given_beforehand_are_used_in_order_and_then_the_user_is_asked() -> None:
+def test_prepared_answers_are_used_in_order_before_the_user_is_asked() -> None:
     interaction = Answering("three")
     settings = RouterSettings(answers=("one", "two"), max_questions=3)
     turns = Turns(question("1?"), question("2?"), question("3?"), NONE)
@@ -234,18 +234,18 @@ def test_answers_given_beforehand_are_used_in_order_and_then_the_user_is_asked()
 
 
 @pytest.mark.parametrize("answer", [None, "", "  \n"])
-def test_a_question_that_nobody_answers_ends_the_run(answer: str | None) -> None:
+def test_a_question_without_an_answer_ends_the_run(answer: str | None) -> None:
     events = list(run(request(), Turns(question("What about?")), Answering(answer)))
     assert of(QuestionAnswered, events)[0].answer is None
     finished = of(RunFinished, events)[0]
     assert (finished.reason, finished.valid) == ("unanswered", False)
 
 
-def test_without_a_host_nobody_answers() -> None:
+def test_without_a_host_a_question_is_unanswered() -> None:
     assert of(RunFinished, list(run(request(), Turns(question("What?")))))[0].reason == "unanswered"
 
 
-def test_no_more_is_asked_than_the_settings_allow() -> None:
+def test_no_more_questions_are_asked_than_allowed() -> None:
     interaction = Answering("rockets")
     model = Turns(question("What about?"), question("And more?"))
     events = list(run(request(), model, interaction))
@@ -272,7 +272,7 @@ def test_a_run_that_is_stopped_while_it_waits_is_cancelled() -> None:
 # settings
 
 
-def test_the_router_is_greedy_whatever_the_executor_is() -> None:
+def test_the_router_is_greedy_unless_its_temperature_is_set() -> None:
     model = Turns(chosen("search"), CALL)
     list(run(request(sampling=Sampling(temperature=0.8, seed=7)), model))
     assert [asked.sampling.temperature for asked in model.requests] == [0.0, 0.8]
@@ -281,7 +281,7 @@ def test_the_router_is_greedy_whatever_the_executor_is() -> None:
     assert model.requests[0].sampling.temperature == 0.3
 
 
-def test_under_a_constraint_each_stage_has_a_grammar_of_its_own() -> None:
+def test_under_a_constraint_each_stage_has_its_own_grammar() -> None:
     model = Turns(chosen("search"), CALL)
     list(run(request(constraint="mask"), model))
     router, executor = (asked.grammar for asked in model.requests)
@@ -305,7 +305,7 @@ def test_rules_and_synonyms_are_in_the_routers_prompt() -> None:
     assert "zzz" not in system
 
 
-def test_known_names_are_told_first_and_given_to_the_router() -> None:
+def test_known_names_are_reported_first_and_given_to_the_router() -> None:
     settings = RouterSettings(names={"item": ("Gjallarhorn", "Ace of Spades"), "perk": ("Outlaw",)})
     model = Turns(NONE)
     events = list(run(request(prompt="Find gjalahorn with outlaw", router=settings), model))
@@ -321,7 +321,7 @@ def test_known_names_are_told_first_and_given_to_the_router() -> None:
     )
 
 
-def test_without_known_names_none_are_looked_for() -> None:
+def test_without_known_names_none_are_searched() -> None:
     assert not of(CandidatesFound, list(run(request(), Turns(NONE))))
 
 
@@ -339,13 +339,13 @@ def test_both_prompts_can_be_the_users_own() -> None:
 @pytest.mark.parametrize(
     "settings", [RouterSettings(router="nothing"), RouterSettings(router_system="{{ x }}")]
 )
-def test_a_prompt_that_cannot_be_made_is_told(settings: RouterSettings) -> None:
+def test_a_prompt_that_cannot_be_rendered_is_reported(settings: RouterSettings) -> None:
     (failed,) = of(RunFailed, list(run(request(router=settings), Turns(NONE))))
     assert failed.code == "PROMPT_FAILED"
     assert "router" in failed.hint or "rules" in failed.hint
 
 
-def test_a_grammar_of_ones_own_is_refused_before_anything_is_asked() -> None:
+def test_a_custom_grammar_is_rejected_before_anything_is_decoded() -> None:
     model = Turns(NONE)
     (failed,) = of(RunFailed, list(run(request(constraint="mask", grammar='root ::= "a"'), model)))
     assert (failed.code, model.said) == ("CONSTRAINT_FAILED", 0)
@@ -354,14 +354,14 @@ def test_a_grammar_of_ones_own_is_refused_before_anything_is_asked() -> None:
 # what goes wrong in a stage
 
 
-def test_a_route_in_a_fence_is_taken_out() -> None:
+def test_a_route_in_a_fence_is_extracted() -> None:
     model = Turns(f"```json\n{NONE}\n```")
     events = list(run(request(stop_on="never"), model))
     assert of(Extracted, events)[0].after == NONE
     assert of(RunFinished, events)[0].reason == "no-tool"
 
 
-def test_a_route_that_is_none_is_asked_for_again() -> None:
+def test_an_invalid_route_is_repaired() -> None:
     model = Turns(chosen("fly"), chosen("search"), CALL)
     events = list(run(request(repair=RepairSettings(attempts=1)), model))
     assert [stage.stage for stage in of(StageStarted, events)] == ["router", "repair", "executor"]
@@ -370,7 +370,7 @@ def test_a_route_that_is_none_is_asked_for_again() -> None:
     assert of(RunFinished, events)[0].valid
 
 
-def test_the_executors_repair_is_about_the_one_tool_and_sees_no_route() -> None:
+def test_the_executors_repair_concerns_its_tool_and_sees_no_route() -> None:
     model = Turns(chosen("search"), '{action="calculate"}', CALL)
     events = list(run(request(repair=RepairSettings(attempts=1)), model))
     assert of(RepairTried, events)[0].code == "UNKNOWN_TOOL"

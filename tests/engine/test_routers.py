@@ -14,7 +14,7 @@ from glyphscope.strategies.routing.candidates import find_candidates
 from turns import Turns
 
 
-def test_each_router_goes_with_the_registry_of_its_name() -> None:
+def test_each_router_belongs_to_the_registry_of_its_name() -> None:
     assert "destiny" in router_presets()
     for name in router_presets():
         tools = {tool.name for tool in bundled_registry(name).allowed}
@@ -53,7 +53,7 @@ def test_the_destiny_router_knows_its_names_rules_and_phrases() -> None:
         ("best way to farm exotic engrams", []),
     ],
 )
-def test_names_are_found_in_questions_about_them_and_in_no_others(prompt: str, names: list[str]) -> None:
+def test_names_are_found_only_in_questions_about_them(prompt: str, names: list[str]) -> None:
     found = find_candidates(prompt, router_preset("destiny").names)
     assert sorted(one.name for one in found) == sorted(names)
 
@@ -76,7 +76,7 @@ def test_a_question_about_an_item_ends_in_its_lookup() -> None:
     assert [one.text for one in found.candidates] == ["gjalahorn"]
 
 
-def test_a_users_own_settings_are_read_and_their_mistakes_named() -> None:
+def test_a_users_own_settings_are_read_and_their_errors_named() -> None:
     assert read_router('{"rules": ["Never."], "max_questions": 0}').max_questions == 0
     for text, told in (
         ('{"rule": []}', '"rule"'),
@@ -90,7 +90,7 @@ def test_a_users_own_settings_are_read_and_their_mistakes_named() -> None:
         assert caught.value.where == "my.json"
 
 
-def test_names_that_there_are_not_are_told_with_those_there_are() -> None:
+def test_unknown_names_are_reported_with_the_existing_ones() -> None:
     with pytest.raises(PromptError, match="destiny"):
         router_preset("fate")
     with pytest.raises(RegistryError, match="default, destiny"):

@@ -51,7 +51,7 @@ def test_text_read_between_tokens_stays_whole():
     assert seen == ["a", "ab", "abc"]
 
 
-def test_a_field_goes_from_open_to_its_verdict_and_keeps_its_place():
+def test_a_field_changes_from_open_to_its_verdict_and_keeps_its_place():
     events = [
         FieldOpened(path="/q", start=3),
         FieldChanged(path="/q", end=6, status="open"),
@@ -65,11 +65,11 @@ def test_a_field_goes_from_open_to_its_verdict_and_keeps_its_place():
     assert (field.end, field.closed, field.value) == (8, True, "x")
 
 
-def test_a_field_whose_opening_was_not_seen_has_no_invented_start():
+def test_a_field_without_a_recorded_opening_has_no_start():
     assert run_state([FieldChanged(path="/q", end=6, status="holds")]).fields["/q"].start is None
 
 
-def test_a_new_stage_starts_from_nothing_and_a_continuation_does_not():
+def test_a_new_stage_starts_empty_and_a_continuation_does_not():
     first = [token(0, "ab", 0), VIOLATION, ToolKnown(name="x", allowed=False, char=1)]
     again = run_state([*first, StageStarted(stage="second"), token(0, "c", 0)])
     assert (again.text, again.violations, again.tool) == ("c", [], None)
@@ -88,7 +88,7 @@ def test_a_new_stage_starts_from_nothing_and_a_continuation_does_not():
         (RunFailed(code="MODEL_FAILED", message="gone"), "failed"),
     ],
 )
-def test_the_outcome_is_told_by_the_last_event(last, outcome):
+def test_the_outcome_is_that_of_the_last_event(last, outcome):
     assert run_state([STARTED, last]).outcome == outcome
 
 
@@ -98,6 +98,6 @@ def test_a_run_that_starts_again_has_no_old_end():
     assert (state.aborted, state.finished, state.outcome) == (None, None, "running")
 
 
-def test_the_call_is_kept():
+def test_the_call_is_part_of_the_state():
     call = CallReady(tool="search", arguments={"q": 1}, text="{}")
     assert run_state([call]).call is call

@@ -91,7 +91,7 @@ def test_every_allowed_token_has_a_probability_or_the_filter_that_removed_it(row
     )
 
 
-def test_filters_work_on_what_the_mask_left_and_never_leave_nothing():
+def test_filters_apply_to_the_allowed_tokens_and_leave_at_least_one():
     row = np.array([10, 9, 1, 0], dtype=np.float32)
     allowed = np.array([False, False, True, True])
     sampling = Sampling(temperature=1.0, top_k=2, top_p=0.5, min_p=1.0)
@@ -106,12 +106,12 @@ def test_filters_work_on_what_the_mask_left_and_never_leave_nothing():
     assert told == {"c": "", "d": "top-p"}
 
 
-def test_a_greedy_draw_has_no_filters():
+def test_greedy_sampling_has_no_filters():
     draw = SamplerState(Sampling(temperature=0.0, top_k=1)).draw(np.array([1, 2], dtype=np.float32), None, [])
     assert (draw.left, draw.removed_by([0, 1])) == ((), ["", ""])
 
 
-def test_a_token_without_filters_is_recorded_as_before():
+def test_a_token_without_filters_is_recorded_without_the_fields():
     plain = Alternative(1, b"a", "a", 0.5, 0.5, True)
     step = TokenStep(index=0, id=1, data=b"a", text="a", alternatives=(plain,))
     line = encode_event(Token(t=0.0, run="r", stage="s", step=step, start=0, end=1))
@@ -136,7 +136,7 @@ def test_a_token_without_filters_is_recorded_as_before():
     st.lists(st.text("ab\n", min_size=1, max_size=4), max_size=3),
     st.lists(st.integers(1, 5), min_size=1),
 )
-def test_the_answer_ends_before_the_first_stop_string_however_the_text_is_cut(text, stops, sizes):
+def test_the_answer_ends_before_the_first_stop_string_in_any_chunks(text, stops, sizes):
     looking, free, fed, token = StopStrings(stops), [], 0, 0
     while fed < len(text) and not looking.found:
         size = sizes[token % len(sizes)]
@@ -153,7 +153,7 @@ def test_the_answer_ends_before_the_first_stop_string_however_the_text_is_cut(te
         assert "".join(free) == text and not any(stop in text for stop in stops)
 
 
-def test_a_stop_string_ends_the_answer_and_is_no_part_of_it():
+def test_a_stop_string_ends_the_answer_and_is_not_part_of_it():
     events, state, last = ended([GOOD, "\n", "\nAnd", " more"], stop=("\n\n",), stop_on="never")
     found = next(event for event in events if isinstance(event, StopStringFound))
     assert (state.text, found.char, found.text, found.token) == (GOOD, len(GOOD), "\n\n", 2)
@@ -168,7 +168,7 @@ def test_a_stop_string_inside_the_call_leaves_it_truncated():
     assert state.text == '{action="search" query="AI news"'
 
 
-def test_what_only_begins_like_a_stop_string_is_validated_with_its_own_token():
+def test_a_prefix_of_a_stop_string_is_validated_with_its_own_token():
     plain, _, _ = ended(['{action="', "delete", '_all"}'])
     held, _, _ = ended(['{action="', "delete", '_all"}'], stop=('="delete!',))
     assert next(e for e in plain if isinstance(e, Violation)).token == 1
@@ -182,7 +182,7 @@ def test_a_violation_before_the_stop_string_in_the_same_token_stops_the_run_firs
     assert last.reason == "aborted"
 
 
-def test_what_somebody_wrote_is_no_stop_string():
+def test_written_text_is_not_a_stop_string():
     _, state, _ = ended([GOOD], stop=("{",), written=(PrefixPart(b"{"),))
     assert state.text == GOOD
 
@@ -212,7 +212,7 @@ def test_a_stop_string_ends_each_stage_and_its_replay_is_the_same():
         ({"sampling": Sampling(min_p=math.inf)}, "min_p"),
     ],
 )
-def test_settings_that_no_token_can_be_drawn_with_are_refused_by_name(changes, where):
+def test_impossible_sampling_settings_are_rejected_by_name(changes, where):
     _, _, last = ended([GOOD], **changes)
     assert isinstance(last, RunFailed) and last.code == "BAD_REQUEST" and last.message.startswith(where)
 
@@ -268,7 +268,7 @@ def test_an_unknown_profile_and_a_bad_penalty_are_bad_usage():
 @pytest.mark.parametrize(
     ("dialect", "kept"), [("vllm", {"include_stop_str_in_output": True}), ("sglang", {"no_stop_trim": True})]
 )
-def test_an_endpoint_that_can_is_asked_to_send_the_stop_string_so_that_the_end_is_known(dialect, kept):
+def test_an_endpoint_returns_the_stop_string_where_it_can(dialect, kept):
     with endpoint(said(GOOD, "END")) as server, remote(server, f"?dialect={dialect}") as model:
         events = list(run(request(stop=("END",), stop_on="never"), model))
         body = server.asked[-1].body
@@ -276,7 +276,7 @@ def test_an_endpoint_that_can_is_asked_to_send_the_stop_string_so_that_the_end_i
     assert (events[-1].reason, run_state(events).text) == ("stop-string", GOOD)
 
 
-def test_stop_strings_beyond_those_that_openai_takes_end_the_answer_here():
+def test_stop_strings_beyond_the_limit_of_openai_end_the_answer_locally():
     with endpoint(said(GOOD, "E")) as server, remote(server, "?dialect=openai") as model:
         events = list(run(request(stop=("A1", "B", "C", "D", "E"), stop_on="never"), model))
         body = server.asked[-1].body
@@ -302,7 +302,7 @@ def test_exports_carry_the_sampling_and_test_only_the_answer():
         test()
 
 
-def test_sampling_in_words_leaves_out_what_changes_nothing():
+def test_sampling_in_words_omits_settings_without_an_effect():
     assert sampling_words(Sampling()) == "greedy"
     off = Sampling(temperature=0.8, top_k=0, top_p=1.0, min_p=0.0)
     assert sampling_words(off) == "temperature 0.8"

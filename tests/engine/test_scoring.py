@@ -59,13 +59,13 @@ DIRECT: list[tuple[str, tuple[Any, ...], list[tuple[str, str]]]] = [
 
 
 @pytest.mark.parametrize(("text", "verdicts", "failures"), DIRECT)
-def test_a_call_written_in_one_go_is_judged(text, verdicts, failures):
+def test_a_call_of_one_stage_is_judged(text, verdicts, failures):
     judged = verdict(ONE, text)
     assert shares(judged) == verdicts
     assert [(failure.reason, failure.code) for failure in judged.failures] == failures
 
 
-def test_words_are_no_call_in_either_notation():
+def test_a_text_is_not_a_call_in_either_notation():
     """GLYPH reads a word at the beginning as a tool's name, JSON as text before the call: the figures must not part."""
     for text in ("Sure! Here it is.", "hello {} there", "Sure thing", "42"):
         glyph, jsoned = (verdict(ONE, text, notation=notation) for notation in ("glyph", "json"))
@@ -73,7 +73,7 @@ def test_words_are_no_call_in_either_notation():
         assert reasons(glyph) == reasons(jsoned) == ["PARSE"]
 
 
-def test_nobody_knows_whether_a_text_that_was_cut_off_would_have_parsed():
+def test_whether_a_truncated_text_would_have_parsed_is_unknown():
     short = asked(wants(WANTED), request={"max_tokens": 8})
     judged = verdict(short, '{action="search" query="x and much more of it than there is room for"}')
     assert judged.parsed is None and not judged.valid and judged.ended == "length"
@@ -84,14 +84,14 @@ def test_nobody_knows_whether_a_text_that_was_cut_off_would_have_parsed():
     assert words.parsed is False and reasons(words) == ["PARSE"], "what is wrong before the cut stays wrong"
 
 
-def test_what_is_wrong_with_a_text_before_it_is_cut_off_is_what_counts():
+def test_an_error_before_the_truncation_counts():
     never = asked(wants(WANTED), request={"stop_on": "never", "max_tokens": 12})
     judged = verdict(never, '{action="nosuch" query="x and much more of it than there is room for"}')
     assert judged.parsed is None and judged.ended == "length"
     assert [(failure.reason, failure.code) for failure in judged.failures] == [("SCHEMA", "UNKNOWN_TOOL")]
 
 
-def test_what_an_early_abort_left_open_is_not_known_and_where_it_stopped_is():
+def test_an_early_abort_leaves_parsing_unknown_and_records_its_place():
     judged = verdict(ONE, TOO_MANY)
     assert judged.parsed is None and judged.outcome == judged.ended == "aborted"
     assert (judged.stopped_at, judged.stopped_code) == (TOO_MANY.index("500") + 2, "CONSTRAINT_MAX")
@@ -101,7 +101,7 @@ def test_what_an_early_abort_left_open_is_not_known_and_where_it_stopped_is():
     assert shares(whole) == (True, False, True, False, False) and whole.stopped_at is None
 
 
-def test_the_place_of_a_wrong_argument_is_told():
+def test_the_place_of_a_wrong_argument_is_reported():
     (failure,) = verdict(
         asked(wants(call_of("search", query="x", max_results=10))),
         '{action="search" query="x" max_results=5}',
@@ -113,7 +113,7 @@ def test_the_place_of_a_wrong_argument_is_told():
 # repairs
 
 
-def test_a_repaired_call_is_ok_and_the_first_text_is_still_what_parsing_is_about():
+def test_a_repaired_call_is_ok_and_parsing_is_that_of_the_first_text():
     judged = verdict(ONE, "I will search.", SEARCH, repair=1)
     assert shares(judged) == (False, True, True, True, True)
     judged = verdict(ONE, TOO_MANY, SEARCH, repair=1)
@@ -121,7 +121,7 @@ def test_a_repaired_call_is_ok_and_the_first_text_is_still_what_parsing_is_about
     assert judged.text == SEARCH and judged.stopped_code == "CONSTRAINT_MAX"
 
 
-def test_a_call_that_was_taken_out_of_a_text_is_ok():
+def test_an_extracted_call_is_ok():
     fenced = asked(wants(WANTED), request={"stop_on": "never"})
     judged = verdict(fenced, f"```\n{SEARCH}\n```", repair=1)
     assert shares(judged) == (False, True, True, True, True)
@@ -130,7 +130,7 @@ def test_a_call_that_was_taken_out_of_a_text_is_ok():
     ]  # an arm without repairs takes nothing out
 
 
-def test_a_repair_in_vain_is_counted_under_what_was_wrong_last():
+def test_a_failed_repair_is_counted_by_its_last_error():
     judged = verdict(ONE, "I will search.", TOO_MANY, repair=1)
     assert [(failure.reason, failure.code) for failure in judged.failures] == [("SCHEMA", "CONSTRAINT_MAX")]
     assert judged.parsed is False
@@ -141,32 +141,32 @@ def test_a_repair_in_vain_is_counted_under_what_was_wrong_last():
 NONE = asked(wants())
 
 
-def test_words_are_right_where_no_call_is_wanted():
+def test_a_text_is_right_where_no_call_is_expected():
     for notation in ("glyph", "json"):
         judged = verdict(NONE, "I have no tool for that.", notation=notation)
         assert shares(judged) == (None, True, None, None, True)
     assert shares(verdict(NONE, "")) == (None, True, None, None, True)
 
 
-def test_a_call_is_wrong_where_none_is_wanted():
+def test_a_call_is_wrong_where_none_is_expected():
     judged = verdict(NONE, SEARCH)
     assert shares(judged) == (True, True, None, None, False) and reasons(judged) == ["UNWANTED_CALL"]
     assert '"query":"x"' in judged.failures[0].detail
 
 
-def test_a_call_among_words_is_a_call_where_none_is_wanted():
+def test_a_call_in_a_text_counts_as_a_call_where_none_is_expected():
     never = asked(wants(), request={"stop_on": "never"})
     judged = verdict(never, f"I will do it: {SEARCH} There.")
     assert reasons(judged) == ["PARSE", "UNWANTED_CALL"] and not judged.valid
     assert judged.calls == (Made(tool="search", arguments={"query": "x"}),)
 
 
-def test_a_call_that_is_none_is_a_failure_where_none_is_wanted():
+def test_an_invalid_call_is_a_failure_where_none_is_expected():
     assert reasons(verdict(NONE, '{action="search" query=}')) == ["PARSE"]
     assert reasons(verdict(NONE, TOO_MANY)) == ["SCHEMA"]
 
 
-def test_a_final_text_is_held_to_its_rules():
+def test_a_final_text_must_meet_its_rules():
     def failed(said: str, **rule: Any) -> list[str]:
         scenario = asked(wants(final=FinalText(**rule)), request={"stop_on": "never"})
         judged = verdict(scenario, said)
@@ -198,7 +198,7 @@ def test_a_call_in_two_stages_is_judged_as_a_whole():
     assert shares(judged) == (None, False, True, False, False) and reasons(judged) == ["SCHEMA"]
 
 
-def test_a_name_after_which_no_tokens_are_left_is_a_text_that_was_cut_off():
+def test_a_name_that_uses_up_the_tokens_is_a_truncated_text():
     short = asked(wants(WANTED), request={"max_tokens": 3})
     judged = verdict(short, '"search"', '{query="x"}', strategy="two-stage")
     assert shares(judged) == (None, False, True, False, False)
@@ -215,7 +215,7 @@ def routed(expect: Any, *said: str, **members: Any) -> Any:
 CALL, ASK, NO = chosen("call_tool", "search"), chosen("clarify", None, "Which one?"), chosen("none")
 
 
-def test_the_routers_choice_is_held_to_what_is_right():
+def test_the_routers_choice_must_be_the_expected_one():
     assert shares(routed(wants(choice="none"), NO)) == (True, True, None, None, True)
     assert shares(routed(wants(choice="clarify"), ASK)) == (True, True, None, None, True)
     assert shares(routed(wants(WANTED, choice="call_tool"), CALL, SEARCH)) == (True, True, True, True, True)
@@ -226,14 +226,14 @@ def test_the_routers_choice_is_held_to_what_is_right():
     assert judged.failures[0].detail == "the router chose call_tool of 'search', not none"
 
 
-def test_a_question_that_was_answered_is_a_choice_of_its_own():
+def test_a_question_that_was_answered_is_its_own_choice():
     both = wants(WANTED, choice="clarify")
     assert routed(both, ASK, CALL, SEARCH, answers=("x",)).ok
     assert reasons(routed(both, CALL, SEARCH, answers=("x",))) == ["WRONG_CHOICE"]
     assert routed(wants(WANTED, choice="call_tool"), ASK, CALL, SEARCH, answers=("x",)).ok
 
 
-def test_a_router_that_chose_the_wrong_tool_is_wrong_whatever_became_of_the_call():
+def test_a_router_with_the_wrong_tool_is_wrong_whatever_the_call():
     calculate = chosen("call_tool", "calculate")
     assert reasons(routed(wants(WANTED), calculate, CALCULATE)) == ["WRONG_TOOL"]
     judged = routed(wants(WANTED), calculate, '{action="calculate" expression=5}')
@@ -242,13 +242,13 @@ def test_a_router_that_chose_the_wrong_tool_is_wrong_whatever_became_of_the_call
     assert shares(judged) == (None, False, True, False, False)
 
 
-def test_a_router_that_writes_no_choice_is_a_failure_even_where_no_tool_is_right():
+def test_a_router_without_a_choice_is_a_failure_even_where_no_tool_is_expected():
     assert reasons(routed(wants(choice="none"), "none of them")) == ["PARSE"]
     judged = routed(wants(choice="none"), chosen("call_tool", "nosuch"))
     assert [(failure.reason, failure.code) for failure in judged.failures] == [("SCHEMA", "UNKNOWN_TOOL")]
 
 
-def test_without_a_router_words_are_any_choice_but_a_call():
+def test_without_a_router_a_text_is_any_choice_but_a_call():
     for choice in ("none", "clarify"):
         assert verdict(asked(wants(choice=choice)), "Which one do you mean?").ok
         assert reasons(verdict(asked(wants(choice=choice)), SEARCH)) == ["WRONG_CHOICE", "UNWANTED_CALL"]
@@ -295,7 +295,7 @@ def test_calls_of_one_turn_count_each():
     assert reasons(talked(wants(*two), f"{other}\n{SEARCH}", "Done.")) == ["MISSING_CALL"]  # one a turn
 
 
-def test_a_call_that_failed_may_be_tried_again_where_more_calls_may_be_made():
+def test_a_failed_call_may_be_repeated_where_more_calls_are_allowed():
     script = (
         ScriptedResult(tool="search", text="busy", fault="tool"),
         ScriptedResult(tool="search", text="found"),
@@ -308,7 +308,7 @@ def test_a_call_that_failed_may_be_tried_again_where_more_calls_may_be_made():
     assert judged.failures[0].detail == "search: busy" and judged.right_arguments is True
 
 
-def test_a_forbidden_tool_is_told_beside_everything_else():
+def test_a_forbidden_tool_is_reported_beside_everything_else():
     assert reasons(
         talked(wants(WANTED, extra_calls=True, forbidden=("calculate",)), SEARCH, CALCULATE, "x")
     ) == ["FORBIDDEN_TOOL"]
@@ -318,7 +318,7 @@ def test_a_forbidden_tool_is_told_beside_everything_else():
     ]
 
 
-def test_codes_must_have_come_up_on_the_way():
+def test_expected_codes_must_occur_in_the_run():
     seen = wants(WANTED, extra_calls=True, seen=("ARGUMENTS_TOO_LARGE",))
     long = '{action="search" query="' + "x" * 200 + '"}'
     guard = {"request": {"loop": {"max_tool_args_bytes": 100}}}
@@ -335,7 +335,7 @@ def test_codes_must_have_come_up_on_the_way():
     assert talked(wants(WANTED, seen=("CONSTRAINT_MAX",)), TOO_MANY, SEARCH, "x").ok
 
 
-def test_a_turn_that_came_to_nothing_is_told_by_parsing_and_forgiven_where_it_was_made_good():
+def test_an_invalid_turn_counts_for_parsing_and_is_forgiven_when_corrected():
     judged = talked(wants(WANTED), '{action="search" query=}', SEARCH, "x")
     assert shares(judged) == (False, True, True, True, True)
     judged = talked(wants(WANTED), TOO_MANY, SEARCH, "x")
@@ -349,7 +349,7 @@ def test_a_guardrail_that_ended_the_conversation_is_a_failure():
     assert reasons(judged) == ["SCHEMA", "LIMIT"]
 
 
-def test_what_a_conversation_was_held_to_is_a_failure_where_it_did_not_come_about():
+def test_an_unmet_requirement_of_a_conversation_is_a_failure():
     enforced = {"request": {"loop": {"tool_use": "enforced"}}}
     script = (ScriptedResult(tool="search", fault="tool", text="no"),)
     assert reasons(talked(wants(WANTED), SEARCH, "x", script=script, **enforced)) == ["TOOL_FAILED"]
@@ -367,7 +367,7 @@ def test_the_strict_answer_of_a_conversation_is_the_last_one():
     assert reasons(talked(strict, SEARCH, "Done.")) == ["UNWANTED_CALL"]
 
 
-def test_the_workspace_at_the_end_is_held_to_its_schema():
+def test_the_final_workspace_must_match_its_schema():
     patch = '{action="state_patch" workspace_id="trip-1" ops=[{op="set" path="/budget/limit" value=%d}]}'
     schema = {"properties": {"budget": {"properties": {"limit": {"const": 950}}}}}
     expect = wants(ExpectedCall(tools=("state_patch",)), workspace=schema)
@@ -404,7 +404,7 @@ def test_a_turn_without_an_expected_call_leaves_the_tools_verdict_to_the_others(
     assert shares(verdict(scenario, SEARCH, "Welcome.")) == (None, True, True, True, True)
 
 
-def test_a_conversation_that_was_broken_off_is_not_ok():
+def test_an_interrupted_conversation_is_not_ok():
     scenario = asked(wants(WANTED), turns=(Turn(prompt="Thanks.", expect=wants()),))
     first = made(asked(wants(WANTED)), SEARCH)
     judged = score(scenario, first, workspace=None)
@@ -440,7 +440,7 @@ class Failing(Talker):
         (ConstraintIgnored("The endpoint ignored the constraint: it wrote 'Sure'"), "CONSTRAINT_IGNORED"),
     ],
 )
-def test_a_run_that_could_not_be_made_is_no_wrong_answer(error, reason):
+def test_a_run_that_failed_is_not_a_wrong_answer(error, reason):
     scenario = asked(wants(WANTED, seen=("SYNTAX",), final=FinalText(equals="x"), choice="call_tool"))
     judged = verdict(scenario, model=Failing(error))
     assert reasons(judged) == [reason] and reason in NO_ANSWER
@@ -448,7 +448,7 @@ def test_a_run_that_could_not_be_made_is_no_wrong_answer(error, reason):
     assert visible(judged.failures[0].detail) == judged.failures[0].detail and judged.outcome == "failed"
 
 
-def test_what_prevented_an_answer_comes_first_also_in_a_later_turn():
+def test_the_reason_for_a_missing_answer_comes_first():
     scenario = asked(wants(WANTED), turns=(Turn(prompt="And?", expect=wants(WANTED)),))
     judged = verdict(scenario, model=Failing(ModelDied("died"), CALCULATE))
     assert [(failure.reason, failure.turn) for failure in judged.failures] == [
@@ -457,7 +457,7 @@ def test_what_prevented_an_answer_comes_first_also_in_a_later_turn():
     ]
 
 
-def test_a_model_that_knows_no_calls_of_its_own_was_asked_in_vain():
+def test_a_model_without_calls_of_its_own_is_a_bad_request():
     judged = verdict(ONE, SEARCH, notation="native")
     assert reasons(judged) == ["BAD_REQUEST"] and judged.ended == "PROMPT_FAILED"
     assert reasons(verdict(ONE, SEARCH, notation="native", strategy="loop")) == ["BAD_REQUEST"]
@@ -488,7 +488,7 @@ class Stopped(ScriptedModel):
         yield from outputs
 
 
-def test_a_run_that_was_stopped_or_is_not_there_is_no_answer():
+def test_a_run_that_was_stopped_or_is_missing_is_no_answer():
     assert reasons(verdict(ONE, model=Stopped(SEARCH))) == ["TIMEOUT"]
     judged = verdict(asked(wants(WANTED), request={"loop": {"max_seconds": 1e-9}}), SEARCH, strategy="loop")
     assert reasons(judged) == ["TIMEOUT"] and judged.failures[0].detail.startswith("The conversation took")
@@ -498,7 +498,7 @@ def test_a_run_that_was_stopped_or_is_not_there_is_no_answer():
 # what a verdict may hold
 
 
-def test_no_verdict_can_steer_a_terminal_or_grow_without_bound():
+def test_verdicts_are_visible_text_of_limited_length():
     hostile = "\x1b[2J\u202e" + "x" * 3000
     text = json.dumps({"action": "search", "query": hostile})
     for scenario in (ONE, NONE, asked(wants(call_of("browse", url="https://a.b")))):
@@ -507,13 +507,13 @@ def test_no_verdict_can_steer_a_terminal_or_grow_without_bound():
             assert visible(failure.path) == failure.path and len(failure.path) <= MOST_DETAIL
 
 
-def test_a_hundred_calls_too_many_are_not_told_one_by_one():
+def test_a_hundred_extra_calls_are_reported_together():
     calls = "\n".join(SEARCH.replace("x", str(number)) for number in range(40))
     judged = talked(wants(), calls, "Done.", request={"loop": {"parallel_tool_calls": True}})
     assert len(judged.calls) == 40 and len(judged.failures) <= 20
 
 
-def test_a_record_is_judged_as_the_run_was():
+def test_a_record_is_judged_like_its_run():
     scenario = asked(wants(WANTED, extra_calls=True), script=SCRIPT)
     for said, arm in (
         ((SEARCH, "x"), {"strategy": "loop"}),
@@ -529,6 +529,6 @@ def test_a_record_is_judged_as_the_run_was():
         assert live == recorded
 
 
-def test_arguments_are_anything_where_nothing_is_said_of_them():
+def test_unspecified_arguments_may_be_anything():
     anything = asked(wants(ExpectedCall(tools=("calculate", "search"))))
     assert verdict(anything, SEARCH).ok and verdict(anything, CALCULATE).ok

@@ -54,7 +54,7 @@ ACCEPTED: list[tuple[dict[str, Any], dict[str, Any]]] = [
 
 
 @pytest.mark.parametrize(("expected", "made"), ACCEPTED)
-def test_an_expected_call_is_taken(expected, made):
+def test_an_expected_call_is_matched(expected, made):
     assert parts(made, **expected) is None
     assert parts(made, "find", **expected) is None
 
@@ -150,16 +150,16 @@ REFUSED: list[tuple[dict[str, Any], dict[str, Any], str, str]] = [
 
 
 @pytest.mark.parametrize(("expected", "made", "pointer", "words"), REFUSED)
-def test_the_first_difference_is_told_with_its_place(expected, made, pointer, words):
+def test_the_first_difference_is_reported_with_its_place(expected, made, pointer, words):
     assert parts(made, **expected) == (pointer, words)
 
 
-def test_a_call_of_another_tool_is_told_before_its_arguments():
+def test_another_tool_is_reported_before_its_arguments():
     words = "the call is of 'browse', not of 'search' or 'find'"
     assert parts({"query": 1}, "browse", arguments=EXACT) == ("", words)
 
 
-def test_long_texts_are_told_from_where_they_part():
+def test_long_texts_are_shown_from_their_first_difference():
     one, other = "a" * 500 + "x" + "b" * 500, "a" * 500 + "y" + "b" * 500
     pointer, words = parts({"body": one}, arguments={"body": other})
     assert pointer == "/body" and words.startswith("body differs from character 500 on: ")
@@ -171,7 +171,7 @@ def test_long_texts_are_told_from_where_they_part():
 HOSTILE = "\x1b[2J\u202e\u200b\ud800\n"
 
 
-def test_nothing_of_a_value_or_a_name_can_steer_a_terminal():
+def test_differences_are_visible_text():
     for made in ({"q": HOSTILE}, {HOSTILE: 1}, {"q": {HOSTILE: [HOSTILE]}}):
         _, words = parts(made, arguments={"q": "x"}, match="exact")
         assert visible(words) == words and len(words) < 400
@@ -215,7 +215,7 @@ def test_values_of_thirty_thousand_levels_are_compared():
 
 
 @pytest.mark.slow
-def test_a_schema_tells_that_a_value_is_too_deep_for_it():
+def test_a_value_that_is_too_deep_for_a_schema_is_reported():
     schema = {"$ref": "#/$defs/a", "$defs": {"a": {"items": {"$ref": "#/$defs/a"}, "type": "array"}}}
     value: Any = []
     for _ in range(100_000):
@@ -236,7 +236,7 @@ BAGS: dict[str, list[Any]] = {
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", BAGS)
-def test_large_bags_are_compared_without_comparing_each_item_with_each(name):
+def test_large_unordered_lists_are_compared_in_time(name):
     items = BAGS[name]
     other = copy.deepcopy(items)
     random.Random(1).shuffle(other)
@@ -283,7 +283,7 @@ def put(value: Any, path: tuple[Any, ...], leaf: Any) -> Any:
 @pytest.mark.slow
 @at_most(300)
 @given(VALUES, st.randoms(use_true_random=False))
-def test_a_value_in_another_order_is_the_same_bag(value, chance):
+def test_a_value_in_another_order_is_equal_when_unordered(value, chance):
     other = shuffled(value, chance)
     assert Values(unordered=True).difference(value, other) is None
     assert Values(unordered=True, folded=True).same(other, value)
@@ -309,7 +309,7 @@ def test_one_leaf_changed_is_a_difference_in_any_order(value, data):
 
 @at_most(300)
 @given(VALUES, VALUES)
-def test_sameness_is_that_of_canonical_json(one, other):
+def test_equality_is_that_of_canonical_json(one, other):
     def canonical(value: Any) -> str:
         """With every number as its exact value, and lists in order."""
 
@@ -333,7 +333,7 @@ def test_sameness_is_that_of_canonical_json(one, other):
     st.dictionaries(st.text(max_size=2), LEAVES, max_size=4),
     st.dictionaries(st.text(max_size=2), LEAVES, max_size=4),
 )
-def test_a_script_entry_holds_for_calls_that_have_all_of_its_arguments(wanted, more):
+def test_a_script_entry_matches_calls_that_have_all_of_its_arguments(wanted, more):
     assert has_all(wanted, {**more, **wanted})
     for name in wanted:
         assert not has_all(wanted, {key: value for key, value in wanted.items() if key != name})
@@ -344,7 +344,7 @@ def test_a_script_entry_holds_for_calls_that_have_all_of_its_arguments(wanted, m
 
 @at_most(300)
 @given(st.integers(0, 6), st.integers(0, 6), st.data())
-def test_as_many_calls_find_their_place_as_can(expected, made, data):
+def test_the_most_calls_possible_are_paired(expected, made, data):
     fits = {(wanted, call): data.draw(st.booleans()) for wanted in range(expected) for call in range(made)}
 
     def best(wanted: int, taken: frozenset[int]) -> int:
@@ -363,7 +363,7 @@ def test_as_many_calls_find_their_place_as_can(expected, made, data):
     assert all(fits[pair] for pair in pairs.items())
 
 
-def test_order_counts_where_it_is_asked_for():
+def test_order_counts_where_it_is_requested():
     def same(wanted: int, call: int) -> bool:
         return "abc"[wanted] == made[call]
 

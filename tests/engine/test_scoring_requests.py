@@ -38,7 +38,7 @@ def scripted(*script: ScriptedResult, demo: DemoTools | None = None) -> ToolSour
 # scripted tools
 
 
-def test_the_first_entry_that_still_holds_answers():
+def test_the_first_unused_script_entry_answers():
     tools = scripted(
         ScriptedResult(tool="search", text="busy", fault="tool"),
         ScriptedResult(tool="search", text="of x", times=2, arguments={"query": "x", "max_results": 5}),
@@ -53,7 +53,7 @@ def test_the_first_entry_that_still_holds_answers():
         assert last.ok and last.structured == {"hits": [1]} and last.content[0].text == "one"
 
 
-def test_faults_are_those_of_a_tool_a_server_and_time_which_does_not_pass():
+def test_scripted_faults_are_those_of_tool_server_and_time():
     tools = scripted(
         ScriptedResult(tool="search", fault="timeout"),
         ScriptedResult(tool="search", fault="protocol", text="no JSON"),
@@ -67,7 +67,7 @@ def test_faults_are_those_of_a_tool_a_server_and_time_which_does_not_pass():
     assert empty.ok and empty.content[0].text == ""
 
 
-def test_what_is_not_scripted_is_the_demo_tools_or_nobodys():
+def test_a_call_without_a_script_goes_to_the_demo_tools_or_fails():
     demo = DemoTools()
     try:
         tools = scripted(ScriptedResult(tool="calculate", text="5"), demo=demo)
@@ -82,7 +82,7 @@ def test_what_is_not_scripted_is_the_demo_tools_or_nobodys():
     assert call(tools, "nosuch" * 100).fault == "unknown" and len(call(tools, "nosuch" * 100).message) < 120
 
 
-def test_a_cancelled_call_uses_nothing_up():
+def test_a_cancelled_call_uses_no_script_entry():
     tools = scripted(ScriptedResult(tool="search", text="once"))
     cancelled = threading.Event()
     cancelled.set()
@@ -90,7 +90,7 @@ def test_a_cancelled_call_uses_nothing_up():
     assert call(tools, "search").ok
 
 
-def test_an_entry_holds_as_often_as_it_says_from_any_thread():
+def test_an_entry_answers_its_number_of_times_from_any_thread():
     tools = scripted(ScriptedResult(tool="search", text="here", times=50))
     with ThreadPoolExecutor(8) as pool:
         outcomes = list(pool.map(lambda _: call(tools, "search", query="x").ok, range(400)))
@@ -121,7 +121,7 @@ def asked_of(arm: dict[str, Any], suite: dict[str, Any], scenario: dict[str, Any
     )
 
 
-def test_an_arms_members_are_the_requests():
+def test_the_members_of_an_arm_are_those_of_the_request():
     request = asked_of(
         {"notation": "json", "shape": "tool-args", "constraint": "off", "preset": "short", "repair": 2},
         {},
@@ -140,7 +140,7 @@ def test_an_arms_members_are_the_requests():
     assert (asked_of({}, {}, {}).repair.attempts, asked_of({}, {}, {}).repair.extract) == (0, False)
 
 
-def test_the_models_own_notation_is_asked_for_by_its_template():
+def test_the_models_own_notation_is_requested_from_its_template():
     request = asked_of({"notation": "native"}, {}, {})
     assert (request.native, request.notation) == ("auto", "json")
 
@@ -158,7 +158,7 @@ def test_the_scenario_wins_over_the_suite_and_the_suite_over_the_arm():
     assert (request.strategy, request.stop_on) == ("route-execute", "never")
 
 
-def test_presets_come_before_what_is_said_by_name():
+def test_presets_precede_named_settings():
     suite = {"strategy": "loop", "request": {"loop": {"presets": ["small-context"], "max_turns": 6}}}
     loop = asked_of({}, suite, {}, presets=("content-tag-fallback",)).loop
     assert loop.presets == ("content-tag-fallback", "small-context")
@@ -171,7 +171,7 @@ def test_presets_come_before_what_is_said_by_name():
         asked_of({}, {"strategy": "loop"}, {}, presets=("nosuch",))
 
 
-def test_calls_are_carried_out_by_the_script_and_nobody_is_asked():
+def test_calls_are_answered_by_the_script_without_approval():
     request = asked_of({}, {"strategy": "loop"}, {})
     assert set(request.sources.values()) == {"scripted"} and set(request.sources) == {
         tool.name for tool in REGISTRY.allowed
@@ -183,12 +183,12 @@ def test_calls_are_carried_out_by_the_script_and_nobody_is_asked():
     assert [call.ok for call in verdict(carried, SEARCH).calls] == [False]  # nothing is scripted
 
 
-def test_answers_are_given_to_the_routers_questions():
+def test_answers_are_passed_to_the_router():
     request = asked_of({}, {}, {"answers": ("x",), "request": {"router": {"max_questions": 2}}})
     assert (request.router.answers, request.router.max_questions) == (("x",), 2)
 
 
-def test_members_that_do_not_fit_are_told_with_their_scenario():
+def test_invalid_members_are_reported_with_their_scenario():
     with pytest.raises(GlyphscopeError, match="s/one"):
         asked_of({}, {}, {"request": {"max_tokens": "many"}})
 
@@ -216,7 +216,7 @@ TOLD = '{"ok":true,"result":"found"}'
 
 
 @pytest.mark.slow
-def test_the_next_turn_starts_from_what_came_of_this_one():
+def test_the_next_turn_starts_from_the_result_of_this_one():
     assert after(SEARCH) == [("assistant", SEARCH)]
     assert after("") == []
     assert after(SEARCH, members={"request": {"dispatch": True}}) == [("assistant", SEARCH), ("tool", TOLD)]
@@ -232,7 +232,7 @@ def test_the_next_turn_starts_from_what_came_of_this_one():
     ]
 
 
-def test_of_a_conversation_it_is_what_the_loop_itself_would_go_on_from():
+def test_the_next_turn_of_a_conversation_starts_from_its_messages():
     wrong = '{action="search" query=}'
     assert after(f"I look: {SEARCH}", wrong, "It is x.", strategy="loop") == [
         ("assistant", f"I look: {SEARCH}"),
@@ -247,7 +247,7 @@ HERMES = (
 )
 
 
-def test_a_call_in_the_models_own_notation_is_told_again_in_it():
+def test_a_call_in_the_models_own_notation_is_repeated_in_it():
     written = '{"name": "search", "arguments": {"query": "x"}}'
     whole = f"<tool_call>\n{written}\n</tool_call>"
     for said, constraint in ((written, "mask"), (whole, "off"), (f"<tool_call>\n{written}", "off")):
@@ -259,7 +259,7 @@ def test_a_call_in_the_models_own_notation_is_told_again_in_it():
 
 
 @pytest.mark.parametrize("strategy", ["direct", "two-stage", "route-execute", "loop"])
-def test_every_strategy_shows_the_model_what_was_said_before(strategy):
+def test_every_strategy_shows_the_model_the_history(strategy):
     said = {
         "direct": (SEARCH,),
         "two-stage": ('"search"', '{query="x"}'),
@@ -289,7 +289,7 @@ def test_the_executor_sees_the_conversation_as_the_router_does():
         assert prompt.index("Find x.") < prompt.index(SEARCH) < prompt.index("And y?")
 
 
-def test_history_stands_between_the_system_message_and_the_prompt():
+def test_history_is_between_the_system_message_and_the_prompt():
     history = (Message("user", "one"), Message("assistant", "two"), Message("tool", "three"))
     request = RunRequest(prompt="four", registry=REGISTRY.to_document(), history=history)
     rendered = render_messages(request, REGISTRY)
@@ -298,7 +298,7 @@ def test_history_stands_between_the_system_message_and_the_prompt():
     assert [part.name for part in rendered.parts[-4:]] == ["history", "history", "history", "user"]
 
 
-def test_a_record_from_before_there_was_a_history_is_read():
+def test_a_record_without_a_history_is_read():
     document = msgspec.to_builtins(RunRequest(prompt="x", registry={}))
     del document["history"]
     assert msgspec.convert(document, RunRequest).history == ()

@@ -65,7 +65,7 @@ def test_each_call_has_its_own_fields_tool_and_verdict():
     assert [violation.call_index for violation in stage.violations] == [1]
 
 
-def test_the_first_call_is_untouched_by_events_of_the_second():
+def test_events_of_the_second_call_leave_the_first():
     events = [
         FieldOpened(path="/q", start=1),
         FieldClosed(path="/q", start=1, end=4, status="holds", value=1),
@@ -88,7 +88,7 @@ def test_a_call_is_valid_once_it_is_closed_and_the_answer_lists_all_that_are_rea
     assert state.present.calls == ready and state.present.call is ready[1]
 
 
-def test_a_violation_decides_a_call_that_is_closed():
+def test_a_violation_makes_a_closed_call_invalid():
     wrong = Violation(code="SYNTAX", message="no", path="", char=1, token=0)
     state = run_state([opened("call", 0), wrong, closed("call", 0, 2)])
     assert state.call_at(0).status == "impossible"
@@ -138,17 +138,17 @@ def test_every_token_belongs_to_a_part_or_to_a_marker():
     assert reasoning_tokens(stage) == costs["reasoning"].tokens
 
 
-def test_a_text_without_parts_has_no_costs_of_parts():
+def test_a_text_without_parts_has_no_part_costs():
     assert part_costs(StageState()) == {} and reasoning_tokens(StageState()) == 0
 
 
-def test_the_likeliest_place_of_an_earlier_call_is_found_with_its_raw_probability():
+def test_the_most_likely_place_of_an_earlier_call_is_found_with_its_raw_probability():
     state = run_state(parts_run(words="", early=0.124))
     found = earlier_call(state.present, state.segments[0], state.started.request)
     assert (found.share, found.token) == (0.124, 4)
 
 
-def test_the_place_of_an_earlier_call_is_unknown_without_evidence_or_without_a_call():
+def test_without_evidence_or_a_call_no_earlier_place_is_known():
     for events in (parts_run(early=None), parts_run(calls=())):
         state = run_state(events)
         assert earlier_call(state.present, state.segments[0], state.started.request) is None
@@ -176,7 +176,7 @@ def test_a_call_without_markers_is_found_by_its_own_first_token():
     assert (found.share, found.token) == (0.3, 1)
 
 
-def test_segment_events_come_back_from_a_record():
+def test_segment_events_are_read_back_from_a_record():
     for event in parts_run()[1:]:
         assert decode_event(encode_event(event)) == event
 

@@ -63,7 +63,7 @@ def test_a_full_disk_leaves_the_old_file_and_no_temporary_one(tmp_path, monkeypa
     assert os.listdir(tmp_path) == ["a.txt"]
 
 
-def test_a_write_by_halves_is_completed(tmp_path, monkeypatch):
+def test_a_partial_write_is_completed(tmp_path, monkeypatch):
     real = os.write
     monkeypatch.setattr(os, "write", lambda handle, data: real(handle, bytes(data[:3])))
     atomic_write(tmp_path / "a.txt", "0123456789")
@@ -71,7 +71,7 @@ def test_a_write_by_halves_is_completed(tmp_path, monkeypatch):
     assert (tmp_path / "a.txt").read_text() == "0123456789"
 
 
-def test_links_and_permissions_stay(tmp_path):
+def test_links_and_permissions_are_preserved(tmp_path):
     real = tmp_path / "real.txt"
     real.write_text("old")
     real.chmod(0o640)
@@ -84,14 +84,14 @@ def test_links_and_permissions_stay(tmp_path):
 
 
 @pytest.mark.parametrize("number", [errno.EACCES, errno.EROFS])
-def test_a_place_that_may_not_be_written_is_named(tmp_path, monkeypatch, number):
+def test_a_place_without_write_permission_is_named(tmp_path, monkeypatch, number):
     monkeypatch.setattr("tempfile.mkstemp", fail(number))
     with pytest.raises(StorageError, match="may not be written") as caught:
         atomic_write(tmp_path / "a.txt", "x")
     assert caught.value.where == str(tmp_path / "a.txt")
 
 
-def test_a_folder_is_no_file(tmp_path):
+def test_a_folder_is_not_a_file(tmp_path):
     with pytest.raises(StorageError):
         atomic_write(tmp_path, "x")
     with pytest.raises(StorageError):
@@ -99,7 +99,7 @@ def test_a_folder_is_no_file(tmp_path):
 
 
 @pytest.mark.slow
-def test_a_process_killed_while_it_writes_leaves_the_old_file_and_its_rest_is_cleared_away(tmp_path):
+def test_a_process_killed_while_it_writes_leaves_the_old_file_and_its_remains_are_removed(tmp_path):
     path = tmp_path / "a.txt"
     path.write_text("old")
     killed = (
@@ -115,14 +115,14 @@ def test_a_process_killed_while_it_writes_leaves_the_old_file_and_its_rest_is_cl
     assert os.listdir(tmp_path) == ["a.txt"]
 
 
-def test_a_project_comes_back_as_it_was(tmp_path):
+def test_a_project_is_read_back_unchanged(tmp_path):
     path = tmp_path / "p.glyphscope"
     digest = save_project(path, PROJECT)
     assert load_project(path) == (PROJECT, digest)
     assert json.loads(path.read_text("utf-8"))["glyphscope_project"] == 2
 
 
-def test_two_windows_on_one_project_never_overwrite_each_other_unasked(tmp_path):
+def test_two_windows_do_not_overwrite_each_others_project(tmp_path):
     path = tmp_path / "p.glyphscope"
     save_project(path, PROJECT)
     ours, theirs = load_project(path), load_project(path)
@@ -137,7 +137,7 @@ def test_two_windows_on_one_project_never_overwrite_each_other_unasked(tmp_path)
     assert load_project(path).project == ours.project
 
 
-def test_a_project_that_was_deleted_meanwhile_is_written_again(tmp_path):
+def test_a_project_deleted_meanwhile_is_written_again(tmp_path):
     path = tmp_path / "p.glyphscope"
     digest = save_project(path, PROJECT)
     path.unlink()
@@ -161,7 +161,7 @@ def test_a_project_that_was_deleted_meanwhile_is_written_again(tmp_path):
         ),
     ],
 )
-def test_a_project_that_cannot_be_used_is_told(tmp_path, text, error, words):
+def test_an_invalid_project_is_reported_and_left_as_it_is(tmp_path, text, error, words):
     path = tmp_path / "p.glyphscope"
     path.write_text(text)
     with pytest.raises(error, match=words):
@@ -178,7 +178,7 @@ def test_an_older_project_is_migrated_step_by_step(tmp_path, monkeypatch):
     assert load_project(path).project.notes == PROJECT.notes + "+2+3"
 
 
-def test_a_project_from_before_grammars_were_kept_is_not_opened_any_more(tmp_path):
+def test_a_project_of_version_1_is_opened(tmp_path):
     path = tmp_path / "p.glyphscope"
     save_project(path, PROJECT)
     document = json.loads(path.read_text())
@@ -187,7 +187,7 @@ def test_a_project_from_before_grammars_were_kept_is_not_opened_any_more(tmp_pat
     assert load_project(path).project == PROJECT
 
 
-def test_the_work_on_a_grammar_is_lost_with_the_project_file(tmp_path):
+def test_the_work_on_a_grammar_is_saved_in_the_project(tmp_path):
     examples = (GrammarExample("1"), GrammarExample("x", matches=False))
     work = GrammarWork(source="text", text='root ::= "1"', path="a.gbnf", use=True, examples=examples)
     path = tmp_path / "p.glyphscope"
@@ -196,7 +196,7 @@ def test_the_work_on_a_grammar_is_lost_with_the_project_file(tmp_path):
     assert load_project(path).project == project
 
 
-def test_settings_come_back_and_keep_what_they_do_not_know(tmp_path):
+def test_settings_are_read_back_with_unknown_members(tmp_path):
     path = tmp_path / "s.json"
     assert load_settings(path) == (Settings(), "")
     path.write_text('{"glyphscope_settings": 7, "theme": "dark", "context": "many", "from_the_future": [1]}')
@@ -210,7 +210,7 @@ def test_settings_come_back_and_keep_what_they_do_not_know(tmp_path):
 
 
 @pytest.mark.parametrize("text", ["", "{", "[]", "\x00"])
-def test_damaged_settings_are_kept_aside_and_the_program_starts(tmp_path, text):
+def test_damaged_settings_are_renamed_and_the_defaults_used(tmp_path, text):
     path = tmp_path / "s.json"
     path.write_text(text)
     settings, notice = load_settings(path)

@@ -78,7 +78,7 @@ def record(path, events):
             writer.write(event)
 
 
-def test_a_record_comes_back_as_it_was(tmp_path):
+def test_a_record_is_read_back_unchanged(tmp_path):
     path = tmp_path / "run.jsonl"
     record(path, run_of())
     header, events, torn = read_record(path)
@@ -106,7 +106,7 @@ def test_a_run_that_is_killed_leaves_the_older_record_and_a_readable_part(tmp_pa
     assert read_record(path).events[0].run == "new"
 
 
-def test_a_damaged_line_in_the_middle_is_told_with_its_number(tmp_path):
+def test_a_damaged_line_in_the_middle_is_reported_with_its_number(tmp_path):
     path = tmp_path / "run.jsonl"
     record(path, run_of())
     lines = path.read_bytes().splitlines(keepends=True)
@@ -127,7 +127,7 @@ def test_a_damaged_line_in_the_middle_is_told_with_its_number(tmp_path):
         (b"\xff\xfe\x00", "Not a glyphscope record"),
     ],
 )
-def test_what_is_no_record_of_ours_is_told(tmp_path, data, words):
+def test_a_file_that_is_not_a_record_is_rejected(tmp_path, data, words):
     path = tmp_path / "run.jsonl"
     path.write_bytes(data)
     with pytest.raises(RecordError, match=words):
@@ -135,7 +135,7 @@ def test_what_is_no_record_of_ours_is_told(tmp_path, data, words):
 
 
 @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="no /dev/full here")
-def test_a_disk_that_fills_while_recording_is_told(tmp_path):
+def test_a_disk_that_fills_up_while_recording_is_reported(tmp_path):
     writer = RecordWriter(tmp_path / "run.jsonl")
     writer.part.symlink_to("/dev/full")
     with pytest.raises(StorageError, match="disk is full"):
@@ -144,7 +144,7 @@ def test_a_disk_that_fills_while_recording_is_told(tmp_path):
         writer.close()
 
 
-def test_without_the_clock_two_runs_are_the_same():
+def test_without_times_two_runs_are_compared():
     one, other = run_of("a", "x", 1.0), run_of("b", "y", 2.0)
     assert strip_times(one[2]) is None
     assert first_difference(one, other, tolerance=1e-6) == ""
@@ -154,7 +154,7 @@ def test_without_the_clock_two_runs_are_the_same():
     assert "'search', is 'browse'" in first_difference(one, other, tolerance=1e-6)
 
 
-def test_half_a_character_that_no_file_can_hold_loses_the_record_or_the_history(tmp_path):
+def test_a_lone_surrogate_is_replaced_in_the_record_and_the_history(tmp_path):
     half = "AI \ud83d news"
     events = run_of(prompt=half)
     events[0] = msgspec.structs.replace(events[0], model=ModelInfo(name=half))
@@ -169,7 +169,7 @@ def test_half_a_character_that_no_file_can_hold_loses_the_record_or_the_history(
 
 
 @pytest.mark.parametrize("search", ["AI " * 3000, "x" * 200_000])
-def test_a_text_that_is_pasted_into_the_search_is_called_a_wrong_folder(tmp_path, search):
+def test_any_pasted_text_can_be_searched(tmp_path, search):
     history = History(tmp_path / "h.sqlite")
     history.add(run_of())
     assert len(history.rows(search)) == search.startswith("AI")
@@ -232,14 +232,14 @@ def test_the_history_lists_finds_pins_and_deletes(tmp_path):
         ),
     ],
 )
-def test_the_history_tells_how_a_run_ended(tmp_path, last, outcome):
+def test_the_history_records_how_a_run_ended(tmp_path, last, outcome):
     assert History(tmp_path / "h.sqlite3").add([run_of()[0], *last]).outcome == outcome
 
 
 @pytest.mark.parametrize(
     "damage", [b"no database at all, only text " * 200, b"SQLite format 3\x00" + b"\xff" * 5000]
 )
-def test_a_damaged_history_is_kept_aside_and_a_new_one_begun(tmp_path, damage):
+def test_a_damaged_history_is_renamed_and_a_new_one_started(tmp_path, damage):
     path = tmp_path / "h.sqlite3"
     path.write_bytes(damage)
     history = History(path)
@@ -252,7 +252,7 @@ def test_a_damaged_history_is_kept_aside_and_a_new_one_begun(tmp_path, damage):
     assert aside.read_bytes() == damage
 
 
-def test_a_history_damaged_in_its_middle_is_told_and_then_works_again(tmp_path):
+def test_a_history_damaged_in_its_middle_is_reported_and_then_usable(tmp_path):
     path = tmp_path / "h.sqlite3"
     history = History(path)
     for number in range(40):
@@ -267,7 +267,7 @@ def test_a_history_damaged_in_its_middle_is_told_and_then_works_again(tmp_path):
     assert list(tmp_path.glob("*.damaged-*"))
 
 
-def test_a_locked_history_is_told_and_lost_to_nobody(tmp_path, monkeypatch):
+def test_a_locked_history_is_reported_and_loses_nothing(tmp_path, monkeypatch):
     monkeypatch.setattr("glyphscope.sessions.history._WAIT_SECONDS", 0.05)
     history = History(tmp_path / "h.sqlite3")
     history.add(run_of("a"))
@@ -282,7 +282,7 @@ def test_a_locked_history_is_told_and_lost_to_nobody(tmp_path, monkeypatch):
     assert len(history.rows()) == 2
 
 
-def test_a_newer_history_is_left_alone(tmp_path):
+def test_a_history_of_a_newer_version_is_left_as_it_is(tmp_path):
     path = tmp_path / "h.sqlite3"
     base = sqlite3.connect(path)
     base.execute("PRAGMA user_version = 99")
@@ -309,7 +309,7 @@ def test_two_processes_write_one_history(tmp_path):
 
 
 @pytest.mark.slow
-def test_unsaved_edits_of_a_dead_process_are_offered_and_those_of_a_living_one_are_not(tmp_path):
+def test_only_the_unsaved_edits_of_a_dead_process_are_offered(tmp_path):
     folder = tmp_path / "journal"
     saved = tmp_path / "p.glyphscope"
     digest = save_project(saved, Project(request=REQUEST))
@@ -336,14 +336,14 @@ def test_unsaved_edits_of_a_dead_process_are_offered_and_those_of_a_living_one_a
     assert os.listdir(folder) == []
 
 
-def test_a_damaged_journal_hinders_nothing(tmp_path):
+def test_a_damaged_journal_is_renamed_and_ignored(tmp_path):
     (tmp_path / "1-a.json").write_text('{"glyphscope_journal": 1, "proj')
     assert Journal(tmp_path).leftovers() == []
     assert [name.partition(".damaged")[0] for name in os.listdir(tmp_path)] == ["1-a.json"]
     assert Journal(tmp_path / "none").leftovers() == []
 
 
-def test_a_full_disk_keeps_the_last_journal(tmp_path, monkeypatch):
+def test_a_full_disk_leaves_the_last_journal(tmp_path, monkeypatch):
     journal = Journal(tmp_path)
     journal.write(Project(request=REQUEST, notes="one"))
     before = digest_of(journal.file.read_bytes())
@@ -359,7 +359,7 @@ def test_a_full_disk_keeps_the_last_journal(tmp_path, monkeypatch):
     journal.clear()
 
 
-def test_the_deepest_registry_that_loads_goes_through_prompt_project_record_and_history(tmp_path):
+def test_the_deepest_registry_that_loads_works_in_prompt_project_record_and_history(tmp_path):
     schema: dict = {"type": "string"}
     for _ in range(256):
         schema = {"type": "object", "properties": {"a": schema}, "required": ["a"]}

@@ -12,7 +12,7 @@ from glyphscope.tools.mcp.config import read_servers, server_entries
 ENTRY = {"command": "uvx", "args": ["mcp-server-time"], "env": {"TOKEN": "${env:SECRET_TOKEN}"}}
 
 
-def test_a_secret_of_the_environment_is_written_down(tmp_path, monkeypatch):
+def test_a_secret_of_the_environment_is_not_stored(tmp_path, monkeypatch):
     monkeypatch.setenv("SECRET_TOKEN", "hush-hush")
     path = tmp_path / "servers.json"
     entries = server_entries(json.dumps({"mcpServers": {"time": ENTRY}}))
@@ -23,7 +23,7 @@ def test_a_secret_of_the_environment_is_written_down(tmp_path, monkeypatch):
     assert read_servers(path).servers[0].env == {"TOKEN": "hush-hush"}  # other programs read the file, too
 
 
-def test_others_may_read_the_file(tmp_path):
+def test_the_file_is_readable_by_its_owner_only(tmp_path):
     path = tmp_path / "new" / "servers.json"
     save_servers(path, KnownServers())
     save_servers(path, KnownServers(entries={"a": {"command": "b"}}))
@@ -31,7 +31,7 @@ def test_others_may_read_the_file(tmp_path):
         assert stat.S_IMODE(path.stat().st_mode) == 0o600
 
 
-def test_a_damaged_file_is_lost_or_keeps_the_program_from_starting(tmp_path):
+def test_a_damaged_file_is_renamed_and_reported(tmp_path):
     path = tmp_path / "servers.json"
     for text in ("{", "[]", "{}", '{"mcpServers": 3}', '{"mcpServers": {}, "consents": 5}', "[" * 100_000):
         path.write_text(text)
@@ -42,15 +42,15 @@ def test_a_damaged_file_is_lost_or_keeps_the_program_from_starting(tmp_path):
         assert any(other.read_text() == text for other in tmp_path.iterdir()), text
 
 
-def test_no_file_is_no_trouble(tmp_path):
+def test_a_missing_file_has_no_servers(tmp_path):
     assert load_servers(tmp_path / "none.json") == (KnownServers(), "")
 
 
-def test_an_entry_that_is_none_costs_the_others(tmp_path):
+def test_an_invalid_entry_leaves_the_others(tmp_path):
     path = tmp_path / "servers.json"
     path.write_text(json.dumps({"mcpServers": {"a": 3, "b": {"command": "c"}}, "consents": ["x", 5]}))
     assert load_servers(path) == (KnownServers(entries={"b": {"command": "c"}}, consents=("x",)), "")
 
 
-def test_the_servers_are_not_among_the_users_files():
+def test_the_servers_are_stored_beside_the_settings():
     assert places().servers.parent == places().settings.parent

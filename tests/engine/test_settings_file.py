@@ -31,7 +31,7 @@ def loaded(path, document):
     return load_settings(path)
 
 
-def test_a_settings_file_of_version_1_loses_something(tmp_path):
+def test_a_settings_file_of_version_1_is_upgraded(tmp_path):
     settings, notice = loaded(tmp_path / "s.json", OLD)
     assert notice == ""
     assert settings == Settings(
@@ -44,7 +44,7 @@ def test_a_settings_file_of_version_1_loses_something(tmp_path):
     assert load_settings(tmp_path / "s.json") == (settings, "")
 
 
-def test_what_worked_in_version_1_is_refused_now(tmp_path):
+def test_values_of_version_1_outside_the_bounds_are_adjusted(tmp_path):
     settings, notice = loaded(
         tmp_path / "s.json", {**OLD, "context": 100, "history_limit": 0, "font_size": 99}
     )
@@ -66,7 +66,7 @@ def test_what_worked_in_version_1_is_refused_now(tmp_path):
         ("alternatives", True, "from 1 to 100"),
     ],
 )
-def test_a_wrong_value_costs_more_than_itself_or_is_not_told(tmp_path, name, value, words):
+def test_an_invalid_value_is_reported_and_replaced_by_its_default(tmp_path, name, value, words):
     document = {**OLD, "glyphscope_settings": VERSION, name: value}
     settings, notice = loaded(tmp_path / "s.json", document)
     assert words in notice and len(notice) < 300
@@ -75,7 +75,7 @@ def test_a_wrong_value_costs_more_than_itself_or_is_not_told(tmp_path, name, val
         assert getattr(settings, name) == getattr(Settings(), name)
 
 
-def test_a_newer_programs_settings_are_lost(tmp_path):
+def test_settings_of_a_newer_version_are_preserved(tmp_path):
     path = tmp_path / "s.json"
     settings, notice = loaded(path, {"glyphscope_settings": 9, "theme": "dark", "holograms": {"on": True}})
     assert notice == "" and settings.theme == "dark"
@@ -85,17 +85,17 @@ def test_a_newer_programs_settings_are_lost(tmp_path):
 
 
 @pytest.mark.parametrize("version", [-(10**12), 0, True, None, "2", 1.5])
-def test_a_made_up_version_takes_long_or_ends_the_program(tmp_path, version):
+def test_an_impossible_version_is_read_in_time(tmp_path, version):
     settings, _notice = loaded(tmp_path / "s.json", {"glyphscope_settings": version, "theme": "dark"})
     assert settings.theme == "dark"
 
 
-def test_a_new_project_begins_as_a_request_by_itself_with_the_order_of_its_constraint():
+def test_a_new_project_equals_a_default_request_with_the_order_of_its_constraint():
     usual = RunRequest(prompt="", registry={}, order="any")
     assert RunRequest(prompt="", registry={}, **Settings().first_options()) == usual
     assert Settings(constraint="gbnf").first_options()["order"] == "schema"
 
 
-def test_a_bound_is_not_that_of_the_file():
+def test_bounds_are_those_of_the_settings():
     assert bounds("context") == (512, 131_072)
     assert bounds("temperature") == (0, 5)

@@ -39,7 +39,7 @@ def download(*command: str | Path, **_: str) -> None:
             archive.addfile(member, io.BytesIO(b"{{ messages }}"))
 
 
-def test_templates_and_vocabularies_are_fetched_once_beside_a_wheel_that_is_there(
+def test_templates_and_vocabularies_are_downloaded_once_beside_a_cached_wheel(
     setup_env: ModuleType, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     commands: list[tuple[str | Path, ...]] = []
@@ -79,9 +79,7 @@ def test_a_wheel_in_the_cache_is_not_built_again(
     assert "-DLLAMA_BUILD_SERVER=OFF" in built[0]
 
 
-def test_a_build_that_breaks_off_leaves_no_wheel_to_trust(
-    setup_env: ModuleType, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_interrupted_build_leaves_no_wheel(setup_env: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
     def break_off(*command: str | Path, **environment: str) -> None:
         if "download" in command:
             download(*command)
@@ -95,7 +93,7 @@ def test_a_build_that_breaks_off_leaves_no_wheel_to_trust(
     assert not list(setup_env.wheel_folder().iterdir())
 
 
-def test_other_build_options_get_a_wheel_of_their_own(
+def test_other_build_options_have_their_own_wheel(
     setup_env: ModuleType, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     plain, stamp = setup_env.wheel_folder(), setup_env.fingerprint()
@@ -105,7 +103,7 @@ def test_other_build_options_get_a_wheel_of_their_own(
     assert setup_env.build_options().endswith("-DGGML_CUDA=on")
 
 
-def test_without_root_the_missing_packages_are_named_and_told_again(
+def test_without_root_the_missing_packages_are_printed(
     setup_env: ModuleType, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(setup_env, "missing_to_show", lambda: ["libegl1"])
@@ -115,7 +113,7 @@ def test_without_root_the_missing_packages_are_named_and_told_again(
     assert "sudo apt-get install -y --no-install-recommends libegl1" in capsys.readouterr().out
 
 
-def test_without_a_compiler_and_without_root_it_stops_before_it_builds(
+def test_without_a_compiler_and_root_setup_stops_before_the_build(
     setup_env: ModuleType, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(shutil, "which", lambda name: None)
@@ -125,9 +123,7 @@ def test_without_a_compiler_and_without_root_it_stops_before_it_builds(
 
 
 @pytest.mark.parametrize(("display", "expected"), [("", "run Search for"), (":0", "gui")])
-def test_make_run_opens_the_window_or_says_that_it_runs_in_the_terminal(
-    display: str, expected: str, tmp_path: Path
-) -> None:
+def test_make_run_opens_the_window_or_the_terminal(display: str, expected: str, tmp_path: Path) -> None:
     command = tmp_path / "glyphscope"
     command.write_text('#!/bin/sh\necho "called: $*"\n')
     command.chmod(0o755)
@@ -144,7 +140,7 @@ def test_setup_and_doctor_name_the_same_package_for_a_library(setup_env: ModuleT
     assert setup_env.LIBRARIES.items() <= DEBIAN.items()
 
 
-def test_llama_cpp_is_built_with_amx_for_a_processor_that_has_it(
+def test_a_portable_build_of_llama_cpp_has_no_amx(
     setup_env: ModuleType, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(setup_env, "processor", lambda: "flags: avx2 avx512f amx_tile amx_int8")

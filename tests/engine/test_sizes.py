@@ -6,7 +6,7 @@ def test_sizes_count_code_points_utf8_bytes_and_the_tokens_of_the_given_model():
     assert (size.characters, size.bytes, size.tokens) == (8, 12, 2)
 
 
-def test_without_a_tokenizer_no_token_count_is_invented():
+def test_without_a_tokenizer_there_is_no_token_count():
     sizes = call_sizes("search", {"query": "AI news", "max_results": 10}, "flat")
     assert [size.style for size in sizes] == list(STYLES)
     assert [size.bytes for size in sizes] == [54, 59, 105, 48, 46]

@@ -104,7 +104,7 @@ def test_a_valid_call_runs_from_started_to_finished_in_order():
     assert (finished.reason, finished.valid, finished.tokens) == ("complete", True, len(of(Token, events)))
 
 
-def test_every_event_knows_run_stage_and_a_time_that_never_goes_back():
+def test_every_event_has_its_run_its_stage_and_an_increasing_time():
     events = list(run(request(), ScriptedModel(GOOD)))
     assert len({event.run for event in events}) == 1 and events[0].run
     assert {event.stage for event in events[1:]} == {"call"}
@@ -112,7 +112,7 @@ def test_every_event_knows_run_stage_and_a_time_that_never_goes_back():
     assert [decode_event(encode_event(event)) for event in events] == events
 
 
-def test_versions_name_what_decides_a_result():
+def test_versions_name_everything_that_affects_a_result():
     started = next(run(request(), ScriptedModel(GOOD)))
     assert {
         "glyphscope",
@@ -124,7 +124,7 @@ def test_versions_name_what_decides_a_result():
     } <= started.versions.keys()
 
 
-def test_tokens_tell_their_characters_and_fields_their_token_across_a_cut_character():
+def test_tokens_and_fields_have_their_places_across_an_incomplete_character():
     script = ['{action="search" query="', b"\xf0\x9f", b"\x98\x80", '"}']
     events = list(run(request(), ScriptedModel(script)))
     assert [(token.start, token.end) for token in of(Token, events)] == [
@@ -173,20 +173,20 @@ def test_unknown_tool_stops_only_where_no_allowed_tool_is_called(script, reason,
         assert [event.code for event in of(Violation, events)] == codes
 
 
-def test_never_goes_on_to_the_end_of_the_text():
+def test_never_continues_to_the_end_of_the_text():
     events = list(run(request(stop_on="never"), ScriptedModel(BAD)))
     assert run_state(events).text == BAD
     assert (events[-1].reason, events[-1].valid) == ("end-of-text", False)
     assert not of(Aborted, events)
 
 
-def test_a_complete_call_is_not_paid_for_any_longer():
+def test_decoding_ends_with_a_complete_call():
     model = Batches(GOOD, " and", " more")
     assert list(run(request(), model))[-1].reason == "complete"
     assert (model.asked, model.closed) == (1, True)
 
 
-def test_text_that_ends_early_is_truncated_and_the_length_limit_told():
+def test_text_that_ends_early_is_truncated_and_the_length_limit_reported():
     events = list(run(request(), ScriptedModel('{action="search" query="x')))
     assert ([event.code for event in of(Violation, events)], events[-1].reason) == (
         ["TRUNCATED"],
@@ -197,7 +197,7 @@ def test_text_that_ends_early_is_truncated_and_the_length_limit_told():
     assert not events[-1].valid
 
 
-def test_without_constraint_no_grammar_is_built(monkeypatch):
+def test_without_a_constraint_no_grammar_is_built(monkeypatch):
     def build(*arguments):
         raise AssertionError("built")
 
@@ -205,7 +205,7 @@ def test_without_constraint_no_grammar_is_built(monkeypatch):
     assert list(run(request(), ScriptedModel(GOOD)))[-1].valid
 
 
-def test_each_engine_gets_the_grammar_in_its_own_language_the_registrys_or_ones_own():
+def test_each_engine_gets_the_grammar_in_its_own_language():
     model = Batches(GOOD)
     for constraint in ("mask", "gbnf"):
         list(run(request(constraint=constraint), model))
@@ -242,12 +242,12 @@ def test_every_error_is_the_last_event_with_its_code(changes, model, code):
     assert events[-1].code == code and events[-1].message
 
 
-def test_a_dead_process_leaves_its_evidence():
+def test_a_dead_process_leaves_its_signal_and_its_output():
     failed = list(run(request(), Batches(error=ModelDied("gone", signal="SIGKILL", stderr="bye"))))[-1]
     assert "SIGKILL" in failed.detail and "bye" in failed.detail and failed.hint
 
 
-def test_a_prompt_that_does_not_fit_is_shown_all_the_same():
+def test_a_prompt_that_does_not_fit_is_still_shown():
     class Full(ScriptedModel):
         def generate(self, request):
             raise ContextOverflow(9, 5)
@@ -264,7 +264,7 @@ def test_the_prompt_is_rendered_once_with_what_was_cached():
     assert finished.prompt_ms == 7.0 and 0 < finished.first_token_ms <= finished.total_ms
 
 
-def test_the_prices_of_the_parts_are_the_price_of_the_whole_and_their_text_all_of_it():
+def test_the_tokens_of_the_parts_add_up_and_their_text_is_the_prompt():
     class Templated(ScriptedModel):
         def render_chat(self, messages):
             text = (
@@ -286,7 +286,7 @@ def test_cancelling_ends_with_a_reason_and_no_verdict():
     assert not of(Violation, events)
 
 
-def test_a_consumer_who_leaves_stops_the_model():
+def test_closing_the_run_stops_the_model():
     model = Batches("{action=", '"search"', GOOD)
     events = run(request(), model)
     for event in events:
@@ -317,7 +317,7 @@ class Prefixed(ScriptedModel):
 
 
 @pytest.mark.parametrize("sampling", [Sampling(), Sampling(temperature=0.8)])
-def test_a_continuation_tells_only_what_is_new_and_counts_everything(sampling):
+def test_a_continuation_reports_only_new_tokens_and_counts_all(sampling):
     wanted = request(sampling=sampling)
     model = Prefixed([*WRONG_TOOL, " and", " more"])
     aborted = list(run(wanted, model))
@@ -332,14 +332,14 @@ def test_a_continuation_tells_only_what_is_new_and_counts_everything(sampling):
     assert [token.step.index for token in whole.tokens] == list(range(7))
 
 
-def test_a_greedy_continuation_pays_only_for_what_is_new():
+def test_a_greedy_continuation_decodes_only_new_tokens():
     model = Prefixed(WRONG_TOOL)
     aborted = list(run(request(), model))
     list(continue_aborted(request(), aborted, model))
     assert model.prompts[1] == model.prompts[0] + "".join(WRONG_TOOL[:2])
 
 
-def test_half_a_character_at_the_abort_is_decoded_again():
+def test_an_incomplete_character_at_the_abort_is_decoded_again():
     script = ["{action=", b"\xf0\x9f", b"\x98\x80", "}"]
     tokens = of(Token, run(request(stop_on="never"), ScriptedModel(script)))[:2]
     prompt = PromptRendered(text="p", tokens=1, cached=0)
@@ -347,7 +347,7 @@ def test_half_a_character_at_the_abort_is_decoded_again():
     assert [token.step.index for token in of(Token, told)][:2] == [1, 2]
 
 
-def test_a_model_that_does_not_repeat_itself_is_told():
+def test_a_model_that_does_not_repeat_itself_is_reported():
     wanted = request(sampling=Sampling(temperature=1.0))
     aborted = list(run(wanted, Batches(*WRONG_TOOL)))
     other = [
@@ -377,7 +377,7 @@ PIECES = st.lists(
     sizes=st.lists(st.integers(1, 4), min_size=1),
     stop_on=st.sampled_from(["error", "unknown-tool", "never"]),
 )
-def test_however_tokens_are_cut_and_batched_the_verdict_and_the_counts_hold(pieces, sizes, stop_on):
+def test_the_verdict_and_the_counts_are_the_same_for_any_tokens_and_batches(pieces, sizes, stop_on):
     # Without extraction, which takes what it can out of the text that came: of an aborted one, up to the token's end.
     wanted = request(stop_on=stop_on, repair=RepairSettings(extract=False))
     text = "".join(pieces)

@@ -115,7 +115,7 @@ def test_several_calls_and_none_become_conversations_with_a_script(imported):
     assert some.expect.calls[0].tools == ("tea.brew", "wash") and some.expect.extra_calls
 
 
-def test_several_calls_may_be_made_at_once_or_one_after_the_other(imported):
+def test_several_calls_may_be_parallel_or_consecutive(imported):
     calls = [{"tea.brew": {"kind": [kind]}} for kind in "abcdefgh"]
     suite = imported(entry("parallel_0", "Brew a to h."), parallel_0=calls).suite
     texts = [json.dumps({"action": "tea.brew", "kind": kind}) for kind in "abcdefgh"]
@@ -126,7 +126,7 @@ def test_several_calls_may_be_made_at_once_or_one_after_the_other(imported):
         assert sample.ok, sample.failures
 
 
-def test_turns_call_functions_that_are_described_in_files_of_their_classes(imported, tmp_path):
+def test_turns_call_functions_of_the_files_of_their_classes(imported, tmp_path):
     folder = tmp_path / "multi_turn_func_doc"
     folder.mkdir()
     move = {
@@ -206,14 +206,14 @@ def test_an_entry_that_cannot_be_read_is_left_out_with_its_reason(imported, bad,
     assert any(words in note for note in found.suite.notes) and "1 left out" in found.suite.about
 
 
-def test_a_value_that_the_function_refuses_is_not_among_the_right_ones(imported):
+def test_a_value_that_the_function_rejects_is_not_expected(imported):
     truth = [{"tea.brew": {"kind": ["x"], "cups": ["the list of cups", [1, 2]], "minutes": ["five", ""]}}]
     (scenario,) = imported(entry("a_0", "x"), a_0=truth).suite.scenarios
     assert scenario.expect.calls[0].any_of == {"kind": ("x",), "cups": ([1, 2],)}
     assert scenario.expect.calls[0].optional == ()
 
 
-def test_a_system_message_is_said_along_with_the_prompt(imported):
+def test_a_system_message_is_joined_with_the_prompt(imported):
     said = entry("a_0", "x") | {
         "question": [[{"role": "system", "content": "Be short."}, {"role": "user", "content": "Tea."}]]
     }
@@ -233,7 +233,7 @@ def test_a_system_message_is_said_along_with_the_prompt(imported):
         (b'{"id": "a", "id": "b"}', "Duplicate key"),
     ],
 )
-def test_a_file_that_is_none_is_told_with_its_line(tmp_path, data, words):
+def test_an_invalid_file_is_reported_with_its_line(tmp_path, data, words):
     path = tmp_path / "questions.json"
     path.write_bytes(data)
     with pytest.raises(SuiteError) as caught:
@@ -241,7 +241,7 @@ def test_a_file_that_is_none_is_told_with_its_line(tmp_path, data, words):
     assert words in str(caught.value)
 
 
-def test_hostile_answers_and_schemas_end_quickly():
+def test_hostile_answers_and_schemas_are_rejected_in_time():
     deep = {"type": "dict"}
     for _ in range(300):
         deep = {"type": "dict", "properties": {"a": deep}}

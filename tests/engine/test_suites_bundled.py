@@ -28,7 +28,7 @@ SUITES = ("mask-driven", "reliability", "routing", "starter", "tool-calls")
 STYLES = (("glyph", "glyph"), ("glyph-canonical", "glyph"), ("json", "json"))
 
 
-def test_the_suites_that_are_promised_are_there_and_can_be_read_again_from_what_is_written_of_them():
+def test_the_documented_suites_exist_and_are_written_and_read_back():
     assert tuple(bundled_suites()) == SUITES
     for name in SUITES:
         suite = load_suite(name)
@@ -63,7 +63,7 @@ def test_prompts_and_ids_are_all_different(name):
     assert len({each.id for each in scenarios}) == len({each.prompt for each in scenarios}) == len(scenarios)
 
 
-def test_the_tool_calls_go_through_every_tool_argument_bound_and_choice_of_the_registry():
+def test_the_tool_calls_cover_every_tool_argument_bound_and_choice():
     suite = load_suite("tool-calls")
     asked = [each for each in suite.scenarios if not each.control]
     assert len(asked) >= 48
@@ -85,14 +85,14 @@ def test_the_tool_calls_go_through_every_tool_argument_bound_and_choice_of_the_r
     assert any(len(text) > 300 for text in texts) and any("\\\\" in text for text in texts)
 
 
-def test_no_call_prompts_can_be_answered_in_words_whatever_the_arm_is():
+def test_prompts_without_a_call_can_be_answered_in_text_by_every_arm():
     controls = [each for each in load_suite("tool-calls").scenarios if each.control]
     assert len(controls) >= 5
     assert all(each.request["strategy"] == "loop" and not each.expect.calls for each in controls)
 
 
 @pytest.mark.parametrize("row", load_suite("tool-calls").checks, ids=lambda row: row.text)
-def test_the_allow_list_table_is_what_the_validator_says(row):
+def test_the_allow_list_table_agrees_with_the_validator(row):
     suite = load_suite("tool-calls")
     validator = CallValidator(suite_registry(suite, None), row.notation, row.shape)
     validator.feed(row.text)
@@ -110,7 +110,7 @@ def test_the_size_table_has_the_rows_and_figures_of_the_report():
     }  # fmt: skip
 
 
-def test_a_schema_of_an_expectation_accepts_something():
+def test_every_schema_of_an_expectation_accepts_something():
     for name in SUITES:
         for scenario in load_suite(name).scenarios:
             for call in expected(scenario):
@@ -118,13 +118,13 @@ def test_a_schema_of_an_expectation_accepts_something():
                     assert all(Draft202012Validator(call.schema).is_valid(gold) for gold in golds(call))
 
 
-def test_the_mask_driven_suite_is_made_for_two_stages_and_asks_five_prompts_of_each_tool():
+def test_the_mask_driven_suite_has_two_stages_and_five_prompts_of_each_tool():
     suite = load_suite("mask-driven")
     assert (suite.registry, suite.strategy) == ("verbs", "two-stage")
     assert list(Counter(each.group for each in suite.scenarios).values()) == [5, 5, 5, 5]
 
 
-def test_the_routing_suite_asks_enough_of_every_class_with_the_rules_that_come_with_the_tools():
+def test_the_routing_suite_has_enough_prompts_of_every_class_and_its_router():
     suite = load_suite("routing")
     classes = Counter(each.group for each in suite.scenarios)
     assert set(classes) == {"item", "perk", "activity", "none", "clarify"} and min(classes.values()) >= 7
@@ -134,7 +134,7 @@ def test_the_routing_suite_asks_enough_of_every_class_with_the_rules_that_come_w
     assert all(each.expect.choice == wanted.get(each.group, "call_tool") for each in suite.scenarios)
 
 
-def test_no_bundled_suite_is_larger_than_people_read():
+def test_no_bundled_suite_is_too_large_to_read():
     assert all(len(resources.read_bytes(f"suites/{name}.json")) < 100_000 for name in SUITES)
 
 

@@ -84,7 +84,7 @@ def test_a_direct_run_becomes_its_prompt_and_its_call(tmp_path):
     assert not asked_again(suite, SEARCH.replace("harbour", "port")).ok
 
 
-def test_a_run_that_was_freed_from_a_constraint_says_what_is_right():
+def test_a_run_with_a_relaxed_constraint_is_not_a_scenario():
     freed = events_of(SEARCH, relaxed=(Relaxed("search", "/properties/max_results/maximum"),))
     with pytest.raises(SuiteError, match="did not enforce all of its tools' constraints"):
         scenario_of_run(freed, "freed")
@@ -97,7 +97,7 @@ def test_a_bundle_makes_the_same_scenario_as_the_record_in_it(tmp_path):
     assert suite_of_runs([tmp_path / "my run.glyphrun"], "mine") == of_record
 
 
-def test_a_conversation_brings_its_tools_answers_along(tmp_path):
+def test_a_conversation_becomes_a_scenario_with_the_answers_of_its_tools(tmp_path):
     turns = (WRONG, SEARCH, "There it is.")
     suite = suite_of(tmp_path, *turns, strategy="loop", loop=LoopSettings(max_turns=5, presets=("strict",)))
     (scenario,) = suite.scenarios
@@ -108,7 +108,7 @@ def test_a_conversation_brings_its_tools_answers_along(tmp_path):
     assert not asked_again(suite, "There it is.").ok
 
 
-def test_a_routed_run_keeps_choice_and_answers(tmp_path):
+def test_a_routed_run_becomes_a_scenario_with_its_choice_and_answers(tmp_path):
     router = RouterSettings(answers=("Outlaw",))
     call = '{"action": "perk_lookup", "name": "Outlaw"}'
     turns = (ASK, PERK, call)
@@ -127,7 +127,7 @@ def test_a_router_that_chose_none_is_a_scenario_without_a_call(tmp_path):
     assert asked_again(suite, NONE).ok
 
 
-def test_runs_of_one_name_get_names_of_their_own_and_share_their_tools(tmp_path):
+def test_runs_of_one_name_get_unique_names_and_share_their_tools(tmp_path):
     paths = []
     for number in range(3):
         (tmp_path / str(number)).mkdir()
@@ -148,13 +148,13 @@ def test_runs_of_one_name_get_names_of_their_own_and_share_their_tools(tmp_path)
         (lambda: events_of(SEARCH, history=(Message("user", "x"),)), "with earlier messages"),
     ],
 )
-def test_a_run_of_which_nobody_could_say_what_is_right_is_refused(events, words):
+def test_a_run_without_a_right_answer_is_rejected(events, words):
     with pytest.raises(SuiteError) as caught:
         scenario_of_run(events(), "a", "a.jsonl")
     assert words in str(caught.value) and caught.value.where == "a.jsonl"
 
 
-def test_what_is_no_record_is_told(tmp_path):
+def test_a_file_that_is_not_a_record_is_rejected(tmp_path):
     (tmp_path / "a.jsonl").write_text("{}")
     with pytest.raises(RecordError):
         suite_of_runs([tmp_path / "a.jsonl"], "mine")

@@ -26,7 +26,7 @@ FORMS = [
 
 
 @pytest.mark.parametrize("form", FORMS)
-def test_a_form_is_read_back_from_the_call_that_it_makes(form):
+def test_a_form_is_read_back_from_its_call(form):
     read = form_of(call_of(form))
     if not form.checks:  # nothing is checked: others may be there
         form = CallForm(form.tool, others=True)
@@ -48,7 +48,7 @@ def test_a_form_is_read_back_from_the_call_that_it_makes(form):
         (FORMS[6], {"query": "x", "max_results": 2}, False),
     ],
 )
-def test_a_form_is_right_for_the_calls_that_it_describes(form, arguments, right):
+def test_a_form_accepts_exactly_the_calls_that_it_describes(form, arguments, right):
     assert (Matcher().difference(call_of(form), "search", arguments) is None) is right
 
 
@@ -60,7 +60,7 @@ def test_every_form_can_be_a_part_of_a_suite(tmp_path):
     assert len(load_suite(path).scenarios) == len(FORMS)
 
 
-def test_a_call_that_says_more_than_a_form_has_none():
+def test_a_call_that_a_form_cannot_show_has_none():
     assert form_of(ExpectedCall(tools=("search", "browse"))) is None
     assert form_of(ExpectedCall(tools=("search",), unordered=True)) is None
     assert form_of(ExpectedCall(tools=("search",), schema={"not": {"required": ["sources"]}})) is None
@@ -74,7 +74,7 @@ SCENARIO = Scenario(
 )
 
 
-def test_scenarios_are_added_to_a_suite_that_is_made_with_the_first_one(tmp_path):
+def test_scenarios_are_added_to_a_suite_that_the_first_one_creates(tmp_path):
     path = suite_path(tmp_path / "suites", "My suite")
     assert path.name == "My-suite.json" and own_suites(tmp_path / "suites") == []
     assert add_scenario(path, SCENARIO).id == "tea"
@@ -87,7 +87,7 @@ def test_scenarios_are_added_to_a_suite_that_is_made_with_the_first_one(tmp_path
     assert own_suites(tmp_path / "suites") == [path]
 
 
-def test_a_suite_with_a_mistake_is_not_written(tmp_path):
+def test_a_suite_with_an_error_is_not_written(tmp_path):
     path = suite_path(tmp_path, "mine")
     add_scenario(path, SCENARIO)
     before = path.read_bytes()
@@ -100,6 +100,6 @@ def test_a_suite_with_a_mistake_is_not_written(tmp_path):
 
 
 @pytest.mark.parametrize("name", ["", "///", "starter"])
-def test_a_name_that_no_suite_can_have_is_refused(name, tmp_path):
+def test_an_impossible_name_of_a_suite_is_rejected(name, tmp_path):
     with pytest.raises(SuiteError):
         suite_path(tmp_path, name)

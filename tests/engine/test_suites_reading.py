@@ -121,7 +121,7 @@ CALL = f"{S}/expect/calls/0"
         (scenario(request={"router": {"names": {"item": "x"}}}), f"{S}/request/router/names/item", "a list"),
     ],
 )  # fmt: skip
-def test_a_mistake_of_a_scenario_is_told_at_its_place(made, pointer, words):
+def test_an_error_of_a_scenario_is_reported_at_its_place(made, pointer, words):
     found = problems(made)
     assert list(found) == [pointer] and words in found[pointer]
 
@@ -149,12 +149,12 @@ def test_a_mistake_of_a_scenario_is_told_at_its_place(made, pointer, words):
         ({"scenarios": {}}, "/scenarios", "a list"),
     ],
 )  # fmt: skip
-def test_a_mistake_of_the_suite_is_told_at_its_place(more, pointer, words):
+def test_an_error_of_the_suite_is_reported_at_its_place(more, pointer, words):
     found = problems(scenario(), **more)
     assert list(found) == [pointer] and words in found[pointer]
 
 
-def test_every_mistake_is_told_in_one_pass_in_the_order_of_the_text():
+def test_all_errors_are_reported_in_the_order_of_the_text():
     made = [scenario(id="a", levl="simple"), call(arguments={"query": 5}), scenario(), scenario(prompt="")]
     text = json.dumps(document(*made, request={"max_tokens": 0}), indent=2)
     with pytest.raises(SuiteError) as caught:
@@ -176,7 +176,7 @@ def test_every_mistake_is_told_in_one_pass_in_the_order_of_the_text():
     assert f"line {told[0].line}, column {told[0].column}, /scenarios/0/levl:" in str(caught.value)
 
 
-def test_places_count_characters_also_behind_a_mark_of_the_editor_and_other_scripts():
+def test_places_count_characters_after_a_byte_order_mark_and_other_scripts():
     text = '\ufeff{"name": "äöü 東京", "about": 5,\n\n  "glyphscope_suite": 1, "checks": []}'
     with pytest.raises(SuiteError) as caught:
         parse_suite(text.encode())
@@ -199,13 +199,13 @@ def test_places_count_characters_also_behind_a_mark_of_the_editor_and_other_scri
         ("[" * 100_000, "nested"),
     ],
 )
-def test_a_text_that_is_no_suite_is_refused(text, words):
+def test_a_text_that_is_not_a_suite_is_rejected(text, words):
     with pytest.raises(SuiteError) as caught:
         parse_suite(text)
     assert words in str(caught.value)
 
 
-def test_a_suite_that_a_program_made_is_checked_by_the_same_rules():
+def test_a_suite_made_by_a_program_is_checked_by_the_same_rules():
     right = Expectation(calls=(ExpectedCall(tools=("search",), arguments={"query": "x"}),))
     good = Suite(
         glyphscope_suite=1, name="a", about="", scenarios=(Scenario(id="a", prompt="x", expect=right),)
@@ -216,7 +216,7 @@ def test_a_suite_that_a_program_made_is_checked_by_the_same_rules():
     assert parse_suite(encode_suite(good)) == good
 
 
-def test_a_registry_beside_the_file_is_taken_into_the_suite(tmp_path):
+def test_a_registry_beside_the_file_is_included_in_the_suite(tmp_path):
     mine = default_registry().to_document() | {"unknown_arguments": "allow"}
     (tmp_path / "tools.json").write_text(json.dumps(mine))
     path = tmp_path / "mine.json"
@@ -245,7 +245,7 @@ def test_the_tools_of_a_scenario_are_its_allow_list():
         ("wrong.json", "/tools/0/name"),
     ],
 )
-def test_a_registry_that_cannot_be_read_is_a_mistake_at_its_name(tmp_path, source, words):
+def test_a_registry_that_cannot_be_read_is_an_error_at_its_name(tmp_path, source, words):
     (tmp_path / "broken.json").write_text("{")
     (tmp_path / "wrong.json").write_text('{"glyphscope": 1, "tools": [{"name": ""}]}')
     (tmp_path / "folder").mkdir()
@@ -253,7 +253,7 @@ def test_a_registry_that_cannot_be_read_is_a_mistake_at_its_name(tmp_path, sourc
     assert list(found) == ["/registry"] and words in found["/registry"]
 
 
-def test_a_name_that_no_file_can_have_ends_in_anything_but_a_message(tmp_path):
+def test_a_name_that_is_too_long_is_reported(tmp_path):
     with pytest.raises(SuiteError, match="too long"):
         load_suite("a" * 300)
     for name in ("a" * 300, "a\0b"):
@@ -261,14 +261,14 @@ def test_a_name_that_no_file_can_have_ends_in_anything_but_a_message(tmp_path):
         assert "too long" in words or "null" in words
 
 
-def test_a_pipe_is_not_waited_for_as_a_suite_or_as_a_registry(tmp_path):
+def test_a_pipe_is_rejected_as_a_suite_and_as_a_registry(tmp_path):
     os.mkfifo(tmp_path / "pipe.json")
     assert "not a file" in problems(scenario(), folder=tmp_path, registry="pipe.json")["/registry"]
     with pytest.raises(SuiteError, match="not a file"):
         load_suite(tmp_path / "pipe.json")
 
 
-def test_a_large_registry_that_every_scenario_names_is_not_multiplied(tmp_path, monkeypatch):
+def test_a_large_registry_in_every_scenario_is_stored_once(tmp_path, monkeypatch):
     (tmp_path / "tools.json").write_text(json.dumps(default_registry().to_document()))
     monkeypatch.setattr(reading, "MAX_BYTES", 20_000)
     made = [scenario(id=f"s{n}", registry="tools.json") for n in range(9)]
@@ -279,13 +279,13 @@ def test_a_large_registry_that_every_scenario_names_is_not_multiplied(tmp_path, 
     assert len(parse_suite(json.dumps(document(*named))).scenarios) == 9
 
 
-def test_a_suite_that_is_not_there_is_told_with_those_that_are(tmp_path):
+def test_a_missing_suite_is_reported_with_the_existing_ones(tmp_path):
     with pytest.raises(SuiteError) as caught:
         load_suite(str(tmp_path / "mine.json"))
     assert "tool-calls" in caught.value.hint
 
 
-def test_a_file_that_is_too_large_is_refused_before_it_is_read(tmp_path):
+def test_a_file_that_is_too_large_is_rejected_before_it_is_read(tmp_path):
     path = tmp_path / "large.json"
     with path.open("wb") as file:
         file.truncate(reading.MAX_BYTES + 1)  # a file of holes
@@ -293,7 +293,7 @@ def test_a_file_that_is_too_large_is_refused_before_it_is_read(tmp_path):
         load_suite(path)
 
 
-def test_a_thousand_mistakes_are_told_and_no_more():
+def test_at_most_a_thousand_errors_are_reported():
     found = [{"id": f"s{n}", "prompt": "", "expect": {}} for n in range(3000)]
     with pytest.raises(SuiteError) as caught:
         parse_suite(json.dumps(document(*found)))
@@ -302,7 +302,7 @@ def test_a_thousand_mistakes_are_told_and_no_more():
 
 
 @pytest.mark.slow
-def test_20_000_scenarios_are_read_in_bounded_time():
+def test_a_suite_of_20_000_scenarios_is_read_in_bounded_time():
     text = json.dumps(document(*(scenario(id=f"s{n}") for n in range(20_000))))
     began = time.process_time()
     assert len(parse_suite(text).scenarios) == 20_000
@@ -310,7 +310,7 @@ def test_20_000_scenarios_are_read_in_bounded_time():
 
 
 @pytest.mark.slow
-def test_an_allow_list_of_its_own_for_each_scenario_costs_a_registry_each():
+def test_a_different_allow_list_in_each_scenario_is_read_in_time():
     tools = {f"t{n}": {"type": "object"} for n in range(1_000)}
     many = [scenario(id=f"s{n}", tools=[f"t{n % 1_000}", f"t{n // 2}"], expect={}) for n in range(2_000)]
     text = json.dumps(document(*many, registry=tools))
@@ -319,14 +319,14 @@ def test_an_allow_list_of_its_own_for_each_scenario_costs_a_registry_each():
     assert time.process_time() - began < 3  # narrowing the registry for each took longer, and a gigabyte
 
 
-def test_more_scenarios_than_are_read_are_refused(monkeypatch):
+def test_too_many_scenarios_are_rejected(monkeypatch):
     monkeypatch.setattr(reading, "MAX_SCENARIOS", 3)
     found = problems(*(scenario(id=f"s{n}") for n in range(4)))
     assert list(found) == ["/scenarios"] and "at most 3" in found["/scenarios"]
 
 
 @pytest.mark.slow
-def test_a_deep_and_wide_text_with_a_mistake_is_placed_without_making_all_its_pointers():
+def test_an_error_in_a_deep_and_wide_text_is_located_in_time():
     deep = {"a" * 50: [0] * 20_000}
     for _ in range(400):
         deep = {"level" * 10: deep}
@@ -334,7 +334,7 @@ def test_a_deep_and_wide_text_with_a_mistake_is_placed_without_making_all_its_po
     assert f"{S}/note" in found
 
 
-def test_a_mistake_in_what_has_a_slash_in_its_name_is_at_its_place():
+def test_an_error_at_a_name_with_a_slash_has_its_place():
     text = '{"a/b": {"~": [1, 22]}, "c": 3}'
     place = find_places(text, ["/a~1b/~0/1", "/a~1b/~0/9", "/nothing"])
     assert [text[each.start : each.end] for each in place] == ["22", "[1, 22]", text]

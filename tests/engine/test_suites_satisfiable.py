@@ -56,7 +56,7 @@ def wrongly(name, turns_of, *, ok, notation="json"):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("notation", ["glyph", "json"])
-def test_a_model_that_makes_the_calls_of_the_report_is_judged_right(notation):
+def test_a_model_that_makes_the_expected_calls_is_judged_right(notation):
     def said(scenario):
         if scenario.control:
             return ["OK."]
@@ -67,7 +67,7 @@ def test_a_model_that_makes_the_calls_of_the_report_is_judged_right(notation):
 
 
 @pytest.mark.slow
-def test_an_argument_more_than_was_asked_for_is_judged_wrong():
+def test_an_extra_argument_is_judged_wrong():
     def said(scenario):
         if scenario.control:
             return None
@@ -81,7 +81,7 @@ def test_an_argument_more_than_was_asked_for_is_judged_wrong():
     assert wrongly("tool-calls", said, ok=False) == {}
 
 
-def test_a_call_where_none_is_wanted_is_judged_wrong():
+def test_a_call_where_none_is_expected_is_judged_wrong():
     def said(scenario):
         return [call("search", query="weather"), "OK."] if scenario.control else None
 
@@ -228,14 +228,14 @@ def test_a_model_that_does_nothing_or_stops_too_early_is_judged_wrong():
     assert wrongly("reliability", stopped, ok=False) == {}
 
 
-def test_who_writes_the_right_type_at_once_is_judged_right_where_no_error_is_asked_for():
+def test_the_right_type_at_once_is_judged_right_where_no_error_is_required():
     by_id = {each.id: each for each in loaded("reliability").suite.scenarios}
     right = [patch(("set", "/budget/limit", 1200)), DONE]
     assert sample_of("reliability", by_id["type_error_recovery-typical"], right)[0].ok
 
 
 @pytest.mark.parametrize("answer", ["Done", "done.", "Done. ✓", "", 'Done.\n{"action": "state_get"}'])
-def test_the_strict_control_takes_nothing_else(answer):
+def test_the_strict_control_accepts_only_its_answer(answer):
     by_id = {each.id: each for each in loaded("reliability").suite.scenarios}
     assert not sample_of("reliability", by_id["chat_only-simple"], [answer])[0].ok
 

@@ -39,7 +39,7 @@ ROOT = Path(__file__).parents[2]
         (7199.6, "2 h"), (7500, "2 h 5 min"), (float("inf"), "–"),
     ],
 )  # fmt: skip
-def test_a_duration_has_the_unit_it_is_read_in(seconds, words):
+def test_a_duration_has_a_suitable_unit(seconds, words):
     assert duration(seconds) == words
     assert duration_ms(None if seconds is None else seconds * 1000) == words
 
@@ -48,7 +48,7 @@ def test_a_duration_has_the_unit_it_is_read_in(seconds, words):
     ("seconds", "words"),
     [(0, "1 s"), (44.6, "45 s"), (119.6, "2 min"), (150, "2 min"), (210, "4 min"), (7500, "2 h 5 min")],
 )
-def test_a_time_to_come_is_whole_seconds_or_minutes(seconds, words):
+def test_an_estimate_is_in_whole_seconds_or_minutes(seconds, words):
     assert estimate(seconds) == words
 
 
@@ -73,12 +73,12 @@ def test_a_size_counts_in_decimal_units(bytes, words):
         (1.0, "100.0%", "100%"),
     ],
 )  # fmt: skip
-def test_a_percentage_is_all_or_nothing_only_where_it_is(share, words, whole):
+def test_a_percentage_is_rounded_to_0_or_100_only_where_it_is_exact(share, words, whole):
     assert percent(share) == words
     assert percent(share, 0) == whole
 
 
-def test_other_figures():
+def test_counts_rates_and_parameters_are_formatted():
     assert count(12345) == "12,345"
     assert count(None) == plain_ms(None) == "–"
     assert pluralize(1, "arm") == "1 arm"
@@ -119,7 +119,7 @@ def test_a_size_is_right_to_five_percent(bytes):
 
 @at_most(200)
 @given(st.text(), st.integers(1, 40), st.sampled_from(["start", "end", "ends"]))
-def test_a_shortened_text_fits_and_keeps_what_it_is_to_keep(text, most, keep):
+def test_a_shortened_text_fits_and_has_the_requested_part(text, most, keep):
     short = shorten(text, most, keep=keep)
     assert len(short) <= most
     assert short == text or "…" in short
@@ -130,7 +130,7 @@ def test_a_shortened_text_fits_and_keeps_what_it_is_to_keep(text, most, keep):
         assert (after == "") if keep == "start" else True
 
 
-def test_shortened_texts():
+def test_texts_are_shortened_at_either_end():
     assert shorten("abcdef", 4) == "abc…"
     assert shorten("abcdef", 4, keep="end") == "…def"
     assert shorten("abcdef", 5, keep="ends") == "ab…ef"
@@ -247,7 +247,7 @@ def _hand_made(path: str) -> Iterator[str]:
 
 
 @pytest.mark.slow
-def test_figures_cuts_and_places_are_made_in_one_module_each():
+def test_figures_are_formatted_in_one_module_only():
     paths = [str(path.relative_to(ROOT)) for top in ("engine", "gui") for path in (ROOT / top).rglob("*.py")]
     assert "\n".join(made for path in sorted(paths) if path not in MODULES for made in _hand_made(path)) == ""
     assert sorted(WINDOWS) == sorted(set(WINDOWS) & set(paths))

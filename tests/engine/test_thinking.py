@@ -59,7 +59,7 @@ def prompts(told) -> list[PromptRendered]:
 
 
 @pytest.mark.parametrize("strategy", ["direct", "two-stage", "route-execute", "loop"])
-def test_every_stage_of_a_strategy_is_asked_in_the_same_state(strategy):
+def test_every_stage_of_a_strategy_has_the_same_thinking_state(strategy):
     """Also a stage that asks again, so that no part of a run mixes two states."""
     for state, end in ENDS.items():
         model = ScriptedModel("no call", template=SWITCH)
@@ -76,7 +76,7 @@ def test_every_stage_of_a_strategy_is_asked_in_the_same_state(strategy):
             assert prompt.note == ""
 
 
-def test_the_template_of_tools_is_switched_too():
+def test_the_template_of_tools_has_the_thinking_state_too():
     model = ScriptedModel(template=WITH_TOOLS)
     tools = ({"type": "function", "function": {"name": "f", "parameters": {}}},)
     rendered = {state: model.render_chat([Message("user", "Hi")], tools, state) for state in ENDS}
@@ -85,14 +85,14 @@ def test_the_template_of_tools_is_switched_too():
 
 
 @pytest.mark.parametrize("name", ["enable_thinking", "thinking", "thinking_mode"])
-def test_a_template_tells_whether_it_reads_a_switch(name):
+def test_a_template_that_reads_a_switch_is_recognized(name):
     assert ScriptedModel(template=f"{{% if {name} is defined %}}{{% endif %}}").info.reads_thinking is True
     assert ScriptedModel(template=f"{{{{ messages[0].{name} }}}} {name}").info.reads_thinking is False
     assert ScriptedModel().info.reads_thinking is False
 
 
 @pytest.mark.parametrize(("template", "why"), [(NO_SWITCH, "has no switch"), (None, "no chat template")])
-def test_what_cannot_be_switched_is_noted_and_no_error(template, why):
+def test_a_switch_without_an_effect_is_noted(template, why):
     model = ScriptedModel(CALL, template=template)
     (plain,), (off,) = (prompts(run(request(thinking=state), model)) for state in ("auto", "off"))
     assert plain.text == off.text and plain.note == ""
@@ -102,7 +102,7 @@ def test_what_cannot_be_switched_is_noted_and_no_error(template, why):
 # -- the request and its records -------------------------------------------------------------------------------------
 
 
-def test_what_is_left_to_the_template_is_not_in_a_record():
+def test_the_default_state_is_not_in_a_record():
     """So that a record of before is written again as it was, byte for byte."""
     told = list(run(request(), ScriptedModel(CALL)))
     started = json.loads(encode_event(told[0]))
@@ -118,7 +118,7 @@ def test_what_is_left_to_the_template_is_not_in_a_record():
     assert encode_event(msgspec.structs.replace(old, versions={"half": "\ud800"}))
 
 
-def test_a_state_that_was_asked_for_stays_in_every_file(tmp_path):
+def test_a_requested_state_is_in_every_file(tmp_path):
     model = ScriptedModel(CALL, template=SWITCH)
     path = tmp_path / "run.jsonl"
     with RecordWriter(path) as writer:
@@ -138,7 +138,7 @@ def test_a_state_that_was_asked_for_stays_in_every_file(tmp_path):
     assert scenario_of_run(record.events, "one").request == {"strategy": "direct", "thinking": "off"}
 
 
-def test_a_recorded_model_says_what_it_said_in_every_state():
+def test_a_recorded_model_repeats_itself_in_every_state():
     told = list(run(request(thinking="on"), ScriptedModel(CALL, template=SWITCH)))
     model = RecordedModel(told)
     for state in ("off", "on", "auto"):
@@ -147,7 +147,7 @@ def test_a_recorded_model_says_what_it_said_in_every_state():
         assert prompt.note == ""
 
 
-def test_a_request_over_the_pipe_of_a_models_process():
+def test_a_request_with_a_thinking_state_passes_through_the_pipe():
     frame = wire.Envelope(1, wire.Render([Message("user", "Hi")], [], "off"))
     data = msgspec.msgpack.encode(frame)
     assert msgspec.msgpack.decode(data, type=wire.Envelope) == frame
@@ -158,7 +158,7 @@ def test_a_request_over_the_pipe_of_a_models_process():
 
 
 @pytest.mark.slow
-def test_the_command_line_takes_a_state(tmp_path, monkeypatch):
+def test_the_command_line_accepts_a_state(tmp_path, monkeypatch):
     class Switched(ScriptedModel):
         def __init__(self, **script):
             super().__init__(**script, template=SWITCH)
@@ -198,7 +198,7 @@ def test_an_endpoint_is_sent_the_state_where_it_has_a_field_for_it(name):
             assert ("no field" in prompt.note) == (state != "auto" and not has_field)
 
 
-def test_an_endpoint_that_refuses_the_field_says_so_and_what_to_do():
+def test_an_endpoint_that_rejects_the_field_is_reported_with_a_hint():
     words = json.dumps({"error": {"message": "Unrecognized request argument: chat_template_kwargs"}})
     with endpoint(Answer([words.encode()], 400, "application/json")) as server, remote(server) as model:
         failed = list(run(request(thinking="off"), model))[-1]
@@ -206,7 +206,7 @@ def test_an_endpoint_that_refuses_the_field_says_so_and_what_to_do():
     assert "--thinking auto" in failed.hint
 
 
-def test_a_line_for_curl_sends_the_state():
+def test_the_curl_line_sends_the_state():
     told = tuple(run(request(thinking="off"), ScriptedModel(CALL, template=SWITCH)))
     assert '"chat_template_kwargs": {"enable_thinking": false}' in curl_line(RecordedRun(told, "r"))
     with pytest.raises(PromptError):

@@ -47,7 +47,7 @@ def response(text, *names, form=GLYPH):
         (PLAIN, None),
     ],
 )
-def test_calls_in_tags(text, changed):
+def test_content_tags_reads_calls_in_tags(text, changed):
     assert response(text, "content-tags") == (changed or text, ["content-tags"] if changed else [])
 
 
@@ -61,7 +61,7 @@ def test_calls_in_tags(text, changed):
         ('```json\n{"a": 1}\n```', None),
     ],
 )
-def test_calls_in_fences(text, changed):
+def test_fenced_calls_reads_calls_in_fences(text, changed):
     assert response(text, "fenced-calls") == (changed or text, ["fenced-calls"] if changed else [])
 
 
@@ -101,11 +101,11 @@ def test_calls_in_fences(text, changed):
         ("blank-values", PLAIN, None),
     ],
 )
-def test_the_wrappers_of_apis_and_what_drifts_in_them(name, text, changed):
+def test_wrappers_of_apis_and_their_variants_are_read(name, text, changed):
     assert response(text, name, form=JSON) == (changed or text, [name] if changed else [])
 
 
-def test_they_act_in_the_order_of_the_request_and_each_is_told():
+def test_transforms_act_in_the_order_of_the_request_with_an_event_each():
     text = f'```json\n{{"tool_calls": {{"function": {TEXT}}}}}\n```'
     names = ["fenced-calls", "function-call", "tool-calls", "arguments-from-text"]
     assert response(text, *names) == (OWN, ["fenced-calls", "tool-calls", "arguments-from-text"])
@@ -133,18 +133,18 @@ def seconds_of(text, name):
 @pytest.mark.timeout(60)
 @pytest.mark.parametrize("name", [t.name for t in TRANSFORMS.values() if t.surface in ("response", "call")])
 @pytest.mark.parametrize(("piece", "count"), HOSTILE)
-def test_the_time_of_a_hostile_text_grows_with_its_length_and_not_with_its_square(name, piece, count):
+def test_a_hostile_text_takes_linear_time(name, piece, count):
     sixteenth, whole = seconds_of(piece * (count // 16), name), seconds_of(piece * count, name)
     assert whole < 0.1 + 16 * 4 * sixteenth, "its square would be 16 times 16"
 
 
 @pytest.mark.parametrize("name", [t.name for t in TRANSFORMS.values() if t.surface in ("response", "call")])
-def test_hostile_texts_come_to_an_end(name):
+def test_hostile_texts_are_transformed_in_time(name):
     for piece, count in HOSTILE:
         assert seconds_of(piece * (count // 200), name) < 1
 
 
-def test_a_call_that_the_form_cannot_write_stays_as_it_was_written():
+def test_a_call_that_the_form_cannot_write_is_left_in_its_spelling():
     text = '<tool_call>{"name":"search","arguments":{"query":"\\ud800"}}</tool_call>'
     changed, acted = response(text, "content-tags")
     assert acted == ["content-tags"] and "ud800" in changed
@@ -166,19 +166,19 @@ def messages(name, talk=TALK):
     return [(message.role, message.content) for message in changed], bool(acted)
 
 
-def test_tools_messages_as_the_users():
+def test_tool_results_become_messages_of_the_user():
     changed, acted = messages("tool-results-as-user")
     assert acted and [role for role, _ in changed] == ["user", "assistant", "user"]
     assert messages("tool-results-as-user", TALK[:1]) == ([("user", "a")], False)
 
 
-def test_roles_take_turns():
+def test_alternate_roles_joins_neighbours():
     changed, acted = messages("alternate-roles")
     assert acted and changed[1] == ("tool", "b\n\nc") and len(changed) == 4
     assert messages("alternate-roles", TALK[:2])[1] is False
 
 
-def test_the_assistants_calls_in_tags():
+def test_calls_in_tags_writes_the_assistants_calls_in_tags():
     changed, acted = messages("calls-in-tags")
     assert acted and changed[3] == ("assistant", "<tool_call>\n{d}\n</tool_call>")
     assert messages("calls-in-tags", (Message("assistant", "words"),))[1] is False
@@ -189,7 +189,7 @@ def shown(registry, *names):
     return chain_of(request, registry)[1]
 
 
-def test_tools_names_in_snake_case_lead_back_to_the_tools_own():
+def test_snake_case_names_lead_back_to_the_tools_own():
     names = ["getHTTPPage", "files.read", "ok_name", "fine.Name", "fine_name"]
     registry = ToolRegistry(tuple(make_tool(name, "", {}) for name in names))
     found = shown(registry, "snake-case-names")
@@ -205,7 +205,7 @@ def test_tools_names_in_snake_case_lead_back_to_the_tools_own():
     assert not shown(registry).acted and shown(registry).registry is registry
 
 
-def test_short_descriptions():
+def test_short_descriptions_are_the_first_sentence():
     registry = ToolRegistry((make_tool("a", "One. Two.", {}), make_tool("b", "No end", {})))
     found = shown(registry, "short-descriptions")
     assert [tool.description for tool in found.registry] == ["One.", "No end"]
@@ -221,7 +221,7 @@ def test_short_descriptions():
         ({"ok": True, "result": 1, "edited": {"q": "y"}}, '1\nThe arguments were changed to {"q":"y"}.'),
     ],
 )
-def test_plain_results(told, plain):
+def test_plain_results_have_no_envelope(told, plain):
     chain = Chain(transforms(["plain-results"]), GLYPH)
     assert chain.result(json.dumps(told))[0] == plain
     assert chain.result("no json") == ("no json", ()) and chain.result("[1]") == ("[1]", ())
@@ -232,6 +232,6 @@ def test_every_transform_is_described_and_named_once():
         assert transform.name == name and transform.about.endswith(".")
 
 
-def test_an_unknown_transform_is_told_with_those_that_there_are():
+def test_an_unknown_transform_is_reported_with_the_existing_ones():
     with pytest.raises(GlyphscopeError, match=r'no transform "nonsense".*content-tags'):
         transforms(["content-tags", "nonsense"])

@@ -171,12 +171,12 @@ def misread(of: TurnForm, count: int, asked: tuple[dict[str, Any], ...]) -> list
 
 @pytest.mark.slow
 @pytest.mark.parametrize("template", ONE_EACH)
-def test_what_a_template_renders_is_of_the_grammar(llama_data: Path, template: str) -> None:
+def test_rendered_turns_of_a_template_match_its_grammar(llama_data: Path, template: str) -> None:
     assert rendered(llama_data, template, 12) and not refused_renderings(llama_data, template, 12)
 
 
 @pytest.mark.slow
-def test_what_any_template_renders_is_of_its_grammar(llama_data: Path) -> None:
+def test_rendered_turns_of_every_template_match_its_grammar(llama_data: Path) -> None:
     refused = {}
     for path in sorted((llama_data / "templates").glob("*.jinja")):
         if texts := refused_renderings(llama_data, path.stem, 24):
@@ -186,12 +186,12 @@ def test_what_any_template_renders_is_of_its_grammar(llama_data: Path) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("template", ONE_EACH)
-def test_what_is_of_the_grammar_is_read_strictly_as_valid_calls(llama_data: Path, template: str) -> None:
+def test_sampled_turns_of_a_grammar_are_strictly_valid_calls(llama_data: Path, template: str) -> None:
     assert misread(form(llama_data, template)[1], 2, ASKED) == []
 
 
 @pytest.mark.slow
-def test_what_is_of_any_form_s_grammar_is_read_strictly_as_valid_calls(llama_data: Path) -> None:
+def test_sampled_turns_of_every_forms_grammar_are_strictly_valid_calls(llama_data: Path) -> None:
     wrong = {}
     for place, path in enumerate(some(sorted((llama_data / "templates").glob("*.jinja")), 3)):
         of = form(llama_data, path.stem)[1]
@@ -221,7 +221,7 @@ def tagged(llama_data: Path) -> TurnForm:
     return form(llama_data, "Qwen3.5-4B")[1]
 
 
-def test_a_mutated_turn_is_refused(tagged: TurnForm) -> None:
+def test_a_mutated_turn_is_rejected(tagged: TurnForm) -> None:
     accepts = reader(grammar(tagged)).accepts
     assert accepts(TAGGED)
     for old, new in (
@@ -233,7 +233,7 @@ def test_a_mutated_turn_is_refused(tagged: TurnForm) -> None:
         assert old in TAGGED and not accepts(TAGGED.replace(old, new, 1)), new
 
 
-def test_arguments_come_in_any_order_only_where_that_is_asked_for(tagged: TurnForm) -> None:
+def test_arguments_are_accepted_in_any_order_only_with_that_option(tagged: TurnForm) -> None:
     city, days = "<parameter=city>\nParis\n</parameter>\n", "<parameter=days>\n3\n</parameter>\n"
     turned = TAGGED.replace(city + days, days + city)
     assert reader(grammar(tagged, order="any")).accepts(turned)
@@ -241,7 +241,7 @@ def test_arguments_come_in_any_order_only_where_that_is_asked_for(tagged: TurnFo
     assert match_text(grammar(tagged, order="any"), turned).accepted
 
 
-def test_a_call_may_end_reasoning_where_the_form_says_so(tagged: TurnForm) -> None:
+def test_a_call_may_end_reasoning_where_the_form_allows_it(tagged: TurnForm) -> None:
     assert tagged.reasoning is not None
     closed = replace(tagged, reasoning=replace(tagged.reasoning, call_ends=False))
     text = TAGGED.replace("</think>\n\n", "")
@@ -249,7 +249,7 @@ def test_a_call_may_end_reasoning_where_the_form_says_so(tagged: TurnForm) -> No
     assert not reader(grammar(closed)).accepts(text)
 
 
-def test_where_the_constraint_begins_decides_what_may_come_before_a_call(tagged: TurnForm) -> None:
+def test_the_start_of_the_constraint_decides_what_may_precede_a_call(tagged: TurnForm) -> None:
     at_once = TAGGED.removeprefix("so\n")
     spoken = TAGGED.replace("</think>\n\n", "</think>\n\nI look.\n")
     accepts = {
@@ -264,7 +264,7 @@ def test_where_the_constraint_begins_decides_what_may_come_before_a_call(tagged:
 
 
 @pytest.mark.parametrize("begin", ["reasoning", "call"])
-def test_a_calls_marker_inside_reasoning_is_text_where_a_call_may_not_end_it(
+def test_a_marker_inside_reasoning_is_text_where_a_call_may_not_end_it(
     tagged: TurnForm, begin: ConstrainFrom
 ) -> None:
     assert tagged.reasoning is not None
@@ -303,7 +303,7 @@ ENDS = (
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("template", "call", "end"), ENDS)
-def test_an_end_that_is_a_token_which_ends_no_generation_is_written_and_ends_the_turn(
+def test_an_end_token_that_ends_no_generation_is_written_and_ends_the_turn(
     llama_data: Path, template: str, call: str, end: str
 ) -> None:
     of = form(llama_data, template)[1]
@@ -323,7 +323,7 @@ def test_an_end_that_is_a_token_which_ends_no_generation_is_written_and_ends_the
 
 
 @pytest.mark.slow
-def test_a_mask_admits_several_messages_of_reasoning_and_text_before_a_call_in_either_header(
+def test_a_mask_allows_several_messages_before_a_call_in_either_header(
     llama_data: Path,
 ) -> None:
     channels = form(llama_data, "openai-gpt-oss-120b")[1]
@@ -349,7 +349,7 @@ def test_a_mask_admits_several_messages_of_reasoning_and_text_before_a_call_in_e
 
 @pytest.mark.parametrize("template", ["openai-gpt-oss-120b", "Qwen-Qwen3-0.6B"])
 @pytest.mark.parametrize("choice", ["auto", "none"])
-def test_a_mask_admits_an_answer_without_calls_just_where_it_says_something(
+def test_a_mask_allows_an_answer_without_calls_only_with_text(
     llama_data: Path, template: str, choice: str
 ) -> None:
     of = form(llama_data, template)[1]
@@ -387,7 +387,7 @@ HEADERS = (
 
 
 @pytest.mark.parametrize("text,written", HEADERS)
-def test_a_mask_admits_the_headers_of_the_form_and_every_other_one_is_read_leniently(
+def test_a_mask_allows_the_headers_of_the_form_and_others_are_read_leniently(
     llama_data: Path, text: str, written: bool
 ) -> None:
     channels = form(llama_data, "openai-gpt-oss-120b")[1]
@@ -401,7 +401,7 @@ def test_a_mask_admits_the_headers_of_the_form_and_every_other_one_is_read_lenie
     assert [each.code for each in validator.violations] == ([] if written else ["SYNTAX"])
 
 
-def test_markers_that_are_tokens_are_asked_for_by_their_ids(tagged: TurnForm) -> None:
+def test_markers_that_are_tokens_are_matched_by_their_ids(tagged: TurnForm) -> None:
     made = build_turn_grammar(
         tagged, REGISTRY, TurnOptions(), {"<tool_call>": 7, "</tool_call>": 8, "</think>": 9}
     )
@@ -419,13 +419,13 @@ def test_an_argument_that_would_not_be_read_back_cannot_be_written(tagged: TurnF
     assert caught.value.hint and caught.value.where == "f: /properties/a>b"
 
 
-def test_a_form_without_calls_is_an_error_unless_none_is_asked_for(tagged: TurnForm) -> None:
+def test_a_form_without_calls_is_an_error_unless_no_call_is_requested(tagged: TurnForm) -> None:
     with pytest.raises(GrammarError, match="no calls"):
         grammar(replace(tagged, calls=()))
     assert reader(grammar(replace(tagged, calls=()), choice="none")).accepts("so</think>words")
 
 
-def test_calls_in_our_notations_come_after_the_models_reasoning(tagged: TurnForm) -> None:
+def test_calls_in_the_projects_notations_come_after_the_models_reasoning(tagged: TurnForm) -> None:
     accepts = reader(grammar(tagged, notation=("json", "name-arguments"))).accepts
     assert accepts('so\n</think>{"name":"get","arguments":{}}')
     assert not accepts('{"name":"get","arguments":{}}')

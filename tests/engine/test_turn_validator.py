@@ -86,7 +86,7 @@ WRONG: list[tuple[str, dict[str, Any], str, str, dict[str, str]]] = [
 
 @pytest.mark.parametrize("encoding", FORMS)
 @pytest.mark.parametrize("name,arguments,code,path,rests", WRONG, ids=[f"{w[0]} {w[1]}" for w in WRONG])
-def test_an_invalid_call_is_refused_at_the_first_character_that_decides(
+def test_an_invalid_call_is_a_violation_at_the_first_deciding_character(
     encoding: str, name: str, arguments: dict[str, Any], code: str, path: str, rests: dict[str, str]
 ) -> None:
     text = write(encoding, name, **arguments)
@@ -102,7 +102,7 @@ def test_an_invalid_call_is_refused_at_the_first_character_that_decides(
         ("x" * 31, "x\n", "CONSTRAINT_LEN"),
     ],
 )
-def test_a_raw_text_is_refused_where_it_can_neither_end_nor_go_on(
+def test_a_raw_text_is_a_violation_where_it_can_neither_end_nor_continue(
     value: str, rest: str, code: str | None
 ) -> None:
     text = write("tagged", "weather", city=value)
@@ -124,14 +124,14 @@ def test_a_union_is_read_as_the_schema_allows(mix: str, read_as: object) -> None
     assert validator.valid and validator.arguments == {"city": "Paris", "mix": read_as}
 
 
-def test_a_union_is_refused_where_both_readings_are_impossible() -> None:
+def test_a_union_is_a_violation_where_both_readings_are_impossible() -> None:
     text = write("tagged", "weather", city="Paris", mix="66666")
     assert first(TAGGED, text) == ("CONSTRAINT_LEN", text[: text.index("66666") + 4], "/mix")
     text = write("tagged", "weather", city="Paris", mix="wordy")
     assert first(TAGGED, text) == ("CONSTRAINT_LEN", text[: text.index("wordy") + 4], "/mix")
 
 
-def test_a_text_that_holds_its_own_closing_marker_goes_on() -> None:
+def test_a_text_that_contains_its_own_closing_marker_continues() -> None:
     text = write("tagged", "weather", city="a </parameter> b")
     validator, events = read(TAGGED, *text)
     assert validator.valid and validator.arguments == {"city": "a </parameter> b"}
@@ -139,7 +139,7 @@ def test_a_text_that_holds_its_own_closing_marker_goes_on() -> None:
     assert text[closed.start : closed.end] == "a </parameter> b"
 
 
-def test_a_parameter_whose_closing_is_lost_ends_where_the_next_one_begins() -> None:
+def test_a_parameter_without_its_closing_ends_where_the_next_one_begins() -> None:
     text = write("tagged", "weather", city="Paris", days=3).replace("\n</parameter>\n<p", "\n<p", 1)
     validator, _ = read(TAGGED, *text)
     assert validator.calls[0].arguments == {"city": "Paris", "days": 3}
@@ -161,7 +161,7 @@ def test_a_parameter_whose_closing_is_lost_ends_where_the_next_one_begins() -> N
         ("dict", '<|"|>,', '<|"|>;', ";days"),
     ],
 )
-def test_a_broken_marker_is_a_violation_where_it_leaves_the_form(
+def test_an_invalid_marker_is_a_violation_where_it_leaves_the_form(
     encoding: str, old: str, new: str, rest: str
 ) -> None:
     text = write(encoding, "weather", city="Paris", days=3)
@@ -269,7 +269,7 @@ PING = write("object", "ping")
         ("I would write <tool_call> and then </tool_call>.", {"choice": "auto"}, []),
     ],
 )
-def test_a_turn_is_what_the_request_allows(text: str, options: dict[str, Any], codes: list[str]) -> None:
+def test_a_turn_must_be_what_the_request_allows(text: str, options: dict[str, Any], codes: list[str]) -> None:
     validator, _ = read(OBJECT, *text, **options)
     assert [violation.code for violation in validator.violations] == codes
     assert validator.valid is (not codes)
@@ -280,7 +280,7 @@ def test_text_after_the_calls_is_allowed_where_the_form_has_it() -> None:
     assert read(form, CALL, "\nDone.")[0].valid
 
 
-def test_half_an_end_after_the_last_call_is_waited_for() -> None:
+def test_an_incomplete_end_after_the_last_call_is_awaited() -> None:
     """The token that closes the call may begin it."""
     validator = FormValidator(OBJECT, REGISTRY, thinking=False)
     validator.feed(CALL)
@@ -293,13 +293,13 @@ def test_half_an_end_after_the_last_call_is_waited_for() -> None:
     assert codes == {"<|im": "TRUNCATED", "<|important": "TRAILING_TEXT"}
 
 
-def test_the_tool_that_was_asked_for_is_named_where_another_is_called() -> None:
+def test_the_requested_tool_is_named_where_another_is_called() -> None:
     validator, _ = read(OBJECT, *CALL, choice="ping")
     violation = validator.violations[0]
     assert (CALL[violation.char :].startswith("weather"), violation.viable) == (True, '"ping"')
 
 
-def test_a_further_call_is_refused_where_nothing_else_can_be_meant() -> None:
+def test_an_extra_call_is_a_violation_at_its_first_unambiguous_character() -> None:
     text = CALL + "\n" + PING
     _, before, _ = first(OBJECT, text)
     assert before == CALL + "\n<t"  # reasoning begins with the same two characters
@@ -331,7 +331,7 @@ def test_events_of_a_call_have_its_number_and_paths_into_its_arguments() -> None
     assert fields == [("/city", "Paris", 1), ("/where/lang", "de", 1), ("/where", {"lang": "de"}, 1)]
 
 
-def test_a_call_ends_reasoning_only_where_the_form_says_so() -> None:
+def test_a_call_ends_reasoning_only_where_the_form_allows_it() -> None:
     text = "hm\n" + write("tagged", "weather", city="Paris")
     validator, _ = read(TAGGED, *text, thinking=True)
     assert [v.code for v in validator.violations] == ["TRUNCATED"]

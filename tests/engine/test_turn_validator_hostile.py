@@ -38,7 +38,7 @@ def test_markers_inside_of_values_are_text(encoding: str, city: str) -> None:
     assert validator.valid and validator.arguments == {"city": city}
 
 
-def test_a_call_inside_of_reasoning_that_is_closed_is_reasoning() -> None:
+def test_a_call_inside_of_closed_reasoning_is_reasoning() -> None:
     validator, _ = read(OBJECT, *f"maybe {CALL}\n</think>\n\nNo.", thinking=True, choice="auto")
     assert validator.valid and validator.calls == () and validator.content == "No."
 
@@ -49,7 +49,7 @@ def test_reasoning_that_is_never_closed_is_truncated() -> None:
     assert validator.reasoning == "hm, and then" and not validator.complete
 
 
-def test_a_marker_that_is_split_over_tokens_is_held_back() -> None:
+def test_a_marker_split_over_tokens_is_recognized() -> None:
     events: list[Any] = []
     validator = FormValidator(OBJECT, REGISTRY, thinking=False, choice="auto")
     for piece in ("Look: <to", "ol_", 'call>\n{"na', 'me": "ping", "arguments": {}}\n</tool', "_call>"):
@@ -59,13 +59,13 @@ def test_a_marker_that_is_split_over_tokens_is_held_back() -> None:
 
 
 @pytest.mark.parametrize("cut", range(1, len(CALL) - 1))
-def test_half_a_call_at_the_end_is_truncated(cut: int) -> None:
+def test_an_incomplete_call_at_the_end_is_truncated(cut: int) -> None:
     validator, _ = read(OBJECT, *CALL[:cut], choice="auto")
     assert not validator.valid or cut == 1
     assert {violation.code for violation in validator.violations} <= {"TRUNCATED"}
 
 
-def test_a_second_call_that_breaks_off_leaves_the_first_one_valid() -> None:
+def test_an_incomplete_second_call_leaves_the_first_one_valid() -> None:
     validator, _ = read(OBJECT, *(CALL + "\n" + CALL[:40]), most_calls=None)
     assert [(call.valid, call.complete) for call in validator.calls] == [(True, True), (False, False)]
     assert [(v.code, v.call_index) for v in validator.violations] == [("TRUNCATED", 1)]
@@ -82,7 +82,7 @@ MANY = 10_000
 
 @pytest.mark.slow
 @pytest.mark.parametrize("encoding", ["object", "tagged", "dict", "pythonic"])
-def test_ten_thousand_calls_end_in_a_limit(encoding: str) -> None:
+def test_ten_thousand_calls_reach_a_limit(encoding: str) -> None:
     start = time.perf_counter()
     validator, _ = read(FORMS[encoding], (write(encoding, "ping") + "\n") * MANY, most_calls=None)
     assert validator.violations[-1].code == "LIMIT_EXCEEDED"
@@ -91,7 +91,7 @@ def test_ten_thousand_calls_end_in_a_limit(encoding: str) -> None:
 
 
 @pytest.mark.slow
-def test_a_flood_of_violations_ends_in_a_limit() -> None:
+def test_a_flood_of_violations_reaches_a_limit() -> None:
     text = (write("object", "weather", days=1) + "\n") * 300
     validator, _ = read(OBJECT, text, most_calls=None)
     assert validator.violations[-1].code == "LIMIT_EXCEEDED"
@@ -100,7 +100,7 @@ def test_a_flood_of_violations_ends_in_a_limit() -> None:
     assert by_char.violations[-1].char == validator.violations[-1].char
 
 
-def test_a_text_that_is_too_long_ends_in_a_limit() -> None:
+def test_a_text_that_is_too_long_reaches_a_limit() -> None:
     validator, _ = read(OBJECT, "x" * 600, "y" * 600, choice="auto", limits=Limits(text=1000))
     assert [(v.code, v.char) for v in validator.violations] == [("LIMIT_EXCEEDED", 1000)]
 
@@ -131,7 +131,7 @@ def test_values_that_are_nested_too_deep_are_a_violation(form: Any, text: str) -
         "<think>" + "<tool_call>\n<function=weat" * 5_000,
     ],
 )
-def test_time_grows_with_the_text_alone(text: str) -> None:
+def test_time_grows_linearly_with_the_text(text: str) -> None:
     def seconds(part: str) -> float:
         start = time.perf_counter()
         read(TAGGED, *(part[at : at + 4] for at in range(0, len(part), 4)), choice="auto", most_calls=None)

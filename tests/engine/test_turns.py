@@ -69,7 +69,7 @@ def engines(notation, shape, options):
 
 @pytest.mark.parametrize("notation", NOTATIONS)
 @pytest.mark.parametrize("shape", SHAPES)
-def test_a_turn_is_words_or_words_and_a_call_and_nothing_after_it(notation, shape):
+def test_a_turn_is_text_or_text_and_a_call_and_nothing_after_it(notation, shape):
     call = call_text(notation, shape)
     spread = spaced(call, notation)
     taken = [
@@ -99,7 +99,7 @@ def test_a_turn_is_words_or_words_and_a_call_and_nothing_after_it(notation, shap
 
 @pytest.mark.slow
 @pytest.mark.parametrize("notation", NOTATIONS)
-def test_as_many_calls_stand_in_a_turn_as_are_allowed(notation):
+def test_a_turn_has_as_many_calls_as_are_allowed(notation):
     call = call_text(notation)
     for most, words in ((2, True), (2, False), (None, True), (None, False)):
         for accepts in engines(notation, "flat", GrammarOptions(words=words, most_calls=most)):
@@ -110,7 +110,7 @@ def test_as_many_calls_stand_in_a_turn_as_are_allowed(notation):
             )
 
 
-def test_several_calls_need_one_way_to_begin():
+def test_several_calls_need_one_spelling_of_their_beginning():
     with pytest.raises(GrammarError, match="one way"):
         build_call_grammar(REGISTRY, "json", "flat", GrammarOptions(white_space="any", words=True))
 
@@ -122,7 +122,7 @@ def test_several_calls_need_one_way_to_begin():
         "".join
     )
 )
-def test_words_are_what_no_call_begins_in_for_grammar_and_validator_alike(notation, text):
+def test_text_excludes_the_beginning_of_a_call_for_grammar_and_validator_alike(notation, text):
     begins = (
         re.search(r'\{\s*"action"\s*:' if notation == "json" else r'\{\s*("?)action\1\s*[:=]', text)
         is not None
@@ -154,7 +154,7 @@ def engines_of_words(notation):
     cuts=st.lists(st.integers(0, 120), max_size=8),
     as_bytes=st.booleans(),
 )
-def test_calls_are_found_and_judged_in_any_chunking(notation, words, between, cuts, as_bytes):
+def test_calls_are_found_and_validated_in_any_chunking(notation, words, between, cuts, as_bytes):
     one, two = call_text(notation), call_text(notation, query="é}", max_results=500)
     whole = f"{words}{one}{between}{two}"
     data = whole.encode() if as_bytes else whole
@@ -182,7 +182,7 @@ def test_calls_are_found_and_judged_in_any_chunking(notation, words, between, cu
     ],
 )
 @pytest.mark.parametrize("notation", NOTATIONS)
-def test_without_a_constraint_no_spelling_of_a_call_passes_for_words(notation, text):
+def test_without_a_constraint_every_spelling_of_a_call_is_a_call(notation, text):
     judge = validator(notation)
     read(judge, "Well: ", text)
     assert len(judge.calls) == 1
@@ -191,7 +191,7 @@ def test_without_a_constraint_no_spelling_of_a_call_passes_for_words(notation, t
 @pytest.mark.parametrize(
     "text", ["{", '{"', "{action", "{acti{", '{"actions": 1}', "if (x) { return }", "{ {} }"]
 )
-def test_words_with_braces_are_words(text):
+def test_text_with_braces_is_text(text):
     judge = validator("json")
     assert read(judge, *text) == [] and not judge.calls and judge.valid
 
@@ -202,25 +202,25 @@ def test_arguments_before_the_name_are_a_call_too():
     assert judge.calls[0].valid
 
 
-def test_no_call_is_wrong_only_where_one_is_asked_for():
+def test_a_missing_call_is_an_error_only_where_one_is_required():
     judge = validator(words=False)
     assert [event.code for event in read(judge, "Hello.")] == ["NO_TOOL_CALL"] and not judge.valid
     judge = validator()
     assert read(judge, "Hello.") == [] and judge.valid
 
 
-def test_an_empty_turn_says_nothing():
+def test_an_empty_turn_is_invalid_without_a_violation():
     judge = validator()
     assert read(judge, " \n") == [] and not judge.valid
 
 
-def test_a_call_that_breaks_off_is_truncated():
+def test_an_incomplete_call_is_truncated():
     judge = validator()
     assert [e.code for e in read(judge, '{action="search" quer') if isinstance(e, Violation)] == ["TRUNCATED"]
     assert judge.calls[0].tool == "search" and not judge.calls[0].valid
 
 
-def test_the_text_is_complete_after_as_many_calls_as_may_come():
+def test_the_text_is_complete_after_the_last_allowed_call():
     judge = validator(most_calls=2, ends=True)
     judge.feed(call_text("glyph"))
     assert not judge.complete
@@ -229,7 +229,7 @@ def test_the_text_is_complete_after_as_many_calls_as_may_come():
 
 
 @pytest.mark.slow
-def test_a_call_full_of_braces_in_one_piece_is_read_in_linear_time():
+def test_a_call_full_of_braces_is_read_in_linear_time():
     judge = validator("json", "tool-args")
     judge.feed('{"tool":"search","args":{"query":"' + "}" * 300_000 + '"}}')
     assert judge.calls[0].valid
@@ -241,19 +241,19 @@ def test_free_text_before_a_call_is_found_by_its_exact_beginning():
 
 
 @pytest.mark.slow
-def test_a_flood_of_braces_or_blanks_is_read_in_linear_time():
+def test_a_flood_of_braces_or_spaces_is_read_in_linear_time():
     judge = validator()
     read(judge, *(["{" * 1000] * 200), "{", *([" " * 1000] * 200), 'action="search" query="x"}')
     assert judge.calls[0].valid
 
 
-def test_a_flood_of_calls_is_bounded():
+def test_the_number_of_calls_is_limited():
     judge = validator()
     read(judge, "{action=x}" * 3000)
     assert len(judge.calls) == 100
 
 
-def test_calls_beyond_those_that_may_be_are_counted_and_not_judged():
+def test_calls_beyond_the_allowed_ones_are_counted_and_not_validated():
     one, bad = call_text("glyph"), call_text("glyph", query="x", max_results=500)
     judge = validator(most_calls=1)
     events = read(judge, one, bad, "{action=")

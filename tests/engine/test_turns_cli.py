@@ -38,7 +38,7 @@ def answers(template: str, *lines: dict[str, Any]) -> list[dict[str, Any]]:
     return [json.loads(line) for line in result.stdout.splitlines()]
 
 
-def test_each_line_has_exactly_the_contracts_keys(template: str) -> None:
+def test_each_line_has_exactly_the_documented_keys(template: str) -> None:
     openai = [{"type": "function", "function": TOOLS[0]}]
     (one, other) = answers(
         template,
@@ -53,7 +53,7 @@ def test_each_line_has_exactly_the_contracts_keys(template: str) -> None:
     assert [violation["code"] for violation in other["calls"][0]["violations"]] == ["TYPE_MISMATCH"]
 
 
-def test_a_violation_is_at_the_first_character_that_decides_it(template: str) -> None:
+def test_a_violation_is_at_the_first_deciding_character(template: str) -> None:
     schema = {
         "type": "object",
         "properties": {"n": {"type": "integer", "maximum": 5}, "z": {"enum": ["a", "b"]}, "q": {}},
@@ -77,7 +77,7 @@ def test_a_violation_is_at_the_first_character_that_decides_it(template: str) ->
 
 
 @pytest.mark.slow
-def test_the_exit_code_says_whether_every_turn_is_whole_and_every_call_valid(template: str) -> None:
+def test_the_exit_code_says_whether_every_turn_is_complete_and_every_call_valid(template: str) -> None:
     def code(**line: Any) -> int:
         return run("check", "--template", template, "--lines", "-", text=json.dumps(line)).exit_code
 
@@ -100,7 +100,7 @@ def test_the_exit_code_says_whether_every_turn_is_whole_and_every_call_valid(tem
         ('{"text": "x", "tools": [{"name": "a", "parameters": {"type": "strin"}}]}', "line 1"),
     ],
 )
-def test_a_bad_line_is_an_error_with_its_place(template: str, line: str, words: str) -> None:
+def test_an_invalid_line_is_an_error_with_its_place(template: str, line: str, words: str) -> None:
     result = run("check", "--template", template, "--lines", "-", text=line)
     assert result.exit_code == 2
     assert words in result.stderr
@@ -116,7 +116,7 @@ def test_a_bad_line_is_an_error_with_its_place(template: str, line: str, words: 
         ("model.gguf", "not a model", "not a GGUF"),
     ],
 )
-def test_a_bad_template_is_an_error_with_its_place(
+def test_an_invalid_template_is_an_error_with_its_place(
     tmp_path: Path, name: str, content: str | None, words: str
 ) -> None:
     path = tmp_path / name
@@ -129,13 +129,13 @@ def test_a_bad_template_is_an_error_with_its_place(
         assert name in result.stderr
 
 
-def test_template_and_single_calls_do_not_mix(template: str) -> None:
+def test_template_and_single_calls_are_mutually_exclusive(template: str) -> None:
     assert run("check", "--template", template).exit_code == 2
     assert run("check", "--template", template, "--lines", "-", "--stop").exit_code == 2
 
 
 @pytest.mark.slow
-def test_inspect_has_the_contracts_keys(template: str) -> None:
+def test_inspect_has_the_documented_keys(template: str) -> None:
     result = run("models", "inspect", template, "--json", "--turns", "20")
     assert result.exit_code == 0
     found = json.loads(result.stdout)
@@ -148,14 +148,14 @@ def test_inspect_has_the_contracts_keys(template: str) -> None:
 
 
 @pytest.mark.slow
-def test_inspect_shows_the_slots_and_the_pairs_to_people(template: str) -> None:
+def test_inspect_shows_the_slots_and_the_pairs(template: str) -> None:
     shown = run("models", "inspect", template, "--turns", "10").stdout
     assert '<tool_call>⏎{"name": "NAME", "arguments": ARGUMENTS}⏎</tool_call>' in shown
     assert "One call, and two" in shown
     assert "✓ proved: 10 of 10" in shown
 
 
-def test_inspect_says_no_where_there_are_no_calls(llama_data: Path) -> None:
+def test_inspect_fails_for_a_template_without_calls(llama_data: Path) -> None:
     result = run("models", "inspect", str(llama_data / "templates" / "google-gemma-2-2b-it.jinja"), "--json")
     assert result.exit_code == 1
     found = json.loads(result.stdout)

@@ -72,14 +72,12 @@ def test_random_turns_of_every_template_are_read_back_equal(llama_data: Path) ->
 
 @pytest.mark.slow
 @pytest.mark.parametrize("template", sorted(ENCODINGS))
-def test_the_encoding_of_arguments_is_read_from_what_the_template_writes(
-    llama_data: Path, template: str
-) -> None:
+def test_the_encoding_of_arguments_is_derived_from_the_template(llama_data: Path, template: str) -> None:
     _, form, _ = derived(llama_data / "templates" / f"{template}.jinja")
     assert form.encoding == ENCODINGS[template]
 
 
-def test_reasoning_is_told_by_three_prompts(llama_data: Path) -> None:
+def test_reasoning_is_derived_from_three_prompts(llama_data: Path) -> None:
     _, form, _ = derived(llama_data / "templates" / "Qwen3.5-4B.jinja")
     assert form.reasoning is not None
     assert (form.reasoning.open, form.reasoning.close) == ("<think>\n", "\n</think>\n\n")
@@ -88,7 +86,7 @@ def test_reasoning_is_told_by_three_prompts(llama_data: Path) -> None:
 
 
 @pytest.mark.slow
-def test_ids_are_told_apart(llama_data: Path) -> None:
+def test_the_styles_of_ids_are_distinguished(llama_data: Path) -> None:
     styles = {
         name: derived(llama_data / "templates" / f"{name}.jinja")[1].calls[0].id
         for name in (
@@ -117,7 +115,7 @@ def test_reasoning_that_only_the_prompt_closes_is_derived_with_the_word_after_it
     assert form.reasoning.prompt == {"on": "leaves", "off": "closes", "undefined": "closes"}
 
 
-def test_what_a_template_drops_is_named(llama_data: Path) -> None:
+def test_omissions_of_a_template_are_named(llama_data: Path) -> None:
     _, _, found = derived(llama_data / "templates" / "NousResearch-Hermes-2-Pro-Llama-3-8B-tool_use.jinja")
     assert set(found.drops) == {"reasoning", "text beside a call"}
     _, _, found = derived(llama_data / "templates" / "ibm-granite-granite-3.3-2B-Instruct.jinja")
@@ -125,7 +123,7 @@ def test_what_a_template_drops_is_named(llama_data: Path) -> None:
 
 
 @pytest.mark.slow
-def test_a_form_is_a_file(llama_data: Path, tmp_path: Path) -> None:
+def test_a_form_is_saved_and_loaded_unchanged(llama_data: Path, tmp_path: Path) -> None:
     for path in sorted((llama_data / "templates").glob("*.jinja")):
         _, form, _ = derived(path)
         (tmp_path / "form.json").write_bytes(save_form(form))
@@ -133,7 +131,7 @@ def test_a_form_is_a_file(llama_data: Path, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("content", [b"{", b'{"calls": 3}', b"[]", b"\xff"])
-def test_a_file_that_is_no_form_is_an_error_that_says_so(tmp_path: Path, content: bytes) -> None:
+def test_an_invalid_form_file_is_a_prompt_error(tmp_path: Path, content: bytes) -> None:
     (tmp_path / "form.json").write_bytes(content)
     with pytest.raises(PromptError, match="Invalid form of turns"):
         load_form(tmp_path / "form.json")
@@ -150,7 +148,7 @@ def test_the_table_of_the_docs_is_the_one_of_the_assets() -> None:
 
 
 @pytest.mark.parametrize("template", sorted(ENCODINGS))
-def test_what_is_complete_in_a_prefix_is_what_the_whole_has(llama_data: Path, template: str) -> None:
+def test_the_complete_part_of_a_prefix_is_part_of_the_whole(llama_data: Path, template: str) -> None:
     renderer, form, found = derived(llama_data / "templates" / f"{template}.jinja")
     bare = msgspec.structs.replace(form, begun={})
     tools = TurnTools(parse_document(sample_tools()))
@@ -190,7 +188,7 @@ HERMES = """{% for m in messages %}<|{{ m.role }}|>{{ m.content or '' }}
 {%- endfor %}<|end|>{% endfor %}"""
 
 
-def test_a_template_of_nobody_has_a_form_too() -> None:
+def test_an_unknown_template_has_a_form_too() -> None:
     renderer = TemplateRenderer(HERMES + "{% if add_generation_prompt %}<|assistant|>{% endif %}")
     form, found = form_of(renderer)
     assert form.calls[0].opening == "<call>"

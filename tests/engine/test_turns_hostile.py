@@ -75,7 +75,7 @@ def test_long_answers_are_read_in_time(read, template: str, text: str, calls: in
 
 
 @pytest.mark.slow
-def test_time_grows_with_the_text_alone(read) -> None:
+def test_the_time_of_reading_grows_linearly(read) -> None:
     def seconds(count: int) -> float:
         start = time.perf_counter()
         read(TAGS, TAGGED * count)
@@ -95,19 +95,19 @@ def test_markers_inside_of_values_are_text(read) -> None:
     assert [call.arguments for call in turn.calls] == [{"text": "a </parameter> b\nc"}]
 
 
-def test_a_name_with_quotes_and_tags(read) -> None:
+def test_a_name_with_quotes_and_tags_is_read(read) -> None:
     turn = read(HERMES, '<tool_call>\n{"name": "odd\\"<name>", "arguments": {}}\n</tool_call>')
     assert [(call.name, judge(call, TOOLS)) for call in turn.calls] == [('odd"<name>', [])]
     turn = read(TAGS, '<tool_call>\n<function=odd"<name>>\n</function>\n</tool_call>')
     assert [call.name for call in turn.calls] == ['odd"<name>']
 
 
-def test_a_marker_that_is_only_spoken_of_is_text(read) -> None:
+def test_a_mentioned_marker_is_text(read) -> None:
     turn = read(HERMES, "I would write <tool_call> and then </tool_call>.")
     assert (turn.content, turn.calls) == ("I would write <tool_call> and then </tool_call>.", ())
 
 
-def test_a_call_inside_of_reasoning_that_is_closed_is_reasoning(read) -> None:
+def test_a_call_inside_of_closed_reasoning_is_reasoning(read) -> None:
     turn = read(HERMES, f"<think>\nmaybe {PING}\n</think>\n\nNo.", True)
     assert (turn.content, turn.calls) == ("No.", ())
     assert turn.strict
@@ -121,7 +121,7 @@ def test_a_call_ends_reasoning_that_is_not_closed(read) -> None:
     assert (turn.reasoning, [call.name for call in turn.calls], turn.strict) == ("hm", ["say"], True)
 
 
-def test_reasoning_that_never_ends_is_all_there_is(read) -> None:
+def test_unclosed_reasoning_is_the_whole_answer(read) -> None:
     turn = read(TAGS, "hm, and then", True)
     assert (turn.reasoning, turn.content, turn.complete, turn.strict) == ("hm, and then", "", False, False)
 
@@ -135,7 +135,7 @@ def test_reasoning_that_never_ends_is_all_there_is(read) -> None:
         (PING[:25], "", 0),
     ],
 )
-def test_a_text_that_breaks_off_is_not_complete(read, text: str, content: str, calls: int) -> None:
+def test_a_truncated_text_is_not_complete(read, text: str, content: str, calls: int) -> None:
     turn = read(HERMES, text)
     assert (turn.content, len(turn.calls), turn.complete, turn.strict) == (content, calls, False, False)
 
@@ -151,13 +151,13 @@ def test_every_prefix_of_an_answer_can_be_read(read) -> None:
             assert all(call.name in ("ping", "say") or not call.complete for call in turn.calls)
 
 
-def test_text_after_the_calls_is_content_and_leaves_the_form(read) -> None:
+def test_text_after_the_calls_is_content_and_departs_from_the_form(read) -> None:
     turn = read(HERMES, PING + "\nDone.")
     assert (turn.content, len(turn.calls)) == ("Done.", 1)
     assert (turn.strict, turn.left_at) == (False, len(PING) + 1)
 
 
-def test_broken_arguments_are_a_violation_at_their_character(read) -> None:
+def test_invalid_arguments_are_a_violation_at_their_character(read) -> None:
     text = '<tool_call>\n{"name": "say", "arguments": {"text": Paris}}\n</tool_call>'
     turn = read(HERMES, text)
     (call,) = turn.calls
@@ -175,7 +175,9 @@ def test_broken_arguments_are_a_violation_at_their_character(read) -> None:
         ({"text": "x"}, []),
     ],
 )
-def test_a_call_is_judged_by_its_tools_schema(read, arguments: dict[str, object], codes: list[str]) -> None:
+def test_a_call_is_validated_by_its_tools_schema(
+    read, arguments: dict[str, object], codes: list[str]
+) -> None:
     call = '<tool_call>\n{"name": "say", "arguments": ' + json.dumps(arguments) + "}\n</tool_call>"
     turn = read(HERMES, call)
     assert [violation.code for violation in judge(turn.calls[0], TOOLS)] == codes

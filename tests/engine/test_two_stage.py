@@ -70,7 +70,7 @@ def run_stages(model, **changes):
 
 
 @pytest.mark.parametrize(("notation", "shape"), list(itertools.product(NOTATIONS, SHAPES)))
-def test_both_stages_make_the_call_that_the_direct_strategy_would(notation, shape):
+def test_both_stages_make_the_call_of_the_direct_strategy(notation, shape):
     model = Stages('"search"', WRITTEN[notation])
     events = run_stages(model, notation=notation, shape=shape)
     assert [(e.stage, e.kind) for e in of(StageStarted, events)] == [
@@ -85,7 +85,7 @@ def test_both_stages_make_the_call_that_the_direct_strategy_would(notation, shap
 
 
 @pytest.mark.parametrize(("notation", "shape"), list(itertools.product(NOTATIONS, SHAPES)))
-def test_the_answer_is_begun_and_the_second_prompt_goes_on_from_the_first(notation, shape):
+def test_the_second_prompt_continues_the_first(notation, shape):
     model = Stages('"search"', WRITTEN[notation])
     first, second = of(PromptRendered, run_stages(model, notation=notation, shape=shape))
     assert second.text.startswith(first.text) and second.text[len(first.text) :].startswith('"search"')
@@ -96,7 +96,7 @@ def test_the_answer_is_begun_and_the_second_prompt_goes_on_from_the_first(notati
         assert prompt.tokens == sum(part.tokens for part in prompt.parts)
 
 
-def test_paths_and_places_are_those_of_the_call_in_its_shape_counted_from_the_stages_first_character():
+def test_paths_are_those_of_the_shape_and_places_those_of_the_stage():
     for shape, path in (
         ("flat", "/query"),
         ("tool-args", "/args/query"),
@@ -122,7 +122,7 @@ def test_paths_and_places_are_those_of_the_call_in_its_shape_counted_from_the_st
         (['"sea\\u0072ch"'], "search"),
     ],
 )
-def test_what_the_last_token_writes_after_the_name_is_no_part_of_it(script, tool):
+def test_text_after_the_name_in_its_token_is_ignored(script, tool):
     model = Stages(script, WRITTEN["json"])
     events = run_stages(model, notation="json", shape="name-arguments")
     assert of(CallReady, events)[0].tool == tool
@@ -138,13 +138,13 @@ def test_what_the_last_token_writes_after_the_name_is_no_part_of_it(script, tool
         [" ", WRITTEN["json"]],
     ],
 )
-def test_the_models_own_last_brace_belongs_to_the_call_once(script):
+def test_the_models_own_last_brace_is_in_the_call_once(script):
     events = run_stages(Stages('"search"', script), notation="json", shape="name-arguments")
     (call,) = of(CallReady, events)
     assert json.loads(call.text) == {"name": "search", "arguments": ARGUMENTS}
 
 
-def test_a_name_that_no_allowed_tool_has_stops_at_the_character_that_decides_it():
+def test_an_unknown_name_stops_at_the_deciding_character():
     for stop_on in ("error", "unknown-tool"):
         events = run_stages(Stages(['"se', "nd_mon", 'ey"']), notation="json", stop_on=stop_on)
         (aborted,) = of(Aborted, events)
@@ -153,7 +153,7 @@ def test_a_name_that_no_allowed_tool_has_stops_at_the_character_that_decides_it(
         assert [e.kind for e in of(StageStarted, events)] == ["name"]
 
 
-def test_nothing_is_asked_for_after_a_name_that_is_none_even_when_nothing_stops_the_run():
+def test_nothing_follows_an_unknown_name_even_when_nothing_stops_the_run():
     events = run_stages(Stages('"rm_rf"'), notation="json", stop_on="never")
     assert (events[-1].reason, events[-1].valid) == ("complete", False)
     assert [e.kind for e in of(StageStarted, events)] == ["name"]
@@ -169,7 +169,7 @@ def test_arguments_stop_at_the_character_after_which_no_valid_call_can_exist():
     assert text[: aborted.char + 1] == '{"query":"x","max_results":500'
 
 
-def test_an_argument_of_another_tool_and_one_that_is_missing_are_the_tools_own_mistakes():
+def test_unknown_and_missing_arguments_are_violations_of_the_chosen_tool():
     unknown = run_stages(Stages('"search"', ['{"expression":"1"}']), notation="json")
     assert of(Aborted, unknown)[0].code == "UNKNOWN_ARGUMENT"
     missing = run_stages(Stages('"search"', ["{}"]), notation="json")
@@ -178,7 +178,7 @@ def test_an_argument_of_another_tool_and_one_that_is_missing_are_the_tools_own_m
     assert of(Aborted, no_object)[0].code == "TYPE_MISMATCH"
 
 
-def test_both_stages_share_the_tokens_that_were_asked_for():
+def test_both_stages_share_the_token_limit():
     model = Stages('"search"', WRITTEN["json"])
     run_stages(model, notation="json", max_tokens=8)
     named = model.requests[0].max_tokens - model.requests[1].max_tokens
@@ -187,7 +187,7 @@ def test_both_stages_share_the_tokens_that_were_asked_for():
     assert (short[-1].reason, short[-1].valid) == ("length", False)
 
 
-def test_each_stage_tells_its_price_and_the_runs_end_that_of_both():
+def test_each_stage_has_its_cost_and_the_run_the_sum():
     events = run_stages(Stages('"search"', WRITTEN["json"]), notation="json")
     stages = of(StageFinished, events)
     assert [stage.stage for stage in stages] == ["name", "arguments"]
@@ -195,7 +195,7 @@ def test_each_stage_tells_its_price_and_the_runs_end_that_of_both():
 
 
 @pytest.mark.parametrize("stop_on", ["error", "never"])
-def test_a_record_replays_without_a_model_as_often_as_one_likes(stop_on):
+def test_a_record_replays_repeatedly_without_a_model(stop_on):
     asked = request(notation="json", shape="tool-args", stop_on=stop_on)
     scripts = ('"search"', '{"query":"x","max_results":500}}')
     events = [decode_event(encode_event(event)) for event in run(asked, Stages(*scripts))]
@@ -208,7 +208,7 @@ def test_a_record_replays_without_a_model_as_often_as_one_likes(stop_on):
         assert first_difference(events, plain) == ""
 
 
-def test_what_cannot_go_together_is_told_before_anything_is_decoded():
+def test_incompatible_options_are_rejected_before_anything_is_decoded():
     for changes, code in (
         ({"free_text": True}, "BAD_REQUEST"),
         ({"constraint": "mask", "grammar": 'root ::= "a"'}, "CONSTRAINT_FAILED"),
@@ -219,14 +219,14 @@ def test_what_cannot_go_together_is_told_before_anything_is_decoded():
         assert not model.requests
 
 
-def test_what_an_aborted_call_in_two_stages_would_have_said_is_refused_in_words():
+def test_an_aborted_call_in_two_stages_cannot_be_continued():
     aborted = run_stages(Stages(['"x']), notation="json")
     told = list(continue_aborted(request(notation="json"), aborted, ScriptedModel("")))
     assert isinstance(told[-1], RunFailed) and "two-stage" in told[-1].message
 
 
 @pytest.mark.parametrize(("notation", "shape"), list(itertools.product(NOTATIONS, SHAPES)))
-def test_each_stages_grammar_holds_the_part_and_what_comes_after_it(notation, shape):
+def test_each_stages_grammar_has_the_part_and_its_end(notation, shape):
     model = Stages('"search"', WRITTEN[notation])
     run_stages(model, notation=notation, shape=shape, constraint="gbnf")
     names, arguments = (request.grammar for request in model.requests)

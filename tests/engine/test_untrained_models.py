@@ -94,9 +94,7 @@ def model(request: pytest.FixtureRequest, llama_data: Path) -> Iterator[Model]:
 
 
 @pytest.mark.parametrize("way", WAYS)
-def test_every_masked_run_of_a_model_that_knows_nothing_is_valid_and_not_cut_off(
-    model: Model, way: str
-) -> None:
+def test_every_masked_run_of_an_untrained_model_is_valid_and_complete(model: Model, way: str) -> None:
     wrong, asked = [], msgspec.structs.replace(REQUEST, **WAYS[way])
     if any(name in model.info.path for name in NO_NESTED_ARGUMENTS):
         asked = msgspec.structs.replace(asked, registry=default_registry().to_document())

@@ -55,7 +55,7 @@ ALLOW_LIST = [
 
 
 @pytest.mark.parametrize(("in_glyph", "in_json", "code"), ALLOW_LIST)
-def test_the_allow_list_table(in_glyph: str, in_json: str, code: str | None) -> None:
+def test_the_allow_list_table_has_its_verdicts(in_glyph: str, in_json: str, code: str | None) -> None:
     for notation, text in (("glyph", in_glyph), ("json", in_json)):
         for chunk in (0, 1, 4):
             report = check(text, notation, chunk=chunk)
@@ -114,7 +114,9 @@ DECIDED_JSON = [
     [("glyph", *case) for case in DECIDED] + [("json", *case) for case in DECIDED_JSON],
 )
 @pytest.mark.parametrize("chunk", [0, 1, 3])
-def test_the_deciding_character(notation: Notation, marked: str, code: str, chunk: int) -> None:
+def test_a_violation_is_at_the_deciding_character(
+    notation: Notation, marked: str, code: str, chunk: int
+) -> None:
     char = marked.index("^")
     first = check(marked.replace("^", ""), notation, chunk=chunk).errors[0]
     assert (first.code, first.char) == (code, char)
@@ -147,12 +149,12 @@ def test_every_shape_gives_the_same_arguments(shape: Shape, text: str) -> None:
         ('{"tool":"search","^tool"', "DUPLICATE_ARGUMENT"),
     ],
 )
-def test_the_envelope_is_judged_too(marked: str, code: str) -> None:
+def test_the_envelope_is_validated_too(marked: str, code: str) -> None:
     first = check(marked.replace("^", ""), "json", "tool-args").errors[0]
     assert (first.code, first.char) == (code, marked.index("^"))
 
 
-def test_a_violation_tells_what_would_still_be_possible_and_where_the_rule_stands() -> None:
+def test_a_violation_names_the_rule_and_the_remaining_values() -> None:
     [error, _] = check('{"action":"search","query":"x","max_results":500', "json").errors
     assert error.path == "/max_results"
     assert error.rule == "/properties/max_results/maximum"
@@ -165,7 +167,7 @@ def test_fields_have_the_spans_of_their_values() -> None:
     assert fields == {"/action": '"search"', "/query": '"AI news"', "/max_results": "10"}
 
 
-def test_a_tool_that_is_not_allowed_is_named_as_such() -> None:
+def test_a_disabled_tool_is_named_as_such() -> None:
     registry = default_registry()
     execute = registry.get("execute")
     assert execute is not None
@@ -204,7 +206,7 @@ def test_with_many_tools_arguments_before_the_name_wait_for_it() -> None:
         (Limits(errors=2), "{action=search sources=[" + "1 " * 10),
     ],
 )
-def test_every_limit_ends_the_judging_with_its_code(limits: Limits, text: str) -> None:
+def test_every_limit_ends_the_validation_with_its_code(limits: Limits, text: str) -> None:
     registry = load_registry(
         {
             "execute": {"type": "object", "additionalProperties": True},
@@ -233,7 +235,7 @@ def test_bytes_may_end_inside_a_character() -> None:
     assert validator.chars == len(text)
 
 
-def test_a_hostile_pattern_does_not_block() -> None:
+def test_a_hostile_pattern_is_matched_in_time() -> None:
     registry = load_registry(
         {"t": {"type": "object", "properties": {"s": {"type": "string", "pattern": "^(a+)+$"}}}}
     )
@@ -244,7 +246,7 @@ def test_a_hostile_pattern_does_not_block() -> None:
     assert validator.violations[0].code == "CONSTRAINT_PATTERN"
 
 
-def test_a_pattern_that_looks_around_is_judged_at_the_end_and_says_so() -> None:
+def test_a_pattern_with_lookaround_is_matched_at_the_end_and_says_so() -> None:
     registry = load_registry(
         {"t": {"type": "object", "properties": {"s": {"type": "string", "pattern": "^(?!x)"}}}}
     )
@@ -255,7 +257,7 @@ def test_a_pattern_that_looks_around_is_judged_at_the_end_and_says_so() -> None:
     assert "looks around" in validator.violations[0].message
 
 
-def test_arguments_as_deep_as_the_limit_are_judged_in_any_thread() -> None:
+def test_arguments_at_the_depth_limit_are_validated_in_any_thread() -> None:
     node = {"type": "object", "properties": {"a": {"$ref": "#"}, "v": {"type": "integer"}}}
     registry = load_registry({"glyphscope": 1, "tools": [{"name": "f", "parameters": node}]})
     verdicts: list[bool] = []
@@ -287,7 +289,7 @@ def test_arguments_as_deep_as_the_limit_are_judged_in_any_thread() -> None:
         ),
     ],
 )
-def test_listed_values_are_judged_from_the_inside_and_every_alternative_is_named(
+def test_listed_values_are_validated_inside_and_every_alternative_is_named(
     schema: object, marked: str, viable: str
 ) -> None:
     registry = load_registry({"f": {"type": "object", "properties": {"x": schema}}})
@@ -299,7 +301,7 @@ def test_listed_values_are_judged_from_the_inside_and_every_alternative_is_named
     assert first.viable == viable
 
 
-def test_a_type_that_follows_from_a_constant_names_the_constant() -> None:
+def test_a_type_implied_by_a_constant_names_the_constant() -> None:
     registry = load_registry({"f": {"type": "object", "properties": {"x": {"const": "hello"}}}})
     validator = CallValidator(registry, "json", "flat")
     validator.feed('{"action":"f","x":[')
@@ -312,7 +314,7 @@ def test_a_type_that_follows_from_a_constant_names_the_constant() -> None:
 )
 @pytest.mark.parametrize("notation", ["glyph", "json"])
 @pytest.mark.parametrize("number", ["9" * 5000, "-" + "9" * 5000, "9." + "9" * 5000, "9" * 5000 + "x"])
-def test_a_number_too_long_to_read_ends_the_program_or_is_decided_by_how_it_was_cut(schema, notation, number):
+def test_a_number_that_is_too_long_is_a_violation_in_any_chunks(schema, notation, number):
     registry = load_registry({"p": {"type": "object", "properties": {"n": schema}}})
     text = f"{{action=p n={number}}}" if notation == "glyph" else f'{{"action":"p","n":{number}}}'
     told = set()
@@ -326,7 +328,7 @@ def test_a_number_too_long_to_read_ends_the_program_or_is_decided_by_how_it_was_
     assert last == ("SYNTAX", text.index(number) + 4000)
 
 
-def test_an_integer_beyond_every_float_ends_the_program_at_a_multiple():
+def test_an_integer_beyond_every_float_is_checked_for_multiples():
     registry = load_registry({"p": {"type": "object", "properties": {"n": {"multipleOf": 0.5}}}})
     validator = CallValidator(registry, "glyph", "flat")
     validator.feed("{action=p n=" + "9" * 4000 + "}")
@@ -342,13 +344,13 @@ def test_an_integer_beyond_every_float_ends_the_program_at_a_multiple():
         ({"a": {}}, "{action=p a=1 b=1}", "no argument is left"),
     ],
 )  # fmt: skip
-def test_where_nothing_can_be_given_something_is_said_to_be_used_up(schema, text, message):
+def test_impossible_arguments_are_not_described_as_used_up(schema, text, message):
     validator = CallValidator(load_registry({"p": {"type": "object", "properties": schema}}), "glyph", "flat")
     validator.feed(text)
     assert validator.violations[0].message == message
 
 
-def test_a_member_that_another_one_demands_is_not_named():
+def test_a_member_required_by_another_one_is_named():
     schema = {
         "type": "object",
         "properties": {"card": {}, "street": {}, "city": {}, "zip": {}},
@@ -372,7 +374,7 @@ def test_a_member_that_another_one_demands_is_not_named():
         ("json", "{}"),
     ],
 )
-def test_an_argument_breaks_the_validator_where_no_tool_is_allowed(notation, text, shape):
+def test_without_an_allowed_tool_every_text_is_a_violation(notation, text, shape):
     validator = CallValidator(load_registry([]), notation, shape)
     told = [*validator.feed(text), *validator.finish()]
     assert told and validator.violations and not validator.valid
@@ -383,7 +385,7 @@ def test_an_argument_breaks_the_validator_where_no_tool_is_allowed(notation, tex
 
 @pytest.mark.parametrize("chunk", [0, 1, 3])
 @pytest.mark.parametrize("notation", ["glyph", "json"])
-def test_a_key_that_only_begins_like_one_that_was_given_is_an_unknown_argument(notation, chunk):
+def test_a_key_that_begins_like_a_given_one_is_an_unknown_argument(notation, chunk):
     text = {
         "glyph": '{action="search" query="x" max_results=3 ^max_results_per=4 ^max_results_per=5 ^max_results=6}',
         "json": '{"action":"search","query":"x","max_results":3,"^max_results_per":4,"^max_re":5,"^max_results":6}',
@@ -397,7 +399,7 @@ def test_a_key_that_only_begins_like_one_that_was_given_is_an_unknown_argument(n
 
 
 @pytest.mark.parametrize("size", [1, 3, 1000])
-def test_the_stream_corrects_a_violation_when_the_key_turns_out_to_be_another(size):
+def test_a_violation_is_corrected_when_the_key_is_another(size):
     text = '{action="search" query="x" max_results=3 max_results_per_page=4}'
     validator = CallValidator(default_registry(), "glyph", "flat")
     events = [event for at in range(0, len(text), size) for event in validator.feed(text[at : at + size])]
@@ -419,7 +421,7 @@ def test_the_stream_corrects_a_violation_when_the_key_turns_out_to_be_another(si
         ("json", "Sure", "'{'"),
     ],
 )
-def test_what_a_text_could_have_begun_with_is_named_in_full(notation, text, viable):
+def test_every_possible_beginning_is_named(notation, text, viable):
     """Each name is possible: the head form of a call begins with it."""
     (error,) = check(text, notation).errors[:1]
     assert error.viable == viable

@@ -82,20 +82,20 @@ def test_no_hostile_pattern_blocks_the_final_check(schema: Any) -> None:
 
 
 @pytest.mark.slow
-def test_a_pattern_that_looks_around_and_backtracks_blocks_the_final_check() -> None:
+def test_lookaround_that_backtracks_does_not_block_the_final_check() -> None:
     schema = {"additionalProperties": {"pattern": "^(?=a)(a|aa)+$"}}  # `regex` alone gets lost in it
     start = time.process_time()
     assert not Checker(schema).valid({"x": "a" * 38 + "!"}, schema)
     assert time.process_time() - start < 1
 
 
-def test_a_text_that_a_hostile_pattern_takes_is_refused_because_a_backtracking_engine_is_asked() -> None:
+def test_a_hostile_pattern_is_matched_by_the_linear_engine() -> None:
     schema = {"pattern": "^((a|aa)+b|a*!)$"}  # `regex` does not come to the second alternative in time
     assert Checker(schema).valid("a" * 38 + "!", schema)
     assert not Checker(schema).valid("a" * 38 + "?", schema)
 
 
-def test_a_pattern_that_only_the_linear_engine_knows_is_no_crash() -> None:
+def test_a_pattern_of_only_the_linear_engine_is_accepted() -> None:
     schema = {"patternProperties": {r"^\p{L}+$": {"type": "integer"}}, "unevaluatedProperties": False}
     assert Checker(schema).valid({"é": 1}, schema)
     assert not Checker(schema).valid({"1": 1}, schema)
@@ -117,7 +117,7 @@ def test_a_pattern_that_only_the_linear_engine_knows_is_no_crash() -> None:
         ("json-pointer", "/a~1b", "a"),
     ],
 )
-def test_formats_are_held_to(name: str, good: str, bad: str) -> None:
+def test_formats_are_checked(name: str, good: str, bad: str) -> None:
     schema = {"format": name}
     assert Checker(schema).valid(good, schema)
     assert not Checker(schema).valid(bad, schema)

@@ -46,7 +46,7 @@ def narrated(events):
     cuts=st.lists(st.integers(0, 60), max_size=6),
     as_bytes=st.booleans(),
 )
-def test_a_call_after_text_is_judged_like_the_call_alone(notation, text, arguments, cuts, as_bytes):
+def test_a_call_after_text_is_validated_like_the_call_alone(notation, text, arguments, cuts, as_bytes):
     if call_opening(notation, "flat") in text:
         return
     call = write_call("search", arguments, style=notation)
@@ -62,7 +62,7 @@ def test_a_call_after_text_is_judged_like_the_call_alone(notation, text, argumen
 
 
 @pytest.mark.parametrize("text", ["", "I cannot do that.", '{"actio', "{", "{act é"])
-def test_text_without_a_call_is_told_at_its_end(text):
+def test_text_without_a_call_is_a_violation_at_its_end(text):
     validator = FreeTextValidator(REGISTRY, "json", "flat")
     events = judged(validator, list(text))
     assert [(v.code, v.char) for v in events if isinstance(v, Violation)] == [("NO_TOOL_CALL", len(text))]

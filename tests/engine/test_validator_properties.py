@@ -60,7 +60,7 @@ def value_judged(
 
 @pytest.mark.slow
 @given(schemas, values, NOTATIONS)
-def test_an_argument_and_a_bare_value_are_valid_exactly_when_jsonschema_says_so(
+def test_an_argument_and_a_bare_value_are_valid_exactly_when_jsonschema_accepts_them(
     schema: Any, value: Any, notation: Notation
 ) -> None:
     assume(in_our_language(value))
@@ -224,7 +224,7 @@ def calls_of(name: str, members: tuple[tuple[str, str], ...], notation: Notation
 
 @pytest.mark.slow
 @given(st.data())
-def test_a_prefix_is_refused_exactly_when_no_valid_call_begins_with_it(data: st.DataObject) -> None:
+def test_a_prefix_is_a_violation_exactly_when_no_valid_call_begins_with_it(data: st.DataObject) -> None:
     notation = data.draw(NOTATIONS)
     one = data.draw(combined_small())
     other = data.draw(

@@ -47,9 +47,7 @@ def as_parameters(schema: Any) -> tuple[dict[str, Any], bool]:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("notation", ["json", "glyph"])
-def test_no_valid_instance_is_refused_and_no_invalid_one_accepted(
-    notation: Notation, shared_data: Path
-) -> None:
+def test_every_real_instance_is_validated_right(notation: Notation, shared_data: Path) -> None:
     judged, wrong = 0, []
     for line in (shared_data / "schemas" / "sample.jsonl").read_text().splitlines():
         case = json.loads(line)

@@ -59,7 +59,7 @@ def told(validator: ValueValidator) -> list[tuple[str, str, int, str]]:
 @pytest.mark.slow
 @at_most(300)
 @given(schemas, values, NOTATIONS, st.integers(0, 60))
-def test_no_beginning_of_a_valid_value_is_refused(
+def test_a_prefix_of_a_valid_value_has_no_violation(
     schema: Any, value: Any, notation: Notation, cut: int
 ) -> None:
     assume(in_our_language(value))
@@ -93,7 +93,7 @@ small_schemas = st.one_of(
 @pytest.mark.slow
 @at_most(300)
 @given(st.data(), st.lists(small_schemas, min_size=1, max_size=3), st.booleans())
-def test_a_beginning_is_refused_exactly_when_no_valid_value_begins_so(
+def test_a_prefix_has_a_violation_exactly_when_no_valid_value_begins_with_it(
     data: st.DataObject, some: list[Any], as_list: bool
 ) -> None:
     schema: Any = {"anyOf": some}
@@ -139,7 +139,7 @@ def test_a_beginning_is_refused_exactly_when_no_valid_value_begins_so(
         (CHOICE, '{"tool": "search", "choice": "n', "CONSTRAINT_ENUM", "/choice", 30, None),
     ],
 )
-def test_the_first_violation_is_told_at_the_character_that_decides(
+def test_the_first_violation_is_at_the_deciding_character(
     schema: Any, text: str, code: str, path: str, char: int, rule: str | None
 ) -> None:
     first = judged(schema, text).violations[0]
@@ -147,7 +147,7 @@ def test_the_first_violation_is_told_at_the_character_that_decides(
     assert rule is None or first.rule.startswith(rule)
 
 
-def test_a_violation_speaks_of_the_value_and_not_of_a_call() -> None:
+def test_a_violation_of_a_value_does_not_mention_a_call() -> None:
     for text in ("[", "[] x", '"a"'):
         for violation in judged({"type": "array"}, text).violations:
             assert "call" not in violation.message
@@ -178,9 +178,7 @@ def test_a_violation_speaks_of_the_value_and_not_of_a_call() -> None:
         ),
     ],
 )
-def test_a_number_in_its_bounds_is_not_told_to_become_a_number_in_its_bounds(
-    schema: Any, text: str, told: str, viable: str
-) -> None:
+def test_a_type_mismatch_of_a_number_names_its_bounds(schema: Any, text: str, told: str, viable: str) -> None:
     first = judged(schema, text).violations[0]
     assert first.code == "TYPE_MISMATCH" and first.message.endswith(told)
     assert first.viable == viable
@@ -195,13 +193,13 @@ def test_a_number_is_complete_only_with_the_text() -> None:
     assert validator.value == 12
 
 
-def test_what_nothing_names_is_refused_where_the_schema_is_closed() -> None:
+def test_an_unnamed_member_is_a_violation_in_a_closed_schema() -> None:
     schema = {"type": "object", "properties": {"query": {"type": "string"}}}
     assert judged(schema, '{"other": 1}').valid
     assert told(judged(schema, '{"other": 1}', closed=True))[0][:3] == ("UNKNOWN_ARGUMENT", "", 2)
 
 
-def test_fields_are_told_as_they_close() -> None:
+def test_fields_are_reported_as_they_close() -> None:
     validator = ValueValidator({"type": "object"})
     closed = [event for event in validator.feed('{"a": [1], "b": "x"}') if isinstance(event, FieldClosed)]
     assert [(event.path, event.value) for event in closed] == [("/a", [1]), ("/b", "x")]
@@ -213,16 +211,16 @@ def test_a_reference_of_an_older_draft_is_followed() -> None:
     assert not judged(schema, '[1, "2"]').valid
 
 
-def test_what_is_no_schema_is_told_with_its_place() -> None:
+def test_an_invalid_schema_is_rejected_with_its_place() -> None:
     with pytest.raises(RegistryError, match="/properties/a"):
         ValueValidator({"properties": {"a": {"type": "text"}}})
 
 
-def test_a_million_brackets_are_refused_and_not_followed() -> None:
+def test_a_million_brackets_reach_a_limit() -> None:
     validator = judged({}, "[" * 1_000_000)
     assert validator.violations[0].code == "LIMIT_EXCEEDED"
 
 
-def test_it_is_what_a_stage_asks_for() -> None:
+def test_a_value_validator_has_the_protocol_of_a_stage() -> None:
     validator: Validator = ValueValidator({})
     assert validator.tool is None

@@ -17,7 +17,7 @@ from glyphscope.tools.verbs.lexicon import lexicon
 from glyphscope.tools.verbs.tools import VERB_TOOLS, verb_tools
 
 
-def test_fewer_irregular_verbs_than_promised_or_one_without_spanish() -> None:
+def test_there_are_enough_irregular_verbs_and_each_has_spanish() -> None:
     irregular = [verb for verb in lexicon().values() if verb.irregular]
     assert len(irregular) >= 80
     assert all(verb.spanish is not None for verb in irregular)
@@ -52,7 +52,7 @@ def test_fewer_irregular_verbs_than_promised_or_one_without_spanish() -> None:
         ("zip", "zips", "zipped", "zipping"),
     ],
 )
-def test_a_regular_ending_is_misspelt(base: str, third: str, past: str, gerund: str) -> None:
+def test_a_regular_ending_is_spelled(base: str, third: str, past: str, gerund: str) -> None:
     assert (orthography.third_person(base), orthography.past(base), orthography.gerund(base)) == (
         third,
         past,
@@ -77,7 +77,7 @@ def test_a_regular_ending_is_misspelt(base: str, third: str, past: str, gerund: 
         ("dye", None),
     ],
 )
-def test_a_known_verb_has_another_ing_form(verb: str, gerund: str | None) -> None:
+def test_a_known_verb_has_its_ing_form(verb: str, gerund: str | None) -> None:
     known = lexicon().get(verb)
     assert (known.gerund if known else None) == gerund
 
@@ -95,11 +95,11 @@ def test_a_known_verb_has_another_ing_form(verb: str, gerund: str | None) -> Non
         ("study", "present_simple", "study study studies study study study"),
     ],
 )
-def test_a_verb_has_another_form_for_a_person(verb: str, tense: str, forms: str) -> None:
+def test_a_verb_is_conjugated_for_each_person(verb: str, tense: str, forms: str) -> None:
     assert [conjugate(verb, tense, person)[0] for person in SUBJECTS] == forms.split()
 
 
-def test_a_tense_of_two_words_is_put_together_otherwise() -> None:
+def test_a_compound_tense_is_formed() -> None:
     said = [
         conjugate("write", tense, "3sg")[0]
         for tense in verb_tools()[0].parameters["properties"]["tense"]["enum"]
@@ -113,7 +113,7 @@ def test_a_tense_of_two_words_is_put_together_otherwise() -> None:
 
 @at_most(300)
 @given(st.sampled_from(sorted(lexicon())), st.sampled_from(list(SUBJECTS)))
-def test_what_is_conjugated_does_not_agree_with_its_person(verb: str, person: str) -> None:
+def test_conjugated_forms_agree_with_their_person(verb: str, person: str) -> None:
     subject = SUBJECTS[person].split(",")[0]
     for tense in ("present_simple", "past_simple", "present_continuous", "present_perfect", "future_simple"):
         for form in conjugate(verb, tense, person):
@@ -141,9 +141,7 @@ def test_what_is_conjugated_does_not_agree_with_its_person(verb: str, person: st
         ("each of them", "have", "has"),
     ],
 )
-def test_a_verb_that_does_not_agree_is_taken_or_mended_otherwise(
-    subject: str, verb_form: str, correct: str
-) -> None:
+def test_a_verb_that_does_not_agree_is_corrected(subject: str, verb_form: str, correct: str) -> None:
     check = VERB_TOOLS["check_subject_verb_agreement"]
     text, told = check(subject, verb_form)
     assert (told["agrees"], told["correct_form"]) == (False, correct)
@@ -164,7 +162,7 @@ def test_a_verb_that_does_not_agree_is_taken_or_mended_otherwise(
         ("it", "was"),
     ],
 )
-def test_a_verb_that_agrees_is_refused(subject: str, verb_form: str) -> None:
+def test_a_verb_that_agrees_is_accepted(subject: str, verb_form: str) -> None:
     assert VERB_TOOLS["check_subject_verb_agreement"](subject, verb_form)[1]["agrees"]
 
 
@@ -181,11 +179,11 @@ def test_a_verb_that_agrees_is_refused(subject: str, verb_form: str) -> None:
         ("Walked", "caminé (yo), caminó (él, ella); caminado (participle)"),
     ],
 )
-def test_a_form_has_other_spanish(form: str, spanish: str) -> None:
+def test_a_form_has_its_spanish(form: str, spanish: str) -> None:
     assert VERB_TOOLS["lookup_spanish"](form)[0] == spanish
 
 
-def test_an_irregular_verb_is_told_otherwise() -> None:
+def test_an_irregular_verb_is_described() -> None:
     look = VERB_TOOLS["lookup_irregular_verb"]
     assert look("go") == look("went")
     assert look("go")[0] == "go is irregular: go, went, gone."
@@ -213,14 +211,14 @@ def test_an_irregular_verb_is_told_otherwise() -> None:
         ("check_subject_verb_agreement", {"subject": "he", "verb_form": "gooes"}, "goes"),
     ],
 )
-def test_a_mistake_teaches_nothing(tool: str, arguments: dict[str, Any], words: str) -> None:
+def test_an_invalid_argument_is_explained(tool: str, arguments: dict[str, Any], words: str) -> None:
     with pytest.raises(ToolError) as caught:
         VERB_TOOLS[tool](**arguments)
     assert words in str(caught.value)
     assert len(str(caught.value)) < 300
 
 
-def test_a_bundled_example_breaks_its_own_schema() -> None:
+def test_every_bundled_example_fits_its_schema() -> None:
     for tool in verb_tools():
         for example in tool.parameters["examples"]:
             assert argument_problems(tool, example) == ""

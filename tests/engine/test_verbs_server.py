@@ -87,7 +87,7 @@ def fresh() -> Iterator[Peer]:
 
 
 @pytest.mark.slow
-def test_a_tool_is_missing_or_has_no_output_schema(peer: Peer) -> None:
+def test_every_tool_is_listed_with_an_output_schema(peer: Peer) -> None:
     tools = {tool["name"]: tool for tool in peer.ask("tools/list")["result"]["tools"]}
     assert set(tools) == {
         "conjugate", "lookup_irregular_verb", "lookup_spanish", "check_subject_verb_agreement",
@@ -102,7 +102,7 @@ def test_a_tool_is_missing_or_has_no_output_schema(peer: Peer) -> None:
 
 
 @pytest.mark.slow
-def test_ate_is_not_what_he_ate(peer: Peer) -> None:
+def test_eat_in_the_simple_past_is_ate(peer: Peer) -> None:
     result = peer.call("conjugate", {"verb": "eat", "tense": "past_simple", "person": "3sg"})["result"]
     assert result["content"] == [{"type": "text", "text": "ate"}]
     assert result["structuredContent"]["form"] == "ate"
@@ -120,38 +120,40 @@ def test_ate_is_not_what_he_ate(peer: Peer) -> None:
         ("lookup_irregular_verb", {"verb": "a" * 1_000_000}, "too long"),
     ],
 )
-def test_a_tools_mistake_is_no_result_that_teaches(peer: Peer, tool: str, arguments: Any, words: str) -> None:
+def test_a_tools_error_is_a_result_with_an_explanation(
+    peer: Peer, tool: str, arguments: Any, words: str
+) -> None:
     result = peer.call(tool, arguments)["result"]
     assert result["isError"] is True
     assert words in result["content"][0]["text"]
     assert len(result["content"][0]["text"]) < 400
 
 
-def test_an_error_of_the_protocol_is_told_as_the_tools(peer: Peer) -> None:
+def test_a_protocol_error_is_not_a_tools_error(peer: Peer) -> None:
     assert peer.call("no_such_tool", {})["error"]["code"] == -32602
     assert peer.call("conjugate", [1])["error"]["code"] == -32602
     assert peer.ask("no/such/method")["error"]["code"] == -32601
 
 
-def test_lines_that_are_no_messages_end_the_server(peer: Peer) -> None:
+def test_invalid_lines_do_not_end_the_server(peer: Peer) -> None:
     for line in ("", "garbage", "[" * 100_000, '{"jsonrpc":"1.0"}', "\x00", '"\\ud800"'):
         peer.send(line)
     assert peer.ask("ping")["result"] == {}
 
 
 @pytest.mark.slow
-def test_the_server_stays_when_its_input_ends(fresh: Peer) -> None:
+def test_the_server_ends_with_its_input(fresh: Peer) -> None:
     fresh.start()
     assert fresh.end() == (0, "")
 
 
 @pytest.mark.slow
-def test_the_server_waits_for_a_client_that_never_spoke(fresh: Peer) -> None:
+def test_the_server_ends_with_a_client_that_never_spoke(fresh: Peer) -> None:
     assert fresh.end() == (0, "")
 
 
 @pytest.mark.slow
-def test_the_official_client_of_today_gets_nothing() -> None:
+def test_the_official_client_lists_and_calls_the_tools() -> None:
     """It speaks another version of the protocol than the lines above, without a handshake."""
 
     async def ask() -> tuple[list[str], Any]:
@@ -166,7 +168,7 @@ def test_the_official_client_of_today_gets_nothing() -> None:
 
 
 @pytest.mark.slow
-def test_an_interrupt_waits_for_the_input(fresh: Peer) -> None:
+def test_an_interrupt_ends_the_server(fresh: Peer) -> None:
     fresh.start()
     fresh.process.send_signal(signal.SIGINT)
     assert fresh.process.wait(SECONDS) == -signal.SIGINT
@@ -174,7 +176,7 @@ def test_an_interrupt_waits_for_the_input(fresh: Peer) -> None:
 
 
 @pytest.mark.slow
-def test_a_client_that_stopped_reading_gets_a_traceback(fresh: Peer) -> None:
+def test_a_client_that_stopped_reading_ends_the_server_quietly(fresh: Peer) -> None:
     fresh.start()
     assert fresh.process.stdout is not None
     fresh.process.stdout.close()

@@ -16,7 +16,7 @@ TRIED = [
 
 
 @pytest.mark.parametrize("code", TRIED)
-def test_a_character_that_is_not_seen_is_shown_by_its_number(code):
+def test_an_invisible_character_is_shown_by_its_number(code):
     text = f"a{chr(code)}b"
     assert visible(text) == f"a⟨U+{code:04X}⟩b"
     assert visible(text, single=True) == "a\ufffdb"
@@ -44,7 +44,7 @@ def test_controls_are_shown_by_their_pictures():
 @pytest.mark.parametrize(
     "text", ["plain", "é", "日本語　", "Привет", "❤️", "👩🏽‍💻", "1️⃣", "می‌خواهم", "क्‍ष", "؀", "∅ “”"]
 )
-def test_what_is_seen_as_it_is_stays(text):
+def test_visible_text_is_unchanged(text):
     """Joiners and variation selectors too, where a standard has them change the picture."""
     assert visible(text) == text and unseen(text) == ""
 
@@ -54,19 +54,19 @@ def test_a_joiner_that_joins_nothing_is_shown(text):
     assert visible(text) != text and unseen(text)
 
 
-def test_a_sign_of_one_character_moves_no_place():
+def test_a_sign_of_one_character_moves_no_position():
     text = "a\u202eb\U000e0041c\n❤\u200d"
     assert len(visible(text, single=True)) == len(text)
     assert visible("❤\u200d", single=True) == "❤\u200d"  # the rest of the emoji may be the next token
 
 
-def test_spaces_that_are_none_of_the_keyboard_are_shown_where_it_matters():
+def test_unusual_spaces_are_shown_where_requested():
     assert visible("a\u00a0b\u2003") == "a\u00a0b\u2003"
     assert visible("a\u00a0b\u2003 ", spaces=True) == "a⟨U+00A0⟩b⟨U+2003⟩ "
     assert one_line(" a\r\n\u2028 b\x1b ") == "a b␛"
 
 
-def test_what_was_made_visible_stays_as_it_is():
+def test_visible_text_is_not_changed_again():
     text = "".join(map(chr, range(0, 0x3000, 7))) + "\ud800\U000e0041"
     assert visible(visible(text)) == visible(text)
     assert visible(visible(text), spaces=True) == visible(text, spaces=True)
@@ -77,7 +77,7 @@ def test_what_was_made_visible_stays_as_it_is():
 @pytest.mark.parametrize(
     "text", ["\u202e\u2061", "\U000e0041", "\ud800", "\x7f\x9b", 'a"\\\u180e', "é 👩🏽‍💻", "plain"]
 )
-def test_json_with_escapes_has_the_same_values_and_hides_nothing(text):
+def test_escaped_json_has_the_same_values_and_is_visible(text):
     written = escaped(json.dumps({text: [text]}, ensure_ascii=False, indent=2))
     assert json.loads(written) == {text: [text]}
     assert not unseen(written)

@@ -44,7 +44,7 @@ def special(vocab: int, token: int, text: bytes) -> bool:
 
 
 @pytest.mark.slow
-def test_every_vocabulary_is_read_as_llama_cpp_tells_each_token(llama_data: Path, silent: None) -> None:
+def test_every_vocabulary_is_read_as_by_llama_cpp(llama_data: Path, silent: None) -> None:
     files = sorted(llama_data.glob("*.gguf"))
     assert len(files) > 15
     for file in files:
@@ -62,7 +62,7 @@ def test_every_vocabulary_is_read_as_llama_cpp_tells_each_token(llama_data: Path
         llama.llama_model_free(model)
 
 
-def test_a_made_model_has_the_tokenizer_of_its_vocabulary_byte_for_byte(llama_data: Path) -> None:
+def test_a_generated_model_has_the_tokenizer_of_its_vocabulary_byte_for_byte(llama_data: Path) -> None:
     vocabulary = (llama_data / "ggml-vocab-llama-spm.gguf").read_bytes()
     made = maker.untrained_model(vocabulary, name="made", template="{{ messages }}")
     given = {key: value for key, value in maker.metadata(vocabulary) if key.startswith("tokenizer.ggml.")}
@@ -74,7 +74,7 @@ def test_a_made_model_has_the_tokenizer_of_its_vocabulary_byte_for_byte(llama_da
 
 
 @pytest.mark.slow
-def test_a_made_model_has_the_markers_that_its_vocabulary_lacks_and_logits_that_are_diverse(
+def test_a_generated_model_has_the_missing_markers_and_diverse_logits(
     llama_data: Path,
 ) -> None:
     pair = Pair("llama-spm", "mistralai-Mistral-Nemo-Instruct-2407", "[INST] [TOOL_CALLS] </s>")
@@ -95,9 +95,7 @@ def test_a_made_model_has_the_markers_that_its_vocabulary_lacks_and_logits_that_
 
 
 @pytest.mark.slow
-def test_what_is_made_is_cached_and_made_again_where_something_else_decides(
-    llama_data: Path, tmp_path: Path
-) -> None:
+def test_generated_models_are_cached_by_their_inputs(llama_data: Path, tmp_path: Path) -> None:
     data = tmp_path / "data"
     (data / "templates").mkdir(parents=True)
     (data / "ggml-vocab-llama-spm.gguf").symlink_to(llama_data / "ggml-vocab-llama-spm.gguf")

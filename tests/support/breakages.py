@@ -42,7 +42,9 @@ _FILES, _GGUF = "engine/glyphscope/models/files.py", "engine/glyphscope/models/g
 _LOAD, _SAVED = "engine/glyphscope/registry/load.py", "engine/glyphscope/sessions/files.py"
 _PROJECT, _RUNNING = "engine/glyphscope/sessions/project.py", "engine/glyphscope/models/process.py"
 _PATTERN, _CHECK = "engine/glyphscope/grammar/regular/pattern.py", "engine/glyphscope/registry/check.py"
-_WHOLE_MODELS = "e2e/test_bad_models.py::test_a_file_that_is_no_whole_model_is_run_or_listed_as_one"
+_WHOLE_MODELS = (
+    "e2e/test_bad_models.py::test_a_file_that_is_not_a_complete_model_is_rejected_and_listed_with_its_problem"
+)
 _HEADERS = "engine/test_models_file.py::test_a_file_that_is_not_a_complete_model_is_reported"
 
 BREAKAGES = (
@@ -68,14 +70,14 @@ BREAKAGES = (
         "engine/glyphscope/decoding/evidence.py",
         "if not math.isfinite(best):",
         "if False:",
-        ("e2e/test_bad_models.py::test_flipped_bytes_in_the_tensors_give_text_as_if_nothing_were_wrong",),
+        ("e2e/test_bad_models.py::test_flipped_bytes_in_the_tensors_are_a_damaged_model",),
     ),
     Breakage(
         "a GGUF that is damaged: it ends llama.cpp",
         "engine/glyphscope/models/llama.py",
         "except ModelDied as death:",
         "except ZeroDivisionError as death:",
-        ("e2e/test_bad_models.py::test_a_file_that_kills_llama_cpp_is_not_told_with_its_reason",),
+        ("e2e/test_bad_models.py::test_a_file_that_kills_llama_cpp_is_reported_with_its_reason",),
     ),
     Breakage(
         "a file that is not a model",
@@ -103,7 +105,7 @@ BREAKAGES = (
         "engine/glyphscope/registry/document.py",
         "except json.JSONDecodeError as error:",
         "except ZeroDivisionError as error:",
-        ("engine/test_registry_load.py::test_text_that_is_no_json_is_told_with_line_column_and_a_hint",),
+        ("engine/test_registry_load.py::test_text_that_is_not_json_is_reported_with_line_column_and_a_hint",),
     ),
     Breakage(
         "a registry with a wrong schema",
@@ -111,8 +113,8 @@ BREAKAGES = (
         "for path, reason in check_schema(item.parameters))",
         "for path, reason in ())",
         (
-            "engine/test_registry_load.py::test_all_mistakes_are_told_at_once",
-            "engine/test_registry_load.py::test_a_mistake_of_a_tool_has_its_pointer",
+            "engine/test_registry_load.py::test_all_errors_are_reported_at_once",
+            "engine/test_registry_load.py::test_an_error_of_a_tool_has_its_pointer",
         ),
     ),
     Breakage(
@@ -127,17 +129,14 @@ BREAKAGES = (
         _LOAD,
         "if item.name in first:",
         "if False:",
-        ("engine/test_registry_load.py::test_all_mistakes_are_told_at_once", "engine/test_cli_check.py"),
+        ("engine/test_registry_load.py::test_all_errors_are_reported_at_once", "engine/test_cli_check.py"),
     ),
     Breakage(
         "a hostile pattern: in the final check",
         _PATTERN,
         "matcher = start(StringLanguage((pattern,)))\n    if matcher is not None:\n        return matcher.feed(text)",
         "matcher = None\n    if matcher is not None:\n        return matcher.feed(text)",
-        (
-            "engine/test_validator_checker.py::"
-            "test_a_text_that_a_hostile_pattern_takes_is_refused_because_a_backtracking_engine_is_asked",
-        ),
+        ("engine/test_validator_checker.py::test_a_hostile_pattern_is_matched_by_the_linear_engine",),
     ),
     Breakage(
         "a hostile pattern: its repeats multiply",
@@ -146,7 +145,7 @@ BREAKAGES = (
         "if False:",
         (
             "engine/test_registry_hostile.py::"
-            "test_a_pattern_that_would_take_the_memory_or_the_stack_is_refused_at_once",
+            "test_a_pattern_that_would_exhaust_memory_or_stack_is_rejected_at_once",
         ),
     ),
     Breakage(
@@ -179,21 +178,21 @@ BREAKAGES = (
         _CHECK,
         "if place.level > MAX_LEVELS:",
         "if False:",
-        ("engine/test_registry_hostile.py::test_a_schema_that_is_too_deep_is_refused_in_words",),
+        ("engine/test_registry_hostile.py::test_a_schema_that_is_too_deep_is_rejected",),
     ),
     Breakage(
         "a prompt longer than the context",
         "engine/glyphscope/models/generation.py",
         "if tokens + 1 > engine.context:",
         "if False:",
-        ("e2e/test_model_process.py::test_a_prompt_longer_than_the_context_is_decoded",),
+        ("e2e/test_model_process.py::test_a_prompt_longer_than_the_context_is_rejected",),
     ),
     Breakage(
         "a model's process killed in mid-run: who waits is told",
         _RUNNING,
         "for replies in self._replies.values():\n                    replies.put(None)",
         "pass",
-        ("e2e/test_model_process.py::test_a_killed_process_takes_the_program_with_it",),
+        ("e2e/test_model_process.py::test_a_killed_process_is_restarted_for_the_next_generation",),
     ),
     Breakage(
         "a model's process killed in mid-run: the run ends in words",
@@ -202,7 +201,7 @@ BREAKAGES = (
         "raise",
         (
             "gui/test_bad_input.py::test_a_model_that_dies_leaves_its_tokens_and_the_next_run_works",
-            "e2e/test_bad_requests.py::test_a_killed_model_ends_the_command_without_its_last_event",
+            "e2e/test_bad_requests.py::test_a_killed_model_ends_the_command_with_its_last_event",
         ),
     ),
     Breakage(
@@ -228,7 +227,7 @@ BREAKAGES = (
         "if there not in (expected, digest_of(data)):",
         "if False:",
         (
-            "engine/test_sessions_files.py::test_two_windows_on_one_project_never_overwrite_each_other_unasked",
+            "engine/test_sessions_files.py::test_two_windows_do_not_overwrite_each_others_project",
             "gui/test_project_controller.py::test_a_file_changed_by_another_window_is_a_conflict",
         ),
     ),
@@ -245,7 +244,7 @@ BREAKAGES = (
         "if version > VERSION:",
         "if False:",
         (
-            "engine/test_sessions_runs.py::test_a_newer_history_is_left_alone",
+            "engine/test_sessions_runs.py::test_a_history_of_a_newer_version_is_left_as_it_is",
             "gui/test_bad_input.py::test_a_history_of_a_newer_version_is_left_as_it_is_and_reported",
         ),
     ),
@@ -256,7 +255,7 @@ BREAKAGES = (
         'return data.decode("utf-8", errors="replace")',
         (
             "engine/test_model_descriptions.py::test_a_script_of_bytes_shows_only_complete_characters",
-            "e2e/test_model_process.py::test_half_a_character_is_shown_or_its_bytes_are_lost",
+            "e2e/test_model_process.py::test_incomplete_characters_have_no_text_and_all_their_bytes",
         ),
     ),
     Breakage(
@@ -264,7 +263,7 @@ BREAKAGES = (
         "engine/glyphscope/models/chat_tools.py",
         "text, note = render_plain(messages), no_template",
         'text, note = render_plain(messages), ""',
-        ("e2e/test_bad_models.py::test_a_model_without_a_chat_template_makes_no_call_or_says_nothing",),
+        ("e2e/test_bad_models.py::test_a_model_without_a_chat_template_makes_a_call_with_a_note",),
     ),
 )
 
