@@ -98,7 +98,7 @@ def test_flipped_bytes_in_the_tensors_are_a_damaged_model(whole, tmp_path, seed)
     assert "not a number" in last["message"] and "damaged" in last["hint"]
 
 
-def test_a_file_that_is_not_a_complete_model_is_rejected_and_listed_with_its_problem(whole, tmp_path):
+def test_an_incomplete_model_is_rejected_and_listed_with_its_problem(whole, tmp_path):
     files = {
         "missing.gguf": (None, "no such file"),
         "empty.gguf": (b"", "empty"),

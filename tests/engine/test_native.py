@@ -141,9 +141,7 @@ def test_without_a_constraint_the_call_is_found_after_free_text_and_validated(fo
 
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("constraint", ["mask", "gbnf"])
-def test_under_a_constraint_the_answer_begins_with_the_marker_and_the_grammar_enforces_the_call(
-    form, constraint
-):
+def test_under_a_constraint_the_answer_begins_with_the_marker_and_the_call_is_enforced(form, constraint):
     model = Recording(CALLS[form], form=form)
     events = list(run(request(native=form, constraint=constraint), model))
     (prompt,) = of(PromptRendered, events)

@@ -199,7 +199,7 @@ def test_a_repeated_event_id_counts_once():
 
 
 @pytest.mark.slow
-def test_repeated_chunks_are_part_of_the_answer_and_under_a_constraint_an_error_of_the_endpoint():
+def test_repeated_chunks_are_text_and_under_a_constraint_an_error_of_the_endpoint():
     doubled = Answer((chunk("{"), chunk("{"), chunk(finish="stop"), DONE))
     with endpoint(doubled) as server:
         events = reported(server, constraint="off")
