@@ -16,9 +16,7 @@ from glyphscope.models.hub.wire import Answer, Failure, Progress, Question
 from glyphscope.processes.asked import limit_memory
 from glyphscope.processes.pipe import Pipe, take_stdio
 
-_MEMORY = (
-    2 << 30
-)  # bytes of addresses: whatever a library does with an answer, this process ends, not the machine
+_MEMORY = 2 << 30  # bytes of addresses: whatever a library makes of an answer, only this process ends
 _REPORT_SECONDS = 0.05
 
 
