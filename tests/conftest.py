@@ -12,6 +12,8 @@ import tempfile
 import threading
 import time
 from collections.abc import Generator, Iterator
+from contextlib import suppress
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -107,12 +109,21 @@ def without_the_files_before() -> None:
     keep_from_collector()
 
 
+_HOMES = count()
+
+
 @pytest.fixture(autouse=True)
-def own_home(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Settings, history and journals of a test are its own."""
-    home = tmp_path_factory.mktemp("home")
+def own_home(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """Settings, history and journals of a test are its own.
+
+    Numbered here: `mktemp` lists all folders before it makes the next, and there are thousands.
+    """
+    home = tmp_path_factory.getbasetemp() / f"home-{next(_HOMES)}"
+    home.mkdir()
     monkeypatch.setenv("GLYPHSCOPE_HOME", str(home))
-    return home
+    yield home
+    with suppress(OSError):  # one that is not empty may be of interest
+        home.rmdir()
 
 
 @pytest.fixture

@@ -14,7 +14,7 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 PACKAGES = ("engine/glyphscope/", "gui/glyphscope_gui/", "assets/glyphscope_assets/")
-OF_THE_CHECKOUT = re.compile(r"\.(?:ci/|git)")
+OF_THE_CHECKOUT = re.compile(r"\.(?:ci/|git|pre-commit)")
 """What a checkout alone needs."""
 
 pytestmark = pytest.mark.slow

@@ -263,7 +263,7 @@ def test_a_run_without_an_answer_is_not_continued(tmp_path):
     assert done.exit_code == 2 and "no answer" in done.stderr
 
 
-def test_exports_carry_the_conversation(tmp_path):
+def test_exports_include_the_conversation(tmp_path):
     path, source = tmp_path / "run.jsonl", tmp_path / "m.json"
     source.write_text(json.dumps(LIST))
     requested("--record", str(path), "--messages", str(source))

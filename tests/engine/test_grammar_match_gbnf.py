@@ -42,7 +42,7 @@ def test_parentheses_deeper_than_any_stack_are_read_and_matched():
     )
 
 
-def test_a_json_file_tells_itself_whether_it_is_a_registry_or_a_schema(tmp_path):
+def test_a_json_file_is_recognised_as_a_registry_or_a_schema(tmp_path):
     path = tmp_path / "x.json"
     path.write_text(json.dumps({"type": "array", "items": {"type": "boolean"}}))
     assert match_text(read_any_grammar(str(path), "json"), "[true]").accepted

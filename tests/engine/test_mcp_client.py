@@ -63,7 +63,7 @@ def test_a_structured_result_is_checked_against_the_output_schema(server):
     assert "no structured content" in call(server, "unstructured").schema_problems[0]
 
 
-def test_progress_is_reported_in_the_calling_thread(server):
+def test_progress_is_reported_in_the_thread_of_the_caller(server):
     seen = []
     outcome = server.call(
         "wait", {}, seconds=20, cancel=threading.Event(),

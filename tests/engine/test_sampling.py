@@ -285,7 +285,7 @@ def test_stop_strings_beyond_the_limit_of_openai_end_the_answer_locally():
     assert "takes 4 stop strings" in run_state(events).prompt.note
 
 
-def test_exports_carry_the_sampling_and_test_only_the_answer():
+def test_exports_include_the_sampling_and_test_only_the_answer():
     sampling = Sampling(temperature=0.7, top_k=5, min_p=0.1, repeat_penalty=1.1)
     asked = request(sampling=sampling, stop=("\n",), max_tokens=99, stop_on="never")
     record = RecordedRun(run(asked, ScriptedModel([GOOD, "\nmore"])))

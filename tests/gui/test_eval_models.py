@@ -202,7 +202,7 @@ def test_a_quantity_shows_its_spread(tmp_path):
 # -- the heat map ------------------------------------------------------------------------------------------------
 
 
-def test_a_cell_tells_a_screen_reader_all_its_figures(table):
+def test_a_screen_reader_reads_all_figures_of_a_cell(table):
     words = table.index(0, 1).data(Qt.ItemDataRole.AccessibleTextRole)
     figure = table.result.figure(table.row(0), table.arm(1), "ok")
     assert "All scenarios, GLYPH · mask: all correct" in words

@@ -73,6 +73,7 @@ def slugs(markdown):
     return {slug_of(title.content) for token, title in pairwise(tokens) if token.type == "heading_open"}
 
 
+@pytest.mark.slow
 def test_every_page_of_the_guide_is_there_and_every_link_in_it_leads_somewhere(bar):
     commands = commands_of(bar)
     for name, _title in PAGES:

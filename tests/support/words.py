@@ -155,19 +155,15 @@ _ANY_NAME = re.compile(rf"(?:^|_)(?:{'|'.join(NAMES)})(?:_|$)")
 _NAMES = [(re.compile(rf"(?:^|_)(?:{pattern})(?:_|$)"), instead) for pattern, instead in NAMES.items()]
 
 
+_NAMED = re.compile(r"^[ \t]*(?:(?:async[ \t]+)?def|class)[ \t]+(\w+)|^[ \t]*(\w+) = Signal\(", re.MULTILINE)
+
+
 def names_of(path: Path) -> Iterator[tuple[int, str]]:
     """The names that a module gives: its own, its classes', functions' and signals', with their lines."""
     yield 1, path.parent.name if path.name == "__init__.py" else path.stem
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
-            yield node.lineno, node.name
-        elif (
-            isinstance(node, ast.Assign)
-            and isinstance(node.value, ast.Call)
-            and isinstance(node.value.func, ast.Name)
-            and node.value.func.id == "Signal"
-        ):
-            yield from ((node.lineno, one.id) for one in node.targets if isinstance(one, ast.Name))
+    text = path.read_text(encoding="utf-8")
+    for found in _NAMED.finditer(text):
+        yield text.count("\n", 0, found.start()) + 1, found[1] or found[2]
 
 
 def refused_name(name: str) -> str:

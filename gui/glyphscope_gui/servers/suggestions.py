@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from PySide6.QtCore import QEvent, QObject, QPoint, QRect, Qt, QTimer, Signal
 from PySide6.QtGui import QKeyEvent, QTextCursor
 
+from glyphscope.text.shorten import shorten
 from glyphscope.visible import visible
 from glyphscope_gui.calls.argument_field import TextArgument
 from glyphscope_gui.shared.completion_list import CompletionList
@@ -45,9 +46,8 @@ class Suggestions(QObject):
             self.destroyed.connect(self.list.deleteLater)
             self.list.taken.connect(self._take)
         corner = self._field.mapTo(self._field.window(), QPoint(0, 0))
-        shown = [visible(value, spaces=True) for value in values]
-        cut = [words if len(words) <= LONGEST else f"{words[: LONGEST - 1]}…" for words in shown]
-        self.list.offer(cut, QRect(corner, self._field.size()))
+        shown = [shorten(visible(value, spaces=True), LONGEST) for value in values]
+        self.list.offer(shown, QRect(corner, self._field.size()))
 
     def eventFilter(self, _field: QObject, event: QEvent) -> bool:
         """The keys of the open list are its own, Esc before any shortcut."""

@@ -5,7 +5,7 @@ was opened, and, in its last digits, on the batches in which they all were evalu
 context (its KV cache) is written to a file, with the batches, and read from there whenever any process is about to
 evaluate the same in the same batches. Everything else stays as it is: the engine is asked for the same batches, tells
 the same progress, counts nothing as cached that it would have computed, and evaluates every token of the answer itself.
-`tests/e2e/test_kept_prompts.py` holds that all figures are the same to the last digit.
+`tests/e2e/test_saved_prompts.py` holds that all figures are the same to the last digit.
 """
 
 from __future__ import annotations
