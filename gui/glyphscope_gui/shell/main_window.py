@@ -249,7 +249,8 @@ class MainWindow(QMainWindow):
         self.history = HistoryPresenter(context, panels.history)
         self.settings.historyCleared.connect(panels.history.refresh)
         self.files = OpenFiles(context, self.exports, panels.history, self.dialogs, self.start)
-        self._presenters = (self.presenter, self.models, self.settings, self.prompts, self.help, self.history)
+        presenters = (self.presenter, self.record, self.models, self.settings, self.prompts, self.help)
+        self._presenters = (*presenters, self.history)
 
     def _restore(self) -> None:
         """Size and places of the last time, or those that suit a first start."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import QObject, QSize, Qt
+from PySide6.QtCore import QObject, QSize, Qt, QTimer
 from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QBoxLayout, QFrame, QPushButton, QWidget
 
@@ -24,6 +24,9 @@ from glyphscope_gui.theme.sizes import GAP, PAD
 
 LEAST_CHARACTERS = 12
 """Of the words, in one line with the links."""
+
+PANELS_MS = 40
+"""After the record's first tokens, which would be painted later if the panels changed in the same event."""
 
 
 class RecordBar(QFrame):
@@ -103,6 +106,8 @@ class RecordPresenter(QObject):
         self._picker = picker
         self._panels = panels
         self._shown: RunStarted | None = None
+        self._later = QTimer(self, singleShot=True, interval=PANELS_MS)
+        self._later.timeout.connect(self._show_panels)
         context.record.changed.connect(self._show)
         context.navigator.shown.connect(self._show)
         bar.use_button.clicked.connect(self._use)
@@ -116,17 +121,32 @@ class RecordPresenter(QObject):
         self._shown = started
         project = self._context.project
         request = None if started is None else started.request
-        registry = None if started is None else self._registry(started)
         self._bar.show_record(started)
+        registry = self._registry()
         self._header.show_tools(project.tools.registry if registry is None else registry)
         self._header.show_record(request)
         if request is None:
             self._header.show_options(project.options)
         self._picker.show_record("" if started is None else opened_name(started.model).name)
-        self._panels.show_record(request, registry)
+        if request is None:  # the panels can be edited at once
+            self._later.stop()
+            self._show_panels()
+        else:
+            self._later.start()
 
-    def _registry(self, started: RunStarted) -> ToolRegistry:
-        """The tools of the record; none where they cannot be used."""
+    def _show_panels(self) -> None:
+        started = self._shown
+        self._panels.show_record(None if started is None else started.request, self._registry())
+
+    def close(self) -> None:
+        """Shows nothing more; the owner calls it when it closes."""
+        self._later.stop()
+
+    def _registry(self) -> ToolRegistry | None:
+        """The tools of the shown record, without any where they cannot be used; None without a record."""
+        started = self._shown
+        if started is None:
+            return None
         whole = self._context.record.state.whole_registry
         try:
             return whole or parse_document(started.request.registry)
