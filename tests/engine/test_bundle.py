@@ -145,7 +145,8 @@ def test_a_bundle_replays_and_verifies_as_its_record_does(tmp_path, name):
     assert command("bundle", str(record), "-o", str(packed)).exit_code == 0
     assert command("replay", str(packed)).stdout == command("replay", str(record)).stdout
     verified = command("replay", str(packed), "--verify", "--json")
-    assert (verified.exit_code, json.loads(verified.stdout)["difference"]) == (0, "")
+    found = json.loads(verified.stdout)
+    assert (verified.exit_code, found["difference"], found["reworded"]) == (0, "", "")
     assert read_run(packed).events == read_record(record).events
 
 

@@ -192,6 +192,19 @@ def test_a_record_without_its_end_verifies_in_part_and_says_so(tmp_path):
     assert (told["equal"], told["whole"]) == (True, False)
 
 
+def test_a_violation_in_other_words_verifies_and_the_new_words_are_shown(tmp_path):
+    path = recorded(tmp_path / "run.jsonl", BAD)
+    older = path.read_text()
+    assert older.count("no allowed tool is named") == 2
+    path.write_text(older.replace("no allowed tool is named", "there is no tool called"))
+    result = command("replay", str(path), "--verify")
+    assert (result.exit_code, "worded differently" in result.stdout) == (0, True), result.stdout
+    shown = json.loads(command("replay", str(path), "--verify", "--json").stdout)
+    assert (shown["equal"], shown["difference"], "/message" in shown["reworded"]) == (True, "", True)
+    path.write_text(older.replace("UNKNOWN_TOOL", "LEADING_TEXT"))
+    assert command("replay", str(path), "--verify").exit_code == 1
+
+
 def test_a_changed_record_is_a_no_with_the_first_difference(tmp_path):
     path = recorded(tmp_path / "run.jsonl", BAD)
     lines = path.read_bytes().splitlines()

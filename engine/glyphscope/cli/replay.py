@@ -28,7 +28,7 @@ from glyphscope.events import (
 from glyphscope.execution.recorded import RecordedInteraction
 from glyphscope.models import RecordedModel
 from glyphscope.runs import CONTINUATION
-from glyphscope.sessions import Record, first_difference
+from glyphscope.sessions import Record, first_difference, strip_words
 from glyphscope.sessions.bundle import read_run
 from glyphscope.strategies import run
 
@@ -78,18 +78,24 @@ def rerun(events: Iterable[AnyEvent]) -> list[AnyEvent]:
 
 
 def _verify(record: Record, file: Path, as_json: bool) -> int:
-    """A run that was killed has no end in its record: it is compared as far as it was told."""
+    """A record without the end of its run is compared to its last event; words alone are no difference."""
     whole = any(isinstance(event, RunFinished | RunFailed) for event in record.events)
-    again = _comparable(rerun(record.events))
-    difference = first_difference(_comparable(record.events), again, whole=whole)
+    then, now = list(_comparable(record.events)), list(_comparable(rerun(record.events)))
+    reworded = first_difference(then, now, whole=whole)
+    difference = reworded and first_difference(map(strip_words, then), map(strip_words, now), whole=whole)
+    if difference:
+        reworded = ""
+    count = len(record.events)
     if as_json:
-        count = len(record.events)
-        print_json({"equal": not difference, "events": count, "whole": whole, "difference": difference})
-    else:
-        verdict = f"✗ {difference}" if difference else f"✓ the same {len(record.events):,} events"
-        if not whole:
-            verdict += ", as far as the record goes: it lacks the end of the run"
-        typer.echo(f"{file}: {verdict}")
+        found = {"equal": not difference, "events": count, "whole": whole}
+        print_json({**found, "difference": difference, "reworded": reworded})
+        return 1 if difference else 0
+    verdict = f"✗ {difference}" if difference else f"✓ the same {count:,} events"
+    if reworded:
+        verdict += f", worded differently by this version: {reworded}"
+    if not whole:
+        verdict += ", as far as the record goes: it lacks the end of the run"
+    typer.echo(f"{file}: {verdict}")
     return 1 if difference else 0
 
 

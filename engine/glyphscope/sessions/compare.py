@@ -1,4 +1,4 @@
-"""Whether two streams tell the same run: everything but the clock and the state of caches."""
+"""Whether two streams are of the same run: everything but the clock and the state of caches."""
 
 from __future__ import annotations
 
@@ -10,10 +10,14 @@ from typing import Any
 import msgspec
 
 from glyphscope.events import (
+    Aborted,
     AnyEvent,
     ConstraintReady,
+    LimitReached,
     PromptEvaluated,
     PromptRendered,
+    RepairTried,
+    RunFailed,
     RunFinished,
     RunStarted,
     SegmentClosed,
@@ -22,11 +26,12 @@ from glyphscope.events import (
     Token,
     ToolProgressed,
     ToolResult,
+    Violation,
 )
 
 
 def strip_times(event: AnyEvent) -> AnyEvent | None:
-    """The event without what differs from run to run: ids, times, what a cache held. None: it tells only of those."""
+    """The event without what differs from run to run: ids, times, hits of a cache. None: it has nothing else."""
     event = msgspec.structs.replace(event, run="", t=0.0)
     if isinstance(event, PromptEvaluated | ConstraintReady | ToolProgressed):
         return None
@@ -46,10 +51,21 @@ def strip_times(event: AnyEvent) -> AnyEvent | None:
     return event
 
 
+def strip_words(event: AnyEvent) -> AnyEvent:
+    """The event without the words of its verdict: a later version may word the same code at the same place better."""
+    if isinstance(event, Violation | Aborted):
+        return msgspec.structs.replace(event, message="", viable="")
+    if isinstance(event, RunFailed):
+        return msgspec.structs.replace(event, message="", hint="")
+    if isinstance(event, RepairTried | LimitReached):
+        return msgspec.structs.replace(event, message="")
+    return event
+
+
 def first_difference(
     recorded: Iterable[AnyEvent], again: Iterable[AnyEvent], tolerance: float = 0.0, *, whole: bool = True
 ) -> str:
-    """Where two runs part, in words; empty when they do not. `tolerance` is absolute, for figures of the evidence.
+    """Where two runs differ first, in words; empty when they do not. `tolerance` is absolute, for evidence.
 
     A prompt that was partly cached is evaluated in other batches, which changes logits in their last digits: a rerun
     on a model is compared with a tolerance, a replayed record without. Where the record is not `whole`, what comes
