@@ -202,7 +202,9 @@ def test_changes_and_their_cost_are_compared_with_the_previous_run(watch):
     view = PromptChanges()
     view.show_prompt(second)
     text = view.view.toPlainText()
-    assert "the cache ends here" in text and "1 tokens added, 1 removed, 21 unchanged" in view.words.text()
+    assert (
+        "the cache ends here" in text and "in tokens: 1 added, 1 removed, 21 unchanged" in view.words.text()
+    )
     assert "21 tokens were read in 100 ms" in view.cache.text()
     view.deleteLater()
 

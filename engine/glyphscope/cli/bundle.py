@@ -14,7 +14,7 @@ from glyphscope.cli.replay import warn_if_torn
 from glyphscope.sessions.bundle import MANIFEST, export_file, read_run, write_bundle
 from glyphscope.sessions.exports import ExportForm
 from glyphscope.sessions.files import atomic_write
-from glyphscope.text.figures import byte_size
+from glyphscope.text.figures import byte_size, pluralize
 
 
 def bundle(
@@ -36,7 +36,7 @@ def bundle(
         return
     size = out.stat().st_size
     names = ", ".join(sorted({*manifest.files, MANIFEST}))
-    console().print(Text(f"{out}: {byte_size(size)}, {manifest.events:,} events; {names}"))
+    console().print(Text(f"{out}: {byte_size(size)}, {pluralize(manifest.events, 'event')}; {names}"))
     for name, reason in manifest.missing.items():
         diagnostics().print(Text(f"  without {name}: {reason}"))
     for note in manifest.notes:

@@ -41,6 +41,7 @@ from glyphscope.lessons.recording import record_lesson
 from glyphscope.models import EMBEDDED, open_model
 from glyphscope.runs import run_state
 from glyphscope.sessions import places
+from glyphscope.text.figures import pluralize
 from glyphscope.visible import visible
 
 
@@ -112,7 +113,8 @@ def show(
         return
     out = console()
     out.print(Text(visible(found.title), style="bold"))
-    out.print(Text(f"{visible(found.about)} About {found.minutes} minutes, {len(found.steps)} steps."))
+    length = f"About {pluralize(found.minutes, 'minute')}, {pluralize(len(found.steps), 'step')}."
+    out.print(Text(f"{visible(found.about)} {length}"))
     for number, step in enumerate(found.steps, 1):
         out.print()
         out.print(Text(f"{number}. {visible(step.title)}", style="bold"))
@@ -212,7 +214,7 @@ def run(
     place = find_lesson(lesson)
     found = place.read()
     if step > len(found.steps):
-        raise InputError(f"The lesson has {len(found.steps)} steps.", where="--step")
+        raise InputError(f"The lesson has {pluralize(len(found.steps), 'step')}.", where="--step")
     taking = _Taking(place, found, ask=not answers, notes=notes)
     for number in range(step - 1, len(found.steps)):
         taking.step(number)

@@ -41,7 +41,7 @@ from glyphscope.sessions import load_project
 from glyphscope.sessions.bundle import read_run
 from glyphscope.sessions.project import SUFFIX
 from glyphscope.strategies.request import first_prompt
-from glyphscope.text.figures import percent
+from glyphscope.text.figures import percent, pluralize
 from glyphscope.text.shorten import shorten
 from glyphscope.visible import visible
 
@@ -252,12 +252,12 @@ def _print_changes(changes: Changes) -> None:
     for piece in changes.pieces:
         if piece.kind != "same":
             mark, style = ("−", "red") if piece.kind == "removed" else ("+", "green")
-            count = "" if piece.tokens is None else f"  ({piece.tokens:,} tokens)"
+            count = "" if piece.tokens is None else f"  ({pluralize(piece.tokens, 'token')})"
             shown = shorten(piece.text, 4 * _SEEN)
             out.print(Text(f"{mark} {visible(shown)}{count}", style=style))
     counts = {kind: changes.tokens(kind) for kind in ("added", "removed", "same")}
     if None not in counts.values():
         words = (
-            f"{counts['added']:,} tokens added, {counts['removed']:,} removed, {counts['same']:,} unchanged."
+            f"Tokens: {counts['added']:,} added, {counts['removed']:,} removed, {counts['same']:,} unchanged."
         )
         out.print(Text(words))

@@ -31,6 +31,7 @@ from glyphscope.runs import CONTINUATION
 from glyphscope.sessions import Record, first_difference, strip_words
 from glyphscope.sessions.bundle import read_run
 from glyphscope.strategies import run
+from glyphscope.text.figures import pluralize
 
 
 def replay(
@@ -90,7 +91,7 @@ def _verify(record: Record, file: Path, as_json: bool) -> int:
         found = {"equal": not difference, "events": count, "whole": whole}
         print_json({**found, "difference": difference, "reworded": reworded})
         return 1 if difference else 0
-    verdict = f"✗ {difference}" if difference else f"✓ the same {count:,} events"
+    verdict = f"✗ {difference}" if difference else f"✓ the same {pluralize(count, 'event')}"
     if reworded:
         verdict += f", worded differently by this version: {reworded}"
     if not whole:

@@ -17,7 +17,7 @@ from glyphscope.explain.segments import reasoning_tokens
 from glyphscope.notation import write_call
 from glyphscope.runs import CallState, FieldState, RunState, StageState
 from glyphscope.runs.endings import RunEnd, end_of
-from glyphscope.text.figures import duration, duration_ms
+from glyphscope.text.figures import duration, duration_ms, pluralize
 from glyphscope.visible import visible
 
 SHORTEST_WAIT = 0.1
@@ -82,7 +82,8 @@ def _stage(stage: StageState, *, titled: bool, told_later: bool) -> list[Rendera
     if titled and (finished := stage.finished) is not None and finished.tokens:
         parts.append(
             Text(
-                f"{finished.tokens:,} tokens ({finished.forced:,} forced), prompt {finished.prompt_tokens:,} tokens "
+                f"{pluralize(finished.tokens, 'token')} ({finished.forced:,} forced), "
+                f"prompt {pluralize(finished.prompt_tokens, 'token')} "
                 f"({finished.cached:,} cached), {duration_ms(finished.ms)}{_made(stage.constraint)}",
                 style="dim",
             )
@@ -198,11 +199,13 @@ def _fields(text: str, call: CallState) -> Table:
 
 def _progress(state: RunState) -> Text:
     if state.tokens:
-        return Text(f"… {len(state.tokens):,} tokens", style="dim")
+        return Text(f"… {pluralize(len(state.tokens), 'token')}", style="dim")
     if state.evaluated is not None and not state.evaluated.total:
         return Text("… waiting for the endpoint", style="dim")
     if state.evaluated is not None:
-        return Text(f"… prompt {state.evaluated.done:,} of {state.evaluated.total:,} tokens", style="dim")
+        return Text(
+            f"… prompt {state.evaluated.done:,} of {pluralize(state.evaluated.total, 'token')}", style="dim"
+        )
     return Text("… loading", style="dim")
 
 
@@ -236,7 +239,7 @@ def _ending(state: RunState) -> list[RenderableType]:
     of_these = f"{_reasoned(state)}{finished.forced:,} forced{_begun(state)}"
     told.append(
         Text(
-            f"{finished.tokens:,} tokens ({of_these}), prompt {duration_ms(finished.prompt_ms)}, "
+            f"{pluralize(finished.tokens, 'token')} ({of_these}), prompt {duration_ms(finished.prompt_ms)}, "
             f"first token after {duration_ms(finished.first_token_ms)}, "
             f"all {duration_ms(finished.total_ms)}{_waited(state)}",
             style="dim",

@@ -25,7 +25,7 @@ from glyphscope.events import (
     ToolStarted,
     TransformActed,
 )
-from glyphscope.text.figures import duration_ms
+from glyphscope.text.figures import duration_ms, pluralize
 from glyphscope.text.shorten import shorten
 from glyphscope.visible import visible
 
@@ -69,7 +69,7 @@ def _extracted(event: Extracted) -> Iterator[Text]:
 
 def _repaired(event: RepairTried) -> Iterator[Text]:
     moved = "now valid" if event.now is None else f"character {event.char} → {event.now}"
-    head = f"↻ repair {event.attempt} of {event.attempts} for {event.code}, {event.tokens:,} tokens: {moved}"
+    head = f"↻ repair {event.attempt} of {event.attempts} for {event.code}, {pluralize(event.tokens, 'token')}: {moved}"
     yield _line(head, style="yellow")
     yield _difference(event.before, event.after)
 

@@ -84,7 +84,8 @@ def show(suite: SuiteArgument, as_json: JsonOption = False) -> None:
     groups = ", ".join(f"{name or 'without a group'} {number}" for name, number in short.groups.items())
     out.print(
         Text(
-            f"{short.scenarios:,} scenarios ({visible(groups)}), {short.checks:,} checks, {short.sizes:,} sizes"
+            f"{pluralize(short.scenarios, 'scenario')} ({visible(groups)}), "
+            f"{pluralize(short.checks, 'check')}, {pluralize(short.sizes, 'size')}"
         )
     )
     table = Table("scenario", "level", "prompt", "right", box=None, header_style="bold", pad_edge=False)
@@ -141,7 +142,9 @@ def check(
     if as_json:
         print_json({"ok": True, "name": suite.name, "scenarios": number, "problems": []})
     else:
-        console().print(Text(f"✓ {visible(suite.name)}: {number:,} scenarios, no errors", style="green"))
+        console().print(
+            Text(f"✓ {visible(suite.name)}: {pluralize(number, 'scenario')}, no errors", style="green")
+        )
 
 
 OutOption = Annotated[Path, typer.Option("--out", "-o", metavar="FILE", help="The suite file to write.")]
@@ -172,7 +175,7 @@ def bfcl(
         left = [{"id": each.id, "reason": each.reason} for each in found.left_out]
         print_json({"file": str(out), "name": found.suite.name, "scenarios": number, "left_out": left})
         return
-    console().print(Text(f"{out}: {number:,} scenarios, {len(found.left_out):,} entries skipped"))
+    console().print(Text(f"{out}: {pluralize(number, 'scenario')}, {len(found.left_out):,} entries skipped"))
     for each in found.left_out[:_LISTED]:
         diagnostics().print(Text(f"  {visible(each.id)}: {visible(each.reason)}"))
     if len(found.left_out) > _LISTED:

@@ -77,7 +77,7 @@ def head(mask: MaskImpact) -> str:
         return "No constraint: nothing was removed."
     if mask.constrained is None:
         return "The record does not contain what the constraint removed."
-    unknown = f" Unknown for {mask.unknown:,} tokens." if mask.unknown else ""
+    unknown = f" Unknown for {pluralize(mask.unknown, 'token')}." if mask.unknown else ""
     conflicts = mask.conflicts
     if not conflicts:
         known = " where it is known" if mask.unknown else ""
@@ -120,7 +120,7 @@ def worst_words(impact: FieldImpact, registry: ToolRegistry | None) -> list[str]
     else:
         lines.append(_UNEXPLAINED[masked.unexplained])
     if impact.masked > 1:
-        lines.append(f"its first choice was masked at {impact.masked:,} steps")
+        lines.append(f"its first choice was masked at {pluralize(impact.masked, 'step')}")
     lines += [f"could change: {place_words(place)}" for place in impact.places[:2]]
     return lines
 

@@ -14,6 +14,7 @@ import msgspec
 
 from glyphscope.models.gguf import read_token_types
 from glyphscope.models.grammar_probe import GrammarProbe
+from glyphscope.text.figures import pluralize
 
 TokenKind: TypeAlias = Literal["control", "defined", "text"]
 _KINDS: dict[int, TokenKind] = {3: "control", 4: "defined"}
@@ -48,7 +49,7 @@ class Marker(msgspec.Struct, frozen=True):
         one = sum(token.kind != "text" for token in self.tokens)
         if not one:
             return f"{len(self.tokens):,} text tokens"
-        return f"{len(self.tokens):,} tokens, {special} of them special"
+        return f"{pluralize(len(self.tokens), 'token')}, {special} of them special"
 
 
 class VocabularyMarkers(msgspec.Struct, frozen=True):

@@ -19,6 +19,7 @@ from glyphscope.registry.document import plain
 from glyphscope.registry.keywords import MANY, NAMED
 from glyphscope.registry.pointer import Path, follow_reference, key_of, steps_of, to_pointer
 from glyphscope.registry.references import Places, references
+from glyphscope.text.figures import pluralize
 
 KEYWORDS = frozenset(
     {"type", "enum", "const", "minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf"}
@@ -260,7 +261,7 @@ def _refuse_shared(root: dict[str, Any], path: Path, keyword: str, where: str) -
         return
     more = f" and {len(used) - _SHOWN} more" if len(used) > _SHOWN else ""
     raise RegistryError(
-        f"It holds at {len(used)} places: {', '.join(used[:_SHOWN])}{more}.",
+        f"It holds at {pluralize(len(used), 'place')}: {', '.join(used[:_SHOWN])}{more}.",
         where=where,
         hint="Each of these pointers with a $ref takes it out of that place only.",
     )

@@ -87,7 +87,7 @@ class PromptChanges(QWidget):
         if added is None or removed is None or unchanged is None:
             return tr("{since}, by words: the tokens are unknown.", since=since)
         return tr(
-            "{since}: {added:,} tokens added, {removed:,} removed, {unchanged:,} unchanged.",
+            "{since}, in tokens: {added:,} added, {removed:,} removed, {unchanged:,} unchanged.",
             since=since,
             added=added,
             removed=removed,

@@ -15,6 +15,7 @@ from glyphscope.cli.options import JsonOption
 from glyphscope.cli.output import console, diagnostics, print_json
 from glyphscope.grammar.gbnf import Diagnostic, GbnfCheck, apply_fixes, check_gbnf_bytes, print_gbnf
 from glyphscope.sessions import atomic_write
+from glyphscope.text.figures import pluralize
 from glyphscope.text.lines import Lines
 from glyphscope.visible import visible
 
@@ -95,7 +96,10 @@ def _report(file: str, found: GbnfCheck, *, aside: bool) -> None:
     beside = f", {others} other {'remark' if others == 1 else 'remarks'}" if others else ""
     if found.ok:
         out.print(
-            Text(f"✓ llama.cpp accepts it: {len(found.document.rules):,} rules{beside}", style="bold green")
+            Text(
+                f"✓ llama.cpp accepts it: {pluralize(len(found.document.rules), 'rule')}{beside}",
+                style="bold green",
+            )
         )
     else:
         out.print(Text(f"✗ {errors} {'error' if errors == 1 else 'errors'}{beside}", style="bold red"))

@@ -27,6 +27,7 @@ from glyphscope.cli.output import diagnostics
 from glyphscope.grammar.builder.contradictions import registry_contradictions
 from glyphscope.registry import Tool, ToolRegistry, to_json
 from glyphscope.sessions import atomic_write
+from glyphscope.text.figures import pluralize
 from glyphscope.tools.mcp import McpServer
 from glyphscope.tools.mcp.server import START_SECONDS
 from glyphscope.visible import visible
@@ -109,4 +110,4 @@ def _write(registry: ToolRegistry, output: str | None) -> None:
         typer.echo(text)
         return
     atomic_write(Path(output), text.rstrip("\n") + "\n")
-    diagnostics().print(Text(f"{len(registry)} tools written to {output}"))
+    diagnostics().print(Text(f"{pluralize(len(registry), 'tool')} written to {output}"))

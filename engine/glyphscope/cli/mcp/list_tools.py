@@ -20,6 +20,7 @@ from glyphscope.cli.mcp.servers import (
 from glyphscope.cli.option_groups import with_groups
 from glyphscope.cli.options import JsonOption
 from glyphscope.cli.output import console, diagnostics, print_json
+from glyphscope.text.figures import pluralize
 from glyphscope.text.shorten import shorten
 from glyphscope.tools.mcp import McpServer, ServerConfig
 from glyphscope.tools.mcp.server import START_SECONDS
@@ -75,7 +76,9 @@ def _print(server: McpServer) -> None:
     assert about is not None
     out.print(Text(f"✓ {visible(server.name)}: {visible(server.identity)}", style="bold"))
     out.print(
-        Text(f"  {visible(about.name)} {visible(about.version)}, MCP {about.protocol}, {len(tools)} tools")
+        Text(
+            f"  {visible(about.name)} {visible(about.version)}, MCP {about.protocol}, {pluralize(len(tools), 'tool')}"
+        )
     )
     table = Table.grid(padding=(0, 2))
     for tool in tools:

@@ -140,10 +140,8 @@ def _different_answers(rows: Sequence[Row]) -> int:
 def _few(by_arm: Mapping[str, Sequence[Row]]) -> Iterator[str]:
     scenarios = {row.key for rows in by_arm.values() for row in rows if not row.control}
     if 0 < len(scenarios) < FEW:
-        yield (
-            f"There are only {pluralize(len(scenarios), 'scenario')} that ask for tools: intervals are wide, and only "
-            "large differences can be significant."
-        )
+        asking = f"{pluralize(len(scenarios), 'scenario')} {'asks' if len(scenarios) == 1 else 'ask'}"
+        yield f"Only {asking} for tools: intervals are wide, and only large differences can be significant."
 
 
 def _savings(manifest: Manifest, by_arm: Mapping[str, Sequence[Row]]) -> Iterator[str]:

@@ -12,7 +12,7 @@ from glyphscope.models.remote.connection import LARGEST_BODY, Exchange
 from glyphscope.models.remote.failures import not_understood
 from glyphscope.models.remote.retry import RequestFailed, Timeouts
 from glyphscope.models.remote.sse import EventReader
-from glyphscope.text.figures import byte_size, duration
+from glyphscope.text.figures import byte_size, duration, pluralize
 
 DONE = b"[DONE]"
 AFTER_END = 2.0
@@ -138,11 +138,13 @@ class Answer:
         else:
             said = (
                 f"The endpoint fell silent for {duration(self._patience.between)}, "
-                f"after {self.characters:,} characters of its answer."
+                f"after {pluralize(self.characters, 'character')} of its answer."
             )
         return ModelError(said, where=str(self._address), hint="It may have too much to do; try again later.")
 
     def _cut(self, how: str) -> ModelError:
         return ModelError(
-            f"{how}, after {self.characters:,} characters.", where=str(self._address), hint=CUT_HINT
+            f"{how}, after {pluralize(self.characters, 'character')}.",
+            where=str(self._address),
+            hint=CUT_HINT,
         )

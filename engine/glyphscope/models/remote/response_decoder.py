@@ -14,6 +14,7 @@ from glyphscope.models.remote.dialect import Dialect
 from glyphscope.models.remote.parts import PartWriter
 from glyphscope.models.remote.steps import StepMaker
 from glyphscope.models.remote.watch import Watch
+from glyphscope.text.figures import pluralize
 
 _CUT = frozenset(
     {
@@ -76,13 +77,14 @@ class ChatStreamDecoder:
         yield from self._written(self._parts.end())
         if self._finish.lower() in _CUT:
             raise ModelError(
-                f"The endpoint broke its answer off ({self._finish}), after {self._characters:,} characters.",
+                f"The endpoint broke its answer off ({self._finish}), "
+                f"after {pluralize(self._characters, 'character')}.",
                 where=str(self._address),
                 hint="Its filter or its operator ended it; ask for something else, or elsewhere.",
             )
         if self._reasoning and not self._answered:
             raise ModelError(
-                f"The endpoint sent {self._reasoning:,} characters of reasoning and no answer.",
+                f"The endpoint sent {pluralize(self._reasoning, 'character')} of reasoning and no answer.",
                 where=str(self._address),
                 hint="Allow more tokens (--max-tokens), or turn its thinking off (--thinking off, or at the server).",
             )
