@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from demo_calls import NEVER, call, refused, said
 from examples import at_most
-from glyphscope.events import ToolResult, encode_event
+from glyphscope.events import ToolResult, decode_event, encode_event
 from glyphscope.registry import default_registry
 from glyphscope.tools.demo import DemoTools, Mail, demo_tools
 from glyphscope.tools.demo.corpus import bundled_corpus
@@ -52,16 +52,16 @@ class TestTheSource:
             ("search", {"query": "ai"}),
         ):
             outcome = call(demo, tool, **arguments)
-            encode_event(
-                ToolResult(
-                    call="1",
-                    tool=tool,
-                    source="demo",
-                    ok=True,
-                    content=outcome.content,
-                    structured=outcome.structured,
-                )
+            assert outcome.ok, outcome.message
+            event = ToolResult(
+                call="1",
+                tool=tool,
+                source="demo",
+                ok=True,
+                content=outcome.content,
+                structured=outcome.structured,
             )
+            assert decode_event(encode_event(event)) == event
 
     def test_an_unknown_tool_and_a_cancelled_call_are_not_the_tools_fault(self, demo: DemoTools) -> None:
         assert call(demo, "rm").fault == "unknown"

@@ -182,32 +182,29 @@ def test_a_grammar_with_errors_has_no_tree_and_a_place() -> None:
     assert check_gbnf("root ::= x").grammar is None
 
 
-@at_most(300)
-@given(st.integers(0, 10**9))
-@example(3)
-def test_any_text_is_checked_and_its_syntax_errors_are_fixed(number: int) -> None:
-    text = mutant(number, sources())
+mutants = st.integers(0, 10**9).map(lambda number: mutant(number, sources()))
+
+
+@at_most(600)
+@given(
+    mutants
+    | st.text(max_size=200)
+    | st.binary(max_size=200).map(lambda data: data.decode("utf-8", "surrogateescape"))
+)
+@example(mutant(3, sources()))
+def test_any_text_is_checked_and_its_syntax_errors_are_fixed(text: str) -> None:
     found = check_gbnf(text)
+    assert all(0 <= d.start <= d.end <= len(text) for d in found.diagnostics)
+    assert found.ok == (found.grammar is not None)
     after = check_gbnf(apply_fixes(found)[0])
-    if found.ok:
-        assert after.document.text == text
-        assert found.grammar is not None
+    assert not found.ok or after.document.text == text
 
 
 @at_most(300)
-@given(st.integers(0, 10**9))
-def test_a_fix_of_a_semantic_problem_fixes_it_in_any_grammar(number: int) -> None:
-    text = mutant(number, sources())
+@given(mutants)
+def test_a_fix_of_a_semantic_problem_fixes_it_in_any_grammar(text: str) -> None:
     if not read_gbnf(text).problems:
         check_fixes(text)
-
-
-@at_most(300)
-@given(
-    st.text(max_size=200) | st.binary(max_size=200).map(lambda data: data.decode("utf-8", "surrogateescape"))
-)
-def test_any_text_can_be_checked(text: str) -> None:
-    check_gbnf(text)
 
 
 def test_bytes_that_are_not_utf_8_are_reported_with_their_places() -> None:

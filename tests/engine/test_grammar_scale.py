@@ -55,19 +55,26 @@ def nested(levels, wrap):
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    "wrap",
+    ("wrap", "wrap_value"),
     [
-        lambda s: {"type": "object", "properties": {"a": s}, "required": ["a"]},
-        lambda s: {"type": "array", "items": s},
-        lambda s: {"anyOf": [s, {"type": "null"}]},
-        lambda s: {"allOf": [s]},
+        (lambda s: {"type": "object", "properties": {"a": s}, "required": ["a"]}, lambda value: {"a": value}),
+        (lambda s: {"type": "array", "items": s}, lambda value: [value]),
+        (lambda s: {"anyOf": [s, {"type": "null"}]}, lambda value: value),
+        (lambda s: {"allOf": [s]}, lambda value: value),
     ],
+    ids=["properties", "items", "anyOf", "allOf"],
 )
-def test_a_schema_of_any_depth_is_built(wrap):
+def test_a_schema_200_levels_deep_is_enforced(wrap, wrap_value):
     schema = {"type": "object", "properties": {"x": nested(200, wrap)}, "required": ["x"]}
     tools = ToolRegistry((Tool("tool", "", schema),))
     for notation in NOTATIONS:
-        to_lark(build_call_grammar(tools, notation, "tool-args"))
+        matcher = matcher_of(to_lark(build_call_grammar(tools, notation, "tool-args")))
+        for innermost, valid in ((7, True), ("seven", False)):
+            value = innermost
+            for _ in range(200):
+                value = wrap_value(value)
+            call = write_value({"tool": "tool", "args": {"x": value}}, notation)
+            assert accepts(matcher.deep_copy(), call) == valid
 
 
 @pytest.mark.parametrize("notation", NOTATIONS)

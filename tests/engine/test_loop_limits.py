@@ -198,6 +198,19 @@ def test_a_stop_between_turns_ends_the_run():
     assert ended(events) == ("cancelled", False) and len(of(StageStarted, events)) == 2
 
 
+class Generating(Talker):
+    """Says whether a generation is under way."""
+
+    generating = False
+
+    def generate(self, request):
+        self.generating = True
+        try:
+            yield from super().generate(request)
+        finally:
+            self.generating = False
+
+
 def test_a_stop_while_the_model_writes_ends_the_run():
     model = Talker("word " * 50)
     events = []
@@ -212,10 +225,12 @@ def test_a_stop_while_the_model_writes_ends_the_run():
 def test_closing_the_run_at_any_place_ends_it():
     whole = talk(SEARCH, "Done.")
     for count in range(len(whole)):
-        steps = run(request_of(), Talker(SEARCH, "Done."), Person(box()))
-        for _ in range(count):
-            next(steps)
+        model = Generating(SEARCH, "Done.")
+        steps = run(request_of(), model, Person(box()))
+        before = [type(next(steps)) for _ in range(count)]
         steps.close()
+        assert before == [type(event) for event in whole[:count]]
+        assert next(steps, None) is None and not model.generating
 
 
 # approval in a conversation

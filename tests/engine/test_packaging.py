@@ -312,7 +312,11 @@ def test_every_page_of_the_documentation_is_in_the_menu_of_its_site():
 
 @pytest.mark.slow
 @pytest.mark.model
-def test_the_commands_that_try_a_package_pass_with_the_program_of_this_checkout(script, tmp_path) -> None:
+def test_the_commands_that_try_a_package_pass_with_the_program_of_this_checkout(
+    script, tmp_path, capsys
+) -> None:
     smoke = script("smoke")
     program = Path(sys.executable).parent / "glyphscope"
-    smoke.try_lines(smoke.Place("checkout", str(program), home=str(tmp_path)))
+    place = smoke.Place("checkout", str(program), home=str(tmp_path))
+    smoke.try_lines(place)
+    assert capsys.readouterr().out.count("checkout: glyphscope ") == len(smoke.lines(place))

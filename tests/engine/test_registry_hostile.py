@@ -75,7 +75,9 @@ def test_a_pattern_that_would_exhaust_memory_or_stack_is_rejected_at_once(patter
     "pattern", [r"^[\w.]{1,64}@[^@\]]{1,255}$", "a{1,1000000}", r"\{9{2}", "(?<year>\\d{4})|x", "[[]{3}"]
 )
 def test_an_ordinary_pattern_is_accepted(pattern):
-    load_registry({"x": {"type": "object", "properties": {"a": {"pattern": pattern}}}})
+    schema = {"type": "object", "properties": {"a": {"pattern": pattern}}}
+    (tool,) = load_registry({"x": schema})
+    assert tool.parameters == schema
 
 
 @pytest.mark.parametrize("index", ["9" * 5000, "-1", "1"])

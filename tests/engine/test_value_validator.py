@@ -13,12 +13,9 @@ from hypothesis import strategies as st
 from examples import at_most
 from glyphscope.errors import RegistryError
 from glyphscope.events import FieldClosed, Notation
-from glyphscope.notation.write import write_value
-from glyphscope.registry import normalise
 from glyphscope.strategies.decode import Validator
 from glyphscope.validation import ValueValidator
 from glyphscope.validation.checker import Checker
-from schema_strategies import in_our_language, schemas, values
 
 NOTATIONS = st.sampled_from(["glyph", "json"])
 CHOICE = {
@@ -54,19 +51,6 @@ def judged(
 
 def told(validator: ValueValidator) -> list[tuple[str, str, int, str]]:
     return [(v.code, v.path, v.char, v.rule) for v in validator.violations]
-
-
-@pytest.mark.slow
-@at_most(300)
-@given(schemas, values, NOTATIONS, st.integers(0, 60))
-def test_a_prefix_of_a_valid_value_has_no_violation(
-    schema: Any, value: Any, notation: Notation, cut: int
-) -> None:
-    assume(in_our_language(value))
-    assume(Checker(normalise(schema)).valid(value, normalise(schema)))
-    validator = ValueValidator(schema, notation)
-    validator.feed(write_value(value, notation)[:cut])
-    assert validator.violations == []
 
 
 # Every JSON text of small values: what one of them begins with is exactly what is viable.

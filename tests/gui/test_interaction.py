@@ -94,10 +94,20 @@ def test_a_newer_run_ends_the_question_of_an_older_one(qtbot, controller):
         controller.stop()
 
 
-def test_closing_the_window_ends_an_open_question(qtbot, controller):
+def test_closing_the_window_denies_an_open_question(qtbot, controller, monkeypatch):
+    decisions = []
+
+    class Noted(WindowInteraction):
+        def decide(self, needed):
+            decisions.append(super().decide(needed))
+            return decisions[-1]
+
+    monkeypatch.setattr("glyphscope_gui.runs.worker.run_worker.WindowInteraction", Noted)
     start(qtbot, controller)
+    assert decisions == []
+    controller.close()  # waits for the run's thread
     controller.close()
-    controller.close()
+    assert decisions == [DENIED]
 
 
 def test_a_replay_asks_nothing(qtbot, controller):
