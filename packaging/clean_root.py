@@ -1,7 +1,7 @@
-"""The `.deb` on a machine without our Python: a Debian of its own, made for this and thrown away.
+"""The `.deb` on a machine without our Python: a temporary Debian root, made for this test.
 
-Installed with what it depends on and no more, used by a user without rights, installed again, removed: then nothing of
-it is left. Needs root (chroot) and mmdebstrap; what is fetched comes from Debian's archive, as apt is set up to do.
+The package is installed with only its dependencies, used by an unprivileged user, reinstalled and removed; no file
+may remain. Needs root (chroot) and mmdebstrap; packages come from the Debian archive that apt is configured for.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from smoke import USER, Place, SmokeFailed, try_lines
 from smoke_window import try_window
 
 TOOLS = ("desktop-file-utils", "libglib2.0-bin", "shared-mime-info", "xdotool", "xvfb")
-"""What is in that Debian beside its essential packages: a screen, hands, and who takes up MIME types and menus."""
+"""Packages beside the essential ones: a virtual screen, simulated input, and the MIME and menu databases."""
 
 TYPES = {
     "a.glyphscope": "application/x-glyphscope-project",
@@ -81,11 +81,11 @@ def _check_types(place: Place) -> None:
         file = f"{place.home}/{name}"
         place.outside(file).write_text("{}\n")
         asked = place.command("gio", "info", "-a", "standard::content-type", file)
-        told = subprocess.run(
+        reported = subprocess.run(
             asked, env=place.environment(), capture_output=True, text=True, check=False
         ).stdout
-        if kind not in told:
-            raise SmokeFailed(f"{name} is not known as {kind}: {told.strip()}")
+        if kind not in reported:
+            raise SmokeFailed(f"{name} is not known as {kind}: {reported.strip()}")
     menu = place.outside("/usr/share/applications/mimeinfo.cache").read_text()
     if missing := [kind for kind in TYPES.values() if f"{kind}=glyphscope.desktop" not in menu]:
         raise SmokeFailed(f"the menu entry does not open {', '.join(missing)}")

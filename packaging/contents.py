@@ -1,7 +1,7 @@
-"""What goes into the frozen program, and what stays out: read by the spec (glyphscope.spec), the build and the tests.
+"""The contents of the frozen program: read by the spec (glyphscope.spec), the build and the tests.
 
-The program is frozen from an environment that holds what `glyphscope[gui,local,mcp,remote,hub]` asks for and no more,
-so the lists here are short: files that no import tells of, and parts of large packages that nothing here uses.
+The program is frozen from an environment with the requirements of `glyphscope[gui,local,mcp,remote,hub]` only, so the
+lists here are short: files that no import mentions, and parts of large packages that nothing here uses.
 """
 
 from __future__ import annotations
@@ -123,20 +123,20 @@ def is_wanted(destination: str) -> bool:
 
 
 def reachable(entries: Sequence[Entry], linked: Callable[[str], Iterable[str]]) -> list[Entry]:
-    """Of PyInstaller's (place, source, kind), those that are something themselves or that such a one is linked with.
+    """PyInstaller's entries (place, source, kind) that are used directly, or that a used one is linked with.
 
-    Libraries come along for plugins that were left out, and are found by whom they serve: `linked` tells the names.
+    This drops the libraries of plugins that were left out. `linked` returns the names of the libraries of a file.
     """
-    kept = [entry for entry in entries if not _serves(entry)]
+    used = [entry for entry in entries if not _serves(entry)]
     waiting = {
         PurePosixPath(entry[0]).name: entry for entry in entries if _serves(entry) and entry[2] != "SYMLINK"
     }
     looked = 0
-    while looked < len(kept):
-        kept += [waiting.pop(name) for name in linked(kept[looked][1]) if name in waiting]
+    while looked < len(used):
+        used += [waiting.pop(name) for name in linked(used[looked][1]) if name in waiting]
         looked += 1
-    places = {entry[0] for entry in kept}
-    return kept + [
+    places = {entry[0] for entry in used}
+    return used + [
         entry for entry in entries if _serves(entry) and entry[2] == "SYMLINK" and entry[1] in places
     ]
 

@@ -20,7 +20,7 @@ from setup_env import ROOT, run, stop
 
 HERE = Path(__file__).parent
 METAINFO = "org.glyphscope.glyphscope.metainfo.xml"
-# opened by name when the program runs: no file of it tells
+# opened by name when the program runs, so in no file's list of libraries
 ALSO_NEEDED = ("libdbus-1-3",)
 RECOMMENDED = (
     "desktop-file-utils",
@@ -31,7 +31,7 @@ RECOMMENDED = (
     "shared-mime-info",
 )
 MAINTAINER = ("The authors of Glyphscope", "packages@glyphscope.invalid")
-"""Who builds a package for others says who they are: DEBFULLNAME and DEBEMAIL."""
+"""The default maintainer; set DEBFULLNAME and DEBEMAIL to build a package for others."""
 
 
 def make_deb(program: Path, python: Path, version: str, build: Path, dist: Path) -> Path:
@@ -66,7 +66,7 @@ def release_date() -> str:
 
 
 def needed_packages(program: Path, build: Path) -> list[str]:
-    """What dpkg-shlibdeps finds that the program's files are linked with, and what they open by name."""
+    """The packages that dpkg-shlibdeps finds for the program's files, and those of libraries opened by name."""
     work = build / "shlibdeps"
     (work / "debian").mkdir(parents=True, exist_ok=True)
     (work / "debian" / "control").write_text("Source: glyphscope\n\nPackage: glyphscope\nArchitecture: any\n")
@@ -109,8 +109,8 @@ def _lay_out(tree: Path, program: Path, python: Path, version: str) -> None:
     _write(share / "man" / "man1" / "glyphscope.1.gz", gzip.compress(page, mtime=0))
     documents = share / "doc" / "glyphscope"
     overview = (program / "licences" / "OVERVIEW.txt").read_text(encoding="utf-8")
-    told = f"{overview}\nThe texts are in /usr/lib/glyphscope/licences.\n"
-    _write(documents / "copyright", told.encode())
+    text = f"{overview}\nThe texts are in /usr/lib/glyphscope/licences.\n"
+    _write(documents / "copyright", text.encode())
     _write(documents / "changelog.gz", gzip.compress((ROOT / "CHANGELOG.md").read_bytes(), mtime=0))
     for path in tree.rglob("*"):
         if not path.is_symlink():

@@ -1,4 +1,4 @@
-"""What this Debian knows of the libraries in it."""
+"""Facts about the libraries of this Debian system."""
 
 from __future__ import annotations
 

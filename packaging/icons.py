@@ -16,7 +16,7 @@ SIZES = (16, 24, 32, 48, 64, 128, 256, 512)
 
 
 def coloured_logo() -> str:
-    """The logo as a drawing of its own; in the window it takes the colour of where it stands."""
+    """The logo as a standalone drawing; in the window it takes the colour of its surroundings."""
     theme = tomllib.loads(resources.read_text("themes/light.toml"))
     accent = theme["roles"]["accent"]
     return resources.read_text("icons/logo.svg").replace("currentColor", theme["base"].get(accent, accent))

@@ -1,7 +1,7 @@
-"""What the frozen program starts with: the command line, or one module of ours as a process of its own.
+"""The entry point of the frozen program: the command line, or one of its modules as a separate process.
 
 It has no Python to start processes with, so it starts itself (`glyphscope.processes`): with `--run-module NAME` it is
-the model's process, llama.cpp's grammar engine in its cage, or whatever else has a `main()`.
+the model's process, llama.cpp's sandboxed grammar engine, or any other module with a `main()`.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ from pathlib import Path
 
 RUN_MODULE = "--run-module"
 PROCESSOR = {"avx2", "fma", "f16c", "bmi2"}
-"""What llama.cpp in the package was compiled for on x86-64 (setup_env.PORTABLE), as /proc/cpuinfo names it."""
-_ILLEGAL = 132  # what a shell tells of a program that SIGILL ended
+"""The x86-64 features that llama.cpp in the package needs (setup_env.PORTABLE), by their names in /proc/cpuinfo."""
+_ILLEGAL = 132  # the exit code that a shell reports for a program ended by SIGILL
 
 
 def main(arguments: Sequence[str]) -> None:
@@ -30,7 +30,7 @@ def main(arguments: Sequence[str]) -> None:
 
 
 def run_module(name: str, arguments: Sequence[str]) -> None:
-    """A module of ours as a program. Ends with a sentence on stderr where the processor is too old for llama.cpp."""
+    """Run a module as a program. Exits with a message on stderr where the processor is too old for llama.cpp."""
     if name.partition(".")[0] not in ("glyphscope", "glyphscope_gui"):
         sys.exit(f"glyphscope: {name} is no module of Glyphscope")
     missing = missing_instructions() if name.startswith("glyphscope.models.") else set()
@@ -56,9 +56,9 @@ def missing_instructions(listed: Path = Path("/proc/cpuinfo")) -> set[str]:
 
 
 def give_back_environment(environment: MutableMapping[str, str]) -> None:
-    """PyInstaller puts its folder before the user's libraries; what we start (servers, a browser) gets theirs.
+    """Restore the user's library path, which PyInstaller changed, for the programs that we start (servers, a browser).
 
-    Its own marks go as well: with them, a process of ours would take it that the libraries' folder is set already.
+    PyInstaller's markers are removed as well: with them, a child would assume that the path is already set.
     """
     if not hasattr(sys, "_MEIPASS"):
         return

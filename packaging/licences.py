@@ -1,7 +1,7 @@
 """The licences of everything in the frozen program, collected when it is built: a folder of texts and an overview.
 
-Python packages bring theirs in their dist-info; libraries that came from the system have Debian's `copyright` of their
-package; what has neither is in the folder `licences` beside this file. What nobody knows the licence of ends the build.
+Python packages have them in their dist-info, libraries from the system in their package's Debian `copyright`; texts for
+files with neither are in the folder `licences` beside this file. A file whose licence is unknown fails the build.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class Part:
 
 
 class UnknownLicence(Exception):
-    """A file of the program that comes from nobody knows where."""
+    """A file of the program whose origin is unknown."""
 
 
 def collect(environment: Path, program: Path, target: Path) -> list[Part]:
@@ -102,9 +102,9 @@ def _texts_of(found: Distribution, name: str, target: Path) -> Iterator[str]:
 
 def _licence_of(found: Distribution) -> str:
     data = found.metadata
-    told = data.get("License-Expression") or data.get("License") or ""
-    if told and told != "UNKNOWN" and len(told.splitlines()) == 1:
-        return told
+    declared = data.get("License-Expression") or data.get("License") or ""
+    if declared and declared != "UNKNOWN" and len(declared.splitlines()) == 1:
+        return declared
     classes = [
         each.rpartition(" :: ")[2] for each in data.get_all("Classifier", []) if each.startswith("License")
     ]

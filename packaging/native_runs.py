@@ -1,9 +1,9 @@
-"""The recorded turns in a model's own notation: what is asked, and the model files that answer.
+"""The recorded turns in a model's own notation: the requests, and the model files that answer them.
 
-Models that were trained on such a notation are too large to come along or to be run here. So the embedded model's
-weights get their chat template, in a file in the cache that its name tells from the real model: what is seen is the
-notation, its markers and what is enforced of it. So small a model writes what it has just read: an example of the whole
-conversation is in its prompt.
+Models that were trained on such a notation are too large to bundle or to run here. Instead, the embedded model's
+weights are combined with their chat template, in a cached file whose name distinguishes it from the real model. The
+records show the notation, its markers and its enforcement. So small a model repeats what it has just read, so its
+prompt contains an example of the whole conversation.
 
 `python packaging/native_runs.py NAME` makes one of the files and prints its path.
 """

@@ -1,7 +1,7 @@
-"""`make package`: the frozen program and the `.deb` of it, both in dist/, and both used before they are called done.
+"""`make package`: the frozen program and its `.deb`, both in dist/, and both tested.
 
-Steps, which can be named to do only those: env (what is frozen), freeze, deb, smoke (the frozen folder under a screen
-that nobody sees), installed (the `.deb` in a Debian without Python).
+Steps, which can be selected by name: env (the environment to freeze), freeze, deb, smoke (use the frozen folder on a
+virtual screen), installed (use the `.deb` in a Debian without Python).
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ def main(steps: list[str]) -> None:
 
 
 def prepare_machine() -> None:
-    """Installs what the build runs, or tells how."""
+    """Install the build's tools, or explain how to."""
     known = subprocess.run(["/sbin/ldconfig", "-p"], capture_output=True, text=True, check=False).stdout
     missing = [package for program, package in NEEDED.items() if not shutil.which(program)]
     missing += [package for library, package in LINKED.items() if library not in known]

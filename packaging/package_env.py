@@ -43,7 +43,7 @@ def make_environment() -> Path:
     llama, ours = llama_wheel(portable=True, python=python), _wheel(python)
     say("installing what is frozen")
     run(*pip, llama, f"glyphscope[{EXTRAS}] @ {ours.as_uri()}")
-    # the same version may be of other sources: these two are always put there anew
+    # the same version may have other sources: these two are always reinstalled
     run(*pip, "--no-deps", "--force-reinstall", ours, llama)
     run(*pip, "--no-deps", EMBEDDED_MODEL)
     run(*pip, "-r", ROOT / "packaging" / "requirements.txt")

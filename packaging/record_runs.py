@@ -1,7 +1,7 @@
-"""Makes the recorded runs that come with the program again: `make records`, with the embedded model.
+"""Remakes the bundled recorded runs: `make records`, with the embedded model.
 
-To be done when what a run tells has changed, which `glyphscope replay --verify` finds. Times are of the machine that
-does it, so nothing else should be running on it. The turns in a model's own notation are by the embedded model's
+Needed when a run's events have changed, which `glyphscope replay --verify` finds. Times are those of the machine, so
+nothing else should be running on it. The turns in a model's own notation are by the embedded model's
 weights under another model's chat template (`native_runs.py`).
 """
 
@@ -70,7 +70,7 @@ def record(name: str, folder: Path = FOLDER) -> Path:
 
 
 def _without_place(event: AnyEvent) -> AnyEvent:
-    """No record that goes to others tells where somebody keeps the model."""
+    """The event without the folder of the model, which a published record must not contain."""
     if not isinstance(event, RunStarted):
         return event
     asked = event.request.model

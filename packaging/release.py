@@ -38,7 +38,7 @@ def version_problems(root: Path = ROOT) -> list[str]:
 
 
 def tree_problems(root: Path = ROOT) -> list[str]:
-    """What keeps this commit from being released; [] for a clean tree without a tag of this version."""
+    """The reasons against releasing this commit; [] for a clean tree without a tag of this version."""
 
     def git(*words: str) -> str:
         return subprocess.run(("git", *words), cwd=root, capture_output=True, text=True, check=True).stdout
@@ -77,7 +77,7 @@ def asked(question: str) -> Callable[[], bool]:
     def step() -> bool:
         try:
             return input(f"  {question} [y/N] ").strip().lower() in ("y", "yes")
-        except EOFError:  # nobody is there to ask
+        except EOFError:  # there is no one to ask
             return False
 
     return step

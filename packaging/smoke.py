@@ -1,7 +1,7 @@
-"""Uses the program as somebody would: its command line, then its window under a screen of its own.
+"""Uses the packaged program as a user would: its command line, then its window on a virtual screen.
 
-Nothing in the program knows of it. Tried are the frozen folder here, and the installed package in a root that has no
-Python (`Place.root`). The window is in smoke_window.py.
+The program has no test hooks for this. It runs on the frozen folder here, and on the installed package in a root
+without Python (`Place.root`). The window is in smoke_window.py.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from setup_env import say
 PROMPT = "Search for AI news, 10 results"
 CALL = '{action="search" query="AI news" max_results=10}'
 USER = 1000
-"""In a root of its own the program is used by a user of this number, who may write nothing but the home."""
+"""In a separate root the program runs as this user id, which may write only to its home."""
 _PATIENCE = 120.0  # seconds
 
 
@@ -43,7 +43,7 @@ class Place:
         return ["unshare", "--mount", "sh", "-c", script, str(self.root), *as_user, str(self.root), *words]
 
     def environment(self, **more: str) -> dict[str, str]:
-        """Nothing of ours: no PYTHONPATH, no virtual environment, no folder of this checkout."""
+        """An environment without PYTHONPATH, virtual environment or folders of this checkout."""
         known = {"HOME": self.home, "PATH": "/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin", "LANG": "C.UTF-8"}
         return known | more
 

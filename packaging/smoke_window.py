@@ -1,6 +1,6 @@
-"""The packaged window, used with the keyboard, and judged by what it leaves behind.
+"""The packaged window, used with the keyboard and judged by its effects.
 
-A run in its history that came to a valid call, exit code 0, no process left: nothing in the program helps with that.
+These are a run with a valid call in its history, exit code 0, and no process left; the program has no test hooks.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from smoke import Place, SmokeFailed
 T = TypeVar("T")
 _START, _RUN, _END = 60.0, 120.0, 20.0  # seconds
 _AGAIN = 15.0
-"""Seconds after which Run is pressed once more: a press while the model was being loaded may have been for nothing."""
+"""Seconds after which Run is pressed once more: a press while the model is loading may have no effect."""
 
 
 def try_window(place: Place, picture: Path) -> None:
@@ -89,8 +89,8 @@ class Window:
         raise self._failure(f"{failure} after {seconds:.0f} s (see {self._log.with_suffix('.png')})")
 
     def _failure(self, what: str) -> SmokeFailed:
-        told = self._log.read_text(errors="replace")[-2000:]
-        return SmokeFailed(f"{self._place.name}: the program {what}. {told}")
+        log = self._log.read_text(errors="replace")[-2000:]
+        return SmokeFailed(f"{self._place.name}: the program {what}. {log}")
 
 
 @contextlib.contextmanager
@@ -113,7 +113,7 @@ def _opened(place: Place, screen: Screen) -> Iterator[Window]:
 
 
 def outcomes(place: Place) -> list[str]:
-    """What the runs in the history of that place came to, oldest first."""
+    """The outcomes of the runs in the history of that place, oldest first."""
     file = place.outside(f"{place.home}/.local/share/glyphscope/history.sqlite3")
     if not file.exists():
         return []

@@ -15,20 +15,20 @@ from PyInstaller.archive.readers import CArchiveReader
 
 def traces(program: Path, folders: Sequence[str]) -> Iterator[str]:
     """`program` is the folder; the modules are packed in its start program."""
-    wanted = [folder.encode() for folder in folders]
+    needles = [folder.encode() for folder in folders]
     for file in sorted(program.rglob("*")):
         if file.is_file() and not file.is_symlink():
-            yield from _found(str(file.relative_to(program)), file.read_bytes(), wanted)
+            yield from _found(str(file.relative_to(program)), file.read_bytes(), needles)
     archive = CArchiveReader(str(program / "glyphscope"))
     for name in archive.toc:
         if name.endswith(".pyz"):
             modules = archive.open_embedded_archive(name)
             for module in modules.toc:
-                yield from _found(module, marshal.dumps(modules.extract(module)), wanted)
+                yield from _found(module, marshal.dumps(modules.extract(module)), needles)
 
 
-def _found(name: str, data: bytes, wanted: Sequence[bytes]) -> Iterator[str]:
-    for folder in wanted:
+def _found(name: str, data: bytes, needles: Sequence[bytes]) -> Iterator[str]:
+    for folder in needles:
         if folder in data:
             yield f"{name}: {folder.decode()}"
 

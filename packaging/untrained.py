@@ -345,7 +345,7 @@ def with_template(folder: Path, model: Path, template: str, name: str) -> Path:
 
 
 def _kept(folder: Path, kind: str, decides: tuple[object, ...], make: Callable[[], bytes]) -> Path:
-    """The file of that kind, which is made anew when what decides its content or this file has changed."""
+    """The file of that kind; remade when this script or an input has changed."""
     path = folder / f"{kind}.{_digest(Path(__file__).read_bytes(), *decides)}.gguf"
     if path.is_file():
         return path

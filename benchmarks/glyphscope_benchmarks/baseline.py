@@ -116,13 +116,13 @@ class Baseline:
 
 
 class TimedLlama(llama.Llama):  # type: ignore[misc]
-    """Notes when its first evaluation `began` since it was told to forget, and the `stamps` of its tokens (seconds)."""
+    """Record when the first evaluation since `forget()` `began`, and the `stamps` of its tokens (seconds)."""
 
     began: float | None = None
     stamps: tuple[float, ...] = ()
 
     def forget(self) -> None:
-        """What was noted is of no interest any more."""
+        """Drop the recorded times."""
         self.began, self.stamps = None, ()
 
     def eval(self, tokens: Any) -> None:
@@ -184,7 +184,7 @@ class BareLoop:
 
 
 def main() -> None:
-    """Serves until stdin closes. What cannot be done is answered with its reason."""
+    """Serve until stdin closes. A task that fails is answered with its reason."""
     baseline = Baseline(sys.argv[1], msgspec.json.decode(sys.argv[2], type=LoadOptions))
     for line in sys.stdin.buffer:
         try:

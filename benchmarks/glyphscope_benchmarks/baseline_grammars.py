@@ -1,6 +1,6 @@
-"""What grammars cost, measured on a real vocabulary beside the engines' own: a task of the bench's peer.
+"""The cost of grammars on a real vocabulary, beside each engine's own: a task of the baseline process.
 
-Each way builds its constraint from the same tools and is then led through the same text, a token at a time.
+Every method builds its constraint from the same tools and then reads the same text, one token at a time.
 """
 
 from __future__ import annotations
@@ -85,7 +85,7 @@ class GrammarTasks:
     def _session(self) -> Session:
         load = wire.Load(self._path, ModelInfo(name=""), self._options)
         session = Session(load, progress=lambda _: None, log=deque())
-        # made once for each model; no grammar's time is to hold it
+        # made once for each model, so not part of any grammar's time
         TokenMask(session.mask_tokenizer, 'start: "a"').allowed()
         return session
 

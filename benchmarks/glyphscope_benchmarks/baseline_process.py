@@ -21,7 +21,7 @@ from glyphscope_benchmarks.timing import Stamped
 
 
 class Answer(msgspec.Struct, frozen=True):
-    """What the peer's module says: of each task some of it, or why there is none."""
+    """A partial or complete result of a task in the baseline process, or the reason why there is none."""
 
     start: float = 0.0
     stamps: list[float] = []
@@ -69,7 +69,7 @@ class Baseline:
         try:
             stdin.write(line + b"\n")
             stdin.flush()
-        except (BrokenPipeError, ValueError):  # it ended, and what is read next tells so
+        except (BrokenPipeError, ValueError):  # it ended; the next read reports that
             with contextlib.suppress(BrokenPipeError):  # what was not read would be written again
                 stdin.close()
 

@@ -83,7 +83,7 @@ def throughput(model: Model, baseline: Baseline, plan: Plan) -> list[Figure]:
 
 
 def overhead(model: Model, baseline: Baseline, plan: Plan) -> list[Figure]:
-    """What our token costs more than a bare one. Raises ModelError."""
+    """The cost of our token beyond that of a bare one. Raises ModelError."""
     prompt = model.render_chat([Message("user", documents.STORY)]).text
     request = GenerateRequest(
         prompt=prompt, constraint="off", sampling=Sampling(temperature=0.0), max_tokens=plan.text_tokens
@@ -106,7 +106,7 @@ def overhead(model: Model, baseline: Baseline, plan: Plan) -> list[Figure]:
 
 
 def _evidence_ms(model: Model, request: GenerateRequest) -> float:
-    """The overhead of choosing a token and telling its evidence; the rest of it is the way here and back."""
+    """The overhead of choosing a token and computing its evidence; the rest is transfer between processes."""
     outputs = [output for output in model.generate(request) if isinstance(output, tuple)]
     return statistics.median(step.sample_ms for steps in outputs for step in steps)
 
@@ -125,7 +125,7 @@ def stamped(model: Model, request: GenerateRequest) -> Stamped:
 
 
 def convertible(registry: ToolRegistry) -> dict[str, Any]:
-    """One schema for a flat call of any of the tools, without what llama-cpp-python's conversion refuses."""
+    """One schema for a flat call of any tool, without the keywords that llama-cpp-python's conversion rejects."""
     schema = call_schema(registry, "flat", GrammarOptions())
     for call in schema["oneOf"]:
         for argument in call["properties"].values():

@@ -1,4 +1,4 @@
-"""What is fed and asked: long calls for the validators, short orders for the model."""
+"""The inputs of the bench: long calls for the validators, short prompts for the model."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A figure of the bench: what was measured, how, and the target it is held against."""
+"""A figure of the bench: the measurement, its method and its target."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ def at_least(value: float) -> Target:
 
 
 def measured_or_missing(rows: Iterable[Row], measure: Callable[[], list[Figure]]) -> list[Figure]:
-    """What `measure` answers; where it fails in a way that a user can mend, its rows with the reason."""
+    """The rows of `measure`; where it fails in a way that a user can fix, the same rows with the reason."""
     try:
         return measure()
     except GlyphscopeError as error:

@@ -1,4 +1,4 @@
-"""What grammars cost: to build, for each token under both engines, and to check again after a keystroke."""
+"""The cost of grammars: to build, per token under both engines, and to check again after a keystroke."""
 
 from __future__ import annotations
 
@@ -78,12 +78,12 @@ ROWS = (*GROWTH, *BASELINES, *MASK, ORDER, SAMPLER)
 
 
 def figures(baseline: Baseline, plan: Plan) -> list[Figure]:
-    """What needs a vocabulary. Raises ModelError."""
+    """The figures that need a vocabulary. Raises ModelError."""
     return [*_building(baseline, plan), *_leading(baseline, plan), _in_any_order(baseline, plan)]
 
 
 def keystroke(plan: Plan) -> Iterator[Figure]:
-    """What needs nothing but the text."""
+    """The figures that need only the text."""
     text = _grammar_of(RULES)
     middle = len(text) // 2
     edits = [text[:middle] + "x" * size + text[middle:] for size in range(plan.rounds + 1)]

@@ -1,4 +1,4 @@
-"""What a large vocabulary costs: opening it for masks, and mask and evidence of each token, over a bare loop."""
+"""The cost of a large vocabulary: opening it for masks, and mask and evidence per token, over a bare loop."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from glyphscope_benchmarks.timing import Plan, interleaved
 
 CONTEXT = 1024
 STEP_MS = 10.0
-"""A step of a small model on a good machine: what mask and evidence of a token are held against."""
+"""A step of a small model on a fast machine, with which the cost of mask and evidence per token is compared."""
 
 OPENING = Row(
     "large vocabulary: opening for masks, and the first mask",
@@ -48,7 +48,7 @@ NO_FILE = "no model with a large vocabulary was given (--large)"
 
 @dataclass(frozen=True)
 class _Run:
-    """Milliseconds: from one arrival to the next that is a single token, and what those tell of themselves."""
+    """Milliseconds from one arrival to the next where each is a single token, and the times those tokens report."""
 
     intervals: list[float]
     steps: list[TokenStep]
@@ -64,7 +64,7 @@ def _opening(path: str, plan: Plan) -> Figure:
     for _ in range(plan.call_rounds):
         with started(
             path, LoadOptions(context=CONTEXT)
-        ) as baseline:  # a new process each time: nothing of it is made yet
+        ) as baseline:  # a new process each time: nothing is cached yet
             spent = baseline.ask(task="opening", registry=default_registry().to_document()).spent
         bare.append(spent[0])
         ours.append(spent[1])

@@ -15,7 +15,7 @@ _LIST = "items"
 
 
 def long_run(tokens: int) -> tuple[AnyEvent, ...]:
-    """A call whose list goes on for about so many tokens, judged by the real validator, with evidence filled in."""
+    """A call with a list of about `tokens` tokens, validated by the real validator, with synthetic evidence."""
     registry = ToolRegistry(
         (
             Tool(
@@ -39,7 +39,7 @@ def long_run(tokens: int) -> tuple[AnyEvent, ...]:
 
 
 def _with_evidence(event: AnyEvent) -> AnyEvent:
-    """A scripted token tells no probabilities; these are made up, as large as those of a model."""
+    """Scripted tokens have no probabilities; these are synthetic, as many as a model's."""
     if not isinstance(event, Token):
         return event
     n = event.step.index

@@ -20,7 +20,7 @@ _CALM = 0.5
 
 
 class Machine(msgspec.Struct, frozen=True, kw_only=True):
-    """`load` is the number of processes at work in the minute before the bench; None where the system does not tell."""
+    """`load` is the load average of the minute before the bench; None where the system has none."""
 
     system: str
     processor: str
@@ -61,7 +61,7 @@ def report(
 
 
 def this_machine() -> Machine:
-    """The machine as it is now."""
+    """The present state of the machine."""
     load = None
     with contextlib.suppress(OSError, AttributeError):
         load = os.getloadavg()[0]
@@ -86,7 +86,7 @@ def table(found: Report) -> Table:
 
 
 def footnotes(found: Report) -> list[Text]:
-    """What the figures hold for, and why some are missing."""
+    """The conditions under which the figures are valid, and why some are missing."""
     machine, model = found.machine, found.model
     notes = [f"{figure.name}: {figure.note}" for figure in found.figures if figure.measured is None]
     named = f"{model.name} {model.quantisation}, sha256 {model.sha256[:12]}" if model else "no model"

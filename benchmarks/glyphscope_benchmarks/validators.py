@@ -93,7 +93,7 @@ def _timed(judge: Judge, text: str) -> Callable[[], float]:
 
 
 def ours(registry: ToolRegistry, notation: Notation) -> Judge:
-    """Judges with our validator; a text that it refuses is a mistake of the bench."""
+    """Validate with our validator; a text that it rejects is an error of the bench."""
 
     def judge(_: str, pieces: list[str]) -> None:
         validator = CallValidator(registry, notation, "flat")

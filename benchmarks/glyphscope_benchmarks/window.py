@@ -37,7 +37,7 @@ class Slices(msgspec.Struct, frozen=True):
 
 
 def figures(plan: Plan) -> list[Figure]:
-    """Runs the window in a process of its own, once a round. Raises GlyphscopeError where there is none."""
+    """Run the window in a separate process, once per round. Raises GlyphscopeError where there is no window."""
     rounds = sorted((_measured() for _ in range(plan.rounds)), key=lambda slices: slices.p99_ms)
     median = rounds[len(rounds) // 2]
     samples = {
