@@ -225,15 +225,16 @@ class RunFinished(RunEvent, frozen=True, kw_only=True, tag="run_finished"):
     total_ms: float
 
 
+FailureCode: TypeAlias = (
+    Code
+    | Literal["CONSTRAINT_FAILED", "CONSTRAINT_IGNORED", "PROMPT_FAILED", "CONTEXT_OVERFLOW", "BAD_REQUEST"]
+)
+
+
 class RunFailed(RunEvent, frozen=True, kw_only=True, tag="run_failed"):
     """The run failed; `message` is the error, `hint` the fix, `detail` the evidence (a signal, stderr)."""
 
-    code: (
-        Code
-        | Literal[
-            "CONSTRAINT_FAILED", "CONSTRAINT_IGNORED", "PROMPT_FAILED", "CONTEXT_OVERFLOW", "BAD_REQUEST"
-        ]
-    )
+    code: FailureCode
     message: str
     hint: str = ""
     detail: str = ""

@@ -7,7 +7,6 @@ the model. Only a mistake of ours ends the run.
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Sequence
-from dataclasses import dataclass, replace
 from typing import Any, Literal, TypeAlias
 
 import msgspec
@@ -40,6 +39,7 @@ DEFAULT_SOURCE = "demo"
 STAGE = "tool"
 
 Fault: TypeAlias = Literal["", "tool", "protocol", "timeout", "cancelled", "denied", "guard", "unknown"]
+Edited: TypeAlias = dict[str, Any] | None
 Rewrite: TypeAlias = Callable[[str], tuple[str, Sequence[TransformActed]]]
 """Changes the message to the model about a result, and says by which transforms."""
 
@@ -49,25 +49,6 @@ _CODES: dict[str, Code] = {
     "timeout": "TOOL_ERROR",
     "unknown": "UNKNOWN_TOOL",
 }
-
-
-@dataclass(frozen=True, kw_only=True)
-class ToolRun:
-    """The outcome of a call, before its message is made. `edited` are the arguments that ran, where a person changed
-    them.
-
-    `waited`: the seconds in which the tool's server asked the user.
-    """
-
-    fault: Fault = ""
-    code: Code | None = None
-    message: str = ""
-    content: tuple[ToolContent, ...] = ()
-    structured: Any = None
-    schema_problems: tuple[str, ...] = ()
-    edited: dict[str, Any] | None = None
-    bytes: int = 0
-    waited: float = 0.0
 
 
 def execute(
@@ -82,15 +63,14 @@ def execute(
     emitter, spent = context.emitter, context.spent
     yield emitter.enter(STAGE, call.tool, "tool", turn)
     began, waited = emitter.now, spent.waited
-    run = yield from _run_call(context, call)
+    result, edited = yield from _run_call(context, call)
     ms = (emitter.now - began - (spent.waited - waited)) * 1000  # the tool's time, without the person's
-    result = _tool_result(call, source_name(context, call.tool), run, ms)
+    told = envelope(result, edited)
     if retell is not None:
-        text, acted = retell(result.told)
+        told, acted = retell(told)
         for event in acted:
             yield emitter.stamp(event)
-        result = msgspec.structs.replace(result, told=text)
-    result = emitter.stamp(msgspec.structs.replace(result, told=disarmed(result.told)))
+    result = emitter.stamp(msgspec.structs.replace(result, told=disarmed(told), ms=ms))
     yield result
     yield emitter.stamp(StageFinished(reason=result.fault or "done", valid=result.ok, ms=ms))
     return result
@@ -101,56 +81,51 @@ def source_name(context: Context, tool: str) -> str:
     return context.request.sources.get(tool, DEFAULT_SOURCE)
 
 
-def _run_call(context: Context, call: CallReady) -> Generator[AnyEvent, None, ToolRun]:
+def _run_call(context: Context, call: CallReady) -> Generator[AnyEvent, None, tuple[ToolResult, Edited]]:
+    """The result, not stamped and without its message; and the arguments that ran, where a person changed them."""
     if why := why_unavailable(context.request.loop, context.registry, call.tool):
-        return ToolRun(fault="guard", code="UNKNOWN_TOOL", message=f"This tool may not be called: {why}.")
+        message = f"This tool may not be called: {why}."
+        return _result(context, call, "guard", code="UNKNOWN_TOOL", message=message), None
     if too_large := _arguments_guard(context, call.arguments):
         yield too_large
-        return ToolRun(fault="guard", code="ARGUMENTS_TOO_LARGE", message=too_large.message)
+        return _result(context, call, "guard", code="ARGUMENTS_TOO_LARGE", message=too_large.message), None
     name = source_name(context, call.tool)
     source = context.interaction.source(name)
     if source is None:
-        return ToolRun(
-            fault="unknown",
-            code="UNKNOWN_TOOL",
-            message=f"No executor for '{call.tool}': '{name}' is not connected.",
-        )
+        message = f"No executor for '{call.tool}': '{name}' is not connected."
+        return _result(context, call, "unknown", code="UNKNOWN_TOOL", message=message), None
     given = yield from _approval(context, call, source)
     if context.interaction.cancelled.is_set():
-        return ToolRun(fault="cancelled", message="The run was stopped before the call began.")
+        message = "The run was stopped before the call began."
+        return _result(context, call, "cancelled", message=message), None
     if given.action == "deny":
         reason = f": {given.reason}" if given.reason else ""
-        return ToolRun(fault="denied", message=f"The call was not allowed{reason}.")
+        return _result(context, call, "denied", message=f"The call was not allowed{reason}."), None
     edited = given.arguments if given.edited else None
     if edited is not None:
-        if (wrong := _wrong(context, call.tool, edited)) is not None:
-            return wrong
+        if (problem := _edit_problem(context, call.tool, edited)) is not None:
+            wrong, message = problem
+            return _result(context, call, "denied", code=wrong.code, message=message), None
         if too_large := _arguments_guard(context, edited):
             yield too_large
-            return ToolRun(fault="guard", code="ARGUMENTS_TOO_LARGE", message=too_large.message)
-    yield context.emitter.stamp(
-        ToolStarted(call=call.call, tool=call.tool, source=name, arguments=given.arguments)
-    )
-    work = RunningCall(source, call.tool, given.arguments, context.request.loop.max_tool_seconds)
-    outcome = yield from _at_work(context, call, work)
+            return _result(
+                context, call, "guard", code="ARGUMENTS_TOO_LARGE", message=too_large.message
+            ), None
+    started = ToolStarted(call=call.call, tool=call.tool, source=name, arguments=given.arguments)
+    started = context.emitter.stamp(started)
+    yield started
+    work = RunningCall(source, started, context.request.loop.max_tool_seconds)
+    outcome = yield from work.events(context.interaction.cancelled, context.emitter.stamp)
     context.spent.waited += work.waited
-    answered = replace(_answered(context, outcome, edited), waited=work.waited)
-    if answered.code == "TOOL_OUTPUT_TOO_LARGE":
-        yield _limit(context, "max_tool_output_bytes", answered.bytes, answered.message)
-    return answered
+    result = _result(context, call, **_bounded(context, outcome), waited_ms=work.waited * 1000)
+    if result.code == "TOOL_OUTPUT_TOO_LARGE":
+        yield _limit(context, "max_tool_output_bytes", result.bytes, result.message)
+    return result, edited
 
 
-def _at_work(context: Context, call: CallReady, work: RunningCall) -> Generator[AnyEvent, None, Outcome]:
-    events = work.events(context.interaction.cancelled)
-    try:
-        while True:
-            progress = next(events)
-            yield context.emitter.stamp(msgspec.structs.replace(progress, call=call.call))
-    except StopIteration as end:
-        outcome: Outcome = end.value
-        return outcome
-    finally:
-        events.close()
+def _result(context: Context, call: CallReady, fault: Fault = "", **fields: Any) -> ToolResult:
+    source = source_name(context, call.tool)
+    return ToolResult(call=call.call, tool=call.tool, source=source, ok=not fault, fault=fault, **fields)
 
 
 def _approval(
@@ -215,7 +190,7 @@ def _limit(context: Context, name: str, used: float, message: str) -> LimitReach
     return context.emitter.stamp(LimitReached(limit=name, allowed=allowed, used=used, message=message))
 
 
-def _wrong(context: Context, tool: str, edited: dict[str, Any]) -> ToolRun | None:
+def _edit_problem(context: Context, tool: str, edited: dict[str, Any]) -> tuple[Reason, str] | None:
     """Arguments that a person wrote are judged as those of the model are: jsonschema has the final word."""
     found = tools_of(context.registry, context.request.shape).allowed[tool]
     try:
@@ -228,57 +203,34 @@ def _wrong(context: Context, tool: str, edited: dict[str, Any]) -> ToolRun | Non
         verdict = (Reason("SYNTAX", f"they are not JSON ({error})"), "")
     if verdict is None:
         return None
-    reason, path = verdict
-    message = (
-        f"The call was allowed with edited arguments, which are not valid: {in_words(reason, path, 'they')}."
-    )
-    return ToolRun(fault="denied", code=reason.code, message=message)
+    words = in_words(*verdict, "they")
+    return verdict[0], f"The call was allowed with edited arguments, which are not valid: {words}."
 
 
-def _answered(context: Context, outcome: Outcome, edited: dict[str, Any] | None) -> ToolRun:
-    """The outcome under the guards of its size and of JSON; they apply to a tool's error as well."""
+def _bounded(context: Context, outcome: Outcome) -> dict[str, Any]:
+    """The fields of the outcome under the guards of its size and of JSON; they apply to a tool's error as well."""
     allowed = context.request.loop.max_tool_output_bytes
     try:
         message = outcome.message or (_words(outcome.content) if outcome.fault else "")
         used = max(size(outcome), len(message.encode("utf-8", "surrogatepass")))
     except ValueError as error:
         message = f"The tool's result is not JSON: {error}."
-        said = len(message.encode())
-        return ToolRun(fault="protocol", code="TOOL_ERROR", message=message, edited=edited, bytes=said)
+        return {
+            "fault": "protocol", "code": "TOOL_ERROR", "message": message, "bytes": len(message.encode())
+        }  # fmt: skip
     if used > allowed:
-        too_large = f"The tool's answer has {used} bytes, and at most {allowed} are taken. Ask for less."
-        code: Code = "TOOL_OUTPUT_TOO_LARGE"
-        return ToolRun(fault="guard", code=code, message=too_large, edited=edited, bytes=used)
-    return ToolRun(
-        fault=outcome.fault,
-        code=_CODES.get(outcome.fault),
-        message=message,
-        content=outcome.content,
-        structured=outcome.structured,
-        schema_problems=outcome.schema_problems,
-        edited=edited,
-        bytes=used,
-    )
+        message = f"The tool's answer has {used} bytes, and at most {allowed} are taken. Ask for less."
+        return {"fault": "guard", "code": "TOOL_OUTPUT_TOO_LARGE", "message": message, "bytes": used}
+    return {
+        "fault": outcome.fault,
+        "code": _CODES.get(outcome.fault),
+        "message": message,
+        "content": outcome.content,
+        "structured": outcome.structured,
+        "schema_problems": outcome.schema_problems,
+        "bytes": used,
+    }
 
 
 def _words(content: tuple[ToolContent, ...]) -> str:
     return "\n".join(piece.text for piece in content if piece.kind == "text")
-
-
-def _tool_result(call: CallReady, source: str, run: ToolRun, ms: float) -> ToolResult:
-    result = ToolResult(
-        call=call.call,
-        tool=call.tool,
-        source=source,
-        ok=not run.fault,
-        code=run.code,
-        fault=run.fault,
-        message=run.message,
-        content=run.content,
-        structured=run.structured,
-        schema_problems=run.schema_problems,
-        bytes=run.bytes,
-        ms=ms,
-        waited_ms=run.waited * 1000,
-    )
-    return msgspec.structs.replace(result, told=envelope(result, run.edited))

@@ -16,6 +16,7 @@ from glyphscope.errors import (
     RegistryError,
 )
 from glyphscope.events import EndReason, LimitReached, RunFailed, RunFinished, RunRequest, Status
+from glyphscope.events.stream import FailureCode
 from glyphscope.runs.run_state import RunState
 
 
@@ -128,25 +129,24 @@ def _last_limit(state: RunState) -> LimitReached | None:
     return next(fired, None)
 
 
+_FAILURES: dict[type[GlyphscopeError], FailureCode] = {
+    ContextOverflow: "CONTEXT_OVERFLOW",
+    PromptError: "PROMPT_FAILED",
+    ConstraintIgnored: "CONSTRAINT_IGNORED",
+    GrammarError: "CONSTRAINT_FAILED",
+    ModelError: "MODEL_FAILED",
+    GlyphscopeError: "BAD_REQUEST",
+}
+"""The first kind that the error is of counts."""
+
+
 def failed(error: GlyphscopeError) -> RunFailed:
     """The event of that error: what is not the prompt's, the constraint's or the model's fault is the request's."""
     message = f"{error.where}: {error.message}" if error.where else error.message
-    hint, detail = error.hint, _detail(error)
-    match error:
-        case RecordedFailure():
-            return RunFailed(code=error.code, message=message, hint=hint, detail=error.detail)
-        case ContextOverflow():
-            return RunFailed(code="CONTEXT_OVERFLOW", message=message, hint=hint, detail=detail)
-        case PromptError():
-            return RunFailed(code="PROMPT_FAILED", message=message, hint=hint, detail=detail)
-        case ConstraintIgnored():
-            return RunFailed(code="CONSTRAINT_IGNORED", message=message, hint=hint, detail=detail)
-        case GrammarError():
-            return RunFailed(code="CONSTRAINT_FAILED", message=message, hint=hint, detail=detail)
-        case ModelError():
-            return RunFailed(code="MODEL_FAILED", message=message, hint=hint, detail=detail)
-        case _:
-            return RunFailed(code="BAD_REQUEST", message=message, hint=hint, detail=detail)
+    if isinstance(error, RecordedFailure):
+        return RunFailed(code=error.code, message=message, hint=error.hint, detail=error.detail)
+    code = next(code for kind, code in _FAILURES.items() if isinstance(error, kind))
+    return RunFailed(code=code, message=message, hint=error.hint, detail=_detail(error))
 
 
 def _detail(error: GlyphscopeError) -> str:

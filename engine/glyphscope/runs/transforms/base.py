@@ -1,15 +1,19 @@
-"""What a transform is: a name, the surface it acts on, words about it, and a function without side effects."""
+"""What a transform is: a name, the surface it acts on, words about it, and a function without side effects.
+
+`@transform` makes one of a function, under the function's name with dashes.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal, TypeAlias, get_args
 
 from glyphscope.events import Message, Notation, Shape
 from glyphscope.registry import ToolRegistry
 
 Surface: TypeAlias = Literal["message", "response", "tool", "call", "result"]
+SURFACES: tuple[Surface, ...] = get_args(Surface)
 
 
 @dataclass(frozen=True)
@@ -24,6 +28,7 @@ class Form:
 Messages: TypeAlias = tuple[Message, ...]
 Changed: TypeAlias = tuple[Any, str]
 """What it became, and in words what was changed; without words nothing was."""
+Act: TypeAlias = Callable[[Any, Form], Changed]
 
 
 @dataclass(frozen=True)
@@ -38,4 +43,18 @@ class Transform:
     name: str
     surface: Surface
     about: str
-    act: Callable[[Any, Form], Changed]
+    act: Act
+
+
+REGISTERED: list[Transform] = []
+"""Those of the modules that were imported, in their order."""
+
+
+def transform(surface: Surface, about: str) -> Callable[[Act], Act]:
+    """The decorator that registers a function."""
+
+    def register(act: Act) -> Act:
+        REGISTERED.append(Transform(act.__name__.replace("_", "-"), surface, about, act))
+        return act
+
+    return register

@@ -10,13 +10,14 @@ from typing import Any
 from glyphscope.events import Message
 from glyphscope.models.chat import results_as_user
 from glyphscope.registry import ToolRegistry
-from glyphscope.runs.transforms.base import Changed, Form, Messages
+from glyphscope.runs.transforms.base import Changed, Form, Messages, transform
 
 _SENTENCE = re.compile(r"(.+?[.!?])(\s|\Z)", re.DOTALL)
 _WORD = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])|[^A-Za-z0-9]+")
 
 
-def results_as_users(messages: Messages, form: Form) -> Changed:
+@transform("message", "Tools' messages are given as the user's.")
+def tool_results_as_user(messages: Messages, form: Form) -> Changed:
     """A tool's message becomes one of the user, for templates without such a role."""
     changed = tuple(results_as_user(messages))
     if not any(message.role == "tool" for message in messages):
@@ -24,7 +25,8 @@ def results_as_users(messages: Messages, form: Form) -> Changed:
     return changed, "gave the tools' messages as the user's"
 
 
-def one_role_after_the_other(messages: Messages, form: Form) -> Changed:
+@transform("message", "Messages of one role in a row become one.")
+def alternate_roles(messages: Messages, form: Form) -> Changed:
     """Messages of one role that follow each other become one, for templates that want user and assistant in turns."""
     joined: list[Message] = []
     for message in messages:
@@ -36,6 +38,7 @@ def one_role_after_the_other(messages: Messages, form: Form) -> Changed:
     return tuple(joined), f"joined {len(messages) - len(joined)} messages with the one before"
 
 
+@transform("message", "The assistant's calls are in <tool_call> tags.")
 def calls_in_tags(messages: Messages, form: Form) -> Changed:
     """The assistant's calls are in `<tool_call>` tags, as models see them that were trained so."""
     changed = tuple(
@@ -47,6 +50,7 @@ def calls_in_tags(messages: Messages, form: Form) -> Changed:
     return (messages, "") if changed == messages else (changed, "put the assistant's calls into tags")
 
 
+@transform("tool", "Tools are called by names in snake_case.")
 def snake_case_names(registry: ToolRegistry, form: Form) -> Changed:
     """Tools are called by names in snake_case: models of several makers stumble over dots and capitals."""
     taken = {tool.name for tool in registry}
@@ -63,6 +67,7 @@ def snake_case_names(registry: ToolRegistry, form: Form) -> Changed:
     return replace(registry, tools=tuple(tools)), ", ".join(renamed)
 
 
+@transform("tool", "Of descriptions the first sentence is left.")
 def short_descriptions(registry: ToolRegistry, form: Form) -> Changed:
     """Of a tool's description the first sentence is left, for small contexts."""
     tools = tuple(replace(tool, description=_first_sentence(tool.description)) for tool in registry)
@@ -77,6 +82,7 @@ def _first_sentence(text: str) -> str:
     return found[1] if found else text
 
 
+@transform("result", "Results are sent without their envelope.")
 def plain_results(text: str, form: Form) -> Changed:
     """The result without its envelope: the text itself, or `Error CODE: …`."""
     try:

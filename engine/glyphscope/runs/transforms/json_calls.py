@@ -5,13 +5,14 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Iterator
+from functools import wraps
 from itertools import islice
-from typing import Any
+from typing import Any, TypeAlias
 
 from glyphscope.errors import NotationError
 from glyphscope.notation import write_call
-from glyphscope.runs.transforms.base import Changed, Form
-from glyphscope.text.json_values import JsonValue, json_values
+from glyphscope.runs.transforms.base import Act, Changed, Form, Surface, transform
+from glyphscope.text.json_values import JsonValue, json_or_text, json_values
 
 NAMES = ("name", "tool", "action", "function")
 ARGUMENTS = ("arguments", "args", "parameters", "input")
@@ -28,19 +29,27 @@ def _is_document(value: Any) -> bool:
     return bool(listed) and all(isinstance(each, dict) for each in listed)
 
 
-def rewritten(text: str, form: Form, change: Callable[[Any], list[Any] | None], what: str) -> Changed:
-    """The text with every document that `change` changes; it becomes the calls of the list, in the run's form."""
-    pieces, at, changed = [], 0, 0
-    for found in documents(text):
-        calls = change(found.value)
-        if calls is None:
-            continue
-        pieces += [text[at : found.start], "\n".join(written(call, form) for call in calls)]
-        at = found.end
-        changed += 1
-    if not changed:
-        return text, ""
-    return "".join([*pieces, text[at:]]), what
+Change: TypeAlias = Callable[[Any, Form], list[Any] | None]
+"""The calls that a document becomes; None where it stays."""
+
+
+def rewriting(surface: Surface, about: str, *, what: str) -> Callable[[Change], Act]:
+    """Registers a change of every document of a text, which becomes its calls in the run's form; `what` was done."""
+
+    def register(change: Change) -> Act:
+        @wraps(change)
+        def act(text: str, form: Form) -> Changed:
+            pieces, at = list[str](), 0
+            for found in documents(text):
+                calls = change(found.value, form)
+                if calls is not None:
+                    pieces += [text[at : found.start], "\n".join(written(call, form) for call in calls)]
+                    at = found.end
+            return ("".join([*pieces, text[at:]]), what) if pieces else (text, "")
+
+        return transform(surface, about)(act)
+
+    return register
 
 
 def written(call: Any, form: Form) -> str:
@@ -78,11 +87,13 @@ _FENCES = re.compile(r"```[A-Za-z_]*[ \t]*\r?\n(.*?)(?:\r?\n)?(?:```|\Z)", re.DO
 _INNER = re.compile(r"^```[A-Za-z_]*\s*|\s*```$")
 
 
+@transform("response", "<tool_call>…</tool_call> becomes the call in it.")
 def content_tags(text: str, form: Form) -> Changed:
     """`<tool_call>…</tool_call>` becomes the call in it; the last tag need not be closed."""
     return _unwrapped(text, form, _TAGS, 2, "took {} out of its tags")
 
 
+@transform("response", "A code fence around a call is taken away.")
 def fenced_calls(text: str, form: Form) -> Changed:
     """A code fence around a call, and only around one, is taken away."""
     return _unwrapped(text, form, _FENCES, 1, "took {} out of its fence")
@@ -107,12 +118,18 @@ def _looks_like_call(inner: str, form: Form) -> bool:
     """An object in JSON that names something, or braces with the name of a tool in them in any other notation."""
     if not inner.startswith(("{", "[")):
         return False
-    try:
-        document = json.loads(inner)
-    except (ValueError, RecursionError):
+    calls = _calls_in(inner)
+    if calls is None:
         return any(tool.name in inner for tool in form.registry)
-    calls = document if isinstance(document, list) else [document]
-    return all(isinstance(call, dict) and _names(call) for call in calls) and bool(calls)
+    return bool(calls) and all(isinstance(call, dict) and _names(call) for call in calls)
+
+
+def _calls_in(inner: str) -> list[Any] | None:
+    """The items of a JSON array, or the one value; None for what is not JSON."""
+    document = json_or_text(inner)
+    if document == inner:
+        return None
+    return document if isinstance(document, list) else [document]
 
 
 def _names(call: dict[str, Any]) -> bool:
@@ -120,101 +137,91 @@ def _names(call: dict[str, Any]) -> bool:
 
 
 def _in_form(inner: str, form: Form) -> str:
-    try:
-        document = json.loads(inner)
-    except (ValueError, RecursionError):
+    calls = _calls_in(inner)
+    if calls is None or not all(map(plain_call, calls)):
         return inner
-    calls = document if isinstance(document, list) else [document]
-    return "\n".join(written(call, form) for call in calls) if all(map(plain_call, calls)) else inner
+    return "\n".join(written(call, form) for call in calls)
 
 
-def function_call(text: str, form: Form) -> Changed:
+@rewriting(
+    "response",
+    'The wrapper {"function_call": {…}} is taken away.',
+    what="took the call out of function_call",
+)
+def function_call(document: Any, form: Form) -> list[Any] | None:
     """`{"function_call": {…}}`, the older wrapper of an API, becomes the call in it."""
-
-    def change(document: Any) -> list[Any] | None:
-        if isinstance(document, dict) and isinstance(document.get("function_call"), dict):
-            return [document["function_call"]]
-        return None
-
-    return rewritten(text, form, change, "took the call out of function_call")
+    if isinstance(document, dict) and isinstance(document.get("function_call"), dict):
+        return [document["function_call"]]
+    return None
 
 
-def tool_calls(text: str, form: Form) -> Changed:
+@rewriting(
+    "response",
+    'The wrapper {"tool_calls": […]}, or an object in it, is taken away.',
+    what="took the calls out of tool_calls",
+)
+def tool_calls(document: Any, form: Form) -> list[Any] | None:
     """`{"tool_calls": [{"function": {…}}]}` becomes the calls in it; an object in the array's place is a call too.
 
     So does a bare array of calls.
     """
-
-    def change(document: Any) -> list[Any] | None:
-        if isinstance(document, dict):
-            calls = document.get("tool_calls")
-            calls = [calls] if isinstance(calls, dict) else calls
-            if calls is None and isinstance(document.get("function"), dict):
-                calls = [document]
-        else:
-            calls = document
-        if not calls or not isinstance(calls, list) or not all(isinstance(call, dict) for call in calls):
-            return None
-        inner = [call["function"] if isinstance(call.get("function"), dict) else call for call in calls]
-        return inner if all(_names(call) for call in inner) else None
-
-    return rewritten(text, form, change, "took the calls out of tool_calls")
+    if isinstance(document, dict):
+        calls = document.get("tool_calls")
+        calls = [calls] if isinstance(calls, dict) else calls
+        if calls is None and isinstance(document.get("function"), dict):
+            calls = [document]
+    else:
+        calls = document
+    if not calls or not isinstance(calls, list) or not all(isinstance(call, dict) for call in calls):
+        return None
+    inner = [call["function"] if isinstance(call.get("function"), dict) else call for call in calls]
+    return inner if all(_names(call) for call in inner) else None
 
 
-def arguments_from_text(text: str, form: Form) -> Changed:
+@rewriting(
+    "call",
+    "Arguments in a JSON string become an object.",
+    what="read the arguments out of a string",
+)
+def arguments_from_text(document: Any, form: Form) -> list[Any] | None:
     """Arguments that are a JSON object in a string become that object."""
-
-    def change(document: Any) -> list[Any] | None:
-        key = _arguments_key(document)
-        if key is None or not isinstance(document[key], str):
-            return None
-        try:
-            arguments = json.loads(document[key])
-        except (ValueError, RecursionError):
-            return None
-        return [document | {key: arguments}] if isinstance(arguments, dict) else None
-
-    return rewritten(text, form, change, "read the arguments out of a string")
-
-
-def blank_arguments(text: str, form: Form) -> Changed:
-    """Arguments that are a blank string, null or not there become no arguments."""
-
-    def change(document: Any) -> list[Any] | None:
-        if not isinstance(document, dict) or (name := key_of(document, NAMES)) is None:
-            return None
-        key = key_of(document, ARGUMENTS)
-        if key is None:
-            nothing = set(document) <= {name, "id", "type"} and form.shape != "flat"
-            return [document | {"arguments": {}}] if nothing else None
-        value = document[key]
-        blank = value is None or (isinstance(value, str) and not value.strip())
-        return [document | {key: {}}] if blank else None
-
-    return rewritten(text, form, change, "took blank arguments for none")
-
-
-def blank_values(text: str, form: Form) -> Changed:
-    """Blank strings in the place of arguments that are not required, or that may not be blank, are left out."""
-
-    def change(document: Any) -> list[Any] | None:
-        plain = plain_call(document)
-        if plain is None:
-            return None
-        tool, arguments = plain
-        known = form.registry.get(tool)
-        required = known.parameters.get("required", ()) if known else ()
-        left = {
-            key: value
-            for key, value in arguments.items()
-            if key in required or not (isinstance(value, str) and not value.strip())
-        }
-        return None if left == arguments else [{"name": tool, "arguments": left}]
-
-    return rewritten(text, form, change, "left blank arguments out")
-
-
-def _arguments_key(document: Any) -> str | None:
     if not isinstance(document, dict) or key_of(document, NAMES) is None:
         return None
-    return key_of(document, ARGUMENTS)
+    key = key_of(document, ARGUMENTS)
+    if key is None or not isinstance(document[key], str):
+        return None
+    arguments = json_or_text(document[key])
+    return [document | {key: arguments}] if isinstance(arguments, dict) else None
+
+
+@rewriting("call", 'Arguments "" or null become none.', what="took blank arguments for none")
+def blank_arguments(document: Any, form: Form) -> list[Any] | None:
+    """Arguments that are a blank string, null or not there become no arguments."""
+    if not isinstance(document, dict) or (name := key_of(document, NAMES)) is None:
+        return None
+    key = key_of(document, ARGUMENTS)
+    if key is None:
+        nothing = set(document) <= {name, "id", "type"} and form.shape != "flat"
+        return [document | {"arguments": {}}] if nothing else None
+    return [document | {key: {}}] if document[key] is None or _is_blank(document[key]) else None
+
+
+@rewriting(
+    "call",
+    "Optional arguments that are blank strings are left out.",
+    what="left blank arguments out",
+)
+def blank_values(document: Any, form: Form) -> list[Any] | None:
+    """Blank strings in the place of arguments that are not required, or that may not be blank, are left out."""
+    plain = plain_call(document)
+    if plain is None:
+        return None
+    tool, arguments = plain
+    known = form.registry.get(tool)
+    required = known.parameters.get("required", ()) if known else ()
+    left = {key: value for key, value in arguments.items() if key in required or not _is_blank(value)}
+    return None if left == arguments else [{"name": tool, "arguments": left}]
+
+
+def _is_blank(value: Any) -> bool:
+    return isinstance(value, str) and not value.strip()

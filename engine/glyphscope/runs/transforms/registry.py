@@ -10,65 +10,13 @@ from glyphscope.errors import find_named
 from glyphscope.events import RunRequest, TransformActed
 from glyphscope.registry import ToolRegistry
 from glyphscope.runs.transforms import inputs, json_calls
-from glyphscope.runs.transforms.base import Form, Messages, Surface, Transform
+from glyphscope.runs.transforms.base import REGISTERED, SURFACES, Form, Messages, Surface, Transform
 
-_ALL = (
-    Transform(
-        "tool-results-as-user", "message", "Tools' messages are given as the user's.", inputs.results_as_users
-    ),
-    Transform(
-        "alternate-roles",
-        "message",
-        "Messages of one role in a row become one.",
-        inputs.one_role_after_the_other,
-    ),
-    Transform(
-        "calls-in-tags", "message", "The assistant's calls are in <tool_call> tags.", inputs.calls_in_tags
-    ),
-    Transform(
-        "content-tags",
-        "response",
-        "<tool_call>…</tool_call> becomes the call in it.",
-        json_calls.content_tags,
-    ),
-    Transform(
-        "fenced-calls", "response", "A code fence around a call is taken away.", json_calls.fenced_calls
-    ),
-    Transform(
-        "function-call",
-        "response",
-        'The wrapper {"function_call": {…}} is taken away.',
-        json_calls.function_call,
-    ),
-    Transform(
-        "tool-calls",
-        "response",
-        'The wrapper {"tool_calls": […]}, or an object in it, is taken away.',
-        json_calls.tool_calls,
-    ),
-    Transform(
-        "snake-case-names", "tool", "Tools are called by names in snake_case.", inputs.snake_case_names
-    ),
-    Transform(
-        "short-descriptions", "tool", "Of descriptions the first sentence is left.", inputs.short_descriptions
-    ),
-    Transform(
-        "arguments-from-text",
-        "call",
-        "Arguments in a JSON string become an object.",
-        json_calls.arguments_from_text,
-    ),
-    Transform("blank-arguments", "call", 'Arguments "" or null become none.', json_calls.blank_arguments),
-    Transform(
-        "blank-values",
-        "call",
-        "Optional arguments that are blank strings are left out.",
-        json_calls.blank_values,
-    ),
-    Transform("plain-results", "result", "Results are sent without their envelope.", inputs.plain_results),
-)
+_MODULES = (inputs, json_calls)  # which register theirs
 
-TRANSFORMS: dict[str, Transform] = {transform.name: transform for transform in _ALL}
+TRANSFORMS: dict[str, Transform] = {
+    each.name: each for each in sorted(REGISTERED, key=lambda each: SURFACES.index(each.surface))
+}
 
 
 def transforms(names: Sequence[str]) -> tuple[Transform, ...]:
