@@ -5,10 +5,11 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 
 from glyphscope.errors import GlyphscopeError
 from glyphscope.events import SAMPLING_OFF, RunRequest, Sampling
+from glyphscope.text.figures import pluralize
 
 LARGEST = 2**53 - 1
 """Of a whole number: what every reader of a record, and the wire to the model, has exactly (RFC 8259, section 6)."""
@@ -76,17 +77,14 @@ def sampling_words(sampling: Sampling) -> str:
 
 def limits_in_words(request: RunRequest) -> str:
     """Such as `at most 512 tokens, stop "\\n\\n"`: what ends a text beside its own end."""
-    return ", ".join(_limits(request))
+    limits = [f"at most {pluralize(request.max_tokens, 'token')}"]
+    if request.stop:
+        limits.append("stop " + " ".join(json.dumps(stop, ensure_ascii=False) for stop in request.stop))
+    return ", ".join(limits)
 
 
 def _unescaped(text: str) -> str:
     return "".join(_ESCAPES.get(part, part) for part in _PARTS.findall(text))
-
-
-def _limits(request: RunRequest) -> Iterator[str]:
-    yield f"at most {request.max_tokens:,} token{'s' if request.max_tokens != 1 else ''}"
-    if request.stop:
-        yield "stop " + " ".join(json.dumps(stop, ensure_ascii=False) for stop in request.stop)
 
 
 def _wrong(name: str, message: str, hint: str) -> GlyphscopeError:

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import msgspec
+from msgspec.structs import replace
 
 from glyphscope.errors import GlyphscopeError, RecordError
 from glyphscope.events import (
@@ -33,8 +34,9 @@ from glyphscope.runs.emitter import versions
 from glyphscope.sessions.archive import MAGIC, pack, read_packed, unpack
 from glyphscope.sessions.exports import ExportForm, RecordedRun, export
 from glyphscope.sessions.exports.grammars import constraint_note
-from glyphscope.sessions.files import Migrations, atomic_write, digest_of, migrate
+from glyphscope.sessions.files import Migrations, atomic_write, convert_versioned, digest_of
 from glyphscope.sessions.records import Record, encode_record, parse_record, read_record
+from glyphscope.text.json_values import json_or_text
 
 VERSION = 1
 SUFFIX = ".glyphrun"
@@ -52,6 +54,8 @@ MOST_LINES = 1_000_000
 
 _KEY = "glyphscope_bundle"
 _MIGRATIONS: Migrations = {}
+_HINT = "Request the bundle again, or create it again with: glyphscope bundle."
+_HINT_LACKS = _HINT.replace("the bundle", "it", 1)
 
 
 class BundledFile(msgspec.Struct, frozen=True):
@@ -132,35 +136,38 @@ def read_bundle(path: Path) -> Bundle:
 
 
 def parse_bundle(data: bytes, where: str = "") -> Bundle:
+    """Raises RecordError, as `read_bundle`."""
+
+    def unusable(message: str, hint: str = _HINT) -> RecordError:
+        return RecordError(message, where=where, hint=hint)
+
+    def inside(name: str) -> str:
+        return f"{where}: {name}" if where else name
+
     files = unpack(data, where)
     if MANIFEST not in files:
-        raise _lacks(MANIFEST, where)
-    manifest = _read_manifest(files[MANIFEST], f"{where}: {MANIFEST}" if where else MANIFEST)
-    for name, told in manifest.files.items():
+        raise unusable(f"The bundle lacks {MANIFEST}.", _HINT_LACKS)
+    manifest = convert_versioned(
+        json_or_text(files[MANIFEST]),
+        Manifest,
+        (_KEY, VERSION, _MIGRATIONS),
+        inside(MANIFEST),
+        what="The manifest",
+        hint="Request the bundle again.",
+    )
+    for name, listed in manifest.files.items():
         if name not in files:
-            raise _lacks(name, where)
-        if told != _entry(files[name]):
-            raise RecordError(
-                f"{name} does not match the manifest: it was changed or damaged.",
-                where=where,
-                hint="Request the bundle again, or create it again with: glyphscope bundle.",
-            )
+            raise unusable(f"The bundle lacks {name}.", _HINT_LACKS)
+        if listed != _entry(files[name]):
+            raise unusable(f"{name} does not match the manifest: it was changed or damaged.")
     unknown = sorted(files.keys() - manifest.files.keys() - {MANIFEST})
     if unknown:
-        raise RecordError(
-            f"The zip file contains {unknown[0]}, which is not in its manifest.",
-            where=where,
-            hint="Request the bundle again, or create it again with: glyphscope bundle.",
-        )
+        raise unusable(f"The zip file contains {unknown[0]}, which is not in its manifest.")
     if RECORD not in files:
-        raise _lacks(RECORD, where)
+        raise unusable(f"The bundle lacks {RECORD}.", _HINT_LACKS)
     if files[RECORD].count(b"\n") > MOST_LINES:
-        raise RecordError(
-            f"The record has more than {MOST_LINES:,} lines.",
-            where=where,
-            hint="It was not created by Glyphscope.",
-        )
-    return Bundle(manifest, parse_record(files[RECORD], f"{where}: {RECORD}" if where else RECORD), files)
+        raise unusable(f"The record has more than {MOST_LINES:,} lines.", "It was not created by Glyphscope.")
+    return Bundle(manifest, parse_record(files[RECORD], inside(RECORD)), files)
 
 
 def read_run(path: Path) -> Record:
@@ -246,30 +253,8 @@ def _prompt_note(run: RecordedRun) -> str:
     return "prompt.txt is the first prompt; the prompts of further stages are in the record."
 
 
-def _read_manifest(data: bytes, where: str) -> Manifest:
-    try:
-        document: Any = json.loads(data)
-    except (ValueError, RecursionError):
-        document = None
-    document = migrate(document, _KEY, VERSION, _MIGRATIONS, where)
-    try:
-        return msgspec.convert(document, Manifest)
-    except (msgspec.ValidationError, RecursionError) as error:
-        raise RecordError(
-            f"The manifest is damaged: {error}.", where=where, hint="Request the bundle again."
-        ) from None
-
-
 def _entry(content: bytes) -> BundledFile:
     return BundledFile(len(content), digest_of(content))
-
-
-def _lacks(name: str, where: str) -> RecordError:
-    return RecordError(
-        f"The bundle lacks {name}.",
-        where=where,
-        hint="Request it again, or create it again with: glyphscope bundle.",
-    )
 
 
 _PLAIN = re.compile(r"[\w.-]*")
@@ -280,26 +265,16 @@ def handed_on(events: Iterable[AnyEvent]) -> Iterator[AnyEvent]:
     """The events without identities of servers and without the home folder's path."""
     for event in events:
         if isinstance(event, RunStarted):
-            rules = tuple(
-                msgspec.structs.replace(rule, identity=_hidden(rule.identity))
-                for rule in event.request.approvals
-            )
-            request = msgspec.structs.replace(
-                event.request, model=_homeless(event.request.model), approvals=rules
-            )
-            model = msgspec.structs.replace(
-                event.model, name=_homeless(event.model.name), path=_homeless(event.model.path)
-            )
-            event = msgspec.structs.replace(event, request=request, model=model)
+            request, model = event.request, event.model
+            rules = tuple(replace(rule, identity=_hidden(rule.identity)) for rule in request.approvals)
+            request = replace(request, model=_homeless(request.model), approvals=rules)
+            model = replace(model, name=_homeless(model.name), path=_homeless(model.path))
+            event = replace(event, request=request, model=model)
         elif isinstance(event, ApprovalNeeded):
-            event = msgspec.structs.replace(event, identity=_hidden(event.identity))
+            event = replace(event, identity=_hidden(event.identity))
         elif isinstance(event, RunFailed):
-            event = msgspec.structs.replace(
-                event,
-                message=_homeless(event.message),
-                hint=_homeless(event.hint),
-                detail=_homeless(event.detail),
-            )
+            words = {name: _homeless(getattr(event, name)) for name in ("message", "hint", "detail")}
+            event = replace(event, **words)
         yield event
 
 

@@ -10,7 +10,9 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, TypeVar
+
+import msgspec
 
 from glyphscope.errors import RecordError, StorageError
 from glyphscope.inputs import refuse_special, storage_error
@@ -37,12 +39,11 @@ def atomic_write(path: Path, data: bytes | str) -> None:
         handle, temporary = tempfile.mkstemp(
             prefix=_prefix(target, os.getpid()), suffix=".tmp", dir=target.parent
         )
-        try:
-            _write_all(handle, content)
+        with os.fdopen(handle, "wb") as file:
+            file.write(content)
+            file.flush()
             os.fchmod(handle, target.stat().st_mode & 0o7777 if target.exists() else _new_mode())
             os.fsync(handle)
-        finally:
-            os.close(handle)
         os.replace(temporary, target)
         _sync_folder(target.parent)
     except OSError as error:
@@ -89,12 +90,6 @@ def folder_lock(folder: Path) -> Iterator[None]:
         os.close(handle)
 
 
-def _write_all(handle: int, content: bytes) -> None:
-    view = memoryview(content)
-    while view:
-        view = view[os.write(handle, view) :]
-
-
 def _new_mode() -> int:
     mask = os.umask(0)
     os.umask(mask)
@@ -132,12 +127,30 @@ def _alive(pid: int) -> bool:
     except ProcessLookupError:
         return False
     except (OSError, OverflowError):
-        return True
+        pass
     return True
 
 
+K = TypeVar("K")
 Migrations: TypeAlias = Mapping[int, Callable[[dict[str, Any]], dict[str, Any]]]
 """By version: what makes a document of that version one of the next."""
+
+
+def convert_versioned(
+    document: Any,
+    kind: type[K],
+    versions: tuple[str, int, Migrations],
+    where: str,
+    *,
+    what: str,
+    hint: str = "",
+) -> K:
+    """The document as `kind`. `versions` are as in `migrate`. Raises RecordError, also where `what` is damaged."""
+    document = migrate(document, *versions, where)
+    try:
+        return msgspec.convert(document, kind)
+    except (msgspec.ValidationError, RecursionError) as error:
+        raise RecordError(f"{what} is damaged: {error}.", where=where, hint=hint) from None
 
 
 def migrate(document: Any, key: str, newest: int, steps: Migrations, where: str) -> dict[str, Any]:

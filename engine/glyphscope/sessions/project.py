@@ -12,11 +12,19 @@ from glyphscope.errors import RecordError
 from glyphscope.events import RunRequest
 from glyphscope.inputs import read_file
 from glyphscope.registry import parse_document
-from glyphscope.sessions.files import ChangedOnDisk, Migrations, atomic_write, digest_of, folder_lock, migrate
+from glyphscope.sessions.files import (
+    ChangedOnDisk,
+    Migrations,
+    atomic_write,
+    convert_versioned,
+    digest_of,
+    folder_lock,
+)
 
 VERSION = 2
 SUFFIX = ".glyphscope"
 _KEY = "glyphscope_project"
+_HINT = "Restore it from a copy."
 _MIGRATIONS: Migrations = {1: dict}
 """2 added `grammar`. A program of version 1 would drop it with the next save, so it must not open it."""
 
@@ -97,16 +105,9 @@ def _decode(data: bytes, where: str) -> Project:
     try:
         document = json.loads(data.decode("utf-8-sig"))
     except (ValueError, RecursionError) as error:
-        raise RecordError(
-            f"This project is damaged: {error}.", where=where, hint="Restore it from a copy."
-        ) from None
-    document = migrate(document, _KEY, VERSION, _MIGRATIONS, where)
-    try:
-        project = msgspec.convert(document, Project)
-    except msgspec.ValidationError as error:
-        raise RecordError(
-            f"This project is damaged: {error}.", where=where, hint="Restore it from a copy."
-        ) from None
+        raise RecordError(f"This project is damaged: {error}.", where=where, hint=_HINT) from None
+    versions = (_KEY, VERSION, _MIGRATIONS)
+    project = convert_versioned(document, Project, versions, where, what="This project", hint=_HINT)
     registry = parse_document(project.request.registry, where)
     return msgspec.structs.replace(
         project, request=msgspec.structs.replace(project.request, registry=registry.to_document())

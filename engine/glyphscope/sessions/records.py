@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
-from typing import Any, BinaryIO, NamedTuple
+from typing import BinaryIO, NamedTuple
 
 import msgspec
 
@@ -16,7 +16,8 @@ from glyphscope.errors import RecordError, StorageError
 from glyphscope.events import AnyEvent, RunEvent, RunStarted, decode_event, encode_event
 from glyphscope.events.encoding import encode_json
 from glyphscope.inputs import read_file, refuse_special, storage_error
-from glyphscope.sessions.files import Migrations, digest_of, migrate, now
+from glyphscope.sessions.files import Migrations, convert_versioned, digest_of, now
+from glyphscope.text.json_values import json_or_text
 
 VERSION = 1
 _KEY = "glyphscope_record"
@@ -139,7 +140,8 @@ def parse_record(data: bytes, where: str = "") -> Record:
         lines.append(cut)
     if not lines:
         raise RecordError("The record is empty.", where=where)
-    header = _header(lines[0], where)
+    versions = (_KEY, VERSION, _MIGRATIONS)
+    header = convert_versioned(json_or_text(lines[0]), RecordHeader, versions, where, what="Line 1")
     events: list[AnyEvent] = []
     for number, line in enumerate(lines[1:], 2):
         if not line.strip():
@@ -160,15 +162,3 @@ def encode_record(events: Iterable[AnyEvent]) -> bytes:
     lines = list(events)
     head = [encode_json(header_of(lines[0]))] if lines else []
     return b"".join(line + b"\n" for line in (*head, *map(encode_event, lines)))
-
-
-def _header(line: bytes, where: str) -> RecordHeader:
-    try:
-        document: Any = json.loads(line)
-    except (ValueError, RecursionError):
-        document = None
-    document = migrate(document, _KEY, VERSION, _MIGRATIONS, where)
-    try:
-        return msgspec.convert(document, RecordHeader)
-    except msgspec.ValidationError as error:
-        raise RecordError(f"Line 1 is damaged: {error}.", where=where) from None

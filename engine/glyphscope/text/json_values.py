@@ -31,12 +31,18 @@ def read_json(text: str, at: int = 0) -> tuple[Any, int] | None:
         return None
 
 
-def json_or_text(text: str) -> Any:
+def json_or_text(text: str | bytes) -> Any:
     """The JSON value that a user typed; the text itself where it is none."""
     try:
         return json.loads(text)
     except (ValueError, RecursionError):
         return text
+
+
+def json_object(text: str | bytes) -> dict[str, Any]:
+    """The JSON object of a foreign text; an empty one where it is none."""
+    found = json_or_text(text)
+    return found if isinstance(found, dict) else {}
 
 
 def json_values(text: str) -> Iterator[JsonValue]:

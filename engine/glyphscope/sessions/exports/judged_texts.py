@@ -83,6 +83,14 @@ class _Stage:
         reduce_event(self.run, event)
 
 
+_UNJUDGED: dict[StageKind, str] = {
+    "continuation": "it continues a text that is judged already",
+    "router": "a router's choice is not a call",
+    "judge": "a judge's verdict is not a call",
+}
+"""Why the text of such a stage is left out."""
+
+
 def judged_texts(request: RunRequest, events: Iterable[AnyEvent]) -> JudgedTexts:
     """In the order of the run."""
     texts: list[JudgedText] = []
@@ -90,30 +98,18 @@ def judged_texts(request: RunRequest, events: Iterable[AnyEvent]) -> JudgedTexts
     for stage in _stages(events):
         if stage.kind == "tool":
             continue
-        if stage.kind == "continuation":
-            left.append(f"{stage.name}: it continues a text that is judged already")
-            continue
-        if stage.kind == "router":
-            left.append(f"{stage.name}: a router's choice is not a call")
-            continue
-        if stage.kind == "judge":
-            left.append(f"{stage.name}: a judge's verdict is not a call")
-            continue
-        if stage.kind in ("turn", "final") and request.native == "template":
-            left.append(
-                f"{stage.name}: what a turn in the model's own form may be depends on the conversation"
-            )
-            continue
-        if stage.kind in ("turn", "final"):
+        if reason := _UNJUDGED.get(stage.kind):
+            left.append(f"{stage.name}: {reason}")
+        elif stage.kind in ("turn", "final"):
             texts += _of_turn(stage, request, left)
-            continue
-        own = _own(stage)
-        if own is None:
-            left.append(f"{stage.name}: it did not finish")
         else:
-            texts.append(own)
-        if request.native != "template":  # where a call is no text that can be judged by itself
-            texts += _made_of_it(stage, own)
+            own = _own(stage)
+            if own is None:
+                left.append(f"{stage.name}: it did not finish")
+            else:
+                texts.append(own)
+            if request.native != "template":  # where a call is no text that can be judged by itself
+                texts += _made_of_it(stage, own)
     return JudgedTexts(tuple(texts), tuple(left))
 
 
@@ -151,18 +147,17 @@ def _own(stage: _Stage) -> JudgedText | None:
     tokens = state.tokens[: stage.decided] if state.aborted else state.tokens
     end = state.stop_string.char if state.stop_string is not None else None
     text = "".join(token.step.text for token in tokens)[:end]
-    call = next((call for call in state.calls if call.text == text), None)
-    valid = finished.valid
-    told = call if valid and judge == "run" else None
+    whole = finished.valid and judge == "run"
+    call = next((call for call in state.calls if whole and call.text == text), None)
     return JudgedText(
         stage=stage.name,
         judge=judge,
         text=text,
         ended=ended,
-        valid=valid,
+        valid=finished.valid,
         verdicts=tuple(Verdict(each.code, each.char, each.path) for each in state.violations),
-        tool=told.tool if told else None,
-        arguments=told.arguments if told else None,
+        tool=call.tool if call else None,
+        arguments=call.arguments if call else None,
         only=stage.only,
         part_of=stage.part_of,
     )
@@ -193,6 +188,9 @@ def _made_of_it(stage: _Stage, own: JudgedText | None) -> list[JudgedText]:
 
 def _of_turn(stage: _Stage, request: RunRequest, left: list[str]) -> list[JudgedText]:
     """The calls of a turn of a conversation; its words are nobody's to judge."""
+    if request.native == "template":
+        left.append(f"{stage.name}: what a turn in the model's own form may be depends on the conversation")
+        return []
     if request.loop.transforms or any(isinstance(event, TransformActed) for event in stage.state.outline):
         left.append(f"{stage.name}: transforms changed what was read")
         return []

@@ -71,15 +71,16 @@ def pytest_file(run: RecordedRun) -> str:
 
 
 def _about(run: RecordedRun, left: tuple[str, ...]) -> Iterator[str]:
+    """Each on one line, whatever a model's file is called."""
     started, model = run.started, run.started.model
     known = f", SHA-256 {model.sha256}" if model.sha256 else ""
     quantisation = f", {model.quantisation}" if model.quantisation else ""
-    yield _line(f"Run {started.run} of {started.time}: {model.name}{quantisation}{known}")
-    yield _line(f"seed {run.request.sampling.seed}, constraint {run.request.constraint}")
-    yield _line(f"{sampling_words(run.request.sampling)}, {limits_in_words(run.request)}")
-    yield _line(", ".join(f"{name} {version}" for name, version in started.versions.items()))
+    yield one_line(f"Run {started.run} of {started.time}: {model.name}{quantisation}{known}")
+    yield one_line(f"seed {run.request.sampling.seed}, constraint {run.request.constraint}")
+    yield one_line(f"{sampling_words(run.request.sampling)}, {limits_in_words(run.request)}")
+    yield one_line(", ".join(f"{name} {version}" for name, version in started.versions.items()))
     for reason in left:
-        yield _line(f"Not judged here: {reason}.")
+        yield one_line(f"Not judged here: {reason}.")
 
 
 def _imports(texts: tuple[JudgedText, ...], request: RunRequest) -> str:
@@ -177,8 +178,3 @@ def _json_literal(value: Any, indent: int | None = None) -> str:
     """JSON in a raw string: a literal of Python's own may not be nested as deep."""
     text = json.dumps(value, indent=indent)
     return "r'''" + text.replace("'''", r"\u0027\u0027\u0027") + "'''"
-
-
-def _line(text: str) -> str:
-    """On one line, whatever a model's file is called."""
-    return one_line(text)

@@ -8,6 +8,7 @@ in words only, and one with a grammar of the request's own, which is of calls al
 from __future__ import annotations
 
 from collections.abc import Generator
+from contextlib import closing
 from dataclasses import dataclass
 from typing import Any
 
@@ -152,17 +153,12 @@ def _turn_validator(request: RunRequest, plan: Plan, *, constrained: bool) -> Tu
 
 def _in_time(context: Context, decoding: Decoding, guards: Guards) -> Generator[AnyEvent, None, Generated]:
     """The generation, stopped where its time is over."""
-    events = decoding.events()
-    try:
-        while True:
-            yield next(events)
+    with closing(decoding.events()) as events:
+        for event in events:
+            yield event
             if guards.out_of_time:
                 context.model.cancel()
-    except StopIteration as end:
-        generated: Generated = end.value
-        return generated
-    finally:
-        events.close()
+    return decoding.generated
 
 
 def _read(generated: Generated, text: str, validator: TurnValidator | FormValidator, plan: Plan) -> Said:
