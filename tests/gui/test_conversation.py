@@ -18,7 +18,7 @@ from glyphscope.sessions import Project, load_project, save_project
 from glyphscope_gui.project.prompt_document import PromptContext, PromptDocument, PromptState
 from glyphscope_gui.prompt.conversation import ConversationEditor
 from glyphscope_gui.prompt.dock import MESSAGES, TEMPLATE, PromptDock
-from glyphscope_gui.prompt.messages_model import ROLE_ROLE, TOKENS_ROLE
+from glyphscope_gui.prompt.message_list import ROLE_ROLE, TOKENS_ROLE
 from glyphscope_gui.prompt.presenter import PromptPresenter
 from glyphscope_gui.runs.recorder import bundled_run
 from glyphscope_gui.shared.page_ids import PageId
@@ -49,12 +49,12 @@ def editor(document, qtbot):
 
 
 def roles(editor):
-    return [editor.model.index(row).data(ROLE_ROLE) for row in range(editor.model.rowCount())]
+    return [editor.model.index(row, 0).data(ROLE_ROLE) for row in range(editor.model.rowCount())]
 
 
 def test_the_messages_are_in_order_and_the_next_one_is_the_last(editor):
     assert roles(editor) == ["User", "Assistant", "User, next"]
-    assert [editor.model.index(row).data() for row in range(3)] == ["Find x", "calls search", "And y?"]
+    assert [editor.model.index(row, 0).data() for row in range(3)] == ["Find x", "calls search", "And y?"]
     assert editor.editor.edit.toPlainText() == "And y?"
     assert not editor.editor.role_combo.isEnabled() and not editor.editor.remove_button.isVisible()
 
@@ -189,8 +189,10 @@ def test_each_message_has_its_tokens_whatever_the_strategy(open_panel, qtbot, st
     editor, prompt = open_panel(lambda _name, **_options: ScriptedModel(CALL), strategy=strategy)
     prompt.set_system_prompt("You are a helpful assistant.")
     prompt.set_conversation((Message("user", "one two three four"),), "five six seven eight nine")
-    qtbot.waitUntil(lambda: editor.system_tokens.text() != "" and bool(editor.model.tokens(0)))
-    assert all("token" in editor.model.index(row).data(TOKENS_ROLE) for row in range(2))
+    qtbot.waitUntil(
+        lambda: editor.system_tokens.text() != "" and bool(editor.model.index(0, 0).data(TOKENS_ROLE))
+    )
+    assert all("token" in editor.model.index(row, 0).data(TOKENS_ROLE) for row in range(2))
 
 
 @pytest.mark.slow

@@ -33,7 +33,7 @@ def test_a_result_is_compared_with_an_earlier_one(page, qtbot, tmp_path):
     open_it(qtbot, page, after)
     page.comparing.fill()
     assert not page.view.compare_menu.actions()[0].isEnabled(), "no other result is listed"
-    page._results.show([ResultRow(before, ResultFolder.open(before).manifest)])
+    page._results.show_rows([ResultRow(before, ResultFolder.open(before).manifest)])
     page.comparing.fill()
     page.view.compare_menu.actions()[0].trigger()
     qtbot.waitUntil(lambda: bool(page.context.window.findChildren(ChangesDialog)))

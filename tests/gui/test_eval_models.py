@@ -24,10 +24,10 @@ from glyphscope.runs import RunState, reduce_event
 from glyphscope.strategies import run
 from glyphscope_gui.evaluate import result as eval_result
 from glyphscope_gui.evaluate.bad_token import bad_token, bad_turn
-from glyphscope_gui.evaluate.failures_model import COUNT, EvalFailuresModel
-from glyphscope_gui.evaluate.pairs_model import EvalPairsModel, pairs_that_differ
-from glyphscope_gui.evaluate.result import EvalResult
-from glyphscope_gui.evaluate.runs_model import PORTION, TEXT, VERDICT, EvalRunsModel
+from glyphscope_gui.evaluate.failures import COUNT, EvalFailuresModel
+from glyphscope_gui.evaluate.pair import EvalPairsModel
+from glyphscope_gui.evaluate.result import EvalResult, pairs_that_differ
+from glyphscope_gui.evaluate.runs import PORTION, TEXT, VERDICT, EvalRunsModel
 from glyphscope_gui.evaluate.setup import (
     PRESETS,
     _tokens_at_most,
@@ -39,7 +39,7 @@ from glyphscope_gui.evaluate.setup import (
 )
 from glyphscope_gui.evaluate.table import contrast, ground, ink
 from glyphscope_gui.evaluate.table_model import MANY, ROW_ROLE, SHOWN_ROLE, EvalTableModel
-from glyphscope_gui.evaluate.ticks_model import Tickable, TicksModel
+from glyphscope_gui.evaluate.ticks import Tickable, TicksModel
 from glyphscope_gui.evaluate.words import (
     MEASURES,
     arm_labels,
@@ -491,5 +491,5 @@ def test_a_suite_that_cannot_be_read_cannot_be_selected(qapp, tmp_path):
     assert model.ticked == ()
     model.put(Tickable("tool-calls", "tool-calls"), ticked=True, first=True)
     assert model.ticked == ("tool-calls",)
-    assert model.setData(model.index(0), Qt.CheckState.Unchecked, Qt.ItemDataRole.CheckStateRole)
+    assert model.setData(model.index(0, 0), Qt.CheckState.Unchecked, Qt.ItemDataRole.CheckStateRole)
     assert model.ticked == ()

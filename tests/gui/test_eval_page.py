@@ -18,7 +18,7 @@ from glyphscope.models import ScriptedModel
 from glyphscope.sessions import places
 from glyphscope_gui.evaluate.evaluations import EvalPhase
 from glyphscope_gui.evaluate.page import RESULT, SETUP
-from glyphscope_gui.evaluate.runs_model import PORTION
+from glyphscope_gui.evaluate.runs import PORTION
 from glyphscope_gui.model_picker.endpoint_dialog import EndpointDialog
 from glyphscope_gui.runs.token_place import TokenPlace
 from glyphscope_gui.shared.page_ids import PageId

@@ -18,8 +18,7 @@ from glyphscope.registry import default_registry
 from glyphscope.sessions import GrammarExample, GrammarWork
 from glyphscope_gui.enforcement import proving
 from glyphscope_gui.grammar import work as grammar_work
-from glyphscope_gui.grammar.diagnostics import GrammarDiagnostics
-from glyphscope_gui.grammar.diagnostics_model import FIX
+from glyphscope_gui.grammar.diagnostics import FIX, GrammarDiagnostics
 from glyphscope_gui.grammar.examples_model import ExampleVerdict, result_pill, result_words
 from glyphscope_gui.grammar.jobs import LatestJobs
 from glyphscope_gui.grammar.line_lexer import (

@@ -11,8 +11,8 @@ from glyphscope.events import ModelInfo
 from glyphscope.models import ScriptedModel
 from glyphscope_gui.context import FilePlace
 from glyphscope_gui.shared.page_ids import MenuId, PageId
-from glyphscope_gui.template.answers import last_answer
 from glyphscope_gui.template.pair_view import places_of
+from glyphscope_gui.template.readers_dialog import last_answer
 from glyphscope_gui.template.rows import proof_words
 
 CALL = '<call tool="search">\n<arg name="query">\nAI news\n</arg>\n</call>'

@@ -16,9 +16,9 @@ from glyphscope_gui.project.registry_document import RegistryDocument
 from glyphscope_gui.shared.error_dialog import ErrorDialog
 from glyphscope_gui.theme import ThemeManager
 from glyphscope_gui.tools import actions as tool_actions
-from glyphscope_gui.tools.delegate import tick_rect
 from glyphscope_gui.tools.registry_tree_model import Item
 from glyphscope_gui.tools.tools_dock import ToolsDock
+from glyphscope_gui.tools.tree import tick_rect
 
 
 @pytest.fixture

@@ -30,9 +30,8 @@ from glyphscope_gui.servers.tool_panel import VIEWS
 from glyphscope_gui.settings.dialog import SettingsDialog
 from glyphscope_gui.shared.error_dialog import ErrorDialog
 from glyphscope_gui.shared.page_ids import PageId, PanelId
-from glyphscope_gui.template.answers import last_answer
-from glyphscope_gui.template.details import VIEWS as DETAILS
-from glyphscope_gui.template.readers_dialog import ReadersDialog
+from glyphscope_gui.template.page import VIEWS as DETAILS
+from glyphscope_gui.template.readers_dialog import ReadersDialog, last_answer
 from made_results import made_result
 
 ABORTED = "sources-abort.jsonl"

@@ -7,13 +7,15 @@ from collections.abc import Sequence
 from PySide6.QtCore import QSize, Qt, Signal
 from PySide6.QtWidgets import QComboBox, QDoubleSpinBox, QPushButton, QWidget
 
+from glyphscope.evals.ab import Trial
 from glyphscope_gui.compare.ab_prompts import NAMES, WARM
-from glyphscope_gui.compare.ab_table_model import FIRST, PARTING, SECOND, SEED, AbTableModel
+from glyphscope_gui.compare.ab_runs import AbRow
 from glyphscope_gui.shared.card import Card
 from glyphscope_gui.shared.labels import ElidedLabel, FittedLabel, PlainLabel, push_button
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.layouts import STRETCH, grid_layout, hbox, holder, vbox
 from glyphscope_gui.shared.plain_table import PlainTable
+from glyphscope_gui.shared.table_model import TableModel
 from glyphscope_gui.shared.text_edits import LineEdit
 from glyphscope_gui.theme.sizes import GAP
 
@@ -21,6 +23,45 @@ _FIRST_WORDS = tr(
     "Keep the current prompt as A, edit it, and run both with the same seeds: one run "
     "per prompt and seed, no tools are executed."
 )
+
+
+SEED, FIRST, SECOND, PARTING = range(4)
+_WAITS = "…"
+
+
+class AbTableModel(TableModel[AbRow]):
+    titles = (tr("Seed"), "A", "B", tr("First difference"))
+    figures = frozenset({SEED})
+
+    def show_rows(self, rows: Sequence[AbRow]) -> None:
+        """Rows that are there stay, so that the chosen one stays chosen."""
+        if len(rows) != len(self._rows):
+            super().show_rows(list(rows))
+            return
+        for place, (old, new) in enumerate(zip(self._rows, rows)):
+            if old != new:
+                self._rows[place] = new  # type: ignore[index]
+                self.dataChanged.emit(self.index(place, 0), self.index(place, PARTING))
+
+    def words(self, row: AbRow, column: int) -> str:
+        difference = row.difference or (tr("same call") if _same(row) else "")
+        return (str(row.seed), trial_words(row.first), trial_words(row.second), difference)[column]
+
+    def tip(self, row: AbRow, column: int) -> str:
+        return self.words(row, column)
+
+
+def trial_words(trial: Trial | None) -> str:
+    """The trial with a sign in front: right, wrong, or not judged."""
+    if trial is None:
+        return _WAITS
+    if trial.ok is None:
+        return f"· {trial.why}"
+    return f"✓ {trial.call}" if trial.ok else f"✕ {trial.why}"
+
+
+def _same(row: AbRow) -> bool:
+    return bool(row.first and row.second and row.first.call and row.second.call)
 
 
 class AbPage(QWidget):
@@ -90,9 +131,8 @@ class AbPage(QWidget):
 
     def show_choice(self) -> None:
         """Which runs can be opened: those of the chosen row that came to an end."""
-        place = self.table.currentIndex().row()
+        row = self.model.row(self.table.currentIndex().row())
         for which, button in enumerate(self.open_buttons):
-            row = self.model.row(place) if 0 <= place < self.model.rowCount() else None
             button.setEnabled(row is not None and (row.first, row.second)[which] is not None)
 
     def minimumSizeHint(self) -> QSize:

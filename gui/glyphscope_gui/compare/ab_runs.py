@@ -2,15 +2,25 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 from PySide6.QtCore import QObject
 
-from glyphscope.evals.ab import AbPlan, AbReport, AbResults, Pair, Place, place_of
+from glyphscope.evals.ab import AbPlan, AbReport, AbResults, Pair, Place, Trial, place_of
 from glyphscope.events import AnyEvent
 from glyphscope.runs import RunState
-from glyphscope_gui.compare.ab_table_model import AbRow
 from glyphscope_gui.compare.aside_queue import AsideRun, AsideRuns
 from glyphscope_gui.runs.run_controller import RunController
 from glyphscope_gui.shared.language import tr
+
+
+class AbRow(NamedTuple):
+    """A trial is None as long as it has not run."""
+
+    seed: int
+    first: Trial | None
+    second: Trial | None
+    difference: str = ""
 
 
 class AbRuns(AsideRuns):

@@ -42,7 +42,7 @@ class AnswersModel(TableModel[Group]):
 
     def show(self, result: Distribution) -> None:
         self._result = result
-        self._replace(result.groups)
+        self.show_rows(result.groups)
 
     def group(self, row: int) -> Group | None:
         """None where there is no such row."""
@@ -109,7 +109,7 @@ class OptionsModel(TableModel[Option]):
 
     def show(self, parting: Parting | None) -> None:
         self._runs = 0 if parting is None else parting.runs
-        self._replace(() if parting is None else parting.options)
+        self.show_rows(() if parting is None else parting.options)
 
     def words(self, row: Option, column: int) -> str:
         data = row.data or row.text.encode(errors="surrogatepass")

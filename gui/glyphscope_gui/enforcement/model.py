@@ -90,7 +90,7 @@ class EnforcementModel(TableModel[EnforcementRow]):
                 self.dataChanged.emit(self.index(0, 0), self.index(len(new) - 1, len(self.engines)))
             return
         self.engines = engines
-        self._replace(new)
+        self.show_rows(new)
 
     def row(self, number: int) -> EnforcementRow | None:
         return self._rows[number] if 0 <= number < len(self._rows) else None

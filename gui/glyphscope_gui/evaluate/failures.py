@@ -1,13 +1,131 @@
-"""Failures by reason: a click shows the runs behind a line."""
+"""Failures by reason as a tree: a reason, below it the code and place, and in which arm; a click shows the runs."""
 
 from __future__ import annotations
 
-from PySide6.QtCore import QModelIndex, Qt, Signal
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from PySide6.QtCore import QAbstractItemModel, QModelIndex, QObject, Qt, Signal
 from PySide6.QtWidgets import QAbstractItemView, QHeaderView, QTreeView, QWidget
 
-from glyphscope_gui.evaluate.failures_model import COUNT, REASON, EvalFailuresModel
+from glyphscope.evals.results.sample import Failure, Reason, Sample
+from glyphscope.evals.results.words import REASON_WORDS
 from glyphscope_gui.shared.language import tr
-from glyphscope_gui.shared.table_model import Index
+from glyphscope_gui.shared.plain_text import plain_data, plain_tip
+from glyphscope_gui.shared.table_model import NO_INDEX, Index
+
+REASON, COUNT = range(2)
+
+
+class _Node:
+    """`samples` are those whose first failure this is."""
+
+    def __init__(self, words: str, tip: str, parent: _Node | None, row: int) -> None:
+        self.words, self.tip, self.parent, self.row = words, tip, parent, row
+        self.samples: list[Sample] = []
+        self.children: list[_Node] = []
+
+
+class EvalFailuresModel(QAbstractItemModel):
+    """A sample counts once, under the reason of its first failure."""
+
+    def __init__(self, parent: QObject | None = None) -> None:
+        super().__init__(parent)
+        self._roots: list[_Node] = []
+        self._all = self._failed = 0
+
+    def show(self, samples: Iterable[Sample], labels: dict[str, str]) -> None:
+        """Group them anew."""
+        by_reason: dict[Reason, dict[tuple[str, str], list[Sample]]] = defaultdict(lambda: defaultdict(list))
+        count = failed = 0
+        for sample in samples:
+            count += 1
+            failed += bool(sample.failures)
+            if sample.failures:
+                first = sample.failures[0]
+                by_reason[first.reason][_exactly(first), sample.arm].append(sample)
+        self.beginResetModel()
+        self._all, self._failed = count, failed
+        self._roots = []
+        ordered = sorted(by_reason.items(), key=lambda item: -sum(map(len, item[1].values())))
+        for reason, parts in ordered:
+            root = _Node(REASON_WORDS[reason], reason, None, len(self._roots))
+            self._roots.append(root)
+            for (exactly, arm), found in sorted(parts.items(), key=lambda item: -len(item[1])):
+                words = " · ".join(part for part in (exactly, labels.get(arm, arm)) if part)
+                child = _Node(words, found[0].failures[0].detail, root, len(root.children))
+                child.samples = found
+                root.samples.extend(found)
+                root.children.append(child)
+        self.endResetModel()
+
+    def samples(self, index: Index) -> Sequence[Sample]:
+        """The runs behind a row."""
+        return self._node(index).samples
+
+    def words(self, index: Index) -> str:
+        return self._node(index).words
+
+    # -- Qt ----------------------------------------------------------------------------------------------------
+
+    def index(self, row: int, column: int, parent: Index = NO_INDEX) -> QModelIndex:
+        nodes = self._node(parent).children if parent.isValid() else self._roots
+        if not (0 <= row < len(nodes) and 0 <= column < 2):
+            return QModelIndex()
+        return self.createIndex(row, column, nodes[row])
+
+    def parent(self, index: Index | None = None) -> Any:
+        """Qt has two of this name: of an item, and the object's owner."""
+        if index is None:
+            return super().parent()
+        above = self._node(index).parent if index.isValid() else None
+        return QModelIndex() if above is None else self.createIndex(above.row, 0, above)
+
+    def rowCount(self, parent: Index = NO_INDEX) -> int:
+        if not parent.isValid():
+            return len(self._roots)
+        return len(self._node(parent).children) if parent.column() == 0 else 0
+
+    def columnCount(self, _parent: Index = NO_INDEX) -> int:
+        return 2
+
+    def headerData(
+        self, section: int, orientation: Qt.Orientation, role: int = Qt.ItemDataRole.DisplayRole
+    ) -> Any:
+        if orientation == Qt.Orientation.Horizontal and role == Qt.ItemDataRole.DisplayRole:
+            reason = tr("Reason ({failed:,} of {all:,} failed)", failed=self._failed, all=self._all)
+            return (reason, tr("Samples"))[section]
+        return None
+
+    @plain_data
+    def data(self, index: Index, role: int = Qt.ItemDataRole.DisplayRole) -> Any:
+        node = self._node(index)
+        if role == Qt.ItemDataRole.DisplayRole:
+            return node.words if index.column() == REASON else f"{len(node.samples):,}"
+        if role == Qt.ItemDataRole.TextAlignmentRole and index.column() == COUNT:
+            return Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter
+        if role == Qt.ItemDataRole.ToolTipRole:
+            return plain_tip(node.tip[:800]) or None
+        if role == Qt.ItemDataRole.AccessibleTextRole:
+            return tr(
+                "{reason}: {count:,} of {all:,} samples",
+                reason=node.words,
+                count=len(node.samples),
+                all=self._all,
+            )
+        return None
+
+    def _node(self, index: Index) -> _Node:
+        node = index.internalPointer()
+        assert isinstance(node, _Node)
+        return node
+
+
+def _exactly(failure: Failure) -> str:
+    """What tells failures of one reason apart: the validator's code, and the argument."""
+    return " ".join(part for part in (failure.code, failure.path) if part)
+
 
 FEW = 3
 """So many reasons are shown with their parts at once."""

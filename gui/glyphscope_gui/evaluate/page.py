@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from PySide6.QtCore import QAbstractListModel, Qt, Signal
+from PySide6.QtCore import QAbstractItemModel, Qt, Signal
 from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QMenu, QPushButton, QWidget
 
@@ -12,7 +12,7 @@ from glyphscope_gui.evaluate.progress import EvalProgressBar
 from glyphscope_gui.evaluate.result_view import EvalResultView
 from glyphscope_gui.evaluate.setup import Axis
 from glyphscope_gui.evaluate.setup_view import EvalSetupView
-from glyphscope_gui.evaluate.ticks_model import TicksModel
+from glyphscope_gui.evaluate.ticks import TicksModel
 from glyphscope_gui.shared.labels import ElidedLabel, PlainLabel, push_button
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.layouts import hbox, stack, vbox
@@ -40,7 +40,7 @@ class EvalPage(QWidget):
         self.setAccessibleName(tr("Evaluate"))
         self._made = False
 
-    def make(self, axes: Sequence[Axis], results: QAbstractListModel) -> None:
+    def make(self, axes: Sequence[Axis], results: QAbstractItemModel) -> None:
         """All that is on it."""
         self._made = True
         self.suites_model, self.models_model = TicksModel(self), TicksModel(self)

@@ -3,21 +3,79 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
-from PySide6.QtCore import QModelIndex, QSignalBlocker, Qt, Signal
+from PySide6.QtCore import QModelIndex, QObject, QSignalBlocker, Qt, Signal
 from PySide6.QtWidgets import QComboBox, QHeaderView, QWidget
 
 from glyphscope.evals.align import Alignment, difference_words
-from glyphscope_gui.evaluate.pairs_model import FIRST, SCENARIO, SECOND, TRIAL, EvalPairsModel
+from glyphscope.evals.results.sample import Sample
+from glyphscope_gui.evaluate.result import Pair
+from glyphscope_gui.evaluate.words import why_words
 from glyphscope_gui.runs.compare_fields import CompareFields
 from glyphscope_gui.runs.compare_fields_model import CompareFieldsModel
 from glyphscope_gui.shared.labels import PlainLabel
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.layouts import hbox, splitter, vbox
 from glyphscope_gui.shared.plain_table import PlainTable
+from glyphscope_gui.shared.table_model import TableModel
 
 NOTHING = tr("Select a line to compare both calls by field.")
 _NAMES = (tr("first"), tr("second"))
+
+
+SCENARIO, TRIAL, FIRST, SECOND = range(4)
+
+
+class EvalPairsModel(TableModel[Pair]):
+    """A row a pair."""
+
+    titles = (tr("Scenario"), tr("Trial"), tr("First"), tr("Second"))
+    figures = frozenset({TRIAL})
+
+    def __init__(self, parent: QObject | None = None) -> None:
+        super().__init__(parent)
+        self._heads = (tr("First"), tr("Second"))
+
+    def show(self, pairs: Sequence[Pair], first: str, second: str) -> None:
+        self._heads = (first, second)
+        self.show_rows(pairs)
+
+    def pair(self, row: int) -> Pair:
+        return self._rows[row]
+
+    def headerData(
+        self, section: int, orientation: Qt.Orientation, role: int = Qt.ItemDataRole.DisplayRole
+    ) -> Any:
+        named = orientation == Qt.Orientation.Horizontal and section in (FIRST, SECOND)
+        if named and role in (Qt.ItemDataRole.DisplayRole, Qt.ItemDataRole.ToolTipRole):
+            return self._heads[section - FIRST]
+        return super().headerData(section, orientation, role)
+
+    def words(self, row: Pair, column: int) -> str:
+        return (row.first.scenario, str(row.first.trial), _words(row.first), _words(row.second))[column]
+
+    def spoken(self, row: Pair, column: int) -> str:
+        return f"{self.headerData(column, Qt.Orientation.Horizontal)}: {self.words(row, column)}"
+
+    def tip(self, row: Pair, column: int) -> str:
+        if column not in (FIRST, SECOND):
+            return ""
+        sample = row[column - FIRST]
+        return "\n".join(part for part in (why_words(sample), sample.text[:800]) if part)
+
+    def color(self, row: Pair, column: int) -> str:
+        if column not in (FIRST, SECOND):
+            return ""
+        return "holds" if row[column - FIRST].ok else "impossible"
+
+
+def _words(sample: Sample) -> str:
+    """As short as can be: there is little room for two."""
+    if sample.ok:
+        return tr("✓ correct")
+    reason = sample.failures[0].reason if sample.failures else "WRONG"
+    return f"✕ {reason.removeprefix('WRONG_').replace('_', ' ').lower()}"
 
 
 class EvalPair(QWidget):

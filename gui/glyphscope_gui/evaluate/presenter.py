@@ -22,8 +22,8 @@ from glyphscope_gui.evaluate.result import EvalResult
 from glyphscope_gui.evaluate.result_presenter import EvalResultPresenter, ResultComparing
 from glyphscope_gui.evaluate.results_model import EvalResultsModel
 from glyphscope_gui.evaluate.setup import PRESETS, SuiteChoice, axes, price_words, seconds_a_sample
-from glyphscope_gui.evaluate.suite_editing import SuiteEditing
-from glyphscope_gui.evaluate.ticks_model import Tickable
+from glyphscope_gui.evaluate.suite_editor import SuiteEditing
+from glyphscope_gui.evaluate.ticks import Tickable
 from glyphscope_gui.evaluate.words import arm_labels, sample_words
 from glyphscope_gui.evaluate.worker import EvalJob
 from glyphscope_gui.model_picker.endpoint_dialog import EndpointDialog
@@ -355,7 +355,7 @@ class EvaluatePresenter(Page):
                 page.notice.show_words(opened.note)
 
     def _listed(self, rows: list[ResultRow]) -> None:
-        self._results.show(rows)
+        self._results.show_rows(rows)
         self._price_timer.start()
 
     def _open_row(self, place: int) -> None:

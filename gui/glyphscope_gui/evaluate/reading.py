@@ -28,8 +28,7 @@ from glyphscope.events import AnyEvent
 from glyphscope.runs import run_state
 from glyphscope.sessions import read_record
 from glyphscope_gui.evaluate.bad_token import bad_token, bad_turn
-from glyphscope_gui.evaluate.pairs_model import Pair
-from glyphscope_gui.evaluate.result import EvalResult
+from glyphscope_gui.evaluate.result import EvalResult, Pair
 from glyphscope_gui.evaluate.setup import Price, price, suite_choice, suite_choices
 from glyphscope_gui.evaluate.worker import EvalJob
 from glyphscope_gui.history.model import when

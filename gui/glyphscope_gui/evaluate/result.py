@@ -1,4 +1,5 @@
-"""A result as the window shows it: samples by arm and scenario, rows, and the figure of each cell. Knows no Qt.
+"""A result as the window shows it: samples by arm and scenario, rows, and the figure of each cell; and pairs of
+samples of two arms. Knows no Qt.
 
 Samples are indexed once; a cell's figure is made when it is looked at, from what is known of each scenario: of a sample
 that comes nobody looks at the others again.
@@ -17,7 +18,7 @@ from glyphscope.evals.results.manifest import Manifest
 from glyphscope.evals.results.notes import is_greedy
 from glyphscope.evals.results.sample import Sample
 from glyphscope.evals.statistics import share_of_counts
-from glyphscope_gui.evaluate.words import BY_NAME, MeasureName
+from glyphscope_gui.evaluate.words import BY_NAME, MeasureName, why_words
 from glyphscope_gui.shared.language import tr
 
 RowKind = Literal["all", "suite", "group", "scenario"]
@@ -219,3 +220,37 @@ def figure_of(n: int, clusters: Sequence[Sequence[float]], measure: MeasureName)
         return CellFigure(n, len(values), float(median(values)), min(values), max(values))
     made = share_of_counts([(int(sum(cluster)), len(cluster)) for cluster in clusters if cluster])
     return CellFigure(n, made.n, made.share, made.low, made.high, made.correct)
+
+
+class Pair(NamedTuple):
+    """The same scenario, trial and seed in two arms."""
+
+    first: Sample
+    second: Sample
+
+    @property
+    def parted(self) -> bool:
+        """Whether one of them is right and the other is not."""
+        return self.first.ok != self.second.ok
+
+
+def pairs_that_differ(result: EvalResult, first: str, second: str) -> tuple[list[Pair], int]:
+    """Those in which one arm is right and the other wrong, then those of one verdict and other calls or texts; and how
+    many pairs there are in all. As in the comparisons, a pair has an answer in both arms and is not of a control.
+    """
+    counted = [sample for sample in result.counted if sample.answered]
+    by_key = {(s.suite, s.scenario, s.trial): s for s in counted if s.arm == first}
+    parted, other, count = [], [], 0
+    for sample in counted:
+        if sample.arm != second:
+            continue
+        beside = by_key.get((sample.suite, sample.scenario, sample.trial))
+        if beside is None:
+            continue
+        count += 1
+        pair = Pair(beside, sample)
+        if pair.parted:
+            parted.append(pair)
+        elif beside.calls != sample.calls or (not beside.ok and why_words(beside) != why_words(sample)):
+            other.append(pair)
+    return [*parted, *other], count

@@ -12,9 +12,8 @@ from glyphscope.evals.results.sample import Sample
 from glyphscope_gui.context import AppContext
 from glyphscope_gui.evaluate.changes_view import ChangesDialog
 from glyphscope_gui.evaluate.page import EvalPage
-from glyphscope_gui.evaluate.pairs_model import Pair, pairs_that_differ
 from glyphscope_gui.evaluate.reading import Compared, EvalReading
-from glyphscope_gui.evaluate.result import EvalResult, Row
+from glyphscope_gui.evaluate.result import EvalResult, Pair, Row, pairs_that_differ
 from glyphscope_gui.evaluate.results_model import EvalResultsModel, result_words
 from glyphscope_gui.evaluate.words import pair_labels, population_words, provenance, summary_words
 from glyphscope_gui.history.model import when

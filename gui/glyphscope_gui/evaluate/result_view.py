@@ -10,13 +10,10 @@ from PySide6.QtWidgets import QComboBox, QFrame, QTabWidget, QTextBrowser, QWidg
 
 from glyphscope.visible import visible
 from glyphscope_gui.evaluate.charts import EvalCharts
-from glyphscope_gui.evaluate.failures import EvalFailures
-from glyphscope_gui.evaluate.failures_model import EvalFailuresModel
+from glyphscope_gui.evaluate.failures import EvalFailures, EvalFailuresModel
 from glyphscope_gui.evaluate.judge_view import EvalJudge
-from glyphscope_gui.evaluate.pair import EvalPair
-from glyphscope_gui.evaluate.pairs_model import EvalPairsModel
-from glyphscope_gui.evaluate.runs import EvalRuns
-from glyphscope_gui.evaluate.runs_model import EvalRunsModel
+from glyphscope_gui.evaluate.pair import EvalPair, EvalPairsModel
+from glyphscope_gui.evaluate.runs import EvalRuns, EvalRunsModel
 from glyphscope_gui.evaluate.table import EvalTable
 from glyphscope_gui.evaluate.table_model import EvalTableModel
 from glyphscope_gui.evaluate.words import MEASURES, MeasureName

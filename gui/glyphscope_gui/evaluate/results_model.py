@@ -2,44 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
-
-from PySide6.QtCore import QAbstractListModel, QObject, Qt
-
 from glyphscope.evals.results.folder import ResultRow
 from glyphscope_gui.history.model import when
 from glyphscope_gui.shared.language import tr
-from glyphscope_gui.shared.plain_text import plain_data, plain_tip
-from glyphscope_gui.shared.table_model import NO_INDEX, Index
-from glyphscope_gui.theme import theme
+from glyphscope_gui.shared.table_model import ListModel
 
 
-class EvalResultsModel(QAbstractListModel):
+class EvalResultsModel(ListModel[ResultRow]):
     """Rows as they were listed, the newest first."""
 
-    def __init__(self, parent: QObject | None = None) -> None:
-        super().__init__(parent)
-        self.rows: Sequence[ResultRow] = ()
+    def words(self, row: ResultRow, column: int) -> str:
+        return result_words(row)
 
-    def show(self, rows: Sequence[ResultRow]) -> None:
-        self.beginResetModel()
-        self.rows = rows
-        self.endResetModel()
+    def tip(self, row: ResultRow, column: int) -> str:
+        return "\n".join(part for part in (str(row.path), row.problem) if part)
 
-    def rowCount(self, parent: Index = NO_INDEX) -> int:
-        return 0 if parent.isValid() else len(self.rows)
-
-    @plain_data
-    def data(self, index: Index, role: int = Qt.ItemDataRole.DisplayRole) -> Any:
-        row = self.rows[index.row()]
-        if role in (Qt.ItemDataRole.DisplayRole, Qt.ItemDataRole.AccessibleTextRole):
-            return result_words(row)
-        if role == Qt.ItemDataRole.ToolTipRole:
-            return plain_tip("\n".join(part for part in (str(row.path), row.problem) if part))
-        if role == Qt.ItemDataRole.ForegroundRole and row.problem:
-            return theme().color("impossible")
-        return None
+    def color(self, row: ResultRow, column: int) -> str:
+        return "impossible" if row.problem else ""
 
 
 def result_words(row: ResultRow) -> str:

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from PySide6.QtCore import QAbstractListModel, QModelIndex, QObject, QSignalBlocker, Qt, Signal
+from PySide6.QtCore import QModelIndex, QSignalBlocker, Qt, Signal
 from PySide6.QtWidgets import QListView, QSpinBox, QWidget
 
 from glyphscope.evals.matrix.plan import Plan
@@ -14,8 +13,7 @@ from glyphscope.visible import visible
 from glyphscope_gui.shared.labels import PlainLabel
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.layouts import hbox, vbox
-from glyphscope_gui.shared.plain_text import plain_data, plain_tip
-from glyphscope_gui.shared.table_model import NO_INDEX, Index
+from glyphscope_gui.shared.table_model import ListModel
 from glyphscope_gui.shared.text_edits import LineEdit
 
 MARGINS = (6, 0, 0, 0)
@@ -32,37 +30,27 @@ class ScenarioRow(NamedTuple):
     scenario: Scenario
 
 
-class ScenariosModel(QAbstractListModel):
+class ScenariosModel(ListModel[ScenarioRow]):
     """The scenarios of a plan."""
-
-    def __init__(self, parent: QObject | None = None) -> None:
-        super().__init__(parent)
-        self.rows: Sequence[ScenarioRow] = ()
 
     def show(self, plan: Plan | None) -> None:
         """Those of that plan; none for None."""
-        self.beginResetModel()
         suites = () if plan is None else tuple(zip(dict.fromkeys(plan.matrix.suites), plan.suites))
-        self.rows = [
-            ScenarioRow(source, loaded.suite.name if len(suites) > 1 else "", scenario)
-            for source, loaded in suites
-            for scenario in loaded.suite.scenarios
-        ]
-        self.endResetModel()
+        self.show_rows(
+            [
+                ScenarioRow(source, loaded.suite.name if len(suites) > 1 else "", scenario)
+                for source, loaded in suites
+                for scenario in loaded.suite.scenarios
+            ]
+        )
 
-    def rowCount(self, parent: Index = NO_INDEX) -> int:
-        return 0 if parent.isValid() else len(self.rows)
+    def words(self, row: ScenarioRow, column: int) -> str:
+        name = " · ".join(part for part in (row.suite, row.scenario.id) if part)
+        return f"{name}   {' '.join(visible(row.scenario.prompt[:TIP])[:LONGEST].split())}"
 
-    @plain_data
-    def data(self, index: Index, role: int = Qt.ItemDataRole.DisplayRole) -> Any:
-        row = self.rows[index.row()]
+    def tip(self, row: ScenarioRow, column: int) -> str:
         prompt = visible(row.scenario.prompt[:TIP])
-        if role in (Qt.ItemDataRole.DisplayRole, Qt.ItemDataRole.AccessibleTextRole):
-            name = " · ".join(part for part in (row.suite, row.scenario.id) if part)
-            return f"{name}   {' '.join(prompt[:LONGEST].split())}"
-        if role == Qt.ItemDataRole.ToolTipRole:
-            return plain_tip("\n\n".join(part for part in (prompt, row.scenario.note) if part))
-        return None
+        return "\n\n".join(part for part in (prompt, row.scenario.note) if part)
 
 
 class ScenarioPicker(QWidget):
@@ -105,8 +93,7 @@ class ScenarioPicker(QWidget):
 
     def current(self) -> ScenarioRow | None:
         """The selected scenario, else the first one."""
-        rows, index = self.model.rows, self.list.currentIndex()
-        return rows[index.row()] if index.isValid() else rows[0] if rows else None
+        return self.model.row(max(self.list.currentIndex().row(), 0))
 
     def values(self) -> dict[str, Any]:
         """Members of Matrix."""
@@ -119,4 +106,4 @@ class ScenarioPicker(QWidget):
             self.first.setValue(changes.get("first", self.first.value()))
 
     def _open(self, index: QModelIndex) -> None:
-        self.opened.emit(self.model.rows[index.row()])
+        self.opened.emit(self.model.row(index.row()))

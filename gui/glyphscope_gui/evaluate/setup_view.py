@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from PySide6.QtCore import QAbstractListModel, QModelIndex, QSignalBlocker, QSize, Qt, Signal
+from PySide6.QtCore import QAbstractItemModel, QModelIndex, QSignalBlocker, QSize, Qt, Signal
 from PySide6.QtGui import QPainter, QPaintEvent, QResizeEvent
 from PySide6.QtWidgets import (
     QAbstractItemView,
@@ -24,8 +24,7 @@ from glyphscope_gui.evaluate.axes import EvalAxes
 from glyphscope_gui.evaluate.judge_choice import JudgeChoice
 from glyphscope_gui.evaluate.scenarios import MARGINS, ScenarioPicker
 from glyphscope_gui.evaluate.setup import PRESETS, Axis
-from glyphscope_gui.evaluate.ticks import TickList
-from glyphscope_gui.evaluate.ticks_model import TicksModel
+from glyphscope_gui.evaluate.ticks import TickList, TicksModel
 from glyphscope_gui.shared.card import Card
 from glyphscope_gui.shared.labels import PlainLabel, link, push_button, words_label
 from glyphscope_gui.shared.language import tr
@@ -56,7 +55,7 @@ class EvalSetupView(QWidget):
         suites: TicksModel,
         models: TicksModel,
         axes: Sequence[Axis],
-        results: QAbstractListModel,
+        results: QAbstractItemModel,
         parent: QWidget | None = None,
     ) -> None:
         super().__init__(parent)

@@ -1,10 +1,12 @@
-"""A list to tick in, with a note at the right of each line; files can be dropped on it."""
+"""A list to tick in, with a note at the right of each line: suites, models. Files can be dropped on it."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from pathlib import Path
+from typing import Any, NamedTuple
 
-from PySide6.QtCore import QSize, Qt, Signal
+from PySide6.QtCore import QObject, QSize, Qt, Signal
 from PySide6.QtGui import QDragEnterEvent, QDragMoveEvent, QDropEvent, QFontMetrics, QPainter
 from PySide6.QtWidgets import (
     QAbstractItemView,
@@ -16,11 +18,114 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from glyphscope_gui.evaluate.ticks_model import NOTE_ROLE, TicksModel
 from glyphscope_gui.shared.language import tr
-from glyphscope_gui.shared.table_model import Index
+from glyphscope_gui.shared.table_model import NO_INDEX, Index, ListModel
 from glyphscope_gui.theme import theme
 from glyphscope_gui.theme.fonts import smaller
+
+NOTE_ROLE = Qt.ItemDataRole.UserRole + 1
+
+
+class Tickable(NamedTuple):
+    """`value` is what is chosen; one with a `problem` cannot be ticked, and says why."""
+
+    value: str
+    words: str
+    note: str = ""
+    tip: str = ""
+    problem: str = ""
+
+
+class TicksModel(ListModel[Tickable]):
+    """`changed` when the user ticks or unticks."""
+
+    changed = Signal()
+    _rows: list[Tickable]
+
+    def __init__(self, parent: QObject | None = None) -> None:
+        super().__init__(parent)
+        self._rows = []
+        self._ticked: set[str] = set()
+
+    @property
+    def ticked(self) -> tuple[str, ...]:
+        """What is ticked, in the list's order."""
+        return tuple(row.value for row in self._rows if row.value in self._ticked)
+
+    @property
+    def values(self) -> tuple[str, ...]:
+        return tuple(row.value for row in self._rows)
+
+    def put(self, row: Tickable, *, ticked: bool = False, first: bool = False) -> None:
+        """Add a row, or exchange the one of the same value."""
+        if ticked and not row.problem:
+            self._ticked.add(row.value)
+        if row.value in self.values:
+            place = self.values.index(row.value)
+            self._rows[place] = row
+            self.dataChanged.emit(self.index(place, 0), self.index(place, 0))
+        else:
+            place = 0 if first else len(self._rows)
+            self.beginInsertRows(NO_INDEX, place, place)
+            self._rows.insert(place, row)
+            self.endInsertRows()
+
+    def take(self, value: str) -> None:
+        """Take a row out."""
+        if value in self.values:
+            place = self.values.index(value)
+            self.beginRemoveRows(NO_INDEX, place, place)
+            del self._rows[place]
+            self._ticked.discard(value)
+            self.endRemoveRows()
+
+    def tick(self, values: Iterable[str]) -> None:
+        """Exactly these, without telling it."""
+        usable = {row.value for row in self._rows if not row.problem}
+        self._ticked = set(values) & usable
+        if self._rows:
+            self.dataChanged.emit(self.index(0, 0), self.index(len(self._rows) - 1, 0))
+
+    # -- Qt ----------------------------------------------------------------------------------------------------
+
+    def flags(self, index: Index) -> Qt.ItemFlag:
+        if not index.isValid():
+            return Qt.ItemFlag.NoItemFlags
+        flags = Qt.ItemFlag.ItemIsSelectable | Qt.ItemFlag.ItemIsEnabled
+        usable = not self._rows[index.row()].problem
+        return flags | Qt.ItemFlag.ItemIsUserCheckable if usable else flags
+
+    def words(self, row: Tickable, column: int) -> str:
+        return row.words
+
+    def spoken(self, row: Tickable, column: int) -> str:
+        return ", ".join(part for part in (row.words, row.note, row.problem) if part)
+
+    def tip(self, row: Tickable, column: int) -> str:
+        return row.problem or row.tip
+
+    def color(self, row: Tickable, column: int) -> str:
+        return "impossible" if row.problem else ""
+
+    def extra(self, row: Tickable, column: int, role: int) -> Any:
+        if role == Qt.ItemDataRole.CheckStateRole and not row.problem:
+            return Qt.CheckState.Checked if row.value in self._ticked else Qt.CheckState.Unchecked
+        if role == NOTE_ROLE:
+            return tr("cannot be used") if row.problem else row.note
+        return None
+
+    def setData(self, index: Index, value: Any, role: int = Qt.ItemDataRole.EditRole) -> bool:
+        row = self._rows[index.row()]
+        if role != Qt.ItemDataRole.CheckStateRole or row.problem:
+            return False
+        if Qt.CheckState(value) == Qt.CheckState.Checked:
+            self._ticked.add(row.value)
+        else:
+            self._ticked.discard(row.value)
+        self.dataChanged.emit(index, index)
+        self.changed.emit()
+        return True
+
 
 BESIDE = 52
 """Pixels of a line that are neither words nor note."""

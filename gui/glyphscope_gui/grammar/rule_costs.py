@@ -29,7 +29,7 @@ class _Costs(TableModel[RuleCost]):
     figures = frozenset({SUM, MEAN})
 
     def show(self, rows: tuple[RuleCost, ...]) -> None:
-        self._replace(rows)
+        self.show_rows(rows)
 
     def words(self, row: RuleCost, column: int) -> str:
         return (row.rule, plain_ms(row.ms), plain_ms(row.ms / row.masks))[column]

@@ -24,7 +24,7 @@ class _Rows(TableModel[tuple[str, str]]):
         return self._rows
 
     def show(self, rows: Sequence[tuple[str, str]]) -> None:
-        self._replace(rows)
+        self.show_rows(rows)
 
     def words(self, row: tuple[str, str], column: int) -> str:
         shown = row[column].replace("\n", "⏎").replace("\t", "→")

@@ -14,6 +14,7 @@ from PySide6.QtCore import (
     Qt,
     QTimer,
     Signal,
+    SignalInstance,
 )
 from PySide6.QtGui import QAction, QFont, QFontInfo, QFontMetrics, QKeySequence, QPainter
 from PySide6.QtWidgets import (
@@ -105,31 +106,26 @@ class HistoryDock(QWidget):
         self._background.start("rows", lambda: history.rows(words), self._show_rows, self._notify)
 
     def open_current(self) -> None:
-        row = self._current()
-        if row is not None:
-            self.runOpened.emit(row.id)
+        self._emit_current(self.runOpened)
 
     def add_current_to_suite(self) -> None:
         """Ask for the run as a scenario of a suite."""
-        row = self._current()
-        if row is not None:
-            self.suiteRequested.emit(row.id)
+        self._emit_current(self.suiteRequested)
 
     def save_current(self) -> None:
         """Ask for the run as a file."""
-        row = self._current()
-        if row is not None:
-            self.saveRequested.emit(row.id)
+        self._emit_current(self.saveRequested)
 
     def export_current(self, form: ExportForm) -> None:
-        row = self._current()
-        if row is not None:
-            self.exportRequested.emit(row.id, form)
+        self._emit_current(self.exportRequested, form)
 
     def copy_current(self, form: ExportForm) -> None:
+        self._emit_current(self.copyRequested, form)
+
+    def _emit_current(self, signal: SignalInstance, *form: ExportForm) -> None:
         row = self._current()
         if row is not None:
-            self.copyRequested.emit(row.id, form)
+            signal.emit(row.id, *form)
 
     def delete_current(self) -> None:
         """Take the run out of the list; for some seconds it can be taken back."""
@@ -141,7 +137,7 @@ class HistoryDock(QWidget):
         self._undo_bar.show()
         self._undo_timer.start()
         place = self.list.currentIndex().row()
-        self.model.set_rows([r for r in self._rows() if r.id != row.id])
+        self.model.show_rows([other for other in self.model.rows if other.id != row.id])
         self.list.setCurrentIndex(self.model.index(min(place, self.model.rowCount() - 1), 0))
         self._show_empty()
 
@@ -217,16 +213,12 @@ class HistoryDock(QWidget):
         parts = (self.search_edit, (self.list, 1), (self.empty, 1), self.details, self._undo_bar)
         vbox(*parts, parent=self, margins=(10, 12, 10, 10), spacing=8)
 
-    def _rows(self) -> list[HistoryRow]:
-        return [self.model.index(place, 0).data(ROW_ROLE) for place in range(self.model.rowCount())]
-
     def _current(self) -> HistoryRow | None:
-        index = self.list.currentIndex()
-        return index.data(ROW_ROLE) if index.isValid() else None
+        return self.model.row(self.list.currentIndex().row())
 
     def _show_rows(self, rows: list[HistoryRow]) -> None:
         current = self._current()
-        self.model.set_rows([row for row in rows if row.id not in self._doomed])
+        self.model.show_rows([row for row in rows if row.id not in self._doomed])
         place = self.model.row_of(current.id) if current else -1
         if place >= 0:
             self.list.setCurrentIndex(self.model.index(place, 0))

@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from datetime import UTC, datetime
 
-from PySide6.QtCore import QAbstractListModel, QModelIndex, QObject, QPersistentModelIndex, Qt
+from PySide6.QtCore import Qt
 
 from glyphscope.sessions import HistoryRow
 from glyphscope_gui.shared.language import tr
-from glyphscope_gui.shared.plain_text import plain_data, plain_tip
+from glyphscope_gui.shared.table_model import ListModel
 
 ROW_ROLE = Qt.ItemDataRole.UserRole + 1
 """The HistoryRow."""
-
-_Index = QModelIndex | QPersistentModelIndex
 
 _NOTATIONS = {"glyph": "GLYPH", "json": "JSON", "native": tr("Native")}
 _CONSTRAINTS = {
@@ -25,44 +22,28 @@ _CONSTRAINTS = {
 }
 
 
-class HistoryModel(QAbstractListModel):
+class HistoryModel(ListModel[HistoryRow]):
     """Rows as they were loaded; a new load replaces them."""
-
-    def __init__(self, parent: QObject | None = None) -> None:
-        super().__init__(parent)
-        self._rows: list[HistoryRow] = []
-
-    def set_rows(self, rows: Sequence[HistoryRow]) -> None:
-        self.beginResetModel()
-        self._rows = list(rows)
-        self.endResetModel()
 
     def row_of(self, run: str) -> int:
         """The row of a run; -1 when it is not shown."""
         return next((place for place, row in enumerate(self._rows) if row.id == run), -1)
 
-    def rowCount(self, parent: _Index = QModelIndex()) -> int:  # noqa: B008
-        return 0 if parent.isValid() else len(self._rows)
+    def words(self, row: HistoryRow, column: int) -> str:
+        return row.name or row.title or tr("(no prompt)")
 
-    @plain_data
-    def data(self, index: _Index, role: int = Qt.ItemDataRole.DisplayRole) -> object:
-        if not index.isValid():
-            return None
-        row = self._rows[index.row()]
-        match role:
-            case Qt.ItemDataRole.DisplayRole:
-                return row.name or row.title or tr("(no prompt)")
-            case Qt.ItemDataRole.ToolTipRole:
-                return plain_tip(
-                    f"{row.title}\n{outcome_words(row.outcome)}\n{facts(row)}\n{row.model}, {when(row.time)}"
-                    + (f"\n{row.note}" if row.note else "")
-                )
-            case Qt.ItemDataRole.AccessibleTextRole:
-                pinned = tr("pinned") + ", " if row.pinned else ""
-                return f"{pinned}{row.name or row.title}, {outcome_words(row.outcome)}, {facts(row)}, {when(row.time)}"
-            case _ if role == ROW_ROLE:
-                return row
-        return None
+    def spoken(self, row: HistoryRow, column: int) -> str:
+        pinned = tr("pinned") + ", " if row.pinned else ""
+        return (
+            f"{pinned}{row.name or row.title}, {outcome_words(row.outcome)}, {facts(row)}, {when(row.time)}"
+        )
+
+    def tip(self, row: HistoryRow, column: int) -> str:
+        lines = (row.title, outcome_words(row.outcome), facts(row), f"{row.model}, {when(row.time)}")
+        return "\n".join((*lines, row.note) if row.note else lines)
+
+    def extra(self, row: HistoryRow, column: int, role: int) -> HistoryRow | None:
+        return row if role == ROW_ROLE else None
 
 
 def outcome_status(outcome: str) -> str:

@@ -29,7 +29,7 @@ class FoundModelsModel(TableModel[FoundModel]):
     figures = frozenset({SIZE})
 
     def show(self, found: Sequence[FoundModel]) -> None:
-        self._replace(sorted(found, key=lambda model: bool(model.problem)))
+        self.show_rows(sorted(found, key=lambda model: bool(model.problem)))
 
     def model(self, row: int) -> FoundModel:
         return self._rows[row]
@@ -66,7 +66,7 @@ class HitsModel(TableModel[Hit]):
     figures = frozenset({SIZE, DOWNLOADS})
 
     def show(self, hits: Sequence[Hit]) -> None:
-        self._replace(hits)
+        self.show_rows(hits)
 
     def hit(self, row: int) -> Hit:
         return self._rows[row]
@@ -100,7 +100,7 @@ class ChoicesModel(TableModel[Choice]):
     figures = frozenset({SIZE})
 
     def show(self, choices: Sequence[Choice]) -> None:
-        self._replace(choices)
+        self.show_rows(choices)
 
     def choice(self, row: int) -> Choice:
         return self._rows[row]

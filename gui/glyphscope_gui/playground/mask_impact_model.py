@@ -37,7 +37,7 @@ class MaskImpactModel(TableModel[FieldImpact]):
     figures = frozenset({TAKEN})
 
     def show(self, rows: tuple[FieldImpact, ...]) -> None:
-        self._replace(rows)
+        self.show_rows(rows)
 
     def want(self, row: int) -> FieldImpact:
         return self._rows[row]

@@ -13,8 +13,7 @@ from glyphscope.prompting.message_list import parse_messages, to_json
 from glyphscope.prompting.messages import SYSTEM_PROMPT
 from glyphscope_gui.project.prompt_document import PromptDocument, PromptState
 from glyphscope_gui.prompt.message_editor import MessageEditor
-from glyphscope_gui.prompt.message_list import MessageList
-from glyphscope_gui.prompt.messages_model import MessagesModel
+from glyphscope_gui.prompt.message_list import MessageList, MessagesModel
 from glyphscope_gui.shared.icon_button import IconButton
 from glyphscope_gui.shared.labels import ElidedLink, PlainLabel, words_label
 from glyphscope_gui.shared.language import tr
@@ -65,7 +64,7 @@ class ConversationEditor(QWidget):
 
     def choose(self, place: int) -> None:
         """Choose a message, which is then edited below the list."""
-        self.list.setCurrentIndex(self.model.index(place))
+        self.list.setCurrentIndex(self.model.index(place, 0))
 
     def show_counted(self, prompt: PromptRendered | None, problem: str = "") -> None:
         """The tokens of each message in the next prompt, or why the model's template refuses them."""
@@ -153,9 +152,9 @@ class ConversationEditor(QWidget):
             self._show_message(place)
 
     def _show_message(self, place: int) -> None:
-        if 0 <= place < self.model.rowCount():
-            is_next = place == self.model.rowCount() - 1
-            self.editor.show_message(self.model.message(place), self.model.problem(place), is_next=is_next)
+        row = self.model.row(place)
+        if row is not None:
+            self.editor.show_message(row.message, row.problem, is_next=row.is_next)
 
     def _system_typed(self) -> None:
         self._document.set_system_prompt(self.system_edit.toPlainText())

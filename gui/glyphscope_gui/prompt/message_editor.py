@@ -9,7 +9,7 @@ from PySide6.QtWidgets import QComboBox, QWidget
 from glyphscope.errors import PromptError
 from glyphscope.events import Message
 from glyphscope.prompting.message_list import read_calls, written_calls
-from glyphscope_gui.prompt.messages_model import ROLE_WORDS
+from glyphscope_gui.prompt.message_list import ROLE_WORDS
 from glyphscope_gui.shared.labels import push_button, words_label
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.layouts import STRETCH, hbox, vbox

@@ -1,8 +1,20 @@
-"""A message in the list: its role and tokens, and below them its text on one line."""
+"""The messages of a conversation as a list, the one that is sent next at the end: role and tokens, and below them the
+text on one line.
+"""
 
 from __future__ import annotations
 
-from PySide6.QtCore import QEvent, QModelIndex, QPersistentModelIndex, QRect, QSize, Qt, Signal
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+from PySide6.QtCore import (
+    QEvent,
+    QObject,
+    QRect,
+    QSize,
+    Qt,
+    Signal,
+)
 from PySide6.QtGui import QFontMetrics, QKeyEvent, QKeySequence, QPainter
 from PySide6.QtWidgets import (
     QListView,
@@ -13,11 +25,92 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from glyphscope_gui.prompt.messages_model import PROBLEM_ROLE, ROLE_ROLE, TOKENS_ROLE, MessagesModel
+from glyphscope.events import Message
+from glyphscope.prompting.message_list import result_problem
+from glyphscope.text.shorten import excerpt
 from glyphscope_gui.shared.language import tr
+from glyphscope_gui.shared.table_model import Index, ListModel
 from glyphscope_gui.theme import theme
 
-_Index = QModelIndex | QPersistentModelIndex
+ROLE_ROLE, TOKENS_ROLE, PROBLEM_ROLE = range(Qt.ItemDataRole.UserRole, Qt.ItemDataRole.UserRole + 3)
+MOST_SHOWN = 200
+"""Characters of a message that a row takes."""
+ROLE_WORDS = {
+    "system": tr("System"),
+    "user": tr("User"),
+    "assistant": tr("Assistant"),
+    "tool": tr("Tool result"),
+}
+
+
+class MessageRow(NamedTuple):
+    """`part` is its key in `message_tokens`; `problem` is why it cannot be sent there, empty for one that can."""
+
+    message: Message
+    part: str
+    problem: str = ""
+    is_next: bool = False
+
+    @property
+    def role_words(self) -> str:
+        words = ROLE_WORDS.get(self.message.role, self.message.role)
+        return tr("{role}, next", role=words) if self.is_next else words
+
+
+class MessagesModel(ListModel[MessageRow]):
+    """The text of a row is its message on one line; ROLE_ROLE its role in words, TOKENS_ROLE its tokens in words."""
+
+    def __init__(self, parent: QObject | None = None) -> None:
+        super().__init__(parent)
+        self._tokens: Mapping[str, int] = {}
+
+    def show_messages(self, history: Sequence[Message], user: str) -> None:
+        """The rows that are there stay, so that the chosen one stays chosen."""
+        messages = [*history, Message("user", user)]
+        parts = [*(f"message {place + 1}" for place in range(len(history))), "user"]
+        rows = [
+            MessageRow(message, part, result_problem(messages, place), part == "user")
+            for place, (message, part) in enumerate(zip(messages, parts))
+        ]
+        if len(rows) == len(self._rows):
+            self._rows = rows
+            self._notify()
+        else:
+            self._tokens = {}
+            self.show_rows(rows)
+
+    def show_tokens(self, tokens: Mapping[str, int]) -> None:
+        """As `message_tokens` counts them; empty where nobody counts."""
+        self._tokens = tokens
+        self._notify()
+
+    def words(self, row: MessageRow, column: int) -> str:
+        return line_of(row.message)
+
+    def spoken(self, row: MessageRow, column: int) -> str:
+        return f"{row.role_words}: {line_of(row.message)}"
+
+    def tip(self, row: MessageRow, column: int) -> str:
+        return row.problem or line_of(row.message)
+
+    def extra(self, row: MessageRow, column: int, role: int) -> Any:
+        if role == ROLE_ROLE:
+            return row.role_words
+        if role == TOKENS_ROLE:  # an empty message is not sent, and has none
+            return tr("%n token(s)", "", self._tokens.get(row.part, 0)) if self._tokens else ""
+        return bool(row.problem) if role == PROBLEM_ROLE else None
+
+    def _notify(self) -> None:
+        if self._rows:
+            self.dataChanged.emit(self.index(0, 0), self.index(len(self._rows) - 1, 0))
+
+
+def line_of(message: Message) -> str:
+    """The message on one line: its text, then the tools that it calls."""
+    calls = [tr("calls {name}", name=call.name) for call in message.tool_calls]
+    return excerpt(" · ".join(filter(None, (excerpt(message.content, MOST_SHOWN), *calls))), MOST_SHOWN)
+
+
 _PAD = 6
 _LEFT = Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter
 _RIGHT = Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter
@@ -26,10 +119,10 @@ _RIGHT = Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter
 class MessageDelegate(QStyledItemDelegate):
     """Rows of one height, so that a conversation of thousands of messages is shown at once."""
 
-    def sizeHint(self, option: QStyleOptionViewItem, index: _Index) -> QSize:
+    def sizeHint(self, option: QStyleOptionViewItem, index: Index) -> QSize:
         return QSize(0, 2 * option.fontMetrics.height() + 2 * _PAD)
 
-    def paint(self, painter: QPainter, option: QStyleOptionViewItem, index: _Index) -> None:
+    def paint(self, painter: QPainter, option: QStyleOptionViewItem, index: Index) -> None:
         colors, metrics = theme(), QFontMetrics(option.font)
         painter.save()
         selected = bool(option.state & QStyle.StateFlag.State_Selected)

@@ -114,7 +114,7 @@ class ServersLogModel(TableModel[Entry]):
         )
 
     def _reset(self) -> None:
-        self._replace([entry for entry in self._entries if self._fits(entry)])
+        self.show_rows([entry for entry in self._entries if self._fits(entry)])
 
 
 def is_notification(entry: Entry) -> bool:

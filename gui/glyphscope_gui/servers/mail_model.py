@@ -24,7 +24,7 @@ class _Listed(TableModel[Row]):
             self._rows = new
             self.endInsertRows()
             return
-        self._replace(new)
+        self.show_rows(new)
 
     def row(self, number: int) -> Row | None:
         return self._rows[number] if 0 <= number < len(self._rows) else None

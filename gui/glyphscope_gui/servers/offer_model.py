@@ -30,11 +30,11 @@ class OfferModel(TableModel[Offer]):
 
     def show(self, offers: Sequence[Offer]) -> None:
         self._all = tuple(offers)
-        self._replace(self._found())
+        self.show_rows(self._found())
 
     def set_filter(self, text: str) -> None:
         self._filter = text.strip().lower()
-        self._replace(self._found())
+        self.show_rows(self._found())
 
     @property
     def total(self) -> int:

@@ -83,7 +83,7 @@ class ServersToolModel(TableModel[ToolRow]):
 
     def set_filter(self, text: str) -> None:
         self._filter = text.strip().lower()
-        self._replace(self._found())
+        self.show_rows(self._found())
 
     def set_enforcement(self, kept: Mapping[str, EnforcementSummary]) -> None:
         """What is known now of how much is kept, by tool."""

@@ -1,5 +1,5 @@
-"""What tables have in common: rows of a sequence, titled columns, and what a cell shows, says and looks like; and the
-roles that delegates ask for.
+"""What tables and lists have in common: rows of a sequence, titled columns, and what a cell shows, says and looks like;
+and the roles that delegates ask for.
 """
 
 from __future__ import annotations
@@ -35,6 +35,20 @@ class TableModel(QAbstractTableModel, Generic[Row]):
     def __init__(self, parent: QObject | None = None) -> None:
         super().__init__(parent)
         self._rows: Sequence[Row] = ()
+
+    @property
+    def rows(self) -> Sequence[Row]:
+        return self._rows
+
+    def row(self, place: int) -> Row | None:
+        """None where there is no such row."""
+        return self._rows[place] if 0 <= place < len(self._rows) else None
+
+    def show_rows(self, rows: Sequence[Row]) -> None:
+        """Other rows; nothing stays selected."""
+        self.beginResetModel()
+        self._rows = rows
+        self.endResetModel()
 
     # -- the cells ---------------------------------------------------------------------------------------------
 
@@ -103,8 +117,8 @@ class TableModel(QAbstractTableModel, Generic[Row]):
         side = Qt.AlignmentFlag.AlignRight if column in self.figures else Qt.AlignmentFlag.AlignLeft
         return side | Qt.AlignmentFlag.AlignVCenter
 
-    def _replace(self, rows: Sequence[Row]) -> None:
-        """Other rows; nothing stays selected."""
-        self.beginResetModel()
-        self._rows = rows
-        self.endResetModel()
+
+class ListModel(TableModel[Row]):
+    """A list: one column, without a title."""
+
+    titles = ("",)

@@ -18,9 +18,8 @@ from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.model_names import model_name
 from glyphscope_gui.shared.page_ids import MenuId, PageId
 from glyphscope_gui.template import rows
-from glyphscope_gui.template.answers import last_answer
 from glyphscope_gui.template.page import TemplatePage
-from glyphscope_gui.template.readers_dialog import ReadersDialog
+from glyphscope_gui.template.readers_dialog import ReadersDialog, last_answer
 
 TURNS, MORE_TURNS = 200, 1000
 _FILES = tr("Templates and models (*.jinja *.gguf);;All files (*)")

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from functools import partial
+from typing import NamedTuple
 
+import msgspec
 from PySide6.QtCore import QModelIndex, Qt, QTimer
 from PySide6.QtWidgets import QDialog, QDialogButtonBox, QWidget
 
+from glyphscope.events import TokenStep
 from glyphscope.registry import ToolRegistry
+from glyphscope.runs import RunState
 from glyphscope.text.figures import percent
 from glyphscope.text.shorten import listed
 from glyphscope.turns import TurnForm
@@ -20,10 +24,37 @@ from glyphscope_gui.shared.layouts import STRETCH, hbox, vbox
 from glyphscope_gui.shared.segmented import Segmented
 from glyphscope_gui.shared.text_edits import WrappingEdit
 from glyphscope_gui.shared.token_words import token_text
-from glyphscope_gui.template.answers import Answer
 from glyphscope_gui.template.marked_text import MarkedText
 from glyphscope_gui.template.tables import Cell, ReadersModel, Row, RowsTable
 from glyphscope_gui.theme import mono_font
+
+
+class Answer(NamedTuple):
+    """`text` is what the model wrote after a prompt that was rendered with that state of `thinking`.
+
+    `steps` are its tokens. `form` is None where the run has none.
+    """
+
+    text: str = ""
+    thinking: bool | None = None
+    steps: tuple[TokenStep, ...] = ()
+    registry: ToolRegistry | None = None
+    form: TurnForm | None = None
+
+
+def last_answer(state: RunState) -> Answer:
+    """The answer of the run that is shown; an empty one where there is none."""
+    if state.started is None:
+        return Answer()
+    steps = tuple(token.step for token in state.tokens)
+    request = state.started.request
+    try:
+        form = msgspec.convert(request.form, TurnForm) if request.form else None
+    except msgspec.ValidationError:
+        form = None  # of a later version
+    text = "".join(step.text for step in steps)
+    return Answer(text, {"on": True, "off": False}.get(request.thinking), steps, state.whole_registry, form)
+
 
 PAUSE_MS = 150
 LONGEST = 50_000

@@ -15,11 +15,11 @@ from glyphscope_gui.project.registry_document import RegistryDocument
 from glyphscope_gui.shared.enforcement_badge import Enforcement
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.layouts import vbox
-from glyphscope_gui.tools.form_grid import FormGrid
 from glyphscope_gui.tools.keyword_fields import (
     ChoiceField,
     Field,
     FlagField,
+    FormGrid,
     LineField,
     NumberField,
     TextField,

@@ -15,8 +15,7 @@ from glyphscope_gui.shared.labels import ElidedLabel, words_label
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.layouts import STRETCH, holder, vbox
 from glyphscope_gui.tools.argument_form import ArgumentForm
-from glyphscope_gui.tools.form_grid import FormGrid
-from glyphscope_gui.tools.keyword_fields import LineField, TextField
+from glyphscope_gui.tools.keyword_fields import FormGrid, LineField, TextField
 from glyphscope_gui.tools.registry_tree_model import Item
 
 MOST_WARNINGS = 8

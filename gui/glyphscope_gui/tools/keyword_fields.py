@@ -1,22 +1,24 @@
-"""The fields of the argument form: each shows one value of a schema and tells what the user made of it.
-
-A field tells `valueEdited` with the new value (None takes the keyword out) or `valueRefused` with the reason; it
-never rewrites what the user is typing as long as that means the value it is given.
-"""
+"""The fields of the argument form, and the rows of label, field and badge that they stand in."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from typing import Any, TypeAlias
+from dataclasses import dataclass
+from typing import Any, Generic, TypeAlias, TypeVar
 
 from PySide6.QtCore import QEvent, Qt, Signal
 from PySide6.QtGui import QKeyEvent, QWheelEvent
-from PySide6.QtWidgets import QCheckBox, QComboBox, QWidget
+from PySide6.QtWidgets import QCheckBox, QComboBox, QLabel, QWidget
 
 from glyphscope.text.json_values import json_or_text
+from glyphscope.visible import visible
 from glyphscope_gui.shared.code_edit import is_undo_key
+from glyphscope_gui.shared.enforcement_badge import EnforcementBadge
+from glyphscope_gui.shared.labels import PlainLabel
 from glyphscope_gui.shared.language import tr
+from glyphscope_gui.shared.layouts import grid_layout
+from glyphscope_gui.shared.plain_text import plain_tip
 from glyphscope_gui.shared.text_edits import GrowingEdit, LineEdit
 
 
@@ -215,3 +217,47 @@ class ChoiceField(QComboBox):
 
 
 Field: TypeAlias = LineField | TextField | FlagField | ChoiceField
+
+
+FieldT = TypeVar("FieldT", bound=QWidget)
+
+
+@dataclass(frozen=True)
+class FormRow(Generic[FieldT]):
+    """One row; its parts are shown and hidden together."""
+
+    label: QLabel
+    field: FieldT
+    badge: EnforcementBadge
+
+    def set_visible(self, visible: bool) -> None:
+        self.label.setVisible(visible)
+        self.field.setVisible(visible)
+        if not visible:
+            self.badge.set_kind(None)
+
+
+class FormGrid(QWidget):
+    """A form of FormRows. The label is the field's accessible name, and its buddy."""
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._grid = grid_layout(self, spacing=(0, 7), stretch=1)
+        self._grid.setColumnMinimumWidth(0, 78)
+
+    def add_row(self, text: str, field: FieldT, hint: str = "", *, wide: bool = False) -> FormRow[FieldT]:
+        """A row; a `wide` field has the badge's room too, for texts that no grammar keeps."""
+        label = PlainLabel(text, self, role="muted", toolTip=plain_tip(hint))
+        label.setBuddy(field)
+        label.setContentsMargins(0, 0, 8, 0)
+        field.setToolTip(plain_tip(hint))
+        field.setAccessibleName(text)
+        field.setAccessibleDescription(visible(hint, lines=True))
+        field.setMinimumWidth(64)
+        badge = EnforcementBadge(self)
+        row = self._grid.rowCount()
+        self._grid.addWidget(label, row, 0, Qt.AlignmentFlag.AlignTop)
+        self._grid.addWidget(field, row, 1, 1, 2 if wide else 1)
+        self._grid.addWidget(badge, row, 2, Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
+        label.setMinimumHeight(field.sizeHint().height())
+        return FormRow(label, field, badge)

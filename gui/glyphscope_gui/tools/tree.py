@@ -2,13 +2,134 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import QItemSelectionModel, QModelIndex, QSize, Qt, Signal
-from PySide6.QtGui import QKeyEvent, QMouseEvent
-from PySide6.QtWidgets import QAbstractItemView, QTreeView, QWidget
+from PySide6.QtCore import (
+    QAbstractItemModel,
+    QEvent,
+    QItemSelectionModel,
+    QModelIndex,
+    QPersistentModelIndex,
+    QRect,
+    QRectF,
+    QSize,
+    Qt,
+    Signal,
+)
+from PySide6.QtGui import QFont, QFontMetrics, QKeyEvent, QMouseEvent, QPainter, QPainterPath, QPen
+from PySide6.QtWidgets import (
+    QAbstractItemView,
+    QStyle,
+    QStyledItemDelegate,
+    QStyleOptionViewItem,
+    QTreeView,
+    QWidget,
+)
 
+from glyphscope.visible import visible
 from glyphscope_gui.shared.language import tr
-from glyphscope_gui.tools.delegate import ToolDelegate, tick_target
-from glyphscope_gui.tools.registry_tree_model import Item, RegistryTreeModel
+from glyphscope_gui.shared.row_painting import paint_ground
+from glyphscope_gui.theme import mono_font, theme
+from glyphscope_gui.tools.registry_tree_model import DETAIL_ROLE, PROBLEM_ROLE, Item, RegistryTreeModel
+
+_Index = QModelIndex | QPersistentModelIndex
+
+TICK = 14
+MARGIN = 8
+INDENT = MARGIN + TICK + 8
+"""Where names start, of tools and of arguments alike, as in a list with a column for ticks."""
+
+
+class ToolDelegate(QStyledItemDelegate):
+    """Draws a row; a click on the tick or the space bar turns the tool on and off."""
+
+    def sizeHint(self, option: QStyleOptionViewItem, index: _Index) -> QSize:
+        return QSize(0, round(option.fontMetrics.height() * 1.25) + 7)
+
+    def paint(self, painter: QPainter, option: QStyleOptionViewItem, index: _Index) -> None:
+        painter.save()
+        paint_ground(painter, option, QRectF(option.rect).adjusted(0, 0.5, 0, -0.5))
+        tick = index.data(Qt.ItemDataRole.CheckStateRole)
+        if tick is not None:
+            self._paint_tick(painter, option.rect, Qt.CheckState(tick) == Qt.CheckState.Checked)
+        self._paint_words(painter, option, index, is_tool=tick is not None)
+        painter.restore()
+
+    def _paint_tick(self, painter: QPainter, row: QRect, checked: bool) -> None:
+        colors = theme()
+        box = QRectF(tick_rect(row)).adjusted(0.5, 0.5, -0.5, -0.5)
+        painter.setPen(QPen(colors.color("accent" if checked else "border-strong"), 1))
+        painter.setBrush(colors.color("accent") if checked else Qt.BrushStyle.NoBrush)
+        painter.drawRoundedRect(box, 3, 3)
+        if not checked:
+            return
+        path = QPainterPath()
+        path.moveTo(box.left() + 3.2, box.top() + 6.8)
+        path.lineTo(box.left() + 5.6, box.top() + 9.2)
+        path.lineTo(box.left() + 9.8, box.top() + 4.2)
+        painter.setPen(QPen(colors.color("on-accent"), 1.6, Qt.PenStyle.SolidLine, Qt.PenCapStyle.RoundCap))
+        painter.setBrush(Qt.BrushStyle.NoBrush)
+        painter.drawPath(path)
+
+    def _paint_words(
+        self, painter: QPainter, option: QStyleOptionViewItem, index: _Index, *, is_tool: bool
+    ) -> None:
+        colors = theme()
+        selected = bool(option.state & QStyle.StateFlag.State_Selected)
+        box = option.rect.adjusted(INDENT, 0, -MARGIN, 0)
+        small = mono_font(-1)
+        detail = str(index.data(DETAIL_ROLE) or "")
+        wrong = bool(index.data(PROBLEM_ROLE))
+        if wrong:
+            detail = tr("see Schema")
+        metrics = QFontMetrics(small)
+        detail = metrics.elidedText(visible(detail), Qt.TextElideMode.ElideRight, box.width() // 2)
+        width = metrics.horizontalAdvance(detail)
+        painter.setFont(small)
+        painter.setPen(colors.color("impossible" if wrong else "text-faint"))
+        painter.drawText(box, Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter, detail)
+
+        font = QFont(option.font)
+        if selected or _has_current(option, index):
+            font.setWeight(QFont.Weight.DemiBold)
+        off = is_tool and index.data(Qt.ItemDataRole.CheckStateRole) == Qt.CheckState.Unchecked
+        painter.setFont(font)
+        painter.setPen(colors.color("text-faint" if off else "text" if is_tool or selected else "text-muted"))
+        room = box.adjusted(0, 0, -width - 10, 0)
+        name = QFontMetrics(font).elidedText(str(index.data()), Qt.TextElideMode.ElideMiddle, room.width())
+        painter.drawText(room, Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter, name)
+
+    def editorEvent(
+        self, event: QEvent, model: QAbstractItemModel, option: QStyleOptionViewItem, index: _Index
+    ) -> bool:
+        if index.data(Qt.ItemDataRole.CheckStateRole) is None or not isinstance(event, QMouseEvent):
+            return False
+        if not tick_target(option.rect).contains(event.position().toPoint()):
+            return False
+        if event.type() == QEvent.Type.MouseButtonRelease:
+            self.turn(model, index)
+        return event.type() != QEvent.Type.MouseMove
+
+    def turn(self, model: QAbstractItemModel, index: _Index) -> None:
+        """Put the tool on the allow list, or take it off."""
+        checked = Qt.CheckState(index.data(Qt.ItemDataRole.CheckStateRole)) == Qt.CheckState.Checked
+        turned = Qt.CheckState.Unchecked if checked else Qt.CheckState.Checked
+        model.setData(index, turned, Qt.ItemDataRole.CheckStateRole)
+
+
+def _has_current(option: QStyleOptionViewItem, index: _Index) -> bool:
+    """Whether the row is the tool of the argument that is chosen."""
+    view = option.widget
+    return isinstance(view, QAbstractItemView) and view.currentIndex().parent() == index
+
+
+def tick_rect(row: QRect) -> QRect:
+    """The box of the tick in a row."""
+    return QRect(row.left() + MARGIN, row.center().y() - TICK // 2 + 1, TICK, TICK)
+
+
+def tick_target(row: QRect) -> QRect:
+    """Where a click turns the tick: the whole column, which is easier to hit than the box."""
+    return QRect(row.left(), row.top(), INDENT - 2, row.height())
+
 
 MIN_ROWS, MAX_ROWS = 10, 14
 
