@@ -15,7 +15,7 @@ import msgspec
 
 from glyphscope.errors import PromptError
 from glyphscope.models.inspection import Inspection, inspect_template, with_proof
-from glyphscope.models.template_files import open_template
+from glyphscope.models.turn_forms import open_template
 from glyphscope.turns import form_of
 from glyphscope.turns.form import STATES
 from glyphscope.turns.readers import KNOWN, KnownForm, own_notation, same_calls

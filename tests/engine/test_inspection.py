@@ -11,7 +11,7 @@ from glyphscope.errors import ModelError, PromptError
 from glyphscope.models.gguf import read_token_types
 from glyphscope.models.inspection import Inspection, inspect_template, with_proof
 from glyphscope.models.markers import Marker, MarkerToken, VocabularyMarkers, find_markers
-from glyphscope.models.template_files import open_template, template_of_text
+from glyphscope.models.turn_forms import open_template, template_of_text
 from glyphscope.turns.pairs import differences, readable
 
 TEMPLATE = resources.read_text("forms/example.jinja")

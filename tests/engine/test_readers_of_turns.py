@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 from glyphscope import resources
 from glyphscope.cli.app import app
 from glyphscope.events import Alternative, TokenStep
-from glyphscope.models.template_files import template_of_text
+from glyphscope.models.turn_forms import template_of_text
 from glyphscope.registry import ToolRegistry, parse_document
 from glyphscope.turns import TurnForm, form_of
 from glyphscope.turns.readers import KNOWN, Reading, departed, known_forms, readings

@@ -19,9 +19,9 @@ from glyphscope.events import (
     ToolCall,
 )
 from glyphscope.models import GenerateRequest, RecordedModel
-from glyphscope.models.remote.calls import CallWriter
 from glyphscope.models.remote.chunks import CallPiece
 from glyphscope.models.remote.dialect import DIALECTS
+from glyphscope.models.remote.parts import CallWriter
 from glyphscope.registry import default_registry, to_openai
 from glyphscope.runs import RunState, reduce_event
 from glyphscope.runs.next_turn import answer_messages

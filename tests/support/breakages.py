@@ -258,7 +258,7 @@ BREAKAGES = (
     ),
     Breakage(
         "a model without a chat template",
-        "engine/glyphscope/models/chat_tools.py",
+        "engine/glyphscope/models/chat.py",
         "text, note = render_plain(messages), no_template",
         'text, note = render_plain(messages), ""',
         ("e2e/test_bad_models.py::test_a_model_without_a_chat_template_makes_a_call_with_a_note",),

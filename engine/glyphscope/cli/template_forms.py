@@ -5,8 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from glyphscope.cli.inputs import read_text
-from glyphscope.models.template_files import template_of_model, template_of_text
-from glyphscope.models.turn_forms import TemplateRenderer
+from glyphscope.models.turn_forms import TemplateRenderer, template_of_model, template_of_text
 
 
 def read_template(path: str) -> TemplateRenderer:

@@ -8,13 +8,12 @@ from __future__ import annotations
 
 import atexit
 import hashlib
-import threading
-from collections import OrderedDict
 from collections.abc import Callable, Hashable, Sequence
 from typing import Generic, TypeAlias, TypeVar
 
 import msgspec
 
+from glyphscope.bounded_cache import BoundedCache
 from glyphscope.compilers import wire
 from glyphscope.errors import GrammarError
 from glyphscope.processes import module_command
@@ -46,21 +45,15 @@ class _Cached(Generic[T]):
     """The last answers, by digests of the questions: a text may be megabytes long."""
 
     def __init__(self) -> None:
-        self._answers: OrderedDict[Hashable, T] = OrderedDict()
-        self._lock = threading.Lock()
+        self._answers = BoundedCache[Hashable, tuple[T]](_KEPT)
 
     def get(self, question: bytes, ask: Callable[[], T]) -> T:
         key = hashlib.sha256(question).digest()
-        with self._lock:
-            if key in self._answers:
-                self._answers.move_to_end(key)
-                return self._answers[key]
-        answer = ask()
-        with self._lock:
-            self._answers[key] = answer
-            if len(self._answers) > _KEPT:
-                self._answers.popitem(last=False)
-        return answer
+        known = self._answers.get(key)
+        if known is None:
+            known = (ask(),)
+            self._answers.put(key, known)
+        return known[0]
 
 
 _refusals: _Cached[str] = _Cached()

@@ -1,4 +1,7 @@
-"""The model's own chat template, rendered as llama.cpp and transformers do; and the plain form for want of one."""
+"""The model's own chat template, rendered as llama.cpp and transformers do; and the plain form for want of one.
+
+`render_chat` is what a run asks for; tools and thinking need a template that has a place for them.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +17,7 @@ from jinja2 import TemplateError, meta
 from jinja2.exceptions import TemplateSyntaxError, UndefinedError
 
 from glyphscope.errors import PromptError
-from glyphscope.events import Message
+from glyphscope.events import Message, Thinking
 from glyphscope.models.chat_messages import (
     REASONING_KEYS,
     CallStyle,
@@ -25,6 +28,7 @@ from glyphscope.models.chat_messages import (
 )
 from glyphscope.models.chat_probe import PROBE_TOOLS, Drops, Render, find_drops, find_style
 from glyphscope.models.template_environment import LimitReached, TemplateEnvironment
+from glyphscope.text.lines import common_length
 
 NO_TEMPLATE = (
     "The model has no chat template: messages are written as 'System:', 'User:' and 'Assistant:' paragraphs."
@@ -32,6 +36,15 @@ NO_TEMPLATE = (
 MERGED_SYSTEM = "The model's chat template takes no system message: it was put before the user's first one."
 RESULTS_AS_USER = "The model's chat template takes no messages of tools: they were given as the user's."
 RESULT_WORDS = "Result of the tool call:"
+
+NO_PLACE = "This model's template has no place for tools, so it has no native notation for calls."
+NO_PLACE_HINT = (
+    "Use the notation glyph or json, or a model that was made for tools (Qwen, Llama 3, Mistral, Hermes)."
+)
+
+
+THINKING: dict[Thinking, bool | None] = {"auto": None, "on": True, "off": False}
+"""What each state is to a template; None leaves it undefined."""
 
 _HINT = "Use another model, or a prompt with a user's message only."
 
@@ -251,3 +264,39 @@ def merge_system(messages: Sequence[Message]) -> list[Message] | None:
         return None
     rest[place] = Message("user", f"{system}\n\n{rest[place].content}")
     return rest
+
+
+def render_chat(
+    template: ChatTemplate | None,
+    messages: Sequence[Message],
+    tools: Sequence[dict[str, Any]] = (),
+    thinking: Thinking = "auto",
+    *,
+    no_template: str = "",
+) -> tuple[str, str, str]:
+    """The prompt, a note, and what the template wrote for the tools: the one piece in which it differs without them.
+
+    Without a template it is the plain form, and `no_template` the note. Raises PromptError, also for tools where there
+    is no template, or one that writes the same without them.
+    """
+    switch, added = THINKING[thinking], ""
+    if template is None:
+        text, note = render_plain(messages), no_template
+    else:
+        text, note = template.render(messages, tools, thinking=switch)
+    if tools:
+        without = text if template is None else template.render(messages, thinking=switch)[0]
+        if text == without:
+            raise PromptError(NO_PLACE, where="chat template", hint=NO_PLACE_HINT)
+        start = common_length(text, without)
+        rest, other = text[start:], without[start:]
+        added = rest[: len(rest) - common_length(rest[::-1], other[::-1])]
+    return text, f"{note} {_no_switch(template, thinking)}".strip(), added
+
+
+def _no_switch(template: ChatTemplate | None, thinking: Thinking) -> str:
+    """The note on a state of thinking that was asked for and changed nothing."""
+    if thinking == "auto" or (template is not None and template.reads_thinking):
+        return ""
+    why = "it has no chat template" if template is None else "its chat template has no switch for that"
+    return f"Thinking was set to {thinking}, which this model does not support: {why}."

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any, Protocol, TypeAlias
 
 import msgspec
 
+from glyphscope.errors import ModelError
 from glyphscope.events import (
     ConstraintKind,
     EvidenceKind,
@@ -127,6 +129,30 @@ class Cancelled(msgspec.Struct, frozen=True):
 
 
 Output: TypeAlias = PromptProgress | PromptReady | tuple[TokenStep, ...] | Usage | Cancelled
+
+
+class OneAtATime:
+    """The right to generate, of one thread at a time: another one waits."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._owner: int | None = None
+
+    @contextmanager
+    def exclusive(self) -> Iterator[None]:
+        """Waits for the generation of another thread. Raises ModelError where this thread has one already."""
+        here = threading.get_ident()
+        if self._owner == here:
+            raise ModelError(
+                "The model is still generating in this thread.",
+                hint="Close the generation before the next one.",
+            )
+        with self._lock:
+            self._owner = here
+            try:
+                yield
+            finally:
+                self._owner = None
 
 
 class Opening:

@@ -18,12 +18,12 @@ from glyphscope.models.files import FileHash, inspect_file
 from glyphscope.models.interface import (
     Cancelled,
     GenerateRequest,
+    OneAtATime,
     Opening,
     Output,
     RenderedPrompt,
     Vocabulary,
 )
-from glyphscope.models.one_at_a_time import OneAtATime
 from glyphscope.models.process import Interrupt, ModelProcess
 from glyphscope.turns import TurnForm
 

@@ -10,8 +10,7 @@ from typing import Any, TypeAlias
 from glyphscope.decoding.text import TextAssembler
 from glyphscope.events import Message, ModelInfo, PrefixPart, Thinking, TokenStep
 from glyphscope.events.encoding import whole_text
-from glyphscope.models.chat import ChatTemplate
-from glyphscope.models.chat_tools import render_chat
+from glyphscope.models.chat import ChatTemplate, render_chat
 from glyphscope.models.interface import (
     Cancelled,
     GenerateRequest,

@@ -14,8 +14,7 @@ from glyphscope.decoding import MaskTokenizer, Spelling, mask_tokenizer
 from glyphscope.errors import PromptError
 from glyphscope.events import Message, Thinking
 from glyphscope.models import wire
-from glyphscope.models.chat import NO_TEMPLATE, ChatTemplate
-from glyphscope.models.chat_tools import render_chat
+from glyphscope.models.chat import NO_TEMPLATE, ChatTemplate, render_chat
 from glyphscope.models.interface import RenderedPrompt, Vocabulary
 from glyphscope.models.llama_engine import LlamaEngine
 from glyphscope.models.tokens import read_special

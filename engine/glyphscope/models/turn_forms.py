@@ -1,19 +1,29 @@
-"""The form of a model's turns, derived from its chat template, which is rendered as every prompt is."""
+"""The form of a model's turns, derived from its chat template, which is rendered as every prompt is.
+
+The template is that of an open model, or of a file: of a GGUF, or a text of its own.
+"""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from copy import deepcopy
 from functools import lru_cache
+from pathlib import Path
 from typing import Any
 
-from glyphscope.errors import PromptError
+from glyphscope.errors import ModelError, PromptError
+from glyphscope.inputs import read_file, utf8_text
 from glyphscope.models.chat import ChatTemplate
+from glyphscope.models.gguf import read_header, read_special_texts
 from glyphscope.models.template_environment import SECONDS, LimitReached
 from glyphscope.text.figures import duration
 from glyphscope.turns import TurnForm, form_of
 
+_TEMPLATE_KEYS = ("tokenizer.chat_template.tool_use", "tokenizer.chat_template")
+_LARGEST = 4_000_000
+"""Bytes of a template in a file of its own; the largest that are known have a hundred thousand."""
 ASSUMED_END = "</s>"
 """`eos_token` of a template in a file of its own, which does not say what it is."""
 
@@ -91,3 +101,52 @@ def template_turn_form(
         return None  # a prompt says what is wrong with it, once one is asked for
     form, _ = form_of(renderer, renderer.ends)
     return None if renderer.stopped else form
+
+
+def open_template(path: Path) -> TemplateRenderer:
+    """The template of a file, by its ending. Raises ModelError and PromptError."""
+    return (
+        template_of_model(path)
+        if path.suffix.lower() == ".gguf"
+        else template_of_text(_text(path), str(path))
+    )
+
+
+def template_of_model(path: Path) -> TemplateRenderer:
+    """The template of a GGUF, the one for tools where there are two, with the texts of its special tokens.
+
+    Raises ModelError for a file that is no model or has no template, and PromptError for a damaged template.
+    """
+    header = read_header(path)
+    source = next((text for key in _TEMPLATE_KEYS if (text := header.text(key))), "")
+    if not source:
+        raise ModelError(
+            "This model has no chat template.", where=str(path), hint="Give a template as a file."
+        )
+    special = read_special_texts(path)
+    with _placed(str(path)):
+        return TemplateRenderer(source, bos=special.bos, eos=special.eos, ends=special.ends)
+
+
+def template_of_text(source: str, where: str) -> TemplateRenderer:
+    """A template by itself; `where` is its place in errors. Raises PromptError."""
+    if not source.strip():
+        raise PromptError("The template is empty.", where=where)
+    with _placed(where):
+        return TemplateRenderer(source)
+
+
+@contextmanager
+def _placed(where: str) -> Iterator[None]:
+    """Puts the file before the place of an error in its template."""
+    try:
+        yield
+    except PromptError as error:
+        place = f"{where}, {error.where}" if error.where else where
+        raise PromptError(error.message, where=place) from None
+
+
+def _text(path: Path) -> str:
+    hint = "Choose a .jinja file or a GGUF."
+    data = read_file(path, _LARGEST, "a chat template", hint=hint, pipes=True, error=PromptError)
+    return utf8_text(data, str(path), hint=hint, error=PromptError)

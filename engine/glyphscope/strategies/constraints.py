@@ -8,13 +8,12 @@ from __future__ import annotations
 
 import hashlib
 import json
-import threading
 import time
-from collections import OrderedDict
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any, NamedTuple, TypeAlias
 
+from glyphscope.bounded_cache import BoundedCache
 from glyphscope.errors import GrammarError
 from glyphscope.events import ConstraintKind, RunRequest
 from glyphscope.grammar import Grammar, GrammarOptions, build_call_grammar, emit_gbnf, to_lark
@@ -52,34 +51,21 @@ class TextCache:
     """Texts by what they are made from, the last used longest. From any thread."""
 
     def __init__(self, *, texts: int = MOST_TEXTS, characters: int = MOST_CHARACTERS) -> None:
-        self._most_texts, self._most_characters = texts, characters
-        self._built: OrderedDict[_Key, BuiltGrammar] = OrderedDict()
-        self._characters = 0
-        self._lock = threading.Lock()
+        self._built = BoundedCache[_Key, BuiltGrammar](texts, characters, _size)
 
     def __len__(self) -> int:
         return len(self._built)
 
     def built(self, key: _Key, build: Callable[[], BuiltGrammar]) -> BuiltGrammar:
         """The text under that key, built if there is none yet. What `build` raises is not cached."""
-        with self._lock:
-            cached = self._built.get(key)
-            if cached is not None:
-                self._built.move_to_end(key)
-                return cached
+        if (cached := self._built.get(key)) is not None:
+            return cached
         made = timed(build)
-        with self._lock:
-            if key not in self._built:
-                self._characters += _size(made)
-            self._built[key] = made._replace(build_ms=0.0)
-            while len(self._built) > self._most_texts or (
-                self._characters > self._most_characters and len(self._built) > 1
-            ):
-                self._characters -= _size(self._built.popitem(last=False)[1])
+        self._built.put(key, made._replace(build_ms=0.0))
         return made
 
 
-def _size(cached: BuiltGrammar) -> int:
+def _size(_: _Key, cached: BuiltGrammar) -> int:
     return len(cached.text) + len(cached.rules)
 
 

@@ -10,6 +10,7 @@ from glyphscope.errors import GlyphscopeError
 from glyphscope.events import AnyEvent, RunFinished, RunRequest
 from glyphscope.execution.tool_execution import execute
 from glyphscope.models import Model
+from glyphscope.prompting import render_messages
 from glyphscope.runs.branch import check_prefix
 from glyphscope.runs.context import Context, Ending, Strategy
 from glyphscope.runs.emitter import Clock, Emitter
@@ -19,10 +20,25 @@ from glyphscope.runs.prepared import PreparedRequest, prepare, request_of
 from glyphscope.runs.relaxation import check_relaxed
 from glyphscope.runs.sampling import check_sampling
 from glyphscope.strategies.chat_tool_format import check_native, check_tool_choice, settled
-from glyphscope.strategies.direct import direct
+from glyphscope.strategies.decode import ending_of
+from glyphscope.strategies.generate import call_task
 from glyphscope.strategies.loop.tool_loop import loop
+from glyphscope.strategies.repair.repair import generate_repaired
+from glyphscope.strategies.request import special_tokens
 from glyphscope.strategies.routing.route import route_execute
 from glyphscope.strategies.two_stage import two_stage
+
+
+def direct(context: Context) -> Generator[AnyEvent, None, Ending]:
+    """One prompt, one generation under the grammar of the enforced registry, one call."""
+    request = context.request
+    yield context.emitter.enter("call", "Call")
+    messages = render_messages(request, context.registry)
+    names = special_tokens(request, context.model)
+    task = call_task(request, context.prepared.enforced, messages, names=names)
+    generated = yield from generate_repaired(context, task)
+    return (yield from ending_of(generated, context.emitter))
+
 
 _STRATEGIES: dict[str, Strategy] = {
     "direct": direct,

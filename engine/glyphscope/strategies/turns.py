@@ -9,7 +9,7 @@ import msgspec
 
 from glyphscope.errors import PromptError
 from glyphscope.events import RunEvent, RunRequest, Violation
-from glyphscope.models.chat_tools import THINKING
+from glyphscope.models.chat import THINKING
 from glyphscope.registry import ToolRegistry
 from glyphscope.strategies.decode import Validator
 from glyphscope.turns import TurnForm

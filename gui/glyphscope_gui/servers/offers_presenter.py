@@ -10,8 +10,7 @@ from PySide6.QtCore import QObject, QTimer
 
 from glyphscope.errors import ServerError
 from glyphscope.tools import Outcome, Progress
-from glyphscope.tools.mcp.completion import Completion
-from glyphscope.tools.mcp.offers import Offer, Offers
+from glyphscope.tools.mcp.offers import Completion, Offer, Offers
 from glyphscope.tools.mcp.server import Updates
 from glyphscope.visible import visible
 from glyphscope_gui.context import AppContext

@@ -10,7 +10,7 @@ from typing import NamedTuple
 from PySide6.QtGui import QAction
 
 from glyphscope.models.inspection import Inspection, inspect_template, with_proof
-from glyphscope.models.template_files import open_template
+from glyphscope.models.turn_forms import open_template
 from glyphscope_gui.context import AppContext, FilePlace, Page, Place
 from glyphscope_gui.shared.background import Background
 from glyphscope_gui.shared.dialogs import ask_for_file

@@ -16,8 +16,7 @@ from glyphscope.cli.mcp.servers import ConfigArgument, ServerOptions
 from glyphscope.cli.option_groups import with_groups
 from glyphscope.cli.options import JsonOption
 from glyphscope.cli.output import console, diagnostics, print_json
-from glyphscope.tools.mcp.completion import Completion
-from glyphscope.tools.mcp.offers import Offer
+from glyphscope.tools.mcp.offers import Completion, Offer
 from glyphscope.visible import visible
 
 

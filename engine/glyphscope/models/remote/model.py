@@ -12,6 +12,7 @@ from glyphscope.events import Message, ModelInfo, Thinking
 from glyphscope.models.interface import (
     Cancelled,
     GenerateRequest,
+    OneAtATime,
     Opening,
     Output,
     PromptProgress,
@@ -19,15 +20,21 @@ from glyphscope.models.interface import (
     RenderedPrompt,
     Vocabulary,
 )
-from glyphscope.models.one_at_a_time import OneAtATime
 from glyphscope.models.remote.address import Address
 from glyphscope.models.remote.answer import Answer
 from glyphscope.models.remote.chunks import Chunk
 from glyphscope.models.remote.connection import Connection, Exchange, Interrupted
-from glyphscope.models.remote.constraint import constraint_of
 from glyphscope.models.remote.dialect import Dialect
 from glyphscope.models.remote.failures import refusal
-from glyphscope.models.remote.fields import body_of, outgoing, readable, thinking_note, unsaid, with_written
+from glyphscope.models.remote.fields import (
+    body_of,
+    constraint_of,
+    outgoing,
+    readable,
+    thinking_note,
+    unsaid,
+    with_written,
+)
 from glyphscope.models.remote.finding import Found, count_tokens, find
 from glyphscope.models.remote.keys import key_of
 from glyphscope.models.remote.response_decoder import ChatStreamDecoder

@@ -1,14 +1,14 @@
 """An answer in the parts that an endpoint sends, written as the text that our validators read.
 
 Reasoning is between the markers of `ENDPOINT_FORM`, each call is a line, and everything stays in the order in which it
-came: what comes in the middle of a call is written after it.
+came: what comes in the middle of a call is written after it. A call is written as `{"name": …, "arguments": …}`.
 """
 
 from __future__ import annotations
 
+import json
 from typing import Literal, TypeAlias
 
-from glyphscope.models.remote.calls import CallWriter
 from glyphscope.models.remote.chunks import CallPiece
 from glyphscope.turns.form import ENDPOINT_FORM
 
@@ -16,6 +16,126 @@ assert ENDPOINT_FORM.reasoning is not None, "the form has its markers"
 _OPEN, _CLOSE = ENDPOINT_FORM.reasoning.open, ENDPOINT_FORM.reasoning.close
 
 _Kind: TypeAlias = Literal["reasoning", "text"]
+
+
+class _Whole:
+    """Whether pieces of JSON come to a whole value: by brackets and quotes, as each piece is read once."""
+
+    def __init__(self) -> None:
+        self._depth = 0
+        self._in_text = self._escaped = self._any = False
+
+    def __bool__(self) -> bool:
+        return self._any and not self._in_text and self._depth <= 0
+
+    def feed(self, piece: str) -> None:
+        self._any = self._any or bool(piece.strip())
+        for char in piece:
+            if self._in_text:
+                self._in_text = self._escaped or char != '"'
+                self._escaped = char == "\\" and not self._escaped
+            elif char == '"':
+                self._in_text = True
+            else:
+                self._depth += (char in "{[") - (char in "}]")
+
+
+class CallWriter:
+    """Pieces of calls to pieces of text. The arguments are given on as they came, right or wrong.
+
+    A call that begins while the arguments of another are not complete waits for their end: some servers send calls in
+    turns. Pieces belong together by their number, else by their id, else by their order.
+    """
+
+    def __init__(self) -> None:
+        self.begun = False
+        """Whether there was a call."""
+        self._open = False
+        self._key: int | str | None = None
+        self._id = ""
+        self._name = ""
+        self._in_arguments = False
+        self._any_arguments = False
+        self._whole = _Whole()
+        self._waiting: dict[int | str | None, list[CallPiece]] = {}
+
+    @property
+    def between(self) -> bool:
+        """Whether other text may come now: no call is open that may still go on."""
+        return not self._open or bool(self._whole)
+
+    def feed(self, piece: CallPiece) -> str:
+        """What the piece adds to the text. A call of another number comes after the one before."""
+        if not (piece.name or piece.arguments):
+            return ""
+        key = _key(piece)
+        if self._open and key is not None and key != self._key and not self._whole:
+            self._waiting.setdefault(key, []).append(piece)
+            return ""
+        return self._write(piece) + self._write_waiting()
+
+    def close(self) -> str:
+        """What closes the call that is open."""
+        if not self._open:
+            return ""
+        self._open = False
+        return self._to_arguments() + ("}" if self._any_arguments else "{}}")
+
+    def end(self) -> str:
+        """The same, and those that waited."""
+        text = [self.close()]
+        for pieces in self._waiting.values():
+            text += [*map(self._write, pieces), self.close()]
+        self._waiting.clear()
+        return "".join(text)
+
+    def _write_waiting(self) -> str:
+        """Those that waited, where what is open does not keep them any more."""
+        text: list[str] = []
+        while self._waiting and self._whole:
+            text += map(self._write, self._waiting.pop(next(iter(self._waiting))))
+        return "".join(text)
+
+    def _write(self, piece: CallPiece) -> str:
+        text = self.close() if self._open and self._another(piece) else ""
+        if not self._open:
+            text += "\n" if self.begun else ""
+            text += '{"name": '
+            self.begun = self._open = True
+            self._key, self._id = _key(piece), piece.id
+            self._name, self._in_arguments, self._any_arguments = "", False, False
+            self._whole = _Whole()
+        if not self._in_arguments and piece.name != self._name:  # some servers repeat it in each piece
+            self._name += piece.name
+        if piece.arguments:
+            text += self._to_arguments() + piece.arguments
+            self._any_arguments = True
+            self._whole.feed(piece.arguments)
+        return text
+
+    def _another(self, piece: CallPiece) -> bool:
+        """Whether a piece begins another call than the one that is open."""
+        key = _key(piece)
+        if key is not None and key != self._key:
+            return True
+        if not piece.name:
+            return False
+        if piece.id and self._id and piece.id != self._id:
+            return True  # a server that gives each call the number 0
+        return self._in_arguments and (
+            piece.name != self._name or (bool(self._whole) and bool(piece.arguments))
+        )
+
+    def _to_arguments(self) -> str:
+        """The name, which is known to be whole once something follows it."""
+        if self._in_arguments:
+            return ""
+        self._in_arguments = True
+        return f'{json.dumps(self._name, ensure_ascii=False)}, "arguments": '
+
+
+def _key(piece: CallPiece) -> int | str | None:
+    return piece.number if piece.number is not None else piece.id or None
 
 
 class PartWriter:

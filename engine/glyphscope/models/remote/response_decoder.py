@@ -9,8 +9,8 @@ from glyphscope.events import TokenStep
 from glyphscope.models.interface import GenerateRequest, Output, Usage
 from glyphscope.models.remote.address import Address
 from glyphscope.models.remote.chunks import Chunk
-from glyphscope.models.remote.constraint import Constraint
 from glyphscope.models.remote.dialect import Dialect
+from glyphscope.models.remote.fields import Constraint
 from glyphscope.models.remote.parts import PartWriter
 from glyphscope.models.remote.steps import StepMaker
 from glyphscope.models.remote.watch import Watch

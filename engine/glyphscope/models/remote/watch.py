@@ -14,7 +14,7 @@ from glyphscope.events import Violation
 from glyphscope.grammar.gbnf.check import load_gbnf
 from glyphscope.grammar.match import MatchLimit, compile_grammar
 from glyphscope.models.interface import GenerateRequest
-from glyphscope.models.remote.constraint import Constraint
+from glyphscope.models.remote.fields import Constraint
 from glyphscope.validation import ValueValidator
 
 _ENFORCED_BY_ALL = frozenset(

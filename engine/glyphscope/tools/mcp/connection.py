@@ -9,9 +9,10 @@ from __future__ import annotations
 import asyncio
 import logging
 import math
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager, suppress
 from dataclasses import replace
+from functools import partial
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -246,13 +247,14 @@ class Connection:
             self._ready(about, listing)
             self._offer(Offers(kinds=kinds))
             async with anyio.create_task_group() as tasks:
-                tasks.start_soon(self._keep_listed, ask)
+                tasks.start_soon(_repeat, self._stale["tools"], lambda: self._relist(ask))
                 if self.is_modern:
                     tasks.start_soon(self._listening.run, session, about.features)
                 else:
-                    tasks.start_soon(self._keep_rooted, session)
-                if kinds:
-                    tasks.start_soon(self._keep_offered, ask)
+                    tasks.start_soon(_repeat, self._roots_changed, lambda: _report_roots(session))
+                for kind in sorted(kinds):  # beside the calls: they do not wait for these lists
+                    self._stale[kind].set()
+                    tasks.start_soon(_repeat, self._stale[kind], partial(self._list_kind, ask, kind))
                 while (call := await self._jobs.get()) is not None:
                     tasks.start_soon(self._execute, session, ask, call)
                 tasks.cancel_scope.cancel()
@@ -310,7 +312,7 @@ class Connection:
         """All tools. With `needed`, a list of which not even the first page comes is a ServerError."""
         reader = ListReader()
         try:
-            problem = await read_pages(ask, "tools/list", "tools", reader, self._log, self._no_tools)
+            problem = await read_pages(ask, "tools/list", "tools", reader.take, self._log, self._no_tools)
         except NoList as error:
             if needed:
                 raise self._error(str(error)) from None
@@ -342,33 +344,8 @@ class Connection:
             ]
         )
 
-    async def _keep_rooted(self, session: ClientSession) -> None:
-        while True:
-            await self._roots_changed.wait()
-            self._roots_changed.clear()
-            await session.send_notification(RootsListChangedNotification())
-            await anyio.sleep(_LISTS_APART)
-
-    async def _keep_listed(self, ask: Ask) -> None:
-        while True:
-            await self._stale["tools"].wait()
-            self._stale["tools"].clear()
-            self._listed(await self._list(ask))
-            await anyio.sleep(_LISTS_APART)
-
-    async def _keep_offered(self, ask: Ask) -> None:
-        """Beside the calls: a server that does not list its resources can still be called."""
-        async with anyio.create_task_group() as tasks:
-            for kind in sorted(self._offers.kinds):
-                self._stale[kind].set()
-                tasks.start_soon(self._keep_kind, ask, kind)
-
-    async def _keep_kind(self, ask: Ask, kind: str) -> None:
-        while True:
-            await self._stale[kind].wait()
-            self._stale[kind].clear()
-            await self._list_kind(ask, kind)
-            await anyio.sleep(_LISTS_APART)
+    async def _relist(self, ask: Ask) -> None:
+        self._listed(await self._list(ask))
 
     async def _list_kind(self, ask: Ask, kind: str) -> None:
         lists = LISTS[kind]
@@ -376,7 +353,7 @@ class Connection:
         for name, method, key, what in lists:
             reader = OfferReader(what)
             try:
-                problem = await read_pages(ask, method, key, reader, self._log, self._words)
+                problem = await read_pages(ask, method, key, reader.take, self._log, self._words)
             except NoList as error:
                 # templates are optional, and a server without them may not know the method
                 problem = "" if what == "template" and "-32601" in str(error) else f"{method}: {error}"
@@ -501,6 +478,19 @@ class Connection:
         return ServerError(
             self._log.hide(message), where=self._config.identity, hint=hint, log=self._stderr.text
         )
+
+
+async def _repeat(changed: asyncio.Event, act: Callable[[], Awaitable[None]]) -> None:
+    """Acts after each change, at most once in `_LISTS_APART` seconds."""
+    while True:
+        await changed.wait()
+        changed.clear()
+        await act()
+        await anyio.sleep(_LISTS_APART)
+
+
+async def _report_roots(session: ClientSession) -> None:
+    await session.send_notification(RootsListChangedNotification())
 
 
 def _features(found: ServerCapabilities | None) -> tuple[str, ...]:

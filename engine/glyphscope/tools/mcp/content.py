@@ -8,15 +8,44 @@ import json
 from typing import Any
 
 import msgspec
+from msgspec.structs import replace
 
 from glyphscope.events import ToolContent
+from glyphscope.registry import normalise
+from glyphscope.registry.check import check_schema
+from glyphscope.registry.document import plain
+from glyphscope.registry.pointer import to_pointer
 from glyphscope.text.shorten import shorten
-from glyphscope.tools.mcp.schemas import OutputSchema
 from glyphscope.tools.source import Outcome
+from glyphscope.validation.checker import Checker
 
 _SAID = 300
 _MOST_FINDINGS = 20
 _WORDLESS = "The tool says that it failed, and not why."
+
+
+class OutputSchema:
+    """The output schema of a tool, checked by the engine whose patterns cannot hang.
+
+    Raises ValueError, with the first mistake, for a schema that cannot be used.
+    """
+
+    def __init__(self, schema: Any) -> None:
+        copy, problems = plain(schema)
+        if problems:
+            raise ValueError(problems[0].message)
+        if faults := check_schema(copy):
+            path, reason = faults[0]
+            raise ValueError(f"{to_pointer(path) or '(whole schema)'}: {reason}")
+        self._checker = Checker(normalise(copy))
+
+    def problems(self, value: Any) -> tuple[str, ...]:
+        """Where `value` breaks it: JSON Pointer and reason, the first few."""
+        try:
+            errors = self._checker.errors(value, _MOST_FINDINGS)
+        except RecursionError:
+            return ("The structured content is nested too deep to be checked.",)
+        return tuple(f"{to_pointer(tuple(e.absolute_path)) or '/'}: {e.message[:_SAID]}" for e in errors)
 
 
 def read_result(result: dict[str, Any], schema: OutputSchema | None) -> Outcome:
@@ -94,7 +123,7 @@ def read_item(item: Any) -> ToolContent:
     kind = item.get("type") if isinstance(item, dict) else None
     match kind:
         case "text" if isinstance(item.get("text"), str):
-            return _text(item["text"])
+            return _with_text(item["text"], ToolContent())
         case "image" | "audio" if isinstance(item.get("data"), str):
             return _blob(item["data"], ToolContent(kind=kind, mime=_string(item, "mimeType")))
         case "resource_link" if isinstance(item.get("uri"), str):
@@ -112,15 +141,12 @@ def read_item(item: Any) -> ToolContent:
                 return _with_text(resource["text"], known)
             if isinstance(resource.get("blob"), str):
                 return _blob(resource["blob"], known)
-    return _text(json.dumps(item, ensure_ascii=False))  # of a kind that is not known here: as it came
-
-
-def _text(text: str) -> ToolContent:
-    return ToolContent(text=text, size=_bytes(text))
+    as_it_came = json.dumps(item, ensure_ascii=False)  # of a kind that is not known here
+    return _with_text(as_it_came, ToolContent())
 
 
 def _with_text(text: str, known: ToolContent) -> ToolContent:
-    return ToolContent(kind=known.kind, uri=known.uri, mime=known.mime, text=text, size=_bytes(text))
+    return replace(known, text=text, size=len(text.encode("utf-8", "surrogatepass")))
 
 
 def _blob(data: str, known: ToolContent) -> ToolContent:
@@ -128,11 +154,7 @@ def _blob(data: str, known: ToolContent) -> ToolContent:
         decoded = base64.b64decode(data, validate=True)
     except (binascii.Error, ValueError):
         return _with_text("(what should be its data is not base64)", known)
-    return ToolContent(kind=known.kind, uri=known.uri, mime=known.mime, data=decoded, size=len(decoded))
-
-
-def _bytes(text: str) -> int:
-    return len(text.encode("utf-8", "surrogatepass"))
+    return replace(known, data=decoded, size=len(decoded))
 
 
 def _string(item: dict[str, Any], key: str) -> str:

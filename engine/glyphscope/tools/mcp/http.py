@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from types import TracebackType
-from typing import Any, Self
+from typing import Any
 
 import httpx2
+from anyio.abc import ObjectReceiveStream, ObjectSendStream
 from mcp.client._transport import ReadStream, TransportStreams, WriteStream
 from mcp.client.streamable_http import streamable_http_client
 from mcp.shared.message import SessionMessage
@@ -85,26 +85,9 @@ class _Counted(httpx2.AsyncByteStream):
         await self._inner.aclose()
 
 
-class _Stream:
-    """Closes what it stands before."""
+class _Heard(ObjectReceiveStream[SessionMessage | Exception]):
+    """What the SDK reads: the messages that the guard admits."""
 
-    _inner: Any
-
-    async def aclose(self) -> None:
-        await self._inner.aclose()
-
-    async def __aenter__(self) -> Self:
-        await self._inner.__aenter__()
-        return self
-
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> bool | None:
-        await self._inner.__aexit__(kind, error, trace)
-        return None
-
-
-class _Heard(_Stream):
     def __init__(self, inner: ReadStream[SessionMessage | Exception], guard: Guard) -> None:
         self._inner = inner
         self._guard = guard
@@ -119,17 +102,13 @@ class _Heard(_Stream):
             if isinstance(item, Exception) or self._guard.admits(item.message):
                 return item
 
-    def __aiter__(self) -> Self:
-        return self
-
-    async def __anext__(self) -> SessionMessage | Exception:
-        while True:
-            item: SessionMessage | Exception = await self._inner.__anext__()
-            if isinstance(item, Exception) or self._guard.admits(item.message):
-                return item
+    async def aclose(self) -> None:
+        await self._inner.aclose()
 
 
-class _Said(_Stream):
+class _Said(ObjectSendStream[SessionMessage]):
+    """What the SDK writes: the guard sees each message first."""
+
     def __init__(self, inner: WriteStream[SessionMessage], guard: Guard) -> None:
         self._inner = inner
         self._guard = guard
@@ -137,3 +116,6 @@ class _Said(_Stream):
     async def send(self, item: SessionMessage) -> None:
         self._guard.sent(item.message)
         await self._inner.send(item)
+
+    async def aclose(self) -> None:
+        await self._inner.aclose()

@@ -8,12 +8,8 @@ from typing import Any
 
 from glyphscope.errors import RegistryError
 from glyphscope.registry import Tool, make_tool
-from glyphscope.tools.mcp.schemas import OutputSchema
+from glyphscope.tools.mcp.content import OutputSchema
 
-MAX_TOOLS = 20_000
-MAX_PAGES = 1_000
-MAX_BYTES = 128_000_000
-"""Bounds of a whole list; what is beyond them is left out, and that is told."""
 _MOST_PROBLEMS = 5
 
 
@@ -40,18 +36,12 @@ class Listing:
 class ListReader:
     """Reads the entries as the pages come."""
 
-    limit = MAX_TOOLS
-
     def __init__(self) -> None:
         self._tools: dict[str, Tool] = {}
         self._claims: dict[str, dict[str, Any]] = {}
         self._outputs: dict[str, OutputSchema] = {}
         self._problems: list[ToolProblem] = []
         self._count = 0
-
-    @property
-    def is_full(self) -> bool:
-        return self._count >= MAX_TOOLS
 
     def take(self, entry: Any) -> None:
         self._count += 1

@@ -1,4 +1,7 @@
-"""Resources, resource templates and prompts of a server, entry by entry: a bad one is reported, the others are kept."""
+"""Resources, resource templates and prompts of a server, entry by entry: a bad one is reported, the others are kept.
+
+The values of their arguments can be completed by the server (`completion/complete`).
+"""
 
 from __future__ import annotations
 
@@ -13,8 +16,11 @@ from glyphscope.visible import visible
 
 OfferKind: TypeAlias = Literal["resource", "template", "prompt"]
 
-MAX_OFFERS = 20_000
-"""Entries of one list; the rest is left out, which is reported."""
+COMPLETE, COMPLETIONS = "completion/complete", "completions"
+"""The method that completes an argument, and the capability of a server that has it."""
+MOST_VALUES = 100
+"""Of one completion, by the protocol; further ones are left out."""
+_LONGEST_VALUE = 2_000
 _LONGEST_ADDRESS = 8_192
 _LONGEST_WORDS = 4_000
 _MOST_ARGUMENTS = 256
@@ -100,17 +106,11 @@ def expand(template: str, values: Mapping[str, str]) -> str:
 class OfferReader:
     """Reads the entries of one list as its pages arrive."""
 
-    limit = MAX_OFFERS
-
     def __init__(self, kind: OfferKind) -> None:
         self._kind: OfferKind = kind
         self._found: dict[str, Offer] = {}
-        self._problems: list[str] = []
+        self.problems: list[str] = []
         self._count = 0
-
-    @property
-    def is_full(self) -> bool:
-        return self._count >= MAX_OFFERS
 
     def take(self, entry: Any) -> None:
         self._count += 1
@@ -119,16 +119,12 @@ class OfferReader:
             reason, offer = "a second entry with the same name", None
         if offer is not None:
             self._found[offer.address] = offer
-        elif len(self._problems) < _MOST_PROBLEMS:
-            self._problems.append(f"{self._kind} {self._count}: {reason}.")
+        elif len(self.problems) < _MOST_PROBLEMS:
+            self.problems.append(f"{self._kind} {self._count}: {reason}.")
 
     @property
     def offers(self) -> tuple[Offer, ...]:
         return tuple(self._found.values())
-
-    @property
-    def problems(self) -> tuple[str, ...]:
-        return tuple(self._problems)
 
 
 LISTS: dict[str, tuple[tuple[str, str, str, OfferKind], ...]] = {
@@ -216,3 +212,42 @@ _READERS: dict[OfferKind, Callable[[dict[str, Any]], _Read]] = {
     "template": _template,
     "prompt": _prompt,
 }
+
+
+@dataclass(frozen=True)
+class Completion:
+    """Values that the server proposes, the most relevant first. `total`: how many it has, if it says so; `has_more`:
+    more than these. `problem`: why there are none.
+    """
+
+    values: tuple[str, ...] = ()
+    total: int | None = None
+    has_more: bool = False
+    problem: str = ""
+
+
+def completion_params(
+    offer: Offer, argument: str, value: str, others: Mapping[str, str] | None = None
+) -> dict[str, Any]:
+    """The request for values of `argument` that continue `value`; `others` are the arguments that are known."""
+    kind, key = ("ref/prompt", "name") if offer.kind == "prompt" else ("ref/resource", "uri")
+    params: dict[str, Any] = {
+        "ref": {"type": kind, key: offer.address},
+        "argument": {"name": argument, "value": value},
+    }
+    known = {name: text for name, text in (others or {}).items() if name != argument}
+    return params | ({"context": {"arguments": known}} if known else {})
+
+
+def read_completion(result: Any) -> Completion:
+    """What is usable of the result; values that are not texts, or longer than 2,000 characters, are left out."""
+    found = result.get("completion") if isinstance(result, dict) else None
+    values = found.get("values") if isinstance(found, dict) else None
+    if not isinstance(found, dict) or not isinstance(values, list):
+        return Completion(problem="The result's `completion` has no list of values.")
+    texts = [each for each in values if isinstance(each, str) and len(each) <= _LONGEST_VALUE]
+    total = found.get("total")
+    known = total if isinstance(total, int) and not isinstance(total, bool) and 0 <= total < 2**53 else None
+    shown = tuple(dict.fromkeys(texts))[:MOST_VALUES]
+    more = found.get("hasMore") is True or len(texts) > MOST_VALUES or (known or 0) > len(texts)
+    return Completion(shown, known, more)

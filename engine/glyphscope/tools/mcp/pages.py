@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from typing import Any, Protocol, TypeAlias
+from itertools import count
+from typing import Any, TypeAlias
 
 import anyio
 import anyio.lowlevel
@@ -11,22 +12,16 @@ from mcp import MCPError
 from mcp.shared.dispatcher import CallOptions
 
 from glyphscope.text.figures import byte_size
-from glyphscope.tools.mcp.listing import MAX_BYTES, MAX_PAGES
 from glyphscope.tools.mcp.log import ProtocolLog
 
 Ask: TypeAlias = Callable[[str, dict[str, Any], CallOptions], Awaitable[dict[str, Any]]]
 
 LIST_SECONDS = 30.0
 """For all pages of one list."""
-
-
-class Reader(Protocol):
-    limit: int
-
-    @property
-    def is_full(self) -> bool: ...
-
-    def take(self, entry: Any) -> None: ...
+MAX_ENTRIES = 20_000
+MAX_PAGES = 1_000
+MAX_BYTES = 128_000_000
+"""Bounds of a whole list; what is beyond them is left out, which is reported."""
 
 
 class NoList(Exception):
@@ -34,11 +29,16 @@ class NoList(Exception):
 
 
 async def read_pages(
-    ask: Ask, method: str, key: str, reader: Reader, log: ProtocolLog, words: Callable[[MCPError], str]
+    ask: Ask,
+    method: str,
+    key: str,
+    take: Callable[[Any], None],
+    log: ProtocolLog,
+    words: Callable[[MCPError], str],
 ) -> str:
-    """Gives every entry to the reader. Returns the problem of the list as a whole, "" for none. Raises NoList."""
+    """Gives every entry to `take`. Returns the problem of the list as a whole, "" for none. Raises NoList."""
     noun = f"list of {key if key != 'resourceTemplates' else 'resource templates'}"
-    seen, cursor = set[str](), None
+    seen, cursor, numbers = set[str](), None, count(1)
     received, until = log.received_bytes, anyio.current_time() + LIST_SECONDS
     for page in range(MAX_PAGES):
         try:
@@ -52,11 +52,11 @@ async def read_pages(
         entries = result.get(key)
         if not isinstance(entries, list):
             return f"The server's {noun} is not a list."
-        for number, entry in enumerate(entries):
-            if reader.is_full:
-                return f"The server lists more than {reader.limit:,} {noun[8:]}: the rest is left out."
-            reader.take(entry)
-            if number % 50 == 49:  # checking a schema takes a moment, and others want their turn
+        for entry, number in zip(entries, numbers):
+            if number > MAX_ENTRIES:
+                return f"The server lists more than {MAX_ENTRIES:,} {noun[8:]}: the rest is left out."
+            take(entry)
+            if number % 50 == 0:  # checking a schema takes a moment, and others want their turn
                 await anyio.lowlevel.checkpoint()
         cursor = result.get("nextCursor")
         if cursor is None or cursor == "":

@@ -17,14 +17,20 @@ from glyphscope.registry import Tool
 from glyphscope.text.figures import duration
 from glyphscope.tools.mcp.calls import About, Answered, Call, Progressed, Refused, before_it_answered
 from glyphscope.tools.mcp.changes import ToolChanges, tool_changes
-from glyphscope.tools.mcp.completion import FEATURE, Completion, completion_params, read_completion
-from glyphscope.tools.mcp.completion import METHOD as COMPLETE
 from glyphscope.tools.mcp.config import ServerConfig
 from glyphscope.tools.mcp.content import read_prompt, read_resource, read_result
 from glyphscope.tools.mcp.listing import Listing, ToolProblem
 from glyphscope.tools.mcp.log import ProtocolLog, StderrRing
 from glyphscope.tools.mcp.notices import LogLevel
-from glyphscope.tools.mcp.offers import Offer, Offers
+from glyphscope.tools.mcp.offers import (
+    COMPLETE,
+    COMPLETIONS,
+    Completion,
+    Offer,
+    Offers,
+    completion_params,
+    read_completion,
+)
 from glyphscope.tools.mcp.questions import Question
 from glyphscope.tools.source import Fault, Outcome, Progress
 
@@ -67,50 +73,35 @@ class McpServer:
         start_seconds: float = START_SECONDS,
     ) -> None:
         self.config = config
+        self.name, self.identity = config.name, config.identity
         self.log = ProtocolLog(config.secrets)
         self._stderr = StderrRing(self.log.hide)
         self._changed = changed
         self._asked = asked
         self._sign_in = sign_in
-        self._needs_sign_in = False
+        self.needs_sign_in = False
+        """Whether it failed for want of a sign-in with OAuth."""
         self._unsaved = ""
         self._start_seconds = start_seconds
         self._lock = threading.Lock()
         self._settled = threading.Event()
-        self._state: State = "stopped"
-        self._problem: ServerError | None = None
-        self._about: About | None = None
+        self.state: State = "stopped"
+        self.problem: ServerError | None = None
+        """Why it failed or ended."""
+        self.about: About | None = None
+        """What it says of itself, once it is ready."""
         self._listing = Listing()
-        self._offers = Offers()
-        self._changes = ToolChanges()
+        self.offers = Offers()
+        """Its resources and prompts, as far as they have been listed."""
+        self.tool_changes = ToolChanges()
+        """What the last list of tools changed in the one before; empty if there was only one."""
         self._subscriptions: dict[str, Updates] = {}
-        self._log_level = ""
+        self.log_level = ""
+        """The least severe level of log messages that the server was asked to send; "" for its own choice."""
         self._connection: Connection | None = None
         self._thread: threading.Thread | None = None
         self._calls: set[Call] = set()
         self._closed = False
-
-    @property
-    def name(self) -> str:
-        return self.config.name
-
-    @property
-    def identity(self) -> str:
-        return self.config.identity
-
-    @property
-    def state(self) -> State:
-        return self._state
-
-    @property
-    def problem(self) -> ServerError | None:
-        """Why it failed or ended."""
-        return self._problem
-
-    @property
-    def about(self) -> About | None:
-        """What it says of itself, once it is ready."""
-        return self._about
 
     @property
     def stderr(self) -> str:
@@ -128,35 +119,15 @@ class McpServer:
         return self._listing.problem
 
     @property
-    def needs_sign_in(self) -> bool:
-        """Whether it failed for want of a sign-in with OAuth."""
-        return self._needs_sign_in
-
-    @property
     def unsaved_sign_in(self) -> str:
         """Why the sign-in is not kept in the keyring; "" where it is."""
         connection = self._connection
         return connection.unsaved if connection is not None else self._unsaved
 
     @property
-    def offers(self) -> Offers:
-        """Its resources and prompts, as far as they have been listed."""
-        return self._offers
-
-    @property
-    def tool_changes(self) -> ToolChanges:
-        """What the last list of tools changed in the one before; empty if there was only one."""
-        return self._changes
-
-    @property
     def subscriptions(self) -> dict[str, Updates]:
         """The subscribed resources by URI."""
         return self._subscriptions.copy()
-
-    @property
-    def log_level(self) -> str:
-        """The least severe level of log messages that the server was asked to send; "" for its own choice."""
-        return self._log_level
 
     def set_roots(self, roots: tuple[str, ...]) -> None:
         """Other folders to tell the server of; one that runs is notified, and may ask for them."""
@@ -166,21 +137,21 @@ class McpServer:
 
     def set_log_level(self, level: LogLevel, *, seconds: float, cancel: threading.Event) -> Outcome:
         """Asks for log messages of that level and more severe ones, under the promises of `call`."""
-        if "logging" not in (self._about.features if self._about else ()):
+        if not self._declares("logging"):
             return self._unsupported("logging")
         connection = self._connection
         if connection is not None and connection.is_modern:
-            self._log_level = connection.log_level = level
+            self.log_level = connection.log_level = level
             return Outcome()
         found = self.request("logging/setLevel", {"level": level}, seconds=seconds, cancel=cancel)
         if found.ok:
-            self._log_level = level
+            self.log_level = level
         return found
 
     def subscribe(self, uri: str, *, seconds: float, cancel: threading.Event, on: bool = True) -> Outcome:
         """Subscribes to a resource, or ends that, under the promises of `call`; `subscriptions` counts its updates."""
         connection = self._connection
-        if "resources/subscribe" not in (self._about.features if self._about else ()):
+        if not self._declares("resources/subscribe"):
             return self._unsupported("subscriptions to single resources")
         if on and len(self._subscriptions) >= MOST_SUBSCRIPTIONS:
             return Outcome(
@@ -201,8 +172,11 @@ class McpServer:
         self._report()
         return found
 
+    def _declares(self, feature: str) -> bool:
+        return self.about is not None and feature in self.about.features
+
     def _unsupported(self, what: str) -> Outcome:
-        if self._state != "ready":
+        if self.state != "ready":
             return self._not_connected()
         return Outcome(fault="protocol", message=f"The server does not declare {what}.")
 
@@ -215,9 +189,9 @@ class McpServer:
     def start(self) -> None:
         """Starts it and returns at once; `changed` tells what comes of it. Nothing happens where it runs already."""
         with self._lock:
-            if self._closed or self._state in ("starting", "ready"):
+            if self._closed or self.state in ("starting", "ready"):
                 return
-            self._state, self._problem = "starting", None
+            self.state, self.problem = "starting", None
             self._stderr = StderrRing(self.log.hide)
             self._settled.clear()
             self._thread = threading.Thread(target=self._run, name=f"mcp-{self.name}", daemon=True)
@@ -231,8 +205,8 @@ class McpServer:
         """Starts it and waits until it is ready. Raises ServerError, and leaves nothing running then."""
         self.start()
         self.wait()
-        if self._state != "ready":
-            found = self._problem or ServerError("The server was closed.", where=self.identity)
+        if self.state != "ready":
+            found = self.problem or ServerError("The server was closed.", where=self.identity)
             raise ServerError(found.message, where=found.where, hint=found.hint, log=found.log)
         return self
 
@@ -310,7 +284,7 @@ class McpServer:
         cancel: threading.Event,
     ) -> Completion:
         """Values for an argument of a prompt or template that continue `value`, under the promises of `call`."""
-        if FEATURE not in (self._about.features if self._about else ()):
+        if not self._declares(COMPLETIONS):
             return Completion(problem=self._unsupported("completions").message)
         params = completion_params(offer, argument, value, others)
         found = self.request(COMPLETE, params, seconds=seconds, cancel=cancel)
@@ -408,12 +382,12 @@ class McpServer:
             )
         finally:
             connection.kill()
-        self._needs_sign_in, self._unsaved = connection.needs_sign_in, connection.unsaved
+        self.needs_sign_in, self._unsaved = connection.needs_sign_in, connection.unsaved
         self._finish(problem)
 
     def _ready(self, about: About, listing: Listing) -> None:
         with self._lock:
-            self._about, self._listing, self._state = about, listing, "ready"
+            self.about, self._listing, self.state = about, listing, "ready"
         self._settled.set()
         self._report()
 
@@ -423,11 +397,11 @@ class McpServer:
         ):  # the new list did not come: what there was is better than nothing
             listing = replace(self._listing, problem=listing.problem)
         changes, self._listing = tool_changes(self._listing, listing), listing
-        self._changes = changes or self._changes
+        self.tool_changes = changes or self.tool_changes
         self._report()
 
     def _offered(self, offers: Offers) -> None:
-        self._offers = offers
+        self.offers = offers
         if offers.listed:
             self._report()
 
@@ -448,8 +422,8 @@ class McpServer:
 
     def _finish(self, problem: ServerError | None) -> None:
         with self._lock:
-            self._problem = problem
-            self._state = "stopped" if problem is None else "ended" if self._state == "ready" else "failed"
+            self.problem = problem
+            self.state = "stopped" if problem is None else "ended" if self.state == "ready" else "failed"
             self._connection = None
             calls, self._calls = self._calls, set()
             self._subscriptions = {}
@@ -468,7 +442,7 @@ class McpServer:
     def _begin(self, call: Call) -> Connection | None:
         with self._lock:
             connection = self._connection
-            if connection is None or self._state != "ready" or self._closed:
+            if connection is None or self.state != "ready" or self._closed:
                 return None
             self._calls.add(call)
             try:
@@ -479,7 +453,7 @@ class McpServer:
             return connection
 
     def _refusal(self, listing: Listing, tool: str, arguments: dict[str, Any]) -> Outcome | None:
-        if self._state != "ready":
+        if self.state != "ready":
             return self._not_connected()
         if not any(known.name == tool for known in listing.tools):
             why = next((p.message for p in listing.problems if p.tool == tool), "")
@@ -490,7 +464,7 @@ class McpServer:
         return self._unsendable(arguments)
 
     def _unsendable(self, params: dict[str, Any]) -> Outcome | None:
-        if self._state != "ready":
+        if self.state != "ready":
             return self._not_connected()
         try:
             msgspec.json.encode(params)
@@ -499,7 +473,7 @@ class McpServer:
         return None
 
     def _not_connected(self) -> Outcome:
-        why = self._problem.message if self._problem else f"it is {self._state}"
+        why = self.problem.message if self.problem else f"it is {self.state}"
         return Outcome(fault="protocol", message=f"The server {self.name} is not connected: {why}")
 
 

@@ -1,0 +1,51 @@
+"""A cache that forgets what was not used for longest: bounded by a number, and by the size of all together."""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from collections.abc import Callable, Hashable
+from typing import Generic, TypeVar
+
+K = TypeVar("K", bound=Hashable)
+V = TypeVar("V")
+
+
+class BoundedCache(Generic[K, V]):
+    """From any thread. `size` measures an entry; the last one stays however large it is."""
+
+    def __init__(
+        self, most: int, most_size: int = 0, size: Callable[[K, V], int] = lambda _key, _value: 0
+    ) -> None:
+        self._most, self._most_size, self._size_of = most, most_size, size
+        self._entries: OrderedDict[K, V] = OrderedDict()
+        self._lock = threading.Lock()
+        self.size = 0
+        """Of all entries together."""
+
+    def __len__(self) -> int:
+        return len(self._entries)
+
+    def get(self, key: K) -> V | None:
+        """None where it is not there."""
+        with self._lock:
+            if key in self._entries:
+                self._entries.move_to_end(key)
+            return self._entries.get(key)
+
+    def put(self, key: K, value: V) -> None:
+        with self._lock:
+            self._drop(key)
+            self._entries[key] = value
+            self.size += self._size_of(key, value)
+            while len(self) > self._most or (self.size > self._most_size and len(self) > 1):
+                self._drop(next(iter(self._entries)))
+
+    def forget(self, key: K) -> None:
+        """It need not be there."""
+        with self._lock:
+            self._drop(key)
+
+    def _drop(self, key: K) -> None:
+        if key in self._entries:
+            self.size -= self._size_of(key, self._entries.pop(key))
