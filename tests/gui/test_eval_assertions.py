@@ -103,6 +103,15 @@ def test_assertions_of_each_kind_are_written_to_the_suite(edit, suite, qtbot):
     assert again.form.scenario() == written.scenarios[0] and len(again.form.assertions.lines()) == 5
 
 
+def test_typing_continues_the_path_of_a_new_assertion(edit, suite, qtbot):
+    editor = edit(suite())
+    with qtbot.waitExposed(editor):
+        editor.show()
+    editor.form.assertions.add.click()
+    qtbot.keyClicks(editor.focusWidget(), "answer")
+    assert [line.target for line in editor.form.assertions.lines()] == ["$.answer"]
+
+
 def test_an_invalid_assertion_is_not_saved_and_its_place_is_shown(edit, suite, qtbot):
     editor = edit(suite())
     line = put(editor, "path", "$.calls[")

@@ -8,6 +8,7 @@ import msgspec
 import pytest
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QPixmap
+from PySide6.QtWidgets import QStyle, QStyleOptionFrame
 
 from glyphscope.errors import StorageError
 from glyphscope.evals.suites.reading import load_suite
@@ -20,6 +21,7 @@ from glyphscope_gui.history.model import facts, outcome_status, outcome_words, w
 from glyphscope_gui.history.presenter import HistoryPresenter
 from glyphscope_gui.history.suite_dialog import SuiteDialog
 from glyphscope_gui.runs.recorder import bundled_run
+from glyphscope_gui.theme.manager import ThemeManager
 
 
 def run(number, prompt, *, valid=True):
@@ -239,6 +241,18 @@ def test_a_run_becomes_a_scenario_of_a_suite_of_the_user(context, qtbot):
     assert [each.expect.calls[0].tools for each in suite.scenarios] == [("search",)]
     assert "Mine" in context.offers[-1][0] and suite.scenarios[0].id == "search"
     presenter.close()
+
+
+def test_the_name_of_a_suite_is_not_cut_by_its_field(qtbot, qapp, tmp_path):
+    dialog = SuiteDialog(tmp_path)
+    ThemeManager(qapp, "light", parent=dialog)
+    qtbot.addWidget(dialog)
+    with qtbot.waitExposed(dialog):
+        dialog.show()
+    field, option = dialog.name_box.lineEdit(), QStyleOptionFrame()
+    field.initStyleOption(option)
+    place = field.style().subElementRect(QStyle.SubElement.SE_LineEditContents, option, field)
+    assert place.height() >= field.fontMetrics().height()
 
 
 @pytest.mark.slow

@@ -7,7 +7,7 @@ import re
 
 import pytest
 from PySide6.QtCore import QEvent
-from PySide6.QtWidgets import QApplication, QWidget
+from PySide6.QtWidgets import QApplication, QCheckBox, QWidget
 
 from glyphscope.resources import names, read_text
 from glyphscope_gui.theme import load_theme, theme_names
@@ -33,6 +33,21 @@ def test_every_role_and_picture_of_the_style_sheet_exists(qapp, tmp_path, name):
 def test_every_icon_takes_the_colour_of_the_theme():
     for name in names("icons", ".svg"):
         assert "currentColor" in read_text(f"icons/{name}"), name
+
+
+@pytest.mark.parametrize("name", ["light", "dark"])
+def test_a_disabled_box_looks_disabled(qapp, qtbot, name):
+    box = QCheckBox("Other arguments are allowed", checked=True)
+    qtbot.addWidget(box)
+    ThemeManager(qapp, name, parent=box)
+    pictures = []
+    for enabled in (True, False):
+        box.setEnabled(enabled)
+        pictures.append(box.grab().toImage())
+    words = pictures[0].rect().adjusted(24, 0, 0, 0)
+    assert pictures[0].copy(words) != pictures[1].copy(words)
+    mark = pictures[0].rect().adjusted(0, 0, 24 - box.width(), 0)
+    assert pictures[0].copy(mark) != pictures[1].copy(mark)
 
 
 class Leaf(QWidget):

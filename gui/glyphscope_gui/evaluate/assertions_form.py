@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from PySide6.QtCore import Qt
+from PySide6.QtGui import QTextCursor
 from PySide6.QtWidgets import QPushButton, QWidget
 
 from glyphscope.evals.suites.call_form import AssertionKind, AssertionLine, PathTest
@@ -25,9 +26,9 @@ KINDS: tuple[tuple[AssertionKind, str, str], ...] = (
 TESTS: tuple[tuple[PathTest, str, str], ...] = (
     ("exists", tr("exists"), ""),
     ("equals", tr("equals"), tr("A value; JSON, or text without quotes")),
-    ("one_of", tr("is one of"), tr("Values with | between them, or a JSON array")),
+    ("one_of", tr("is one of"), tr("Values separated by |, or a JSON array")),
     ("matches", tr("matches"), tr("A regular expression that is found in the text")),
-    ("schema", tr("fits JSON Schema"), tr("A JSON Schema for the value")),
+    ("schema", tr("matches JSON Schema"), tr("A JSON Schema for the value")),
     ("count", tr("has a count of"), tr("The number of selected values")),
 )
 MOST_LINES = 5
@@ -72,6 +73,11 @@ class _Line(FormLine):
         test: PathTest = self.test.currentData()
         return AssertionLine(kind, target, test, loose_value(test, self.value.text()))
 
+    def edit_target(self) -> None:
+        """The keyboard continues the text of the target."""
+        self.target.setFocus()
+        self.target.moveCursor(QTextCursor.MoveOperation.End)
+
     def _choice_changed(self, _place: int) -> None:
         self._show_kind()
         self.changed.emit()
@@ -95,8 +101,7 @@ class _Line(FormLine):
 
     def _file_chosen(self, path: Path) -> None:
         self.target.setPlainText(f"{path}:")
-        self.target.setFocus()
-        self.target.moveCursor(self.target.textCursor().MoveOperation.End)
+        self.edit_target()
 
 
 class AssertionsForm(LinesForm[_Line]):
@@ -118,5 +123,5 @@ class AssertionsForm(LinesForm[_Line]):
         return tuple(line.line() for line in self._lines)
 
     def _add(self) -> None:
-        self._put(_Line(AssertionLine("path", "$."), self)).target.setFocus()
+        self._put(_Line(AssertionLine("path", "$."), self)).edit_target()
         self.changed.emit()

@@ -215,7 +215,7 @@ class SuiteEditor(QDialog):
         buttons.rejected.connect(self.reject)
         vbox((parts, 1), self.problem, buttons, parent=self, margins=(18, 16, 18, 14), spacing=12)
         line = self.fontMetrics().lineSpacing()
-        self.resize(QSize(55 * line, 38 * line).boundedTo(self.screen().availableSize()))
+        self.resize(QSize(66 * line, 38 * line).boundedTo(self.screen().availableSize()))
 
 
 def editable(suite: Suite, source: str) -> tuple[Suite, Path | None]:
