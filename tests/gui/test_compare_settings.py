@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import pytest
+from PySide6.QtWidgets import QScrollArea
 
 from comparing import GLYPH, Answers, arrange, pills, run_all
 from glyphscope.errors import ModelError
 from glyphscope_gui.compare.variants import BRIEF, OWN, TEMPERATURES, Variant, next_variant, variant_names
 from glyphscope_gui.shared.page_ids import PageId
+from glyphscope_gui.theme.manager import ThemeManager
 
 OFF = Variant(constraint="off")
 
@@ -62,6 +64,8 @@ def test_names_are_the_changes_that_differ():
     warm = [OFF.changed(temperature=value) for value in (0.0, 0.7)]
     assert variant_names(warm) == ["temperature 0", "temperature 0.7"]
     assert variant_names([OFF, OFF.changed(top_k=5)]) == ["as the playground", "top-k 5"]
+    both = [OFF, Variant().changed(temperature=0.7, top_k=5)]
+    assert variant_names(both) == ["unconstrained", "mask, temperature 0.7, top-k 5"]
     models = [OFF.changed(model=f"/m/Qwen-{quant}.gguf") for quant in ("Q4_K_M", "Q8_0")]
     assert variant_names(models) == ["Qwen Q4_K_M", "Qwen Q8_0"]
     prompts = [OFF.changed(system_prompt=""), OFF.changed(system_prompt="x " * 40)]
@@ -142,3 +146,15 @@ def test_the_settings_of_a_column_are_edited_in_its_popup(make, qtbot):
     assert comparison.variants[1].changes == () and settings.fields["temperature"].value() == 0
     assert "As in the playground" in view.columns[1].settings_button.toolTip()
     settings.close()
+
+
+@pytest.mark.qt_log_ignore("This plugin does not support")
+def test_the_settings_of_a_column_scroll_only_where_the_screen_has_no_room(make, qapp, qtbot):
+    page = make()
+    ThemeManager(qapp, "light", parent=page.widget)
+    popup = page.view.settings
+    popup.fields["prompt"].setPlainText("Search for llamas.\n" * 4)
+    popup.show_below(page.view.presets)
+    bar = popup.findChild(QScrollArea).verticalScrollBar()
+    qtbot.waitUntil(lambda: not bar.isVisible() and not bar.maximum())
+    popup.hide()

@@ -223,7 +223,7 @@ def variant_names(variants: Sequence[Variant]) -> list[str]:
     differs = [len({fact[place] for fact in facts}) > 1 for place in range(len(facts[0]))]
     differs[1] = len({fact[1] for fact in facts if fact[1]}) > 1  # the model's own shape goes without saying
     shown = differs if any(differs) else [True, False, True, *(False for _ in differs[3:])]
-    names = [" ".join(word for word, show in zip(fact, shown) if show and word) for fact in facts]
+    names = [_name([word if show else "" for word, show in zip(fact, shown)]) for fact in facts]
     names = [name or tr("as the playground") for name in names]
     twice = {name for name, count in Counter(names).items() if count > 1}
     seen: Counter[str] = Counter()
@@ -236,6 +236,9 @@ def variant_names(variants: Sequence[Variant]) -> list[str]:
 
 # -- inside ----------------------------------------------------------------------------------------------------
 
+_PICKED = 5
+"""Facts that are picked in the boxes of a column; the others are changes of the playground's settings."""
+
 
 def _facts(variant: Variant) -> list[str]:
     """The words of each setting in turn; empty where the playground's is used."""
@@ -246,3 +249,9 @@ def _facts(variant: Variant) -> list[str]:
         *(WORDS.get(word, word) for word in picked),
         *(words(changes[name]) if name in changes else "" for name, words in CHANGEABLE.items()),
     ]
+
+
+def _name(words: Sequence[str]) -> str:
+    """`GLYPH mask, temperature 0.7`: what is picked in the column's boxes, then its changes."""
+    parts = (" ".join(filter(None, words[:_PICKED])), *words[_PICKED:])
+    return ", ".join(filter(None, parts))

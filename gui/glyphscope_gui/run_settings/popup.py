@@ -28,6 +28,7 @@ class SettingsPopup(QFrame):
         scroll.setFrameShape(QFrame.Shape.NoFrame)
         scroll.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         scroll.setWidget(self.body)
+        scroll.verticalScrollBar().rangeChanged.connect(self._grow)
         vbox(scroll, parent=self, margins=1)
 
     def show_below(self, anchor: QWidget) -> None:
@@ -42,5 +43,9 @@ class SettingsPopup(QFrame):
         self.resize(size)
         self.move(max(min(bottom.x(), room.right() - size.width() - 8), room.left()), bottom.y())
         self.show()
-        if missing := self._scroll.verticalScrollBar().maximum():  # wrapped lines that no hint has counted
-            self.resize(size.width(), min(size.height() + missing, room.bottom() - bottom.y() - 8))
+
+    def _grow(self, _least: int, missing: int) -> None:
+        """Lines that no size hint has counted (wrapped, styled or typed later) get room where the screen has it."""
+        if self.isVisible() and missing:
+            room = self.screen().availableGeometry().bottom() - self.y() - 8
+            self.resize(self.width(), max(min(self.height() + missing, room), self.height()))

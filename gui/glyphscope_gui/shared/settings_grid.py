@@ -15,6 +15,9 @@ from glyphscope_gui.shared.layouts import grid_layout
 from glyphscope_gui.shared.plain_text import plain_tip
 from glyphscope_gui.shared.text_edits import GrowingEdit, LineEdit
 
+_FIRST_LINE = 7
+"""Pixels from the edge of a field of several lines to its first line."""
+
 
 class SettingsGrid(QWidget):
     """Rows of label and field, `columns` of them side by side."""
@@ -40,8 +43,11 @@ class SettingsGrid(QWidget):
         for widget in (label, field):
             widget.setToolTip(tip)
         field.setAccessibleDescription(tip)
-        top = Qt.AlignmentFlag.AlignTop if isinstance(field, GrowingEdit) else Qt.AlignmentFlag.AlignVCenter
-        self._grid.addWidget(label, line, column * 2, top)
+        place = Qt.AlignmentFlag.AlignVCenter
+        if isinstance(field, GrowingEdit):
+            place = Qt.AlignmentFlag.AlignTop
+            label.setContentsMargins(0, _FIRST_LINE, 0, 0)
+        self._grid.addWidget(label, line, column * 2, place)
         self._grid.addWidget(field, line, column * 2 + 1, 1, self._columns * 2 - 1 if wide else 1)
         self._cells += self._columns if wide else 1
 
