@@ -28,8 +28,8 @@ def judged(text, state="undefined", size=1, judge=None, form=FORM):
     return validator, events + validator.finish()
 
 
-def segments(events):
-    return [(e.start, e.end) for e in events if isinstance(e, SegmentClosed)]
+def segments(events, kind="reasoning"):
+    return [(e.start, e.end) for e in events if isinstance(e, SegmentClosed) and e.kind == kind]
 
 
 @pytest.mark.parametrize("size", [1, 3, 1000])
@@ -49,6 +49,7 @@ def test_reasoning_is_separated_and_the_call_after_it_validated(text, state, rea
     validator, events = judged(text, state, size)
     assert validator.valid and validator.complete and validator.tool == "search"
     assert [text[a:b] for a, b in segments(events)] == ([reasoning] if reasoning else [])
+    assert [text[a:b] for a, b in segments(events, "call")] == ([CALL] if reasoning else [])
     known = next(e for e in events if isinstance(e, ToolKnown))
     assert known.char == text.index('search"') + len("search")
     (call,) = validator.calls

@@ -22,6 +22,8 @@ from glyphscope.events import (
     RunFinished,
     RunRequest,
     RunStarted,
+    SegmentClosed,
+    SegmentOpened,
     Token,
     TokenStep,
     ToolKnown,
@@ -152,6 +154,13 @@ def test_without_times_two_runs_are_compared():
     assert "one more" in first_difference(one, one[:-1])
     other[4] = msgspec.structs.replace(other[4], name="browse")
     assert "'search', is 'browse'" in first_difference(one, other, tolerance=1e-6)
+
+
+def test_a_record_without_the_part_of_a_call_after_reasoning_is_the_same_run():
+    reasoning = [SegmentOpened(kind="reasoning", start=0), SegmentClosed(kind="reasoning", start=0, end=4)]
+    call = [SegmentOpened(kind="call", start=12), SegmentClosed(kind="call", start=12, end=30)]
+    assert first_difference(reasoning, [*reasoning, *call]) == ""
+    assert "one more" in first_difference([*reasoning, *call], reasoning)
 
 
 def test_a_lone_surrogate_is_replaced_in_the_record_and_the_history(tmp_path):

@@ -75,7 +75,7 @@ class SegmentOpened(RunEvent, frozen=True, kw_only=True, tag="segment_opened"):
     """A part of the answer begins at character `start`: reasoning or text for the user without its markers, or a call.
 
     `call_index` numbers the calls of the answer, from 0; the fields, violations and calls of a call have it too.
-    An answer that can only be a single call has no segments.
+    An answer that can only be a single call, without reasoning before it, has no segments.
     """
 
     kind: SegmentKind

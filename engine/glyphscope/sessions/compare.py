@@ -21,6 +21,7 @@ from glyphscope.events import (
     RunFinished,
     RunStarted,
     SegmentClosed,
+    SegmentKind,
     SegmentOpened,
     StageFinished,
     Token,
@@ -73,8 +74,8 @@ def first_difference(
     """
     ours = [event for event in map(strip_times, recorded) if event is not None]
     theirs = [event for event in map(strip_times, again) if event is not None]
-    if not any(isinstance(event, SegmentOpened) for event in ours):
-        theirs = list(_without_segments(theirs))  # which early records do not have
+    kinds = {event.kind for event in ours if isinstance(event, SegmentOpened | SegmentClosed)}
+    theirs = list(_with_segments(kinds, theirs))
     for index, (one, other) in enumerate(zip_longest(ours, theirs)):
         if one is None and not whole:
             return ""
@@ -88,11 +89,12 @@ def first_difference(
     return ""
 
 
-def _without_segments(events: Iterable[AnyEvent]) -> Iterator[AnyEvent]:
+def _with_segments(kinds: set[SegmentKind], events: Iterable[AnyEvent]) -> Iterator[AnyEvent]:
+    """The events with parts of these kinds only: early records have no parts, or none for a call after reasoning."""
     for event in events:
-        if getattr(event, "call_index", 0):
+        if not kinds and bool(getattr(event, "call_index", 0)):
             event = msgspec.structs.replace(event, call_index=0)
-        if not isinstance(event, SegmentOpened | SegmentClosed):
+        if not isinstance(event, SegmentOpened | SegmentClosed) or event.kind in kinds:
             yield event
 
 

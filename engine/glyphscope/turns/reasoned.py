@@ -11,7 +11,7 @@ from typing import Any, Literal, Protocol
 
 from glyphscope.events import FieldOpened, RunEvent, SegmentClosed, SegmentOpened, ToolKnown, Violation
 from glyphscope.turns.form import State, TurnForm
-from glyphscope.validation import TurnCall, TurnValidator, WordsValidator
+from glyphscope.validation import FreeTextValidator, TurnCall, TurnValidator, WordsValidator
 
 
 class CallJudge(Protocol):
@@ -67,6 +67,8 @@ class ReasonedValidator:
         self._after = -1  # where the text to judge begins
         self._token = -1
         self._later: list[int] = []  # lengths of what was reasoning later in the text
+        self._parted = False  # the answer has parts: reasoning came first
+        self._call_start: int | None = None  # of the call that is open as a part
 
     @property
     def complete(self) -> bool:
@@ -161,7 +163,7 @@ class ReasonedValidator:
         """What was read is reasoning that the text itself did not open."""
         self._unopened = False
         start, end = max(self._after, 0), self._read
-        self._start, self._after = start, -1
+        self._start, self._after, self._parted = start, -1, True
         out: list[RunEvent] = []
         if isinstance(self._judge, TurnValidator | WordsValidator):
             out += self._judge.text_was_reasoning()
@@ -172,7 +174,7 @@ class ReasonedValidator:
         return out
 
     def _thinks_again(self) -> list[RunEvent]:
-        out = self._judge.text_ends() if isinstance(self._judge, TurnValidator) else []
+        out = self._judge.text_ends() if isinstance(self._judge, TurnValidator) else self._close_call()
         self._later.append(self._skip(len(self._again)))
         self._phase, self._start, self._after = "inside", None, -1
         return out
@@ -181,8 +183,23 @@ class ReasonedValidator:
         """Up to the next brace, with which the call may be complete, of so many characters."""
         end = self._pending.find("}", 0, limit) + 1 or limit
         piece, self._pending = self._pending[:end], self._pending[end:]
+        start = self._read
         self._read += len(piece)
-        return self._judge.feed(piece, self._token)
+        opened = self._open_call(start + len(piece) - len(piece.lstrip())) if piece.strip() else []
+        judged = self._judge.feed(piece, self._token)
+        return [*opened, *judged, *(self._close_call() if self._judge.complete else ())]
+
+    def _open_call(self, start: int) -> list[RunEvent]:
+        """After reasoning the call is a part of the answer; a judge of whole turns reports its parts itself."""
+        own_parts = isinstance(self._judge, TurnValidator | WordsValidator | FreeTextValidator)
+        if own_parts or not self._parted or self._call_start is not None or self._judge.complete:
+            return []
+        self._call_start = start
+        return [SegmentOpened(kind="call", start=start)]
+
+    def _close_call(self) -> list[RunEvent]:
+        start, self._call_start = self._call_start, None
+        return [] if start is None else [SegmentClosed(kind="call", start=start, end=self._read)]
 
     def _pass(self, markers: tuple[str, ...]) -> None:
         """Takes markers at the beginning of what is left."""
@@ -202,7 +219,7 @@ class ReasonedValidator:
             out.append(SegmentClosed(kind="reasoning", start=self._start or 0, end=self._read))
         while self._pending:
             out += self._read_on(len(self._pending))
-        return [*out, *self._judge.finish()]
+        return [*out, *self._judge.finish(), *self._close_call()]
 
     def _look_for_opening(self) -> None:
         begun = self._pending.lstrip()
@@ -228,7 +245,7 @@ class ReasonedValidator:
     def _opened(self) -> list[RunEvent]:
         if self._start is not None:
             return []
-        self._start = self._read
+        self._start, self._parted = self._read, True
         return [SegmentOpened(kind="reasoning", start=self._read)]
 
     def _skip(self, count: int) -> int:

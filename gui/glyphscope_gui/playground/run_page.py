@@ -384,7 +384,7 @@ class RunPage(QWidget):
             + (tr(", {cached:,} from the cache", cached=event.cached) if event.cached else "")
         ]
         named = (("tools", tr("tools")), ("examples", tr("examples")), ("user", tr("prompt")))
-        costs = [f"{title} {sums[name]}" for name, title in named if name in sums]
+        costs = [f"{title} {sums[name]:,}" for name, title in named if name in sums]
         if costs:
             words.append(", ".join(costs))
         self.costs.setText("     ".join(words))
