@@ -53,7 +53,7 @@ def _object_instead(scan: Scan, at: int, closings: tuple[str, ...]) -> ReadArgum
         return None
     value, end = read
     following = scan.space(end)
-    closed = any(pattern_of(closing).match(scan.text, following) for closing in closings if closing.strip())
+    closed = any(pattern_of(closing).match(scan.text, following) for closing in closings)
     if not closed and following < scan.end:
         return None
     scan.note(start, "parameters were expected")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from glyphscope.turns.form import ArgumentsForm, Piece
+from glyphscope.turns.form import ArgumentsForm
 from glyphscope.turns.literals import PADDED, whole_value
 from glyphscope.turns.scan import Scan, pattern_of
 from glyphscope.turns.tools import ArgumentTypes, TurnTools
@@ -42,13 +42,10 @@ class _Tagged:
         self.form = form
         self.tool = tool
         self.tools = tools
-        pieces = form.parameter
-        key = next(place for place, piece in enumerate(pieces) if piece.kind == "key")
-        value = next(place for place, piece in enumerate(pieces) if piece.kind == "value")
-        self.opening = pieces[0].text if key else ""
-        self.link = pieces[key + 1 : value]
-        self.after = pieces[value + 1 :]
-        self.follow = tuple(c for c in closings if c.strip())
+        self.opening = form.opening
+        self.untyped = untyped(form)
+        self.links = list(dict.fromkeys([*form.own_links, *form.typed.values(), *self.untyped]))
+        self.follow = closings
         self.begins = pattern_of(self.opening) if self.opening.strip() else None
 
     def read(self, at: int) -> tuple[dict[str, Any] | None, int, bool]:
@@ -60,12 +57,7 @@ class _Tagged:
             start = self._separated(at, first=not values)
             if start is None or start >= scan.end:
                 del scan.notes[notes:]
-                cut = (
-                    scan.ended(at)
-                    and not any(not c.strip() for c in self.follow)
-                    and scan.space(at) >= scan.end
-                )
-                return values, last, cut
+                return values, last, scan.ended(at)
             found = self._parameter(start)
             if found is None:
                 if scan.breaks_off(self.opening, at):
@@ -108,8 +100,7 @@ class _Tagged:
         if end is None:
             return None
         types = self.tools.types(self.tool, key)
-        links = self._links()
-        after_link, text_type = self._matched_link(links, end)
+        after_link, text_type = self._matched_link(end)
         if after_link is None:
             return None
         if self.form.item and not types.only_string:
@@ -120,32 +111,26 @@ class _Tagged:
 
     def _key(self, start: int) -> tuple[str, int | None, bool]:
         scan = self.scan
-        stops = [scan.text.find(link.strip()[:1], start) for link in self._links() if link.strip()]
-        links = [link.strip() for link in self._links()]
         best: int | None = None
-        for link in links:
+        for link in self.links:
             found = pattern_of(link).search(scan.text, start, min(scan.end, start + _LONGEST_KEY + 80))
             if found is not None and (best is None or found.start() < best):
                 best = found.start()
         if best is None:
-            return scan.text[start:], None, scan.end - start < _LONGEST_KEY and bool(stops)
+            return scan.text[start:], None, scan.end - start < _LONGEST_KEY
         key = scan.text[start:best].strip().strip("\"'")
         if not key or "\n" in key:
             return key, None, False
         return key, best, False
 
-    def _links(self) -> list[str]:
-        own = [piece.text for piece in self.link] + [text for piece in self.link for text in piece.also]
-        return list(dict.fromkeys([*own, *self.form.typed.values(), *untyped(self.form)]))
-
-    def _matched_link(self, links: list[str], at: int) -> tuple[int | None, str]:
+    def _matched_link(self, at: int) -> tuple[int | None, str]:
         """Where the value begins, and the text before it."""
-        for link in sorted(links, key=len, reverse=True):
+        for link in sorted(self.links, key=len, reverse=True):
             if self.scan.text.startswith(link, at):
-                if link in untyped(self.form):
-                    self.scan.note(at, f"{links[0]!r} was expected")
+                if link in self.untyped:
+                    self.scan.note(at, f"{self.links[0]!r} was expected")
                 return at + len(link), link
-        for link in links:
+        for link in self.links:
             end = self.scan.match(link, at, raw=True)
             if end is not None:
                 if link.endswith("\n") and self.scan.text.startswith("\n", end):
@@ -155,7 +140,7 @@ class _Tagged:
 
     def _value(self, key: str, types: ArgumentTypes, at: int, link: str) -> tuple[str, Any, int, bool]:
         scan = self.scan
-        closing = self._closing(key)
+        closing = self.form.closing(key)
         core = closing.strip()
         opened, closed = self.form.escape
         escaped = bool(opened) and scan.text.startswith(opened, at)
@@ -190,9 +175,6 @@ class _Tagged:
         if not isinstance(value, str) and PADDED.fullmatch(text.strip()):
             scan.note(at, "a number without zeros before it was expected")
         return key, value, after, False
-
-    def _closing(self, key: str) -> str:
-        return "".join(key if piece.kind == "key" else piece.text for piece in self.after)
 
     def _end_of_value(self, at: int, core: str) -> tuple[int | None, int]:
         """Where the value's text and its closing end: at the first closing that something of the form follows."""
@@ -234,7 +216,7 @@ class _Tagged:
     def _lost_closing(self, at: int) -> int | None:
         """Where another parameter of the tool or the call's closing begins before the value was closed."""
         scan = self.scan
-        core = self._closing("").strip()
+        core = self.form.closing("").strip()
         if not core or self.begins is None:
             return None
         known = self.tools.properties(self.tool)
@@ -264,7 +246,7 @@ class _Tagged:
 
     def _nested(self, at: int, key: str, types: ArgumentTypes) -> tuple[str, Any, int, bool] | None:
         """An object or a list whose members are tags too; None where the value is a text."""
-        found = _Nested(self.scan, self.opening, self.after, self.form.item).read(at, key, types, 0)
+        found = _Nested(self.scan, self.form).read(at, key, types, 0)
         if found is None:
             return None
         value, end = found
@@ -286,16 +268,16 @@ def _read_by(types: ArgumentTypes, text: str, said_string: bool = False, *, tagg
 class _Nested:
     """Reads `<k>…</k>` inside of a value; the texts in it by the schema."""
 
-    def __init__(self, scan: Scan, opening: str, after: tuple[Piece, ...], item: str) -> None:
+    def __init__(self, scan: Scan, form: ArgumentsForm) -> None:
         self.scan = scan
-        self.item = item
-        self.opening = opening
-        self.begin = re.compile(re.escape(opening) + r"([\w.\-]+)>")
-        self.end = "".join("\0" if piece.kind == "key" else piece.text for piece in after)
+        self.item = form.item
+        self.opening = form.opening
+        self.closing = form.closing
+        self.begin = re.compile(re.escape(form.opening) + r"([\w.\-]+)>")
 
     def read(self, at: int, key: str, types: ArgumentTypes, depth: int) -> tuple[Any, int] | None:
         """The value under `key` and the place after its closing; None for a plain text or something else."""
-        closing = self.end.replace("\0", key)
+        closing = self.closing(key)
         first = self.begin.match(self.scan.text, at)
         if depth > 100 or first is None:
             return None
@@ -309,7 +291,7 @@ class _Nested:
             own_types = types.inner(len(members) if listed else name)
             inner = None if own_types.only_string else self.read(found.end(), name, own_types, depth + 1)
             if inner is None:
-                own = self.end.replace("\0", name)
+                own = self.closing(name)
                 stop = self.scan.find(own, found.end())
                 if stop < 0:
                     return None

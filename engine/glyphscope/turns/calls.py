@@ -45,13 +45,6 @@ class CallReader:
         self.scan = scan
         self.form = form
         self.tools = tools
-        first = form.pieces[0]
-        self.opening = first.text if first.kind == "text" else ""
-        last = form.pieces[-1]
-        self.closing = last if last.kind == "text" and len(form.pieces) > 1 else None
-        closings = [last.text, *last.also] if self.closing else []
-        closings += [text for text in (form.section_close, form.separator + self.opening) if text.strip()]
-        self.closings = tuple(closings)
 
     def section(self, at: int) -> tuple[list[ReadCall], int]:
         """All calls from a place on where the section, or its first call, begins."""
@@ -228,11 +221,10 @@ class _OneCall:
         return not any(p.kind in ("name", "object", "arguments") for p in self.form.pieces[place + 1 :])
 
     def _closes(self, at: int) -> bool:
-        closing = self.reader.closing
-        return (
-            closing is not None
-            and self.scan.space(at) < self.scan.end
-            and bool(pattern_of(closing.text).match(self.scan.text, self.scan.space(at)))
+        closings = self.form.call_closes[:1]
+        start = self.scan.space(at)
+        return start < self.scan.end and any(
+            pattern_of(text).match(self.scan.text, start) for text in closings
         )
 
     def _stops(self, place: int) -> list[str]:
@@ -241,12 +233,12 @@ class _OneCall:
         out: list[str] = []
         for piece in pieces[place + 1 :]:
             if piece.kind == "text":
-                out += [text for text in (piece.text, *piece.also) if text]
+                out += filter(None, piece.texts)
                 if piece.text.strip() and "" not in piece.also:
                     break
             elif piece.kind == "arguments" and self.form.arguments.encoding == "tagged":
-                first = self.form.arguments.parameter[0]
-                out += [first.text, "{"] if first.kind == "text" else []
+                opening = self.form.arguments.opening
+                out += [opening, "{"] if opening else []
             elif piece.kind == "arguments":
                 out += ["{"] if self.form.arguments.encoding == "json" else []
                 if self.form.arguments.encoding == "json":
@@ -336,7 +328,9 @@ class _OneCall:
     def _arguments(self, place: int, at: int) -> int:
         scan = self.scan
         self.read_arguments = True
-        found = read_arguments(scan, at, self.form.arguments, self.name, self.tools, self.reader.closings)
+        found = read_arguments(
+            scan, at, self.form.arguments, self.name, self.tools, self.form.after_arguments
+        )
         self.arguments = found.values
         self.cut = found.cut
         if found.values is None:

@@ -134,8 +134,7 @@ def _without_header(
     the header is shorter.
     """
     call = found.form
-    first = call.pieces[0]
-    opening = first.text if first.kind == "text" else ""
+    opening = call.call_opens[0]
     section = call.section_open
     lead = heading.lead_of(section + opening)
     if len(lead) > len(section):
@@ -152,7 +151,7 @@ def _without_header(
     if section:
         blank = len(section) - len(section.lstrip())
         call = replace(call, lead=section[:blank], section_open=section[blank:])
-    elif first.kind == "text":
+    elif opening:
         blank = len(opening) - len(opening.lstrip())
         pieces = (Piece("text", opening[blank:]), *call.pieces[1:])
         call = replace(call, lead=opening[:blank], section_open="", pieces=pieces)

@@ -29,6 +29,11 @@ class Piece(msgspec.Struct, frozen=True, omit_defaults=True):
     text: str = ""
     also: tuple[str, ...] = ()
 
+    @property
+    def texts(self) -> tuple[str, ...]:
+        """All texts that may be in its place, the template's own first."""
+        return (self.text, *self.also)
+
 
 class CallObject(msgspec.Struct, frozen=True, omit_defaults=True):
     """A call as a JSON object: its keys. An empty `name_key` means that the tool's name itself is the key."""
@@ -57,6 +62,29 @@ class ArgumentsForm(msgspec.Struct, frozen=True, omit_defaults=True):
     item: str = ""
     escape: tuple[str, str] = ("", "")
     as_string: bool = False
+
+    @property
+    def opening(self) -> str:
+        """The text before a parameter's key."""
+        return "".join(piece.text for piece in self.parameter[: self._place("key")])
+
+    @property
+    def own_links(self) -> tuple[str, ...]:
+        """The texts between a parameter's key and its value, whatever the value's type."""
+        pieces = self.parameter[self._place("key") + 1 : self._place("value")]
+        return tuple(text for piece in pieces for text in piece.texts)
+
+    @property
+    def after_value(self) -> tuple[Piece, ...]:
+        """What closes a parameter; its key may be in it."""
+        return self.parameter[self._place("value") + 1 :]
+
+    def closing(self, key: str) -> str:
+        """What closes the parameter of that key."""
+        return "".join(key if piece.kind == "key" else piece.text for piece in self.after_value)
+
+    def _place(self, kind: PieceKind) -> int:
+        return next(place for place, piece in enumerate(self.parameter) if piece.kind == kind)
 
 
 class CallForm(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -88,8 +116,25 @@ class CallForm(msgspec.Struct, frozen=True, omit_defaults=True):
     @property
     def opening(self) -> str:
         """The text before the first call's name or object, section included."""
+        return self.section_open + self.call_opens[0]
+
+    @property
+    def call_opens(self) -> tuple[str, ...]:
+        """The texts that one call may begin with; one empty text where its name or object begins it."""
         first = self.pieces[0]
-        return self.section_open + (first.text if first.kind == "text" else "")
+        return first.texts if first.kind == "text" else ("",)
+
+    @property
+    def call_closes(self) -> tuple[str, ...]:
+        """The texts that one call may end with; none where its arguments or its object end it."""
+        last = self.pieces[-1]
+        return last.texts if last.kind == "text" and len(self.pieces) > 1 else ()
+
+    @property
+    def after_arguments(self) -> tuple[str, ...]:
+        """The markers that may come right after a call's arguments: a closing, or the next call's opening."""
+        texts = (*self.call_closes, self.section_close, self.separator + self.call_opens[0])
+        return tuple(text for text in texts if text.strip())
 
 
 class ReasoningForm(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -107,6 +152,11 @@ class ReasoningForm(msgspec.Struct, frozen=True, omit_defaults=True):
     kept: bool = False
     again: bool = False
     derived: Literal["rendered", "prompt", "table"] = "rendered"
+
+    @property
+    def opens_anywhere(self) -> bool:
+        """Whether it may begin after text: its marker is more than a common word in angle brackets."""
+        return any(sign in self.open for sign in "|[") or not self.open.strip().isascii()
 
 
 class Wrap(msgspec.Struct, frozen=True, omit_defaults=True):

@@ -72,10 +72,8 @@ def turn_triggers(form: TurnForm) -> tuple[str, ...]:
     """The texts at which the grammar of `TurnOptions(lazy=True)` begins, as llama.cpp's lazy grammars need them."""
     found = []
     for call in form.calls:
-        first = call.pieces[0]
         if call.strict and not call.unmarked:
-            texts = (first.text, *first.also) if first.kind == "text" else ("",)
-            found += [call.section_open + text for text in texts]
+            found += [call.section_open + text for text in call.call_opens]
     return tuple(dict.fromkeys(text for text in found if text.strip()))
 
 
@@ -297,6 +295,3 @@ class _Turn:
         return self.book.grammar(
             self.root, calls.unenforced, lexed=calls.lexed, loose=calls.loose, ordered=calls.ordered
         )
-
-
-__all__ = ["NEVER", "TurnOptions", "build_turn_grammar", "turn_triggers"]

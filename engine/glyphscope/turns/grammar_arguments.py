@@ -25,7 +25,7 @@ from glyphscope.grammar.tree import (
     seq,
     terminal,
 )  # fmt: skip
-from glyphscope.turns.form import ArgumentsForm, Piece
+from glyphscope.turns.form import ArgumentsForm
 from glyphscope.turns.grammar_markers import Markers
 from glyphscope.turns.tools import TurnTools
 
@@ -104,9 +104,7 @@ def _unwritable(tool: str, key: str) -> GrammarError:
 
 
 def _check_keys(tool: str, keys: tuple[str, ...], form: ArgumentsForm) -> None:
-    place = next(at for at, piece in enumerate(form.parameter) if piece.kind == "key")
-    links = [form.parameter[place + 1].text] if place + 1 < len(form.parameter) else []
-    links += form.typed.values()
+    links = [*form.own_links[:1], *form.typed.values()]
     for key in keys:
         bare = key.strip().strip("\"'")
         broken = any(
@@ -118,15 +116,10 @@ def _check_keys(tool: str, keys: tuple[str, ...], form: ArgumentsForm) -> None:
 
 def _stop(form: ArgumentsForm) -> Node:
     """What ends a value, whatever its key."""
-    after = _after_value(form)
+    after = form.after_value
     texts = [piece.text for piece in after]
     whole = "".join(texts).strip() if all(piece.kind == "text" for piece in after) else texts[0].strip()
     return Literal(whole)
-
-
-def _after_value(form: ArgumentsForm) -> tuple[Piece, ...]:
-    place = next(at for at, piece in enumerate(form.parameter) if piece.kind == "value")
-    return form.parameter[place + 1 :]
 
 
 @dataclass(frozen=True)
@@ -145,7 +138,7 @@ class TaggedEntries:
         hint = f"{name}-{key}"
         return alt(
             *(
-                seq(self.markers.written(self._opening() + key + link), value)
+                seq(self.markers.written(self.form.opening + key + link), value)
                 for link, value in self._values(context, hint, key, places)
             )
         )
@@ -154,28 +147,17 @@ class TaggedEntries:
         self, context: ToolContext, name: str, contents: tuple[Node, ...], named: frozenset[str],
         places: tuple[Place, ...], part: Part,
     ) -> Node:  # fmt: skip
-        if any(piece.kind == "key" for piece in _after_value(self.form)):
+        if any(piece.kind == "key" for piece in self.form.after_value):
             context.leave(part, "", "keys that the schema does not name are not written in separate tags")
             return NEVER
         word = intersect([*contents, word_except(named | {""}, _WORD, _WORD)])
-        opening = self.markers.split(self._opening())
+        opening = self.markers.split(self.form.opening)
         before = opening.pop() if opening and isinstance(opening[-1], Literal) else EMPTY
         options = []
         for text, value in self._values(context, f"{name}-value", "", places):
             after, rest = self.markers.first(text)
             options.append(seq(*opening, terminal(seq(before, word, after)), *rest, value))
         return alt(*options)
-
-    def _opening(self) -> str:
-        first = self.form.parameter[0]
-        return first.text if first.kind == "text" else ""
-
-    def _links(self) -> list[str]:
-        pieces = self.form.parameter
-        key = next(at for at, piece in enumerate(pieces) if piece.kind == "key")
-        value = next(at for at, piece in enumerate(pieces) if piece.kind == "value")
-        own = "".join(piece.text for piece in pieces[key + 1 : value])
-        return list(dict.fromkeys(self.form.typed.values())) or [own]
 
     def _values(
         self, context: ToolContext, hint: str, key: str, places: tuple[Place, ...]
@@ -184,16 +166,16 @@ class TaggedEntries:
         typed: dict[str, set[str]] = {}
         for kind, link in self.form.typed.items():
             typed.setdefault(link, set()).add(kind)
-        links = self._links()
+        if not typed:
+            typed = {"".join(self.form.own_links[:1]): set(TYPES)}
         return [
-            (link, self._value(context, hint, key, places, frozenset(typed.get(link, TYPES))))
-            for link in links
+            (link, self._value(context, hint, key, places, frozenset(kinds))) for link, kinds in typed.items()
         ]
 
     def _value(
         self, context: ToolContext, hint: str, key: str, places: tuple[Place, ...], kinds: frozenset[str]
     ) -> Node:
-        closing = "".join(key if piece.kind == "key" else piece.text for piece in _after_value(self.form))
+        closing = self.form.closing(key)
         styles = self._raw(closing)
         parts = context.schema.expand(places) if places else ()
         if isinstance(parts, str):
@@ -222,7 +204,7 @@ class TaggedEntries:
 
     def _raw(self, closing: str) -> list[StringStyle]:
         """How a raw text is written: as it is, or between the markers that keep it from being read as markup."""
-        opening = self._opening().strip()
+        opening = self.form.opening.strip()
         tags = [opening] if len(opening) >= _SHORTEST_TAG else [f"{opening}{key}" for key in self.keys]
         opened, closed = self.form.escape
         ends = [closing.strip(), *(tag for tag in tags if tag)]

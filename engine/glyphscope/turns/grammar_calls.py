@@ -92,14 +92,10 @@ class CallRules:
                 raise impossible(context, rule, "No call of this tool can be valid")
 
     def _calls(self, call: CallForm, tools: list[Tool]) -> dict[str, Node]:
-        first = call.pieces[0]
         white: WhiteSpace = (
             "lines" if call.object and "\n " in call.section_open + call.separator else "single"
         )
-        if first.kind == "text":
-            texts, pieces = (first.text, *first.also), call.pieces[1:]
-        else:
-            texts, pieces = ("",), call.pieces
+        texts, pieces = call.call_opens, call.pieces[call.pieces[0].kind == "text" :]
         one = self._one(call, pieces, tools, white)
         least = min(texts, key=len)
         if all(text.startswith(least) for text in texts):  # the rest of the longer ones may be left out
@@ -170,7 +166,7 @@ class CallRules:
             before = pieces[place - 1] if place else None
             if piece.kind == "text":
                 loose = following in ("id", "index") and "" in piece.also  # left out together
-                run.append(tuple(text for text in (piece.text, *piece.also) if text or not loose))
+                run.append(tuple(text for text in piece.texts if text or not loose))
                 continue
             word = _INDEX if piece.kind == "index" else _ID if piece.kind == "id" else of_tool(piece.kind)
             whole = seq(self._texts(run), word)

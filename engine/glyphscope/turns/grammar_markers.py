@@ -30,7 +30,7 @@ from glyphscope.grammar.tree import (
 )  # fmt: skip
 from glyphscope.turns.form import CallForm, TurnForm
 from glyphscope.turns.markup import is_tag, loose_tokens, tokens
-from glyphscope.turns.starts import starts
+from glyphscope.turns.starts import CALL_KEYS, closing_tags, starts
 
 MOST_WHITE = 4
 """Characters of white space before a marker where no text may be: more could continue for ever."""
@@ -43,7 +43,6 @@ _NAME = chars.union(chars.WORD, chars.of(".-"))
 _SHORTEST_TAG = 4
 _LONGEST_BRACKET = 3
 SPACE = terminal(repeat(CharClass(chars.of(" \t\r\n")), 1, MOST_WHITE))
-_KEYS = ("name", "type", "function", "parameters", "arguments", "tool_name")
 
 
 @lru_cache(maxsize=1)
@@ -159,7 +158,7 @@ def call_stops(calls: Sequence[CallForm], tools: Sequence[str]) -> Node:
 
 
 def _bare_object() -> Node:
-    return seq("{", _some(), _MARK, alt(*_KEYS), _MARK, _some(), ":")
+    return seq("{", _some(), _MARK, alt(*CALL_KEYS), _MARK, _some(), ":")
 
 
 def _some() -> Node:
@@ -171,12 +170,7 @@ def text_stops(form: TurnForm, tools: Sequence[str]) -> Node:
     wraps = [marker for wrap in form.wraps for marker in (wrap.open, wrap.close)]
     thoughts = [] if form.reasoning is None else [form.reasoning.open, form.reasoning.close]
     used = "".join([*(call.opening for call in form.calls), *wraps])
-    strays = []
-    for call in form.calls:
-        last = call.pieces[-1].text if len(call.pieces) > 1 else ""
-        for closing in (last, call.section_close):
-            mark = next((token for token in reversed(tokens(closing)) if token.strip()), "")
-            strays += [mark] if is_tag(mark) and mark not in used else []
+    strays = [tag for call in form.calls for tag in closing_tags(call) if tag not in used]
     marked = [text for call in form.calls if not call.unmarked for text, _ in starts(call)]
     others = call_stops([call for call in form.calls if call.unmarked], tools)
     return alt(stops_of([*wraps, *thoughts, *form.ends, *form.skips, *strays, *marked]), others)

@@ -199,8 +199,7 @@ class _Reader:
         """Reasoning from its opening marker on."""
         reasoning = self.form.reasoning
         assert reasoning is not None
-        special = any(sign in reasoning.open for sign in "|[") or not reasoning.open.strip().isascii()
-        if not special and (self.said or self.whole[at : found.start()].strip()):
+        if not reasoning.opens_anywhere and (self.said or self.whole[at : found.start()].strip()):
             return None
         self._say(at, found.start())
         start = found.end()
@@ -362,12 +361,9 @@ class _Reader:
         if start.whole:
             return CallReader(self.scan, form, self.tools).section(at)
         self.scan.note(at, f"{form.opening!r} was expected")
-        first = form.pieces[0]
-        shortened = (
-            replace(form, pieces=(Piece("text", start.text), *form.pieces[1:]))
-            if first.text != start.text
-            else form
-        )
+        shortened = form
+        if form.pieces[0].text != start.text:
+            shortened = replace(form, pieces=(Piece("text", start.text), *form.pieces[1:]))
         if not form.section_open:
             call = CallReader(self.scan, shortened, self.tools).alone(at)
             return [call], call.end

@@ -97,12 +97,11 @@ class Scan:
 
     def piece(self, piece: Piece, at: int, *, raw: bool = False) -> int | None:
         """The same for a piece with several texts: the first that is there exactly, the first loosely, or none."""
-        options = (piece.text, *piece.also)
-        for option in sorted(options, key=len, reverse=True):
-            if option and self.text.startswith(option, at):
-                return at + len(option)
-        for option in options:
-            end = self.match(option, at, raw=raw) if option.strip() or "" not in options else None
+        for text in sorted(piece.texts, key=len, reverse=True):
+            if text and self.text.startswith(text, at):
+                return at + len(text)
+        for text in piece.texts:
+            end = self.match(text, at, raw=raw) if text.strip() or "" not in piece.also else None
             if end is not None:
                 return end
-        return at if "" in options else None
+        return at if "" in piece.texts else None

@@ -154,14 +154,13 @@ def _reasoning(form: TurnForm) -> Slot:
 def _call_slots(form: TurnForm, call: CallForm) -> list[Slot]:
     """The first way of writing calls, whole and in its parts."""
     changed = tuple(dict.fromkeys((*_rows(form, "call"), *_rows(form, "calls", only_first=True))))
-    first, last = call.pieces[0], call.pieces[-1]
     opens = call.opening
-    closes = (last.text if last.kind == "text" and len(call.pieces) > 1 else "") + call.section_close
+    closes = "".join(call.call_closes[:1]) + call.section_close
     arguments = call.arguments
     encoding = ENCODINGS[arguments.encoding] + (", as a JSON string" if arguments.as_string else "")
     out = [Slot("calls", "Calls", written(call), "", call_markers(call), ("call", "calls"), changed)]
     if opens:
-        sections = _marks(call.section_open, first.text if first.kind == "text" else "")
+        sections = _marks(call.section_open, call.call_opens[0])
         out.append(Slot("opens", "Call opens", opens, "", sections, ("call", "calls"), changed))
     out.append(Slot("name", "Name", _name(call), "", (), ("name",)))
     out.append(Slot("arguments", "Arguments", _parameters(call), encoding,

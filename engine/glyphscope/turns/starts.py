@@ -11,7 +11,9 @@ import msgspec
 from glyphscope.turns.form import CallForm, TurnForm
 from glyphscope.turns.markup import is_tag, loose, tokens
 
-_BARE_OBJECT = r"\{\s*[\"'](?:name|type|function|parameters|arguments|tool_name)[\"']\s*:"
+CALL_KEYS = ("name", "type", "function", "parameters", "arguments", "tool_name")
+"""What a JSON object that is a call begins with, where no marker says so."""
+_BARE_OBJECT = rf"\{{\s*[\"'](?:{'|'.join(CALL_KEYS)})[\"']\s*:"
 
 
 @dataclass(frozen=True)
@@ -43,11 +45,7 @@ def markers_of(key: bytes) -> tuple[re.Pattern[str], list[list[Start]]]:
     found += [(loose_or_nothing(text), Start("skip", whole=False)) for text in strays]
     for call in form.calls:
         found += _call_starts(call)
-        last = call.pieces[-1].text if len(call.pieces) > 1 else ""
-        for closing in (last, call.section_close):
-            mark = next((token for token in reversed(tokens(closing)) if token.strip()), "")
-            if is_tag(mark) and mark not in used:
-                found.append((loose_or_nothing(mark), Start("stray")))
+        found += [(loose(tag), Start("stray")) for tag in closing_tags(call) if tag not in used]
     by_pattern: dict[str, list[Start]] = {}
     for pattern, start in sorted(
         found, key=lambda each: ("close", "stray").count(each[1].kind) + (not each[1].whole)
@@ -99,16 +97,14 @@ def starts(form: CallForm) -> list[tuple[str, bool]]:
 
     Models leave out the first markers: what follows them is enough where it is a marker itself.
     """
-    first = form.pieces[0]
-    opening = first.text if first.kind == "text" else ""
     out: list[tuple[str, bool]] = []
-    for also in (opening, *(first.also if first.kind == "text" else ())):
-        whole = form.section_open + also
+    for opening in form.call_opens:
+        whole = form.section_open + opening
         if whole.strip():
             out.append((whole, True))
-        if form.section_open and _is_marker(also):
-            out.append((also, False))
-        parts = tokens(also)
+        if form.section_open and _is_marker(opening):
+            out.append((opening, False))
+        parts = tokens(opening)
         for place in range(1, len(parts)):
             rest = "".join(parts[place:])
             if (rest.startswith(("<", "[")) and _is_marker(rest) and parts[place - 1].strip()) or (
@@ -116,6 +112,12 @@ def starts(form: CallForm) -> list[tuple[str, bool]]:
             ):
                 out.append((rest, False))
     return sorted(dict.fromkeys(out), key=lambda each: -len(each[0]))
+
+
+def closing_tags(form: CallForm) -> list[str]:
+    """The tags that a call and its section end with: what one that comes later than it should looks like."""
+    ends = [tokens(text.rstrip())[-1:] for text in (*form.call_closes[:1], form.section_close)]
+    return [token for end in ends for token in end if is_tag(token)]
 
 
 def _is_marker(text: str) -> bool:

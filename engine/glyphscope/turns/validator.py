@@ -23,11 +23,12 @@ from glyphscope.events import (
 from glyphscope.registry import ToolRegistry
 from glyphscope.turns.form import CallForm, CallObject, TurnForm, state_of
 from glyphscope.turns.read import Turn, read_turn
+from glyphscope.turns.starts import closing_tags
 from glyphscope.turns.tools import TurnTools
 from glyphscope.turns.validator_call import Calls, beginnings_of
 from glyphscope.turns.validator_judge import CallJudge
 from glyphscope.turns.validator_last import MOST_CALLS, Record, call_in_words, last_word, only_tool
-from glyphscope.turns.validator_markers import Finder, Found, Marker, markers_of, opens_anywhere, strays_of
+from glyphscope.turns.validator_markers import Finder, Found, Marker, markers_of, signs_of
 from glyphscope.validation.streaming_validator import Limits
 from glyphscope.validation.turn import TurnCall
 
@@ -348,7 +349,8 @@ class FormValidator:
         """A marker that begins no call; False where it is text."""
         kind, last = found.marker.kind, found.end - 1
         self._unread = False
-        if kind == "open" and self._said and not opens_anywhere(self._form):
+        reasoning = self._form.reasoning
+        if kind == "open" and self._said and not (reasoning and reasoning.opens_anywhere):
             return False
         if kind == "close" and self._mode == "text":
             self._lone_close(found)
@@ -376,9 +378,8 @@ class FormValidator:
             close = Marker("close", next(m for m in (*markers, *self._markers) if m.kind == "close").signs)
             self._finder = Finder((close, *(m for m in markers if m.kind != "close")))
         else:
-            strays = (
-                strays_of(self._last_form) if self._last_form is not None and self._after_call >= 0 else ()
-            )
+            late = closing_tags(self._last_form) if self._last_form and self._after_call >= 0 else ()
+            strays = (Marker("stray", signs_of(tag)) for tag in late)
             self._finder = Finder((*self._possible, *strays))
 
     @property

@@ -293,9 +293,7 @@ class Calls:
         if path.kind == "parameter":
             self._open_arguments(at)
             tool = judge.tool or ""
-            follow = tuple(text for text in self._follow(path) if text.strip())
-            form = path.form.arguments
-            self._driver = Parameter(judge, at + 1, form, tool, self._tools, follow, self._limits)
+            self._driver = Parameter(judge, at + 1, path.form, tool, self._tools, self._limits)
             return True
         if path.kind == "object":
             assert path.form.object is not None
@@ -310,14 +308,6 @@ class Calls:
         else:
             self._driven(at + 1)
         return True
-
-    def _follow(self, path: Path) -> list[str]:
-        """The texts that may come after the last parameter."""
-        form = path.form
-        last = form.pieces[-1]
-        first = form.pieces[0].text if form.pieces[0].kind == "text" else ""
-        closings = [last.text, *last.also] if last.kind == "text" and len(form.pieces) > 1 else []
-        return [*closings, form.section_close, form.separator + first]
 
     def _open_arguments(self, at: int) -> None:
         judge = self.judge
@@ -411,8 +401,6 @@ def beginnings_of(form: TurnForm) -> list[Beginning]:
         found.append(Beginning(call, beginning_of(call, None, section=True), call.strict))
         for text, whole in starts(call):
             if not whole:
-                first = call.pieces[0]
-                own = first.kind == "text" and text in (first.text, *first.also)
-                ops = beginning_of(call, None if own else text, section=False)
+                ops = beginning_of(call, None if text in call.call_opens else text, section=False)
                 found.append(Beginning(call, ops, False))
     return sorted(found, key=lambda each: not each.strict)

@@ -8,10 +8,8 @@ from typing import NamedTuple
 
 from glyphscope.grammar.builder.turn import Sign
 from glyphscope.turns.form import CallForm, TurnForm
-from glyphscope.turns.markup import is_tag, loose_tokens, tokens
-from glyphscope.turns.starts import marker_like, starts
-
-_KEYS = ("name", "type", "function", "parameters", "arguments", "tool_name")
+from glyphscope.turns.markup import loose_tokens
+from glyphscope.turns.starts import CALL_KEYS, marker_like, starts
 
 
 @lru_cache(maxsize=4096)
@@ -80,7 +78,7 @@ def _unmarked(call: CallForm, place: int, names: tuple[str, ...]) -> list[Marker
         opening = (*opening, Sign("{", bool(opening)), Sign('"', True))
         keys = [
             (*opening, *signs_of(f'{key}"'), Sign(":", True))
-            for key in dict.fromkeys((call.object.name_key, *_KEYS))
+            for key in dict.fromkeys((call.object.name_key, *CALL_KEYS))
             if key
         ]
         return [Marker("call", signs, call.strict, place, text=call.section_open) for signs in keys]
@@ -92,23 +90,6 @@ def _unmarked(call: CallForm, place: int, names: tuple[str, ...]) -> list[Marker
             Marker("call", (*opening, *word, Sign("(", False)), call.strict, place, text=call.section_open)
         )
     return found
-
-
-def opens_anywhere(form: TurnForm) -> bool:
-    """Whether reasoning may begin after text: its marker is more than a common word in angle brackets."""
-    opening = "" if form.reasoning is None else form.reasoning.open
-    return any(sign in opening for sign in "|[") or not opening.strip().isascii()
-
-
-def strays_of(form: CallForm) -> tuple[Marker, ...]:
-    """The closing markers of a call, where one comes later than it should."""
-    last = form.pieces[-1].text if len(form.pieces) > 1 else ""
-    found = []
-    for closing in (last, form.section_close):
-        mark = next((token for token in reversed(tokens(closing)) if token.strip()), "")
-        if is_tag(mark):
-            found.append(Marker("stray", signs_of(mark)))
-    return tuple(found)
 
 
 @lru_cache(maxsize=1024)

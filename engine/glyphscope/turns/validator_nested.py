@@ -41,9 +41,7 @@ class Nested:
     ) -> None:  # fmt: skip
         self.done = self.broken = False
         self._judge, self._limits, self._item = judge, limits, form.item
-        self._opening = form.parameter[0].text
-        place = next(n for n, piece in enumerate(form.parameter) if piece.kind == "value")
-        self._after = form.parameter[place + 1 :]
+        self._opening, self._closing = form.opening, form.closing
         self._open: list[_Container] = []
         self._types = types  # of the value that comes next, or is open
         self._pending, self._pending_at = "", at
@@ -61,9 +59,6 @@ class Nested:
             self._step(text[at], base + at)
             at += 1
         return at
-
-    def _closing(self, key: str) -> str:
-        return "".join(key if piece.kind == "key" else piece.text for piece in self._after)
 
     def _step(self, char: str, at: int) -> None:
         if not self._pending:

@@ -69,9 +69,9 @@ def ops_of(form: CallForm, opening: str | None = None) -> tuple[Op, ...]:
     for place, piece in enumerate(form.pieces):
         if piece.kind == "text":
             own = place or opening is None
-            out.append(Op("text", (piece.text, *piece.also) if own else (opening or "",)))
+            out.append(Op("text", piece.texts if own else (opening or "",)))
         elif piece.kind == "arguments" and form.arguments.encoding == "tagged":
-            out.append(Op("parameter", (parameter_opening(form),)))
+            out.append(Op("parameter", (form.arguments.opening,)))
         elif piece.kind == "arguments":
             out.append(Op("arguments"))
         elif piece.kind == "name":
@@ -81,12 +81,6 @@ def ops_of(form: CallForm, opening: str | None = None) -> tuple[Op, ...]:
         else:
             out.append(Op("word"))
     return (*out, Op("end"))
-
-
-def parameter_opening(form: CallForm) -> str:
-    """The text before a parameter's key."""
-    first = form.arguments.parameter[0]
-    return first.text if first.kind == "text" else ""
 
 
 class Steps:
@@ -191,7 +185,7 @@ class Steps:
 
     def again(self, path: Path, at: int) -> list[Path]:
         """The paths behind a parameter: another one, or what follows the last."""
-        text = path.form.arguments.separator + parameter_opening(path.form)
+        text = path.form.arguments.separator + path.form.arguments.opening
         beyond = self.enter(replace(path, beyond=True), at)
         return [replace(path, text=text, read=0, begun=False), *beyond]
 

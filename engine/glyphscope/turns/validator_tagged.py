@@ -12,7 +12,7 @@ import re
 from glyphscope.grammar.builder.turn import Sign
 from glyphscope.notation import structure as s
 from glyphscope.turns.arguments_tagged import untyped
-from glyphscope.turns.form import ArgumentsForm
+from glyphscope.turns.form import CallForm
 from glyphscope.turns.tools import ArgumentTypes, TurnTools
 from glyphscope.turns.validator_judge import CallJudge
 from glyphscope.turns.validator_markers import Finder, Found, Marker, signs_of
@@ -26,30 +26,23 @@ _OWN_LEVELS = 2
 
 
 class Parameter:
-    """One parameter, from behind its opening to its end. `follow` are the texts that may come after the last one."""
+    """One parameter of a call, from behind its opening to its end."""
 
     def __init__(
-        self, judge: CallJudge, at: int, form: ArgumentsForm, tool: str, tools: TurnTools,
-        follow: tuple[str, ...], limits: Limits,
-    ) -> None:  # fmt: skip
+        self, judge: CallJudge, at: int, call: CallForm, tool: str, tools: TurnTools, limits: Limits
+    ) -> None:
         self.done = self.broken = False
         self.again, self.again_at = "", 0
-        self.judge, self.form, self.tool, self.tools = judge, form, tool, tools
+        self.form = form = call.arguments
+        self.judge, self.tool, self.tools = judge, tool, tools
         self._limits = limits
-        pieces = form.parameter
-        key = next(place for place, piece in enumerate(pieces) if piece.kind == "key")
-        value = next(place for place, piece in enumerate(pieces) if piece.kind == "value")
-        own = [text for piece in pieces[key + 1 : value] for text in (piece.text, *piece.also)]
-        self._links = tuple(dict.fromkeys([*own, *form.typed.values()]))
-        self._after = pieces[value + 1 :]
-        opening = pieces[0].text if key else ""
-        heads = (opening, form.separator, *follow)
+        self._links = tuple(dict.fromkeys([*form.own_links, *form.typed.values()]))
+        heads = (form.opening, form.separator, *call.after_arguments)
         self._heads = tuple(Marker("head", signs_of(text)) for text in heads if text.strip())
         self._untyped = untyped(form)
         links = (*self._links, *self._untyped)
         self._finder = Finder(tuple(Marker("link", signs_of(link), text=link) for link in links))
         self._key: list[str] = []
-        self._key_start = at
         self._tail = ""
         self._state = self._read_key
         self._value: RawValue | TypedValue | EitherValue | None = None
@@ -123,7 +116,7 @@ class Parameter:
         self._types = self.tools.types(self.tool, key)
         self.judge.begin_value(at)
         self._start = at
-        closing = "".join(key if piece.kind == "key" else piece.text for piece in self._after)
+        closing = self.form.closing(key)
         opened, closed = self.form.escape
         if opened:
             self._escaped, self._closed, self._closing = opened, closed, closing
@@ -137,7 +130,7 @@ class Parameter:
 
     def _read_first_tag(self, text: str, at: int, base: int) -> int:
         """A value that begins with a member's tag has members; any other is a text."""
-        opening = self.form.parameter[0].text
+        opening = self.form.opening
         pending = self._read + text[at]
         found = re.fullmatch(re.escape(opening) + r"([\w.\-]+)(>?)", pending)
         if not found and not opening.startswith(pending):
@@ -187,7 +180,7 @@ class Parameter:
 
     def _lost_markers(self) -> tuple[Marker, ...]:
         """What begins another parameter of the tool on a line of its own."""
-        opening = self.form.parameter[0].text.strip() if self.form.parameter[0].kind == "text" else ""
+        opening = self.form.opening.strip()
         if not opening or self.form.item:
             return ()
         links = dict.fromkeys(link.strip()[:1] for link in self._links)
