@@ -13,7 +13,7 @@ from glyphscope.notation import structure as s
 from glyphscope.turns.form import ArgumentsForm
 from glyphscope.turns.tools import ArgumentTypes
 from glyphscope.turns.validator_judge import CallJudge
-from glyphscope.turns.validator_values import EitherValue, Piece, RawValue, TypedValue, end_empty, value_by
+from glyphscope.turns.validator_values import Piece, ValueText
 from glyphscope.validation.streaming_validator import Limits
 
 _NAME = re.compile(r"[\w.\-]")
@@ -45,11 +45,9 @@ class Nested:
         self._open: list[_Container] = []
         self._types = types  # of the value that comes next, or is open
         self._pending, self._pending_at = "", at
-        self._leaf: RawValue | TypedValue | EitherValue | None = None
-        self._texts: list[str] = []
+        self._value: ValueText | None = None  # one that is a text
         self._name = key
-        self._at_value = self._refused = False
-        self._depth = 0
+        self._at_value = False
         self._start = at
         self._begin_container(at)
         self._begin_member(first, at)
@@ -72,7 +70,7 @@ class Nested:
             if pending == closing:
                 self._close(at + 1, in_member)
             return
-        raw = in_member and (bool(self._texts) or self._types.only_string)
+        raw = in_member and (self._value is not None or self._types.only_string)
         if self._opens(pending) and not raw:
             if pending.endswith(">"):
                 self._member(pending[len(self._opening) : -1], at + 1, in_member)
@@ -123,48 +121,25 @@ class Nested:
             return
         self._types = owner.types.inner(owner.members if owner.listed else name)
         owner.members += 1
-        self._name, self._at_value, self._refused = name, True, False
-        self._texts = []
-        self._leaf = None
+        self._name, self._at_value, self._value = name, True, None
         self._start = at
-        self._depth = self._judge.depth
         self._judge.begin_value(at)
 
     def _text(self, text: str, broke: int) -> None:
         piece = Piece(self._pending_at, text, broke if broke > self._pending_at else -1)
-        leaf = self._leaf or value_by(self._types, self._judge, self._start, self._limits)
-        self._texts.append(text)
-        self._leaf = (leaf.text(piece) or leaf) if isinstance(leaf, EitherValue) else leaf
-        if not isinstance(leaf, EitherValue):
-            leaf.text(piece)
-        self._check(self._leaf)
+        self._value = self._value or self._begin_text()
+        self._value.text(piece)
 
-    def _check(self, leaf: RawValue | TypedValue | EitherValue) -> None:
-        if isinstance(leaf, TypedValue) and leaf.refused_at >= 0 and not self._refused:
-            self._refused = True
-            self._judge.drop_levels(self._depth)
-            self._judge.refuse_value(leaf.refused_at)
+    def _begin_text(self) -> ValueText:
+        return ValueText(self._judge, self._types, self._start, self._limits, as_string=False, empty=True)
 
     def _close(self, end: int, in_member: bool) -> None:
         pending, start = self._pending, self._pending_at
         self._pending = ""
         if in_member:
             self._at_value = False
-            self._end_leaf(start, end, pending)
+            (self._value or self._begin_text()).end(start, end, pending)
             return
         listed = self._open.pop().listed
         self._judge.drive([(s.ARRAY_CLOSE if listed else s.OBJECT_CLOSE, start, end, "")])
         self.done = not self._open
-
-    def _end_leaf(self, start: int, end: int, pending: str) -> None:
-        leaf = self._leaf
-        if leaf is None:
-            leaf = value_by(self._types, self._judge, self._start, self._limits)
-        if isinstance(leaf, TypedValue) and end_empty(leaf, self._types, self._judge, start, end):
-            return
-        if isinstance(leaf, EitherValue):
-            leaf = leaf.ended(start, end, pending)
-        leaf.end(start, end, pending)
-        self._check(leaf)
-        if isinstance(leaf, TypedValue) and leaf.refused_at >= 0:
-            self._judge.end_value(leaf.read_text, start, end - 1)

@@ -17,12 +17,10 @@ from glyphscope.turns.tools import ArgumentTypes, TurnTools
 from glyphscope.turns.validator_judge import CallJudge
 from glyphscope.turns.validator_markers import Finder, Found, Marker, signs_of
 from glyphscope.turns.validator_nested import Nested
-from glyphscope.turns.validator_values import EitherValue, Piece, RawValue, TypedValue, end_empty, value_by
+from glyphscope.turns.validator_values import Piece, ValueText
 from glyphscope.validation.streaming_validator import Limits
 
 _LONGEST_KEY = 200
-_OWN_LEVELS = 2
-"""Open containers around a parameter's value: the call and its arguments."""
 
 
 class Parameter:
@@ -45,12 +43,11 @@ class Parameter:
         self._key: list[str] = []
         self._tail = ""
         self._state = self._read_key
-        self._value: RawValue | TypedValue | EitherValue | None = None
-        self._types: ArgumentTypes | None = None
+        self._value: ValueText | None = None
+        self._types = ArgumentTypes(0)
         self._link = ""
         self._escaped = self._closed = self._closing = self._read = ""
         self._start = at
-        self._refused = False
         self._nested: Nested | None = None
         judge.drive([(s.KEY_OPEN, at, at, '"')])
 
@@ -142,8 +139,8 @@ class Parameter:
         if found and found[2]:
             key = "".join(self._key)
             self._nested = Nested(
-                self.judge, self.form, key, found[1], self._types or ArgumentTypes(0), base + at + 1, self._limits
-            )  # fmt: skip
+                self.judge, self.form, key, found[1], self._types, base + at + 1, self._limits
+            )
             self._state = self._read_nested
         return at + 1
 
@@ -157,8 +154,7 @@ class Parameter:
         if text[at] == self._escaped[len(self._read)]:
             self._read += text[at]
             if self._read == self._escaped:
-                self._value = RawValue(self.judge, base + at + 1)
-                self._scan(base + at + 1, self._closed + self._closing)
+                self._begin_text(base + at + 1, self._closed + self._closing, as_string=True)
             return at + 1
         pending = self._read
         self._choose(self._start, self._closing)
@@ -167,14 +163,8 @@ class Parameter:
 
     def _choose(self, at: int, closing: str) -> None:
         """How the value is read, by the argument's types and by the type that the marker says."""
-        types = self._types
-        assert types is not None
-        said = {kind for kind, each in self.form.typed.items() if each == self._link}
-        if said == {"string"} and types.string:
-            self._value = RawValue(self.judge, at)
-        else:
-            self._value = value_by(types, self.judge, at, self._limits)
-        self._scan(at, closing)
+        kinds = {kind for kind, link in self.form.typed.items() if link == self._link}
+        self._begin_text(at, closing, as_string=kinds == {"string"} and self._types.string)
 
     # its end
 
@@ -192,7 +182,9 @@ class Parameter:
             for link in links
         )
 
-    def _scan(self, at: int, closing: str) -> None:
+    def _begin_text(self, at: int, closing: str, *, as_string: bool) -> None:
+        empty = bool(self.form.item)
+        self._value = ValueText(self.judge, self._types, at, self._limits, as_string=as_string, empty=empty)
         self._core = closing.strip()
         self._lead = closing[: len(closing) - len(closing.lstrip())]
         self._last = closing[len(closing.rstrip()) :]
@@ -236,7 +228,8 @@ class Parameter:
             if piece.at < start:
                 self._text(piece._replace(text=piece.text[: start - piece.at]))
         self._departed(at, self._lead + self._core)
-        self._end_value(start, at + 1, opening)
+        assert self._value is not None
+        self._value.end(start, at + 1, opening)
         self.again, self.again_at, self.done = opening, place, True
 
     def _read_text(self, text: str, at: int, base: int) -> int:
@@ -272,7 +265,7 @@ class Parameter:
         """What was held back is text: its first character certainly, the rest may be the beginning of a marker
         again.
         """
-        if self._follow is not None and isinstance(self._value, TypedValue) and self._value.may_end:
+        if self._follow is not None and self._value is not None and self._value.may_end:
             self.judge.raise_floor(broke)
             self._ended(broke, noting=False)  # this value has no markers in it: what follows it is wrong
             return at
@@ -316,21 +309,8 @@ class Parameter:
         if self._lost_closing.open:
             self._pending.append(piece)
             return
-        value = self._value
-        assert value is not None
-        if isinstance(value, EitherValue):
-            self._value = value.text(piece) or value
-            value = self._value
-        else:
-            value.text(piece)
-        if isinstance(value, TypedValue):
-            self._check(value)
-
-    def _check(self, value: TypedValue) -> None:
-        if value.refused_at >= 0 and not self._refused:
-            self._refused = True
-            self.judge.drop_levels(_OWN_LEVELS)
-            self.judge.refuse_value(value.refused_at)
+        assert self._value is not None
+        self._value.text(piece)
 
     def _ended(self, end: int, *, noting: bool = True) -> None:
         """The value's text is complete, as what follows up to `end` shows; `noting` departures in its closing."""
@@ -339,7 +319,8 @@ class Parameter:
         start = self._buffer_at
         self._lost_closing = Finder(())
         self._let_go()
-        self._end_value(start, end, pending)
+        assert self._value is not None
+        self._value.end(start, end, pending)
         if noting and lead != self._lead and not (start == self._first and self._lead == "\n"):
             self._departed(start, self._lead + self._core)
         tail_end = self._core_end + len(self._last)
@@ -349,23 +330,6 @@ class Parameter:
             tail_end = self._core_end
         self.again, self.again_at = pending[tail_end:], start + tail_end
         self.done = True
-
-    def _end_value(self, start: int, end: int, pending: str) -> None:
-        value = self._value
-        assert value is not None
-        if (
-            isinstance(value, TypedValue)
-            and self.form.item
-            and end_empty(value, self._types, self.judge, start, end)
-        ):
-            return
-        if isinstance(value, EitherValue):
-            value = value.ended(start, end, pending)
-        value.end(start, end, pending)
-        if isinstance(value, TypedValue):
-            self._check(value)
-            if value.refused_at >= 0:
-                self.judge.end_value(value.read_text, start, end - 1)
 
     def finish(self) -> None:
         """The text ends: a value that was closed is complete."""

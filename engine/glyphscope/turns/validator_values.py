@@ -130,21 +130,59 @@ class EitherValue:
         return self._replay(RawValue(self._judge, self._at))
 
 
-def value_by(
-    types: ArgumentTypes, judge: CallJudge, at: int, limits: Limits
-) -> RawValue | TypedValue | EitherValue:
-    """How a raw text is read whose value has these types."""
-    if types.only_string:
-        return RawValue(judge, at)
-    return EitherValue(judge, at, limits) if types.string else TypedValue(judge, at, limits.depth)
+class ValueText:
+    """The value of a parameter, or of a tag in one: its text goes to the reading that its types ask for.
 
+    `as_string`: the marker before it says that it is one. `empty`: no text at all may be an empty list or object.
+    A text that can be no value of these types is refused at the character that shows it.
+    """
 
-def end_empty(value: TypedValue, types: ArgumentTypes | None, judge: CallJudge, start: int, end: int) -> bool:
-    """Ends a value without text as the empty list or object that it is; False where it is none."""
-    empty = None if types is None or value.read_text else types.empty
-    if empty is None:
-        return False
-    listed = isinstance(empty, list)
-    judge.drive([(s.ARRAY_OPEN if listed else s.OBJECT_OPEN, start, start, "")])
-    judge.drive([(s.ARRAY_CLOSE if listed else s.OBJECT_CLOSE, start, end, "")])
-    return True
+    def __init__(
+        self, judge: CallJudge, types: ArgumentTypes, at: int, limits: Limits, *, as_string: bool, empty: bool
+    ) -> None:
+        self._judge = judge
+        self._empty = types.empty if empty else None
+        self._depth = judge.depth
+        self._refused = False
+        self._reading: RawValue | TypedValue | EitherValue
+        if as_string or types.only_string:
+            self._reading = RawValue(judge, at)
+        elif types.string:
+            self._reading = EitherValue(judge, at, limits)
+        else:
+            self._reading = TypedValue(judge, at, limits.depth)
+
+    @property
+    def may_end(self) -> bool:
+        """Whether the text is a whole value that is no string."""
+        return isinstance(self._reading, TypedValue) and self._reading.may_end
+
+    def text(self, piece: Piece) -> None:
+        if isinstance(self._reading, EitherValue):
+            self._reading = self._reading.text(piece) or self._reading
+        else:
+            self._reading.text(piece)
+        self._refuse()
+
+    def end(self, start: int, end: int, marker: str) -> None:
+        """The text ended at `start`, as the marker `marker`, up to `end`, shows."""
+        reading = self._reading
+        if isinstance(reading, TypedValue) and self._empty is not None and not reading.read_text:
+            listed = isinstance(self._empty, list)
+            self._judge.drive([(s.ARRAY_OPEN if listed else s.OBJECT_OPEN, start, start, "")])
+            self._judge.drive([(s.ARRAY_CLOSE if listed else s.OBJECT_CLOSE, start, end, "")])
+            return
+        if isinstance(reading, EitherValue):
+            self._reading = reading = reading.ended(start, end, marker)
+        reading.end(start, end, marker)
+        self._refuse()
+        if isinstance(reading, TypedValue) and reading.refused_at >= 0:
+            self._judge.end_value(reading.read_text, start, end - 1)
+
+    def _refuse(self) -> None:
+        """Says so to the judge, once, where the text is no value."""
+        reading = self._reading
+        if isinstance(reading, TypedValue) and reading.refused_at >= 0 and not self._refused:
+            self._refused = True
+            self._judge.drop_levels(self._depth)
+            self._judge.refuse_value(reading.refused_at)
