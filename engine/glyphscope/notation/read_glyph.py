@@ -13,7 +13,7 @@ import re
 from typing import ClassVar
 
 from glyphscope.notation import structure as s
-from glyphscope.notation.reader import Reader
+from glyphscope.notation.reader import SPACE, Reader, after
 from glyphscope.notation.scalars import (
     GLYPH_NUMBERISH,
     MAX_NUMBER_LENGTH,
@@ -24,7 +24,6 @@ from glyphscope.notation.scalars import (
 )
 from glyphscope.notation.structure import Structural
 
-_SPACE = re.compile(r"[ \t\r\n]+")
 _BLANK = re.compile(r"[ \t\r]+")
 _GAP = re.compile(r"[ \t\r\n,]+")
 _IDENT = re.compile(r"[\w\-./@+]+")
@@ -54,12 +53,8 @@ class GlyphReader(Reader):
 
     # the call and its head
 
+    @after(SPACE)
     def _start(self, text: str, at: int, out: list[Structural]) -> int:
-        match = _SPACE.match(text, at)
-        if match:
-            at = match.end()
-        if at == len(text):
-            return at
         char = text[at]
         if not self._calls:
             return self._value(text, at, out)
@@ -83,12 +78,8 @@ class GlyphReader(Reader):
         self._state = self._after_head
         return self._after_head(text, at, out)
 
+    @after(_BLANK)
     def _after_head(self, text: str, at: int, out: list[Structural]) -> int:
-        match = _BLANK.match(text, at)
-        if match:
-            at = match.end()
-        if at == len(text):
-            return at
         if text[at] != "{":
             return self._leading(text, at, out)
         out.append((s.HEAD_END, self._base + at, self._base + at + 1, self._word))
@@ -184,12 +175,8 @@ class GlyphReader(Reader):
 
     # maps and lists
 
+    @after(_GAP)
     def _first_member(self, text: str, at: int, out: list[Structural]) -> int:
-        match = _GAP.match(text, at)
-        if match:
-            at = match.end()
-        if at == len(text):
-            return at
         char = text[at]
         if char in "}]":
             return self._close(text, at, out)
@@ -224,31 +211,19 @@ class GlyphReader(Reader):
         self._state = self._equals
         return at
 
+    @after(_BLANK)
     def _equals(self, text: str, at: int, out: list[Structural]) -> int:
-        match = _BLANK.match(text, at)
-        if match:
-            at = match.end()
-        if at == len(text):
-            return at
         if text[at] not in "=:":
             return self._refuse(text, at, out, f"'=' must follow a key, not '{text[at]}'")
         self._state = self._member_value
         return at + 1
 
+    @after(_BLANK)
     def _member_value(self, text: str, at: int, out: list[Structural]) -> int:
-        match = _BLANK.match(text, at)
-        if match:
-            at = match.end()
-        if at == len(text):
-            return at
         return self._value(text, at, out)
 
+    @after(_GAP)
     def _first_item(self, text: str, at: int, out: list[Structural]) -> int:
-        match = _GAP.match(text, at)
-        if match:
-            at = match.end()
-        if at == len(text):
-            return at
         if text[at] in "]}":
             return self._close(text, at, out)
         return self._value(text, at, out)

@@ -6,11 +6,10 @@ import re
 from typing import ClassVar
 
 from glyphscope.notation import structure as s
-from glyphscope.notation.reader import Reader
+from glyphscope.notation.reader import SPACE, Reader, after
 from glyphscope.notation.scalars import MAX_NUMBER_LENGTH, number_prefix, scalar_value, words
 from glyphscope.notation.structure import Structural
 
-_SPACE = re.compile(r"[ \t\r\n]+")
 _WORD = re.compile(r"[0-9A-Za-z.+\-]+")
 _PLAIN_NUMBER = re.compile(r"-?(?:0|[1-9][0-9]*)(?=[,\]} ])")
 
@@ -29,18 +28,14 @@ class JsonReader(Reader):
     }
     SURROGATES = True
 
+    @after(SPACE)
     def _start(self, text: str, at: int, out: list[Structural]) -> int:
-        at = _skip(text, at)
-        if at == len(text):
-            return at
         if self._calls:
             return self._open(text, at, out) if text[at] == "{" else self._leading(text, at, out)
         return self._value(text, at, out)
 
+    @after(SPACE)
     def _value(self, text: str, at: int, out: list[Structural]) -> int:
-        at = _skip(text, at)
-        if at == len(text):
-            return at
         char = text[at]
         if char == '"':
             return self._open_string(at, out, key=False)
@@ -92,33 +87,27 @@ class JsonReader(Reader):
         self._value_done(place, out)
         return at
 
+    @after(SPACE)
     def _first_member(self, text: str, at: int, out: list[Structural]) -> int:
-        at = _skip(text, at)
-        if at < len(text) and text[at] == "}":
+        if text[at] == "}":
             return self._close(text, at, out)
         return self._key(text, at, out)
 
+    @after(SPACE)
     def _key(self, text: str, at: int, out: list[Structural]) -> int:
-        at = _skip(text, at)
-        if at == len(text):
-            return at
         if text[at] != '"':
             return self._refuse(text, at, out, f"a key in double quotes must come here, not '{text[at]}'")
         return self._open_string(at, out, key=True, after=self._colon)
 
+    @after(SPACE)
     def _colon(self, text: str, at: int, out: list[Structural]) -> int:
-        at = _skip(text, at)
-        if at == len(text):
-            return at
         if text[at] != ":":
             return self._refuse(text, at, out, f"':' must follow a key, not '{text[at]}'")
         self._state = self._value
         return at + 1
 
+    @after(SPACE)
     def _after_member(self, text: str, at: int, out: list[Structural]) -> int:
-        at = _skip(text, at)
-        if at == len(text):
-            return at
         if text[at] == ",":
             out.append((s.SEPARATOR, self._base + at, self._base + at + 1, ""))
             self._state = self._key
@@ -127,16 +116,14 @@ class JsonReader(Reader):
             return self._close(text, at, out)
         return self._refuse(text, at, out, f"',' or '}}' must follow a member, not '{text[at]}'")
 
+    @after(SPACE)
     def _first_item(self, text: str, at: int, out: list[Structural]) -> int:
-        at = _skip(text, at)
-        if at < len(text) and text[at] == "]":
+        if text[at] == "]":
             return self._close(text, at, out)
         return self._value(text, at, out)
 
+    @after(SPACE)
     def _after_item(self, text: str, at: int, out: list[Structural]) -> int:
-        at = _skip(text, at)
-        if at == len(text):
-            return at
         if text[at] == ",":
             out.append((s.SEPARATOR, self._base + at, self._base + at + 1, ""))
             self._state = self._value
@@ -144,11 +131,6 @@ class JsonReader(Reader):
         if text[at] in "]}":
             return self._close(text, at, out)
         return self._refuse(text, at, out, f"',' or ']' must follow an item, not '{text[at]}'")
-
-
-def _skip(text: str, at: int) -> int:
-    match = _SPACE.match(text, at)
-    return match.end() if match else at
 
 
 def _no_scalar(word: str) -> str:

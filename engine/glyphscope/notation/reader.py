@@ -4,15 +4,34 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from typing import ClassVar
+from functools import wraps
+from typing import ClassVar, TypeAlias, TypeVar, cast
 
 from glyphscope.notation import structure as s
 from glyphscope.notation.structure import Structural
 
-_SPACE = re.compile(r"[ \t\r\n]+")
+SPACE = re.compile(r"[ \t\r\n]+")
 _HEX = re.compile(r"[0-9a-fA-F]+")
 
-State = Callable[[str, int, list[Structural]], int]
+State: TypeAlias = Callable[[str, int, list[Structural]], int]
+_Method = TypeVar("_Method", bound=Callable[..., int])
+
+
+def after(space: re.Pattern[str]) -> Callable[[_Method], _Method]:
+    """Makes a state eat the white space before what it reads; it is not called while nothing else has come."""
+
+    def skipping(state: _Method) -> _Method:
+        @wraps(state)
+        def skip(self: Reader, text: str, at: int, out: list[Structural]) -> int:
+            if found := space.match(text, at):
+                at = found.end()
+                if at == len(text):
+                    return at
+            return state(self, text, at, out)
+
+        return cast(_Method, skip)
+
+    return skipping
 
 
 class Reader:
@@ -121,13 +140,10 @@ class Reader:
         else:
             self._state = self._after_item
 
+    @after(SPACE)
     def _trailing(self, text: str, at: int, out: list[Structural]) -> int:
-        match = _SPACE.match(text, at)
-        if match:
-            at = match.end()
-        if at < len(text):
-            out.append((s.TRAILING_TEXT, self._base + at, self._base + at + 1, text[at]))
-            self._state = self._dead
+        out.append((s.TRAILING_TEXT, self._base + at, self._base + at + 1, text[at]))
+        self._state = self._dead
         return len(text)
 
     def _dead(self, text: str, at: int, out: list[Structural]) -> int:
