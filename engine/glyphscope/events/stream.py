@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from typing import Any, Literal, TypeAlias
 
 import msgspec
@@ -248,8 +248,6 @@ AnyEvent: TypeAlias = (
     | RepairTried | TransformActed | LimitReached | FinalAnswer
     | ApprovalNeeded | ApprovalGiven | ToolStarted | ToolProgressed | ToolResult
 )  # fmt: skip
-
-EventStream: TypeAlias = Iterator[AnyEvent]
 
 _decoder: msgspec.json.Decoder[AnyEvent] = msgspec.json.Decoder(AnyEvent)
 

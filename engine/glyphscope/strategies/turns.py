@@ -15,7 +15,7 @@ from glyphscope.strategies.decode import Validator
 from glyphscope.turns import TurnForm
 from glyphscope.turns.form import state_of
 from glyphscope.turns.grammar import TurnOptions, turn_triggers
-from glyphscope.turns.reasoned import ReasonedValidator
+from glyphscope.turns.reasoned import CallJudge, ReasonedValidator
 from glyphscope.turns.validator import FormValidator
 from glyphscope.validation import TurnValidator, WordsValidator, validator_of
 
@@ -105,7 +105,7 @@ def answer_validator(request: RunRequest, registry: ToolRegistry) -> AnswerJudge
     return ReasonedValidator(validator, form, state_of(THINKING[request.thinking]))
 
 
-def _call_validator(request: RunRequest, registry: ToolRegistry) -> AnswerJudge:
+def _call_validator(request: RunRequest, registry: ToolRegistry) -> CallJudge:
     if text_only(request):
         return WordsValidator()
     if request.most_calls == 1 and request.tool_choice != "auto":

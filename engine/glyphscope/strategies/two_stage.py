@@ -20,6 +20,7 @@ import msgspec
 from glyphscope.errors import GlyphscopeError
 from glyphscope.events import AnyEvent, CallReady, RunRequest, Violation
 from glyphscope.grammar import GrammarOptions
+from glyphscope.grammar.builder.turn import call_opening
 from glyphscope.notation import shape_keys
 from glyphscope.notation.chat_tool_format import native_format
 from glyphscope.prompting import render_messages
@@ -35,7 +36,6 @@ from glyphscope.validation.split_call import (
     NameValidator,
     after_name,
     before_arguments,
-    before_name,
     moved,
     whole_call,
 )
@@ -55,7 +55,7 @@ def two_stage(context: Context) -> Generator[AnyEvent, None, Ending]:
         )
     named = yield from _name(context)
     if not named.valid or named.tool is None:
-        before = before_name(request.notation, request.shape)
+        before = call_opening(request.notation, request.shape)
         return (yield from _once_more(context, named, before + named.text, len(before)))
     left = request.max_tokens - named.tokens
     if left < 1:
@@ -67,7 +67,7 @@ def _name(context: Context) -> Generator[AnyEvent, None, Generated]:
     request, registry = context.request, context.registry
     yield context.emitter.enter(NAME, "Name of the tool", NAME)
     validator = NameValidator(registry, request.notation, request.shape)
-    begun = _marker(request) + before_name(request.notation, request.shape)
+    begun = _marker(request) + call_opening(request.notation, request.shape)
     messages = render_messages(request, registry)
     prompt = priced_prompt(messages, context.model, begun, thinking=request.thinking)
     after = after_name(request.notation, request.shape)

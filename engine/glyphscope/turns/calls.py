@@ -129,7 +129,6 @@ class _OneCall:
         self.name = reader.form.fixed_name
         self.id = ""
         self.arguments: dict[str, Any] | None = {}
-        self.read_arguments = False
         self.cut = False
         self.unclosed = False
         self.broken_at: int | None = None
@@ -174,7 +173,7 @@ class _OneCall:
         if piece.kind == "object":
             return self._object(at)
         if piece.kind == "arguments":
-            return self._arguments(place, at)
+            return self._arguments(at)
         return self._word(place, piece, at)
 
     def _text(self, place: int, piece: Piece, at: int) -> int:
@@ -325,11 +324,9 @@ class _OneCall:
             self.id = word
         return min(ends)
 
-    def _arguments(self, place: int, at: int) -> int:
-        scan = self.scan
-        self.read_arguments = True
+    def _arguments(self, at: int) -> int:
         found = read_arguments(
-            scan, at, self.form.arguments, self.name, self.tools, self.form.after_arguments
+            self.scan, at, self.form.arguments, self.name, self.tools, self.form.after_arguments
         )
         self.arguments = found.values
         self.cut = found.cut
@@ -363,7 +360,7 @@ class _OneCall:
         if not isinstance(value, dict):
             raise MissingPart(start)
         try:
-            self._member(value, shape, start, cut)
+            self._member(value, shape, start)
         except MissingPart:
             if cut and not any(isinstance(value.get(key), str) for key in _NAME_KEYS):
                 raise BrokenOff(start) from None
@@ -380,22 +377,16 @@ class _OneCall:
         self.scan.note(at, "JSON was expected")
         return at
 
-    def _member(self, value: dict[str, Any], shape: CallObject, start: int, cut: bool) -> None:
-        scan = self.scan
+    def _member(self, value: dict[str, Any], shape: CallObject, start: int) -> None:
         if shape.wrapper and isinstance(value.get(shape.wrapper), dict):
             value = value[shape.wrapper]
         elif not shape.wrapper and isinstance(value.get("function"), dict) and "name" not in value:
-            scan.note(start, "a bare call was expected")
+            self.scan.note(start, "a bare call was expected")
             value = value["function"]
-        if not shape.name_key:
-            if len(value) != 1 or (set(value) & {"name"} and isinstance(value.get("name"), str)):
-                if not self._usual(value, shape, start):
-                    raise MissingPart(start)
-                return
+        if not shape.name_key and len(value) == 1 and not isinstance(value.get("name"), str):
             ((self.name, arguments),) = value.items()
             self.arguments = self._as_object(arguments, start)
-            return
-        if not self._usual(value, shape, start):
+        elif not self._usual(value, shape, start):
             raise MissingPart(start)
 
     def _usual(self, value: dict[str, Any], shape: CallObject, start: int) -> bool:

@@ -11,7 +11,7 @@ from glyphscope.errors import PromptError
 from glyphscope.turns.derive_calls import ONE, OTHER, Found, derive_calls
 from glyphscope.turns.derive_reasoning import Heading, derive_heading
 from glyphscope.turns.form import STATES, CallForm, Piece, TurnForm, Wrap
-from glyphscope.turns.markup import first_tag, is_tag, mirrors, tokens
+from glyphscope.turns.markup import first_tag, is_tag, mirrors, solid_tokens, through_solid, tokens
 from glyphscope.turns.probe import (
     NAMES,
     REASON,
@@ -94,7 +94,7 @@ def _form(
     # what comes after the header of another turn is that one's
     endings = (end, found.end if found else "")
     ends = [each for text in endings for each in _ends(_before(text, header.strip()), used)]
-    ends += [tag for tag in _next_headers(probe, found, text_end) if not ends or not found]
+    ends += [tag for tag in _next_headers(probe, found) if not ends or not found]
     before, after = _beside(probe, found, drops, heading)
     if calls and before:
         calls = (replace(calls[0], text_lead=_text_lead(probe, calls[0])),)
@@ -165,12 +165,9 @@ def _wraps(heading: Heading, header: str, text: str | None, text_end: str) -> tu
     opening = before[len(heading.lead_of(before)) :] if header == heading.header else before[len(header) :]
     if not opening.strip() or (heading.reasoning and opening.strip() == heading.reasoning.open.strip()):
         return (), text_end
-    needed = [token for token in tokens(opening) if token.strip()]
-    parts = tokens(text_end)
-    solid = [place for place, token in enumerate(parts) if token.strip()]
-    if solid and mirrors(needed[0], parts[solid[0]]) and len(needed) <= len(solid):
-        stop = solid[len(needed) - 1] + 1
-        closing = "".join(parts[:stop])
+    opened, following = solid_tokens(opening), solid_tokens(text_end)
+    if following and mirrors(opened[0], following[0]) and len(opened) <= len(following):
+        closing = through_solid(text_end, len(opened))
         return (Wrap(opening, closing),), text_end[len(closing) :]
     return (Wrap(opening),), text_end
 
@@ -188,7 +185,7 @@ def _ends(text: str, used: str) -> list[str]:
     return [each for each in ([whole] if whole and len(whole) <= 80 and marks else []) + first + last if each]
 
 
-def _next_headers(probe: Probe, found: Found | None, text_end: str) -> list[str]:
+def _next_headers(probe: Probe, found: Found | None) -> list[str]:
     """What begins the next message, which ends a turn that has no marker of its own for that."""
     out = []
     user = {"role": "user", "content": "zqnext"}
@@ -199,10 +196,9 @@ def _next_headers(probe: Probe, found: Found | None, text_end: str) -> list[str]
         text = probe.turn(calls=(ONE,), after=(result(ONE),))
         if text and RESULT in text and found.form.pieces:
             close = found.form.section_close or found.form.pieces[-1].text
-            rest = text[: text.index(RESULT)]
-            at = rest.rfind(close) if close else -1
-            if at >= 0:
-                out.append(first_tag(rest[at + len(close) :]))
+            before = text[: text.index(RESULT)]
+            if close and close in before:
+                out.append(first_tag(before.rpartition(close)[2]))
     return [tag for tag in out if tag]
 
 

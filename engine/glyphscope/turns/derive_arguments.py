@@ -6,7 +6,7 @@ import json
 from typing import Any, NamedTuple
 
 from glyphscope.turns.form import ArgumentsForm, Piece
-from glyphscope.turns.markup import common_prefix, common_suffix, tokens, without_overlap
+from glyphscope.turns.markup import common_prefix, common_suffix, solid_tokens, without_overlap
 from glyphscope.turns.probe import KEYS, NAMES, SAMPLES, VALUES, Asked, Probe
 from glyphscope.turns.spans import Span
 
@@ -42,8 +42,8 @@ def derive_arguments(probe: Probe, one: str, call: Asked, span: Span) -> FoundAr
 
 def _whole(text: str, at: int, arguments: dict[str, Any]) -> bool:
     try:
-        value, end = json.JSONDecoder().raw_decode(text, at)
-        return end == len(text) and (value == arguments or json.loads(value) == arguments)
+        value = json.loads(text[at:])
+        return bool(value == arguments or json.loads(value) == arguments)
     except (ValueError, TypeError):
         return False
 
@@ -103,7 +103,7 @@ def _types(probe: Probe, call: Asked, one: str, closing: str) -> _Types:
     links: dict[str, str] = {}
     python = False
     item = ""
-    stop = next((token for token in tokens(closing) if token.strip()), "")
+    stop = "".join(solid_tokens(closing)[:1])
     for kind, value in SAMPLES.items():
         text = one if kind == "string" else probe.turn(calls=(call._replace(arguments={KEYS[0]: value}),))
         if text is None or KEYS[0] not in text:
@@ -152,6 +152,4 @@ def _json(value: Any) -> list[str]:
 
 
 def _spellings(value: Any) -> list[str]:
-    if isinstance(value, list | dict):
-        return [*_json(value), repr(value)]
     return [*_json(value), repr(value)]

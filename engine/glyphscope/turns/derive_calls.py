@@ -9,7 +9,15 @@ from msgspec.structs import replace
 
 from glyphscope.turns.derive_arguments import derive_arguments
 from glyphscope.turns.form import CallForm, IdStyle, Piece
-from glyphscope.turns.markup import common_prefix, common_suffix, is_tag, mirrors, tokens, without_overlap
+from glyphscope.turns.markup import (
+    common_prefix,
+    common_suffix,
+    last_tag,
+    mirrors,
+    solid_tokens,
+    through_solid,
+    without_overlap,
+)
 from glyphscope.turns.probe import IDS, KEYS, NAMES, VALUES, Asked, Probe
 from glyphscope.turns.spans import Span, find_span
 
@@ -86,22 +94,18 @@ def split_around(before: str, after: str, middle: str | None, text_end: str) -> 
 
 def split_end(rest: str, opened: str, text_end: str) -> tuple[str, str]:
     """A text in what closes `opened` and what ends the turn."""
-    needed = [token for token in tokens(opened) if token.strip()]
-    parts = tokens(rest)
-    solid = [place for place, token in enumerate(parts) if token.strip()]
-    for size in range(min(len(needed), len(solid)), 0, -1):
-        if mirrors(needed[-size], parts[solid[0]]):
-            stop = solid[size - 1] + 1
-            same = common_prefix(rest, text_end)
-            cut = "".join(parts[:stop])
-            return (cut, rest[len(cut) :]) if len(cut) > len(same) else ("", rest)
+    openings, following = solid_tokens(opened), solid_tokens(rest)
+    for size in range(min(len(openings), len(following)), 0, -1):
+        if mirrors(openings[-size], following[0]):
+            closing = through_solid(rest, size)
+            of_turn = len(closing) <= len(common_prefix(rest, text_end))
+            return ("", rest) if of_turn else (closing, rest[len(closing) :])
     end = common_suffix(rest, text_end)
-    if end.strip():
-        return rest[: len(rest) - len(end)], end
-    last = solid[-1] if solid else -1
-    if last >= 0 and is_tag(parts[last]) and not any(mirrors(token, parts[last]) for token in needed):
-        return "".join(parts[:last]), "".join(parts[last:])
-    return rest, ""
+    if not end.strip():
+        end = last_tag(rest)
+        if any(mirrors(token, end.strip()) for token in openings):
+            end = ""
+    return rest[: len(rest) - len(end)], end
 
 
 def _objects(one: str, span: Span, before: str, after: str, middle: str | None, text_end: str) -> Found:

@@ -17,6 +17,8 @@ from glyphscope.turns.markup import (
     last_tag,
     mirror_of,
     mirrors,
+    solid_tokens,
+    through_solid,
     tokens,
 )
 from glyphscope.turns.probe import REASON, REASONING_KEYS, TEXT, Probe
@@ -112,11 +114,8 @@ def _with_reasoning(probe: Probe, found: Found | None) -> tuple[str, str, str] |
                 if kind == "call" and found is None:
                     continue
                 word = TEXT if kind == "text" else ONE.name
-                written = (
-                    probe.turn(TEXT, (), REASON, thinking=thinking)
-                    if kind == "text"
-                    else probe.turn("", (ONE,), REASON, thinking=thinking)
-                )
+                text, calls = (TEXT, ()) if kind == "text" else ("", (ONE,))
+                written = probe.turn(text, calls, REASON, thinking=thinking)
                 if written is None or REASON not in written or word not in written:
                     continue
                 at = written.index(REASON)
@@ -149,7 +148,7 @@ def _rendered(
             opening, header = tag, header[: len(header) - len(tag)]
         elif plain:
             opening = plain[0]
-    parts = [token for token in tokens(opening) if token.strip()]
+    parts = solid_tokens(opening)
     if parts and not is_tag(parts[0]) and any(map(is_tag, parts)) and last_tag(header):
         tag = last_tag(header)
         opening, header = tag + opening, header[: len(header) - len(tag)]
@@ -163,14 +162,10 @@ def _closing(
     between: str, opening: str, kind: str, before_text: str | None, header: str, found: Found | None
 ) -> str:
     """What closes reasoning: all up to the text or the call, without what comes before these anyway."""
-    parts = tokens(between)
-    needed = [token for token in tokens(opening) if token.strip()]
-    solid = [place for place, token in enumerate(parts) if token.strip()]
-    if needed and solid and mirrors(needed[0], parts[solid[0]]) and len(needed) <= len(solid):
-        stop = solid[len(needed) - 1 if is_tag(needed[-1]) else 0] + 1
-        while stop < len(parts) and not parts[stop].strip():
-            stop += 1
-        return "".join(parts[:stop])
+    openings, following = solid_tokens(opening), solid_tokens(between)
+    if openings and following and mirrors(openings[0], following[0]) and len(openings) <= len(following):
+        closing = through_solid(between, len(openings) if is_tag(openings[-1]) else 1)
+        return between[: len(between) - len(between[len(closing) :].lstrip())]
     if kind == "text" and before_text is not None:
         extra = before_text[len(header) :]
         own = common_suffix(between, extra)
@@ -187,7 +182,7 @@ def _closing(
 def _from_prompts(header: str, prompts: dict[str, str]) -> tuple[ReasoningForm | None, str]:
     """Reasoning that the history drops and the prompt shows: opened in one state, closed in another."""
     longest = max((prompt for prompt in prompts.values()), key=len, default="")
-    parts = [token for token in tokens(longest[len(common_prefix(header, longest)) :]) if token.strip()]
+    parts = solid_tokens(longest[len(common_prefix(header, longest)) :])
     tag = last_tag(header).strip()
     for place, token in enumerate(parts):
         if is_tag(token) and closes(token):

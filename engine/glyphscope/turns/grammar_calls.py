@@ -261,7 +261,8 @@ class CallRules:
         return [name for name in context.loose_in if name not in inner]
 
     def _may_be_empty(self, tool: Tool) -> bool:
-        return next(iter(self.tools.schemas(tool).checker.errors({}, 1)), None) is None
+        schemas = self.tools.schemas(tool.name)
+        return schemas is not None and not schemas.checker.errors({}, 1)
 
     def _check_name(self, name: str, call: CallForm) -> None:
         """Raises GrammarError for a name that would not be read back where it is written."""

@@ -7,9 +7,10 @@ from typing import Any
 import msgspec
 
 from glyphscope.events import Code
-from glyphscope.registry.pointer import step_of
+from glyphscope.registry.pointer import to_pointer
 from glyphscope.turns.read import TurnCall
 from glyphscope.turns.tools import TurnTools
+from glyphscope.validation.schema import SchemaSet
 from glyphscope.validation.tools import code_of
 
 MOST_VIOLATIONS = 20
@@ -42,35 +43,29 @@ def judge(call: TurnCall, tools: TurnTools) -> list[CallViolation]:
         return [*found, CallViolation("SYNTAX", "the arguments cannot be read", char=at)]
     if not call.complete:
         found.append(CallViolation("TRUNCATED", "the text ends inside of the call", char=call.end))
-    if tool is not None and call.complete:
-        found += _schema(call, tools, call.arguments)
+    schemas = tools.schemas(call.name)
+    if schemas is not None and call.complete:
+        found += _by_schema(call, schemas, call.arguments)
     return found
 
 
-def _schema(call: TurnCall, tools: TurnTools, arguments: dict[str, Any]) -> list[CallViolation]:
-    tool = tools.get(call.name)
-    assert tool is not None
-    schemas = tools.schemas(tool)
+def _by_schema(call: TurnCall, schemas: SchemaSet, arguments: dict[str, Any]) -> list[CallViolation]:
     found: list[CallViolation] = []
     specs = schemas.specs((schemas.top,))
     for name in arguments:
         if specs and all(spec.member(name) is None for spec in specs):
             message = f"{name!r} is not an argument of {call.name}"
-            found.append(CallViolation("UNKNOWN_ARGUMENT", message, _pointer([name]), char=call.start))
+            found.append(CallViolation("UNKNOWN_ARGUMENT", message, to_pointer([name]), char=call.start))
     unknown = {each.path for each in found}
     try:
         errors = schemas.checker.errors(arguments, MOST_VIOLATIONS)
     except RecursionError:
         return [*found, CallViolation("LIMIT_EXCEEDED", "the arguments are nested too deep", char=call.start)]
     for error in errors:
-        path = _pointer(error.absolute_path)
+        path = to_pointer(error.absolute_path)
         code = code_of(error)
         if code == "UNKNOWN_ARGUMENT" and (path in unknown or (not path and unknown)):
             continue
-        rule = _pointer(error.absolute_schema_path)
+        rule = to_pointer(error.absolute_schema_path)
         found.append(CallViolation(code, error.message[:200], path, rule, call.start))
     return found[:MOST_VIOLATIONS]
-
-
-def _pointer(steps: Any) -> str:
-    return "".join(f"/{step_of(str(step))}" for step in steps)

@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from functools import lru_cache
 
+from glyphscope.text.lines import common_length
+
 _NAMESPACE = re.compile(r"\]<\]\w+\[>\[")
 _MARK = r"\]<\]\w+\[>\[|[\[\]]\w*~\w*[\[\]]|<[^<>\s][^<>\n]{0,80}>|\[/?[A-Z][A-Z_ ]+\]"
 """A namespace (`]<]name[>[`), a sign between brackets (`[e~[`), a tag, a word in capitals between brackets."""
@@ -26,24 +28,28 @@ def is_tag(token: str) -> bool:
     return _TAG.fullmatch(token) is not None
 
 
+def solid_tokens(text: str) -> list[str]:
+    """Its tokens that are no white space."""
+    return [token for token in tokens(text) if token.strip()]
+
+
+def through_solid(text: str, count: int) -> str:
+    """A text up to and with so many of its tokens that are no white space."""
+    parts = tokens(text)
+    ends = [end for end, token in enumerate(parts, 1) if token.strip()]
+    return "".join(parts[: ends[count - 1]])
+
+
 def common_prefix(one: str, other: str) -> str:
     """What both texts begin with, in whole tokens."""
-    found = []
-    for a, b in zip(tokens(one), tokens(other)):
-        if a != b:
-            break
-        found.append(a)
-    return "".join(found)
+    parts = tokens(one)
+    return "".join(parts[: common_length(parts, tokens(other))])
 
 
 def common_suffix(one: str, other: str) -> str:
     """What both texts end with, in whole tokens."""
-    found = []
-    for a, b in zip(reversed(tokens(one)), reversed(tokens(other))):
-        if a != b:
-            break
-        found.append(a)
-    return "".join(reversed(found))
+    parts = tokens(one)
+    return "".join(parts[len(parts) - common_length(parts[::-1], tokens(other)[::-1]) :])
 
 
 def mirrors(opening: str, closing: str) -> bool:
@@ -79,7 +85,7 @@ def last_tag(text: str) -> str:
 
 def first_tag(text: str) -> str:
     """The marker that a text begins with after white space, or ""."""
-    first = next((token for token in tokens(text) if token.strip()), "")
+    first = "".join(solid_tokens(text)[:1])
     return first if is_tag(first) else ""
 
 

@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 import msgspec
 
+from glyphscope.text.lines import common_length
 from glyphscope.turns.derive_calls import ONE
 from glyphscope.turns.markup import tokens
 from glyphscope.turns.probe import (
@@ -219,12 +220,8 @@ Marks = tuple[tuple[int, int], ...]
 def differences(one: str, other: str) -> tuple[Marks, Marks]:
     """The stretches of each text that the other does not have, in whole tokens: a tag is never cut in two."""
     a, b = tokens(one), tokens(other)
-    start = 0
-    while start < min(len(a), len(b)) and a[start] == b[start]:
-        start += 1
-    end = 0
-    while end < min(len(a), len(b)) - start and a[-1 - end] == b[-1 - end]:
-        end += 1
+    start = common_length(a, b)
+    end = common_length(a[start:][::-1], b[start:][::-1])
     middle_a, middle_b = a[start : len(a) - end], b[start : len(b) - end]
     if len(middle_a) + len(middle_b) > _MOST_TOKENS:
         blocks = [(0, len(middle_a), 0, len(middle_b))]

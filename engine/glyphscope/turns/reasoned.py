@@ -7,34 +7,14 @@ from __future__ import annotations
 
 import codecs
 from collections.abc import Sequence
-from typing import Any, Literal, Protocol
+from typing import Any, Literal, TypeAlias
 
 from glyphscope.events import FieldOpened, RunEvent, SegmentClosed, SegmentOpened, ToolKnown, Violation
 from glyphscope.turns.form import State, TurnForm
-from glyphscope.validation import FreeTextValidator, TurnCall, TurnValidator, WordsValidator
+from glyphscope.validation import CallValidator, FreeTextValidator, TurnCall, TurnValidator, WordsValidator
 
-
-class CallJudge(Protocol):
-    """What judges the text after the reasoning."""
-
-    @property
-    def complete(self) -> bool: ...
-
-    @property
-    def valid(self) -> bool: ...
-
-    @property
-    def tool(self) -> str | None: ...
-
-    @property
-    def arguments(self) -> dict[str, Any] | None: ...
-
-    @property
-    def violations(self) -> Sequence[Violation]: ...
-
-    def feed(self, text: str, token: int | None = None) -> list[RunEvent]: ...
-
-    def finish(self) -> list[RunEvent]: ...
+CallJudge: TypeAlias = CallValidator | TurnValidator | WordsValidator
+"""What judges the text after the reasoning."""
 
 
 class ReasonedValidator:

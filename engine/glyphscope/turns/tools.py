@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 from glyphscope.notation.scalars import ARRAY, OBJECT, STRING
 from glyphscope.registry import Tool, ToolRegistry
 from glyphscope.validation.schema import SchemaSet
 from glyphscope.validation.spec import Place, Spec
+
+_CACHED = 10_000
 
 
 @dataclass
@@ -86,50 +89,32 @@ class TurnTools:
         self.registry = registry
         self.names = frozenset(tool.name for tool in registry)
         self.longest_first = sorted(self.names, key=len, reverse=True)
-        self._schemas: dict[str, SchemaSet] = {}
-        self._properties: dict[str, tuple[str, ...]] = {}
-        self._types: dict[tuple[str, str], ArgumentTypes] = {}
+        # found once by name; the caches have an end, as names come from a model
+        self.schemas = lru_cache(_CACHED)(self._schemas)
+        self.properties = lru_cache(_CACHED)(self._properties)
+        self.types = lru_cache(_CACHED)(self._types)
 
     def get(self, name: str) -> Tool | None:
         return self.registry.get(name)
 
-    def schemas(self, tool: Tool) -> SchemaSet:
-        if tool.name not in self._schemas:
-            closed = self.registry.unknown_arguments == "refuse"
-            self._schemas[tool.name] = SchemaSet(tool.parameters, closed=closed)
-        return self._schemas[tool.name]
-
-    def properties(self, name: str) -> tuple[str, ...]:
-        """The arguments that a tool names, in the schema's order."""
-        found = self._properties.get(name)
-        if found is None:
-            tool = self.get(name)
-            schemas = None if tool is None else self.schemas(tool)
-            specs = () if schemas is None else schemas.specs((schemas.top,))
-            found = tuple(dict.fromkeys(n for spec in specs for n in spec.names))
-            if tool is not None:
-                self._properties[name] = found
-        return found
-
-    def types(self, name: str, argument: str) -> ArgumentTypes:
-        """The types of an argument of that tool."""
-        key = (name, argument)
-        found = self._types.get(key)
-        if found is None:
-            found = self._find(name, argument)
-            if len(self._types) < 10_000:
-                self._types[key] = found
-        return found
-
-    def _find(self, name: str, argument: str) -> ArgumentTypes:
+    def _schemas(self, name: str) -> SchemaSet | None:
+        """The schemas of a tool's arguments; None for a tool that is none of the registry."""
         tool = self.get(name)
-        if tool is None:
-            return _ANY
-        schemas = self.schemas(tool)
-        return _types_of(schemas, schemas.specs((schemas.top,)), argument)
+        closed = self.registry.unknown_arguments == "refuse"
+        return None if tool is None else SchemaSet(tool.parameters, closed=closed)
+
+    def _properties(self, name: str) -> tuple[str, ...]:
+        """The arguments that a tool names, in the schema's order."""
+        schemas = self.schemas(name)
+        specs = () if schemas is None else schemas.specs((schemas.top,))
+        return tuple(dict.fromkeys(n for spec in specs for n in spec.names))
+
+    def _types(self, name: str, argument: str) -> ArgumentTypes:
+        """The types of an argument of that tool."""
+        schemas = self.schemas(name)
+        return _ANY if schemas is None else _types_of(schemas, schemas.specs((schemas.top,)), argument)
 
     def only_text(self, name: str) -> str:
         """The one string argument of a tool that takes a text and nothing else, such as code; "" for others."""
         names = self.properties(name)
-        only = next(iter(names)) if len(names) == 1 else ""
-        return only if only and self.types(name, only).only_string else ""
+        return names[0] if len(names) == 1 and self.types(name, names[0]).only_string else ""

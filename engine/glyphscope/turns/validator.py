@@ -546,7 +546,7 @@ class FormValidator:
     def _end_text(self) -> None:
         again: list[tuple[str, int]] = []
         if self._mode == "calls":
-            self._end_in_calls(again)
+            self._end_in_calls()
         elif (found := self._finder.pending()) is not None:
             self._marker(found, again)
         for text, at in again:
@@ -556,7 +556,7 @@ class FormValidator:
         elif self._mode == "reasoning":
             self._violate("TRUNCATED", "the text ends before the reasoning is closed", self.chars, "")
 
-    def _end_in_calls(self, again: list[tuple[str, int]]) -> None:
+    def _end_in_calls(self) -> None:
         calls = self._calls
         assert calls is not None
         calls.attach(self._out, self._token)

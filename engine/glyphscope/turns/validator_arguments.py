@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Protocol
-
 from glyphscope.notation import structure as s
 from glyphscope.notation.read_json import JsonReader
 from glyphscope.notation.structure import Structural
@@ -12,30 +10,30 @@ from glyphscope.turns.validator_judge import CallJudge
 from glyphscope.turns.validator_literals import LiteralReader
 
 
-class Driver(Protocol):
+class Driver:
     """Reads a part of a call. `feed` returns the place in the text after what it took.
 
     `done`: the part is complete; `again` and `again_at` are what was read beyond it, and where that begins.
     `broken`: what is written cannot be read from the last character on, and the judge has said so.
     """
 
-    done: bool
-    broken: bool
-    again: str
-    again_at: int
-
-    def feed(self, text: str, at: int, base: int) -> int: ...
-
-    def finish(self) -> None: ...
-
-
-class _Json:
-    """A JSON value, up to its last character."""
-
-    def __init__(self, judge: CallJudge, at: int, max_depth: int) -> None:
+    def __init__(self, judge: CallJudge) -> None:
         self.done = self.broken = False
         self.again, self.again_at = "", 0
         self.judge = judge
+
+    def feed(self, text: str, at: int, base: int) -> int:
+        raise NotImplementedError
+
+    def finish(self) -> None:
+        """The text ends."""
+
+
+class _Json(Driver):
+    """A JSON value, up to its last character."""
+
+    def __init__(self, judge: CallJudge, at: int, max_depth: int) -> None:
+        super().__init__(judge)
         self._reader = JsonReader(calls=False, max_depth=max_depth)
         self._reader._base = at
 
@@ -52,9 +50,6 @@ class _Json:
                 return end - base
         self._take(events)
         return len(text)
-
-    def finish(self) -> None:
-        """The text ends."""
 
     def _take(self, events: list[Structural]) -> None:
         raise NotImplementedError
@@ -200,13 +195,11 @@ class JsonCall(_Json):
             judge.open_arguments()
 
 
-class Members:
+class Members(Driver):
     """Arguments as Python's keywords or as a dictionary, up to the closing bracket, which is left."""
 
     def __init__(self, judge: CallJudge, at: int, form: ArgumentsForm, max_depth: int) -> None:
-        self.done = self.broken = False
-        self.again, self.again_at = "", 0
-        self.judge = judge
+        super().__init__(judge)
         closer = ")" if form.encoding == "pythonic" else "}"
         self._reader = LiteralReader(at, quote=form.quote, closer=closer, max_depth=max_depth)
         judge.open_arguments()
@@ -220,6 +213,3 @@ class Members:
         if self.done:
             self.judge.close_call(base + at)
         return at + self.broken if self.done or self.broken else len(text)
-
-    def finish(self) -> None:
-        """The text ends."""

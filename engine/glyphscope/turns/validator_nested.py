@@ -49,7 +49,7 @@ class Nested:
         self._name = key
         self._at_value = False
         self._start = at
-        self._begin_container(at)
+        self._begin_container()
         self._begin_member(first, at)
 
     def feed(self, text: str, at: int, base: int) -> int:
@@ -96,10 +96,10 @@ class Nested:
     def _member(self, name: str, at: int, in_member: bool) -> None:
         self._pending = ""
         if in_member:
-            self._begin_container(at)
+            self._begin_container()
         self._begin_member(name, at)
 
-    def _begin_container(self, at: int) -> None:
+    def _begin_container(self) -> None:
         self._open.append(_Container(self._name, self._types))
 
     def _begin_member(self, name: str, at: int) -> None:

@@ -14,6 +14,7 @@ from glyphscope.notation import structure as s
 from glyphscope.turns.arguments_tagged import untyped
 from glyphscope.turns.form import CallForm
 from glyphscope.turns.tools import ArgumentTypes, TurnTools
+from glyphscope.turns.validator_arguments import Driver
 from glyphscope.turns.validator_judge import CallJudge
 from glyphscope.turns.validator_markers import Finder, Found, Marker, signs_of
 from glyphscope.turns.validator_nested import Nested
@@ -23,17 +24,15 @@ from glyphscope.validation.streaming_validator import Limits
 _LONGEST_KEY = 200
 
 
-class Parameter:
+class Parameter(Driver):
     """One parameter of a call, from behind its opening to its end."""
 
     def __init__(
         self, judge: CallJudge, at: int, call: CallForm, tool: str, tools: TurnTools, limits: Limits
     ) -> None:
-        self.done = self.broken = False
-        self.again, self.again_at = "", 0
+        super().__init__(judge)
         self.form = form = call.arguments
-        self.judge, self.tool, self.tools = judge, tool, tools
-        self._limits = limits
+        self.tool, self.tools, self._limits = tool, tools, limits
         self._links = tuple(dict.fromkeys([*form.own_links, *form.typed.values()]))
         heads = (form.opening, form.separator, *call.after_arguments)
         self._heads = tuple(Marker("head", signs_of(text)) for text in heads if text.strip())

@@ -20,6 +20,7 @@ from glyphscope.events import (
     ToolKnown,
     Violation,
 )
+from glyphscope.grammar.builder.turn import call_opening
 from glyphscope.notation import shape_keys, write_value
 from glyphscope.notation.write import glyph_key
 from glyphscope.registry import ToolRegistry
@@ -29,11 +30,6 @@ _ENVELOPE: Shape = "name-arguments"
 """In what the arguments of a shape without a key for them are judged, and asked for."""
 
 
-def before_name(notation: Notation, shape: Shape) -> str:
-    """What a call writes before the tool's name: `{"action":`, `{action=`."""
-    return "{" + _key(shape_keys(shape).name_key, notation)
-
-
 def after_name(notation: Notation, shape: Shape) -> str:
     """What a call writes between the name and its arguments as an object: `,"args":`.
 
@@ -41,12 +37,12 @@ def after_name(notation: Notation, shape: Shape) -> str:
     """
     key = shape_keys(shape).args_key or shape_keys(_ENVELOPE).args_key
     assert key is not None
-    return ("," if notation == "json" else " ") + _key(key, notation)
+    return f",{write_value(key, 'json')}:" if notation == "json" else f" {glyph_key(key)}="
 
 
 def before_arguments(notation: Notation, shape: Shape, tool: str) -> str:
     """What a call writes before its arguments as an object: `{"tool":"search","args":`."""
-    return before_name(notation, shape) + write_value(tool, notation) + after_name(notation, shape)
+    return call_opening(notation, shape) + write_value(tool, notation) + after_name(notation, shape)
 
 
 def whole_call(notation: Notation, shape: Shape, tool: str, arguments: str) -> tuple[str, int]:
@@ -58,7 +54,7 @@ def whole_call(notation: Notation, shape: Shape, tool: str, arguments: str) -> t
     if shape_keys(shape).args_key is not None:
         before = before_arguments(notation, shape, tool)
         return before + arguments + "}", len(before)
-    before = before_name(notation, shape) + write_value(tool, notation)
+    before = call_opening(notation, shape) + write_value(tool, notation)
     inside = arguments.lstrip().removeprefix("{")
     empty = inside.lstrip().startswith("}")
     separator = "" if empty else ("," if notation == "json" else " ")
@@ -80,14 +76,14 @@ class _PartValidator:
 
 
 class NameValidator(_PartValidator):
-    """The tool's name, as `before_name` leaves it to be generated; what its last token has after it is passed over."""
+    """The tool's name, as `call_opening` leaves it to be generated; what its last token has after it is passed over."""
 
     arguments: dict[str, Any] | None = None
     """A name has none."""
 
     def __init__(self, registry: ToolRegistry, notation: Notation, shape: Shape) -> None:
         """Raises NotationError when the registry has a tool that the shape cannot write."""
-        super().__init__(CallValidator(registry, notation, shape), before_name(notation, shape))
+        super().__init__(CallValidator(registry, notation, shape), call_opening(notation, shape))
         self._path = f"/{shape_keys(shape).name_key}"
         self._violated = False
         self.complete = False
@@ -188,7 +184,3 @@ def moved(event: RunEvent, by: int) -> RunEvent:
         name: max(0, getattr(event, name) + by) for name in ("start", "end", "char") if hasattr(event, name)
     }
     return replace(event, **changes)
-
-
-def _key(key: str, notation: Notation) -> str:
-    return f"{glyph_key(key)}=" if notation == "glyph" else f"{write_value(key, 'json')}:"
