@@ -23,7 +23,7 @@ from glyphscope_gui.calls.argument_field import MISSING, TextArgument, make_fiel
 from glyphscope_gui.calls.call_texts import argument_text, claim_words, json_text
 from glyphscope_gui.shared.background import Background
 from glyphscope_gui.shared.card import Card
-from glyphscope_gui.shared.labels import PlainLabel, link, push_button, words_label
+from glyphscope_gui.shared.labels import PlainLabel, link, named, push_button, words_label
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.layouts import grid_layout, hbox, scroll_area, vbox
 from glyphscope_gui.shared.plain_text import plain_tip
@@ -102,8 +102,7 @@ class ApprovalCard(Card):
         self._unshown: dict[str, Any] = {}
         self._settled = False
         self.title = PlainLabel(body, role="title")
-        self.identity = QLabel(body)  # it has places to break a line, which are not seen
-        self.identity.setProperty("role", "mono")
+        self.identity = named(QLabel(body), role="mono")
         self.claims = PlainLabel(body, role="hint")
         self.problem = PlainLabel(body, role="problem")
         for label in (self.identity, self.claims, self.problem):
@@ -207,8 +206,7 @@ class ApprovalCard(Card):
         column.addWidget(self.problem)  # below the buttons, which it would push away
 
     def _make_rows(self, needed: ApprovalNeeded, tool: Tool | None) -> None:
-        box = QWidget()
-        box.setObjectName("approvalArguments")
+        box = named(QWidget(), "approvalArguments")
         grid = grid_layout(box, spacing=(10, 3), stretch=1)
         self._rows = []
         schemas = tool.parameters.get("properties", {}) if tool is not None else {}
@@ -244,8 +242,7 @@ class ApprovalCard(Card):
         room = edited.sizePolicy()
         room.setRetainSizeWhenHidden(True)
         edited.setSizePolicy(room)
-        field = make_field(schema, value)
-        field.setAccessibleName(visible(name, spaces=True))
+        field = named(make_field(schema, value), words=visible(name, spaces=True))
         label.setBuddy(field)
         pill, problem = VerdictPill(), words_label(role="problem")
         label.setMinimumHeight(field.sizeHint().height())

@@ -11,7 +11,7 @@ from glyphscope.evals.ab import Trial
 from glyphscope_gui.compare.ab_prompts import NAMES, WARM
 from glyphscope_gui.compare.ab_runs import AbRow
 from glyphscope_gui.shared.card import Card
-from glyphscope_gui.shared.labels import ElidedLabel, FittedLabel, PlainLabel, push_button
+from glyphscope_gui.shared.labels import ElidedLabel, FittedLabel, PlainLabel, named, push_button
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.layouts import STRETCH, grid_layout, hbox, holder, vbox
 from glyphscope_gui.shared.plain_table import PlainTable
@@ -78,8 +78,7 @@ class AbPage(QWidget):
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
-        self.setObjectName("abPage")
-        self.setAccessibleName(tr("Two prompts, the same seeds"))
+        named(self, "abPage", tr("Two prompts, the same seeds"))
         self.sources = [self._make_source(place) for place in (0, 1)]
         self.about = [ElidedLabel(self, Qt.TextElideMode.ElideRight) for _ in (0, 1)]
         for label in self.about:
@@ -93,9 +92,8 @@ class AbPage(QWidget):
         self.stop_button = self._button("abStopButton", tr("Stop"))
         self.stop_button.setToolTip(tr("Stop and keep the finished runs (Esc)"))
         self.turn = ElidedLabel(self, Qt.TextElideMode.ElideRight, role="muted")
-        self.words = FittedLabel(self)
+        self.words = named(FittedLabel(self), "abWords")
         self.words.setText(_FIRST_WORDS)
-        self.words.setObjectName("abWords")
         self.words.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
         self.model = AbTableModel(self)
         self.table = PlainTable(self.model, PARTING, self)
@@ -174,8 +172,7 @@ class AbPage(QWidget):
                 "the call that is correct."
             )
         )
-        self.expect_button = self._button("abExpectButton", tr("Call of the run shown"))
-        self.expect_button.setProperty("role", "link")
+        self.expect_button = named(self._button("abExpectButton", tr("Call of the run shown")), role="link")
 
     def _lay_out(self) -> None:
         top = QWidget(self)

@@ -20,7 +20,7 @@ from glyphscope_gui.runs.run_controller import Applied
 from glyphscope_gui.runs.stage_choice import StageChoice, events_of
 from glyphscope_gui.runs.stream_view import StreamView
 from glyphscope_gui.shared.icon_button import IconButton
-from glyphscope_gui.shared.labels import ElidedLabel, PlainLabel
+from glyphscope_gui.shared.labels import ElidedLabel, PlainLabel, named
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.layouts import grid_layout, hbox, stack, vbox
 from glyphscope_gui.shared.plain_text import plain_tip
@@ -98,8 +98,7 @@ class CompareColumn(QFrame):
         remove = QAction(tr("Remove this column"), self, toolTip=tr("Remove this column"))
         remove.triggered.connect(self.removeRequested)
         self.remove_button = IconButton("remove", remove, self)
-        self.tabs = QTabBar(self, expanding=False, drawBase=False)
-        self.tabs.setAccessibleName(tr("Stage shown"))
+        self.tabs = named(QTabBar(self, expanding=False, drawBase=False), words=tr("Stage shown"))
         self._told = ColumnVerdict("", "open")
         self.stream = ColumnStream(self)
         self.notice = _Words(self)
@@ -267,8 +266,7 @@ class CompareColumn(QFrame):
 
     def _lay_out(self) -> None:
         head = hbox((self.title, 1), self.pill, self.remove_button, spacing=8)
-        line = QFrame(self)
-        line.setObjectName("cardLine")
+        line = named(QFrame(self), "cardLine")
         self.stack = stack(self.notice, self.stream)
         self.stack.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Expanding)
         self.stack.setMinimumHeight(self.stream.minimumSizeHint().height())

@@ -16,7 +16,7 @@ from glyphscope_gui.runs.compare_fields import CompareFields
 from glyphscope_gui.runs.compare_fields_model import CompareFieldsModel
 from glyphscope_gui.runs.user_prompt_edit import UserPromptEdit
 from glyphscope_gui.shared.card import Card
-from glyphscope_gui.shared.labels import ElidedLabel, push_button
+from glyphscope_gui.shared.labels import ElidedLabel, named, push_button
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.layouts import hbox, holder, splitter, vbox
 from glyphscope_gui.shared.notice_banner import NoticeBanner
@@ -42,8 +42,7 @@ class ComparePage(QWidget):
 
     def __init__(self, prompt: PromptDocument, parent: QWidget | None = None) -> None:
         super().__init__(parent)
-        self.setObjectName("comparePage")
-        self.setAccessibleName(tr("Compare"))
+        named(self, "comparePage", tr("Compare"))
         self.notice = NoticeBanner(self)
         self.prompt_edit = UserPromptEdit(prompt, self)
         self.prompt_edit.setObjectName("comparePromptEdit")
@@ -60,8 +59,7 @@ class ComparePage(QWidget):
         self.columns: list[CompareColumn] = []
         self.fields_model = CompareFieldsModel(self)
         self.fields = CompareFields(self.fields_model, self)
-        self.words = ElidedLabel(self, Qt.TextElideMode.ElideRight, role="title")
-        self.words.setObjectName("compareWords")
+        self.words = named(ElidedLabel(self, Qt.TextElideMode.ElideRight, role="title"), "compareWords")
         self._moved = False
         self._lay_out()
         self.prompt_edit.runRequested.connect(self.runRequested)
@@ -103,10 +101,9 @@ class ComparePage(QWidget):
     # -- inside ------------------------------------------------------------------------------------------------
 
     def _make_controls(self) -> None:
-        self.presets = QComboBox(self)
-        self.presets.setObjectName("comparePresets")
-        self.presets.setAccessibleName(tr("Question"))
-        self.presets.setToolTip(tr("Columns set up to answer a question"))
+        self.presets = named(
+            QComboBox(self), "comparePresets", tr("Question"), tip=tr("Columns set up to answer a question")
+        )
         for preset in PRESETS:
             self.presets.addItem(preset.question, preset.key)
         self.presets.addItem(_OWN_WORDS, OWN)

@@ -28,7 +28,7 @@ from glyphscope_gui.compare.seeds_models import (
 )
 from glyphscope_gui.compare.variants import MOST_TEMPERATURE
 from glyphscope_gui.shared.card import Card
-from glyphscope_gui.shared.labels import ElidedLabel, FittedLabel, PlainLabel, push_button
+from glyphscope_gui.shared.labels import ElidedLabel, FittedLabel, PlainLabel, named, push_button
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.layouts import hbox, holder, splitter, vbox
 from glyphscope_gui.shared.plain_table import PlainTable
@@ -57,12 +57,10 @@ class SeedsPage(QWidget):
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
-        self.setObjectName("seedsPage")
-        self.setAccessibleName(tr("One setting with several seeds"))
+        named(self, "seedsPage", tr("One setting with several seeds"))
         self._result = Distribution(n=0)
         self._make_settings()
-        self.words = FittedLabel(self)
-        self.words.setObjectName("seedsWords")
+        self.words = named(FittedLabel(self), "seedsWords")
         self.words.setText(FIRST_WORDS)
         self.words.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
         self.answers_model, self.options_model = AnswersModel(self), OptionsModel(self)
@@ -121,18 +119,16 @@ class SeedsPage(QWidget):
         self.source.setMinimumContentsLength(22)
         self.source.activated.connect(self.sourceChosen)
         self.about = ElidedLabel(self, Qt.TextElideMode.ElideRight, role="muted")
-        self.seeds = LineEdit("1-20", self)
-        self.seeds.setObjectName("seedsEdit")
-        self.seeds.setAccessibleName(tr("Seeds"))
-        self.seeds.setToolTip(tr("1-20, or 1,3,7-9; one run per seed"))
+        self.seeds = named(
+            LineEdit("1-20", self), "seedsEdit", tr("Seeds"), tip=tr("1-20, or 1,3,7-9; one run per seed")
+        )
         self.seeds.setMaximumWidth(120)
         self.seeds.returnPressed.connect(self.runRequested)
         self.temperature = DecimalSetting(0, MOST_TEMPERATURE)
         self.temperature.setObjectName("seedsTemperature")
         self.temperature.setAccessibleName(tr("Temperature"))
         self.temperature.setToolTip(tr("At 0 all seeds give the same tokens, so one is run"))
-        self.turn = ElidedLabel(self, Qt.TextElideMode.ElideRight, role="muted")
-        self.turn.setObjectName("seedsTurn")
+        self.turn = named(ElidedLabel(self, Qt.TextElideMode.ElideRight, role="muted"), "seedsTurn")
         self.stop_button = push_button(
             tr("Stop"), self, name="seedsStopButton", tip=tr("Stop and keep the finished runs (Esc)")
         )

@@ -13,7 +13,7 @@ from glyphscope.evals.suites.call_form import AssertionKind, AssertionLine, Path
 from glyphscope_gui.evaluate.check_values import loose_text, loose_value
 from glyphscope_gui.evaluate.lines_form import FormLine, LinesForm
 from glyphscope_gui.shared.dialogs import ask_for_file
-from glyphscope_gui.shared.labels import link
+from glyphscope_gui.shared.labels import link, named
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.layouts import hbox, vbox
 from glyphscope_gui.shared.text_edits import GrowingEdit, LineEdit
@@ -46,8 +46,7 @@ class _Line(FormLine):
         self.browse = QPushButton(tr("Choose file…"), self)
         self.browse.setToolTip(tr("A Python file; then write its function after the colon"))
         self.test = self.choice_box(tr("Check of the selected values"), TESTS, line.test)
-        self.value = LineEdit(loose_text(line.test, line.value), self)
-        self.value.setAccessibleName(tr("Value"))
+        self.value = named(LineEdit(loose_text(line.test, line.value), self), words=tr("Value"))
         self.remove.setAccessibleName(tr("Remove this assertion"))
         column = vbox(parent=self, spacing=6)
         for parts in ((self.kind, self.test, self.remove), (self.target, self.browse), (self.value,)):

@@ -10,7 +10,7 @@ from PySide6.QtWidgets import QCheckBox, QWidget
 
 from glyphscope.visible import visible
 from glyphscope_gui.evaluate.setup import Axis
-from glyphscope_gui.shared.labels import PlainLabel
+from glyphscope_gui.shared.labels import PlainLabel, named
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.layouts import Flow, grid_layout
 from glyphscope_gui.shared.plain_text import plain_tip
@@ -23,8 +23,7 @@ class EvalAxes(QWidget):
 
     def __init__(self, axes: Sequence[Axis], parent: QWidget | None = None) -> None:
         super().__init__(parent)
-        self.setObjectName("evalArms")
-        self.setAccessibleName(tr("Settings varied between arms"))
+        named(self, "evalArms", tr("Settings varied between arms"))
         self._boxes: dict[str, list[tuple[Any, QCheckBox]]] = {}
         grid = grid_layout(self, spacing=(14, 11), stretch=1)
         for row, axis in enumerate(axes):

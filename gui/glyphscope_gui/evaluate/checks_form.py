@@ -10,7 +10,7 @@ from PySide6.QtWidgets import QComboBox, QWidget
 from glyphscope.evals.suites.call_form import ArgumentCheck, CheckKind
 from glyphscope_gui.evaluate.check_values import field_text, field_value
 from glyphscope_gui.evaluate.lines_form import LEAST_BOX, FormLine, LinesForm
-from glyphscope_gui.shared.labels import link
+from glyphscope_gui.shared.labels import link, named
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.layouts import hbox
 from glyphscope_gui.shared.text_edits import LineEdit
@@ -30,8 +30,7 @@ class _Line(FormLine):
     def __init__(self, check: ArgumentCheck, arguments: Mapping[str, bool], parent: QWidget) -> None:
         super().__init__(parent)
         self._arguments = arguments
-        self.name = QComboBox(self)
-        self.name.setAccessibleName(tr("Argument"))
+        self.name = named(QComboBox(self), words=tr("Argument"))
         self.name.addItems([*dict.fromkeys((*arguments, check.name))])
         self.name.setCurrentText(check.name)
         self.name.setMinimumWidth(LEAST_BOX)

@@ -8,7 +8,7 @@ from PySide6.QtWidgets import QDialog, QDialogButtonBox, QPlainTextEdit, QTabWid
 
 from glyphscope.evals.matrix.needs import PythonFile
 from glyphscope.visible import visible
-from glyphscope_gui.shared.labels import push_button, words_label
+from glyphscope_gui.shared.labels import named, push_button, words_label
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.layouts import vbox
 from glyphscope_gui.theme import mono_font
@@ -29,8 +29,7 @@ class PythonConsent(QDialog):
                 "them only if you trust this code."
             )
         )
-        self.tabs = QTabWidget(self)
-        self.tabs.setObjectName("pythonSources")
+        self.tabs = named(QTabWidget(self), "pythonSources")
         for file in files:
             box = QPlainTextEdit(visible(file.source, lines=True), self)
             box.setReadOnly(True)

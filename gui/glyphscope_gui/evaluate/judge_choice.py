@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from PySide6.QtCore import QSignalBlocker, Signal
 from PySide6.QtWidgets import QComboBox, QWidget
 
-from glyphscope_gui.shared.labels import PlainLabel
+from glyphscope_gui.shared.labels import PlainLabel, named
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.layouts import hbox
 from glyphscope_gui.shared.model_names import model_name
@@ -24,12 +24,10 @@ class JudgeChoice(QWidget):
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         label = PlainLabel(tr("Judge"), self, role="muted")
-        self.box = QComboBox(self)
-        self.box.setObjectName("evalJudgeModel")
+        self.box = named(QComboBox(self), "evalJudgeModel", tr("Judge"))
         self.box.setLineEdit(LineEdit())
         self.box.setInsertPolicy(QComboBox.InsertPolicy.NoInsert)
         self.box.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon)
-        self.box.setAccessibleName(tr("Judge"))
         tip = tr("The model that decides rubrics: a listed one, a GGUF file, or the URL of an endpoint")
         self.box.setToolTip(tip)
         self.box.setAccessibleDescription(tip)

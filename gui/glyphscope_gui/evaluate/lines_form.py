@@ -7,7 +7,7 @@ from typing import Generic, TypeVar
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtWidgets import QComboBox, QPushButton, QSizePolicy, QWidget
 
-from glyphscope_gui.shared.labels import push_button
+from glyphscope_gui.shared.labels import named, push_button
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.layouts import vbox
 
@@ -28,8 +28,7 @@ class FormLine(QWidget):
 
     def choice_box(self, words: str, choices: tuple[tuple[str, str, str], ...], chosen: str) -> QComboBox:
         """`choices` are the value, the words and the hint of each."""
-        box = QComboBox(self)
-        box.setAccessibleName(words)
+        box = named(QComboBox(self), words=words)
         box.setMinimumWidth(LEAST_BOX)
         for value, shown, _hint in choices:
             box.addItem(shown, value)

@@ -13,7 +13,7 @@ from glyphscope_gui.evaluate.result_view import EvalResultView
 from glyphscope_gui.evaluate.setup import Axis
 from glyphscope_gui.evaluate.setup_view import EvalSetupView
 from glyphscope_gui.evaluate.ticks import TicksModel
-from glyphscope_gui.shared.labels import ElidedLabel, PlainLabel, push_button
+from glyphscope_gui.shared.labels import ElidedLabel, PlainLabel, named, push_button
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.layouts import hbox, stack, vbox
 from glyphscope_gui.shared.notice_banner import NoticeBanner
@@ -36,8 +36,7 @@ class EvalPage(QWidget):
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
-        self.setObjectName("evalPage")
-        self.setAccessibleName(tr("Evaluate"))
+        named(self, "evalPage", tr("Evaluate"))
         self._made = False
 
     def make(self, axes: Sequence[Axis], results: QAbstractItemModel) -> None:

@@ -14,7 +14,7 @@ from glyphscope_gui.evaluate.result import Pair
 from glyphscope_gui.evaluate.words import why_words
 from glyphscope_gui.runs.compare_fields import CompareFields
 from glyphscope_gui.runs.compare_fields_model import CompareFieldsModel
-from glyphscope_gui.shared.labels import PlainLabel
+from glyphscope_gui.shared.labels import PlainLabel, named
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.layouts import hbox, splitter, vbox
 from glyphscope_gui.shared.plain_table import PlainTable
@@ -89,8 +89,7 @@ class EvalPair(QWidget):
         self, pairs: EvalPairsModel, fields: CompareFieldsModel, parent: QWidget | None = None
     ) -> None:
         super().__init__(parent)
-        self.setObjectName("evalCompare")
-        self.setAccessibleName(tr("Two arms side by side"))
+        named(self, "evalCompare", tr("Two arms side by side"))
         self._pairs, self._fields = pairs, fields
         self._names = _NAMES
         self._shared = False
@@ -110,9 +109,7 @@ class EvalPair(QWidget):
         self.table.selectionModel().currentRowChanged.connect(self._row_changed)
         self.table.doubleClicked.connect(self._double_clicked)
         self.words = PlainLabel(NOTHING, self, role="muted", wordWrap=True)
-        self.aligned = CompareFields(fields, self)
-        self.aligned.setObjectName("evalAligned")
-        self.aligned.setAccessibleName(tr("Both calls by field"))
+        self.aligned = named(CompareFields(fields, self), "evalAligned", tr("Both calls by field"))
         self._lay_out()
 
     def show_arms(self, arms: Sequence[str], labels: dict[str, str]) -> None:

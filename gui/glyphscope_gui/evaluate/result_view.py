@@ -19,7 +19,7 @@ from glyphscope_gui.evaluate.table_model import EvalTableModel
 from glyphscope_gui.evaluate.words import MEASURES, MeasureName
 from glyphscope_gui.runs.compare_fields_model import CompareFieldsModel
 from glyphscope_gui.shared.card import Card
-from glyphscope_gui.shared.labels import ElidedLabel, PlainLabel
+from glyphscope_gui.shared.labels import ElidedLabel, PlainLabel, named
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.layouts import holder, splitter, vbox
 from glyphscope_gui.theme.sizes import PAD
@@ -46,14 +46,10 @@ class EvalResultView(QWidget):
         self.pair = EvalPair(self.pairs_model, CompareFieldsModel(self), self)
         self.charts = EvalCharts(self)
         self.judge = EvalJudge(self)
-        self.words = QTextBrowser(self, openLinks=False)
-        self.words.setObjectName("evalWords")
-        self.words.setAccessibleName(tr("Summary of the result"))
+        self.words = named(QTextBrowser(self, openLinks=False), "evalWords", tr("Summary of the result"))
         self.words.setFrameShape(QFrame.Shape.NoFrame)
         self.words.document().setDocumentMargin(PAD)
-        self.measure = QComboBox(self)
-        self.measure.setObjectName("evalMeasure")
-        self.measure.setAccessibleName(tr("Measure shown in the cells"))
+        self.measure = named(QComboBox(self), "evalMeasure", tr("Measure shown in the cells"))
         for place, spec in enumerate(MEASURES):
             self.measure.addItem(spec.title, spec.name)
             self.measure.setItemData(place, spec.tip, Qt.ItemDataRole.ToolTipRole)
@@ -116,8 +112,7 @@ class EvalResultView(QWidget):
         self.table_card = Card(tr("Result"), upper, hint=HINT, actions=(self.measure,), padded=False)
         self.runs_card = Card(tr("Runs"), self.runs, padded=False)
         self.rows = splitter(Qt.Orientation.Vertical, (self.table_card, self.runs_card), (5, 3))
-        self.tabs = QTabWidget(self, documentMode=True)
-        self.tabs.setObjectName("evalTabs")
+        self.tabs = named(QTabWidget(self, documentMode=True), "evalTabs")
         self.tabs.tabBar().setAccessibleName(tr("Details of the result"))
         for part, title in (
             (self.failures, tr("Failures")),
@@ -128,8 +123,7 @@ class EvalResultView(QWidget):
         ):
             self.tabs.addTab(part, title)
         self.show_judge(False)
-        side = QFrame(self)
-        side.setObjectName("card")
+        side = named(QFrame(self), "card")
         vbox(self.population, self.tabs, parent=side, margins=(1, 1, 1, 6))
         self.columns = splitter(Qt.Orientation.Horizontal, (self.rows, side), (2, 1))
         vbox(self.columns, parent=self)

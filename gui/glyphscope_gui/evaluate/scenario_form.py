@@ -14,7 +14,7 @@ from glyphscope.evals.suites.suite import ExpectedCall, Scenario
 from glyphscope.registry import Tool, ToolRegistry
 from glyphscope_gui.evaluate.assertions_form import AssertionsForm
 from glyphscope_gui.evaluate.checks_form import ChecksForm
-from glyphscope_gui.shared.labels import words_label
+from glyphscope_gui.shared.labels import named, words_label
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.layouts import STRETCH, holder, stack, vbox
 from glyphscope_gui.shared.segmented import Segmented
@@ -47,14 +47,10 @@ class ScenarioForm(QWidget):
         self.views.setAccessibleName(tr("Form or JSON"))
         self.id_edit = _line(tr("Name of the scenario"), "scenarioId")
         self.group_edit = _line(tr("Group"), "scenarioGroup")
-        self.prompt_edit = WrappingEdit(self)
+        self.prompt_edit = named(WrappingEdit(self), "scenarioPrompt", tr("Prompt"))
         self.prompt_edit.setTabChangesFocus(True)
-        self.prompt_edit.setObjectName("scenarioPrompt")
-        self.prompt_edit.setAccessibleName(tr("Prompt"))
         self.prompt_edit.setMaximumHeight(96)
-        self.tool_box = QComboBox(self)
-        self.tool_box.setObjectName("scenarioTool")
-        self.tool_box.setAccessibleName(tr("Expected call"))
+        self.tool_box = named(QComboBox(self), "scenarioTool", tr("Expected call"))
         self.checks = ChecksForm(self)
         self.others_box = QCheckBox(tr("Other arguments are allowed"), self)
         self.folded_box = QCheckBox(tr("Ignore case and white space"), self)
@@ -63,10 +59,8 @@ class ScenarioForm(QWidget):
         self.assertions = AssertionsForm(self)
         self.complex_assertions = words_label(role="muted", parent=self)
         self.complex_assertions.setText(tr("The assertions are too complex for a form: edit them as JSON."))
-        self.json_edit = WrappingEdit(self)
+        self.json_edit = named(WrappingEdit(self), "scenarioJson", tr("The scenario as JSON"))
         self.json_edit.setTabChangesFocus(True)
-        self.json_edit.setObjectName("scenarioJson")
-        self.json_edit.setAccessibleName(tr("The scenario as JSON"))
         self.json_edit.setFont(mono_font(-0.5))
         self._lay_out()
         self._connect()
@@ -218,10 +212,7 @@ class ScenarioForm(QWidget):
 
 
 def _line(words: str, name: str) -> QLineEdit:
-    edit = LineEdit()
-    edit.setObjectName(name)
-    edit.setAccessibleName(words)
-    return edit
+    return named(LineEdit(), name, words)
 
 
 def _as_json(scenario: Scenario) -> str:

@@ -10,7 +10,7 @@ from PySide6.QtWidgets import QListView, QSpinBox, QWidget
 from glyphscope.evals.matrix.plan import Plan
 from glyphscope.evals.suites.suite import Scenario
 from glyphscope.visible import visible
-from glyphscope_gui.shared.labels import PlainLabel
+from glyphscope_gui.shared.labels import PlainLabel, named
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.layouts import hbox, vbox
 from glyphscope_gui.shared.table_model import ListModel
@@ -61,9 +61,7 @@ class ScenarioPicker(QWidget):
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
-        self.search = LineEdit(self)
-        self.search.setObjectName("evalScenarioFilter")
-        self.search.setAccessibleName(tr("Filter scenarios"))
+        self.search = named(LineEdit(self), "evalScenarioFilter", tr("Filter scenarios"))
         self.search.setPlaceholderText(tr("Filter by id, group or prompt"))
         self.search.setClearButtonEnabled(True)
         self.first = QSpinBox(self)
@@ -74,9 +72,7 @@ class ScenarioPicker(QWidget):
         self.first.setAccessibleName(tr("Number of scenarios per suite"))
         self.first.setToolTip(tr("Only the first N scenarios of each suite"))
         self.model = ScenariosModel(self)
-        self.list = QListView(self, uniformItemSizes=True)
-        self.list.setObjectName("evalScenarios")
-        self.list.setAccessibleName(tr("Scenarios to run"))
+        self.list = named(QListView(self, uniformItemSizes=True), "evalScenarios", tr("Scenarios to run"))
         self.list.setModel(self.model)
         self.list.setFrameShape(QListView.Shape.NoFrame)
         self.list.setEditTriggers(QListView.EditTrigger.NoEditTriggers)

@@ -26,7 +26,7 @@ from glyphscope_gui.evaluate.scenarios import MARGINS, ScenarioPicker
 from glyphscope_gui.evaluate.setup import PRESETS, Axis
 from glyphscope_gui.evaluate.ticks import TickList, TicksModel
 from glyphscope_gui.shared.card import Card
-from glyphscope_gui.shared.labels import PlainLabel, link, push_button, words_label
+from glyphscope_gui.shared.labels import PlainLabel, link, named, push_button, words_label
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.layouts import STRETCH, Flow, grid_layout, hbox, holder, vbox
 from glyphscope_gui.shared.plain_text import plain_tip
@@ -65,10 +65,9 @@ class EvalSetupView(QWidget):
         self.models = TickList(models, "evalModels", tr("Models"), (".gguf",), self, fitted=True)
         self.scenarios = ScenarioPicker(self)
         self.axes = EvalAxes(axes, self)
-        self.results = _Results(self)
-        self.results.setObjectName("evalResults")
-        self.results.setAccessibleName(tr("Earlier results"))
-        self.results.setAccessibleDescription(tr("Enter opens a result."))
+        self.results = named(
+            _Results(self), "evalResults", tr("Earlier results"), description=tr("Enter opens a result.")
+        )
         self.results.setModel(results)
         self.results.setFrameShape(QListView.Shape.NoFrame)
         self.results.setEditTriggers(QAbstractItemView.EditTrigger.NoEditTriggers)
@@ -83,8 +82,7 @@ class EvalSetupView(QWidget):
         self.trials = _spin(1, MOST_TRIALS, "evalTrials")
         self.seed = _spin(0, 2_147_483_647, "evalSeed")
         self.jobs = _spin(1, MOST_JOBS, "evalJobs")
-        self.savings = QDoubleSpinBox(self, decimals=0, suffix="%")
-        self.savings.setObjectName("evalSavings")
+        self.savings = named(QDoubleSpinBox(self, decimals=0, suffix="%"), "evalSavings")
         self.savings.setRange(0, 100)
         self.savings.setMinimumWidth(64)
         self.savings.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Fixed)
@@ -190,8 +188,7 @@ class EvalSetupView(QWidget):
         self._row.setDirection(directions.TopToBottom if is_crowded(self) else directions.LeftToRight)
 
     def _arms_card(self) -> Card:
-        inside = QWidget(self)
-        inside.setObjectName("evalArmsInside")
+        inside = named(QWidget(self), "evalArmsInside")
         label = PlainLabel(tr("Models"), inside, role="muted")
         head = hbox(label, STRETCH, self.add_model, self.add_endpoint)
         vbox(head, self.models, self.judge, (self.axes, 1), parent=inside, margins=(PAD, 10), spacing=10)
@@ -285,8 +282,7 @@ class _Scrolled(QScrollArea):
 
 
 def _spin(least: int, most: int, name: str) -> QSpinBox:
-    spin = QSpinBox()
-    spin.setObjectName(name)
+    spin = named(QSpinBox(), name)
     spin.setRange(least, most)
     spin.setMinimumWidth(64)
     spin.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Fixed)

@@ -20,7 +20,7 @@ from glyphscope_gui.evaluate.reading import EvalReading
 from glyphscope_gui.evaluate.scenario_form import ScenarioForm
 from glyphscope_gui.evaluate.scenarios import ScenarioRow
 from glyphscope_gui.shared.background import Background
-from glyphscope_gui.shared.labels import link, push_button, words_label
+from glyphscope_gui.shared.labels import link, named, push_button, words_label
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.layouts import STRETCH, hbox, vbox
 from glyphscope_gui.shared.text_edits import LineEdit
@@ -44,9 +44,7 @@ class SuiteEditor(QDialog):
         self._scenarios = list(suite.scenarios)
         self._row, self._warned = -1, False
         self._background = Background(self)
-        self.name_edit = LineEdit(suite.name, self)
-        self.name_edit.setObjectName("suiteName")
-        self.name_edit.setAccessibleName(tr("Name of the suite"))
+        self.name_edit = named(LineEdit(suite.name, self), "suiteName", tr("Name of the suite"))
         self.name_edit.setEnabled(path is None)
         self.judge_edit = LineEdit(suite.judge, self, placeholderText=tr("Judge model (for rubrics)"))
         self.judge_edit.setObjectName("suiteJudge")
@@ -56,9 +54,7 @@ class SuiteEditor(QDialog):
                 "The model that decides rubrics: a GGUF file, or “embedded”. An evaluation can name another one."
             )
         )
-        self.list = QListWidget(self)
-        self.list.setObjectName("suiteScenarios")
-        self.list.setAccessibleName(tr("Scenarios"))
+        self.list = named(QListWidget(self), "suiteScenarios", tr("Scenarios"))
         self.list.addItems([visible(each.id) for each in self._scenarios])
         self.add = link(tr("Add"), tr("Add a scenario"), clicked=self._add)
         self.copy = link(tr("Duplicate"), tr("Add a copy of this scenario"), clicked=self._copy)

@@ -18,6 +18,7 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
+from glyphscope_gui.shared.labels import named
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.table_model import NO_INDEX, Index, ListModel
 from glyphscope_gui.theme import theme
@@ -183,9 +184,7 @@ class TickList(QListView):
     ) -> None:
         super().__init__(parent)
         self._endings = endings
-        self.setObjectName(name)
-        self.setAccessibleName(words)
-        self.setAccessibleDescription(tr("Space selects or clears a row."))
+        named(self, name, words, description=tr("Space selects or clears a row."))
         self.setModel(model)
         self.setItemDelegate(_TickDelegate(self))
         self.setSelectionMode(QAbstractItemView.SelectionMode.SingleSelection)

@@ -17,7 +17,7 @@ from glyphscope_gui.grammar.rule_costs import RuleCosts
 from glyphscope_gui.grammar.step import GrammarStep
 from glyphscope_gui.grammar.texts import GrammarTexts
 from glyphscope_gui.shared.card import Card
-from glyphscope_gui.shared.labels import ElidedLabel, ElidedLink, link
+from glyphscope_gui.shared.labels import ElidedLabel, ElidedLink, link, named
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.layouts import hbox, holder, splitter, stack, vbox
 from glyphscope_gui.shared.notice_banner import NoticeBanner
@@ -38,8 +38,7 @@ class GrammarPage(QWidget):
     def __init__(self, examples: GrammarExamplesModel, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self._looks = Looks()
-        self.setObjectName("centre")
-        self.setAccessibleName(tr("Grammar"))
+        named(self, "centre", tr("Grammar"))
         self.setAcceptDrops(True)
         self.notice = NoticeBanner(self)
         self.edit = GrammarEdit(self)
@@ -48,8 +47,7 @@ class GrammarPage(QWidget):
         self.summary.setObjectName("grammarSummary")
         self.summary.setAccessibleName(tr("Problems found by the check"))
         self.railroad = RailroadView(self)
-        self.origin = ElidedLink(self)
-        self.origin.setObjectName("originLink")
+        self.origin = named(ElidedLink(self), "originLink")
         self.origin.hide()
         self.enforcement = EnforcementTable(self)
         self.examples = GrammarExamples(examples, self)

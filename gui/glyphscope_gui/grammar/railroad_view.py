@@ -25,6 +25,7 @@ from glyphscope.errors import StorageError
 from glyphscope.sessions import atomic_write
 from glyphscope_gui.grammar.railroad_drawing import RailroadBox, RailroadDrawing
 from glyphscope_gui.shared.dialogs import ask_where_to_save
+from glyphscope_gui.shared.labels import named
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.layouts import hbox
 from glyphscope_gui.shared.plain_text import plain_tip
@@ -79,9 +80,7 @@ class RailroadView(QScrollArea):
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
-        self.setObjectName("railroadView")
-        self.setAccessibleName(tr("Railroad diagram of the rule"))
-        self.setToolTip("")
+        named(self, "railroadView", tr("Railroad diagram of the rule"))
         self.setFrameShape(QScrollArea.Shape.NoFrame)
         self.setAlignment(Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignTop)
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
@@ -115,8 +114,7 @@ class RailroadView(QScrollArea):
 
     def set_corner(self, parts: Sequence[QWidget]) -> None:
         """What stands over the drawing at the lower right: buttons that belong to it."""
-        self._corner = QFrame(self)
-        self._corner.setObjectName("railroadCorner")
+        self._corner = named(QFrame(self), "railroadCorner")
         hbox(*parts, parent=self._corner, margins=(4, 2), spacing=2)
         self._place_corner()
 

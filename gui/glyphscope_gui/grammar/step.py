@@ -10,7 +10,7 @@ from PySide6.QtWidgets import QFrame, QLabel, QSizePolicy, QSlider, QTextEdit, Q
 
 from glyphscope_gui.grammar.problems import TextPositions
 from glyphscope_gui.grammar.work import StepView, TokensView
-from glyphscope_gui.shared.labels import PlainLabel
+from glyphscope_gui.shared.labels import PlainLabel, named
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.layouts import grid_layout, vbox
 from glyphscope_gui.shared.text_edits import WrappingEdit
@@ -34,9 +34,7 @@ class GrammarStep(QWidget):
         self.setObjectName("grammarStep")
         self._places = TextPositions("")
         self._view: StepView | None = None
-        self.edit = WrappingEdit(self)
-        self.edit.setObjectName("stepTextEdit")
-        self.edit.setAccessibleName(tr("Text to step through"))
+        self.edit = named(WrappingEdit(self), "stepTextEdit", tr("Text to step through"))
         self.edit.setPlaceholderText(tr("A text to step through: type it, or choose an example"))
         self.edit.setFrameShape(QFrame.Shape.NoFrame)
         self.edit.setTabChangesFocus(True)
@@ -141,8 +139,7 @@ class GrammarStep(QWidget):
         return f'<span style="color:{color}">{fails}</span> {could}'
 
     def _answer(self, name: str) -> QLabel:
-        label = PlainLabel(self)
-        label.setAccessibleName(name)
+        label = named(PlainLabel(self), words=name)
         label.setTextFormat(Qt.TextFormat.RichText)
         label.setWordWrap(True)
         label.setTextInteractionFlags(

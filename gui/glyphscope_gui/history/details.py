@@ -10,7 +10,7 @@ from PySide6.QtWidgets import QLineEdit, QWidget
 
 from glyphscope.sessions import HistoryRow
 from glyphscope.sessions.history_search import MOST_SCORE, tags_of
-from glyphscope_gui.shared.labels import PlainLabel
+from glyphscope_gui.shared.labels import PlainLabel, named
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.layouts import grid_layout
 from glyphscope_gui.shared.segmented import Segmented
@@ -98,7 +98,4 @@ class RunDetails(QWidget):
             self.described.emit(row.id, what)
 
     def _edit(self, name: str, words: str, empty: str, longest: int) -> QLineEdit:
-        edit = LineEdit(self, placeholderText=empty, maxLength=longest)
-        edit.setObjectName(name)
-        edit.setAccessibleName(words)
-        return edit
+        return named(LineEdit(self, placeholderText=empty, maxLength=longest), name, words)

@@ -33,7 +33,7 @@ from glyphscope_gui.history.export_dialog import ExportMenu
 from glyphscope_gui.history.model import ROW_ROLE, HistoryModel, facts, outcome_status, outcome_words, when
 from glyphscope_gui.runs.copy_menu import CopyMenu
 from glyphscope_gui.shared.background import Background
-from glyphscope_gui.shared.labels import PlainLabel
+from glyphscope_gui.shared.labels import PlainLabel, named
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.layouts import hbox, vbox
 from glyphscope_gui.shared.row_painting import paint_ground, paint_words
@@ -75,9 +75,7 @@ class HistoryDock(QWidget):
         self._undo_timer = QTimer(self, singleShot=True, interval=UNDO_MS)
         self._undo_timer.timeout.connect(self._delete_for_good)
         self.model = HistoryModel(self)
-        self.search_edit = LineEdit(self)
-        self.search_edit.setObjectName("historySearch")
-        self.search_edit.setAccessibleName(tr("Find runs"))
+        self.search_edit = named(LineEdit(self), "historySearch", tr("Find runs"))
         self.search_edit.setPlaceholderText(tr("Find runs: words, #tag, score>=3"))
         self.search_edit.setClearButtonEnabled(True)
         self.list = self._make_list()

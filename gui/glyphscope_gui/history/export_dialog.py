@@ -10,7 +10,7 @@ from PySide6.QtWidgets import QDialog, QDialogButtonBox, QMenu, QPlainTextEdit, 
 from glyphscope.visible import visible
 from glyphscope_gui.runs.export_formats import FORMS, Exported
 from glyphscope_gui.shared.dialogs import ask_where_to_save
-from glyphscope_gui.shared.labels import PlainLabel, push_button
+from glyphscope_gui.shared.labels import PlainLabel, named, push_button
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.layouts import vbox
 from glyphscope_gui.shared.plain_text import copy_text
@@ -29,8 +29,7 @@ class ExportMenu(QMenu):
         super().__init__(words, parent)
         self.setObjectName("exportMenu")
         for form, told in FORMS.items():
-            action = self.addAction(told.menu)
-            action.setObjectName(f"export-{form}")
+            action = named(self.addAction(told.menu), f"export-{form}")
             action.triggered.connect(lambda _checked=False, wanted=form: self.formChosen.emit(wanted))
 
 

@@ -9,7 +9,7 @@ from PySide6.QtWidgets import QComboBox, QDialog, QDialogButtonBox, QFormLayout,
 
 from glyphscope.errors import SuiteError
 from glyphscope.evals.suites.own import own_suites, suite_path
-from glyphscope_gui.shared.labels import push_button, words_label
+from glyphscope_gui.shared.labels import named, push_button, words_label
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.layouts import vbox
 from glyphscope_gui.shared.text_edits import LineEdit
@@ -26,8 +26,7 @@ class SuiteDialog(QDialog):
         self.setWindowTitle(tr("Add the run to a suite"))
         self.setMinimumWidth(460)
         self._folder = folder
-        self.name_box = QComboBox(self, editable=True)
-        self.name_box.setObjectName("suiteNameBox")
+        self.name_box = named(QComboBox(self, editable=True), "suiteNameBox")
         self.name_box.setLineEdit(LineEdit())
         self.name_box.addItems([path.stem for path in own_suites(folder)] or ["my-suite"])
         about = words_label(role="muted", parent=self)

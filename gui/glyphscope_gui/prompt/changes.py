@@ -9,7 +9,7 @@ from PySide6.QtWidgets import QLabel, QPlainTextEdit, QWidget
 from glyphscope.prompting.changes import Changes, Piece, loss_words
 from glyphscope.visible import visible
 from glyphscope_gui.prompt.watch import ShownPrompt
-from glyphscope_gui.shared.labels import ElidedLink, words_label
+from glyphscope_gui.shared.labels import ElidedLink, named, words_label
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.layouts import vbox
 from glyphscope_gui.theme import mono_font, theme
@@ -39,8 +39,7 @@ class PromptChanges(QWidget):
         self.view.setAccessibleName(tr("Changes in the prompt"))
         self.view.setFrameShape(QPlainTextEdit.Shape.NoFrame)
         self.view.setFont(mono_font(-1))
-        self.link = ElidedLink(self)
-        self.link.setObjectName("promptCompareLink")
+        self.link = named(ElidedLink(self), "promptCompareLink")
         self.link.set_words(tr("Compare both prompts with the same seeds"))
         self.link.clicked.connect(self.compareRequested)
         column = vbox(

@@ -15,7 +15,7 @@ from glyphscope_gui.project.prompt_document import PromptDocument, PromptState
 from glyphscope_gui.prompt.message_editor import MessageEditor
 from glyphscope_gui.prompt.message_list import MessageList, MessagesModel
 from glyphscope_gui.shared.icon_button import IconButton
-from glyphscope_gui.shared.labels import ElidedLink, PlainLabel, words_label
+from glyphscope_gui.shared.labels import ElidedLink, PlainLabel, named, words_label
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.layouts import STRETCH, hbox, vbox
 from glyphscope_gui.shared.plain_text import copy_text
@@ -41,8 +41,7 @@ class ConversationEditor(QWidget):
         self.system_edit.bar_when_full()
         self.system_tokens = words_label(parent=self, name="systemTokens")
         self.system_tokens.setWordWrap(False)
-        self.template_link = ElidedLink(self)
-        self.template_link.setObjectName("templateLink")
+        self.template_link = named(ElidedLink(self), "templateLink")
         self.template_link.clicked.connect(self.templateRequested)
         self.model = MessagesModel(self)
         self.list = MessageList(self.model, self)
@@ -119,8 +118,7 @@ class ConversationEditor(QWidget):
             ("copyMessages", tr("&Copy as OpenAI messages"), self.copy),
             ("newConversation", tr("&New conversation"), self.clear),
         ):
-            action = menu.addAction(words)
-            action.setObjectName(name)
+            action = named(menu.addAction(words), name)
             action.triggered.connect(lambda _checked=False, run=do: run())
         button = IconButton("more", None, self)
         button.setObjectName("moreMessages")

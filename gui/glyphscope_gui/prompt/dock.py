@@ -22,7 +22,7 @@ from glyphscope_gui.prompt.rendered_prompt import RenderedPrompt
 from glyphscope_gui.prompt.watch import ShownPrompt
 from glyphscope_gui.shared.code_edit import TAB_WORDS, CodeEdit
 from glyphscope_gui.shared.icon_button import IconButton
-from glyphscope_gui.shared.labels import push_button, words_label
+from glyphscope_gui.shared.labels import named, push_button, words_label
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.layouts import hbox, holder, scroll_area, splitter, stack, vbox
 from glyphscope_gui.shared.plain_text import copy_text
@@ -59,10 +59,9 @@ class PromptDock(QWidget):
         self.preset_combo = self._make_combo()
         self.reset_button = push_button(tr("Reset"), self, tip=tr("Reset to the template of the preset"))
         self.reset_button.setAccessibleName(tr("Reset the template to the preset"))
-        self.system_edit = CodeEdit(self)
-        self.system_edit.setObjectName("systemPromptEdit")
-        self.system_edit.setAccessibleName(tr("System prompt template"))
-        self.system_edit.setAccessibleDescription(TAB_WORDS)
+        self.system_edit = named(
+            CodeEdit(self), "systemPromptEdit", tr("System prompt template"), description=TAB_WORDS
+        )
         self.system_edit.setLineWrapMode(CodeEdit.LineWrapMode.WidgetWidth)
         self.problem = words_label(role="problem", parent=self, name="promptProblem")
         self.rendered_view = RenderedPrompt(self)

@@ -10,7 +10,7 @@ from glyphscope.errors import PromptError
 from glyphscope.events import Message
 from glyphscope.prompting.message_list import read_calls, written_calls
 from glyphscope_gui.prompt.message_list import ROLE_WORDS
-from glyphscope_gui.shared.labels import push_button, words_label
+from glyphscope_gui.shared.labels import named, push_button, words_label
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.layouts import STRETCH, hbox, vbox
 from glyphscope_gui.shared.text_edits import GrowingEdit, LineEdit
@@ -29,9 +29,7 @@ class MessageEditor(QWidget):
         super().__init__(parent)
         self._message = Message("user", "")
         self._showing = False
-        self.role_combo = QComboBox(self)
-        self.role_combo.setObjectName("messageRole")
-        self.role_combo.setAccessibleName(tr("Role of the message"))
+        self.role_combo = named(QComboBox(self), "messageRole", tr("Role of the message"))
         self.role_combo.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon)
         self.role_combo.setMinimumContentsLength(8)
         for role, words in ROLE_WORDS.items():
@@ -42,8 +40,7 @@ class MessageEditor(QWidget):
         self.remove_button = push_button(
             tr("Delete"), self, name="deleteMessage", tip=tr("Delete this message")
         )
-        self.edit = GrowingEdit(_LINES, self)
-        self.edit.setObjectName("messageEdit")
+        self.edit = named(GrowingEdit(_LINES, self), "messageEdit")
         self.edit.bar_when_full()
         self.calls_edit = GrowingEdit(_LINES, self)
         self.calls_edit.setObjectName("messageCalls")

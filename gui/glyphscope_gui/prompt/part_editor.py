@@ -6,7 +6,7 @@ from PySide6.QtCore import Signal
 from PySide6.QtWidgets import QWidget
 
 from glyphscope_gui.prompt.places import PartPlace
-from glyphscope_gui.shared.labels import ElidedLabel, ElidedLink, words_label
+from glyphscope_gui.shared.labels import ElidedLabel, ElidedLink, named, words_label
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.layouts import hbox, vbox
 from glyphscope_gui.shared.text_edits import GrowingEdit
@@ -26,10 +26,8 @@ class PartEditor(QWidget):
         self._showing = False
         self._place: PartPlace | None = None
         self.title = ElidedLabel(self, role="title")
-        self.link = ElidedLink(self)
-        self.link.setObjectName("promptPartLink")
-        self.edit = GrowingEdit(_LINES, self)
-        self.edit.setObjectName("promptPartEdit")
+        self.link = named(ElidedLink(self), "promptPartLink")
+        self.edit = named(GrowingEdit(_LINES, self), "promptPartEdit")
         self.edit.bar_when_full()
         self.words = words_label(parent=self)
         top = hbox((self.title, 1), self.link, spacing=8)

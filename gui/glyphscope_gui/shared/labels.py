@@ -1,11 +1,11 @@
-"""Labels: plain text only, elided, wrapped; links and buttons."""
+"""What is said in and of widgets: labels of plain text, links and buttons; names, roles and hints."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, TypeVar
 
-from PySide6.QtCore import QSize, Qt, SignalInstance
+from PySide6.QtCore import QObject, QSize, Qt, SignalInstance
 from PySide6.QtGui import QFont, QPainter, QPaintEvent, QResizeEvent
 from PySide6.QtWidgets import QLabel, QPushButton, QSizePolicy, QWidget
 
@@ -13,6 +13,45 @@ from glyphscope.visible import visible
 from glyphscope_gui.shared.plain_text import plain_tip
 
 OnClick: TypeAlias = Callable[..., object] | SignalInstance | None
+Named = TypeVar("Named", bound=QObject)
+
+
+def named(
+    widget: Named, name: str = "", words: str = "", *, description: str = "", tip: str = "", **properties: Any
+) -> Named:
+    """The widget with its `name` for style sheets and tests, and its `words` and `description` for screen readers.
+
+    `properties` are Qt's own, and `role`, which is the style sheet's. What is empty or None stays as it is.
+    """
+    if name:
+        widget.setObjectName(name)
+    if isinstance(widget, QWidget):
+        if words:
+            widget.setAccessibleName(words)
+        if description:
+            widget.setAccessibleDescription(description)
+        if tip:
+            widget.setToolTip(tip)
+    for property_, value in properties.items():
+        if value is not None:
+            is_known = widget.setProperty(property_, value)
+            assert is_known or property_ == "role", f"{type(widget).__name__} has no property {property_}"
+    return widget
+
+
+def set_role(widget: QWidget, role: object, *, key: str = "role") -> None:
+    """Another value of the property that the style sheet asks for, on a widget that may be in sight."""
+    if widget.property(key) != role:
+        widget.setProperty(key, role)
+        if widget.testAttribute(Qt.WidgetAttribute.WA_WState_Polished):
+            widget.style().unpolish(widget)
+            widget.style().polish(widget)
+
+
+def show_words(label: QLabel, words: str) -> None:
+    """The label with these words; without any it is hidden."""
+    label.setText(words)
+    label.setVisible(bool(words))
 
 
 class PlainLabel(QLabel):
@@ -116,25 +155,21 @@ def push_button(
     name: str = "",
     role: str = "",
     tip: str = "",
+    spoken: str = "",
     clicked: OnClick = None,
 ) -> QPushButton:
-    """`role` is the style sheet's; `tip` says what it does, also to screen readers; `clicked` is connected."""
-    button = QPushButton(words, parent)
-    button.setObjectName(name)
-    if role:
-        button.setProperty("role", role)
-    button.setToolTip(tip)
-    button.setAccessibleDescription(tip)
+    """`role` is the style sheet's; `tip` says what it does, also to screen readers, which call it `spoken` where its
+    words are not enough; `clicked` is connected.
+    """
+    button = named(QPushButton(words, parent), name, spoken, description=tip, tip=tip, role=role or None)
     if clicked is not None:
         button.clicked.connect(clicked)
     return button
 
 
-def link(
-    words: str, tip: str, parent: QWidget | None = None, *, name: str = "", clicked: OnClick = None
-) -> QPushButton:
-    """A button that looks like one in a text."""
-    return push_button(words, parent, name=name, role="link", tip=tip, clicked=clicked)
+def link(words: str, tip: str, parent: QWidget | None = None, **options: Any) -> QPushButton:
+    """A button that looks like one in a text; `options` as of `push_button`."""
+    return push_button(words, parent, role="link", tip=tip, **options)
 
 
 AROUND = 10
@@ -189,11 +224,7 @@ class LessonLabel(QLabel):
 
     def set_words(self, words: str, role: str = "") -> None:
         """Others; without any it is not there."""
-        if role and role != self.property("role"):
-            self.setProperty("role", role)
-            if self.testAttribute(Qt.WidgetAttribute.WA_WState_Polished):
-                self.style().unpolish(self)
-                self.style().polish(self)
+        set_role(self, role or self.property("role"))
         self.say(visible(words, spaces=True))
 
     def say(self, words: str) -> None:

@@ -11,7 +11,7 @@ from PySide6.QtWidgets import QPushButton, QWidget
 from glyphscope.errors import GlyphscopeError
 from glyphscope.visible import visible
 from glyphscope_gui.shared.card import Card
-from glyphscope_gui.shared.labels import ElidedLabel, PlainLabel, link
+from glyphscope_gui.shared.labels import ElidedLabel, PlainLabel, link, named
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.layouts import hbox, holder, splitter, stack, vbox
 from glyphscope_gui.shared.segmented import Segmented
@@ -49,8 +49,7 @@ class Details(Card):
             ValuesModel(), tr("Round trip of values"), (1, 0, 1), mono=frozenset({2}), pills=frozenset({1})
         )
         self.stack = stack(self.thinking, self.history, self.notes, self.values)
-        self.views = Segmented(VIEWS, small=True)
-        self.views.setAccessibleName(tr("Thinking, kept, notes or values"))
+        self.views = named(Segmented(VIEWS, small=True), words=tr("Thinking, kept, notes or values"))
         super().__init__(tr("Thinking"), self.stack, actions=(self.views,), padded=False, parent=parent)
         self.views.chosen.connect(self.show_view)
 
@@ -74,11 +73,9 @@ class TemplatePage(QWidget):
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
-        self.setObjectName("templatePage")
-        self.setAccessibleName(tr("Template"))
+        named(self, "templatePage", tr("Template"))
         self.setAcceptDrops(True)
-        self.source = ElidedLabel(self, role="title")
-        self.source.setObjectName("templateSource")
+        self.source = named(ElidedLabel(self, role="title"), "templateSource")
         self.pill = Pill(self)
         self.open_link = link(
             tr("Open…"),
@@ -103,9 +100,7 @@ class TemplatePage(QWidget):
         self.markers.setObjectName("templateMarkers")
         self.ends = PlainLabel(self, role="hint", wordWrap=True)
         self.details = Details(self)
-        self.empty = PlainLabel(self)
-        self.empty.setObjectName("templateEmpty")
-        self.empty.setProperty("role", "muted")
+        self.empty = named(PlainLabel(self), "templateEmpty", role="muted")
         self.empty.setAlignment(Qt.AlignmentFlag.AlignCenter)
         self.empty.setWordWrap(True)
         self.empty.setMargin(30)

@@ -18,7 +18,7 @@ from glyphscope.turns import TurnForm
 from glyphscope.turns.readers import Departed, Reading, departed, readings
 from glyphscope.visible import visible
 from glyphscope_gui.shared.background import Background
-from glyphscope_gui.shared.labels import PlainLabel
+from glyphscope_gui.shared.labels import PlainLabel, named
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.layouts import STRETCH, hbox, vbox
 from glyphscope_gui.shared.segmented import Segmented
@@ -78,9 +78,7 @@ class ReadersDialog(QDialog):
         self._background = Background(self)
         self._timer = QTimer(self, singleShot=True, interval=PAUSE_MS)
         self._timer.timeout.connect(self._read)
-        self.edit = WrappingEdit(self)
-        self.edit.setObjectName("readersText")
-        self.edit.setAccessibleName(tr("The answer"))
+        self.edit = named(WrappingEdit(self), "readersText", tr("The answer"))
         self.edit.setPlaceholderText(tr("The model's text after the prompt"))
         self.edit.setFont(mono_font(-0.5))
         self.edit.setTabChangesFocus(True)

@@ -11,7 +11,7 @@ from glyphscope.registry.pointer import readable, to_pointer
 from glyphscope_gui.project.registry_document import RegistryDocument
 from glyphscope_gui.shared.background import Background
 from glyphscope_gui.shared.enforcement_badge import EnforcementMap
-from glyphscope_gui.shared.labels import ElidedLabel, words_label
+from glyphscope_gui.shared.labels import ElidedLabel, named, words_label
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.layouts import STRETCH, holder, vbox
 from glyphscope_gui.tools.argument_form import ArgumentForm
@@ -30,8 +30,7 @@ class _ToolPage(QWidget):
         super().__init__(parent)
         grid = FormGrid(self)
         vbox(grid, parent=self)
-        self.name_field = LineField()
-        self.name_field.setProperty("role", "mono")
+        self.name_field = named(LineField(), role="mono")
         self.description_field = TextField()
         grid.add_row(tr("Name"), self.name_field, tr("The name of the tool, as the model writes it."))
         grid.add_row(
@@ -44,8 +43,7 @@ class ToolForm(QScrollArea):
 
     def __init__(self, document: RegistryDocument, parent: QWidget | None = None) -> None:
         super().__init__(parent)
-        self.setObjectName("toolForm")
-        self.setAccessibleName(tr("The selected tool or argument"))
+        named(self, "toolForm", tr("The selected tool or argument"))
         self.setWidgetResizable(True)
         self.setFrameShape(QScrollArea.Shape.NoFrame)
         self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)

@@ -9,7 +9,7 @@ from PySide6.QtWidgets import QListWidget, QListWidgetItem, QWidget
 from glyphscope_gui.project.registry_document import RegistryDocument
 from glyphscope_gui.shared.code_edit import TAB_WORDS
 from glyphscope_gui.shared.json_editor import JsonEditor
-from glyphscope_gui.shared.labels import words_label
+from glyphscope_gui.shared.labels import named, words_label
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.layouts import vbox
 from glyphscope_gui.shared.plain_text import plain_tip
@@ -36,9 +36,7 @@ class SchemaPanel(QWidget):
         self.editor.setAccessibleDescription(TAB_WORDS)
         self.notice = words_label(NOT_IN_FORCE, "problem", self)
         self.notice.setContentsMargins(14, 6, 14, 0)
-        self.list = QListWidget(self)
-        self.list.setObjectName("toolSchemaProblems")
-        self.list.setAccessibleName(tr("Errors in the schema"))
+        self.list = named(QListWidget(self), "toolSchemaProblems", tr("Errors in the schema"))
         self.list.setWordWrap(True)
         self.list.setFrameShape(QListWidget.Shape.NoFrame)
         vbox((self.editor, 1), self.notice, self.list, parent=self, spacing=0)
