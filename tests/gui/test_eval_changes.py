@@ -51,7 +51,7 @@ def test_a_result_is_compared_with_an_earlier_one(page, qtbot, tmp_path):
 def test_the_samples_of_a_result_are_exported_as_a_table(page, qtbot, tmp_path):
     open_it(qtbot, page, made_result(tmp_path))
     assert page.view.export_button.isEnabled()
-    page.reading.export(page.result_presenter.result, tmp_path / "samples.csv")
+    page.export(tmp_path / "samples.csv")
     ended(qtbot, page)
     assert "samples exported" in page.view.notice.label.text()
     lines = (tmp_path / "samples.csv").read_text().splitlines()

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from PySide6.QtCore import QAbstractItemModel, Qt, Signal
+from PySide6.QtCore import QAbstractItemModel, Qt
 from PySide6.QtGui import QResizeEvent
-from PySide6.QtWidgets import QMenu, QPushButton, QWidget
+from PySide6.QtWidgets import QMenu, QWidget
 
 from glyphscope_gui.evaluate.progress import EvalProgressBar
 from glyphscope_gui.evaluate.result_view import EvalResultView
@@ -28,11 +28,6 @@ class EvalPage(QWidget):
 
     Empty until `make` is called, when it is first looked at: a start of the program does not wait for it.
     """
-
-    openRequested = Signal()
-    reportRequested = Signal()
-    exportRequested = Signal()
-    resumeRequested = Signal()
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -61,36 +56,33 @@ class EvalPage(QWidget):
         self.open_button = push_button(
             tr("Open result…"), self, name="evalOpenButton", tip=tr("Open the folder of a result")
         )
-        self.report_button = QPushButton(tr("Open report"), self)
-        self.report_button.setObjectName("evalReportButton")
-        self.report_button.setToolTip(tr("Save the result as an HTML report and open it in a browser"))
-        self.report_button.setEnabled(False)
+        self.report_button = push_button(
+            tr("Open report"),
+            self,
+            name="evalReportButton",
+            tip=tr("Save the result as an HTML report and open it in a browser"),
+        )
         self.export_button = push_button(
             tr("Export…"), self, name="evalExportButton", tip=tr("Export all samples as CSV or Parquet")
         )
-        self.export_button.setEnabled(False)
-        self.compare_button = QPushButton(tr("Compare with…"), self)
-        self.compare_button.setObjectName("evalCompareButton")
-        self.compare_button.setToolTip(tr("Changes from an earlier result, regressions first"))
+        self.compare_button = push_button(
+            tr("Compare with…"),
+            self,
+            name="evalCompareButton",
+            tip=tr("Changes from an earlier result, regressions first"),
+        )
         self.compare_menu = QMenu(self)
         self.compare_button.setMenu(self.compare_menu)
-        self.compare_button.setEnabled(False)
         self.setup = EvalSetupView(self.suites_model, self.models_model, axes, results, self)
         self.result = EvalResultView(self)
-        self.nothing = PlainLabel(
-            tr("No result is open.\n\nSet up an evaluation and press Evaluate, or open an earlier result."),
-            self,
+        words = tr(
+            "No result is open.\n\nSet up an evaluation and press Evaluate, or open an earlier result."
         )
-        self.nothing.setProperty("role", "muted")
-        self.nothing.setAlignment(Qt.AlignmentFlag.AlignCenter)
+        self.nothing = PlainLabel(words, self, role="muted", alignment=Qt.AlignmentFlag.AlignCenter)
         self.stack = stack(self.setup, self.result, self.nothing)
-        self._has_result = False
         self.views.chosen.connect(self.show_view)
-        self.open_button.clicked.connect(self.openRequested)
-        self.report_button.clicked.connect(self.reportRequested)
-        self.export_button.clicked.connect(self.exportRequested)
-        self.resume.clicked.connect(self.resumeRequested)
         self._lay_out()
+        self.show_has_result("")
         self.setFocusProxy(self.views.button(SETUP))
         self.result.arrange(self.width())
 
@@ -104,9 +96,8 @@ class EvalPage(QWidget):
         """Whether there is a result to show: its title, "" for none."""
         self._has_result = bool(title)
         self.title.setText(title)
-        self.report_button.setEnabled(bool(title))
-        self.export_button.setEnabled(bool(title))
-        self.compare_button.setEnabled(bool(title))
+        for button in (self.report_button, self.export_button, self.compare_button):
+            button.setEnabled(bool(title))
         self.show_view(self.views.value)
 
     def resizeEvent(self, event: QResizeEvent) -> None:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
-from PySide6.QtCore import QTimer, QUrl
+from PySide6.QtCore import QModelIndex, QTimer, QUrl
 from PySide6.QtGui import QDesktopServices
 
 from glyphscope.errors import GlyphscopeError
@@ -101,17 +103,18 @@ class EvaluatePresenter(Page):
         page, setup = self.view, self.view.setup
         setup.changed.connect(self._setup_changed)
         setup.presetRequested.connect(self._choose_preset)
-        setup.suiteFilesRequested.connect(self._ask_for_suites)
-        setup.modelFilesRequested.connect(self._ask_for_models)
-        setup.endpointRequested.connect(self._ask_for_endpoint)
+        setup.add_suite.clicked.connect(self._ask_for_suites)
+        setup.add_model.clicked.connect(self._ask_for_models)
+        setup.add_endpoint.clicked.connect(self._ask_for_endpoint)
         setup.suites.dropped.connect(self._add_suites)
         setup.models.dropped.connect(self._add_models)
-        setup.resultChosen.connect(self._open_row)
+        for chosen in (setup.results.activated, setup.results.clicked):
+            chosen.connect(self._open_row)
         setup.go.clicked.connect(self.begin)
-        page.openRequested.connect(self._ask_for_result)
-        page.reportRequested.connect(self._open_report)
-        page.exportRequested.connect(self._ask_for_export)
-        page.resumeRequested.connect(self.resume)
+        page.open_button.clicked.connect(self._ask_for_result)
+        page.report_button.clicked.connect(self._open_report)
+        page.export_button.clicked.connect(self._ask_for_export)
+        page.resume.clicked.connect(self.resume)
         self.context.project.modelChosen.connect(self._show_open_model)
 
     def _connect_evaluations(self) -> None:
@@ -127,16 +130,8 @@ class EvaluatePresenter(Page):
 
     def _connect_reading(self) -> None:
         reading = self.reading
-        reading.listed.connect(self._listed)
-        reading.suitesFound.connect(self._suites_found)
         reading.suiteRead.connect(self._suite_read)
-        reading.priced.connect(self._show_price)
-        reading.opened.connect(self._opened)
-        reading.refreshed.connect(self._refreshed)
         reading.runOpened.connect(self._open_run)
-        reading.aligned.connect(self.result_presenter.show_alignment)
-        reading.reportMade.connect(self._show_report)
-        reading.exported.connect(self._show_export)
         reading.failed.connect(self._failed)
         self.result_presenter.runRequested.connect(reading.open_run)
         self.result_presenter.judgeRequested.connect(reading.open_judge)
@@ -151,9 +146,9 @@ class EvaluatePresenter(Page):
         first, self._begun = not self._begun, True
         if first:
             self._make()
-        self.reading.find_suites(self.context.services.places.suites)
+        self.reading.find_suites(self.context.services.places.suites, self._suites_found)
         self._show_open_model(self.context.project.model)
-        self.reading.list(self.context.services.results)
+        self.reading.list(self.context.services.results, self._listed)
 
     def _show_open_model(self, model: str) -> None:
         """The window's model is the first in the list; another one takes its place."""
@@ -166,7 +161,7 @@ class EvaluatePresenter(Page):
         rows.put(_model_row(model, tr("the open model")), ticked=was_ticked, first=True)
         self._setup_changed()
 
-    def _suites_found(self, choices: list[SuiteChoice]) -> None:
+    def _suites_found(self, choices: Sequence[SuiteChoice]) -> None:
         """Suites that came since the last time are added; at first, the one to begin with is ticked."""
         rows = self.view.suites_model
         first = not rows.values
@@ -178,12 +173,12 @@ class EvaluatePresenter(Page):
         self.view.suites_model.put(_suite_row(choice), ticked=True)
         if choice.problem:
             lines = choice.problem.split("\n")
-            more = (
-                tr("  … and {count} more: hover the suite for the full list", count=len(lines) - MOST_LINES),
-            )
-            self.view.notice.show_words(
-                "\n".join([*lines[:MOST_LINES], *(more if len(lines) > MOST_LINES else ())])
-            )
+            if len(lines) > MOST_LINES:
+                more = len(lines) - MOST_LINES
+                lines[MOST_LINES:] = [
+                    tr("  … and {count} more: hover the suite for the full list", count=more)
+                ]
+            self.view.notice.show_words("\n".join(lines))
         self._setup_changed()
 
     def _ask_for_suites(self) -> None:
@@ -228,7 +223,7 @@ class EvaluatePresenter(Page):
             self.view.setup.show_cost("", problem)
             self.view.setup.scenarios.model.show(None)
         else:
-            self.reading.price(matrix)
+            self.reading.price(matrix, self._show_price)
 
     def _show_price(self, priced: Priced) -> None:
         setup = self.view.setup
@@ -308,21 +303,20 @@ class EvaluatePresenter(Page):
 
     def _show_progress(self, progress: EvalProgress) -> None:
         self.view.progress.show_progress(progress)
-        if progress.missing:
-            told = " ".join(
-                tr("{name} was skipped: {why}", name=model_name(name).name, why=why)
-                for name, why in progress.missing.items()
-            )
-            if told != self.view.notice.label.text():
-                self.view.notice.show_words(told)
+        skipped = " ".join(
+            tr("{name} was skipped: {why}", name=model_name(name).name, why=why)
+            for name, why in progress.missing.items()
+        )
+        if skipped and skipped != self.view.notice.label.text():
+            self.view.notice.show_words(skipped)
 
     def _ended(self, folder: Path | None) -> None:
         """Read the figures from the folder, so that what is shown is what is saved."""
         if self.context.navigator.current is not PageId.EVALUATE:
             self.context.status.set_note(tr("Evaluation finished: see the Evaluate page (Ctrl+4)"))
-        self.reading.list(self.context.services.results)
+        self.reading.list(self.context.services.results, self._listed)
         if folder is not None and self.result_presenter.path in (None, folder):
-            self.reading.refresh(folder)
+            self.reading.refresh(folder, self._refreshed)
         self._setup_changed()
 
     # -- results -----------------------------------------------------------------------------------------------
@@ -330,7 +324,7 @@ class EvaluatePresenter(Page):
     def open_result(self, path: Path) -> None:
         self.view.notice.hide()
         self.view.title.setText(tr("Reading {name}…", name=path.name))
-        self.reading.open(path)
+        self.reading.open(path, self._opened)
 
     def _opened(self, opened: Opened) -> None:
         self._show_opened(opened)
@@ -354,12 +348,12 @@ class EvaluatePresenter(Page):
             if opened.note:
                 page.notice.show_words(opened.note)
 
-    def _listed(self, rows: list[ResultRow]) -> None:
+    def _listed(self, rows: Sequence[ResultRow]) -> None:
         self._results.show_rows(rows)
         self._price_timer.start()
 
-    def _open_row(self, place: int) -> None:
-        self.open_result(self._results.rows[place].path)
+    def _open_row(self, index: QModelIndex) -> None:
+        self.open_result(self._results.rows[index.row()].path)
 
     def _ask_for_result(self) -> None:
         start = str(self.context.services.results)
@@ -368,24 +362,27 @@ class EvaluatePresenter(Page):
     def _open_report(self) -> None:
         path = self.result_presenter.path
         if path is not None:
-            self.reading.make_report(path)
+            self.reading.make_report(path, self._show_report)
 
     def _show_report(self, path: Path) -> None:
         if not QDesktopServices.openUrl(QUrl.fromLocalFile(str(path))):
             self.view.notice.show_words(tr("No browser was found. The report is {path}", path=path))
 
     def _ask_for_export(self) -> None:
+        path = self.result_presenter.path
+        if path is not None:
+            start, filters = (
+                str(Path.home() / f"{path.name}.csv"),
+                (tr("CSV (*.csv)"), tr("Parquet (*.parquet)")),
+            )
+            window, title = self.context.window, tr("Export samples")
+            ask_where_to_save(window, title, self.export, ";;".join(filters), start=start, suffix="csv")
+
+    def export(self, out: Path) -> None:
+        """Write all samples of the result that is shown as a table."""
         result = self.result_presenter.result
-        if result is None:
-            return
-        ask_where_to_save(
-            self.context.window,
-            tr("Export samples"),
-            lambda path: self.reading.export(result, path),
-            ";;".join((tr("CSV (*.csv)"), tr("Parquet (*.parquet)"))),
-            start=str(Path.home() / f"{result.path.name}.csv"),
-            suffix="csv",
-        )
+        if result is not None:
+            self.reading.export(result, out, partial(self._show_export, out))
 
     def _show_export(self, out: Path, number: int) -> None:
         self.view.notice.show_words(

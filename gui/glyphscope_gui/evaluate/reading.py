@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import fcntl
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
@@ -17,7 +17,7 @@ from glyphscope.evals.matrix.needs import needs_of, rubrics_of
 from glyphscope.evals.matrix.plan import Matrix, Plan, plan_of
 from glyphscope.evals.results.changes import Changes, changes_between
 from glyphscope.evals.results.export import export_samples
-from glyphscope.evals.results.folder import SAMPLES, ResultFolder, list_results
+from glyphscope.evals.results.folder import SAMPLES, ResultFolder, ResultRow, list_results
 from glyphscope.evals.results.report import REPORT, publish
 from glyphscope.evals.results.sample import Sample
 from glyphscope.evals.results.summary import summarise
@@ -29,7 +29,7 @@ from glyphscope.runs import run_state
 from glyphscope.sessions import read_record
 from glyphscope_gui.evaluate.bad_token import bad_token, bad_turn
 from glyphscope_gui.evaluate.result import EvalResult, Pair
-from glyphscope_gui.evaluate.setup import Price, price, suite_choice, suite_choices
+from glyphscope_gui.evaluate.setup import Price, SuiteChoice, price, suite_choice, suite_choices
 from glyphscope_gui.evaluate.worker import EvalJob
 from glyphscope_gui.history.model import when
 from glyphscope_gui.runs.token_place import TokenPlace
@@ -79,44 +79,36 @@ class Priced:
 
 
 class EvalReading(QObject):
-    """A newer wish of a kind makes the older's outcome void. `failed` carries what went wrong."""
+    """A newer request of a kind discards the older's result. `failed` carries the error of any; `suiteRead` a
+    SuiteChoice, and `runOpened` an OpenedRun, whoever asked.
+    """
 
-    opened = Signal(object)
-    refreshed = Signal(object)
-    listed = Signal(object)
-    suitesFound = Signal(object)
     suiteRead = Signal(object)
-    priced = Signal(object)
     runOpened = Signal(object)
-    aligned = Signal(object, object)
-    reportMade = Signal(object)
-    exported = Signal(object, int)
-    compared = Signal(object)
     failed = Signal(object)
 
     def __init__(self, parent: QObject | None = None) -> None:
         super().__init__(parent)
         self._background = Background(self)
-        self._waiting: set[str] = set()
 
     @property
     def is_busy(self) -> bool:
-        return bool(self._waiting)
+        return self._background.is_busy
 
-    def open(self, path: Path) -> None:
+    def open(self, path: Path, then: Callable[[Opened], object]) -> None:
         """Read a result's samples and sum them up."""
-        self._start("open", lambda: read_result(path), self.opened.emit)
+        self._start("open", lambda: read_result(path), then)
 
-    def refresh(self, path: Path) -> None:
-        """Read the result that is shown once more; a result that the user opens meanwhile is opened all the same."""
-        self._start("refresh", lambda: read_result(path), self.refreshed.emit)
+    def refresh(self, path: Path, then: Callable[[Opened], object]) -> None:
+        """Read the result that is shown once more; a result that the user opens meanwhile is opened anyway."""
+        self._start("refresh", lambda: read_result(path), then)
 
-    def list(self, parent: Path) -> None:
-        self._start("list", lambda: list_results(parent), self.listed.emit)
+    def list(self, parent: Path, then: Callable[[Sequence[ResultRow]], object]) -> None:
+        self._start("list", lambda: list_results(parent), then)
 
-    def find_suites(self, own: Path) -> None:
+    def find_suites(self, own: Path, then: Callable[[Sequence[SuiteChoice]], object]) -> None:
         """The bundled suites, and those of the user, in that folder."""
-        self._start("suites", lambda: suite_choices(own), self.suitesFound.emit)
+        self._start("suites", lambda: suite_choices(own), then)
 
     def load_suite(self, source: str, then: Callable[[Suite], object]) -> None:
         self._start("load", lambda: load_suite(source), then)
@@ -124,8 +116,8 @@ class EvalReading(QObject):
     def read_suite(self, path: str) -> None:
         self._start(f"suite {path}", lambda: suite_choice(path), self.suiteRead.emit)
 
-    def price(self, matrix: Matrix) -> None:
-        self._start("price", lambda: _priced(matrix), self.priced.emit)
+    def price(self, matrix: Matrix, then: Callable[[Priced], object]) -> None:
+        self._start("price", lambda: _priced(matrix), then)
 
     def open_run(self, result: EvalResult, sample: Sample) -> None:
         """The run of the turn that went wrong first."""
@@ -137,26 +129,24 @@ class EvalReading(QObject):
         folder = ResultFolder(result.path, result.manifest)
         self._start("run", lambda: _judge_run(folder, sample, number), self.runOpened.emit)
 
-    def align(self, result: EvalResult, pair: Pair) -> None:
+    def align(self, result: EvalResult, pair: Pair, then: Callable[[Alignment], object]) -> None:
         """Both runs of a pair beside each other, by field."""
         folder = ResultFolder(result.path, result.manifest)
-        self._start("align", lambda: _aligned(folder, pair), lambda made: self.aligned.emit(pair, made))
+        self._start("align", lambda: _aligned(folder, pair), then)
 
-    def make_report(self, path: Path) -> None:
+    def make_report(self, path: Path, then: Callable[[Path], object]) -> None:
         """The page for the browser: it is there, or is made now."""
-        self._start("report", lambda: _report(path), self.reportMade.emit)
+        self._start("report", lambda: _report(path), then)
 
-    def compare(self, before: Path, result: EvalResult) -> None:
-        """What changed from another result to this one."""
+    def compare(self, before: Path, result: EvalResult, then: Callable[[Compared], object]) -> None:
+        """The changes from another result to this one."""
         samples = tuple(result.samples)
-        self._start("compare", lambda: _compared(before, result, samples), self.compared.emit)
+        self._start("compare", lambda: _compared(before, result, samples), then)
 
-    def export(self, result: EvalResult, out: Path) -> None:
-        """All samples as a table, in the form that the file's name ends with."""
+    def export(self, result: EvalResult, out: Path, then: Callable[[int], object]) -> None:
+        """All samples as a table, in the form that the file's name ends with; `then` gets their number."""
         folder = ResultFolder(result.path, result.manifest)
-        self._start(
-            "export", lambda: export_samples(folder, out), lambda number: self.exported.emit(out, number)
-        )
+        self._start("export", lambda: export_samples(folder, out), then)
 
     def plan_again(self, result: EvalResult, then: Callable[[EvalJob], object]) -> None:
         """The plan of a result, to make what is missing of it."""
@@ -169,17 +159,7 @@ class EvalReading(QObject):
     # -- inside ------------------------------------------------------------------------------------------------
 
     def _start(self, slot: str, work: Callable[[], _Outcome], done: Callable[[_Outcome], object]) -> None:
-        self._waiting.add(slot)
-        self._background.start(
-            slot,
-            work,
-            lambda value: self._end(slot, done, value),
-            lambda e: self._end(slot, self.failed.emit, e),
-        )
-
-    def _end(self, slot: str, then: Callable[[_Outcome], object], outcome: _Outcome) -> None:
-        self._waiting.discard(slot)
-        then(outcome)
+        self._background.start(slot, work, done, self.failed.emit)
 
 
 def read_result(path: Path) -> Opened:

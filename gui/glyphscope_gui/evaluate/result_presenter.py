@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 
 from PySide6.QtCore import QModelIndex, QObject, QTimer, Signal
@@ -92,10 +93,6 @@ class EvalResultPresenter(QObject):
         if not self._growing.isActive():
             self._growing.start()
 
-    def show_alignment(self, pair: Pair, alignment: Alignment) -> None:
-        if pair == self._pair:
-            self._view.pair.show_alignment(alignment)
-
     def close(self) -> None:
         self._growing.stop()
 
@@ -183,7 +180,11 @@ class EvalResultPresenter(QObject):
                 tr("Nothing to compare: {arm}: {why}", arm=self._view.model.label(without.arm), why=why)
             )
         else:
-            self._reading.align(self.result, pair)
+            self._reading.align(self.result, pair, partial(self._show_alignment, pair))
+
+    def _show_alignment(self, pair: Pair, alignment: Alignment) -> None:
+        if pair == self._pair:
+            self._view.pair.show_alignment(alignment)
 
     # -- inside ------------------------------------------------------------------------------------------------
 
@@ -235,7 +236,6 @@ class ResultComparing(QObject):
         self._context, self._view, self._reading = context, view, reading
         self._shown, self._results = shown, results
         view.compare_menu.aboutToShow.connect(self.fill)
-        reading.compared.connect(self._show)
 
     def fill(self) -> None:
         """The other results with a suite of the one that is shown."""
@@ -248,7 +248,9 @@ class ResultComparing(QObject):
                 continue
             if suites & {suite.name for suite in manifest.suites} and len(menu.actions()) < MOST:
                 action = menu.addAction(result_words(row))
-                action.triggered.connect(lambda _on=False, path=row.path: self._reading.compare(path, result))
+                action.triggered.connect(
+                    lambda _on=False, path=row.path: self._reading.compare(path, result, self._show)
+                )
         if menu.isEmpty():
             menu.addAction(tr("No other result has these suites")).setEnabled(False)
 

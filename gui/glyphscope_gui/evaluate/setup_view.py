@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from PySide6.QtCore import QAbstractItemModel, QModelIndex, QSignalBlocker, QSize, Qt, Signal
+from PySide6.QtCore import QAbstractItemModel, QSignalBlocker, QSize, Qt, Signal
 from PySide6.QtGui import QPainter, QPaintEvent, QResizeEvent
 from PySide6.QtWidgets import (
     QAbstractItemView,
@@ -38,17 +38,10 @@ MOST_TRIALS = 1000
 
 
 class EvalSetupView(QWidget):
-    """`changed` when the user changes anything; `presetRequested` carries the preset's place; the others are wishes.
-
-    `resultChosen` carries a row of the list of results.
-    """
+    """`changed` when the user changes anything; `presetRequested` carries the preset's place."""
 
     changed = Signal()
     presetRequested = Signal(int)
-    suiteFilesRequested = Signal()
-    modelFilesRequested = Signal()
-    endpointRequested = Signal()
-    resultChosen = Signal(int)
 
     def __init__(
         self,
@@ -148,21 +141,10 @@ class EvalSetupView(QWidget):
     # -- inside ------------------------------------------------------------------------------------------------
 
     def _connect(self) -> None:
-        for model in (self._suites, self._models):
-            model.changed.connect(self.changed)
-        self.axes.changed.connect(self.changed)
-        self.scenarios.changed.connect(self.changed)
-        self.judge.changed.connect(self.changed)
+        for part in (self._suites, self._models, self.axes, self.scenarios, self.judge):
+            part.changed.connect(self.changed)
         for box in (self.trials, self.seed, self.jobs, self.savings):
             box.valueChanged.connect(lambda _value: self.changed.emit())
-        self.add_suite.clicked.connect(self.suiteFilesRequested)
-        self.add_model.clicked.connect(self.modelFilesRequested)
-        self.add_endpoint.clicked.connect(self.endpointRequested)
-        self.results.activated.connect(self._activated)
-        self.results.clicked.connect(self._activated)
-
-    def _activated(self, index: QModelIndex) -> None:
-        self.resultChosen.emit(index.row())
 
     def _lay_out(self) -> None:
         left, right = QWidget(self), QWidget(self)

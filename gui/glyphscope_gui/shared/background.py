@@ -46,8 +46,8 @@ _started: set[_Work] = set()
 class _Job(NamedTuple):
     slot: str
     thread: _Work
-    done: Callable[[Any], None]
-    failed: Callable[[BaseException], None]
+    done: Callable[[Any], object]
+    failed: Callable[[BaseException], object]
 
 
 class Background(QObject):
@@ -63,8 +63,8 @@ class Background(QObject):
         self,
         slot: str,
         work: Callable[[], Any],
-        done: Callable[[Any], None],
-        failed: Callable[[BaseException], None],
+        done: Callable[[Any], object],
+        failed: Callable[[BaseException], object],
     ) -> None:
         """`work` gets a snapshot and touches no widget; `done` or `failed` is called with its outcome."""
         number = next(self._numbers)

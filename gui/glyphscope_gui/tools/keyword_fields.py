@@ -1,11 +1,16 @@
-"""The fields of the argument form, and the rows of label, field and badge that they stand in."""
+"""The fields of the argument form: each shows one value of a schema and reports the user's edits of it; and the rows of
+label, field and badge that they are in.
+
+A field emits `valueEdited` with the new value (None takes the keyword out) or `valueRefused` with the reason; it
+never rewrites the text that the user is typing while that means the value it is given.
+"""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Generic, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeAlias, TypeVar
 
 from PySide6.QtCore import QEvent, Qt, Signal
 from PySide6.QtGui import QKeyEvent, QWheelEvent
@@ -15,15 +20,36 @@ from glyphscope.text.json_values import json_or_text
 from glyphscope.visible import visible
 from glyphscope_gui.shared.code_edit import is_undo_key
 from glyphscope_gui.shared.enforcement_badge import EnforcementBadge
-from glyphscope_gui.shared.labels import PlainLabel
+from glyphscope_gui.shared.labels import PlainLabel, set_role
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.layouts import grid_layout
 from glyphscope_gui.shared.plain_text import plain_tip
 from glyphscope_gui.shared.text_edits import GrowingEdit, LineEdit
 
+if TYPE_CHECKING:
+    _Widget = QWidget
+else:
+    _Widget = object
 
-class LineField(LineEdit):
-    """A text on one line. Undo goes up to the registry's: there is one history for tree, form and text."""
+
+class _UndoPassedUp(_Widget):
+    """Beside one of Qt's fields: undo is the registry's, as there is one history for tree, form and text."""
+
+    def event(self, event: QEvent) -> bool:
+        if event.type() == QEvent.Type.ShortcutOverride and is_undo_key(event):
+            event.ignore()
+            return False
+        return super().event(event)
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        if is_undo_key(event):
+            event.ignore()
+        else:
+            super().keyPressEvent(event)
+
+
+class LineField(_UndoPassedUp, LineEdit):
+    """A text on one line."""
 
     valueEdited = Signal(object)
     valueRefused = Signal(object)
@@ -54,22 +80,7 @@ class LineField(LineEdit):
 
     def set_refused(self, refused: bool) -> None:
         """Mark the field for style sheets and for readers of the screen."""
-        if bool(self.property("refused")) != refused:
-            self.setProperty("refused", refused)
-            self.style().unpolish(self)
-            self.style().polish(self)
-
-    def event(self, event: QEvent) -> bool:
-        if event.type() == QEvent.Type.ShortcutOverride and is_undo_key(event):
-            event.ignore()
-            return False
-        return super().event(event)
-
-    def keyPressEvent(self, event: QKeyEvent) -> None:
-        if is_undo_key(event):
-            event.ignore()
-        else:
-            super().keyPressEvent(event)
+        set_role(self, refused or None, key="refused")
 
     def _edited(self, text: str) -> None:
         try:
@@ -127,7 +138,7 @@ def _is_plain(text: str) -> bool:
     return text.strip() == text != "" and "," not in text and json_or_text(text) == text
 
 
-class TextField(GrowingEdit):
+class TextField(_UndoPassedUp, GrowingEdit):
     """A text on up to four lines."""
 
     valueEdited = Signal(object)
@@ -145,18 +156,6 @@ class TextField(GrowingEdit):
             self._showing = True
             self.setPlainText(text)
             self._showing = False
-
-    def event(self, event: QEvent) -> bool:
-        if event.type() == QEvent.Type.ShortcutOverride and is_undo_key(event):
-            event.ignore()
-            return False
-        return super().event(event)
-
-    def keyPressEvent(self, event: QKeyEvent) -> None:
-        if is_undo_key(event):
-            event.ignore()
-        else:
-            super().keyPressEvent(event)
 
     def _edited(self) -> None:
         if not self._showing:
