@@ -5,7 +5,7 @@ and the roles that delegates ask for.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, ClassVar, Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 from PySide6.QtCore import QAbstractTableModel, QModelIndex, QObject, QPersistentModelIndex, Qt
 
@@ -26,10 +26,10 @@ Row = TypeVar("Row")
 class TableModel(QAbstractTableModel, Generic[Row]):
     """A subclass says what the cells of a row contain: `words`, and what else there is."""
 
-    titles: ClassVar[Sequence[str]]
-    tips: ClassVar[Sequence[str]] = ()
+    titles: Sequence[str]
+    tips: Sequence[str] = ()
     """What each title means; none where the titles say it."""
-    figures: ClassVar[frozenset[int]] = frozenset()
+    figures: frozenset[int] = frozenset()
     """The columns that are aligned to the right."""
 
     def __init__(self, parent: QObject | None = None) -> None:

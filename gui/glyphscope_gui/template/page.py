@@ -17,15 +17,7 @@ from glyphscope_gui.shared.layouts import hbox, holder, splitter, stack, vbox
 from glyphscope_gui.shared.segmented import Segmented
 from glyphscope_gui.shared.verdict import Pill
 from glyphscope_gui.template.pair_view import PairView
-from glyphscope_gui.template.tables import (
-    HistoryModel,
-    MarkersModel,
-    NotesModel,
-    RowsTable,
-    SlotsModel,
-    ThinkingModel,
-    ValuesModel,
-)
+from glyphscope_gui.template.tables import HISTORY, MARKERS, NOTES, SLOTS, THINKING, VALUES, RowsTable
 from glyphscope_gui.theme.sizes import GAP, PAD
 
 VIEWS = (
@@ -40,14 +32,10 @@ class Details(Card):
     """One of four tables."""
 
     def __init__(self, parent: QWidget | None = None) -> None:
-        self.thinking = RowsTable(
-            ThinkingModel(), tr("Prompt by thinking setting"), (0, 2, 1), mono=frozenset({1})
-        )
-        self.history = RowsTable(HistoryModel(), tr("Kept and dropped parts"), (1, 1), pills=frozenset({1}))
-        self.notes = RowsTable(NotesModel(), tr("Warnings and corrections"), (0, 1), pills=frozenset({0}))
-        self.values = RowsTable(
-            ValuesModel(), tr("Round trip of values"), (1, 0, 1), mono=frozenset({2}), pills=frozenset({1})
-        )
+        self.thinking = RowsTable(THINKING, tr("Prompt by thinking setting"))
+        self.history = RowsTable(HISTORY, tr("Kept and dropped parts"))
+        self.notes = RowsTable(NOTES, tr("Warnings and corrections"))
+        self.values = RowsTable(VALUES, tr("Round trip of values"))
         self.stack = stack(self.thinking, self.history, self.notes, self.values)
         self.views = named(Segmented(VIEWS, small=True), words=tr("Thinking, kept, notes or values"))
         super().__init__(tr("Thinking"), self.stack, actions=(self.views,), padded=False, parent=parent)
@@ -93,11 +81,9 @@ class TemplatePage(QWidget):
         self.readers_button.setToolTip(
             tr("Parse an answer strictly and leniently by this form, and by the notations of other models")
         )
-        self.slots = RowsTable(SlotsModel(), tr("Slots of the form"), (0, 5, 3), mono=frozenset({1}))
-        self.slots.setObjectName("templateSlots")
+        self.slots = RowsTable(SLOTS, tr("Slots of the form"), "templateSlots")
         self.pair = PairView(self)
-        self.markers = RowsTable(MarkersModel(), tr("Markers as tokens"), (3, 3, 3), mono=frozenset({0, 2}))
-        self.markers.setObjectName("templateMarkers")
+        self.markers = RowsTable(MARKERS, tr("Markers as tokens"), "templateMarkers")
         self.ends = PlainLabel(self, role="hint", wordWrap=True)
         self.details = Details(self)
         self.empty = named(PlainLabel(self), "templateEmpty", role="muted")

@@ -147,12 +147,12 @@ class TemplatePresenter(Page):
 
     def _show(self, found: Inspection) -> None:
         self.found, view = found, self.view
-        view.slots.show_rows(rows.slot_rows(found))
-        view.markers.show_rows(rows.marker_rows(found))
+        view.slots.rows.show_rows(rows.slot_rows(found))
+        view.markers.rows.show_rows(rows.marker_rows(found))
         view.markers.setVisible(bool(found.markers))
         view.ends.setText(rows.ends_words(found))
-        view.details.thinking.show_rows(rows.thinking_rows(found))
-        view.details.history.show_rows(rows.history_rows(found))
+        view.details.thinking.rows.show_rows(rows.thinking_rows(found))
+        view.details.history.rows.show_rows(rows.history_rows(found))
         view.details.show_view("notes" if found.warnings else "thinking")
         view.show_form()
         self._show_proof()
@@ -162,8 +162,8 @@ class TemplatePresenter(Page):
     def _show_proof(self) -> None:
         assert self.found is not None
         self.view.pill.set_words(*rows.proof_words(self.found))
-        self.view.details.notes.show_rows(rows.note_rows(self.found))
-        self.view.details.values.show_rows(rows.value_rows(self.found))
+        self.view.details.notes.rows.show_rows(rows.note_rows(self.found))
+        self.view.details.values.rows.show_rows(rows.value_rows(self.found))
         self.view.prove_link.setEnabled(self.found.proof is not None)
 
     def _show_source(self, source: _Source) -> None:

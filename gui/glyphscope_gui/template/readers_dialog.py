@@ -25,7 +25,7 @@ from glyphscope_gui.shared.segmented import Segmented
 from glyphscope_gui.shared.text_edits import WrappingEdit
 from glyphscope_gui.shared.token_words import token_text
 from glyphscope_gui.template.marked_text import MarkedText
-from glyphscope_gui.template.tables import Cell, ReadersModel, Row, RowsTable
+from glyphscope_gui.template.tables import READERS, Cell, Row, RowsTable
 from glyphscope_gui.theme import mono_font
 
 
@@ -94,15 +94,7 @@ class ReadersDialog(QDialog):
         )
         self.states.setAccessibleName(tr("Thinking in the prompt"))
         self.states.set_value(next(name for name, value in _STATES.items() if value is answer.thinking))
-        self.table = RowsTable(
-            ReadersModel(),
-            tr("Parsers"),
-            (4, 0, 3, 4),
-            mono=frozenset({0}),
-            pills=frozenset({1}),
-            parent=self,
-        )
-        self.table.setObjectName("readersTable")
+        self.table = RowsTable(READERS, tr("Parsers"), "readersTable", self)
         self.text = MarkedText(tr("Deviation from the form of the selected parser"), self)
         self.about = PlainLabel(self, wordWrap=True, objectName="readersAbout", role="muted")
         self._lay_out()
@@ -147,14 +139,14 @@ class ReadersDialog(QDialog):
 
     def _say(self, words: str) -> None:
         self.found = ()
-        self.table.show_rows([])
+        self.table.rows.show_rows([])
         self.about.setText(words)
         self.text.hide()
 
     def _show(self, found: tuple[Reading, ...]) -> None:
         self.found = tuple(each for each in found if each.calls or each.kind != "other")
         rest = len(found) - len(self.found)
-        self.table.show_rows([*(_row(each) for each in self.found), *([_rest(rest)] if rest else [])])
+        self.table.rows.show_rows([*(_row(each) for each in self.found), *([_rest(rest)] if rest else [])])
         self.table.selectRow(0)
         self._show_reading(self.table.currentIndex())
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 from PySide6.QtCore import QPointF, QSize, Qt
 from PySide6.QtGui import QFont, QPainter, QResizeEvent, QTextLayout, QTextOption
@@ -11,6 +11,7 @@ from PySide6.QtWidgets import QHeaderView, QStyledItemDelegate, QStyleOptionView
 
 from glyphscope.visible import visible
 from glyphscope_gui.shared.grammar_cells import SIDE, PillDelegate, WordsDelegate, paint_ground
+from glyphscope_gui.shared.labels import named
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.plain_table import CELL, PlainTable
 from glyphscope_gui.shared.table_model import PILL_ROLE, Index, TableModel
@@ -83,10 +84,12 @@ Row = Sequence[Cell]
 
 
 class RowsModel(TableModel[Row]):
-    """`show` puts other rows in the table; a subclass says what the columns are."""
+    """The columns are those of a table, not of the class."""
 
-    def show(self, rows: Sequence[Row]) -> None:
-        self.show_rows(rows)
+    def __init__(self, columns: Sequence[Column]) -> None:
+        super().__init__()
+        self.titles = [column.title for column in columns]
+        self.tips = [column.tip for column in columns]
 
     def words(self, row: Row, column: int) -> str:
         return "" if row[column].pill else row[column].words
@@ -104,95 +107,79 @@ class RowsModel(TableModel[Row]):
         return cell.note if role == NOTE_ROLE else None
 
 
-class SlotsModel(RowsModel):
-    titles = (tr("Slot"), tr("Text"), tr("Derived from"))
-    tips = (
-        tr("A part of the form of a turn"),
-        tr("⏎ is a line feed; words in capitals are placeholders"),
+class Column(NamedTuple):
+    """`share` is of the table's width, 0 for as wide as it needs."""
+
+    title: str
+    tip: str = ""
+    share: float = 0
+    kind: Literal["words", "text", "pill"] = "words"
+
+
+SLOTS = (
+    Column(tr("Slot"), tr("A part of the form of a turn")),
+    Column(tr("Text"), tr("⏎ is a line feed; words in capitals are placeholders"), 5, "text"),
+    Column(
+        tr("Derived from"),
         tr("The pairs of renderings that show the slot, and the corrections that apply"),
-    )
-
-
-class MarkersModel(RowsModel):
-    titles = (tr("Marker"), tr("Kind"), tr("Token ids"))
-    tips = (
-        tr("A fixed text of the form"),
-        tr("A special token, which text cannot produce, or text tokens"),
-        tr("The token ids of the marker in this vocabulary"),
-    )
-
-
-class ThinkingModel(RowsModel):
-    titles = (tr("Thinking"), tr("The prompt ends with"), tr("Reasoning"))
-    tips = (
-        tr("The switch for thinking in the template: on, off, or not given"),
-        tr("The model continues from here"),
+        3,
+    ),
+)
+MARKERS = (
+    Column(tr("Marker"), tr("A fixed text of the form"), 3, "text"),
+    Column(tr("Kind"), tr("A special token, which text cannot produce, or text tokens"), 3),
+    Column(tr("Token ids"), tr("The token ids of the marker in this vocabulary"), 3, "text"),
+)
+THINKING = (
+    Column(tr("Thinking"), tr("The switch for thinking in the template: on, off, or not given")),
+    Column(tr("The prompt ends with"), tr("The model continues from here"), 2, "text"),
+    Column(
+        tr("Reasoning"),
         tr("Whether the prompt opens or closes the reasoning, or leaves it to the model"),
-    )
-
-
-class HistoryModel(RowsModel):
-    titles = (tr("Part of a conversation"), tr("The template"))
-    tips = (
-        tr("Contents of earlier turns"),
+        1,
+    ),
+)
+HISTORY = (
+    Column(tr("Part of a conversation"), tr("Contents of earlier turns"), 1),
+    Column(
+        tr("The template"),
         tr("Dropped: not rendered, without an error. Rejected: the template raises an error"),
-    )
-
-
-class NotesModel(RowsModel):
-    titles = (tr("Kind"), tr("Note"))
-    tips = ("", "")
-
-
-class ValuesModel(RowsModel):
-    titles = (tr("Kind of value"), tr("Round trip"), tr("Example"))
-    tips = (
-        tr("Rendered as an argument and parsed again"),
-        tr("Whether the parsed value is identical"),
-        tr("The value and, if different, the parsed value"),
-    )
-
-
-class ReadersModel(RowsModel):
-    titles = (tr("Parser"), tr("Accepts"), tr("Calls"), tr("Deviation"))
-    tips = (
-        tr("The form, strict or lenient, and the notations of other models"),
-        tr("Whether the parser accepts the answer or finds a call in it"),
-        tr("The calls found"),
-        tr("The first character that deviates from the form of this parser"),
-    )
+        1,
+        "pill",
+    ),
+)
+NOTES = (Column(tr("Kind"), kind="pill"), Column(tr("Note"), share=1))
+VALUES = (
+    Column(tr("Kind of value"), tr("Rendered as an argument and parsed again"), 1),
+    Column(tr("Round trip"), tr("Whether the parsed value is identical"), 0, "pill"),
+    Column(tr("Example"), tr("The value and, if different, the parsed value"), 1, "text"),
+)
+READERS = (
+    Column(tr("Parser"), tr("The form, strict or lenient, and the notations of other models"), 4, "text"),
+    Column(tr("Accepts"), tr("Whether the parser accepts the answer or finds a call in it"), 0, "pill"),
+    Column(tr("Calls"), tr("The calls found"), 3),
+    Column(tr("Deviation"), tr("The first character that deviates from the form of this parser"), 4),
+)
+_DELEGATES = {"words": WordsDelegate, "text": FormDelegate, "pill": PillDelegate}
 
 
 class RowsTable(PlainTable):
-    """`mono` are columns of model text, `pills` of pills; all others are words. `shares` are of the width, 0 for as
-    wide as it needs.
-    """
+    """`words` are its name for screen readers."""
 
     def __init__(
-        self,
-        model: RowsModel,
-        name: str,
-        shares: Sequence[float],
-        *,
-        mono: frozenset[int] = frozenset(),
-        pills: frozenset[int] = frozenset(),
-        parent: QWidget | None = None,
+        self, columns: Sequence[Column], words: str, name: str = "", parent: QWidget | None = None
     ) -> None:
-        self.rows = model
-        self._shares = shares
-        super().__init__(model, stretch=len(shares) - 1, parent=parent)
-        model.setParent(self)
-        self.setAccessibleName(name)
+        self.rows = RowsModel(columns)
+        self._shares = [column.share for column in columns]
+        super().__init__(self.rows, stretch=len(columns) - 1, parent=parent)
+        self.rows.setParent(self)
+        named(self, name, words)
         self.setWordWrap(True)
         self.horizontalHeader().setSectionResizeMode(QHeaderView.ResizeMode.Fixed)
         self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
-        for column in range(len(shares)):
-            kind = FormDelegate if column in mono else PillDelegate if column in pills else WordsDelegate
-            self.setItemDelegateForColumn(column, kind(self))
-        model.modelReset.connect(self._fit)
-
-    def show_rows(self, rows: Sequence[Row]) -> None:
-        self.rows.show(rows)
+        for place, column in enumerate(columns):
+            self.setItemDelegateForColumn(place, _DELEGATES[column.kind](self))
+        self.rows.modelReset.connect(self._fit)
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
