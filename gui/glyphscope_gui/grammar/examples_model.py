@@ -5,17 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from PySide6.QtCore import QAbstractTableModel, QModelIndex, QPersistentModelIndex, Qt
+from PySide6.QtCore import Qt
 
 from glyphscope.sessions import GrammarExample
 from glyphscope_gui.project.grammar_document import GrammarDocument
 from glyphscope_gui.shared.language import tr
-from glyphscope_gui.shared.plain_text import plain_data, plain_tip
-from glyphscope_gui.shared.table_model import MARK_ROLE, PILL_ROLE
-from glyphscope_gui.theme import theme
+from glyphscope_gui.shared.table_model import MARK_ROLE, NO_INDEX, PILL_ROLE, Index, TableModel
 
-_Index = QModelIndex | QPersistentModelIndex
-_NONE = QModelIndex()
 SHOULD, TEXT, RESULT = range(3)
 MATCH, NO_MATCH = tr("match"), tr("no match")
 MOST_WORDS = 2
@@ -31,14 +27,17 @@ class ExampleVerdict(NamedTuple):
     expected: tuple[str, ...]
 
 
-class GrammarExamplesModel(QAbstractTableModel):
-    """The document's examples, and a last row in which a new one begins."""
+class GrammarExamplesModel(TableModel[GrammarExample | None]):
+    """The document's examples, and a last row, None, in which a new one begins."""
+
+    titles = (tr("Expected"), tr("Text"), tr("Result"))
 
     def __init__(self, document: GrammarDocument) -> None:
         super().__init__(document)
         self._document = document
         self._verdicts: Mapping[str, ExampleVerdict] = {}
         self._shown = document.work.examples
+        self._rows = (*self._shown, None)
         document.examplesChanged.connect(self._follow)
 
     @property
@@ -71,54 +70,48 @@ class GrammarExamplesModel(QAbstractTableModel):
         if 0 <= row < len(self._shown):
             self._set(row, GrammarExample(self._shown[row].text, not self._shown[row].matches))
 
-    # -- what a view asks --------------------------------------------------------------------------------------
+    # -- the cells ---------------------------------------------------------------------------------------------
 
-    def rowCount(self, parent: _Index = _NONE) -> int:
-        return 0 if parent.isValid() else len(self._shown) + 1
+    def words(self, row: GrammarExample | None, column: int) -> str:
+        if row is None:
+            return tr("Add a text…") if column == TEXT else ""
+        shown = row.text.replace("\n", "⏎").replace("\t", "→") or tr("(empty text)")
+        return (MATCH if row.matches else NO_MATCH, shown, "")[column]
 
-    def columnCount(self, parent: _Index = _NONE) -> int:
-        return 0 if parent.isValid() else 3
+    def spoken(self, row: GrammarExample | None, column: int) -> str:
+        if row is None:
+            return self.words(row, column)
+        expected = tr("should match") if row.matches else tr("should not match")
+        return (expected, row.text, result_words(row, self._verdicts.get(row.text)))[column]
 
-    def headerData(self, section: int, orientation: Qt.Orientation, role: int = 0) -> Any:
-        if orientation != Qt.Orientation.Horizontal:
+    def tip(self, row: GrammarExample | None, column: int) -> str:
+        if row is None:
+            return tr("A text that the grammar must accept. Click “match” to require that it is rejected.")
+        if column == SHOULD:
+            return tr("Click or press Space to toggle match and no match")
+        return row.text if column == TEXT else result_words(row, self._verdicts.get(row.text))
+
+    def color(self, row: GrammarExample | None, column: int) -> str:
+        return "text-faint" if row is None else ""
+
+    def extra(self, row: GrammarExample | None, column: int, role: int) -> Any:
+        if role == Qt.ItemDataRole.EditRole:
+            return (row.text if row else "") if column == TEXT else None
+        verdict = self._verdicts.get(row.text) if row else None
+        if row is None or verdict is None:
             return None
-        if role == Qt.ItemDataRole.DisplayRole:
-            return (tr("Expected"), tr("Text"), tr("Result"))[section]
-        if role == Qt.ItemDataRole.TextAlignmentRole:
-            return Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter
-        return None
+        if role == PILL_ROLE and column == RESULT:
+            return result_pill(row, verdict)
+        wrong = role == MARK_ROLE and column == TEXT and verdict.accepted != row.matches
+        return verdict.failed_at if wrong else None
 
-    def flags(self, index: _Index) -> Qt.ItemFlag:
+    # -- Qt ----------------------------------------------------------------------------------------------------
+
+    def flags(self, index: Index) -> Qt.ItemFlag:
         flags = Qt.ItemFlag.ItemIsEnabled | Qt.ItemFlag.ItemIsSelectable
         return flags | Qt.ItemFlag.ItemIsEditable if index.column() == TEXT else flags
 
-    @plain_data
-    def data(self, index: _Index, role: int = Qt.ItemDataRole.DisplayRole) -> Any:
-        row, column = index.row(), index.column()
-        if row >= len(self._shown):
-            return self._new_row(column, role)
-        example = self._shown[row]
-        verdict = self._verdicts.get(example.text)
-        if role == Qt.ItemDataRole.DisplayRole:
-            shown = example.text.replace("\n", "⏎").replace("\t", "→") or tr("(empty text)")
-            return (MATCH if example.matches else NO_MATCH, shown, "")[column]
-        if role == Qt.ItemDataRole.EditRole:
-            return example.text if column == TEXT else None
-        if role == PILL_ROLE and column == RESULT:
-            return result_pill(example, verdict)
-        if role == MARK_ROLE and column == TEXT:
-            return verdict.failed_at if verdict and verdict.accepted != example.matches else None
-        if role == Qt.ItemDataRole.ToolTipRole:
-            return plain_tip(self._tip(example, verdict, column))
-        if role == Qt.ItemDataRole.AccessibleTextRole:
-            return (
-                tr("should match") if example.matches else tr("should not match"),
-                example.text,
-                result_words(example, verdict),
-            )[column]
-        return None
-
-    def setData(self, index: _Index, value: Any, role: int = Qt.ItemDataRole.EditRole) -> bool:
+    def setData(self, index: Index, value: Any, role: int = Qt.ItemDataRole.EditRole) -> bool:
         if role != Qt.ItemDataRole.EditRole or index.column() != TEXT:
             return False
         text = str(value)
@@ -131,46 +124,33 @@ class GrammarExamplesModel(QAbstractTableModel):
 
     # -- inside ------------------------------------------------------------------------------------------------
 
-    def _new_row(self, column: int, role: int) -> Any:
-        if role == Qt.ItemDataRole.DisplayRole and column == TEXT:
-            return tr("Add a text…")
-        if role == Qt.ItemDataRole.ForegroundRole:
-            return theme().color("text-faint")
-        if role == Qt.ItemDataRole.EditRole and column == TEXT:
-            return ""
-        if role == Qt.ItemDataRole.ToolTipRole:
-            return tr("A text that the grammar must accept. Click “match” to require that it is rejected.")
-        return None
-
-    def _tip(self, example: GrammarExample, verdict: ExampleVerdict | None, column: int) -> str:
-        if column == SHOULD:
-            return tr("Click or press Space to toggle match and no match")
-        return example.text if column == TEXT else result_words(example, verdict)
-
     def _set(self, row: int, example: GrammarExample) -> None:
         """One row changes in place, so that an editor in it stays open."""
         examples = (*self._shown[:row], example, *self._shown[row + 1 :])
         if examples == self._shown:
             return
-        self._shown = examples
+        self._put(examples)
         self.dataChanged.emit(self.index(row, 0), self.index(row, RESULT))
         self._document.set_examples(examples)
+
+    def _put(self, examples: tuple[GrammarExample, ...]) -> None:
+        self._shown = examples
+        self._rows = (*examples, None)
 
     def _follow(self) -> None:
         examples = self._document.work.examples
         if examples == self._shown:
             return
         before = len(self._shown)
-        if (
-            examples[:before] == self._shown
-        ):  # the row for a new one becomes the example, with the editor that is in it
-            self.beginInsertRows(_NONE, before + 1, len(examples))
-            self._shown = examples
+        # the row for a new one becomes the example, with the editor that is in it
+        if examples[:before] == self._shown:
+            self.beginInsertRows(NO_INDEX, before + 1, len(examples))
+            self._put(examples)
             self.endInsertRows()
             self.dataChanged.emit(self.index(before, 0), self.index(before, RESULT))
         else:
             self.beginResetModel()
-            self._shown = examples
+            self._put(examples)
             self.endResetModel()
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
@@ -11,7 +10,7 @@ import msgspec
 from glyphscope.events import RunRequest
 from glyphscope.proof import Proof
 from glyphscope.registry.pointer import steps_of
-from glyphscope.sessions import GrammarExample, GrammarWork
+from glyphscope.sessions import GrammarExample
 from glyphscope.text.figures import duration
 from glyphscope_gui.context import AppContext, FilePlace, Page, Place, RulePlace
 from glyphscope_gui.enforcement.model import ENGINES, OWN_ENGINE, EnforcementRow
@@ -28,7 +27,6 @@ from glyphscope_gui.runs.grammar_origins import RuleOrigin, rule_origin, rules_b
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.page_ids import HeaderPart, PageId
 
-NO_DIFFERENCES = tr("After an edit: texts that are now accepted, and texts that are no longer accepted.")
 _NOTATIONS = {"glyph": "GLYPH", "json": "JSON"}
 
 
@@ -99,7 +97,7 @@ class GrammarPresenter(Page):
     def _connect_text(self) -> None:
         page, document = self.view, self._document
         page.edit.edited.connect(self._edited)
-        page.edit.ruleEntered.connect(self._rule_entered)
+        page.edit.ruleEntered.connect(self.bench.set_rule)
         page.edit.fixRequested.connect(self._fix)
         page.diagnostics.fixRequested.connect(self._fix)
         page.diagnostics.chosen.connect(self._go_to)
@@ -110,7 +108,7 @@ class GrammarPresenter(Page):
         page.own_link.clicked.connect(document.own_text)
         page.open_link.clicked.connect(self.files.ask_to_open)
         page.save_link.clicked.connect(self.files.ask_where_to_save)
-        page.fileDropped.connect(self._open)
+        page.fileDropped.connect(self.files.open)
         page.use_link.clicked.connect(self._use)
         page.help_link.clicked.connect(page.help.show)
         self.files.opened.connect(self._opened)
@@ -135,8 +133,8 @@ class GrammarPresenter(Page):
             source.stepRequested.connect(page.step.set_text)
         for source in (page.samples, page.differences):
             source.exampleRequested.connect(self.examples.add)
-        page.step.ruleChosen.connect(self._go_to_rule)
-        page.railroad.ruleChosen.connect(self._go_to_rule)
+        page.step.ruleChosen.connect(page.edit.go_to_rule)
+        page.railroad.ruleChosen.connect(page.edit.go_to_rule)
         page.railroad.failed.connect(self.context.show_error)
         page.again_link.clicked.connect(self.bench.sample_again)
         page.add_run_link.clicked.connect(self._add_run)
@@ -191,29 +189,21 @@ class GrammarPresenter(Page):
         )
 
     def _edit_as_text(self) -> None:
-        self._replacing(self._document.edit_as_text)
+        """Replaces the user's own text, and offers to undo that."""
+        before = self._document.work
+        self._document.edit_as_text()
+        if before.text and before.text != self._document.work.text:
+            restored = msgspec.structs.replace(before, source="text")
+            self.view.notice.show_words(
+                tr("Your grammar was replaced."), tr("Undo"), lambda: self._document.restore(restored)
+            )
         self.view.edit.setFocus()
-
-    def _open(self, path: str) -> None:
-        self.files.open(path)
 
     def _opened(self, path: str, trouble: str) -> None:
         self.view.notice.hide()
         if trouble:
             self.view.notice.show_words(trouble)
         self.view.edit.setFocus()
-
-    def _replacing(self, do: Callable[[], None]) -> None:
-        """Replace the user's own text, and offer to undo that."""
-        before = self._document.work
-        do()
-        if before.text and before.text != self._document.work.text:
-            self.view.notice.show_words(
-                tr("Your grammar was replaced."), tr("Undo"), lambda: self._take_back(before)
-            )
-
-    def _take_back(self, before: GrammarWork) -> None:
-        self._document.restore(msgspec.structs.replace(before, source="text"))
 
     def _fix(self, problem: GrammarProblem) -> None:
         """Of the text as it was checked only: an older fix would hit the wrong place."""
@@ -232,9 +222,9 @@ class GrammarPresenter(Page):
         self.view.edit.select(problem.start, problem.end)
         self.view.edit.setFocus()
 
-    def _use(self, wanted: bool) -> None:
-        self._document.set_use(wanted)
-        if wanted and self._project.options.constraint == "off":
+    def _use(self, used: bool) -> None:
+        self._document.set_use(used)
+        if used and self._project.options.constraint == "off":
             self._project.set_options(constraint="gbnf")
         self._show_links()
 
@@ -310,7 +300,7 @@ class GrammarPresenter(Page):
             return
         both = ((tr("now accepted"), found.now), (tr("no longer"), found.no_longer))
         rows = [(words, text) for words, text in both if text is not None]
-        self.view.differences.show_rows(rows, found.told)
+        self.view.differences.show_rows(rows, found.note)
 
     def _show_proofs(self, proofs: tuple[Proof, ...], complete: bool) -> None:
         self._rows = enforcement_rows(self._project.tools.registry, proofs)
@@ -336,12 +326,6 @@ class GrammarPresenter(Page):
         self.context.panels.show_enforcement(badges(self._rows, constraint, self._rows_complete))
 
     # -- rules and the tools -----------------------------------------------------------------------------------
-
-    def _rule_entered(self, name: str) -> None:
-        self.bench.set_rule(name)
-
-    def _go_to_rule(self, name: str) -> None:
-        self.view.edit.go_to_rule(name)
 
     def _origin_of(self, rule: str) -> RuleOrigin | None:
         origin = self.bench.origins.get(rule)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from PySide6.QtCore import QObject
 
-from glyphscope.models import Vocabulary
 from glyphscope_gui.context import AppContext
 from glyphscope_gui.grammar.page import GrammarPage
 from glyphscope_gui.grammar.tokens import GrammarTokens
@@ -25,7 +24,7 @@ class RunRulesPresenter(QObject):
         self._view = view
         self._bench = bench
         self._document = context.project.grammar
-        self._wanted = ""
+        self._rule = ""
         self._run_grammar: str | None = None
         self.tokens = GrammarTokens(self)
         bench.checked.connect(self._checked)
@@ -50,7 +49,7 @@ class RunRulesPresenter(QObject):
         document = self._document
         if grammar is not None and document.is_generated and document.work.text == grammar:
             document.own_text()
-        self._wanted, self._run_grammar = name, grammar
+        self._rule, self._run_grammar = name, grammar
         last = self._bench.last
         if last is not None and last.text == document.text:
             self._go(last)
@@ -59,11 +58,11 @@ class RunRulesPresenter(QObject):
 
     def _checked(self, found: Checked) -> None:
         self.tokens.set_grammar(found.grammar)
-        if self._wanted:
+        if self._rule:
             self._go(found)
 
     def _go(self, found: Checked) -> None:
-        name, self._wanted = self._wanted, ""
+        name, self._rule = self._rule, ""
         custom = self._run_grammar
         if not self._view.edit.go_to_rule(name):
             self._view.notice.show_words(
@@ -91,7 +90,4 @@ class RunRulesPresenter(QObject):
         """Only once the page is shown: nothing else needs it."""
         runs = self._context.runs
         if self._context.navigator.current is PageId.GRAMMAR and runs.model.phase == "ready":
-            runs.queries.ask("vocabulary", vocabulary_of, self._set_vocabulary)
-
-    def _set_vocabulary(self, vocabulary: Vocabulary) -> None:
-        self.tokens.set_vocabulary(vocabulary)
+            runs.queries.ask("vocabulary", vocabulary_of, self.tokens.set_vocabulary)

@@ -182,11 +182,11 @@ def step_tokens(
 
 @dataclass(frozen=True)
 class Comparison:
-    """The shortest texts that only one of two versions accepts, None for none; `told` says how far was looked."""
+    """The shortest texts that only one of two versions accepts, None for none; `note` says how far was searched."""
 
     now: str | None
     no_longer: str | None
-    told: str
+    note: str
 
 
 COMPARE_BOUND = Bound(seconds=3.0)
@@ -201,16 +201,16 @@ def compare(before: str, grammar: Grammar, cancel: Callable[[], bool]) -> Compar
     found = shortest_differences(base, grammar, bound=COMPARE_BOUND, cancelled=cancel)
     bound = f"{found.bound[:1].upper()}{found.bound[1:]}."
     if found.same and found.exhausted:
-        told = tr("Both versions accept exactly the same texts.")
+        note = tr("Both versions accept exactly the same texts.")
     else:
-        told = "" if found.exhausted else bound
-    return Comparison(found.only_second, found.only_first, told)
+        note = "" if found.exhausted else bound
+    return Comparison(found.only_second, found.only_first, note)
 
 
 def samples(grammar: Grammar, count: int, seed: int) -> tuple[str, ...]:
     """Random texts of the grammar, short ones first, without those that come twice. Raises GrammarError."""
     texts = dict.fromkeys(sample_texts(grammar, 3 * count, seed=seed, depth=SAMPLE_DEPTH))
-    kept = [text for text in texts if len(text) <= LONGEST_SAMPLE] or [
+    short = [text for text in texts if len(text) <= LONGEST_SAMPLE] or [
         text[:LONGEST_SAMPLE] for text in texts
     ]
-    return tuple(sorted(kept[:count], key=len))
+    return tuple(sorted(short[:count], key=len))

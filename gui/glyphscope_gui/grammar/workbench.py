@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from PySide6.QtCore import QObject, QTimer, Signal
+from PySide6.QtCore import QObject, QTimer, Signal, SignalInstance
 
 from glyphscope.events import RunRequest
-from glyphscope.grammar import Origin
+from glyphscope.grammar import Grammar, Origin
 from glyphscope.proof import Proof
 from glyphscope_gui.enforcement import proving
 from glyphscope_gui.grammar import work
@@ -72,8 +72,10 @@ class GrammarBench(QObject):
         self._closed = False
         self._checks = 0
         self._options = RunRequest(prompt="", registry={})
-        self._last: Checked | None = None
-        self._origins: dict[str, Origin] = {}
+        self.last: Checked | None = None
+        """The newest answer there is."""
+        self.origins: dict[str, Origin] = {}
+        """Of the rules of the tools' grammar; a rule of the user's own text may have the same name."""
         self._verdicts: dict[str, ExampleVerdict] = {}
         self._rule = ""
         self._step = ("", 0)
@@ -129,28 +131,16 @@ class GrammarBench(QObject):
         self._sample()
 
     @property
-    def last(self) -> Checked | None:
-        """The newest answer there is."""
-        return self._last
-
-    @property
     def is_busy(self) -> bool:
         """Whether an answer is under way, or waited for."""
         timers = (self._later, self._tools_later, self._prove_later)
         return self._jobs.is_busy or any(timer.isActive() for timer in timers)
 
-    @property
-    def origins(self) -> dict[str, Origin]:
-        """Where the rules of the tools' grammar come from; a rule of the user's own text may have the same name."""
-        return self._origins
-
     def close(self) -> None:
         """Stop waiting, and end what runs."""
         self._closed = True
-        self._later.stop()
-        self._tools_later.stop()
-        self._prove_later.stop()
-        self._proof_ticks.stop()
+        for timer in (self._later, self._tools_later, self._prove_later, self._proof_ticks):
+            timer.stop()
         self._jobs.close()
 
     # -- the tools' grammar ------------------------------------------------------------------------------------
@@ -198,13 +188,13 @@ class GrammarBench(QObject):
         )
 
     def _generated(self, made: Generated) -> None:
-        self._origins = dict(made.origins)
+        self.origins = dict(made.origins)
         self.generated.emit(made)
         self._document.set_generated(made.text)
         self._prove_later.start()
 
     def _not_generated(self, error: BaseException) -> None:
-        self._origins = {}
+        self.origins = {}
         self.notGenerated.emit(error)
         self._document.set_generated("")
         self._round += 1
@@ -219,16 +209,15 @@ class GrammarBench(QObject):
         self._checks += 1
         mine = self._checks
 
-        def superseded() -> bool:
-            return self._closed or self._checks != mine
-
         self.checking.emit()
-        self._start("check", lambda: work.check(text, superseded), self._checked)
+        self._start(
+            "check", lambda: work.check(text, lambda: self._closed or self._checks != mine), self._checked
+        )
 
     def _checked(self, found: Checked) -> None:
         if found.text != self._document.text:
             return  # the check of the newer text waits in its timer
-        self._last = found
+        self.last = found
         self._verdicts = {}
         self.checked.emit(found)
         self.draw()
@@ -240,9 +229,9 @@ class GrammarBench(QObject):
 
     def draw(self) -> None:
         """The diagram of the rule, in the theme in force."""
-        rule = self._last.rules.get(self._rule) if self._last else None
-        if rule is None and self._last is not None:
-            rule = self._last.rules.get("root")
+        rule = self.last.rules.get(self._rule) if self.last else None
+        if rule is None and self.last is not None:
+            rule = self.last.rules.get("root")
         if rule is None:
             self.drawn.emit(None)
             return
@@ -252,103 +241,90 @@ class GrammarBench(QObject):
     # -- what is asked of a grammar without mistakes -------------------------------------------------------------
 
     def _judge(self) -> None:
-        found = self._last
-        if found is None:
+        grammar = self._grammar_for("examples", lambda _why: self.judged.emit(None))
+        if grammar is None:
             return
-        if found.grammar is None:
-            self._jobs.drop("examples")
-            self.judged.emit(None)
-            return
-        grammar, known = found.grammar, dict(self._verdicts)
+        found, known = self.last, dict(self._verdicts)
         texts = tuple(example.text for example in self._document.work.examples)
 
         def done(judged: work.Judged) -> None:
-            if self._last is found:
+            if self.last is found:
                 self._verdicts.update(judged.verdicts)
                 self.judged.emit(judged)
 
         self._start("examples", lambda: work.judge(grammar, texts, known, self._is_closed), done)
 
     def _do_step(self) -> None:
-        found, (text, at) = self._last, self._step
-        if found is None or not text:
+        text, at = self._step
+        if self.last is None or not text:
             self.stepped.emit(None, "")
-        elif found.grammar is None:
-            self.stepped.emit(None, _PROBLEMS)
-        else:
-            grammar = found.grammar
-            self._start(
-                "step",
-                lambda: work.step(grammar, text, at, self._is_closed),
-                lambda view: self.stepped.emit(view, ""),
-                lambda error: self.stepped.emit(None, str(error)),
-            )
+            return
+        grammar = self._grammar_for("step", lambda why: self.stepped.emit(None, why))
+        if grammar is not None:
+            self._answer("step", lambda: work.step(grammar, text, at, self._is_closed), self.stepped)
 
     def _sample(self) -> None:
-        found, seed = self._last, self._seed
-        if found is None:
-            return
-        if found.grammar is None:
-            self._jobs.drop("samples")
-            self.sampled.emit(None, _PROBLEMS)
-            return
-        if len(found.text) > MOST_CHARACTERS:
-            self.sampled.emit(None, _TOO_LARGE)
-            return
-        grammar = found.grammar
-        self._start(
-            "samples",
-            lambda: work.samples(grammar, SAMPLES, seed),
-            lambda texts: self.sampled.emit(texts, ""),
-            lambda error: self.sampled.emit(None, str(error)),
-        )
+        seed = self._seed
+        grammar = self._grammar_for("samples", lambda why: self.sampled.emit(None, why), bounded=True)
+        if grammar is not None:
+            self._answer("samples", lambda: work.samples(grammar, SAMPLES, seed), self.sampled)
 
     def _compare(self) -> None:
-        found, base = self._last, self._document.base
+        found, base = self.last, self._document.base
         if found is None or base is None or base == found.text:
             self._jobs.drop("compare")
             self.compared.emit(None, "" if base is None or found is None else tr("No changes yet."))
             return
-        if found.grammar is None:
-            self._jobs.drop("compare")
-            self.compared.emit(None, _PROBLEMS)
-            return
-        if max(len(base), len(found.text)) > MOST_CHARACTERS:
+        grammar = self._grammar_for("compare", lambda why: self.compared.emit(None, why), bounded=True)
+        if grammar is not None and len(base) > MOST_CHARACTERS:
             self.compared.emit(None, _TOO_LARGE)
-            return
-        grammar = found.grammar
-
-        def superseded() -> bool:
-            return self._closed or self._last is not found
-
-        self._start(
-            "compare",
-            lambda: work.compare(base, grammar, superseded),
-            lambda differences: self.compared.emit(differences, ""),
-            lambda error: self.compared.emit(None, str(error)),
-        )
+        elif grammar is not None:
+            self._answer(
+                "compare", lambda: work.compare(base, grammar, self._superseded(found)), self.compared
+            )
 
     def _try_own(self) -> None:
-        found, registry, options = self._last, self._registry.registry, self._options
-        if (
-            found is None
-            or found.grammar is None
-            or self._document.is_generated
-            or len(found.text) > MOST_CHARACTERS
-        ):
+        registry, options = self._registry.registry, self._options
+        if self._document.is_generated:
             self._jobs.drop("own")
             self.tried.emit(())
             return
-        grammar = found.grammar
+        grammar = self._grammar_for("own", lambda _why: self.tried.emit(()), bounded=True)
+        if grammar is not None:
+            superseded = self._superseded(self.last)
+            self._start(
+                "own",
+                lambda: own_rows(grammar, registry, options.notation, options.shape, superseded),
+                self.tried.emit,
+            )
 
-        def superseded() -> bool:
-            return self._closed or self._last is not found
+    def _grammar_for(
+        self, slot: str, refuse: Callable[[str], object], *, bounded: bool = False
+    ) -> Grammar | None:
+        """The grammar that was checked last. None where its text has errors or, if that is `bounded`, is too large:
+        `refuse` is called with the reason.
+        """
+        found = self.last
+        if found is None:
+            return None
+        if found.grammar is None or (bounded and len(found.text) > MOST_CHARACTERS):
+            self._jobs.drop(slot)
+            refuse(_PROBLEMS if found.grammar is None else _TOO_LARGE)
+            return None
+        return found.grammar
 
+    def _answer(self, slot: str, work: Callable[[], Any], signal: SignalInstance) -> None:
+        """The signal carries the answer and "", or None and the error in words."""
         self._start(
-            "own",
-            lambda: own_rows(grammar, registry, options.notation, options.shape, superseded),
-            self.tried.emit,
+            slot,
+            work,
+            lambda answer: signal.emit(answer, ""),
+            lambda error: signal.emit(None, str(error)),
         )
+
+    def _superseded(self, found: Checked | None) -> Callable[[], bool]:
+        """Whether another text was checked since."""
+        return lambda: self._closed or self.last is not found
 
     # -- inside ------------------------------------------------------------------------------------------------
 
