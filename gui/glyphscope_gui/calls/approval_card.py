@@ -23,7 +23,15 @@ from glyphscope_gui.calls.argument_field import MISSING, TextArgument, make_fiel
 from glyphscope_gui.calls.call_texts import argument_text, claim_words, json_text
 from glyphscope_gui.shared.background import Background
 from glyphscope_gui.shared.card import Card
-from glyphscope_gui.shared.labels import PlainLabel, link, named, push_button, words_label
+from glyphscope_gui.shared.labels import (
+    PlainLabel,
+    link,
+    named,
+    push_button,
+    set_role,
+    show_words,
+    words_label,
+)
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.layouts import grid_layout, hbox, scroll_area, vbox
 from glyphscope_gui.shared.plain_text import plain_tip
@@ -131,10 +139,9 @@ class ApprovalCard(Card):
         )
         self.identity.setVisible(bool(identity))
         words = [visible(claim, spaces=True) for claim in claim_words(needed.claims)]
-        self.claims.setText(
-            tr("Annotations (not verified): {claims}", claims=", ".join(words)) if words else ""
+        show_words(
+            self.claims, tr("Annotations (not verified): {claims}", claims=", ".join(words)) if words else ""
         )
-        self.claims.setVisible(bool(words))
         self.reason.clear()
         self._settled = False
         self._make_rows(needed, tool)
@@ -307,9 +314,7 @@ class ApprovalCard(Card):
         self._settled = True
         for row in self._rows:
             row.edited.setVisible(row.field.is_edited)
-            row.field.setProperty("edited", row.field.is_edited)
-            row.field.style().unpolish(row.field)
-            row.field.style().polish(row.field)
+            set_role(row.field, row.field.is_edited, key="edited")
         self._judge()
 
     def _judge(self) -> None:
@@ -349,8 +354,7 @@ class ApprovalCard(Card):
             if check is not None
             else tr("The tool has no schema here: its arguments are not checked.")
         )
-        self.problem.setText(visible(words, lines=True))
-        self.problem.setVisible(bool(words))
+        show_words(self.problem, visible(words, lines=True))
         self._set_allowable(check is None or check.ok)
 
     def _not_checked(self, error: BaseException) -> None:
@@ -360,8 +364,7 @@ class ApprovalCard(Card):
 
     def _show_verdict(self, row: _Row, status: Status | None, words: str) -> None:
         row.pill.show_status(status)
-        row.problem.setText(visible(words))
-        row.problem.setVisible(bool(words))
+        show_words(row.problem, visible(words))
 
     def _set_allowable(self, allowable: bool) -> None:
         self.allow_button.setEnabled(allowable)

@@ -99,7 +99,7 @@ class CompareColumn(QFrame):
         remove.triggered.connect(self.removeRequested)
         self.remove_button = IconButton("remove", remove, self)
         self.tabs = named(QTabBar(self, expanding=False, drawBase=False), words=tr("Stage shown"))
-        self._told = ColumnVerdict("", "open")
+        self._verdict = ColumnVerdict("", "open")
         self.stream = ColumnStream(self)
         self.notice = _Words(self)
         self.detail = PlainLabel(self, role="muted", wordWrap=True)
@@ -183,17 +183,17 @@ class CompareColumn(QFrame):
         running = column.phase is ColumnPhase.RUNNING
         if running:
             self._begin(column.state)
-        told = verdict(column)
-        self.pill.set_words(told.words, told.role, plain_tip(told.detail))
+        now = verdict(column)
+        self.pill.set_words(now.words, now.role, plain_tip(now.detail))
         has_text = any(stage.tokens for stage in column.state.stages)
         call = visible(call_words(column.state), spaces=True)
-        self.notice.label.setText("" if running else visible(told.detail, spaces=True))
+        self.notice.label.setText("" if running else visible(now.detail, spaces=True))
         self.stack.setCurrentWidget(self.stream if has_text or running else self.notice)
-        self._told = told if has_text and not call else ColumnVerdict("", "open")
+        self._verdict = now if has_text and not call else ColumnVerdict("", "open")
         self._show_detail()
         self.call.setText(call)
         self.call.setAccessibleName(tr("The call: {call}", call=call) if call else tr("No call yet"))
-        self.call.setVisible(not self._told.detail)
+        self.call.setVisible(not self._verdict.detail)
         if column.phase in _ENDED:
             self.stream.finish()
         self._show_stages()
@@ -201,11 +201,11 @@ class CompareColumn(QFrame):
 
     def _show_detail(self) -> None:
         """In a narrow column only what must be seen; all of it on hover."""
-        told = self._told
-        self.detail.setText(visible(told.detail if self._wide else told.short or told.detail, spaces=True))
-        self.detail.setToolTip(plain_tip(told.detail))
-        self.detail.setAccessibleName(visible(told.detail, lines=True))
-        self.detail.setVisible(bool(told.detail))
+        now = self._verdict
+        self.detail.setText(visible(now.detail if self._wide else now.short or now.detail, spaces=True))
+        self.detail.setToolTip(plain_tip(now.detail))
+        self.detail.setAccessibleName(visible(now.detail, lines=True))
+        self.detail.setVisible(bool(now.detail))
 
     def show_figures(self) -> None:
         """What it cost by now."""

@@ -93,8 +93,8 @@ def constraint_row_words(registry: ToolRegistry, tool: str, pointer: str, keywor
     names = [step for step in steps[:-1] if step not in ("properties", "$defs")]
     found = registry.get(tool)
     value = follow(found.parameters, pointer) if found else None
-    told = "" if value is None or isinstance(value[1], dict) else _value(value[1])
-    return " · ".join([*names, f"{keyword} {told}".strip()])
+    limit = "" if value is None or isinstance(value[1], dict) else _value(value[1])
+    return " · ".join([*names, f"{keyword} {limit}".strip()])
 
 
 def _value(value: Any) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from typing import Any
 
 from glyphscope.errors import GlyphscopeError
@@ -11,7 +12,7 @@ from glyphscope.text.json_values import json_or_text
 from glyphscope_gui.shared.language import tr
 
 _BETWEEN = "|"
-_WANTED = {list: tr("a JSON array"), dict: tr("a JSON object"), int: tr("a whole number")}
+_KINDS = {list: tr("a JSON array"), dict: tr("a JSON object"), int: tr("a whole number")}
 
 
 def field_text(kind: CheckKind, value: Any, *, is_text: bool) -> str:
@@ -31,17 +32,7 @@ def field_text(kind: CheckKind, value: Any, *, is_text: bool) -> str:
 
 def field_value(kind: CheckKind, text: str, *, is_text: bool) -> Any:
     """The value that a field says. Raises GlyphscopeError where it is no JSON, and must be."""
-    if kind == "optional":
-        return None
-    if kind == "matches":
-        return text
-    if kind == "one_of":
-        if text.lstrip().startswith("["):
-            return _json(text, list)
-        return [_value(each.strip(), is_text=is_text) for each in text.split(_BETWEEN)]
-    if kind == "schema":
-        return _json(text, dict)
-    return _value(text, is_text=is_text)
+    return _read(kind, text, (lambda one: one) if is_text else (lambda one: _json(one, object)))
 
 
 def loose_text(test: PathTest, value: Any) -> str:
@@ -59,19 +50,24 @@ def loose_text(test: PathTest, value: Any) -> str:
 
 def loose_value(test: PathTest, text: str) -> Any:
     """The value that it says. Raises GlyphscopeError."""
-    if test == "exists":
-        return None
-    if test == "matches":
-        return text
-    if test == "schema":
-        return _json(text, dict)
-    if test == "count":
-        return _json(text, int)
-    if test == "one_of":
-        if text.lstrip().startswith("["):
+    return _read(test, text, json_or_text)
+
+
+def _read(kind: CheckKind | PathTest, text: str, value_of: Callable[[str], Any]) -> Any:
+    match kind:
+        case "optional" | "exists":
+            return None
+        case "matches":
+            return text
+        case "schema":
+            return _json(text, dict)
+        case "count":
+            return _json(text, int)
+        case "one_of" if text.lstrip().startswith("["):
             return _json(text, list)
-        return [json_or_text(each.strip()) for each in text.split(_BETWEEN)]
-    return json_or_text(text)
+        case "one_of":
+            return [value_of(each.strip()) for each in text.split(_BETWEEN)]
+    return value_of(text)
 
 
 def _loose(value: Any) -> str:
@@ -94,16 +90,12 @@ def _one(value: Any, *, is_text: bool) -> str:
     return json.dumps(value, ensure_ascii=False)
 
 
-def _value(text: str, *, is_text: bool) -> Any:
-    return text if is_text else _json(text, object)
-
-
 def _json(text: str, kind: type) -> Any:
     try:
         value = json.loads(text)
     except (ValueError, RecursionError):
         value = ...
     if value is ... or not isinstance(value, kind) or (kind is int and isinstance(value, bool)):
-        wanted = _WANTED.get(kind) or tr("JSON")
+        wanted = _KINDS.get(kind) or tr("JSON")
         raise GlyphscopeError(tr("{text} is not {wanted}.", text=text.strip()[:60] or "“”", wanted=wanted))
     return value

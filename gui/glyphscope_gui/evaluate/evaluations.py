@@ -27,7 +27,7 @@ from glyphscope_gui.evaluate.worker import Before, EvalJob, EvalThread, Known
 from glyphscope_gui.runs.worker.model_keeper import Open, OptionsOf
 
 LOOK_MS = 120
-"""How often what was told is taken over: samples are seen as they come, and the window stays free."""
+"""How often reported events are taken over: samples are seen as they come, and the window stays free."""
 
 
 class EvalPhase(Enum):
@@ -147,12 +147,12 @@ class Evaluations(QObject):
         thread = self._thread
         if thread is None:
             return
-        told = thread.take()
-        if not told:
+        news = thread.take()
+        if not news:
             return
         samples: list[Sample] = []
         progress = self.progress
-        for event in told:
+        for event in news:
             match event:
                 case Begun(folder=folder, manifest=manifest, done=done):
                     self.result = EvalResult(folder, manifest)

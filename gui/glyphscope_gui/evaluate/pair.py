@@ -115,13 +115,13 @@ class EvalPair(QWidget):
     def show_arms(self, arms: Sequence[str], labels: dict[str, str]) -> None:
         """What can be picked; what was picked stays, where there is such an arm, else the first two are."""
         picked = self.arms
-        kept = all(arm in arms for arm in picked)
+        are_there = all(arm in arms for arm in picked)
         for place, box in enumerate((self.first, self.second)):
             with QSignalBlocker(box):
                 box.clear()
                 for arm in arms:
                     box.addItem(labels.get(arm, arm), arm)
-                box.setCurrentIndex(box.findData(picked[place]) if kept else min(place, len(arms) - 1))
+                box.setCurrentIndex(box.findData(picked[place]) if are_there else min(place, len(arms) - 1))
 
     def choose_arms(self, first: str, second: str) -> None:
         """Pick two, and tell it."""

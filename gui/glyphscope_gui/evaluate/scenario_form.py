@@ -149,9 +149,9 @@ class ScenarioForm(QWidget):
         }
 
     def _enable_call(self) -> None:
-        wanted = self.tool_box.currentData() not in (NO_CALL, ANY_CALLS)
+        has_tool = self.tool_box.currentData() not in (NO_CALL, ANY_CALLS)
         for part in (self.checks, self.others_box, self.folded_box):
-            part.setEnabled(wanted)
+            part.setEnabled(has_tool)
 
     def _tool_chosen(self, _place: int) -> None:
         """Another tool has other arguments: its checks begin anew."""

@@ -267,12 +267,12 @@ def seconds_a_sample(rows: Sequence[ResultRow], models: Iterable[str]) -> float 
 
     By the clock from its beginning to its end, times the jobs that were at work.
     """
-    wanted = set(models)
+    names = set(models)
     for row in rows:
         manifest = row.manifest
         if manifest is None or not (manifest.finished and manifest.planned) or manifest.missing:
             continue
-        if not wanted & {arm.model for arm in manifest.arms}:
+        if not names & {arm.model for arm in manifest.arms}:
             continue
         try:
             took = datetime.fromisoformat(manifest.finished) - datetime.fromisoformat(manifest.started)

@@ -26,7 +26,7 @@ from glyphscope_gui.evaluate.scenarios import MARGINS, ScenarioPicker
 from glyphscope_gui.evaluate.setup import PRESETS, Axis
 from glyphscope_gui.evaluate.ticks import TickList, TicksModel
 from glyphscope_gui.shared.card import Card
-from glyphscope_gui.shared.labels import PlainLabel, link, named, push_button, words_label
+from glyphscope_gui.shared.labels import PlainLabel, link, named, push_button, show_words, words_label
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.layouts import STRETCH, Flow, grid_layout, hbox, holder, vbox
 from glyphscope_gui.shared.plain_text import plain_tip
@@ -131,11 +131,9 @@ class EvalSetupView(QWidget):
         """What it costs and which arms there are, or why it cannot be evaluated."""
         self.arms_note.setText("\n".join(arms))
         self.arms_note.setToolTip(plain_tip("\n".join(arms)))
-        self.cost.setText(words)
-        self.cost.setVisible(bool(words))
+        show_words(self.cost, words)
         self.cost.setAccessibleName(words)
-        self.problem.setText(problem)
-        self.problem.setVisible(bool(problem))
+        show_words(self.problem, problem)
         self.go.setEnabled(may_go)
 
     # -- inside ------------------------------------------------------------------------------------------------

@@ -20,7 +20,7 @@ from glyphscope_gui.evaluate.reading import EvalReading
 from glyphscope_gui.evaluate.scenario_form import ScenarioForm
 from glyphscope_gui.evaluate.scenarios import ScenarioRow
 from glyphscope_gui.shared.background import Background
-from glyphscope_gui.shared.labels import link, named, push_button, words_label
+from glyphscope_gui.shared.labels import link, named, push_button, show_words, words_label
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.layouts import STRETCH, hbox, vbox
 from glyphscope_gui.shared.text_edits import LineEdit
@@ -79,7 +79,7 @@ class SuiteEditor(QDialog):
         """Changes are discarded when this is asked for twice."""
         if self._is_changed() and not self._warned:
             self._warned = True
-            self._show_problem(tr("There are unsaved changes. Press Cancel again to discard them."))
+            show_words(self.problem, tr("There are unsaved changes. Press Cancel again to discard them."))
         else:
             super().reject()
 
@@ -101,7 +101,7 @@ class SuiteEditor(QDialog):
         self._row = row
         scenario = self._scenarios[row]
         self.form.show_scenario(scenario, self._registry(scenario))
-        self._show_problem("")
+        show_words(self.problem, "")
 
     def _registry(self, scenario: Scenario) -> ToolRegistry | None:
         try:
@@ -116,7 +116,7 @@ class SuiteEditor(QDialog):
         try:
             edited = self.form.scenario()
         except GlyphscopeError as error:
-            self._show_problem(str(error))
+            show_words(self.problem, str(error))
             return False
         self._scenarios[self._row] = edited
         self.list.item(self._row).setText(visible(edited.id))
@@ -125,7 +125,7 @@ class SuiteEditor(QDialog):
     def _check(self) -> None:
         self._warned = False
         if self._take():
-            self._show_problem("")
+            show_words(self.problem, "")
 
     def _add(self) -> None:
         made = Scenario(id=free_id(self._scenarios, "scenario"), prompt="", expect=Expectation())
@@ -146,7 +146,7 @@ class SuiteEditor(QDialog):
     def _remove(self) -> None:
         row = self._row
         if row < 0 or len(self._scenarios) < 2:
-            self._show_problem(tr("A suite has at least one scenario."))
+            show_words(self.problem, tr("A suite has at least one scenario."))
             return
         self._row = -1
         del self._scenarios[row]
@@ -162,10 +162,10 @@ class SuiteEditor(QDialog):
         try:
             path = self._path or suite_path(self._folder, name)
         except SuiteError as error:
-            self._show_problem(str(error))
+            show_words(self.problem, str(error))
             return
         if self._path is None and path.exists():
-            self._show_problem(tr("A suite with this name exists. Choose another name."))
+            show_words(self.problem, tr("A suite with this name exists. Choose another name."))
             return
         judge = self.judge_edit.text().strip()
         suite = msgspec.structs.replace(self._suite, name=name, scenarios=tuple(self._scenarios), judge=judge)
@@ -186,7 +186,7 @@ class SuiteEditor(QDialog):
             if parts[1:2] == ["scenarios"] and parts[2:3] and parts[2].isdigit():
                 self.list.setCurrentRow(int(parts[2]))
         words = [f"{self._place(each.pointer)}{each.message}" for each in problems[:MOST_PROBLEMS]]
-        self._show_problem("\n".join(words) or str(error))
+        show_words(self.problem, "\n".join(words) or str(error))
 
     def _place(self, pointer: str) -> str:
         """`search-news, expect/calls/0: ` for the place of a mistake in a scenario."""
@@ -194,10 +194,6 @@ class SuiteEditor(QDialog):
         if parts[1:2] != ["scenarios"] or not parts[2:3] or not parts[2].isdigit():
             return f"{pointer.strip('/')}: " if pointer else ""
         return f"{self._scenarios[int(parts[2])].id}, {'/'.join(parts[3:])}: "
-
-    def _show_problem(self, words: str) -> None:
-        self.problem.setText(words)
-        self.problem.setVisible(bool(words))
 
     def _lay_out(self) -> None:
         row = hbox(self.add, self.copy, self.remove, STRETCH)

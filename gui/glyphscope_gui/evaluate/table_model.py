@@ -205,8 +205,8 @@ class EvalTableModel(QAbstractTableModel):
         if role in (Qt.ItemDataRole.ToolTipRole, Qt.ItemDataRole.AccessibleTextRole):
             row, arm = self._rows[index.row()], self._arms[index.column()]
             words = figure_words(self.result.figure(row, arm, self.measure.name), self.measure)
-            told = f"{row.name}, {self.label(arm)}: {words}"
-            return plain_tip(told) if role == Qt.ItemDataRole.ToolTipRole else told
+            sentence = f"{row.name}, {self.label(arm)}: {words}"
+            return plain_tip(sentence) if role == Qt.ItemDataRole.ToolTipRole else sentence
         return None
 
     # -- inside ------------------------------------------------------------------------------------------------

@@ -205,16 +205,16 @@ def summary_words(
     measure = measure if any(each.measure == measure for each in summary.comparisons) else "ok"
     arms, labels = {arm.id: arm for arm in manifest.arms}, arm_labels(manifest.arms)
     compared = [each for each in summary.comparisons if each.measure == measure]
-    told = tuple(
+    sentences = tuple(
         f"{comparison_words(each, arms, labels)} {conclusion(each, len(compared))}" for each in compared
     )
     format_alone = tuple(sensitivity_words(each, labels) for each in summary.sensitivity)
     parts = (
-        (tr("Comparisons"), told),
+        (tr("Comparisons"), sentences),
         (tr("Effect of the format alone"), format_alone),
         (tr("Notes"), summary.notes),
     )
-    return [(title, sentences) for title, sentences in parts if sentences]
+    return [(title, paragraphs) for title, paragraphs in parts if paragraphs]
 
 
 def verdict_words(sample: Sample) -> str:

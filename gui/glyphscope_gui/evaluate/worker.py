@@ -63,14 +63,14 @@ class EvalThread(QThread):
         self._job = job
         self._opener = opener
         self._lock = threading.Lock()
-        self._told: deque[Progress | Before | Known] = deque()
+        self._reported: deque[Progress | Before | Known] = deque()
 
     def take(self) -> list[Progress | Before | Known]:
-        """What was told since the last time."""
+        """The events since the last time."""
         with self._lock:
-            told = list(self._told)
-            self._told.clear()
-        return told
+            reported = list(self._reported)
+            self._reported.clear()
+        return reported
 
     def run(self) -> None:
         folder: Path | None = None
@@ -92,9 +92,9 @@ class EvalThread(QThread):
                 elif isinstance(event, ModelOpened) and folder is not None:
                     more = Known(ResultFolder.open(folder).manifest)
                 with self._lock:
-                    self._told.append(event)
+                    self._reported.append(event)
                     if more is not None:
-                        self._told.append(more)
+                        self._reported.append(more)
         except Exception as error:  # told by the controller, in the window's thread
             self.error = error
         if folder is not None:

@@ -7,6 +7,7 @@ from PySide6.QtGui import QFocusEvent, QKeyEvent
 from PySide6.QtWidgets import QWidget
 
 from glyphscope_gui.grammar.line_lexer import is_name
+from glyphscope_gui.shared.labels import set_role
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.text_edits import LineEdit
 
@@ -60,6 +61,4 @@ class RenameField(LineEdit):
         self._editor.setFocus(Qt.FocusReason.OtherFocusReason)
 
     def _judge(self, text: str) -> None:
-        self.setProperty("refused", "false" if is_name(text) else "true")
-        self.style().unpolish(self)
-        self.style().polish(self)
+        set_role(self, not is_name(text), key="refused")

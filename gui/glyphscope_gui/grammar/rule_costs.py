@@ -62,8 +62,8 @@ class RuleCosts(QWidget):
         layout = vbox(self.words, (self.table, 1), parent=self)
         layout.setAlignment(Qt.AlignmentFlag.AlignTop)
         self.table.hide()
-        for told in (self.table.clicked, self.table.activated):
-            told.connect(lambda index: self.ruleChosen.emit(index.siblingAtColumn(RULE).data()))
+        for signal in (self.table.clicked, self.table.activated):
+            signal.connect(lambda index: self.ruleChosen.emit(index.siblingAtColumn(RULE).data()))
 
     def show_costs(self, costs: tuple[RuleCost, ...] | None) -> None:
         """The dearest first; None while no run was measured."""

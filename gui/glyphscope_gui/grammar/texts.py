@@ -9,7 +9,7 @@ from PySide6.QtGui import QContextMenuEvent, QResizeEvent
 from PySide6.QtWidgets import QHeaderView, QMenu, QWidget
 
 from glyphscope_gui.shared.grammar_cells import TextDelegate, WordsDelegate
-from glyphscope_gui.shared.labels import PlainLabel
+from glyphscope_gui.shared.labels import PlainLabel, show_words
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.layouts import vbox
 from glyphscope_gui.shared.plain_table import PlainTable
@@ -72,8 +72,7 @@ class GrammarTexts(QWidget):
     def show_rows(self, rows: Sequence[tuple[str, str]], words: str = "") -> None:
         """`words` stand above; rows are a word and a text each."""
         self._model.show(list(rows))
-        self.words.setText(words)
-        self.words.setVisible(bool(words))
+        show_words(self.words, words)
         self.table.setVisible(bool(rows))
         self._fit()
 

@@ -28,9 +28,9 @@ class ExportMenu(QMenu):
     def __init__(self, words: str, parent: QWidget | None = None) -> None:
         super().__init__(words, parent)
         self.setObjectName("exportMenu")
-        for form, told in FORMS.items():
-            action = named(self.addAction(told.menu), f"export-{form}")
-            action.triggered.connect(lambda _checked=False, wanted=form: self.formChosen.emit(wanted))
+        for form, texts in FORMS.items():
+            action = named(self.addAction(texts.menu), f"export-{form}")
+            action.triggered.connect(lambda _checked=False, form=form: self.formChosen.emit(form))
 
 
 class ExportDialog(QDialog):

@@ -9,7 +9,7 @@ from PySide6.QtWidgets import QComboBox, QDialog, QDialogButtonBox, QFormLayout,
 
 from glyphscope.errors import SuiteError
 from glyphscope.evals.suites.own import own_suites, suite_path
-from glyphscope_gui.shared.labels import named, push_button, words_label
+from glyphscope_gui.shared.labels import named, push_button, show_words, words_label
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.layouts import vbox
 from glyphscope_gui.shared.text_edits import LineEdit
@@ -56,8 +56,7 @@ class SuiteDialog(QDialog):
             problem = ""
         except SuiteError as error:
             problem = str(error)
-        self.problem.setText(problem)
-        self.problem.setVisible(bool(problem))
+        show_words(self.problem, problem)
         self.add_button.setEnabled(not problem)
 
     def _accept(self) -> None:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtGui import QColor, QTextCharFormat, QTextCursor
-from PySide6.QtWidgets import QLabel, QPlainTextEdit, QWidget
+from PySide6.QtWidgets import QPlainTextEdit, QWidget
 
 from glyphscope.prompting.changes import Changes, Piece, loss_words
 from glyphscope.visible import visible
 from glyphscope_gui.prompt.watch import ShownPrompt
-from glyphscope_gui.shared.labels import ElidedLink, named, words_label
+from glyphscope_gui.shared.labels import ElidedLink, named, show_words, words_label
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.layouts import vbox
 from glyphscope_gui.theme import mono_font, theme
@@ -55,34 +55,30 @@ class PromptChanges(QWidget):
         column.addStretch(0)
         self.show_prompt(None)
 
-    def show_prompt(self, told: ShownPrompt | None) -> None:
+    def show_prompt(self, shown: ShownPrompt | None) -> None:
         """What is known of a prompt; None: nothing yet."""
-        self._prompt = told
-        changes = told.changes if told is not None else None
-        self.words.setText(self._changes_words(told, changes))
-        self._say(self.cache, self._cache_words(told))
-        self._say(self.advice, "\n".join(told.advice) if told is not None else "")
+        self._prompt = shown
+        changes = shown.changes if shown is not None else None
+        self.words.setText(self._changes_words(shown, changes))
+        show_words(self.cache, self._cache_words(shown))
+        show_words(self.advice, "\n".join(shown.advice) if shown is not None else "")
         differs = changes is not None and not changes.is_same
         self.view.setVisible(differs)
-        self.link.setVisible(differs and told is not None and told.origin == "now")
-        self._write(changes, told.loss.char if told is not None and told.loss is not None else None)
+        self.link.setVisible(differs and shown is not None and shown.origin == "now")
+        self._write(changes, shown.loss.char if shown is not None and shown.loss is not None else None)
         self.view.setAccessibleDescription(self.words.text())
 
     # -- inside ------------------------------------------------------------------------------------------------
 
-    def _say(self, label: QLabel, words: str) -> None:
-        label.setText(words)
-        label.setVisible(bool(words))
-
-    def _changes_words(self, told: ShownPrompt | None, changes: Changes | None) -> str:
-        if told is None or changes is None:
-            if told is not None and told.origin == "record":
+    def _changes_words(self, shown: ShownPrompt | None, changes: Changes | None) -> str:
+        if shown is None or changes is None:
+            if shown is not None and shown.origin == "record":
                 return tr("A recorded run: there is no earlier run to compare it with.")
             return tr("Differences from this run appear here after the next run.")
         if changes.is_same:
             return tr("The prompt is the same as in the previous run.")
         added, removed, unchanged = (changes.tokens(kind) for kind in ("added", "removed", "same"))
-        since = tr("Since the last run") if told.origin == "now" else tr("Since the previous run")
+        since = tr("Since the last run") if shown.origin == "now" else tr("Since the previous run")
         if added is None or removed is None or unchanged is None:
             return tr("{since}, by words: the tokens are unknown.", since=since)
         return tr(
@@ -93,18 +89,18 @@ class PromptChanges(QWidget):
             unchanged=unchanged,
         )
 
-    def _cache_words(self, told: ShownPrompt | None) -> str:
-        if told is None:
+    def _cache_words(self, shown: ShownPrompt | None) -> str:
+        if shown is None:
             return ""
-        if told.loss is not None:
-            return loss_words(told.loss)
-        if told.origin == "now" and told.common is not None and told.prompt.tokens:
-            left = told.prompt.tokens - told.common
+        if shown.loss is not None:
+            return loss_words(shown.loss)
+        if shown.origin == "now" and shown.common is not None and shown.prompt.tokens:
+            left = shown.prompt.tokens - shown.common
             return tr(
                 "The first {common:,} of {tokens:,} tokens match the prompt evaluated last; a run "
                 "evaluates the other {left:,}.",
-                common=told.common,
-                tokens=told.prompt.tokens,
+                common=shown.common,
+                tokens=shown.prompt.tokens,
                 left=left,
             )
         return ""

@@ -15,7 +15,7 @@ from glyphscope_gui.project.prompt_document import PromptDocument, PromptState
 from glyphscope_gui.prompt.message_editor import MessageEditor
 from glyphscope_gui.prompt.message_list import MessageList, MessagesModel
 from glyphscope_gui.shared.icon_button import IconButton
-from glyphscope_gui.shared.labels import ElidedLink, PlainLabel, named, words_label
+from glyphscope_gui.shared.labels import ElidedLink, PlainLabel, named, show_words, words_label
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.layouts import STRETCH, hbox, vbox
 from glyphscope_gui.shared.plain_text import copy_text
@@ -75,8 +75,7 @@ class ConversationEditor(QWidget):
 
     def say_problem(self, words: str) -> None:
         """Why the messages cannot be sent, in place of any problem before."""
-        self.words.setText(words)
-        self.words.setVisible(bool(words))
+        show_words(self.words, words)
 
     def paste(self) -> None:
         """Replace the conversation by the list of messages on the clipboard."""

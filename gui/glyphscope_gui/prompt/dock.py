@@ -22,7 +22,7 @@ from glyphscope_gui.prompt.rendered_prompt import RenderedPrompt
 from glyphscope_gui.prompt.watch import ShownPrompt
 from glyphscope_gui.shared.code_edit import TAB_WORDS, CodeEdit
 from glyphscope_gui.shared.icon_button import IconButton
-from glyphscope_gui.shared.labels import named, push_button, words_label
+from glyphscope_gui.shared.labels import named, push_button, show_words, words_label
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.layouts import hbox, holder, scroll_area, splitter, stack, vbox
 from glyphscope_gui.shared.plain_text import copy_text
@@ -99,17 +99,17 @@ class PromptDock(QWidget):
         """What a run sent to the model, word for word, and what each part of it cost."""
         self.show_prompt(ShownPrompt(event, "run", CostRows(prompt_costs(event))))
 
-    def show_prompt(self, told: ShownPrompt) -> None:
+    def show_prompt(self, shown: ShownPrompt) -> None:
         """The prompt with its costs, and what is known of its changes and of the cache."""
-        prompt = told.prompt
+        prompt = shown.prompt
         self._costs_of = self._document.messages
         self._sent = prompt.text
         self.rendered_view.show_prompt(prompt.text)
-        self.caption.setText(self._caption(told))
-        self.costs_model.show_rows(told.rows, counted=bool(prompt.tokens))
+        self.caption.setText(self._caption(shown))
+        self.costs_model.show_rows(shown.rows, counted=bool(prompt.tokens))
         self.costs.setAccessibleDescription(self.costs_model.words())
-        self.costs.setVisible(bool(told.rows.costs))
-        self.changes.show_prompt(told)
+        self.costs.setVisible(bool(shown.rows.costs))
+        self.changes.show_prompt(shown)
         self._mark(self.costs.chosen())
 
     def show_record(self, request: RunRequest | None) -> None:
@@ -229,15 +229,14 @@ class PromptDock(QWidget):
 
     def _show_problem(self, problem: str) -> None:
         words = tr("{problem}\nThe last valid prompt is shown.", problem=problem) if problem else ""
-        self.problem.setText(words)
-        self.problem.setVisible(bool(problem))
+        show_words(self.problem, words)
         self.conversation.say_problem(problem)
 
-    def _caption(self, told: ShownPrompt) -> str:
-        prompt = told.prompt
+    def _caption(self, shown: ShownPrompt) -> str:
+        prompt = shown.prompt
         if not prompt.tokens:
             words = tr("An endpoint reports token counts only with its answer.")
-        elif told.origin == "now":
+        elif shown.origin == "now":
             words = tr("Prompt as sent to the model: %n token(s).", "", prompt.tokens)
         else:
             cached = tr(", {cached:,} from the cache", cached=prompt.cached) if prompt.cached else ""

@@ -10,7 +10,7 @@ from glyphscope.errors import PromptError
 from glyphscope.events import Message
 from glyphscope.prompting.message_list import read_calls, written_calls
 from glyphscope_gui.prompt.message_list import ROLE_WORDS
-from glyphscope_gui.shared.labels import named, push_button, words_label
+from glyphscope_gui.shared.labels import named, push_button, show_words, words_label
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.layouts import STRETCH, hbox, vbox
 from glyphscope_gui.shared.text_edits import GrowingEdit, LineEdit
@@ -76,12 +76,7 @@ class MessageEditor(QWidget):
         if message.tool_calls != before.tool_calls or not self.calls_edit.hasFocus():
             self._show_calls(message)
         self._showing = False
-        self.say(problem)
-
-    def say(self, words: str) -> None:
-        """A problem with the message."""
-        self.words.setText(words)
-        self.words.setVisible(bool(words))
+        show_words(self.words, problem)
 
     # -- inside ------------------------------------------------------------------------------------------------
 
@@ -105,9 +100,9 @@ class MessageEditor(QWidget):
         try:
             calls = read_calls(self.calls_edit.toPlainText())
         except PromptError as error:
-            self.say(tr("Not applied: {error}", error=str(error)))
+            show_words(self.words, tr("Not applied: {error}", error=str(error)))
             return
-        self.say("")
+        show_words(self.words, "")
         self._notify(tool_calls=calls)
 
     def _notify(self, **changes: object) -> None:

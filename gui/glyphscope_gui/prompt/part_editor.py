@@ -6,7 +6,7 @@ from PySide6.QtCore import Signal
 from PySide6.QtWidgets import QWidget
 
 from glyphscope_gui.prompt.places import PartPlace
-from glyphscope_gui.shared.labels import ElidedLabel, ElidedLink, named, words_label
+from glyphscope_gui.shared.labels import ElidedLabel, ElidedLink, named, show_words, words_label
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.layouts import hbox, vbox
 from glyphscope_gui.shared.text_edits import GrowingEdit
@@ -59,8 +59,7 @@ class PartEditor(QWidget):
 
     def say(self, words: str) -> None:
         """What is to be said below the field."""
-        self.words.setText(words)
-        self.words.setVisible(bool(words))
+        show_words(self.words, words)
 
     def _lead(self, place: PartPlace) -> str:
         if place.tool:

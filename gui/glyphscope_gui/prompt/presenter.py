@@ -95,9 +95,9 @@ class PromptPresenter(QObject):
         else:
             self._dock.show_messages()
 
-    def _show(self, told: ShownPrompt) -> None:
-        self._shown = told
-        self._dock.show_prompt(told)
+    def _show(self, shown: ShownPrompt) -> None:
+        self._shown = shown
+        self._dock.show_prompt(shown)
         self._choose(self._dock.costs.chosen())
 
     def _show_run(self) -> None:

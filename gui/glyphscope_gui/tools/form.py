@@ -11,7 +11,7 @@ from glyphscope.registry.pointer import readable, to_pointer
 from glyphscope_gui.project.registry_document import RegistryDocument
 from glyphscope_gui.shared.background import Background
 from glyphscope_gui.shared.enforcement_badge import EnforcementMap
-from glyphscope_gui.shared.labels import ElidedLabel, named, words_label
+from glyphscope_gui.shared.labels import ElidedLabel, named, show_words, words_label
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.layouts import STRETCH, holder, vbox
 from glyphscope_gui.tools.argument_form import ArgumentForm
@@ -140,8 +140,7 @@ class ToolForm(QScrollArea):
             )
             for one in here
         ]
-        self.warning.setText("\n".join(lines[:MOST_WARNINGS]))
-        self.warning.setVisible(bool(lines))
+        show_words(self.warning, "\n".join(lines[:MOST_WARNINGS]))
 
     def _show_problem(self, item: Item) -> None:
         """The refusal of a field, or the mistakes of the schema as typed."""
@@ -152,8 +151,7 @@ class ToolForm(QScrollArea):
             place = first.pointer.removeprefix("/properties/").replace("/", " · ")
             place = place or tr("Schema, line {line}", line=first.line)
             text = f"{place}: {first.message}\n{NOT_IN_FORCE}"
-        self.problem.setText(text)
-        self.problem.setVisible(bool(text))
+        show_words(self.problem, text)
 
     def _set_refusal(self, reason: str) -> None:
         self._refusal = reason

@@ -8,7 +8,7 @@ from PySide6.QtWidgets import QWidget
 from glyphscope.registry import ToolRegistry
 from glyphscope_gui.project.registry_document import RegistryDocument
 from glyphscope_gui.shared.json_editor import JsonEditor
-from glyphscope_gui.shared.labels import words_label
+from glyphscope_gui.shared.labels import show_words, words_label
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.layouts import holder, splitter, vbox
 from glyphscope_gui.tools.registry_tree_model import Item, RegistryTreeModel
@@ -57,8 +57,7 @@ class RecordedTools(QWidget):
 
     def _select(self, item: Item | None) -> None:
         tool = None if item is None else self._document.registry.get(item.tool)
-        self.about.setText("" if tool is None else tool.description)
-        self.about.setVisible(bool(self.about.text()))
+        show_words(self.about, "" if tool is None else tool.description)
         self.schema.show_text("" if tool is None else self._document.schema_text(tool.name))
 
     def _lay_out(self) -> None:

@@ -194,9 +194,9 @@ class ToolTree(QTreeView):
 
     def filter(self, words: str) -> None:
         """Show only the tools whose name or description has all the words."""
-        wanted, root = words.casefold().split(), QModelIndex()
+        searched, root = words.casefold().split(), QModelIndex()
         for row in range(self._tools.rowCount()):
-            hidden = not self._tools.matches(row, wanted)
+            hidden = not self._tools.matches(row, searched)
             if hidden != self.isRowHidden(row, root):
                 self.setRowHidden(row, root, hidden)
 
