@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from PySide6.QtCore import QObject, QSize, Qt, Signal
-from PySide6.QtGui import QDragEnterEvent, QDragMoveEvent, QDropEvent, QFontMetrics, QPainter
+from PySide6.QtGui import QFontMetrics, QPainter
 from PySide6.QtWidgets import (
     QAbstractItemView,
     QListView,
@@ -18,6 +18,7 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
+from glyphscope_gui.shared.file_drops import TakesFiles
 from glyphscope_gui.shared.labels import named
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.table_model import NO_INDEX, Index, ListModel
@@ -167,10 +168,11 @@ def _note(option: QStyleOptionViewItem, index: Index) -> str:
     return note.split(" ")[0] if note[:1].isdigit() else ""
 
 
-class TickList(QListView):
+class TickList(TakesFiles, QListView):
     """`dropped` carries the paths of files with one of the `endings`; one that is `fitted` is as high as its rows."""
 
     dropped = Signal(object)
+    one_file = False
 
     def __init__(
         self,
@@ -183,7 +185,7 @@ class TickList(QListView):
         fitted: bool = False,
     ) -> None:
         super().__init__(parent)
-        self._endings = endings
+        self.endings = endings
         named(self, name, words, description=tr("Space selects or clears a row."))
         self.setModel(model)
         self.setItemDelegate(_TickDelegate(self))
@@ -207,21 +209,5 @@ class TickList(QListView):
         rows = min(max(self.model().rowCount(), 1), LEAST_ROWS)
         return QSize(140, rows * (self.fontMetrics().height() + 8) + 2)
 
-    def dragEnterEvent(self, event: QDragEnterEvent) -> None:
-        if self._files(event):
-            event.acceptProposedAction()
-
-    def dragMoveEvent(self, event: QDragMoveEvent) -> None:
-        if self._files(event):
-            event.acceptProposedAction()
-
-    def dropEvent(self, event: QDropEvent) -> None:
-        files = self._files(event)
-        if files:
-            event.acceptProposedAction()
-            self.dropped.emit(files)
-
-    def _files(self, event: QDropEvent) -> list[Path]:
-        urls = event.mimeData().urls() if event.mimeData().hasUrls() else []
-        paths = [Path(url.toLocalFile()) for url in urls if url.isLocalFile()]
-        return [path for path in paths if path.suffix.lower() in self._endings]
+    def files_dropped(self, paths: list[Path]) -> None:
+        self.dropped.emit(paths)

@@ -34,7 +34,9 @@ from glyphscope_gui.grammar.problems import GrammarProblem
 from glyphscope_gui.grammar.rename_field import RenameField
 from glyphscope_gui.shared.code_edit import TAB_WORDS, CodeEdit, to_utf16
 from glyphscope_gui.shared.language import tr
+from glyphscope_gui.shared.menus import Entry, pop_up
 from glyphscope_gui.shared.plain_text import plain_tip
+from glyphscope_gui.shared.text_edits import marked
 from glyphscope_gui.theme import theme
 
 MOST_UNDERLINED = 300
@@ -280,15 +282,9 @@ class GrammarEdit(CodeEdit):
         start = min(problem.start, max(last - 1, 0))
         end = min(max(problem.end, start + 1), last)
         style, _ = LINES.get(problem.severity, LINES["error"])
-        selection = QTextEdit.ExtraSelection()
-        selection.format.setUnderlineStyle(style)
-        selection.format.setUnderlineColor(self._line_colors.get(problem.severity, QColor("red")))
-        if problem.severity == "error":
-            selection.format.setBackground(theme().color("impossible-soft"))
-        selection.cursor = QTextCursor(self.document())
-        selection.cursor.setPosition(start)
-        selection.cursor.setPosition(end, QTextCursor.MoveMode.KeepAnchor)
-        return selection
+        line = style, self._line_colors.get(problem.severity, QColor("red"))
+        ground = theme().color("impossible-soft") if problem.severity == "error" else None
+        return marked(self.document(), start, end, ground=ground, line=line)
 
     def paint_numbers(self, area: QWidget, event: QPaintEvent) -> None:
         """Numbers; a line with a mistake has it in its colour, with a bar whose form tells the severity."""
@@ -398,16 +394,13 @@ class GrammarEdit(CodeEdit):
         super().mousePressEvent(event)
 
     def contextMenuEvent(self, event: QContextMenuEvent) -> None:
-        menu = self.createStandardContextMenu(event.pos())
-        menu.addSeparator()
+        entries: list[Entry] = [None, self.definition_action]
         problem = self.problem_at_cursor()
         if problem is not None and problem.edits and not self.isReadOnly():
-            menu.addAction(problem.fix, self._fix_here)
-        menu.addAction(self.definition_action)
+            entries.insert(1, (problem.fix, self._fix_here))
         if not self.isReadOnly():
-            menu.addActions([self.rename_action, self.complete_action])
-        menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-        menu.popup(event.globalPos())
+            entries += [self.rename_action, self.complete_action]
+        pop_up(self.createStandardContextMenu(event.pos()), event.globalPos(), *entries)
 
     def insertFromMimeData(self, source: QMimeData) -> None:
         """Files that are dropped are opened by the page, not inserted as their names."""

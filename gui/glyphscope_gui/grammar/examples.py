@@ -19,6 +19,7 @@ from PySide6.QtWidgets import QAbstractItemView, QHeaderView, QMenu, QStyleOptio
 from glyphscope_gui.grammar.examples_model import NO_MATCH, RESULT, SHOULD, TEXT, GrammarExamplesModel
 from glyphscope_gui.shared.grammar_cells import PillDelegate, TextDelegate, WordsDelegate
 from glyphscope_gui.shared.language import tr
+from glyphscope_gui.shared.menus import pop_up
 from glyphscope_gui.shared.plain_table import PlainTable
 from glyphscope_gui.shared.table_model import PILL_ROLE
 from glyphscope_gui.shared.text_edits import WrappingEdit
@@ -48,7 +49,7 @@ class _EditableText(TextDelegate):
 
     def createEditor(self, parent: QWidget, _option: QStyleOptionViewItem, _index: _Index) -> QWidget:
         field = _TextField(parent)
-        field.textChanged.connect(lambda: self._typed(field))
+        field.textChanged.connect(lambda: self.commitData.emit(field))
         return field
 
     def setEditorData(self, editor: QWidget, index: _Index) -> None:
@@ -85,9 +86,6 @@ class _EditableText(TextDelegate):
                 return True
         return super().eventFilter(editor, event)
 
-    def _typed(self, field: _TextField) -> None:
-        self.commitData.emit(field)
-
 
 class GrammarExamples(PlainTable):
     """`stepRequested` carries a text to step through."""
@@ -112,7 +110,7 @@ class GrammarExamples(PlainTable):
         self.horizontalHeader().setSectionResizeMode(QHeaderView.ResizeMode.Fixed)
         self.setItemDelegateForColumn(SHOULD, WordsDelegate(self))
         texts = _EditableText(self)
-        texts.closeEditor.connect(self._edited)
+        texts.closeEditor.connect(lambda *_how: self._tidying.start())  # once the field is gone
         self.setItemDelegateForColumn(TEXT, texts)
         self.setItemDelegateForColumn(RESULT, PillDelegate(self))
         self.clicked.connect(self._clicked)
@@ -134,18 +132,20 @@ class GrammarExamples(PlainTable):
 
     def contextMenuEvent(self, event: QContextMenuEvent) -> None:
         row = self.indexAt(event.pos()).row()
-        if not 0 <= row < len(self._model.examples):
+        example = self._model.row(row)
+        if example is None:
             return
-        example = self._model.examples[row]
-        menu = QMenu(self)
-        menu.addAction(tr("Step through"), lambda: self.stepRequested.emit(example.text))
-        menu.addAction(
-            tr("It must not match") if example.matches else tr("It must match"), lambda: self._model.turn(row)
+        pop_up(
+            QMenu(self),
+            event.globalPos(),
+            (tr("Step through"), lambda: self.stepRequested.emit(example.text)),
+            (
+                tr("It must not match") if example.matches else tr("It must match"),
+                lambda: self._model.turn(row),
+            ),
+            (tr("Edit"), lambda: self.edit(self._model.index(row, TEXT))),
+            (tr("Remove"), lambda: self._remove(row)),
         )
-        menu.addAction(tr("Edit"), lambda: self.edit(self._model.index(row, TEXT)))
-        menu.addAction(tr("Remove"), lambda: self._remove(row))
-        menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-        menu.popup(event.globalPos())
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
@@ -164,13 +164,10 @@ class GrammarExamples(PlainTable):
             self._new = index.row() if index.row() >= len(self._model.examples) else -1
         return super().edit(index, *how)
 
-    def _edited(self, *_how: object) -> None:
-        """Once the field is gone: it still tells its text when it is taken away."""
-        self._tidying.start()
-
     def _tidy(self) -> None:
         row, self._new = self._new, -1
-        if 0 <= row < len(self._model.examples) and not self._model.examples[row].text:
+        example = self._model.row(row)
+        if example is not None and not example.text:
             self._model.remove(row)
 
     def _clicked(self, index: QModelIndex) -> None:
@@ -180,8 +177,9 @@ class GrammarExamples(PlainTable):
             self._model.turn(index.row())
 
     def _chosen(self, index: QModelIndex, _before: QModelIndex) -> None:
-        if 0 <= index.row() < len(self._model.examples):
-            self.stepRequested.emit(self._model.examples[index.row()].text)
+        example = self._model.row(index.row())
+        if example is not None:
+            self.stepRequested.emit(example.text)
 
     def _remove(self, row: int) -> None:
         self._model.remove(row)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 from PySide6.QtCore import QEvent, Qt, Signal
-from PySide6.QtGui import QDragEnterEvent, QDropEvent, QResizeEvent
+from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QFrame, QSplitter, QVBoxLayout, QWidget
 
 from glyphscope_gui.enforcement.table import EnforcementTable
@@ -17,6 +19,7 @@ from glyphscope_gui.grammar.rule_costs import RuleCosts
 from glyphscope_gui.grammar.step import GrammarStep
 from glyphscope_gui.grammar.texts import GrammarTexts
 from glyphscope_gui.shared.card import Card
+from glyphscope_gui.shared.file_drops import TakesFiles
 from glyphscope_gui.shared.labels import ElidedLabel, ElidedLink, link, named
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.layouts import hbox, holder, splitter, stack, vbox
@@ -30,10 +33,11 @@ WIDE = 1180
 SIDE_WIDTH = 300
 
 
-class GrammarPage(QWidget):
+class GrammarPage(TakesFiles, QWidget):
     """Places the parts; what they tell each other is in `presenter.py`. `fileDropped` carries a path."""
 
     fileDropped = Signal(str)
+    endings = (".gbnf", ".txt")
 
     def __init__(self, examples: GrammarExamplesModel, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -72,15 +76,8 @@ class GrammarPage(QWidget):
             self.step.restyle()
             self.railroad.restyle()
 
-    def dragEnterEvent(self, event: QDragEnterEvent) -> None:
-        if _dropped(event):
-            event.acceptProposedAction()
-
-    def dropEvent(self, event: QDropEvent) -> None:
-        path = _dropped(event)
-        if path:
-            event.acceptProposedAction()
-            self.fileDropped.emit(path)
+    def files_dropped(self, paths: list[Path]) -> None:
+        self.fileDropped.emit(str(paths[0]))
 
     # -- inside ------------------------------------------------------------------------------------------------
 
@@ -208,10 +205,3 @@ def _column(upper: QWidget, lower: QWidget, shares: tuple[int, int]) -> QSplitte
     column = splitter(Qt.Orientation.Vertical, (upper, lower), shares)
     column.setSizes([share * 100 for share in shares])
     return column
-
-
-def _dropped(event: QDropEvent) -> str:
-    """The one grammar that is dropped, or ""."""
-    urls = event.mimeData().urls()
-    path = urls[0].toLocalFile() if len(urls) == 1 else ""
-    return path if path.lower().endswith((".gbnf", ".txt")) else ""

@@ -28,6 +28,7 @@ from glyphscope_gui.shared.dialogs import ask_where_to_save
 from glyphscope_gui.shared.labels import named
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.layouts import hbox
+from glyphscope_gui.shared.menus import pop_up
 from glyphscope_gui.shared.plain_text import plain_tip
 from glyphscope_gui.theme import theme
 
@@ -239,13 +240,16 @@ class RailroadView(QScrollArea):
 
     def contextMenuEvent(self, event: QContextMenuEvent) -> None:
         menu = QMenu(self)
-        menu.addAction(tr("Larger"), self.zoom_in)
-        menu.addAction(tr("Smaller"), self.zoom_out)
-        menu.addAction(tr("Fit"), self.zoom_fit)
-        menu.addSeparator()
-        menu.addAction(tr("Save the diagram…"), self.ask_where_to_save).setEnabled(self._drawing is not None)
-        menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-        menu.popup(event.globalPos())
+        pop_up(
+            menu,
+            event.globalPos(),
+            (tr("Larger"), self.zoom_in),
+            (tr("Smaller"), self.zoom_out),
+            (tr("Fit"), self.zoom_fit),
+            None,
+            (tr("Save the diagram…"), self.ask_where_to_save),
+        )
+        menu.actions()[-1].setEnabled(self._drawing is not None)
 
     def resizeEvent(self, event: object) -> None:
         super().resizeEvent(event)  # type: ignore[arg-type]

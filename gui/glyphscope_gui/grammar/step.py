@@ -13,7 +13,7 @@ from glyphscope_gui.grammar.work import StepView, TokensView
 from glyphscope_gui.shared.labels import PlainLabel, named
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.layouts import grid_layout, vbox
-from glyphscope_gui.shared.text_edits import WrappingEdit
+from glyphscope_gui.shared.text_edits import WrappingEdit, marked
 from glyphscope_gui.theme import mono_font, theme
 from glyphscope_gui.theme.sizes import PAD
 
@@ -220,16 +220,9 @@ class GrammarStep(QWidget):
         self.edit.setExtraSelections(marks)
 
     def _stretch(self, start: int, end: int, color: QColor, wrong: bool) -> QTextEdit.ExtraSelection:
-        selection = QTextEdit.ExtraSelection()
-        selection.format.setForeground(color)
-        if wrong:
-            selection.format.setBackground(theme().color("impossible-soft"))
-            selection.format.setUnderlineStyle(QTextCharFormat.UnderlineStyle.DotLine)
-            selection.format.setUnderlineColor(theme().color("impossible-line"))
-        selection.cursor = QTextCursor(self.edit.document())
-        selection.cursor.setPosition(start)
-        selection.cursor.setPosition(end, QTextCursor.MoveMode.KeepAnchor)
-        return selection
+        ground = theme().color("impossible-soft") if wrong else None
+        line = (QTextCharFormat.UnderlineStyle.DotLine, theme().color("impossible-line")) if wrong else None
+        return marked(self.edit.document(), start, end, color=color, ground=ground, line=line)
 
     def sizeHint(self) -> QSize:
         return QSize(300, 170)

@@ -12,6 +12,7 @@ from glyphscope_gui.shared.grammar_cells import TextDelegate, WordsDelegate
 from glyphscope_gui.shared.labels import PlainLabel, show_words
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.layouts import vbox
+from glyphscope_gui.shared.menus import pop_up
 from glyphscope_gui.shared.plain_table import PlainTable
 from glyphscope_gui.shared.table_model import TableModel
 
@@ -89,16 +90,13 @@ class GrammarTexts(QWidget):
         if not index.isValid():
             return
         text = self._model.rows[index.row()][1]
-        menu = QMenu(self)
-        menu.addAction(tr("Step through"), lambda: self.stepRequested.emit(text))
-        menu.addAction(
-            tr("Add as an example that must match"), lambda: self.exampleRequested.emit(text, True)
+        pop_up(
+            QMenu(self),
+            event.globalPos(),
+            (tr("Step through"), lambda: self.stepRequested.emit(text)),
+            (tr("Add as an example that must match"), lambda: self.exampleRequested.emit(text, True)),
+            (tr("Add as an example that must not match"), lambda: self.exampleRequested.emit(text, False)),
         )
-        menu.addAction(
-            tr("Add as an example that must not match"), lambda: self.exampleRequested.emit(text, False)
-        )
-        menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-        menu.popup(event.globalPos())
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)

@@ -11,6 +11,7 @@ from PySide6.QtWidgets import QTextEdit, QWidget
 from glyphscope.visible import visible
 from glyphscope_gui.shared.code_edit import CodeEdit, to_utf16
 from glyphscope_gui.shared.language import tr
+from glyphscope_gui.shared.text_edits import marked
 from glyphscope_gui.theme import theme
 
 Spans = Sequence[tuple[int, int]]
@@ -108,10 +109,8 @@ class RenderedPrompt(CodeEdit):
 
     def _span(self, span: tuple[int, int], ground: QColor, line: QColor) -> QTextEdit.ExtraSelection:
         """A ground and a line under it, as a colour alone may not be seen."""
-        selection = self._stretch(*span, ground)
-        selection.format.setUnderlineStyle(QTextCharFormat.UnderlineStyle.SingleUnderline)
-        selection.format.setUnderlineColor(line)
-        return selection
+        under = QTextCharFormat.UnderlineStyle.SingleUnderline, line
+        return marked(self.document(), *span, ground=ground, line=under)
 
     def _places(self, spans: Spans) -> Spans:
         """The document's positions of these characters; the text is looked through once."""

@@ -5,7 +5,15 @@ from __future__ import annotations
 from typing import Any
 
 from PySide6.QtCore import QEvent, QMimeData, QSize, QSizeF, Qt
-from PySide6.QtGui import QResizeEvent, QShowEvent, QTextOption
+from PySide6.QtGui import (
+    QColor,
+    QResizeEvent,
+    QShowEvent,
+    QTextCharFormat,
+    QTextCursor,
+    QTextDocument,
+    QTextOption,
+)
 from PySide6.QtWidgets import QLineEdit, QPlainTextEdit, QSizePolicy, QTextEdit, QWidget
 
 from glyphscope.visible import visible
@@ -31,6 +39,30 @@ def ease(edit: QPlainTextEdit | QTextEdit, text: str) -> None:
 
 def _has_long_word(text: str) -> bool:
     return len(text) > LONGEST and any(len(word) > LONGEST for word in text.split())
+
+
+def marked(
+    document: QTextDocument,
+    start: int,
+    end: int,
+    *,
+    color: QColor | None = None,
+    ground: QColor | None = None,
+    line: tuple[QTextCharFormat.UnderlineStyle, QColor] | None = None,
+) -> QTextEdit.ExtraSelection:
+    """A stretch of a document, by Qt positions, to be marked: its letters, its ground, and the line under it."""
+    selection = QTextEdit.ExtraSelection()
+    selection.cursor = QTextCursor(document)
+    selection.cursor.setPosition(start)
+    selection.cursor.setPosition(end, QTextCursor.MoveMode.KeepAnchor)
+    if color is not None:
+        selection.format.setForeground(color)
+    if ground is not None:
+        selection.format.setBackground(ground)
+    if line is not None:
+        selection.format.setUnderlineStyle(line[0])
+        selection.format.setUnderlineColor(line[1])
+    return selection
 
 
 class LineEdit(QLineEdit):

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from PySide6.QtCore import QEvent
-from PySide6.QtGui import QTextCharFormat, QTextCursor
+from PySide6.QtGui import QTextCharFormat
 from PySide6.QtWidgets import QFrame, QTextEdit, QWidget
 
 from glyphscope.visible import visible
 from glyphscope_gui.shared.code_edit import to_utf16
-from glyphscope_gui.shared.text_edits import WrappingEdit
+from glyphscope_gui.shared.text_edits import WrappingEdit, marked
 from glyphscope_gui.theme import Looks, mono_font, theme
 
 Spans = Sequence[tuple[int, int]]
@@ -70,13 +70,11 @@ class MarkedText(WrappingEdit):
         start, end = (min(place, len(self._text)) for place in span)
         if start >= end:
             return None
-        selection = QTextEdit.ExtraSelection()
-        cursor = QTextCursor(self.document())
-        cursor.setPosition(to_utf16(self._text, start))
-        cursor.setPosition(to_utf16(self._text, end), QTextCursor.MoveMode.KeepAnchor)
-        made: QTextCharFormat = selection.format
-        made.setBackground(theme().color(f"{role}-soft"))
-        made.setUnderlineStyle(line)
-        made.setUnderlineColor(theme().color(f"{role}-line"))
-        selection.cursor = cursor
-        return selection
+        places = (to_utf16(self._text, start), to_utf16(self._text, end))
+        colors = theme()
+        return marked(
+            self.document(),
+            *places,
+            ground=colors.color(f"{role}-soft"),
+            line=(line, colors.color(f"{role}-line")),
+        )

@@ -5,12 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 
 from PySide6.QtCore import QModelIndex, Qt, Signal
-from PySide6.QtGui import QDragEnterEvent, QDropEvent, QResizeEvent
+from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QPushButton, QWidget
 
 from glyphscope.errors import GlyphscopeError
 from glyphscope.visible import visible
 from glyphscope_gui.shared.card import Card
+from glyphscope_gui.shared.file_drops import TakesFiles
 from glyphscope_gui.shared.labels import ElidedLabel, PlainLabel, link, named
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.layouts import hbox, holder, splitter, stack, vbox
@@ -50,13 +51,13 @@ class Details(Card):
 
 
 WIDE = 1180
-SUFFIXES = (".jinja", ".gguf", ".txt")
 
 
-class TemplatePage(QWidget):
+class TemplatePage(TakesFiles, QWidget):
     """Places the parts; `presenter.py` connects them. `fileDropped` carries a path, `slotChosen` a slot's row."""
 
     fileDropped = Signal(str)
+    endings = (".jinja", ".gguf", ".txt")
     slotChosen = Signal(int)
 
     def __init__(self, parent: QWidget | None = None) -> None:
@@ -115,15 +116,8 @@ class TemplatePage(QWidget):
         self.stack.setCurrentWidget(self.parts)
         self.prove_link.setEnabled(True)
 
-    def dragEnterEvent(self, event: QDragEnterEvent) -> None:
-        if _dropped(event):
-            event.acceptProposedAction()
-
-    def dropEvent(self, event: QDropEvent) -> None:
-        path = _dropped(event)
-        if path:
-            event.acceptProposedAction()
-            self.fileDropped.emit(path)
+    def files_dropped(self, paths: list[Path]) -> None:
+        self.fileDropped.emit(str(paths[0]))
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
@@ -166,10 +160,3 @@ class TemplatePage(QWidget):
         width = self.width() - 2 * GAP
         share = 0.42 if wide else 0.48
         self.parts.setSizes([round(width * share), round(width * (1 - share))])
-
-
-def _dropped(event: QDropEvent) -> str:
-    """The one template or model that is dropped, or ""."""
-    urls = event.mimeData().urls()
-    path = urls[0].toLocalFile() if len(urls) == 1 else ""
-    return path if Path(path).suffix.lower() in SUFFIXES else ""

@@ -5,15 +5,17 @@ from __future__ import annotations
 from pathlib import Path
 
 from PySide6.QtCore import QPoint, QSize, Qt
-from PySide6.QtGui import QAction, QCloseEvent, QDragEnterEvent, QDropEvent
+from PySide6.QtGui import QAction, QCloseEvent
 from PySide6.QtWidgets import QHBoxLayout, QLineEdit, QMenu, QTabWidget, QToolButton, QWidget
 
 from glyphscope.registry import ToolRegistry
 from glyphscope_gui.project.registry_document import RegistryDocument
 from glyphscope_gui.shared.enforcement_badge import EnforcementMap
+from glyphscope_gui.shared.file_drops import TakesFiles
 from glyphscope_gui.shared.icon_button import IconButton
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.layouts import hbox, holder, splitter, stack, vbox
+from glyphscope_gui.shared.menus import pop_up
 from glyphscope_gui.shared.text_edits import LineEdit
 from glyphscope_gui.tools.actions import ToolActions
 from glyphscope_gui.tools.form import ToolForm
@@ -28,8 +30,10 @@ FILTER_FROM = 13
 LEAST_CHARACTERS = 33
 
 
-class ToolsDock(QWidget):
+class ToolsDock(TakesFiles, QWidget):
     """The left page about tools. Everything it changes, it changes in the RegistryDocument."""
+
+    endings = (".json",)
 
     def __init__(self, document: RegistryDocument, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -108,15 +112,8 @@ class ToolsDock(QWidget):
         self.shut_down()
         super().closeEvent(event)
 
-    def dragEnterEvent(self, event: QDragEnterEvent) -> None:
-        if _dropped_file(event) is not None:
-            event.acceptProposedAction()
-
-    def dropEvent(self, event: QDropEvent) -> None:
-        path = _dropped_file(event)
-        if path is not None:
-            event.acceptProposedAction()
-            self.actions_.read_file(path)
+    def files_dropped(self, paths: list[Path]) -> None:
+        self.actions_.read_file(paths[0])
 
     # -- inside ------------------------------------------------------------------------------------------------
 
@@ -180,12 +177,8 @@ class ToolsDock(QWidget):
             self.addAction(action)
 
     def _show_menu(self, place: QPoint) -> None:
-        menu = QMenu(self)
-        for group in self._groups():
-            menu.addActions(group)
-            menu.addSeparator()
-        menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-        menu.popup(self.tree.viewport().mapToGlobal(place))
+        entries = [entry for group in self._groups() for entry in (*group, None)]
+        pop_up(QMenu(self), self.tree.viewport().mapToGlobal(place), *entries)
 
     def _select(self, item: Item | None) -> None:
         self.actions_.set_item(item)
@@ -206,11 +199,3 @@ class ToolsDock(QWidget):
             self.tree.filter(self.filter_edit.text())
         found = self._document.problems
         self.tabs.setTabText(1, tr("Schema ({count})", count=len(found)) if found else tr("Schema"))
-
-
-def _dropped_file(event: QDropEvent) -> Path | None:
-    """The one JSON file that is dropped, if it is one."""
-    urls = event.mimeData().urls()
-    if len(urls) != 1 or not urls[0].isLocalFile() or not urls[0].toLocalFile().endswith(".json"):
-        return None
-    return Path(urls[0].toLocalFile())

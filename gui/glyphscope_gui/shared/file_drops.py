@@ -1,0 +1,45 @@
+"""Files that are dropped on a widget."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from PySide6.QtGui import QDragEnterEvent, QDragMoveEvent, QDropEvent
+from PySide6.QtWidgets import QWidget
+
+if TYPE_CHECKING:
+    _Widget = QWidget
+else:
+    _Widget = object
+
+
+class TakesFiles(_Widget):
+    """Beside a widget, which accepts drops: it takes files that end in one of `endings`, several unless `one_file`."""
+
+    endings: tuple[str, ...]
+    one_file = True
+
+    def files_dropped(self, paths: list[Path]) -> None:
+        raise NotImplementedError
+
+    def dragEnterEvent(self, event: QDragEnterEvent) -> None:
+        if self._dropped(event):
+            event.acceptProposedAction()
+
+    def dragMoveEvent(self, event: QDragMoveEvent) -> None:
+        if self._dropped(event):
+            event.acceptProposedAction()
+
+    def dropEvent(self, event: QDropEvent) -> None:
+        paths = self._dropped(event)
+        if paths:
+            event.acceptProposedAction()
+            self.files_dropped(paths)
+
+    def _dropped(self, event: QDropEvent) -> list[Path]:
+        urls = event.mimeData().urls()
+        if self.one_file and len(urls) != 1:
+            return []
+        paths = [Path(url.toLocalFile()) for url in urls if url.isLocalFile()]
+        return [path for path in paths if path.suffix.lower() in self.endings]
