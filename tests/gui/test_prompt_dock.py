@@ -11,8 +11,10 @@ from PySide6.QtGui import QTextOption
 from PySide6.QtWidgets import QWidget
 
 from glyphscope.events import PromptPart, PromptRendered
+from glyphscope.prompting.costs import prompt_costs
 from glyphscope.registry import default_registry
 from glyphscope_gui.project.prompt_document import PromptContext, PromptDocument, PromptState
+from glyphscope_gui.prompt.costs_model import CostRows
 from glyphscope_gui.prompt.dock import TEMPLATE, PromptDock
 from glyphscope_gui.prompt.watch import ShownPrompt
 from glyphscope_gui.runs.user_prompt_edit import UserPromptEdit
@@ -98,7 +100,7 @@ def test_a_chosen_preset_is_used(dock, document, qtbot):
 
 def test_token_costs_are_hidden_when_the_prompt_changes(dock, document, qtbot):
     dock.tabs.setCurrentIndex(2)
-    dock.set_token_costs(RENDERED)
+    dock.show_prompt(ShownPrompt(RENDERED, "run", CostRows(prompt_costs(RENDERED))))
     assert dock.rendered_view.toPlainText() == RENDERED.text
     assert "184 tokens, 170 from the cache" in dock.caption.text() and "no system role" in dock.caption.text()
     assert dock.costs.accessibleDescription() == "tools 100, user's text 5"

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from PySide6.QtCore import QEvent, Qt, Signal
 from PySide6.QtGui import QResizeEvent
-from PySide6.QtWidgets import QFrame, QSplitter, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QFrame, QSplitter, QWidget
 
 from glyphscope_gui.enforcement.table import EnforcementTable
 from glyphscope_gui.grammar.diagnostics import GrammarDiagnostics
@@ -30,7 +30,6 @@ from glyphscope_gui.theme.sizes import GAP, PAD
 
 WIDE = 1180
 """Pixels of width from which on samples and differences have a column of their own."""
-SIDE_WIDTH = 300
 
 
 class GrammarPage(TakesFiles, QWidget):
@@ -94,22 +93,25 @@ class GrammarPage(TakesFiles, QWidget):
         self.use_link = link(tr("Use for runs"), "", self, name="useGrammarButton")
         self.use_link.setCheckable(True)
         self.help_link = link(tr("Help"), tr("GBNF reference and keys of the editor"), self)
-        self.zoom_out_link = link("−", tr("Smaller (Ctrl+wheel)"), self)
-        self.zoom_in_link = link("+", tr("Larger (Ctrl+wheel)"), self)
-        self.zoom_fit_link = link(tr("Fit"), tr("Fit the diagram to the view"), self)
-        self.save_diagram_link = link(tr("Save…"), tr("Save the diagram as SVG or PNG"), self)
-        self.zoom_out_link.setAccessibleName(tr("Smaller"))
-        self.zoom_in_link.setAccessibleName(tr("Larger"))
-        self.add_example_link = link(tr("Add"), tr("Add a text that must match or must not match"), self)
+        diagram = self.railroad
+        diagram.set_corner(
+            (
+                link("−", tr("Smaller (Ctrl+wheel)"), spoken=tr("Smaller"), clicked=diagram.zoom_out),
+                link("+", tr("Larger (Ctrl+wheel)"), spoken=tr("Larger"), clicked=diagram.zoom_in),
+                link(tr("Fit"), tr("Fit the diagram to the view"), clicked=diagram.zoom_fit),
+                link(tr("Save…"), tr("Save the diagram as SVG or PNG"), clicked=diagram.ask_where_to_save),
+            )
+        )
+        self.add_example_link = link(
+            tr("Add"),
+            tr("Add a text that must match or must not match"),
+            self,
+            clicked=self.examples.edit_new,
+        )
         self.add_run_link = link(
             tr("Add the last run"), tr("Add the text of the last run as an example"), self
         )
         self.again_link = link(tr("Regenerate"), tr("Generate other random texts"), self)
-        self.zoom_out_link.clicked.connect(self.railroad.zoom_out)
-        self.zoom_in_link.clicked.connect(self.railroad.zoom_in)
-        self.zoom_fit_link.clicked.connect(self.railroad.zoom_fit)
-        self.save_diagram_link.clicked.connect(self.railroad.ask_where_to_save)
-        self.add_example_link.clicked.connect(self.examples.edit_new)
 
     def _lay_out(self) -> None:
         self.edit.setStyleSheet("#grammarEdit { border: none; border-radius: 0; padding: 0; }")
@@ -119,9 +121,6 @@ class GrammarPage(TakesFiles, QWidget):
         self.edit_card = Card(tr("Grammar"), text, actions=links, padded=False)
         self.edit_card.setMinimumHeight(150)
 
-        self.railroad.set_corner(
-            (self.zoom_out_link, self.zoom_in_link, self.zoom_fit_link, self.save_diagram_link)
-        )
         rule = splitter(Qt.Orientation.Vertical, (self.railroad, self.enforcement), (1, 1), of_cards=False)
         rule.setSizes([500, 500])
         self.rule_card = Card(tr("Rule"), rule, actions=(self.origin,), padded=False)
@@ -153,9 +152,7 @@ class GrammarPage(TakesFiles, QWidget):
     def _make_side(self) -> QWidget:
         side = QWidget(self)
         holders = [QFrame() for _ in range(3)]
-        self._holders = [QVBoxLayout(holder) for holder in holders]
-        for column in self._holders:
-            column.setContentsMargins(4, 6, 4, 2)
+        self._holders = [vbox(parent=holder, margins=(4, 6, 4, 2)) for holder in holders]
         self.difference_card = Card(
             tr("Differences"), holders[0], hint=tr("since it was opened or saved"), padded=False
         )
@@ -163,9 +160,7 @@ class GrammarPage(TakesFiles, QWidget):
             tr("Samples"), holders[1], hint=tr("random"), actions=(self.again_link,), padded=False
         )
         self.cost_card = Card(tr("Cost"), holders[2], hint=tr("mask, per rule, last run"), padded=False)
-        self._side_column = vbox(
-            (self.difference_card, 2), (self.sample_card, 3), (self.cost_card, 2), parent=side, spacing=GAP
-        )
+        vbox((self.difference_card, 2), (self.sample_card, 3), (self.cost_card, 2), parent=side, spacing=GAP)
         return side
 
     def _arrange(self, wide: bool) -> None:
@@ -191,14 +186,13 @@ class GrammarPage(TakesFiles, QWidget):
 
     def _show_view(self, name: str) -> None:
         parts = {
-            "step": (self.step, tr("Step")),
-            "differences": (self.differences, tr("Differences")),
-            "samples": (self.samples, tr("Samples")),
-            "costs": (self.costs, tr("Cost")),
+            "step": self.step,
+            "differences": self.differences,
+            "samples": self.samples,
+            "costs": self.costs,
         }
-        part, title = parts[name]
-        self.stack.setCurrentWidget(part)
-        self.step_card.heading.set_title(title)
+        self.stack.setCurrentWidget(parts[name])
+        self.step_card.heading.set_title(self.views.button(name).text())
 
 
 def _column(upper: QWidget, lower: QWidget, shares: tuple[int, int]) -> QSplitter:

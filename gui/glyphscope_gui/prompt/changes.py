@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import Qt, Signal
+from PySide6.QtCore import Qt
 from PySide6.QtGui import QColor, QTextCharFormat, QTextCursor
 from PySide6.QtWidgets import QPlainTextEdit, QWidget
 
@@ -21,12 +21,9 @@ _MOST = 20_000
 
 
 class PromptChanges(QWidget):
-    """Removed words are struck out, added ones underlined: never a colour alone.
-
-    `compareRequested` is a press on the link to both prompts on the same seeds.
+    """Removed words are struck out, added ones underlined: never a colour alone. The link leads to both prompts on the
+    same seeds.
     """
-
-    compareRequested = Signal()
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -41,7 +38,6 @@ class PromptChanges(QWidget):
         self.view.setFont(mono_font(-1))
         self.link = named(ElidedLink(self), "promptCompareLink")
         self.link.set_words(tr("Compare both prompts with the same seeds"))
-        self.link.clicked.connect(self.compareRequested)
         column = vbox(
             self.words,
             self.cache,

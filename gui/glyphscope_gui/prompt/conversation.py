@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtGui import QGuiApplication
-from PySide6.QtWidgets import QHBoxLayout, QLabel, QMenu, QPushButton, QToolButton, QWidget
+from PySide6.QtWidgets import QMenu, QPushButton, QToolButton, QWidget
 
 from glyphscope.errors import GlyphscopeError
 from glyphscope.events import Message, PromptRendered
@@ -51,10 +51,8 @@ class ConversationEditor(QWidget):
         self.undo_button.setObjectName("undoMessages")
         self.undo_button.setProperty("role", "link")
         self.undo_button.setToolTip(tr("Restore the messages that were replaced or deleted"))
-        self.add_button = IconButton("add", None, self)
-        self.add_button.setObjectName("addMessage")
-        self.add_button.setAccessibleName(tr("Add a message"))
-        self.add_button.setToolTip(tr("Add a message before the next one"))
+        tip = tr("Add a message before the next one")
+        self.add_button = named(IconButton("add", None, self), "addMessage", tr("Add a message"), tip=tip)
         self.more_button = self._make_more()
         self._lay_out()
         self._connect(document)
@@ -101,7 +99,9 @@ class ConversationEditor(QWidget):
     # -- inside ------------------------------------------------------------------------------------------------
 
     def _connect(self, document: PromptDocument) -> None:
-        self.system_edit.textChanged.connect(self._system_typed)
+        self.system_edit.textChanged.connect(
+            lambda: document.set_system_prompt(self.system_edit.toPlainText())
+        )
         self.list.selectionModel().currentChanged.connect(lambda now, _before: self._chosen(now.row()))
         self.editor.edited.connect(self._edited)
         self.editor.removeRequested.connect(self._remove)
@@ -153,9 +153,6 @@ class ConversationEditor(QWidget):
         if row is not None:
             self.editor.show_message(row.message, row.problem, is_next=row.is_next)
 
-    def _system_typed(self) -> None:
-        self._document.set_system_prompt(self.system_edit.toPlainText())
-
     def _edited(self, message: Message) -> None:
         if self._choice == self.model.rowCount() - 1:
             self._document.set_user(message.content)
@@ -182,10 +179,17 @@ class ConversationEditor(QWidget):
 
     def _lay_out(self) -> None:
         vbox(
-            _line(_title(tr("System prompt"), self), None, self.system_tokens),
+            hbox(PlainLabel(tr("System prompt"), self, role="title"), STRETCH, self.system_tokens, spacing=8),
             self.system_edit,
             self.template_link,
-            _line(_title(tr("Messages"), self), None, self.undo_button, self.add_button, self.more_button),
+            hbox(
+                PlainLabel(tr("Messages"), self, role="title"),
+                STRETCH,
+                self.undo_button,
+                self.add_button,
+                self.more_button,
+                spacing=8,
+            ),
             (self.list, 1),
             self.editor,
             self.words,
@@ -195,18 +199,3 @@ class ConversationEditor(QWidget):
             spacing=8,
         )
         self.words.hide()
-
-
-def _title(words: str, parent: QWidget) -> QLabel:
-    return PlainLabel(words, parent, role="title")
-
-
-def _line(*widgets: QWidget | None) -> QHBoxLayout:
-    """None is the room that is left."""
-    line = hbox(spacing=8)
-    for widget in widgets:
-        if widget is None:
-            line.addStretch()
-        else:
-            line.addWidget(widget)
-    return line

@@ -7,9 +7,9 @@ import json
 from PySide6.QtCore import QSize, Qt, Signal
 from PySide6.QtWidgets import QComboBox, QPlainTextEdit, QScrollArea, QTabWidget, QWidget
 
-from glyphscope.events import Message, PromptRendered, RunRequest
+from glyphscope.events import Message, RunRequest
 from glyphscope.prompting import RenderedMessages
-from glyphscope.prompting.costs import Cost, prompt_costs
+from glyphscope.prompting.costs import Cost
 from glyphscope.visible import visible
 from glyphscope_gui.project.prompt_document import PromptDocument, PromptState
 from glyphscope_gui.prompt.changes import PromptChanges
@@ -36,14 +36,10 @@ MESSAGES, TEMPLATE, RENDERED, CHANGES = range(4)
 class PromptDock(QWidget):
     """The left page about prompts. The user's own words are edited in the centre, or as a part of the whole here.
 
-    `partChosen` carries the Cost of a row of the costs, or None; `partEdited` what the user made of its text;
-    `introductionRequested` is a press on the link to where it comes from, `runRequested` one on Run again.
+    `partChosen` carries the Cost of a row of the costs, or None.
     """
 
     partChosen = Signal(object)
-    partEdited = Signal(str)
-    introductionRequested = Signal()
-    runRequested = Signal()
 
     def __init__(self, document: PromptDocument, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -57,8 +53,12 @@ class PromptDock(QWidget):
         self.conversation = ConversationEditor(document, self)
         self.recorded = RecordedPrompt(self)
         self.preset_combo = self._make_combo()
-        self.reset_button = push_button(tr("Reset"), self, tip=tr("Reset to the template of the preset"))
-        self.reset_button.setAccessibleName(tr("Reset the template to the preset"))
+        self.reset_button = push_button(
+            tr("Reset"),
+            self,
+            tip=tr("Reset to the template of the preset"),
+            spoken=tr("Reset the template to the preset"),
+        )
         self.system_edit = named(
             CodeEdit(self), "systemPromptEdit", tr("System prompt template"), description=TAB_WORDS
         )
@@ -67,10 +67,8 @@ class PromptDock(QWidget):
         self.rendered_view = RenderedPrompt(self)
         self.caption = words_label(parent=self)
         self._sent = ""
-        self.copy_button = IconButton("duplicate", None, self)
-        self.copy_button.setObjectName("copyPromptButton")
-        self.copy_button.setAccessibleName(tr("Copy the prompt"))
-        self.copy_button.setToolTip(tr("Copy the prompt"))
+        copy = tr("Copy the prompt")
+        self.copy_button = named(IconButton("duplicate", None, self), "copyPromptButton", copy, tip=copy)
         self.copy_button.clicked.connect(lambda: copy_text(self._sent))
         self.costs_model = PromptCostsModel(self)
         self.costs = PromptCosts(self.costs_model, self)
@@ -94,10 +92,6 @@ class PromptDock(QWidget):
         )
 
     # -- what is shown -----------------------------------------------------------------------------------------
-
-    def set_token_costs(self, event: PromptRendered) -> None:
-        """What a run sent to the model, word for word, and what each part of it cost."""
-        self.show_prompt(ShownPrompt(event, "run", CostRows(prompt_costs(event))))
 
     def show_prompt(self, shown: ShownPrompt) -> None:
         """The prompt with its costs, and what is known of its changes and of the cache."""
@@ -156,16 +150,15 @@ class PromptDock(QWidget):
 
     def _connect(self, document: PromptDocument) -> None:
         self.conversation.templateRequested.connect(lambda: self.tabs.setCurrentIndex(TEMPLATE))
-        self.preset_combo.activated.connect(self._choose_preset)
+        self.preset_combo.activated.connect(
+            lambda _place: document.set_preset(self.preset_combo.currentData())
+        )
         self.reset_button.clicked.connect(document.reset_to_preset)
         self.system_edit.textEdited.connect(document.set_system)
         self.costs.partChosen.connect(self._part_chosen)
         self.costs.partHovered.connect(self._hover)
         self.rendered_view.placeChosen.connect(self._place_chosen)
         self.rendered_view.placeHovered.connect(self._place_hovered)
-        self.part.edited.connect(self.partEdited)
-        self.part.introductionRequested.connect(self.introductionRequested)
-        self.run_button.clicked.connect(self.runRequested)
         document.changed.connect(self._show_state)
         document.rendered.connect(self._show_messages)
         document.failed.connect(self._show_problem)
@@ -199,9 +192,6 @@ class PromptDock(QWidget):
         self.tabs.addTab(_scrolled(rendered), tr("Rendered"))
         self.tabs.addTab(_scrolled(self.changes), tr("Diff"))
         vbox(self.tabs, parent=self)
-
-    def _choose_preset(self, place: int) -> None:
-        self._document.set_preset(self.preset_combo.itemData(place))
 
     def _show_state(self, state: PromptState) -> None:
         record = self._record

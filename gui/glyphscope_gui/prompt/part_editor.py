@@ -15,11 +15,9 @@ _LINES = 4
 
 
 class PartEditor(QWidget):
-    """`edited` carries the text as the user typed it, `introductionRequested` is a press on the link to where it comes
-    from."""
+    """`edited` carries the text as the user typed it. The link leads to where the part comes from."""
 
     edited = Signal(str)
-    introductionRequested = Signal()
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -33,7 +31,6 @@ class PartEditor(QWidget):
         top = hbox((self.title, 1), self.link, spacing=8)
         vbox(top, self.edit, self.words, parent=self, spacing=6)
         self.edit.textChanged.connect(self._notify)
-        self.link.clicked.connect(self.introductionRequested)
         self.show_place(None)
 
     def show_place(self, place: PartPlace | None) -> None:
