@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from PySide6.QtCore import QSize, Qt, Signal
-from PySide6.QtWidgets import QComboBox, QDoubleSpinBox, QPushButton, QWidget
+from PySide6.QtWidgets import QDoubleSpinBox, QWidget
 
 from glyphscope.evals.ab import Trial
 from glyphscope_gui.compare.ab_prompts import NAMES, WARM
 from glyphscope_gui.compare.ab_runs import AbRow
 from glyphscope_gui.shared.card import Card
-from glyphscope_gui.shared.labels import ElidedLabel, FittedLabel, PlainLabel, named, push_button
+from glyphscope_gui.shared.fields import choice_box, field_label
+from glyphscope_gui.shared.labels import ElidedLabel, FittedLabel, named, push_button
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.layouts import STRETCH, grid_layout, hbox, holder, vbox
 from glyphscope_gui.shared.plain_table import PlainTable
@@ -70,37 +71,43 @@ class AbPage(QWidget):
     """
 
     sourceChosen = Signal(object, object)
-    keepRequested = Signal()
-    expectRequested = Signal()
-    runRequested = Signal()
-    stopRequested = Signal()
     openRequested = Signal(object, object)
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         named(self, "abPage", tr("Two prompts, the same seeds"))
-        self.sources = [self._make_source(place) for place in (0, 1)]
-        self.about = [ElidedLabel(self, Qt.TextElideMode.ElideRight) for _ in (0, 1)]
-        for label in self.about:
-            label.setProperty("role", "muted")
-        self.keep_button = self._button("abKeepButton", tr("Keep as A"))
-        self.keep_button.setToolTip(tr("Keep the current prompt as A; later edits do not change it"))
+        self.sources = [
+            choice_box(self, f"abSource{name}", tr("Source of prompt {name}", name=name), least=18)
+            for name in NAMES
+        ]
+        self.about = [ElidedLabel(self, Qt.TextElideMode.ElideRight, role="muted") for _ in NAMES]
+        self.keep_button = push_button(
+            tr("Keep as A"),
+            self,
+            name="abKeepButton",
+            tip=tr("Keep the current prompt as A; later edits do not change it"),
+        )
         self._make_settings()
-        self.run_button = self._button("abRunButton", tr("Run A and B"))
-        self.run_button.setProperty("role", "primary")
-        self.run_button.setToolTip(tr("All seeds of A, then all of B (Ctrl+Return)"))
-        self.stop_button = self._button("abStopButton", tr("Stop"))
-        self.stop_button.setToolTip(tr("Stop and keep the finished runs (Esc)"))
+        self.run_button = push_button(
+            tr("Run A and B"),
+            self,
+            name="abRunButton",
+            role="primary",
+            tip=tr("All seeds of A, then all of B (Ctrl+Return)"),
+        )
+        self.stop_button = push_button(
+            tr("Stop"), self, name="abStopButton", tip=tr("Stop and keep the finished runs (Esc)")
+        )
         self.turn = ElidedLabel(self, Qt.TextElideMode.ElideRight, role="muted")
         self.words = named(FittedLabel(self), "abWords")
         self.words.setText(_FIRST_WORDS)
         self.words.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
         self.model = AbTableModel(self)
-        self.table = PlainTable(self.model, PARTING, self)
-        self.table.setObjectName("abTable")
-        self.table.setAccessibleName(tr("Seeds, with the result of each prompt"))
+        table = PlainTable(self.model, PARTING, self)
+        self.table = named(table, "abTable", tr("Seeds, with the result of each prompt"))
         self.open_buttons = [
-            self._button(f"abOpen{name}Button", tr("Open {name}’s run", name=name)) for name in NAMES
+            push_button(tr("Open {name}’s run", name=name), self, name=f"abOpen{name}Button")
+            for name in NAMES
         ]
         self._lay_out()
         self._connect()
@@ -138,63 +145,51 @@ class AbPage(QWidget):
 
     # -- inside ------------------------------------------------------------------------------------------------
 
-    def _make_source(self, place: int) -> QComboBox:
-        box = QComboBox(self)
-        box.setObjectName(f"abSource{NAMES[place]}")
-        box.setAccessibleName(tr("Source of prompt {name}", name=NAMES[place]))
-        box.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon)
-        box.setMinimumContentsLength(18)
-        return box
-
-    def _button(self, name: str, words: str) -> QPushButton:
-        return push_button(words, self, name=name)
-
     def _make_settings(self) -> None:
-        self.seeds = LineEdit("1-5", self)
-        self.seeds.setObjectName("abSeeds")
-        self.seeds.setAccessibleName(tr("Seeds for both prompts"))
-        self.seeds.setToolTip(
-            tr("1-10, or 1,3,7-9. With fewer than six seeds, no difference can be significant.")
+        self.seeds = named(
+            LineEdit("1-5", self),
+            "abSeeds",
+            tr("Seeds for both prompts"),
+            tip=tr("1-10, or 1,3,7-9. With fewer than six seeds, no difference can be significant."),
         )
         self.seeds.setMaximumWidth(120)
-        self.temperature = QDoubleSpinBox(self, singleStep=0.1, decimals=2)
-        self.temperature.setObjectName("abTemperature")
-        self.temperature.setAccessibleName(tr("Temperature for both prompts"))
-        self.temperature.setToolTip(tr("At 0 all seeds give the same tokens, so one is run."))
-        self.temperature.setRange(0.0, 5.0)
-        self.temperature.setValue(WARM)
-        self.expect = LineEdit(self, placeholderText=tr("any valid call"))
-        self.expect.setObjectName("abExpect")
-        self.expect.setAccessibleName(tr("Expected call"))
-        self.expect.setToolTip(
-            tr(
+        self.temperature = named(
+            QDoubleSpinBox(self, singleStep=0.1, decimals=2, minimum=0.0, maximum=5.0, value=WARM),
+            "abTemperature",
+            tr("Temperature for both prompts"),
+            tip=tr("At 0 all seeds give the same tokens, so one is run."),
+        )
+        self.expect = named(
+            LineEdit(self, placeholderText=tr("any valid call")),
+            "abExpect",
+            tr("Expected call"),
+            tip=tr(
                 'As JSON: {"tool": …, "arguments": {…}}. With the mask every call is valid: enter '
                 "the call that is correct."
-            )
+            ),
         )
-        self.expect_button = named(self._button("abExpectButton", tr("Call of the run shown")), role="link")
+        self.expect_button = push_button(
+            tr("Call of the run shown"), self, name="abExpectButton", role="link"
+        )
 
     def _lay_out(self) -> None:
         top = QWidget(self)
         grid = grid_layout(top, spacing=(10, 8), stretch=2)
         for place, name in enumerate(NAMES):
-            label = PlainLabel(name, top, role="title")
-            label.setBuddy(self.sources[place])
-            grid.addWidget(label, place, 0)
+            grid.addWidget(field_label(name, self.sources[place], "title"), place, 0)
             grid.addWidget(self.sources[place], place, 1)
             grid.addWidget(self.about[place], place, 2)
         grid.addWidget(self.keep_button, 0, 3)
-        line = hbox(spacing=10)
-        for words, field in (
-            (tr("Seeds"), self.seeds),
-            (tr("Temperature"), self.temperature),
-            (tr("Expected call"), self.expect),
-        ):
-            label = PlainLabel(words, top)
-            label.setBuddy(field)
-            line.addWidget(label)
-            line.addWidget(field, 1 if field is self.expect else 0)
-        line.addWidget(self.expect_button)
+        line = hbox(
+            field_label(tr("Seeds"), self.seeds),
+            self.seeds,
+            field_label(tr("Temperature"), self.temperature),
+            self.temperature,
+            field_label(tr("Expected call"), self.expect),
+            (self.expect, 1),
+            self.expect_button,
+            spacing=10,
+        )
         grid.addLayout(line, 2, 0, 1, 4)
         run = hbox((self.turn, 1), self.stop_button, self.run_button, spacing=10)
         grid.addLayout(run, 3, 0, 1, 4)
@@ -214,10 +209,6 @@ class AbPage(QWidget):
             box.activated.connect(
                 lambda _at, place=place, box=box: self.sourceChosen.emit(place, box.currentData())
             )
-        self.keep_button.clicked.connect(self.keepRequested)
-        self.expect_button.clicked.connect(self.expectRequested)
-        self.run_button.clicked.connect(self.runRequested)
-        self.stop_button.clicked.connect(self.stopRequested)
         self.table.selectionModel().currentChanged.connect(lambda _now, _before: self.show_choice())
         self.table.doubleClicked.connect(self._open_clicked)
         for which, button in enumerate(self.open_buttons):

@@ -6,7 +6,7 @@ from itertools import pairwise
 
 from PySide6.QtCore import QSize, Qt, Signal
 from PySide6.QtGui import QResizeEvent
-from PySide6.QtWidgets import QComboBox, QPushButton, QScrollArea, QWidget
+from PySide6.QtWidgets import QScrollArea, QWidget
 
 from glyphscope_gui.compare.column_view import CompareColumn
 from glyphscope_gui.compare.variant_settings import VariantSettings
@@ -16,6 +16,7 @@ from glyphscope_gui.runs.compare_fields import CompareFields
 from glyphscope_gui.runs.compare_fields_model import CompareFieldsModel
 from glyphscope_gui.runs.user_prompt_edit import UserPromptEdit
 from glyphscope_gui.shared.card import Card
+from glyphscope_gui.shared.fields import choice_box
 from glyphscope_gui.shared.labels import ElidedLabel, named, push_button
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.layouts import hbox, holder, splitter, vbox
@@ -101,12 +102,13 @@ class ComparePage(QWidget):
     # -- inside ------------------------------------------------------------------------------------------------
 
     def _make_controls(self) -> None:
-        self.presets = named(
-            QComboBox(self), "comparePresets", tr("Question"), tip=tr("Columns set up to answer a question")
+        self.presets = choice_box(
+            self,
+            "comparePresets",
+            tr("Question"),
+            tip=tr("Columns set up to answer a question"),
+            choices=(*((preset.key, preset.question, "") for preset in PRESETS), (OWN, _OWN_WORDS, "")),
         )
-        for preset in PRESETS:
-            self.presets.addItem(preset.question, preset.key)
-        self.presets.addItem(_OWN_WORDS, OWN)
         self.presets.activated.connect(lambda place: self.presetChosen.emit(self.presets.itemData(place)))
         self.add_button = push_button(tr("Add a column"), self, name="compareAddButton", role="link")
         self.turn = ElidedLabel(self, Qt.TextElideMode.ElideRight, role="muted")
@@ -114,11 +116,14 @@ class ComparePage(QWidget):
             tr("Stop"), self, name="compareStopButton", tip=tr("Stop and keep the finished columns (Esc)")
         )
         self.stop_button.setAccessibleName(tr("Stop the comparison"))
-        self.run_button = QPushButton(tr("Run all"), self)
-        self.run_button.setObjectName("compareRunButton")
-        self.run_button.setAccessibleName(tr("Run all columns"))
-        self.run_button.setToolTip(tr("Run the columns one after the other (Ctrl+Return)"))
-        self.run_button.setProperty("role", "primary")
+        self.run_button = push_button(
+            tr("Run all"),
+            self,
+            name="compareRunButton",
+            role="primary",
+            tip=tr("Run the columns one after the other (Ctrl+Return)"),
+            spoken=tr("Run all columns"),
+        )
 
     def _lay_out(self) -> None:
         line = hbox(

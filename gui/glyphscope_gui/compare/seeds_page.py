@@ -7,7 +7,7 @@ from itertools import pairwise
 
 from PySide6.QtCore import QSize, Qt, Signal
 from PySide6.QtGui import QResizeEvent
-from PySide6.QtWidgets import QComboBox, QPushButton, QWidget
+from PySide6.QtWidgets import QWidget
 
 from glyphscope.evals.distribution import Distribution, Group, Parting, parting_words
 from glyphscope_gui.compare.page import LOW
@@ -28,6 +28,7 @@ from glyphscope_gui.compare.seeds_models import (
 )
 from glyphscope_gui.compare.variants import MOST_TEMPERATURE
 from glyphscope_gui.shared.card import Card
+from glyphscope_gui.shared.fields import choice_box, field_label
 from glyphscope_gui.shared.labels import ElidedLabel, FittedLabel, PlainLabel, named, push_button
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.layouts import hbox, holder, splitter, vbox
@@ -51,8 +52,6 @@ class SeedsPage(QWidget):
     """
 
     sourceChosen = Signal(int)
-    runRequested = Signal()
-    stopRequested = Signal()
     openRequested = Signal(int, object)
 
     def __init__(self, parent: QWidget | None = None) -> None:
@@ -111,33 +110,31 @@ class SeedsPage(QWidget):
     # -- inside ------------------------------------------------------------------------------------------------
 
     def _make_settings(self) -> None:
-        self.source = QComboBox(self)
-        self.source.setObjectName("seedsSource")
-        self.source.setAccessibleName(tr("Setting"))
-        self.source.setToolTip(tr("The settings of the playground, or of a column in “Side by side”"))
-        self.source.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon)
-        self.source.setMinimumContentsLength(22)
+        tip = tr("The settings of the playground, or of a column in “Side by side”")
+        self.source = choice_box(self, "seedsSource", tr("Setting"), tip=tip, least=22)
         self.source.activated.connect(self.sourceChosen)
         self.about = ElidedLabel(self, Qt.TextElideMode.ElideRight, role="muted")
         self.seeds = named(
             LineEdit("1-20", self), "seedsEdit", tr("Seeds"), tip=tr("1-20, or 1,3,7-9; one run per seed")
         )
         self.seeds.setMaximumWidth(120)
-        self.seeds.returnPressed.connect(self.runRequested)
-        self.temperature = DecimalSetting(0, MOST_TEMPERATURE)
-        self.temperature.setObjectName("seedsTemperature")
-        self.temperature.setAccessibleName(tr("Temperature"))
-        self.temperature.setToolTip(tr("At 0 all seeds give the same tokens, so one is run"))
+        self.temperature = named(
+            DecimalSetting(0, MOST_TEMPERATURE),
+            "seedsTemperature",
+            tr("Temperature"),
+            tip=tr("At 0 all seeds give the same tokens, so one is run"),
+        )
         self.turn = named(ElidedLabel(self, Qt.TextElideMode.ElideRight, role="muted"), "seedsTurn")
         self.stop_button = push_button(
             tr("Stop"), self, name="seedsStopButton", tip=tr("Stop and keep the finished runs (Esc)")
         )
-        self.stop_button.clicked.connect(self.stopRequested)
-        self.run_button = QPushButton(tr("Run seeds"), self)
-        self.run_button.setObjectName("seedsRunButton")
-        self.run_button.setProperty("role", "primary")
-        self.run_button.setToolTip(tr("Run all seeds in the background (Ctrl+Return)"))
-        self.run_button.clicked.connect(self.runRequested)
+        self.run_button = push_button(
+            tr("Run seeds"),
+            self,
+            name="seedsRunButton",
+            role="primary",
+            tip=tr("Run all seeds in the background (Ctrl+Return)"),
+        )
 
     def _make_tables(self) -> None:
         self.answers = PlainTable(self.answers_model, ANSWER, self)
@@ -158,25 +155,21 @@ class SeedsPage(QWidget):
 
     def _lay_out(self) -> None:
         top = QWidget(self)
-        line = hbox(spacing=10)
-        for words, field in (
-            (tr("Setting"), self.source),
-            (tr("Seeds"), self.seeds),
-            (tr("Temperature"), self.temperature),
-        ):
-            label = PlainLabel(words, top)
-            label.setBuddy(field)
-            line.addWidget(label)
-            line.addWidget(field)
-        line.addWidget(self.about, 1)
+        line = hbox(
+            field_label(tr("Setting"), self.source),
+            self.source,
+            field_label(tr("Seeds"), self.seeds),
+            self.seeds,
+            field_label(tr("Temperature"), self.temperature),
+            self.temperature,
+            (self.about, 1),
+            spacing=10,
+        )
         run = hbox((self.turn, 1), self.stop_button, self.run_button, spacing=10)
         vbox(line, run, parent=top, spacing=8)
         detail = QWidget(self)
-        column = vbox(parent=detail, margins=(0, 8), spacing=6)
-        for part in (self.place, self.runs_label):
-            padded = hbox(part, margins=(14, 0))
-            column.addLayout(padded)
-        column.addWidget(self.options, 1)
+        texts = (hbox(part, margins=(14, 0)) for part in (self.place, self.runs_label))
+        vbox(*texts, (self.options, 1), parent=detail, margins=(0, 8), spacing=6)
         padded = hbox(self.words, margins=(14, 0))
         above = holder(vbox(padded, (self.answers, 1), margins=(0, 10, 0, 0), spacing=8), self)
         self.detail_card = Card(tr("Selected answer"), detail, padded=False)

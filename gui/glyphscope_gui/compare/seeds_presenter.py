@@ -70,8 +70,9 @@ class SeedsPresenter(QObject):
         self._chosen = 0
         self.seed_runs = SeedRuns(context.runs, self)
         page.sourceChosen.connect(self._choose)
-        page.runRequested.connect(self.run)
-        page.stopRequested.connect(self.seed_runs.stop)
+        for asked in (page.seeds.returnPressed, page.run_button.clicked):
+            asked.connect(self.run)
+        page.stop_button.clicked.connect(self.seed_runs.stop)
         page.openRequested.connect(self._open)
         self.seed_runs.changed.connect(self._show)
         self.seed_runs.runningChanged.connect(self._running_changed)

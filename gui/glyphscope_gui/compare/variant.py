@@ -11,6 +11,7 @@ from PySide6.QtWidgets import QComboBox, QSizePolicy, QWidget
 
 from glyphscope_gui.compare.variants import Variant
 from glyphscope_gui.shared.call_shapes import SHAPES
+from glyphscope_gui.shared.fields import choice_box
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.layouts import grid_layout
 
@@ -73,13 +74,9 @@ class VariantPicker(QWidget):
         self._begins = False
         self._grid = grid_layout(self, spacing=(6, 6))
         for place, (field, words, choices) in enumerate(_FIELDS):
-            box = QComboBox(self)
-            box.setAccessibleName(words)
+            box = choice_box(self, words=words, choices=choices)
             box.setProperty("small", True)
             box.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Fixed)
-            for value, text, tip in choices:
-                box.addItem(text, value)
-                box.setItemData(box.count() - 1, tip, Qt.ItemDataRole.ToolTipRole)
             box.activated.connect(self._choose)
             self.boxes[field] = box
             self._grid.addWidget(box, place // 2, place % 2)

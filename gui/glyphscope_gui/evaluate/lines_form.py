@@ -7,7 +7,8 @@ from typing import Generic, TypeVar
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtWidgets import QComboBox, QPushButton, QSizePolicy, QWidget
 
-from glyphscope_gui.shared.labels import named, push_button
+from glyphscope_gui.shared.fields import choice_box
+from glyphscope_gui.shared.labels import push_button
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.layouts import vbox
 
@@ -28,10 +29,8 @@ class FormLine(QWidget):
 
     def choice_box(self, words: str, choices: tuple[tuple[str, str, str], ...], chosen: str) -> QComboBox:
         """`choices` are the value, the words and the hint of each."""
-        box = named(QComboBox(self), words=words)
+        box = choice_box(self, words=words, choices=((value, shown, "") for value, shown, _hint in choices))
         box.setMinimumWidth(LEAST_BOX)
-        for value, shown, _hint in choices:
-            box.addItem(shown, value)
         box.setCurrentIndex(box.findData(chosen))
         return box
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from PySide6.QtCore import QModelIndex, QObject, QSignalBlocker, Qt, Signal
-from PySide6.QtWidgets import QComboBox, QHeaderView, QWidget
+from PySide6.QtWidgets import QHeaderView, QWidget
 
 from glyphscope.evals.align import Alignment, difference_words
 from glyphscope.evals.results.sample import Sample
@@ -14,6 +14,7 @@ from glyphscope_gui.evaluate.result import Pair
 from glyphscope_gui.evaluate.words import why_words
 from glyphscope_gui.runs.compare_fields import CompareFields
 from glyphscope_gui.runs.compare_fields_model import CompareFieldsModel
+from glyphscope_gui.shared.fields import choice_box
 from glyphscope_gui.shared.labels import PlainLabel, named
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.layouts import hbox, splitter, vbox
@@ -93,14 +94,10 @@ class EvalPair(QWidget):
         self._pairs, self._fields = pairs, fields
         self._names = _NAMES
         self._shared = False
-        self.first, self.second = QComboBox(self), QComboBox(self)
-        for box, words in ((self.first, tr("First arm")), (self.second, tr("Second arm"))):
-            box.setAccessibleName(words)
-            box.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon)
-            box.setMinimumContentsLength(20)
+        self.first = choice_box(self, "evalFirstArm", tr("First arm"), least=20)
+        self.second = choice_box(self, "evalSecondArm", tr("Second arm"), least=20)
+        for box in (self.first, self.second):
             box.activated.connect(self._arms_changed)
-        self.first.setObjectName("evalFirstArm")
-        self.second.setObjectName("evalSecondArm")
         self.counted = PlainLabel(self, role="muted", wordWrap=True)
         self.table = PlainTable(pairs, stretch=SCENARIO, parent=self)
         self.table.setObjectName("evalPairs")

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from html import escape
 
 from PySide6.QtCore import Qt
-from PySide6.QtWidgets import QComboBox, QFrame, QTabWidget, QTextBrowser, QWidget
+from PySide6.QtWidgets import QFrame, QTabWidget, QTextBrowser, QWidget
 
 from glyphscope.visible import visible
 from glyphscope_gui.evaluate.charts import EvalCharts
@@ -19,6 +19,7 @@ from glyphscope_gui.evaluate.table_model import EvalTableModel
 from glyphscope_gui.evaluate.words import MEASURES, MeasureName
 from glyphscope_gui.runs.compare_fields_model import CompareFieldsModel
 from glyphscope_gui.shared.card import Card
+from glyphscope_gui.shared.fields import choice_box
 from glyphscope_gui.shared.labels import ElidedLabel, PlainLabel, named
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.layouts import holder, splitter, vbox
@@ -49,10 +50,9 @@ class EvalResultView(QWidget):
         self.words = named(QTextBrowser(self, openLinks=False), "evalWords", tr("Summary of the result"))
         self.words.setFrameShape(QFrame.Shape.NoFrame)
         self.words.document().setDocumentMargin(PAD)
-        self.measure = named(QComboBox(self), "evalMeasure", tr("Measure shown in the cells"))
-        for place, spec in enumerate(MEASURES):
-            self.measure.addItem(spec.title, spec.name)
-            self.measure.setItemData(place, spec.tip, Qt.ItemDataRole.ToolTipRole)
+        measures = ((spec.name, spec.title, spec.tip) for spec in MEASURES)
+        words = tr("Measure shown in the cells")
+        self.measure = choice_box(self, "evalMeasure", words, choices=measures)
         self.provenance = ElidedLabel(self, Qt.TextElideMode.ElideRight, role="muted")
         self.provenance.setObjectName("evalProvenance")
         self.provenance.setContentsMargins(PAD - 5, 4, PAD - 5, 2)

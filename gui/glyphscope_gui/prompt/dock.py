@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 
 from PySide6.QtCore import QSize, Qt, Signal
-from PySide6.QtWidgets import QComboBox, QPlainTextEdit, QScrollArea, QTabWidget, QWidget
+from PySide6.QtWidgets import QPlainTextEdit, QScrollArea, QTabWidget, QWidget
 
 from glyphscope.events import Message, RunRequest
 from glyphscope.prompting import RenderedMessages
@@ -21,6 +21,7 @@ from glyphscope_gui.prompt.places import PartPlace
 from glyphscope_gui.prompt.rendered_prompt import RenderedPrompt
 from glyphscope_gui.prompt.watch import ShownPrompt
 from glyphscope_gui.shared.code_edit import TAB_WORDS, CodeEdit
+from glyphscope_gui.shared.fields import choice_box
 from glyphscope_gui.shared.icon_button import IconButton
 from glyphscope_gui.shared.labels import named, push_button, show_words, words_label
 from glyphscope_gui.shared.language import tr
@@ -52,7 +53,14 @@ class PromptDock(QWidget):
         self._record: RunRequest | None = None
         self.conversation = ConversationEditor(document, self)
         self.recorded = RecordedPrompt(self)
-        self.preset_combo = self._make_combo()
+        self.preset_combo = choice_box(
+            self,
+            "presetPicker",
+            tr("Prompt preset"),
+            tip=tr("The preset on which the system prompt is based"),
+            choices=((preset.name, preset.name, "") for preset in document.presets),
+            least=8,
+        )
         self.reset_button = push_button(
             tr("Reset"),
             self,
@@ -162,17 +170,6 @@ class PromptDock(QWidget):
         document.changed.connect(self._show_state)
         document.rendered.connect(self._show_messages)
         document.failed.connect(self._show_problem)
-
-    def _make_combo(self) -> QComboBox:
-        combo = QComboBox(self)
-        combo.setObjectName("presetPicker")
-        combo.setAccessibleName(tr("Prompt preset"))
-        combo.setToolTip(tr("The preset on which the system prompt is based"))
-        combo.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon)
-        combo.setMinimumContentsLength(8)
-        for preset in self._document.presets:
-            combo.addItem(preset.name, preset.name)
-        return combo
 
     def _lay_out(self) -> None:
         top = hbox((self.preset_combo, 1), self.reset_button, spacing=8)

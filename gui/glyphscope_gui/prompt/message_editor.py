@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 from PySide6.QtCore import Signal
-from PySide6.QtWidgets import QComboBox, QWidget
+from PySide6.QtWidgets import QWidget
 
 from glyphscope.errors import PromptError
 from glyphscope.events import Message
 from glyphscope.prompting.message_list import read_calls, written_calls
 from glyphscope_gui.prompt.message_list import ROLE_WORDS
+from glyphscope_gui.shared.fields import choice_box
 from glyphscope_gui.shared.labels import named, push_button, show_words, words_label
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.layouts import STRETCH, hbox, vbox
@@ -29,11 +30,9 @@ class MessageEditor(QWidget):
         super().__init__(parent)
         self._message = Message("user", "")
         self._showing = False
-        self.role_combo = named(QComboBox(self), "messageRole", tr("Role of the message"))
-        self.role_combo.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon)
-        self.role_combo.setMinimumContentsLength(8)
-        for role, words in ROLE_WORDS.items():
-            self.role_combo.addItem(words, role)
+        roles = ((role, words, "") for role, words in ROLE_WORDS.items())
+        words = tr("Role of the message")
+        self.role_combo = choice_box(self, "messageRole", words, choices=roles, least=8)
         self.id_edit = LineEdit(self, placeholderText=tr("Call ID (next call if empty)"))
         self.id_edit.setObjectName("messageCallId")
         self.id_edit.setAccessibleName(tr("ID of the call that produced this result"))
