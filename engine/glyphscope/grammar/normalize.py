@@ -19,8 +19,7 @@ def limit_depth(grammar: Grammar) -> Grammar:
 
     Classes list what is in them. Raises GrammarError where the grammar derives no text at all.
     """
-    book = RuleBook()
-    book.keep(grammar.rules)
+    book = RuleBook(grammar.rules)
     for rule in grammar.rules.values():
 
         def deep(body: Node, rule: Rule = rule) -> Node:

@@ -10,6 +10,7 @@ from glyphscope.grammar.chars import Ranges
 from glyphscope.grammar.regular.automaton import Automaton
 from glyphscope.grammar.regular.derivatives import Place
 from glyphscope.grammar.shortest import CHARACTER, TOO_MUCH, Shortest
+from glyphscope.grammar.traversal import callees_first
 from glyphscope.grammar.tree import Grammar, Node, refs
 
 _CHARACTER_BYTES = 4
@@ -144,20 +145,10 @@ class _Reaches:
 def _inner_first(grammar: Grammar) -> list[str] | None:
     """The rules, each after those that it refers to; None where one contains itself."""
     done: dict[str, None] = {}
-    open_: set[str] = set()
-    waiting = [grammar.root]
-    while waiting:
-        name = waiting[-1]
-        missing = [inner for inner in dict.fromkeys(refs(grammar.rules[name].body)) if inner not in done]
-        if name in done or not missing:
-            waiting.pop()
-            open_.discard(name)
-            done[name] = None
-            continue
-        if name in open_ or open_.intersection(missing):
+    for name in callees_first([grammar.root], lambda name: refs(grammar.rules[name].body)):
+        if not done.keys() >= set(refs(grammar.rules[name].body)):
             return None
-        open_.add(name)
-        waiting += missing
+        done[name] = None
     return list(done)
 
 

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Sequence, Set
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 
 from glyphscope.grammar.patience import check_time
+from glyphscope.grammar.traversal import reachable
 from glyphscope.grammar.tree import (
     NEVER,
     Alt,
@@ -20,7 +21,6 @@ from glyphscope.grammar.tree import (
     Seq,
     Unenforced,
     Unordered,
-    reachable,
     refs,
     replace_refs,
 )  # fmt: skip
@@ -29,19 +29,14 @@ MAX_NAME = 60
 _MOST_TRIED = 50  # rules that may be the reason why there is no text
 
 
-class RuleBook:
-    """Rules by name. Names are of lower-case letters, digits and hyphens: both GBNF and Lark take them."""
+class Names:
+    """Names that are given once."""
 
-    def __init__(self) -> None:
-        self.rules: dict[str, Rule] = {}
-        self._counts: dict[str, int] = {}
-        self._shared: dict[tuple[str, object], str] = {}
-        self._inner: dict[tuple[Node, Origin | None], str] = {}
+    def __init__(self, taken: Iterable[str] = ()) -> None:
+        self._counts = dict.fromkeys(taken, 1)
 
-    def reserve(self, hint: str) -> str:
-        """An unused name, made from the hint."""
-        base = re.sub(r"[^a-z0-9]+", "-", hint.lower()).strip("-")[:MAX_NAME].strip("-")
-        base = base if base[:1].isalpha() else f"r-{base}".strip("-")
+    def fresh(self, base: str) -> str:
+        """The first of `base`, `base-2`, `base-3` … that is not taken; now it is."""
         name = base
         while name in self._counts:
             self._counts[base] += 1
@@ -49,11 +44,22 @@ class RuleBook:
         self._counts[name] = 1
         return name
 
-    def keep(self, rules: dict[str, Rule]) -> None:
-        """Takes over rules with the names they have."""
-        for name, rule in rules.items():
-            self._counts[name] = 1
-            self.rules[name] = rule
+
+class RuleBook:
+    """Rules by name. Names are of lower-case letters, digits and hyphens: both GBNF and Lark take them."""
+
+    def __init__(self, rules: Mapping[str, Rule] | None = None) -> None:
+        """Begins with these rules, under the names they have."""
+        self.rules = dict(rules or {})
+        self._names = Names(self.rules)
+        self._shared: dict[tuple[str, object], str] = {}
+        self._inner: dict[tuple[Node, Origin | None], str] = {}
+
+    def reserve(self, hint: str) -> str:
+        """An unused name, made from the hint."""
+        base = re.sub(r"[^a-z0-9]+", "-", hint.lower()).strip("-")[:MAX_NAME].strip("-")
+        base = base if base[:1].isalpha() else f"r-{base}".strip("-")
+        return self._names.fresh(base)
 
     def add(self, name: str, body: Node, origin: Origin | None = None) -> None:
         """Puts a rule under a reserved name."""
@@ -95,7 +101,7 @@ class RuleBook:
             return RuleRef(name) if name in productive else NEVER
 
         rules: dict[str, Rule] = {}
-        for name in reachable(root, lambda name: rules[name].body) if root in productive else ():
+        for name in reachable(root, lambda name: refs(rules[name].body)) if root in productive else ():
             rule = self.rules[name]
             if not productive.issuperset(refs(rule.body)):
                 rule = Rule(name, replace_refs(rule.body, productive_node), rule.origin)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
-from glyphscope.grammar.tree import EMPTY, NEVER, Node, alt, optional, repeat, seq
+from glyphscope.grammar.tree import EMPTY, NEVER, Node, alt, optional, repeat, separated, seq
 
 
 class Listed(NamedTuple):
@@ -36,9 +36,7 @@ def in_order(listed: Listed, inner: Callable[[int, Node], Node]) -> Node:
     elif high == 0 or free == NEVER:
         options.append(EMPTY if low == 0 and not needs_one else NEVER)
     else:
-        most = None if high is None else high - 1
-        full = seq(free, repeat(seq(separator, free), max(0, low - 1), most))
-        options.append(full if low else optional(full))
+        options.append(separated(free, separator, low, high))
     for index in reversed(range(first)):
         before, member, _ = members[index]
         rest = inner(index + 1, rest)

@@ -205,10 +205,16 @@ class Origin:
     pointer: str
     text_keywords: tuple[str, ...] = ()
 
-    def at(self, keyword: str) -> tuple[str, ...]:
-        """The pointers of a keyword that limits its text or counts its members."""
-        ending = f"/{keyword}"
-        return tuple(p for p in self.text_keywords if p.endswith(ending)) or (self.pointer + ending,)
+    def unenforced(self, keywords: Iterable[str], why: str) -> Iterator[Unenforced]:
+        """The constraints of keywords that limit its text or count its members, as what a grammar does not enforce."""
+        for keyword in keywords:
+            ending = f"/{keyword}"
+            pointers = [p for p in self.text_keywords if p.endswith(ending)] or [self.pointer + ending]
+            yield from (Unenforced(self.tool, pointer, keyword, why) for pointer in pointers)
+
+
+NOWHERE = Origin("", "")
+"""The place of a rule without one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -338,14 +344,15 @@ def unordered(
     if len(listed) == 1 and free == NEVER:
         one = seq(separator, listed[0]) if leading else listed[0]
         return one if required or low else optional(one)
+    if not listed and leading:
+        return repeat(seq(separator, free), low, high)
     if not listed:
-        return _listed(free, separator, low, high, leading)
+        return separated(free, separator, low, high)
     return Unordered(tuple(listed), required, free, separator, low, high, leading)
 
 
-def _listed(item: Node, separator: Node, low: int, high: int | None, leading: bool) -> Node:
-    if leading:
-        return repeat(seq(separator, item), low, high)
+def separated(item: Node, separator: Node, low: int = 0, high: int | None = None) -> Node:
+    """`low` to `high` items, at least one of them possible, with separators between them."""
     following = repeat(seq(separator, item), max(0, low - 1), None if high is None else high - 1)
     return seq(item, following) if low else optional(seq(item, following))
 
@@ -435,21 +442,6 @@ def replace_refs(node: Node, change: Callable[[str], Node]) -> Node:
 
 
 _OF_RULES = (Seq, Alt, Repeat, Unordered)  # what can have references in it
-
-
-def reachable(root: str, body_of: Callable[[str], Node]) -> Iterator[str]:
-    """The root and the rules that it leads to, in the order in which a reader meets them, each once.
-
-    `body_of` is called for a rule after the rule was yielded.
-    """
-    seen: set[str] = set()
-    waiting = [root]
-    while waiting:
-        name = waiting.pop()
-        if name not in seen:
-            seen.add(name)
-            yield name
-            waiting += reversed(list(refs(body_of(name))))
 
 
 class ByIdentity(Generic[T]):

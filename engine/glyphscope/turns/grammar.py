@@ -284,8 +284,7 @@ class _Turn:
                 words=options.choice == "auto", order=options.order,
             ),
         )  # fmt: skip
-        self.book = RuleBook()
-        self.book.keep(calls.rules)
+        self.book = RuleBook(calls.rules)
         self.root = self.book.reserve("turn")
         self.text_alone = self.text_before = False
         heads = [self.markers.written(wrap.open.strip()) for wrap in self.form.wraps if wrap.open.strip()]

@@ -20,8 +20,8 @@ from glyphscope.grammar.tree import (
     Node,
     alt,
     intersect,
-    optional,
     repeat,
+    separated,
     seq,
     terminal,
 )  # fmt: skip
@@ -261,7 +261,7 @@ def _anything(context: ToolContext, form: Written) -> Node:
         ("number", terminal(number_node(Bounds()))),
         ("boolean", spelled.boolean),
         ("null", spelled.null),
-        ("array", seq(spelled.open_list, optional(context.separated(anything)), spelled.close_list)),
-        ("object", seq(spelled.open_object, optional(context.separated(entry)), spelled.close_object)),
+        ("array", seq(spelled.open_list, separated(anything, spelled.separator), spelled.close_list)),
+        ("object", seq(spelled.open_object, separated(entry, spelled.separator), spelled.close_object)),
     ]
     return seq(alt(*(node for kind, node in options if kind in form.types)), form.closing, form.after)

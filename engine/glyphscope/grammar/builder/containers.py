@@ -8,7 +8,18 @@ from glyphscope.grammar.builder.schema import Part, Parts, Place, names_of, size
 from glyphscope.grammar.regular.pattern import found
 from glyphscope.grammar.regular.regex import PatternNotEnforced, pattern_node
 from glyphscope.grammar.schema_order import Listed, after_another, in_order
-from glyphscope.grammar.tree import EMPTY, NEVER, Literal, Node, Terminal, alt, optional, repeat, seq
+from glyphscope.grammar.tree import (
+    EMPTY,
+    NEVER,
+    Literal,
+    Node,
+    Terminal,
+    alt,
+    optional,
+    repeat,
+    separated,
+    seq,
+)
 
 _FEW = 16
 _MANY = "which of the optional properties are there is not counted"
@@ -28,8 +39,7 @@ def array_node(context: ToolContext, name: str, parts: Parts) -> Node:
     elif most == 0:
         tail = EMPTY
     else:
-        full = context.separated(item, max(1, low), most)
-        tail = full if low else optional(full)
+        tail = separated(item, context.surface.separator, low, most)
     for index in reversed(range(fixed if high is None else min(fixed, high))):
         separator = context.surface.separator if index else EMPTY
         one = seq(separator, _item(context, name, parts, index), tail)

@@ -22,8 +22,7 @@ from glyphscope.grammar.tree import (
     RuleRef,
     Unenforced,
     alt,
-    optional,
-    repeat,
+    separated,
     seq,
     terminal,
 )  # fmt: skip
@@ -229,13 +228,6 @@ class ToolContext:
         entry = seq(surface.map_key(), surface.key_end, anything)
         return alt(
             surface.any_string(), terminal(number_node(Bounds())), surface.boolean, surface.null,
-            seq(surface.open_list, optional(self.separated(anything)), surface.close_list),
-            seq(surface.open_object, optional(self.separated(entry)), surface.close_object),
+            seq(surface.open_list, separated(anything, surface.separator), surface.close_list),
+            seq(surface.open_object, separated(entry, surface.separator), surface.close_object),
         )  # fmt: skip
-
-    def separated(self, item: Node, minimum: int = 1, maximum: int | None = None) -> Node:
-        """`minimum` (at least 1) to `maximum` items with separators between them."""
-        following = repeat(
-            seq(self.surface.separator, item), minimum - 1, None if maximum is None else maximum - 1
-        )
-        return seq(item, following)

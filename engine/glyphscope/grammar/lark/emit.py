@@ -16,8 +16,10 @@ from glyphscope.grammar.lark.lexeme_partition import partition_lexemes, with_par
 from glyphscope.grammar.lark.parametric import parametric_rules
 from glyphscope.grammar.lexemes import lexeme, quoted
 from glyphscope.grammar.patience import limited, seconds_left
+from glyphscope.grammar.rules import Names
 from glyphscope.grammar.tree import NEVER, ByIdentity, Grammar, Node, Unenforced
 
+_NAME = re.compile(r"[a-z][a-z0-9-]*")
 _PLACE = re.compile(r"at (\d+)\(")  # the line in llguidance's messages
 
 
@@ -78,25 +80,14 @@ class _Emitter:
         self._unordered: dict[Node, str] = {}
         self._parametric: list[str] = []
         self._count = 0
-        self._names: dict[str, str] = {}
-        self._taken = {"start"}
-        for name in grammar.rules:
-            if re.fullmatch(r"[a-z][a-z0-9-]*", name) and name not in self._taken:
-                self._name(name, name)
+        self._names = {name: name for name in grammar.rules if _NAME.fullmatch(name) and name != "start"}
+        free = Names(("start", *self._names))
         for name in grammar.rules:
             if name not in self._names:
-                self._name(name, re.sub(r"[^a-z0-9]+", "-", f"r-{name}".lower()).strip("-"))
+                self._names[name] = free.fresh(re.sub(r"[^a-z0-9]+", "-", f"r-{name}".lower()).strip("-"))
         self._members = "members"
-        while any(name.startswith(self._members) for name in self._taken):
+        while any(name.startswith(self._members) for name in self._names.values()):
             self._members += "-x"
-
-    def _name(self, name: str, base: str) -> None:
-        free, count = base, 1
-        while free in self._taken:
-            count += 1
-            free = f"{base}-{count}"
-        self._taken.add(free)
-        self._names[name] = free
 
     def emit(self) -> str:
         """A line for each rule, the first for `start`, then one for each terminal."""
@@ -118,14 +109,11 @@ class _Emitter:
     def _node(self, node: Node) -> str:
         if isinstance(node, tree.RuleRef):
             return self._names[node.name]
-        if isinstance(node, tree.Literal):
-            return quoted(node.text)
-        if isinstance(node, tree.Terminal):
-            if isinstance(node.body, tree.Literal):
-                return quoted(node.body.text)
-            return self._terminals.setdefault(node.body, f"T{len(self._terminals) + 1}")
-        if isinstance(node, tree.CharClass):
-            return self._terminals.setdefault(node, f"T{len(self._terminals) + 1}")
+        lexeme_body = node.body if isinstance(node, tree.Terminal) else node
+        if isinstance(lexeme_body, tree.Literal):
+            return quoted(lexeme_body.text)
+        if isinstance(node, tree.Terminal | tree.CharClass):
+            return self._terminals.setdefault(lexeme_body, f"T{len(self._terminals) + 1}")
         if isinstance(node, tree.TokenMatch):
             return self._token(node)
         if isinstance(node, tree.Seq):

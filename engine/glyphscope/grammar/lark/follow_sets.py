@@ -13,6 +13,7 @@ from glyphscope.grammar import chars, tree
 from glyphscope.grammar.chars import Ranges
 from glyphscope.grammar.match.nullability import may_be_empty
 from glyphscope.grammar.patience import check_time
+from glyphscope.grammar.traversal import callees_first
 from glyphscope.grammar.tree import Grammar, Node, refs
 
 _Start: TypeAlias = tuple[bool, int]
@@ -30,7 +31,7 @@ class FollowSets:
         self._lexemes: dict[int, tuple[bool, int]] = {}
         self._starts: dict[int, _Start] = {}
         self._rule_starts = dict.fromkeys(self._rules, (False, 0))
-        order = _callees_first(self._rules)
+        order = list(callees_first(self._rules, lambda name: refs(self._rules[name])))
         self._find_starts(order)
         self._follow: dict[int, int] = {}  # the lexemes that may follow a lexeme, both by their numbers
         self._find_follow(grammar.root, order[::-1])
@@ -138,22 +139,6 @@ class FollowSets:
                 if name in waiting:
                     waiting.discard(name)
                     walk(self._rules[name], after_rule[name])
-
-
-def _callees_first(rules: Mapping[str, Node]) -> list[str]:
-    """The rules, each after those that it refers to, as far as they are not recursive."""
-    order: dict[str, None] = {}
-    entered: set[str] = set()
-    for root in rules:
-        waiting = [root]
-        while waiting:
-            name = waiting[-1]
-            if name in entered:
-                order[waiting.pop()] = None
-            else:
-                entered.add(name)
-                waiting += [other for other in refs(rules[name]) if other not in entered]
-    return list(order)
 
 
 def _bits(number: int) -> list[int]:

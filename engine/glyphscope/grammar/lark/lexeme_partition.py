@@ -25,16 +25,17 @@ from glyphscope.grammar.lark.lexeme_conflicts import LexemeConflicts
 from glyphscope.grammar.normalize import limit_depth
 from glyphscope.grammar.patience import check_time
 from glyphscope.grammar.regular.intersections import Weakened, right_linear
+from glyphscope.grammar.traversal import callees_first, reachable
 from glyphscope.grammar.tree import (
     EMPTY,
     NEVER,
+    NOWHERE,
     Alt,
     CharClass,
     Grammar,
     Intersect,
     Literal,
     Node,
-    Origin,
     Repeat,
     Rule,
     RuleRef,
@@ -45,7 +46,6 @@ from glyphscope.grammar.tree import (
     Unordered,
     alt,
     joined,
-    reachable,
     refs,
     seq,
     walk,
@@ -128,7 +128,7 @@ class _Partition:
         self._split: set[Node] = set()
         self._rewritten: dict[str, _Rewritten] = {}
         self._lexemes: dict[Node, None] = {}  # of the rule that is being rewritten
-        self._origin = Origin("", "")  # of that rule
+        self._origin = NOWHERE  # of that rule
         self._lost: dict[Unenforced, None] = {}
         self._automata: dict[str, Node] = {}  # rules of the automata that intersections became
         self._regular_rules = _regular_rules(grammar) if merge else {}
@@ -145,7 +145,7 @@ class _Partition:
         """The rules that the root needs, and their lexemes."""
         rules: dict[str, Rule] = {}
         lexemes: dict[Node, None] = {}
-        for name in reachable(self._grammar.root, lambda name: rules[name].body):
+        for name in reachable(self._grammar.root, lambda name: refs(rules[name].body)):
             if name not in self._rewritten:
                 self._lexemes = {}
                 self._rewritten[name] = _Rewritten(self._rule(name), self._lexemes)
@@ -158,7 +158,7 @@ class _Partition:
         rule = self._grammar.rules.get(name)
         if rule is None:
             return Rule(name, self._in_characters(self._automata[name]))
-        self._origin = rule.origin or Origin("", "")
+        self._origin = rule.origin or NOWHERE
         return Rule(name, self._over_lexemes(rule.body, self._merge), rule.origin)
 
     def _over_lexemes(self, node: Node, merge: bool) -> Node:
@@ -214,9 +214,7 @@ class _Partition:
         return RuleRef(name)
 
     def _note_lost(self, part: Weakened) -> None:
-        for keyword in part.keywords:
-            for pointer in self._origin.at(keyword):
-                self._lost[Unenforced(self._origin.tool, pointer, keyword, _TOO_LARGE)] = None
+        self._lost.update(dict.fromkeys(self._origin.unenforced(part.keywords, _TOO_LARGE)))
 
     def _in_characters(self, node: Node) -> Node:
         if isinstance(node, Literal):
@@ -256,28 +254,15 @@ class _Partition:
 
 def _regular_rules(grammar: Grammar) -> dict[str, Node]:
     """The bodies of the rules that are not recursive, without references, as far as they are not too large."""
-    users: dict[str, list[str]] = {name: [] for name in grammar.rules}
-    missing: dict[str, int] = {}
-    for name, rule in grammar.rules.items():
-        needed = set(refs(rule.body))
-        missing[name] = len(needed)
-        for other in needed:
-            users[other].append(name)
     regular: dict[str, Node] = {}
 
     def of(node: Node) -> Node | None:
         return _without_references(node, regular, of)
 
-    ready = [name for name, count in missing.items() if count == 0]
-    while ready:
-        name = ready.pop()
-        body = of(grammar.rules[name].body)
+    for name in callees_first(grammar.rules, lambda name: refs(grammar.rules[name].body)):
+        body = of(grammar.rules[name].body)  # None of a recursive rule: one that it needs is not there yet
         if body is not None:
             regular[name] = body
-        for user in users[name]:
-            missing[user] -= 1
-            if missing[user] == 0:
-                ready.append(user)
     return regular
 
 
@@ -317,7 +302,7 @@ def _side_by_side(parts: Iterable[Node]) -> Node:
 
 def _below(rules: dict[str, Rule], root: str) -> Grammar:
     """The rule and those that it leads to."""
-    return Grammar({name: rules[name] for name in reachable(root, lambda name: rules[name].body)}, root)
+    return Grammar({name: rules[name] for name in reachable(root, lambda name: refs(rules[name].body))}, root)
 
 
 def _renamed(node: Node, names: dict[str, str]) -> Node:

@@ -24,9 +24,11 @@ from glyphscope.grammar.patience import limited
 from glyphscope.grammar.regular.intersections import Weakened, right_linear
 from glyphscope.grammar.regular.numbers import LARGEST, Bounds, integer_node, number_node
 from glyphscope.grammar.regular.strings import any_character, string_node
+from glyphscope.grammar.traversal import reachable
 from glyphscope.grammar.tree import (
     EMPTY,
     NEVER,
+    NOWHERE,
     Alt,
     ByIdentity,
     Except,
@@ -43,7 +45,7 @@ from glyphscope.grammar.tree import (
     Terminal,
     Unenforced,
     alt,
-    reachable,
+    refs,
     repeat,
     seq,
     walk,
@@ -114,19 +116,16 @@ class _Emitter:
         lexemes = (node for rule in self.grammar.rules.values() for node in walk(rule.body, skip=Terminal))
         self._uses = Counter(id(node.body) for node in lexemes if isinstance(node, Terminal))
         for rule in self.grammar.rules.values():
-            self._add(self.speller.name(rule.name), rule.body, rule)
+            name = self.speller.name(rule.name)
+            if rule.origin is not None:
+                self.origins[name] = rule.origin
+            self.rules[name] = self._node(rule.body, rule)
         lines = []
-        for name in reachable(ROOT, self.rules.__getitem__):
+        for name in reachable(ROOT, lambda name: refs(self.rules[name])):
             if notes is not None and name in self.origins:
                 lines.append(_comment(self.origins[name], notes))
             lines.append(self.speller.rule(name, self.rules[name]))
         return GbnfText("\n".join(lines) + "\n", self.origins, tuple(self.unenforced), self.ordered)
-
-    def _add(self, name: str, body: Node, owner: Rule) -> None:
-        self.rules[name] = EMPTY  # in its place before what it needs
-        if owner.origin is not None:
-            self.origins[name] = owner.origin
-        self.rules[name] = self._node(body, owner)
 
     def _helper(self, hint: str, body: Node, owner: Rule) -> Node:
         """A rule of its own for a body that is ready."""
@@ -136,14 +135,16 @@ class _Emitter:
             self.origins[name] = owner.origin
         return RuleRef(name)
 
-    def _named(self, hint: str, body: Node) -> Node:
-        """The rule that every place shares for a node; it belongs to none of them."""
-        name = self._shared.get(body)
+    def _for_all(self, hint: str, key: Node, make: Callable[[str], Node]) -> Node:
+        """The rule that every place shares for a node; it belongs to none of them. `make` gets its name."""
+        name = self._shared.get(key)
         if name is None:
-            name = self._shared[body] = self.speller.fresh(hint)
-            self.rules[name] = EMPTY
-            self.rules[name] = self._written(body, Rule(name, body))
+            name = self._shared[key] = self.speller.fresh(hint)
+            self.rules[name] = make(name)
         return RuleRef(name)
+
+    def _named(self, hint: str, body: Node) -> Node:
+        return self._for_all(hint, body, lambda name: self._written(body, Rule(name, body)))
 
     def _node(self, node: Node, owner: Rule) -> Node:
         if isinstance(node, RuleRef):
@@ -183,11 +184,9 @@ class _Emitter:
 
     def _report(self, weakened: list[Weakened], owner: Rule) -> None:
         """Names what was lost at the place of the owner: each that shares a rule loses it."""
-        origin = owner.origin or Origin("", "")
+        origin = owner.origin or NOWHERE
         for part in weakened:
-            for keyword in part.keywords:
-                for pointer in origin.at(keyword):
-                    self.unenforced[Unenforced(origin.tool, pointer, keyword, part.why)] = None
+            self.unenforced.update(dict.fromkeys(origin.unenforced(part.keywords, part.why)))
 
     def _written(self, body: Node, owner: Rule) -> Node:
         """A lexeme's body. One that ends in any characters and a quote ends in the rule that all strings share."""
@@ -200,37 +199,24 @@ class _Emitter:
 
     def _string_end(self, character: Node) -> Node:
         """Any characters and the closing quote: there is nothing to come back to after each of them."""
-        key = repeat(character)
-        name = self._shared.get(key)
-        if name is None:
-            name = self._shared[key] = self.speller.fresh("string-end")
+
+        def end(name: str) -> Node:
             raw, escape = self._raw_and_escape(character)
-            self.rules[name] = alt('"', seq(escape, RuleRef(name)), seq(raw, RuleRef(name)))
-        return RuleRef(name)
+            return alt('"', seq(escape, RuleRef(name)), seq(raw, RuleRef(name)))
+
+        return self._for_all("string-end", repeat(character), end)
 
     def _character(self, character: Node) -> Node:
-        name = self._shared.get(character)
-        if name is None:
-            name = self._shared[character] = self.speller.fresh("char")
-            raw, escape = self._raw_and_escape(character)
-            self.rules[name] = alt(escape, raw)
-        return RuleRef(name)
+        return self._for_all("char", character, lambda _: alt(*reversed(self._raw_and_escape(character))))
 
     def _raw_and_escape(self, character: Node) -> tuple[Node, Node]:
         assert isinstance(character, Alt) and len(character.options) == 2
         raw, escape = character.options
         return raw, self._named("escape", escape)
 
-    def _white_space(self) -> Node:
-        name = self._shared.get(WHITE)
-        if name is None:
-            name = self._shared[WHITE] = self.speller.fresh("ws")
-            self.rules[name] = WHITE
-        return RuleRef(name)
-
     def _repeated(self, node: Repeat, owner: Rule) -> Node:
         if node == WHITE:
-            return self._white_space()
+            return self._for_all("ws", WHITE, lambda _: WHITE)
         body = self._node(node.body, owner)
         if body == NEVER:
             return EMPTY if node.minimum == 0 else NEVER
@@ -286,7 +272,8 @@ class _Emitter:
             if len(group) == 1:
                 parts.append(group[0])
                 continue
-            start = _common_start(group)
+            texts = [_leading(option) for option in group]
+            start = min(texts)[: common_length(min(texts), max(texts))]
             rest = self._apart([_without(option, len(start)) for option in group], owner)
             if isinstance(rest, Alt) and len(rest.options) > MAX_BESIDE:
                 rest = self._helper(f"{self.speller.name(owner.name)}-{len(start)}", rest, owner)
@@ -331,13 +318,6 @@ def _leading(node: Node) -> str:
         node = node.parts[0]
     assert isinstance(node, Literal)
     return node.text
-
-
-def _common_start(options: list[Node]) -> str:
-    texts = [_leading(option) for option in options]
-    first, last = min(texts), max(texts)
-    size = common_length(first, last)
-    return first[:size]
 
 
 def _without(node: Node, count: int) -> Node:

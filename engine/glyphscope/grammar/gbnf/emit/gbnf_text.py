@@ -8,6 +8,7 @@ from collections.abc import Iterable
 
 from glyphscope.grammar import chars, tree
 from glyphscope.grammar.chars import Ranges
+from glyphscope.grammar.rules import Names
 from glyphscope.grammar.tree import EMPTY, NEVER, Node, alt
 from glyphscope.visible import is_seen
 
@@ -20,8 +21,7 @@ class Speller:
     """Names that llama.cpp takes, and the text of rules under them."""
 
     def __init__(self, root: str, start: str, rules: Iterable[str]) -> None:
-        self._taken: set[str] = set()
-        self._counts: dict[str, int] = {}
+        self._taken = Names()
         self._names = {start: self.fresh(root)}
         for name in rules:
             if name != start:
@@ -33,13 +33,7 @@ class Speller:
 
     def fresh(self, hint: str) -> str:
         """An unused name, made from the hint: letters, digits and hyphens."""
-        base = re.sub(r"[^A-Za-z0-9-]+", "-", hint).strip("-") or "rule"
-        name = base
-        while name in self._taken:
-            self._counts[base] = self._counts.get(base, 1) + 1
-            name = f"{base}-{self._counts[base]}"
-        self._taken.add(name)
-        return name
+        return self._taken.fresh(re.sub(r"[^A-Za-z0-9-]+", "-", hint).strip("-") or "rule")
 
     def rule(self, name: str, body: Node) -> str:
         """The rule's text; alternatives that do not fit a line have one each."""

@@ -14,10 +14,10 @@ from glyphscope.grammar.schema_order import Listed, after_another, in_order
 from glyphscope.grammar.tree import (
     EMPTY,
     NEVER,
+    NOWHERE,
     Grammar,
     Node,
     Ordered,
-    Origin,
     Rule,
     RuleRef,
     Terminal,
@@ -57,8 +57,7 @@ def _has(body: Node) -> bool:
 class _Writer:
     def __init__(self, grammar: Grammar) -> None:
         self._grammar = grammar
-        self._book = RuleBook()
-        self._book.keep(grammar.rules)
+        self._book = RuleBook(grammar.rules)
         self._owner = Rule("", EMPTY)
         self._unenforced: dict[Unenforced, None] = {}
         self._ordered: dict[Ordered, None] = {}
@@ -114,15 +113,16 @@ class _Writer:
         return alt(EMPTY, begun) if node.may_end(0, 0) else begun
 
     def _in_order(self, node: Unordered) -> Node:
+        origin = self._owner.origin or NOWHERE
         needed = node.required.bit_count()
         low, high = 0, None
         one_of_many = node.low == 1 and node.free == NEVER and not node.leading
         if needed == len(node.members):
             low, high = max(0, node.low - needed), None if node.high is None else node.high - needed
         else:
-            self._leave("minProperties", bool(node.low) and not one_of_many)
-            self._leave("maxProperties", node.high is not None)
-        origin = self._owner.origin or Origin("", "")
+            uncounted = ["minProperties"] * bool(node.low and not one_of_many)
+            uncounted += ["maxProperties"] * (node.high is not None)
+            self._unenforced.update(dict.fromkeys(origin.unenforced(uncounted, _NOT_COUNTED)))
         why = f"GBNF has no sets: any order of {len(node.members)} properties would be too many rules"
         self._ordered[Ordered(origin.tool, origin.pointer, why)] = None
         members = [
@@ -133,8 +133,3 @@ class _Writer:
         if node.leading:
             return after_another(listed)
         return in_order(listed, lambda count, rest: self._rule(f"{self._owner.name}-after-{count}", rest))
-
-    def _leave(self, keyword: str, lost: bool) -> None:
-        origin = self._owner.origin or Origin("", "")
-        for pointer in origin.at(keyword) if lost else ():
-            self._unenforced[Unenforced(origin.tool, pointer, keyword, _NOT_COUNTED)] = None

@@ -8,6 +8,7 @@ from glyphscope.grammar.gbnf.cancellation import checkpoint
 from glyphscope.grammar.gbnf.lint.fixpoint import Beginnings, beginnings, true_names
 from glyphscope.grammar.gbnf.lint.rule_properties import Facts, facts_of
 from glyphscope.grammar.gbnf.parse.syntax import GbnfDocument, GbnfRule
+from glyphscope.grammar.traversal import reachable
 
 ROOT = "root"
 
@@ -29,14 +30,12 @@ class Survey:
         """The rules that `root` comes to, itself included; all of them if there is none."""
         if ROOT not in self.facts:
             return set(self.facts)
-        found, waiting = {ROOT}, [ROOT]
-        while waiting:
-            for name in self.facts[waiting.pop()].names:
-                checkpoint()
-                if name not in found and name in self.facts:
-                    found.add(name)
-                    waiting.append(name)
-        return found
+        return set(reachable(ROOT, self._callees))
+
+    def _callees(self, name: str) -> list[str]:
+        names = self.facts[name].names
+        checkpoint(len(names))
+        return [other for other in names if other in self.facts]
 
     @cached_property
     def productive(self) -> set[str]:

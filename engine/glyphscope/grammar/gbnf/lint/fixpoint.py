@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 from glyphscope.grammar.gbnf.cancellation import checkpoint
 from glyphscope.grammar.gbnf.lint.rule_properties import AGAIN, TERMINAL, Facts, Inner
+from glyphscope.grammar.traversal import callees_first
 
 MANY = 10**12
 """More is not counted."""
@@ -177,20 +178,7 @@ def way_around(
 def sums(calls: Mapping[str, Iterable[tuple[str, int]]], own: Mapping[str, int]) -> dict[str, int]:
     """For each name its own figure and, as often as it calls them, those of others; a call in a circle adds nothing."""
     done: dict[str, int] = {}
-    entered: set[str] = set()
-    for root in calls:
-        waiting = [root]
-        while waiting:
-            checkpoint()
-            name = waiting[-1]
-            if name in done:
-                waiting.pop()
-            elif name in entered:
-                waiting.pop()
-                done[name] = min(
-                    MANY, own[name] + sum(times * done.get(other, 0) for other, times in calls[name])
-                )
-            else:
-                entered.add(name)
-                waiting += [other for other, _ in calls[name] if other in calls and other not in entered]
+    for name in callees_first(calls, lambda name: [other for other, _ in calls[name] if other in calls]):
+        checkpoint()
+        done[name] = min(MANY, own[name] + sum(times * done.get(other, 0) for other, times in calls[name]))
     return done

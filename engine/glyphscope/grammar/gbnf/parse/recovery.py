@@ -9,6 +9,7 @@ from typing import NamedTuple
 from glyphscope.grammar.gbnf import diagnostics
 from glyphscope.grammar.gbnf.diagnostics import Diagnostic, fix, report
 from glyphscope.grammar.gbnf.parse.syntax import GbnfRule
+from glyphscope.grammar.rules import Names
 from glyphscope.visible import character_words
 
 _NOT_OF_A_NAME = re.compile(r"[^A-Za-z0-9-]+")
@@ -16,24 +17,17 @@ _NOT_OF_A_NAME = re.compile(r"[^A-Za-z0-9-]+")
 
 def bad_names(found: Mapping[str, Sequence[tuple[int, int]]], rules: Sequence[GbnfRule]) -> list[Diagnostic]:
     """A problem for each place of a bad name; the fix of one renames all of them."""
-    taken = {rule.name for rule in rules} - found.keys()
-    taken.update(ref.name for rule in rules for ref in rule.references if ref.name not in found)
+    names = Names(
+        {name for rule in rules for name in (rule.name, *(r.name for r in rule.references))} - found.keys()
+    )
     problems = []
     for name, spans in found.items():
-        new = free_name(_NOT_OF_A_NAME.sub("-", name).strip("-") or "rule", taken)
-        taken.add(new)
+        new = names.fresh(_NOT_OF_A_NAME.sub("-", name).strip("-") or "rule")
         repair = fix(f"Rename it to {new} everywhere", *((start, end, new) for start, end in spans))
         what = "`_`" if name.isascii() else "these letters"
         message = f"A rule's name has only letters a-z, A-Z, digits and `-`: llama.cpp stops at {what}. Write {new}."
         problems += [report(diagnostics.BAD_NAME, message, start, end, repair) for start, end in spans]
     return problems
-
-
-def free_name(name: str, taken: set[str]) -> str:
-    """The name, or the first of name-2, name-3 … that is not taken."""
-    if name not in taken:
-        return name
-    return next(f"{name}-{n}" for n in range(2, len(taken) + 3) if f"{name}-{n}" not in taken)
 
 
 HEAD_ALIKE = re.compile(r"(<)?((?:[\w-]++)(?:[ \t]++[\w-]++)*?)(?(1)>)[ \t]*+(::=|:=|::|=>|->|[=:→])(?![=:])")

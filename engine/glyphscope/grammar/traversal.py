@@ -1,0 +1,64 @@
+"""Ways through trees and graphs that do not recurse: they may be as deep as they like."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from typing import TypeVar
+
+N = TypeVar("N")
+R = TypeVar("R")
+K = TypeVar("K", bound=Hashable)
+
+
+def bottom_up(root: N, inner: Callable[[N], Sequence[N]], make: Callable[[N, list[R]], R]) -> R:
+    """What `make` makes of the root and of what it made of the nodes in it, which come first, from left to right.
+
+    `inner`, the nodes directly in a node, is asked once for each, before those in it are made.
+    """
+    done: list[R] = []
+    waiting: list[tuple[N, int]] = [(root, -1)]
+    while waiting:
+        node, count = waiting.pop()
+        if count < 0 and (parts := inner(node)):
+            waiting.append((node, len(parts)))
+            waiting += [(part, -1) for part in reversed(parts)]
+        elif count > 0:
+            made = done[-count:]
+            del done[-count:]
+            done.append(make(node, made))
+        else:
+            done.append(make(node, []))
+    return done[0]
+
+
+def callees_first(roots: Iterable[K], callees: Callable[[K], Iterable[K]]) -> Iterator[K]:
+    """The roots and all that they lead to, each once, after those that it leads to where they do not lead back."""
+    entered: set[K] = set()
+    done: set[K] = set()
+    for root in roots:
+        waiting = [root]
+        while waiting:
+            node = waiting[-1]
+            if node not in entered:
+                entered.add(node)
+                waiting += [other for other in callees(node) if other not in entered]
+                continue
+            waiting.pop()
+            if node not in done:
+                done.add(node)
+                yield node
+
+
+def reachable(root: K, callees: Callable[[K], Iterable[K]]) -> Iterator[K]:
+    """The root and all that it leads to, in the order in which a reader meets them, each once.
+
+    `callees` is asked for a node after the node was yielded.
+    """
+    seen: set[K] = set()
+    waiting = [root]
+    while waiting:
+        node = waiting.pop()
+        if node not in seen:
+            seen.add(node)
+            yield node
+            waiting += reversed(list(callees(node)))
