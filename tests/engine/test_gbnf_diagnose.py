@@ -22,8 +22,8 @@ from glyphscope.grammar.gbnf import (
     check_gbnf,
     check_gbnf_bytes,
     diagnose,
+    load_gbnf,
     read_gbnf,
-    to_grammar,
 )
 from glyphscope.grammar.gbnf.diagnostics import CODES
 from glyphscope.grammar.tree import Alt, CharClass, Literal, Repeat, RuleRef, Seq, TokenMatch
@@ -158,7 +158,7 @@ def test_llama_cpps_own_examples_have_no_errors(shared_data: Path, name: str) ->
 
 def test_the_tree_is_that_of_the_text() -> None:
     text = 'root ::= "a" ("b" | x)? [^a-c]{2,} . <[5]> !<think> [] "b"{1,3000}\nx ::= "\\u00e9" |\n'
-    grammar = to_grammar(read_gbnf(text))
+    grammar = load_gbnf(text)
     any_character = CharClass(((0, 0xD7FF), (0xE000, 0x10FFFF)))
     assert grammar.rules["root"].body == Seq(
         (
@@ -177,8 +177,8 @@ def test_the_tree_is_that_of_the_text() -> None:
 
 def test_a_grammar_with_errors_has_no_tree_and_a_place() -> None:
     with pytest.raises(GrammarError) as raised:
-        to_grammar(read_gbnf('root ::= "a"\nx ::= y\n'))
-    assert raised.value.where == "line 2"
+        load_gbnf('root ::= "a"\nx ::= y\n')
+    assert raised.value.message.startswith("line 2, column 7: ")
     assert check_gbnf("root ::= x").grammar is None
 
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from examples import at_most
 from glyphscope.cli.grammar.inputs import read_any_grammar
 from glyphscope.errors import GrammarError, RegistryError
-from glyphscope.grammar.gbnf import read_gbnf, to_grammar
+from glyphscope.grammar.gbnf import load_gbnf
 from glyphscope.grammar.generate.sample import covering_texts, sample_texts
 from glyphscope.grammar.match import compile_grammar, derive, match_text
 from grammar_strategies import LETTERS, gbnf_text, grammars
@@ -19,7 +19,7 @@ from grammar_strategies import LETTERS, gbnf_text, grammars
 @given(grammars, st.lists(st.text(LETTERS, max_size=6), max_size=6))
 def test_a_grammar_written_as_gbnf_and_read_back_matches_the_same_texts(grammar, texts):
     try:
-        again = to_grammar(read_gbnf(gbnf_text(grammar)))
+        again = load_gbnf(gbnf_text(grammar))
     except (ValueError, GrammarError):  # GBNF cannot write it, or llama.cpp would not take it
         return
     first, second = compile_grammar(grammar).start(), compile_grammar(again).start()
@@ -31,7 +31,7 @@ def test_a_grammar_written_as_gbnf_and_read_back_matches_the_same_texts(grammar,
 @pytest.mark.slow
 def test_parentheses_deeper_than_any_stack_are_read_and_matched():
     depth = 4_000
-    grammar = to_grammar(read_gbnf("root ::= " + '("b" | "a" ' * depth + '"c"' + ")" * depth))
+    grammar = load_gbnf("root ::= " + '("b" | "a" ' * depth + '"c"' + ")" * depth)
     assert match_text(grammar, "a" * depth + "c").accepted
     assert match_text(grammar, "aaab").accepted
     assert match_text(grammar, "aac").failed_at == 2

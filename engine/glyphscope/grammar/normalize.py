@@ -9,9 +9,11 @@ from glyphscope.errors import GrammarError
 from glyphscope.grammar import chars, tree
 from glyphscope.grammar.regular.automaton import Automaton
 from glyphscope.grammar.rules import RuleBook
+from glyphscope.grammar.traversal import bottom_up
 from glyphscope.grammar.tree import EMPTY, NEVER, Grammar, Node, Rule, joined, terminal
 
 MAX_DEPTH = 40
+_WHOLE = (tree.Terminal, tree.Except)  # are not taken apart
 
 
 def limit_depth(grammar: Grammar) -> Grammar:
@@ -38,27 +40,18 @@ def limit_depth(grammar: Grammar) -> Grammar:
 
 def _rebuilt(body: Node, deep: Callable[[Node], Node] | None) -> Node:
     """The node by the makers of nodes; `deep` makes a rule of what is too deep."""
-    done: list[tuple[Node, int]] = []
-    waiting: list[tuple[Node, int]] = [(body, -1)]
-    while waiting:
-        node, taken = waiting.pop()
-        if taken >= 0:
-            parts = done[len(done) - taken :]
-            del done[len(done) - taken :]
-            depth = 1 + max((depth for _, depth in parts), default=0)
-            made = _simplified(node, [part for part, _ in parts])
-            if depth >= MAX_DEPTH and deep is not None:
-                made, depth = deep(made), 0
-            done.append((made, depth))
-        elif isinstance(node, tree.Terminal):
+
+    def make(node: Node, parts: list[tuple[Node, int]]) -> tuple[Node, int]:
+        if isinstance(node, tree.Terminal):
             # No rule can be inside a lexeme, so its depth is what it is; one in another says nothing.
-            done.append((_rebuilt(node.body, None) if deep is None else _lexeme(node.body), 0))
-        elif node.inner and not isinstance(node, tree.Except):
-            waiting.append((node, len(node.inner)))
-            waiting += [(part, -1) for part in reversed(node.inner)]
-        else:
-            done.append((_leaf(node), 0))
-    return done[0][0]
+            return _rebuilt(node.body, None) if deep is None else _lexeme(node.body), 0
+        if not parts:
+            return _leaf(node), 0
+        depth = 1 + max(depth for _, depth in parts)
+        whole = _simplified(node, [part for part, _ in parts])
+        return (deep(whole), 0) if depth >= MAX_DEPTH and deep is not None else (whole, depth)
+
+    return bottom_up(body, lambda node: () if isinstance(node, _WHOLE) else node.inner, make)[0]
 
 
 @lru_cache(maxsize=1024)
@@ -85,5 +78,4 @@ def _simplified(node: Node, parts: list[Node]) -> Node:
     if not isinstance(whole, tree.Intersect) or not isinstance(node, tree.Intersect):
         return whole
     automaton = Automaton.of(whole)
-    possible = automaton.accepts(automaton.start) or bool(automaton.moves(automaton.start))
-    return whole if possible else NEVER
+    return whole if automaton.start.final or automaton.moves(automaton.start) else NEVER

@@ -6,35 +6,35 @@ is there once.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import msgspec
 
 from glyphscope.grammar import tree
+from glyphscope.grammar.traversal import bottom_up
 from glyphscope.grammar.tree import Grammar, Node, Rule
 
-_MANY: dict[type[Any], str] = {tree.Seq: "seq", tree.Alt: "alt", tree.Intersect: "both"}
-_ONE: dict[type[Any], str] = {tree.Terminal: "lexeme", tree.Except: "not"}
+_KINDS: dict[str, Callable[[Any], Node]] = {
+    "seq": tree.Seq, "alt": tree.Alt, "both": tree.Intersect, "lexeme": tree.Terminal, "not": tree.Except,
+}  # fmt: skip
+_KIND_NAMES = {kind: name for name, kind in _KINDS.items()}
 
 
 def pack(grammar: Grammar) -> bytes:
     """The rules and the root."""
     listed: dict[tuple[Any, ...], int] = {}
     places: dict[int, int] = {}
-    for rule in grammar.rules.values():
-        waiting: list[tuple[Node, bool]] = [(rule.body, False)]
-        while waiting:
-            node, ready = waiting.pop()
-            if id(node) in places:
-                continue
-            inner = node.inner
-            if inner and not ready:
-                waiting.append((node, True))
-                waiting += [(each, False) for each in inner]
-                continue
-            entry = _entry(node, tuple(places[id(each)] for each in inner))
-            places[id(node)] = listed.setdefault(entry, len(listed))
-    rules = [(name, places[id(rule.body)]) for name, rule in grammar.rules.items()]
+
+    def place_of(node: Node, inner: list[int]) -> int:
+        if id(node) not in places:
+            places[id(node)] = listed.setdefault(_entry(node, tuple(inner)), len(listed))
+        return places[id(node)]
+
+    def fresh_inner(node: Node) -> tuple[Node, ...]:
+        return () if id(node) in places else node.inner
+
+    rules = [(name, bottom_up(rule.body, fresh_inner, place_of)) for name, rule in grammar.rules.items()]
     return msgspec.msgpack.encode((grammar.root, rules, list(listed)))
 
 
@@ -60,7 +60,7 @@ def _entry(node: Node, inner: tuple[int, ...]) -> tuple[Any, ...]:
         return ("any order", inner, node.required, node.low, node.high, node.leading)
     if isinstance(node, tree.Repeat):
         return ("repeat", inner[0], node.minimum, node.maximum)
-    return (_MANY[type(node)], inner) if type(node) in _MANY else (_ONE[type(node)], inner[0])
+    return _KIND_NAMES[type(node)], inner[0] if isinstance(node, tree.Terminal | tree.Except) else inner
 
 
 def _node(entry: list[Any], nodes: list[Node]) -> Node:
@@ -78,14 +78,8 @@ def _node(entry: list[Any], nodes: list[Node]) -> Node:
             return tree.Unordered(tuple(members), required, free, separator, low, high, leading)
         case ["repeat", place, minimum, maximum]:
             return tree.Repeat(nodes[place], minimum, maximum)
-        case ["lexeme", place]:
-            return tree.Terminal(nodes[place])
-        case ["not", place]:
-            return tree.Except(nodes[place])
-        case ["seq", inner]:
-            return tree.Seq(tuple(nodes[place] for place in inner))
-        case ["alt", inner]:
-            return tree.Alt(tuple(nodes[place] for place in inner))
-        case [_, inner]:
-            return tree.Intersect(tuple(nodes[place] for place in inner))
+        case [kind, [*inner]]:
+            return _KINDS[kind](tuple(nodes[place] for place in inner))
+        case [kind, place]:
+            return _KINDS[kind](nodes[place])
     raise AssertionError("an entry of no kind")

@@ -131,7 +131,7 @@ class _Reaches:
             if len(before) > _MOST_STATES:  # all of its longest text, if there is one
                 longest = automaton.start.longest
                 return longest * _CHARACTER_BYTES if longest < 1 << 20 else None
-        ends = [place for place in before if automaton.accepts(place)]
+        ends = [place for place in before if place.final]
         away, left = 0, len(before) - len(ends)
         seen = set(ends)
         while ends:

@@ -201,17 +201,25 @@ class Shortest:
         return self._measure.token if isinstance(node, tree.TokenMatch) else None
 
     def _meeting_price(self, automaton: Automaton) -> int | None:
-        price, known = self._measure.one_of, dict[Place, int]()
-        cheapest_way(
-            automaton.start,
-            lambda at: ((c, to) for ranges, to in automaton.moves(at) if (c := price(ranges)) is not None),
-            lambda at: 0 if automaton.accepts(at) else None,
-            known,
-            lambda at: at.shortest,
-            most=None if isinstance(self._measure, _Characters) else MAX_PLACES,
-        )
-        cost = known[automaton.start]
+        most = None if isinstance(self._measure, _Characters) else MAX_PLACES
+        cost = _costs_to_end(automaton, automaton.start, self._measure.one_of, most)[automaton.start]
         return None if cost >= TOO_MUCH else cost
+
+
+def _costs_to_end(
+    automaton: Automaton, state: Place, price: Callable[[chars.Ranges], int | None], most: int | None
+) -> dict[Place, int]:
+    """What the cheapest text from a state to acceptance costs, and from the states on its way."""
+    known = dict[Place, int]()
+    cheapest_way(
+        state,
+        lambda at: ((c, to) for ranges, to in automaton.moves(at) if (c := price(ranges)) is not None),
+        lambda at: 0 if at.final else None,
+        known,
+        lambda at: at.shortest,
+        most=most,
+    )
+    return known
 
 
 def way_out(automaton: Automaton, state: Place, *, most: int | None = None) -> list[chars.Ranges] | None:
@@ -219,15 +227,7 @@ def way_out(automaton: Automaton, state: Place, *, most: int | None = None) -> l
 
     Raises GrammarError where more than `most` states are to be looked at.
     """
-    known = dict[Place, int]()
-    cheapest_way(
-        state,
-        lambda at: ((1, target) for _, target in automaton.moves(at)),
-        lambda at: 0 if automaton.accepts(at) else None,
-        known,
-        lambda at: at.shortest,
-        most=most,
-    )
+    known = _costs_to_end(automaton, state, _Characters().one_of, most)
     if known[state] >= TOO_MUCH:
         return None
     way = []

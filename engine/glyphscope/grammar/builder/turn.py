@@ -28,21 +28,7 @@ def up_to(opening: str) -> Node:
     """One lexeme: any text, then `opening`, which is nowhere in it before; its first character comes once in it."""
     first, rest = opening[0], opening[1:]
     assert rest and first not in rest
-    broken: Node = _none_of(first + rest[-1])
-    for index in reversed(range(len(rest) - 1)):
-        broken = alt(_none_of(first + rest[index]), seq(rest[index], broken))
-    begun: Node = seq()
-    for char in reversed(rest[:-1]):
-        begun = optional(seq(char, begun))
-    # `first` and some of the rest, again and again, then what breaks it off
-    attempt = seq(first, begun)
-    text = repeat(alt(seq(repeat(attempt), first, broken), _none_of(first)))
-    # Both are the same language; the second makes it an automaton where it is written as rules.
-    return terminal(intersect((seq(text, repeat(attempt), opening), repeat(CharClass(chars.ALL)))))
-
-
-def _none_of(text: str) -> Node:
-    return CharClass(chars.complement(chars.of(text)))
+    return _lexeme(seq(_words((tuple(Sign(char, False) for char in rest),), first), opening))
 
 
 WHITE_SPACE = " \t\n\r"
@@ -94,27 +80,27 @@ def next_call(notation: Notation, shape: Shape) -> Node:
     return terminal(seq(white, call_opening(notation, shape)))
 
 
-def _words(found: tuple[Signs, ...]) -> Node:
-    """Any text in which no spelling follows a brace; its last characters may be the beginning of one."""
-    broken, begun = _off_and_on(found)
-    attempt = seq("{", begun)  # a brace and some of the signs, which another brace or the end breaks off
-    calm = CharClass(chars.complement(chars.of("{")))
-    return seq(repeat(alt(seq(repeat(attempt), "{", broken), calm)), repeat(attempt))
+def _words(found: tuple[Signs, ...], first: str = "{") -> Node:
+    """Any text in which no spelling follows `first`; its last characters may be the beginning of one."""
+    broken, begun = _off_and_on(found, first)
+    attempt = seq(first, begun)  # `first` and some of the signs, which another one or the end breaks off
+    calm = CharClass(chars.complement(chars.of(first)))
+    return seq(repeat(alt(seq(repeat(attempt), first, broken), calm)), repeat(attempt))
 
 
-def _off_and_on(found: tuple[Signs, ...]) -> tuple[Node, Node]:
+def _off_and_on(found: tuple[Signs, ...], first: str) -> tuple[Node, Node]:
     """What follows the signs read so far: some of the next and then one that fits none, and only some of the next."""
     nexts: dict[str, list[Signs]] = {}
     for signs in found:
         nexts.setdefault(signs[0].char, []).append(signs[1:])
     spaced = any(signs[0].spaced for signs in found)
     off: list[Node] = [
-        CharClass(chars.complement(chars.of("{" + "".join(nexts) + (WHITE_SPACE if spaced else ""))))
+        CharClass(chars.complement(chars.of(first + "".join(nexts) + (WHITE_SPACE if spaced else ""))))
     ]
     on: list[Node] = []
     for char, rest in nexts.items():
         if all(rest):  # else the spelling is complete, and the text no words any more
-            broken, begun = _off_and_on(tuple(rest))
+            broken, begun = _off_and_on(tuple(rest), first)
             off.append(seq(char, broken))
             on.append(seq(char, begun))
     further = optional(alt(*on)) if on else seq()

@@ -2,7 +2,6 @@
 
 from glyphscope.grammar.gbnf.cancellation import CheckCancelled
 from glyphscope.grammar.gbnf.check import GbnfCheck, apply_fixes, check_gbnf, check_gbnf_bytes, load_gbnf
-from glyphscope.grammar.gbnf.convert import to_grammar
 from glyphscope.grammar.gbnf.diagnostics import Diagnostic, Fix, Severity
 from glyphscope.grammar.gbnf.emit.emit import GbnfText, emit_gbnf
 from glyphscope.grammar.gbnf.emit.printer import print_gbnf
@@ -29,5 +28,4 @@ __all__ = [
     "load_gbnf",
     "print_gbnf",
     "read_gbnf",
-    "to_grammar",
 ]

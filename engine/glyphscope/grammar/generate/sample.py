@@ -263,7 +263,7 @@ class _Walk:
         steps = int(self.random.expovariate(0.08)) if free else 0
         while steps > 0:
             moves = automaton.moves(state)
-            if not moves or (automaton.accepts(state) and self.random.random() < 0.1):
+            if not moves or (state.final and self.random.random() < 0.1):
                 break
             plain = [move for move in moves if chars.intersection(move[0], PLAIN)]
             ranges, state = self.random.choice(plain if plain and self.random.random() < 0.8 else moves)

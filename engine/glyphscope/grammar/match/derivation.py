@@ -16,6 +16,7 @@ from typing import NamedTuple, TypeAlias
 from glyphscope.grammar.match.earley import CHARACTERS_BETWEEN_POLLS, Budget, Limits, MatchLimit
 from glyphscope.grammar.match.rule_automata import RuleAutomata
 from glyphscope.grammar.regular.derivatives import Place
+from glyphscope.grammar.traversal import bottom_up
 from glyphscope.grammar.tree import ByIdentity, Grammar
 
 MAX_RULES = 1_000_000
@@ -232,19 +233,11 @@ def _first(link: tuple[_Link, _Done] | _Jump) -> tuple[_Begun, int, _Link]:
 
 def _tree(whole: _Done, size: int) -> Derivation:
     """The tree of a rule's parts, made from the leaves."""
-    built: list[Derivation] = []
-    waiting: list[tuple[_Done, int]] = [(whole, -1)]
-    while waiting:
-        done, taken = waiting.pop()
-        if taken >= 0:
-            children = tuple(built[len(built) - taken :])
-            del built[len(built) - taken :]
-            built.append(Derivation(done.begun.rule, size - done.end, size - done.begun.step, children))
-            continue
-        parts = _parts(done)
-        waiting.append((done, len(parts)))
-        waiting += [(part, -1) for part in reversed(parts)]
-    return built[0]
+
+    def make(done: _Done, children: list[Derivation]) -> Derivation:
+        return Derivation(done.begun.rule, size - done.end, size - done.begun.step, tuple(children))
+
+    return bottom_up(whole, _parts, make)
 
 
 def _parts(done: _Done) -> list[_Done]:

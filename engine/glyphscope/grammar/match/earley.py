@@ -296,11 +296,10 @@ class State:
         return view
 
 
-def start_state(compiled: RuleAutomata, limits: Limits) -> State:
-    """The state before the first character; dead if the grammar has no text."""
-    root = compiled.grammar.root
-    items = () if compiled.is_empty else ((compiled.start_of(root), Begun(root, 0, 0)),)
-    return State(compiled, limits, items, 0, 0, 0)
+def state_before(compiled: RuleAutomata, rule: str, limits: Limits | None = None) -> State:
+    """The state before a text of that rule, which is read as if it were the root; dead if there is no text of it."""
+    items = ((compiled.start_of(rule), Begun(rule, 0, 0)),) if compiled.derives(rule) else ()
+    return State(compiled, limits or Limits(), items, 0, 0, 0)
 
 
 def _over(

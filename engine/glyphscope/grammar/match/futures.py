@@ -11,8 +11,7 @@ from collections.abc import Hashable
 from typing import Any, TypeAlias
 
 from glyphscope.grammar.chars import Ranges
-from glyphscope.grammar.match.earley import Begun, Limits, State
-from glyphscope.grammar.match.rule_automata import RuleAutomata
+from glyphscope.grammar.match.earley import Begun, State
 from glyphscope.grammar.regular.derivatives import Place
 
 _END = "end"
@@ -20,12 +19,6 @@ _SELF = "self"
 
 Continuation: TypeAlias = Hashable
 """A place and the number of what follows its rule; or the end of the text."""
-
-
-def state_before(compiled: RuleAutomata, rule: str) -> State:
-    """The state before a text of that rule, which is read as if it were the root."""
-    items = ((compiled.start_of(rule), Begun(rule, 0, 0)),) if compiled.derives(rule) else ()
-    return State(compiled, Limits(), items, 0, 0, 0)
 
 
 def open_moves(state: State) -> list[Ranges]:

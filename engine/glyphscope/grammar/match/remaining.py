@@ -27,6 +27,7 @@ from glyphscope.grammar.regular.derivatives import (
     Token,
 )
 from glyphscope.grammar.shortest import CHARACTER, TOO_MUCH, Measure, Shortest, cheapest_way
+from glyphscope.grammar.traversal import callees_first
 from glyphscope.grammar.tree import TokenMatch
 
 UNIT = CHARACTER
@@ -132,18 +133,9 @@ class Remaining:
     def term(self, term: Term) -> int:
         """What a text of the term costs."""
         known = self._terms
-        if term.serial in known:
-            return known[term.serial]
-        waiting = [term]
-        while waiting:
-            at = waiting[-1]
-            missing = [] if at.serial in known else [t for t in _parts(at) if t.serial not in known]
-            if missing:
-                waiting += missing
-                continue
-            waiting.pop()
-            if at.serial not in known:
-                known[at.serial] = min(TOO_MUCH, self._cost(at))
+        if term.serial not in known:
+            for part in callees_first([term], lambda t: [p for p in _parts(t) if p.serial not in known]):
+                known[part.serial] = min(TOO_MUCH, self._cost(part))
         return known[term.serial]
 
     def _item(self, item: Item) -> int:

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from functools import lru_cache
 from typing import NamedTuple
 
-from glyphscope.grammar.match.earley import ActiveRule, Limits, State, start_state
+from glyphscope.grammar.match.earley import ActiveRule, Limits, State, state_before
 from glyphscope.grammar.match.rule_automata import RuleAutomata
 from glyphscope.grammar.match.words import Expectation
 from glyphscope.grammar.tree import ByIdentity, Grammar
@@ -17,7 +17,7 @@ class Compiled(RuleAutomata):
 
     def start(self, limits: Limits | None = None) -> State:
         """The state before the first character."""
-        return start_state(self, limits or Limits())
+        return state_before(self, self.grammar.root, limits)
 
 
 def compile_grammar(grammar: Grammar) -> Compiled:

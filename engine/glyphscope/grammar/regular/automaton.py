@@ -75,10 +75,6 @@ class Automaton:
             seen |= dict.fromkeys(fresh)
             waiting += dict.fromkeys(fresh)
 
-    def accepts(self, state: Place) -> bool:
-        """Whether the text may end in this state."""
-        return state.final
-
     def after(self, state: Place, char: str) -> Place | None:
         """The state that the character leads to; None where it leads nowhere."""
         try:

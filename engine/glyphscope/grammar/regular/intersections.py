@@ -57,7 +57,8 @@ def right_linear(
 
 
 class _States(NamedTuple):
-    start: int
+    """An automaton, its first state being 0."""
+
     final: list[bool]
     moves: list[list[tuple[Ranges, int]]]
 
@@ -77,17 +78,17 @@ def _states(body: Node) -> _States:
             count += len(row)
             if len(numbers) > MAX_STATES or count > MAX_MOVES:
                 raise _TooLarge
-            final.append(automaton.accepts(place))
+            final.append(place.final)
             moves.append(row)
     except GrammarError:
         raise _TooLarge from None
-    return _States(0, final, moves)
+    return _States(final, moves)
 
 
 def _rules_of(states: _States, helper: Callable[[Node], Node], rules: dict[str, Node]) -> Node:
     """A state that is reached twice is a rule; the others are written where they are reached."""
     reached = [0] * len(states.final)
-    reached[states.start] = 2
+    reached[0] = 2
     for row in states.moves:
         for _, target in row:
             reached[target] += 1
@@ -113,7 +114,7 @@ def _rules_of(states: _States, helper: Callable[[Node], Node], rules: dict[str, 
             options.append(seq(_class(ranges), following))
         return alt(*options)
 
-    start = reference(states.start)
+    start = reference(0)
     for state in waiting:
         rules[names[state]] = written(state, 0)
     return start

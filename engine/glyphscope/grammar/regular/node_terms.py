@@ -7,6 +7,7 @@ from collections.abc import Callable
 from glyphscope.errors import GrammarError
 from glyphscope.grammar import chars, tree
 from glyphscope.grammar.regular.derivatives import Term, Terms
+from glyphscope.grammar.traversal import bottom_up
 from glyphscope.grammar.tree import Node
 
 
@@ -24,52 +25,35 @@ def term_of(
 
     `backwards`: of the texts read from their ends. Raises GrammarError.
     """
-    done: list[Term] = []
-    waiting: list[tuple[Node, int]] = [(node, -1)]
-    while waiting:
-        node, taken = waiting.pop()
-        if taken >= 0:
-            parts = done[len(done) - taken :]
-            del done[len(done) - taken :]
-            done.append(
-                other(parts[0])
-                if isinstance(node, tree.Except)
-                else _joined(node, parts, terms, meet, backwards)
-            )
-        elif isinstance(node, tree.Literal):
-            done.append(terms.text(node.text[::-1] if backwards else node.text))
-        elif isinstance(node, tree.CharClass):
+
+    def make(node: Node, parts: list[Term]) -> Term:
+        if isinstance(node, tree.Literal):
+            return terms.text(node.text[::-1] if backwards else node.text)
+        if isinstance(node, tree.CharClass):
             ranges = chars.complement(node.ranges) if node.negated else node.ranges
-            done.append(terms.chars(chars.intersection(ranges, chars.ALL)))
-        elif isinstance(node, tree.TokenMatch):
-            done.append(terms.token(node))
-        elif isinstance(node, tree.RuleRef):
+            return terms.chars(chars.intersection(ranges, chars.ALL))
+        if isinstance(node, tree.Seq):
+            whole = terms.empty
+            for part in parts if backwards else reversed(parts):
+                whole = terms.cat(part, whole)
+            return whole
+        if isinstance(node, tree.Alt):
+            return terms.choice(parts)
+        if isinstance(node, tree.Repeat):
+            return terms.loop(parts[0], node.minimum, node.maximum)
+        if isinstance(node, tree.RuleRef):
             if call is None:
                 raise GrammarError("A lexeme cannot refer to a rule.", where=node.name)
-            done.append(call(node.name))
-        else:
-            waiting.append((node, len(node.inner)))
-            waiting += [(part, -1) for part in reversed(node.inner)]
-    return done[0]
+            return call(node.name)
+        if isinstance(node, tree.Intersect):
+            return terms.never if terms.never in parts else meet(parts)
+        if isinstance(node, tree.Except):
+            return other(parts[0])
+        if isinstance(node, tree.Unordered):
+            return _members(node, parts, terms, backwards)
+        return terms.token(node) if isinstance(node, tree.TokenMatch) else parts[0]
 
-
-def _joined(
-    node: Node, parts: list[Term], terms: Terms, meet: Callable[[list[Term]], Term], backwards: bool
-) -> Term:
-    if isinstance(node, tree.Seq):
-        whole = terms.empty
-        for part in parts if backwards else reversed(parts):
-            whole = terms.cat(part, whole)
-        return whole
-    if isinstance(node, tree.Alt):
-        return terms.choice(parts)
-    if isinstance(node, tree.Intersect):
-        return terms.never if terms.never in parts else meet(parts)
-    if isinstance(node, tree.Repeat):
-        return terms.loop(parts[0], node.minimum, node.maximum)
-    if isinstance(node, tree.Unordered):
-        return _members(node, parts, terms, backwards)
-    return parts[0]
+    return bottom_up(node, lambda node: node.inner, make)
 
 
 def _members(node: tree.Unordered, parts: list[Term], terms: Terms, backwards: bool) -> Term:

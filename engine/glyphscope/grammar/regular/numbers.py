@@ -53,9 +53,14 @@ class Bounds(NamedTuple):
 @lru_cache(maxsize=1024)
 def integer_node(low: int, high: int) -> Node:
     """The integers from `low` to `high`."""
+    return _signed(low, high, _natural)
+
+
+def _signed(low: int, high: int, natural: Callable[[int, int], Node]) -> Node:
+    """Integers by a maker of those without a sign."""
     return alt(
-        seq("-", _natural(max(1, -high), -low)) if low < 0 else NEVER,
-        _natural(max(0, low), high) if high >= 0 else NEVER,
+        seq("-", natural(max(1, -high), -low)) if low < 0 else NEVER,
+        natural(max(0, low), high) if high >= 0 else NEVER,
     )
 
 
@@ -71,11 +76,7 @@ def multiples_node(
         return alt(*(str(step * i) for i in range(first, last + 1)))
     if step > 64:
         return None
-    remainders = _Remainders(step, rule)
-    return alt(
-        seq("-", remainders.natural(max(1, -high), -low)) if low < 0 else NEVER,
-        remainders.natural(max(0, low), high) if high >= 0 else NEVER,
-    )
+    return _signed(low, high, _Remainders(step, rule).natural)
 
 
 @lru_cache(maxsize=1024)

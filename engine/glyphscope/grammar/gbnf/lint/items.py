@@ -32,22 +32,12 @@ from glyphscope.grammar.gbnf.parse.syntax import (
 )
 from glyphscope.visible import is_seen
 
-_BLOCKS = ((0x80, 0x7FF, 1 << 6), (0x800, 0xFFFF, 1 << 12), (0x10000, 0x10FFFF, 1 << 18))
-"""Characters of two, three and four bytes, and how many begin with the same byte."""
-
 _TRIED = 300  # characters among which a printable one is looked for, as an example
 
 
 def refused_as_well(excluded: Ranges) -> Ranges:
     """The characters that are not excluded, and begin with the first byte of one that is."""
-    reached: list[tuple[int, int]] = []
-    for low, high in excluded:
-        for first, last, size in _BLOCKS:
-            if low <= last and high >= first:
-                begin = max(low, first) // size * size
-                end = min(high, last) // size * size + size - 1
-                reached.append((max(begin, first), min(end, last)))
-    return chars.intersection(chars.subtract(chars.union(reached), excluded), chars.ALL)
+    return chars.intersection(chars.subtract(chars.with_same_first_byte(excluded), excluded), chars.ALL)
 
 
 def example(characters: Ranges) -> str:

@@ -11,6 +11,7 @@ rule itself at the end of a repetition, or the next of its chain: it can always 
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import chain
 from typing import Generic, NamedTuple, TypeAlias, TypeVar
 
 from glyphscope.grammar.gbnf.cancellation import checkpoint
@@ -19,12 +20,14 @@ from glyphscope.grammar.gbnf.parse.syntax import (
     Class,
     GbnfRule,
     Group,
-    Item,
+    Part,
     Quoted,
     Reference,
     Repetition,
-    Sequence,
+    by_option,
+    parts_of,
 )
+from glyphscope.grammar.traversal import bottom_up
 
 Found = TypeVar("Found")
 
@@ -118,6 +121,13 @@ class _Weight(NamedTuple):
 _LIGHT = _Weight()
 
 
+class _Lowered(NamedTuple):
+    """What an item is in the rules that llama.cpp makes, and what repeating it counts."""
+
+    option: Option
+    weight: _Weight
+
+
 class _Lowering:
     def __init__(self, rule: GbnfRule) -> None:
         self.rule = rule
@@ -127,59 +137,43 @@ class _Lowering:
         self.empties: list[tuple[int, int]] = []
         self.rules = 0  # that llama.cpp has made so far
         self.names: list[str] = []
-        self.lower()
+        self.open_groups: list[tuple[int, int]] = []  # how many rules and names were there before each
+        body: Part = rule.body
+        bottom_up(body, self._entered, self._lowered)
 
-    def lower(self) -> None:
-        """Post-order, without recursion: what is entered is in `waiting`, what is made in `done`."""
-        done: list[Option] = []
-        weights: list[_Weight] = []  # of the items in `done`
-        waiting: list[tuple[Alternatives | Item, tuple[int, int] | None]] = [(self.rule.body, None)]
-        while waiting:
-            checkpoint()
-            node, entered = waiting.pop()
-            if isinstance(node, Alternatives) and entered is None:
-                waiting.append((node, (0, 0)))
-                waiting += [
-                    (item, None) for option in reversed(node.options) for item in reversed(option.items)
-                ]
-            elif isinstance(node, Group) and entered is None:
-                self.rules += 1
-                waiting += [(node, (self.rules - 1, len(self.names))), (node.body, None)]
-            elif isinstance(node, Repetition) and entered is None:
-                waiting += [(node, (0, 0)), (node.item, None)]
-            elif isinstance(node, Alternatives):
-                count = sum(len(option.items) for option in node.options)
-                made = done[len(done) - count :]
-                del done[len(done) - count :], weights[len(weights) - count :]
-                self.inner.append(_options(node.options, made))
-            elif isinstance(node, Group):
-                assert entered is not None
-                done.append((len(self.inner) - 1,))
-                weights.append(_Weight(self.rules - entered[0], entered[1], len(self.names)))
-            elif isinstance(node, Repetition):
-                done[-1] = self._repeated(node, done[-1], weights)
-            else:
-                done.append(self._leaf(node))
-                weights.append(_LIGHT)
+    def _entered(self, node: Part) -> tuple[Part, ...]:
+        checkpoint()
+        if isinstance(node, Group):
+            self.open_groups.append((self.rules, len(self.names)))
+            self.rules += 1
+        return parts_of(node)
 
-    def _leaf(self, node: Item) -> Option:
+    def _lowered(self, node: Part, parts: list[_Lowered]) -> _Lowered:
+        if isinstance(node, Alternatives):
+            options = (tuple(chain.from_iterable(o for o, _ in item)) for item in by_option(node, parts))
+            self.inner.append(tuple(options))
+            return _Lowered((), _LIGHT)
+        if isinstance(node, Group):
+            rules, names = self.open_groups.pop()
+            return _Lowered((len(self.inner) - 1,), _Weight(self.rules - rules, names, len(self.names)))
+        if isinstance(node, Repetition):
+            return self._repeated(node, *parts[0])
         if isinstance(node, Reference):
             self.names.append(node.name)
-            return (node.name,)
-        if isinstance(node, Quoted) and not node.text:
-            return ()
-        if isinstance(node, Class) and not node.ranges:
-            return ()
-        return (TERMINAL,)
+            return _Lowered((node.name,), _LIGHT)
+        is_empty = (isinstance(node, Quoted) and not node.text) or (
+            isinstance(node, Class) and not node.ranges
+        )
+        return _Lowered(() if is_empty else (TERMINAL,), _LIGHT)
 
-    def _repeated(self, node: Repetition, body: Option, weights: list[_Weight]) -> Option:
+    def _repeated(self, node: Repetition, body: Option, weight: _Weight) -> _Lowered:
         minimum, maximum = node.minimum, node.maximum
         if maximum is not None and maximum > MAX_REPETITIONS:
             maximum = None  # so does llama.cpp
         start = self.rule.start
         if not body:
             self.empties.append((node.operator - start, node.end - start))
-        rules, first, last, times = weights[-1]
+        rules, first, last, times = weight
         times *= maximum or minimum or 1
         reported = minimum > MAX_REPETITIONS  # already, by the number alone
         if (
@@ -190,7 +184,6 @@ class _Lowering:
             before = set(self.names[:first])
             names = tuple(name for name in dict.fromkeys(self.names[first:last]) if name not in before)
             self.copies.append(Copies(node.operator - start, node.end - start, rules, times, names))
-        weights[-1] = _Weight(rules, first, last, min(times, MAX_REPETITIONS + 1))
         elements: Option = () if not minimum else body if minimum == 1 else body + body
         if maximum is None or maximum > minimum:
             self.rules += 1 if maximum is None else maximum - minimum
@@ -200,7 +193,8 @@ class _Lowering:
             self.inner.append((body + again, ()))
             elements += (len(self.inner) - 1,)
         # operators on operators double the elements: the ends are enough
-        return elements if len(elements) <= 6 else elements[:3] + elements[-3:]
+        ends = elements if len(elements) <= 6 else elements[:3] + elements[-3:]
+        return _Lowered(ends, _Weight(rules, first, last, min(times, MAX_REPETITIONS + 1)))
 
     def facts(self) -> Facts:
         start, inner = self.rule.start, self.inner
@@ -225,16 +219,6 @@ class _Lowering:
             tuple(self.empties),
             tuple(dict.fromkeys(self.names)),
         )
-
-
-def _options(options: tuple[Sequence, ...], made: list[Option]) -> Inner:
-    found, at = [], 0
-    for option in options:
-        size = len(option.items)
-        parts = made[at : at + size]
-        found.append(parts[0] if size == 1 else tuple(element for part in parts for element in part))
-        at += size
-    return tuple(found)
 
 
 _Form: TypeAlias = Inner | bool

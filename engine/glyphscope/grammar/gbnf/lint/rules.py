@@ -71,7 +71,7 @@ def _place_of_a_new_rule(document: GbnfDocument) -> tuple[int, str]:
     """Where a rule can be put, and what must be before it: the end, unless the last rule would continue with it."""
     text = document.text
     if document.rules:
-        start = document.rules[-1].span[0]
+        start = document.rules[-1].start
         written = list(text[start:])
         for comment in document.comments:
             if comment.start >= start:

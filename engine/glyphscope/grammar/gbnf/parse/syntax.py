@@ -1,7 +1,7 @@
 """What a GBNF text is made of: nodes with exact spans, as the reader leaves them and editors need them.
 
 All places are code points from 0, `end` excluded. Nothing is simplified here: the text can be rebuilt from the
-document, and `to_grammar` makes the rule tree of it. Nodes are msgspec structs because a grammar of a thousand rules
+document, and `tree_of` makes the rule tree of it. Nodes are msgspec structs because a grammar of a thousand rules
 is read again at each keystroke, and these are made in a tenth of the time of a dataclass. The garbage
 collector does not know them (they cannot form circles), except repetitions: `x****…` may be any number deep with no
 tuple between, and freeing such a chain would overflow the C stack.
@@ -9,11 +9,14 @@ tuple between, and freeing such a chain would overflow the C stack.
 
 from __future__ import annotations
 
-from typing import TypeAlias
+from collections.abc import Iterator
+from typing import TypeAlias, TypeVar
 
 import msgspec
 
 from glyphscope.grammar.gbnf.diagnostics import Diagnostic
+
+T = TypeVar("T")
 
 
 class Syntax(msgspec.Struct, frozen=True, gc=False, eq=False):
@@ -83,6 +86,26 @@ class Alternatives(Syntax, frozen=True, gc=False, eq=False):
 Item: TypeAlias = Quoted | Class | AnyCharacter | Reference | Token | Group | Repetition
 
 
+Part: TypeAlias = Alternatives | Item
+
+
+def parts_of(node: Part) -> tuple[Part, ...]:
+    """The nodes in a node: the items of all its options, the body of a group, what is repeated."""
+    if isinstance(node, Alternatives):
+        return tuple(item for option in node.options for item in option.items)
+    if isinstance(node, Group):
+        return (node.body,)
+    return (node.item,) if isinstance(node, Repetition) else ()
+
+
+def by_option(node: Alternatives, parts: list[T]) -> Iterator[list[T]]:
+    """What was made of `parts_of` the alternatives, for each option."""
+    start = 0
+    for option in node.options:
+        yield parts[start : start + len(option.items)]
+        start += len(option.items)
+
+
 class GbnfRule(Syntax, frozen=True, gc=False, eq=False):
     """`name ::= body`. `references` are all of its body, in the order of the text."""
 
@@ -90,11 +113,6 @@ class GbnfRule(Syntax, frozen=True, gc=False, eq=False):
     name_span: tuple[int, int]
     body: Alternatives
     references: tuple[Reference, ...]
-
-    @property
-    def span(self) -> tuple[int, int]:
-        """From the name to the end of the body."""
-        return self.start, self.end
 
 
 class Comment(Syntax, frozen=True, gc=False, eq=False):
@@ -110,10 +128,6 @@ class GbnfDocument(msgspec.Struct, frozen=True, eq=False):
     problems: tuple[Diagnostic, ...]
     ends: int
     """Where reading stopped: the end of the text, or where there had been too many problems."""
-
-    def rule_at(self, offset: int) -> GbnfRule | None:
-        """The rule whose name or body has this place, its end included."""
-        return next((rule for rule in self.rules if rule.start <= offset <= rule.end), None)
 
     def occurrences(self, name: str) -> tuple[tuple[int, int], ...]:
         """Every span of the name, where it is defined and where it is used, in the order of the text."""
