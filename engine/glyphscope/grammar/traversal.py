@@ -15,20 +15,20 @@ def bottom_up(root: N, inner: Callable[[N], Sequence[N]], make: Callable[[N, lis
 
     `inner`, the nodes directly in a node, is asked once for each, before those in it are made.
     """
-    done: list[R] = []
-    waiting: list[tuple[N, int]] = [(root, -1)]
-    while waiting:
-        node, count = waiting.pop()
-        if count < 0 and (parts := inner(node)):
-            waiting.append((node, len(parts)))
-            waiting += [(part, -1) for part in reversed(parts)]
-        elif count > 0:
-            made = done[-count:]
-            del done[-count:]
-            done.append(make(node, made))
+    open_nodes: list[tuple[N, Iterator[N], list[R]]] = [(root, iter(inner(root)), [])]
+    while True:
+        node, rest, made = open_nodes[-1]
+        for part in rest:
+            if parts := inner(part):
+                open_nodes.append((part, iter(parts), []))
+                break
+            made.append(make(part, []))
         else:
-            done.append(make(node, []))
-    return done[0]
+            open_nodes.pop()
+            whole = make(node, made)
+            if not open_nodes:
+                return whole
+            open_nodes[-1][2].append(whole)
 
 
 def callees_first(roots: Iterable[K], callees: Callable[[K], Iterable[K]]) -> Iterator[K]:

@@ -7,6 +7,7 @@ empty text, an upper bound over 2,000 is none, and of several rules of one name 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from operator import attrgetter
 
 from glyphscope.grammar import chars, tree
 from glyphscope.grammar.gbnf.cancellation import checkpoint
@@ -25,7 +26,6 @@ from glyphscope.grammar.gbnf.parse.syntax import (
     Repetition,
     Token,
     by_option,
-    parts_of,
 )
 from glyphscope.grammar.traversal import bottom_up
 from glyphscope.grammar.tree import EMPTY, NEVER, Grammar, Node, Rule
@@ -34,7 +34,9 @@ from glyphscope.grammar.tree import EMPTY, NEVER, Grammar, Node, Rule
 def tree_of(document: GbnfDocument) -> Grammar:
     """The grammar of a document that is known to have no errors."""
     bodies: Iterator[tuple[str, Part]] = ((rule.name, rule.body) for rule in document.rules)
-    return Grammar({name: Rule(name, bottom_up(body, parts_of, _node)) for name, body in bodies}, ROOT)
+    return Grammar(
+        {name: Rule(name, bottom_up(body, attrgetter("inner"), _node)) for name, body in bodies}, ROOT
+    )
 
 
 def _node(node: Part, parts: list[Node]) -> Node:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from operator import attrgetter
 
 from glyphscope.errors import GrammarError
 from glyphscope.grammar import chars, tree
@@ -53,7 +54,7 @@ def term_of(
             return _members(node, parts, terms, backwards)
         return terms.token(node) if isinstance(node, tree.TokenMatch) else parts[0]
 
-    return bottom_up(node, lambda node: node.inner, make)
+    return bottom_up(node, attrgetter("inner"), make)
 
 
 def _members(node: tree.Unordered, parts: list[Term], terms: Terms, backwards: bool) -> Term:

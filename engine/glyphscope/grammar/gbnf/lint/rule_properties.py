@@ -25,7 +25,6 @@ from glyphscope.grammar.gbnf.parse.syntax import (
     Reference,
     Repetition,
     by_option,
-    parts_of,
 )
 from glyphscope.grammar.traversal import bottom_up
 
@@ -128,6 +127,9 @@ class _Lowered(NamedTuple):
     weight: _Weight
 
 
+_EMPTY, _TERMINAL = _Lowered((), _LIGHT), _Lowered((TERMINAL,), _LIGHT)
+
+
 class _Lowering:
     def __init__(self, rule: GbnfRule) -> None:
         self.rule = rule
@@ -146,13 +148,13 @@ class _Lowering:
         if isinstance(node, Group):
             self.open_groups.append((self.rules, len(self.names)))
             self.rules += 1
-        return parts_of(node)
+        return node.inner
 
     def _lowered(self, node: Part, parts: list[_Lowered]) -> _Lowered:
         if isinstance(node, Alternatives):
             options = (tuple(chain.from_iterable(o for o, _ in item)) for item in by_option(node, parts))
             self.inner.append(tuple(options))
-            return _Lowered((), _LIGHT)
+            return _EMPTY  # the rule's body, or a group, which knows its place in `inner`
         if isinstance(node, Group):
             rules, names = self.open_groups.pop()
             return _Lowered((len(self.inner) - 1,), _Weight(self.rules - rules, names, len(self.names)))
@@ -161,10 +163,9 @@ class _Lowering:
         if isinstance(node, Reference):
             self.names.append(node.name)
             return _Lowered((node.name,), _LIGHT)
-        is_empty = (isinstance(node, Quoted) and not node.text) or (
-            isinstance(node, Class) and not node.ranges
-        )
-        return _Lowered(() if is_empty else (TERMINAL,), _LIGHT)
+        if (isinstance(node, Quoted) and not node.text) or (isinstance(node, Class) and not node.ranges):
+            return _EMPTY
+        return _TERMINAL
 
     def _repeated(self, node: Repetition, body: Option, weight: _Weight) -> _Lowered:
         minimum, maximum = node.minimum, node.maximum

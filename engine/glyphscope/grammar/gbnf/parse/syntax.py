@@ -10,7 +10,7 @@ tuple between, and freeing such a chain would overflow the C stack.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TypeAlias, TypeVar
+from typing import ClassVar, TypeAlias, TypeVar
 
 import msgspec
 
@@ -24,6 +24,8 @@ class Syntax(msgspec.Struct, frozen=True, gc=False, eq=False):
 
     start: int
     end: int
+    inner: ClassVar[tuple[Part, ...]] = ()
+    """The nodes in it: the items of all options, the body of a group, what is repeated."""
 
 
 class Quoted(Syntax, frozen=True, gc=False, eq=False):
@@ -61,6 +63,10 @@ class Group(Syntax, frozen=True, gc=False, eq=False):
 
     body: Alternatives
 
+    @property
+    def inner(self) -> tuple[Part, ...]:  # type: ignore[override]
+        return (self.body,)
+
 
 class Repetition(Syntax, frozen=True, gc=True, eq=False):
     """`item*`, `item{2,5}`; the operator is from `operator` to `end`. `maximum` None is unbounded."""
@@ -69,6 +75,10 @@ class Repetition(Syntax, frozen=True, gc=True, eq=False):
     minimum: int
     maximum: int | None
     operator: int
+
+    @property
+    def inner(self) -> tuple[Part, ...]:  # type: ignore[override]
+        return (self.item,)
 
 
 class Sequence(Syntax, frozen=True, gc=False, eq=False):
@@ -82,6 +92,10 @@ class Alternatives(Syntax, frozen=True, gc=False, eq=False):
 
     options: tuple[Sequence, ...]
 
+    @property
+    def inner(self) -> tuple[Part, ...]:  # type: ignore[override]
+        return tuple([item for option in self.options for item in option.items])
+
 
 Item: TypeAlias = Quoted | Class | AnyCharacter | Reference | Token | Group | Repetition
 
@@ -89,17 +103,8 @@ Item: TypeAlias = Quoted | Class | AnyCharacter | Reference | Token | Group | Re
 Part: TypeAlias = Alternatives | Item
 
 
-def parts_of(node: Part) -> tuple[Part, ...]:
-    """The nodes in a node: the items of all its options, the body of a group, what is repeated."""
-    if isinstance(node, Alternatives):
-        return tuple(item for option in node.options for item in option.items)
-    if isinstance(node, Group):
-        return (node.body,)
-    return (node.item,) if isinstance(node, Repetition) else ()
-
-
 def by_option(node: Alternatives, parts: list[T]) -> Iterator[list[T]]:
-    """What was made of `parts_of` the alternatives, for each option."""
+    """What was made of `inner` of the alternatives, for each option."""
     start = 0
     for option in node.options:
         yield parts[start : start + len(option.items)]
