@@ -1,7 +1,7 @@
-"""Everything that can go wrong in a way the user can do something about.
+"""The errors that a user can cause or fix.
 
 Each error says what was wrong, where, and what to do. The window and the command line show these three
-parts and never a traceback; anything that is not a `GlyphscopeError` is a bug of ours and is reported as one.
+parts and never a traceback; any other exception is a bug in Glyphscope and is reported as one.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import Generic, Literal, NamedTuple, TypeAlias, TypeVar
 
 
 class GlyphscopeError(Exception):
-    """What was wrong (`message`), where (`where`: a file, a JSON Pointer, a tool), and what to do (`hint`)."""
+    """An error: the problem (`message`), its place (`where`: a file, a JSON Pointer, a tool) and its fix (`hint`)."""
 
     def __init__(self, message: str, *, where: str = "", hint: str = "") -> None:
         super().__init__(message)
@@ -42,14 +42,14 @@ def find_named(
 
 
 class Problem(NamedTuple):
-    """One mistake in a document, at the place a JSON Pointer (RFC 6901) names."""
+    """An error in a document, at the place of a JSON Pointer (RFC 6901)."""
 
     pointer: str
     message: str
 
 
 class PlacedProblem(NamedTuple):
-    """A mistake in a text: as a `Problem`, and where its value begins, from 1; line 0 where there is no text."""
+    """A `Problem` in a text, with the line and column of its value, from 1; line 0 where there is no text."""
 
     pointer: str
     message: str
@@ -61,7 +61,7 @@ P = TypeVar("P", Problem, PlacedProblem)
 
 
 class DocumentError(GlyphscopeError, Generic[P]):
-    """A document that cannot be used; `problems` lists every mistake that was found."""
+    """A document that cannot be used; `problems` lists every error found."""
 
     def __init__(
         self, message: str, *, where: str = "", hint: str = "", problems: tuple[P, ...] = ()
@@ -78,15 +78,15 @@ class RegistryError(DocumentError[Problem]):
 
 
 class SuiteError(DocumentError[PlacedProblem]):
-    """A suite that cannot be used; its mistakes come in the order of the text."""
+    """A suite that cannot be used; its errors are in the order of the text."""
 
 
 class LessonError(DocumentError[PlacedProblem]):
-    """A lesson that cannot be used, or a part of it; its mistakes come in the order of the text."""
+    """A lesson or part of one that cannot be used; its errors are in the order of the text."""
 
 
 def problem_words(problem: Problem | PlacedProblem) -> str:
-    """The mistake as a line: where, and what."""
+    """The problem on one line, with its place."""
     at = ""
     if isinstance(problem, PlacedProblem) and problem.line > 0:
         at = f"line {problem.line}, column {problem.column}, "
@@ -105,7 +105,7 @@ class NotationError(GlyphscopeError):
 
 
 class GrammarError(GlyphscopeError):
-    """A grammar or a constraint that cannot be built. A run never goes on without it."""
+    """A grammar or a constraint that cannot be built. A run never continues without it."""
 
 
 class ConstraintIgnored(GrammarError):
@@ -117,7 +117,7 @@ class PromptError(GlyphscopeError):
 
 
 class ContextOverflow(PromptError):
-    """The rendered prompt does not fit the model's context; told before anything is decoded."""
+    """The rendered prompt does not fit the model's context; raised before anything is decoded."""
 
     def __init__(self, needed: int, available: int) -> None:
         super().__init__(
@@ -162,11 +162,11 @@ class RecordError(StorageError):
 
 
 class ToolError(GlyphscopeError):
-    """What a tool could not do, in words for the model: it is told, and the run goes on."""
+    """The failure of a tool, in words for the model: the run continues with it as the result."""
 
 
 class ServerError(GlyphscopeError):
-    """An MCP server that cannot be started, reached or understood. `log` holds its last lines on stderr."""
+    """An MCP server that cannot be started, reached or understood. `log` contains its last lines on stderr."""
 
     def __init__(self, message: str, *, where: str = "", hint: str = "", log: str = "") -> None:
         super().__init__(message, where=where, hint=hint)

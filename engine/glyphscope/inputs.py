@@ -61,7 +61,7 @@ def refuse_special(path: Path) -> None:
 
 
 def storage_error(error: OSError, path: Path, doing: str) -> StorageError:
-    """What an error of the system means to the user; `doing` is read or written."""
+    """A system error as an error for the user; `doing` is read or written."""
     where = str(path)
     if error.errno in (errno.ENOSPC, errno.EDQUOT):
         return StorageError(

@@ -1,10 +1,10 @@
-"""Characters that nobody sees, or that do more than show themselves, as what they are: one rule for every output.
+"""Invisible characters and controls made visible: one rule for every output.
 
-By the Unicode properties that the `regex` package knows, so that new characters are covered as it knows them: controls,
-format characters (those that turn the direction round among them), surrogates, private use, unassigned code points,
-line and paragraph separators, and all of Default_Ignorable_Code_Point. Three more have no shape though no property says
-so. Kept are the joiners and variation selectors at the few places where a standard has them change what is seen:
-within an emoji (UTS 51), and after a letter that joins or a virama (RFC 5892, appendix A).
+It uses the Unicode properties of the `regex` package, whose updates add new characters: controls, format characters
+(bidirectional ones among them), surrogates, private use, unassigned code points, line and paragraph separators, and all
+of Default_Ignorable_Code_Point. Three more are blank although no property says so. Joiners and variation selectors stay
+where a standard gives them a visible effect: within an emoji (UTS 51), and after a joining letter or a virama (RFC
+5892, appendix A).
 """
 
 from __future__ import annotations

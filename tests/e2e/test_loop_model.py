@@ -59,7 +59,7 @@ def test_a_required_call_is_executed_and_its_result_shown_to_the_model(model, to
     events = talk(model, tools, constraint, tool_use="enforced", max_turns=2)
     assert of(CallReady, events)[0].tool == "calculate"
     result = of(ToolResult, events)[0]
-    assert result.told.startswith('{"ok":')
+    assert result.sent.startswith('{"ok":')
     titles = [event.title for event in of(StageStarted, events) if event.kind == "turn"]
     assert titles[0] == "Turn 1: a call" and titles[1] == "Turn 2: a call or an answer"
     stages = [event for event in of(StageFinished, events) if event.stage.startswith("turn")]

@@ -437,7 +437,7 @@ LONG_RESULT = ToolResult(
     source="demo",
     ok=True,
     content=(ToolContent(text="x" * 50_000),),
-    told="cut",
+    sent="cut",
     t=1.0,
 )
 

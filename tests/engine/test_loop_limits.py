@@ -294,7 +294,7 @@ def test_results_can_be_plain_and_in_the_users_role():
         ("plain-results", "result", "tool"),
         ("tool-results-as-user", "message", "turn-2"),
     ]
-    assert of(ToolResult, events)[0].told == "found"
+    assert of(ToolResult, events)[0].sent == "found"
     assert "User: Result of the tool call:\nfound" in model.prompts[1]
 
 

@@ -60,9 +60,9 @@ def test_a_call_is_executed_and_its_result_precedes_the_next_turn():
     assert [e.call for e in of(CallReady, events)] == ["call-1"] == [e.call for e in of(ToolResult, events)]
     first, second = model.prompts
     assert "search(" in first and "User: Find x." in first
-    told = of(ToolResult, events)[0].told
-    assert f"Assistant: {SEARCH}\n\nTool: {told}\n\nAssistant:" in second and second.startswith(first[:-10])
-    assert json.loads(told) == {"ok": True, "result": "found"}
+    sent = of(ToolResult, events)[0].sent
+    assert f"Assistant: {SEARCH}\n\nTool: {sent}\n\nAssistant:" in second and second.startswith(first[:-10])
+    assert json.loads(sent) == {"ok": True, "result": "found"}
     state = run_state(events)
     assert state.answer.text == "It is x." and state.outcome == "valid"
     parts = [part.name for part in of(PromptRendered, events)[1].parts]

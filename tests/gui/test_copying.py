@@ -67,7 +67,7 @@ def test_the_shown_stage_and_a_tool_result_are_copied(qtbot, page):
     view.show_row(row)
     view.copy_shown()
     (result,) = [event for event in row.events if isinstance(event, ToolResult)]
-    assert QGuiApplication.clipboard().text() == result.told
+    assert QGuiApplication.clipboard().text() == result.sent
     copy_text("a\ud800b")
     assert QGuiApplication.clipboard().text() == "a?b"
 

@@ -166,7 +166,7 @@ def loop_run() -> tuple[AnyEvent, ...]:
                 ToolContent(kind="image", data=PNG, mime="image/png", size=len(PNG), name="dot.png"),
             ),
             structured={"results": 2},
-            told="1. A model that fits on a phone\n2. A grammar that cannot leak",
+            sent="1. A model that fits on a phone\n2. A grammar that cannot leak",
             bytes=60,
             ms=14,
         ),

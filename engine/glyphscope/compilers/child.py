@@ -29,7 +29,7 @@ class Compilers:
         self._strings: OrderedDict[int, StringMatcher] = OrderedDict()
 
     def answer(self, question: wire.Question) -> wire.Answer:
-        """Does what is asked; what a compiler refuses is an answer too."""
+        """Handle one request; a compiler's rejection is an answer too."""
         try:
             match question:
                 case wire.Compile(grammar=grammar, is_schema=is_schema):

@@ -8,8 +8,8 @@ from functools import lru_cache
 from llguidance import LLMatcher, LLParserLimits, LLTokenizer
 
 LIMITS = LLParserLimits(initial_lexer_fuel=20_000_000, step_lexer_fuel=4_000_000)
-"""What llguidance's lexer may spend (a million is some 7 ms): texts that hold none of a model's markers need more than
-the million and the fifth of one that it takes of itself."""
+"""The limits of llguidance's lexer (a million of fuel is about 7 ms): texts without any of a model's markers
+need more than its defaults of 1,000,000 and 200,000."""
 
 _LONGEST = 200  # characters of a reason over a text
 
@@ -35,7 +35,7 @@ class TextReader:
         return matcher
 
     def accepts(self, data: bytes) -> bool | str:
-        """Whether the text is of the grammar; where llguidance gives up in the middle of it, its reason."""
+        """Whether the grammar accepts the text; llguidance's reason where it stops within the text."""
         said = ""
         for _ in range(2):
             matcher = self._matcher.deep_copy()
@@ -44,7 +44,7 @@ class TextReader:
                 return bool(taken == len(data) and matcher.is_accepting())
             said = matcher.get_error()
             # Copies share a lexer. Texts before this one may have used up what it may build, and once it has given
-            # up it refuses texts that it should take (measured on llguidance 1.9.1).
+            # up it rejects texts that it should accept (measured on llguidance 1.9.1).
             self._matcher = self._fresh()
         # what follows the first line is the whole text and the state of the parser
         reason = said.strip().partition("\n")[0][:_LONGEST]

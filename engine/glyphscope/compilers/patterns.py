@@ -79,7 +79,7 @@ class StringMatcher:
 
 
 class Template:
-    """The engine at a string's beginning. Copies share what it builds: after one gave up, all refuse what is right."""
+    """The engine at a string's beginning. Copies share its state: once one exceeds a limit, all reject valid texts."""
 
     def __init__(self, language: dict[str, Any]) -> None:
         """Raises ValueError where the engine does not take the language, or there is no string in it."""
@@ -135,7 +135,7 @@ def template_of(language: bytes) -> Template | None:
 
 
 def searched(pattern: str, text: str, seconds: float) -> bool | None:
-    """Whether the pattern is found by an engine that backtracks; None if it is none, or that takes too long."""
+    """Whether a backtracking engine finds the pattern; None for an invalid pattern, or after a timeout."""
     compiled = _compiled(pattern)
     if compiled is None:
         return None

@@ -23,7 +23,7 @@ SECONDS = 10.0
 """For compiling one grammar, or reading a batch of texts by it."""
 PATTERN_SECONDS = 2.0
 """For one pattern, or a piece of text that it judges."""
-_KEPT = 2048
+_MOST_CACHED = 2048
 HINT = "Make the schema or grammar smaller: fewer alternatives, smaller bounds of lengths, less nesting."
 
 _COMMAND = module_command("glyphscope.compilers.child")
@@ -32,7 +32,7 @@ _PATTERNS: AskedProcess[wire.Answer] = AskedProcess(_COMMAND, wire.Answer, name=
 
 T = TypeVar("T")
 State: TypeAlias = wire.Answer
-"""What holds at a place of a string."""
+"""The state of matching at a place in a string."""
 
 
 class CompilerDied(GrammarError):
@@ -45,7 +45,7 @@ class _Cached(Generic[T]):
     """The last answers, by digests of the questions: a text may be megabytes long."""
 
     def __init__(self) -> None:
-        self._answers = BoundedCache[Hashable, tuple[T]](_KEPT)
+        self._answers = BoundedCache[Hashable, tuple[T]](_MOST_CACHED)
 
     def get(self, question: bytes, ask: Callable[[], T]) -> T:
         key = hashlib.sha256(question).digest()
@@ -84,7 +84,7 @@ def starts() -> int:
 
 
 def refusal(grammar: str, *, is_schema: bool = False, seconds: float = SECONDS) -> str:
-    """Why llguidance refuses a grammar; empty for one that it takes. One that it dies over is refused too."""
+    """The reason why llguidance rejects a grammar, or crashes over it; empty for an accepted one."""
     data = encoded(grammar)
 
     def ask() -> str:
@@ -102,9 +102,9 @@ def refusal(grammar: str, *, is_schema: bool = False, seconds: float = SECONDS) 
 
 
 def read_texts(grammar: str, texts: Sequence[str], *, is_schema: bool = False) -> list[bool | str]:
-    """For each text whether llguidance accepts it, or why it gave up over it.
+    """For each text whether llguidance accepts it, or the reason why it stopped.
 
-    Raises GrammarError for a grammar that it refuses, CompilerDied where it crashed or took too long.
+    Raises GrammarError for a grammar that it rejects, CompilerDied where it crashed or took too long.
     """
     question = wire.ReadTexts(encoded(grammar), is_schema, [encoded(text) for text in texts])
     answer = _ask(_GRAMMARS, question, SECONDS)
@@ -127,7 +127,7 @@ def has_text(lark: str) -> bool | None:
 
 
 def begin(language: bytes) -> State | None:
-    """What holds at the beginning of a string; None if the linear-time engine does not take the language."""
+    """The state at the beginning of a string; None if the linear-time engine does not support the language."""
 
     def ask() -> State | None:
         try:
@@ -142,9 +142,9 @@ def begin(language: bytes) -> State | None:
 def feed(
     language: bytes, number: int, before: Sequence[str], text: str, *, ends: bool = False
 ) -> State | None:
-    """What holds after `text`, in the string of that number; None where the engine gave up over it.
+    """The state after `text`, in the string of that number; None where the engine exceeded its limits.
 
-    `before` are the pieces of the string so far. `ends`: whether it matches is asked too.
+    `before` are the pieces of the string so far. With `ends`, the state says whether the string matches so far.
     """
     asked = wire.Feed(language, number, encoded(text), None if before else b"", ends)
     try:
@@ -158,7 +158,7 @@ def feed(
 
 
 def searched(pattern: str, text: str, seconds: float) -> bool | None:
-    """Whether the pattern is found by an engine that backtracks; None if it is none, or that takes too long."""
+    """Whether a backtracking engine finds the pattern; None for an invalid pattern, or after a timeout."""
     question = wire.Search(encoded(pattern), encoded(text), seconds)
     try:
         return _ask(_PATTERNS, question, PATTERN_SECONDS).found

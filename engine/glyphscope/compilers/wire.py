@@ -1,4 +1,4 @@
-"""What goes over the pipes of the compilers' process: one question, one answer, in turn.
+"""The messages of the compilers' process: one request, one answer, in turn.
 
 Texts are bytes of UTF-8, in which lone surrogates pass.
 """

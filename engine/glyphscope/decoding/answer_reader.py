@@ -93,12 +93,12 @@ class AnswerReader:
 
     @property
     def cost(self) -> int:
-        """What completing the text takes."""
+        """The cost of completing the text."""
         return self._cost(self.state, self._pending)
 
     @property
     def exit(self) -> int:
-        """What leaving the reasoning takes; 0 outside of it."""
+        """The cost of leaving the reasoning; 0 outside of it."""
         return _tokens(self._leaving(self.state))
 
     def _leaving(self, state: State) -> int:
@@ -135,7 +135,7 @@ class AnswerReader:
         return None if tokens is None else len(tokens)
 
     def costs_along(self, tokens: Sequence[int]) -> list[int]:
-        """What completing the text takes after each of the tokens."""
+        """The cost of completing the text after each of the tokens."""
         state, pending, found = self.state, self._pending, []
         for token in tokens:
             state, pending = self._after(state, pending, token)
@@ -183,11 +183,11 @@ class AnswerReader:
                 found[token] = self._ends.after_special(self.state, token) or found[token]
 
     def costs(self, ways: Ways) -> Numbers:
-        """What completing the text takes at each of the places."""
+        """The cost of completing the text at each of the places."""
         return self._numbers(ways, self._costs, self._to_end)
 
     def exits(self, ways: Ways) -> Numbers:
-        """What leaving the reasoning takes there."""
+        """The cost of leaving the reasoning at each of the places."""
         return self._numbers(ways, self._exits, self._leaving)
 
     def _numbers(self, ways: Ways, known: dict[int, int], cost: Callable[[State], int]) -> Numbers:

@@ -1,10 +1,10 @@
-"""Budgets of tokens under a mask: an answer is complete in time, and reasoning ends when it has had its tokens.
+"""Budgets of tokens under a mask: an answer is complete within its limit, and reasoning ends within its budget.
 
-Beside the mask's own parser there is a state of the same rules (`grammar/match`), from where as few tokens are left as
-some completion may need. From there on the mask admits a token only if a completion that is known still fits
-after it. What a completion costs is counted in this vocabulary's tokens (`match/remaining.py`), each literal and
-character by itself; there is always a token after which it costs one less, so once one fits, there is a way to it at
-every step. Where that does not fit, the whole shortest text is cut into as few tokens as possible, and is the way.
+Beside the mask's own parser, a second state of the same rules (`grammar/match`) starts when the tokens left may be as
+few as a completion needs. From then on the mask admits a token only if a known completion still fits after it. The
+cost of a completion is counted in this vocabulary's tokens (`match/remaining.py`), each literal and character by
+itself; some token always lowers it by one, so once a completion fits, one can be reached at every step. If none fits,
+the whole shortest text is cut into as few tokens as possible, and only that is admitted.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ class Budget:
             return forced
 
     def narrowed(self, tokens: Sequence[int], allowed: Allowed, left: int) -> tuple[Allowed, Narrowed]:
-        """What of the mask may come when `left` tokens may, that one among them; and which budget is the reason."""
+        """The mask reduced to what fits in `left` tokens, this one included, and the budget that is the reason."""
         if self._off or (left > self._near and len(tokens) < self._soon):
             return allowed, ""
         try:

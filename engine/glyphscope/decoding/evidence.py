@@ -1,4 +1,4 @@
-"""What one row of logits says of the token that came, and of those that could have come."""
+"""The evidence in one row of logits: for the chosen token and for its alternatives."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ class Evidence:
     def entropy(self) -> float:
         """Of the raw distribution, in bits."""
         logits = self._logits
-        if math.isinf(logits.min()):  # tokens that the model itself rules out; 0 times -inf is no number
+        if math.isinf(logits.min()):  # tokens that the model itself rules out; 0 times -inf is NaN
             logits = np.maximum(logits, np.float32(self._best) + _FLOOR)
         mean = float(np.dot(self._weights, logits)) / self._total - self._best
         return max(0.0, (self._log_total - mean) / math.log(2))

@@ -24,7 +24,7 @@ _BATCH = 64
 
 
 class Backend(Protocol):
-    """What evaluates tokens."""
+    """An engine that evaluates tokens."""
 
     pieces: list[bytes]
     """The bytes of each token of the vocabulary, special ones as they are written."""
@@ -42,7 +42,7 @@ class Backend(Protocol):
 
 @dataclass
 class _Next:
-    """What a step is made of: the tokens that are forced, and the logits after them and before them."""
+    """The parts of a step: the forced tokens, and the logits after them and before them."""
 
     forced: list[int]
     rows: list[Logits] = field(default_factory=list)
@@ -51,17 +51,17 @@ class _Next:
 
 
 class Decoder:
-    """Decodes one generation, a step at a time.
+    """Decodes one generation, one step at a time.
 
-    `prompt` is in the backend's context except for its last token: that one, and later the token that was chosen
-    last, is evaluated together with the tokens that are forced after it, in one batch. The logits of every position
-    in the batch are made as evidence, which costs a quarter of a forced token's time; `evidence` says of which tokens.
+    `prompt` is in the backend's context except for its last token: that one, and later the token chosen last, is
+    evaluated in one batch with the tokens forced after it. Logits are computed for every position in the batch as
+    evidence, which costs a quarter of a forced token's time; `evidence` selects the tokens.
 
-    What is `written` comes first, in a step of its own, and does not count as `max_tokens`. The constraint has read
-    it. Its tokens from `figures_from` on are evaluated for their evidence; those before are in the context as the
-    prompt is, and the last of them is then the one that is not.
+    The prefix `written` comes first, as a separate step that does not count towards `max_tokens`. The constraint has
+    already read it. Its tokens from `figures_from` on are evaluated for their evidence; those before are in the context
+    like the prompt, except for the last of them.
 
-    With a `budget` the constraint is narrowed, near the end of the tokens, to what can still be complete in them.
+    With a `budget` the constraint is narrowed, near the limit of tokens, to what can still be completed in them.
     """
 
     def __init__(
@@ -96,16 +96,16 @@ class Decoder:
 
     @property
     def ended(self) -> bool:
-        """Nothing comes any more: an end token came, or nothing else may come, or there is no room for it."""
+        """Whether generation has ended: by an end token, a complete text, or a full context."""
         return not self._written and self._next is None and (self._complete or self._backend.room < 1)
 
     @property
     def _complete(self) -> bool:
-        """Nothing may come any more, whatever room there is."""
+        """Whether the text is complete, regardless of the room left."""
         return self._ended or self._complete_with(())
 
     def _complete_with(self, forced: Sequence[int]) -> bool:
-        """Nothing may come after these, which the constraint has read, so that nobody needs their logits."""
+        """Whether the text is complete after these tokens, read by the constraint: then their logits are not needed."""
         stopped = self._constraint is not None and self._constraint.stopped
         return stopped or self._index + len(forced) >= self._max_tokens
 
@@ -220,7 +220,7 @@ class Decoder:
                     hint="The grammar asks for text that this model's tokens cannot write.",
                 )
         masked = time.perf_counter()
-        best = best_logit(row)  # before anything is drawn from it, whether or not its figures are reported
+        best = best_logit(row)  # before sampling, whether or not its figures are reported
         draw = self._sampler.draw(row, allowed, self._tokens)
         if self._constraint is not None:
             self._constraint.commit(draw.id)
@@ -268,7 +268,7 @@ class Decoder:
         return step
 
     def _raw(self, evidence: Evidence, draw: Draw, allowed: Allowed | None) -> dict[str, Any]:
-        """What the model itself gave: the fields of a step that are made from its logits."""
+        """The fields of a step that are made from the model's own logits."""
         return {
             "logprob": evidence.logprob(draw.id),
             "rank": evidence.rank(draw.id),

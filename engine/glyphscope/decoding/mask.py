@@ -28,17 +28,17 @@ texts of a limited length a mask of 262,144 tokens takes 4 ms with them. With th
 
 
 class Constraint(Protocol):
-    """What may come next in one generation."""
+    """The tokens allowed next in one generation."""
 
     @property
     def stopped(self) -> bool:
-        """Nothing may come any more, except an end token: the text is complete."""
+        """Whether the text is complete: only an end token is allowed."""
 
     def forced(self) -> list[int]:
         """The tokens that must come next, before anything is to be chosen."""
 
     def allowed(self) -> Allowed:
-        """What may come next; an end token among them where the text may end here."""
+        """The tokens allowed next; with an end token where the text may end here."""
 
     def takes(self, token: int) -> bool:
         """Whether the text may continue with it, allowed or not: of a forced text, one way to spell it is allowed."""

@@ -1,4 +1,4 @@
-"""What an answer begins with, put before the constraint: it allows each token, or it is said which one it refuses."""
+"""The prefix of an answer under the constraint: each token is allowed, or the error names the first rejected one."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ from glyphscope.events import Origin
 _SHOWN = 8
 """Allowed tokens that a refusal names."""
 _BEFORE = 24
-"""Characters before a refused token that are shown with it."""
+"""Characters before a rejected token that are shown with it."""
 
 
 @dataclass(frozen=True, slots=True)
 class PrefixToken:
-    """A token that is not drawn. `forced`: the constraint would have made it come by itself, so no draw was due.
+    """A token that is not sampled. `forced`: the constraint allowed only this token.
 
-    `bits` is what might have stood in its place, a bit for each token of the vocabulary; None without a constraint,
-    and for a forced one.
+    `bits` are the tokens allowed in its place, one bit for each token of the vocabulary; None without a constraint, and
+    for a forced token.
     """
 
     id: int

@@ -1,4 +1,4 @@
-"""How a token is drawn from logits: penalty, top-k, top-p, min-p, temperature, in llama.cpp's order."""
+"""Sampling a token from logits: penalty, top-k, top-p, min-p, temperature, in llama.cpp's order."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ _MANY = 4096
 
 @dataclass(frozen=True, slots=True)
 class Draw:
-    """The token that came, and the final distribution: `ids` by falling probability; all others had 0.
+    """The chosen token and the final distribution: `ids` by falling probability; all others had 0.
 
-    It was drawn from that, or, as a written one is not, put in the place of what would have been. `candidates` are the
-    tokens that top-k left, in the same order; top-p left the first `top_p` of them, and min-p the first of those, which
-    are `ids`. None where nothing was filtered: a greedy token, or the only one allowed.
+    The token was sampled from it, or put in place of a sampled one (a prefix). `candidates` are the tokens that top-k
+    left, in the same order; top-p left the first `top_p` of them, and min-p the first of those, which are `ids`. None
+    where nothing was filtered: a greedy token, or the only one allowed.
     """
 
     id: int

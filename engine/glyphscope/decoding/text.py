@@ -12,11 +12,11 @@ class TextAssembler:
         self._decoder = codecs.getincrementaldecoder("utf-8")(errors="replace")
 
     def feed(self, data: bytes) -> str:
-        """The characters that these bytes complete: none for half of one, U+FFFD for bytes that are no UTF-8."""
+        """The characters that these bytes complete: none for an incomplete one, U+FFFD for invalid UTF-8."""
         return self._decoder.decode(data)
 
     def end(self) -> str:
-        """What is left of a character that never was completed: U+FFFD, or nothing."""
+        """U+FFFD for a character that was never completed, else nothing."""
         return self._decoder.decode(b"", final=True)
 
 

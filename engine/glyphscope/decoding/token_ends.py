@@ -31,7 +31,7 @@ MANY = 2000
 MAX_PLACES = 3000
 """Places that are remembered; with them their tables."""
 MAX_NEW = 400
-"""Places found for one step. What leads elsewhere is taken for dead: a sound answer, and a quick one."""
+"""Places explored for one step. Tokens that lead beyond them count as dead ends: a safe answer, and a quick one."""
 
 
 class _Sets(NamedTuple):
@@ -52,7 +52,7 @@ class _Sets(NamedTuple):
 
 
 class _Table:
-    """What each character does at a place: `targets` is where each set leads."""
+    """The transitions at a place: `targets` are the places that each set of characters leads to."""
 
     __slots__ = ("classes", "examples", "sets", "targets")
 

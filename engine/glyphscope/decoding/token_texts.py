@@ -1,7 +1,7 @@
-"""What a vocabulary's tokens spell, as the budget of tokens needs it: prices of texts, and all tokens as arrays.
+"""The texts of a vocabulary's tokens, as budgets of tokens need them: costs of texts, and all tokens as arrays.
 
-A token that spells text is valid UTF-8, but may end within a character. One that begins within a character, or a
-special one, spells none: these are few, and are looked at one by one.
+A token with a text is valid UTF-8, but may end within a character. A token that begins within a character, or a special
+one, has no text: these are few, and are tested one by one.
 """
 
 from __future__ import annotations

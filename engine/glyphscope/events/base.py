@@ -1,4 +1,4 @@
-"""What every event has, the words of verdicts, the codes of what can be wrong, and what is known of a model."""
+"""The base of all events, the names of verdicts, the codes of violations, and the facts about a model."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""JSON as bytes, whatever is in it: a model can write half of a character as an escape, and no UTF-8 can hold it."""
+"""JSON as bytes, with lone surrogates: a model can write one as an escape, and UTF-8 cannot encode it."""
 
 from __future__ import annotations
 
@@ -22,5 +22,5 @@ def encode_json(value: Any) -> bytes:
 
 
 def whole_text(text: str) -> str:
-    """The text as UTF-8 can hold it: a lone surrogate becomes U+FFFD."""
+    """The text with each lone surrogate, which UTF-8 cannot encode, replaced by U+FFFD."""
     return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")

@@ -17,7 +17,7 @@ somebody.
 
 
 Filter: TypeAlias = Literal["", "top-k", "top-p", "min-p"]
-"""What takes allowed tokens out of the final distribution, in this order."""
+"""The filters that remove allowed tokens from the final distribution, in this order."""
 
 
 Narrowed: TypeAlias = Literal["", "tokens", "reasoning"]

@@ -1,4 +1,4 @@
-"""What decides a run: the request, and the settings of every strategy. Frozen, and part of every record."""
+"""The request of a run, with the settings of every strategy. Frozen, and part of every record."""
 
 from __future__ import annotations
 
@@ -39,11 +39,11 @@ STRATEGIES: tuple[Strategy, ...] = ("direct", "two-stage", "route-execute", "loo
 
 
 def default_order(constraint: ConstraintKind) -> ArgumentOrder:
-    """The order of arguments where nobody asks for one.
+    """The default order of arguments.
 
-    A mask takes any, as it costs a mask little and pushes no model off its own order. GBNF has no sets of what was
-    written: beyond a few properties any order would be too many rules, so there, and at endpoints, which get GBNF or a
-    schema, it is only by request. Without a constraint it has no effect.
+    Masks allow any order: it costs them little and leaves the model its own order. GBNF cannot record which properties
+    were written: beyond a few, any order would need too many rules, so there, and for endpoints, which get GBNF or a
+    schema, it must be requested. Without a constraint it has no effect.
     """
     return "any" if constraint == "mask" else "schema"
 

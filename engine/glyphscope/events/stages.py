@@ -1,4 +1,4 @@
-"""What a strategy reports of itself: its stages, and everything between two of them that changed what the model saw."""
+"""The events of a strategy: its stages, and everything between two of them that changed the model's input."""
 
 from __future__ import annotations
 

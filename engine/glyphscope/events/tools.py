@@ -1,4 +1,4 @@
-"""What becomes of a call: whether it may run, that it runs, and what came back."""
+"""The events of a call's execution: its approval, its start and progress, and its result."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ class ToolResult(RunEvent, frozen=True, kw_only=True, tag="tool_result"):
     content: tuple[ToolContent, ...] = ()
     structured: Any = None
     schema_problems: tuple[str, ...] = ()
-    told: str = ""
+    sent: str = msgspec.field(default="", name="told")
     bytes: int = 0
     ms: float = 0.0
     waited_ms: float = 0.0

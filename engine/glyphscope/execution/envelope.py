@@ -1,10 +1,10 @@
-"""The message to the model about a call: one compact JSON object, and the size of what a tool answered.
+"""The message to the model about a call: one compact JSON object, and the size of the tool's answer.
 
-`{"ok":true,"result":…}`, or `{"ok":false,"error":{"code":…,"message":…}}`; `edited` holds the arguments that really
-ran, where a person changed them. Bytes are never put into a text: what is no text is described by kind, type and size.
+`{"ok":true,"result":…}`, or `{"ok":false,"error":{"code":…,"message":…}}`; `edited` contains the arguments of the
+call that ran, where a person changed them. Binary content is never included, only its kind, type and size.
 
-A tool's answer is anybody's text, and the control tokens of a chat are read wherever they are written in a prompt. So
-the first character of what may be one is escaped as JSON allows: an answer cannot end its message and begin another.
+A tool's answer is untrusted text, and a chat's control tokens work wherever they appear in a prompt. So the first
+character of anything that may be one is escaped as JSON allows: an answer cannot end its message and begin another.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ def disarmed(document: str) -> str:
 
 
 def answer(content: tuple[ToolContent, ...], structured: Any) -> Any:
-    """What a tool answered as one JSON value: its structured answer, or its one text, or all of its pieces."""
+    """A tool's answer as one JSON value: its structured content, or its only text, or all of its pieces."""
     if structured is not None:
         return structured
     pieces = [_piece(piece) for piece in content]

@@ -39,7 +39,7 @@ class RecordedSource:
         self.identity = identity
 
     def tools(self) -> tuple[Tool, ...]:
-        """None: the record holds the registry, which is the request's."""
+        """None: the request in the record has the registry."""
         return ()
 
     def claims(self, tool: str) -> dict[str, Any]:
@@ -61,7 +61,7 @@ class RecordedSource:
 
 
 class RecordedInteraction:
-    """What the events of a run say of it. Where they say nothing, nothing is there and nobody answers."""
+    """The tools, answers and approvals recorded in the events of a run; whatever they do not contain has no answer."""
 
     def __init__(self, events: Iterable[AnyEvent]) -> None:
         events = tuple(events)
@@ -138,7 +138,7 @@ class RecordedInteraction:
         }
 
     def _identity(self, source: str, events: tuple[AnyEvent, ...]) -> str:
-        """What rules were bound to. A question has it; else it is any that gives what the rules gave."""
+        """The identity that rules were bound to: a recorded question's, else any that gives the recorded decision."""
         asked = [e.identity for e in events if isinstance(e, ApprovalNeeded) and e.source == source]
         rules = [rule for e in events if isinstance(e, RunStarted) for rule in e.request.approvals]
         event_of = {event.call: event for event in events if isinstance(event, ToolStarted | ToolResult)}

@@ -1,7 +1,7 @@
-"""From a valid call to its result: whether it may run and fits, who decides that, its result, the message to the model.
+"""From a valid call to its result: guardrails, approval, execution, and the message to the model.
 
-Every call ends in a `ToolResult`, also the one that never ran: a refusal, a guardrail or a tool's error goes to
-the model. Only a mistake of ours ends the run.
+Every call ends in a `ToolResult`, even one that never ran: a denial, a guardrail or a tool's error goes to the model.
+Only a bug in Glyphscope ends the run.
 """
 
 from __future__ import annotations
@@ -52,25 +52,24 @@ _CODES: dict[str, Code] = {
 
 
 def execute(
-    context: Context, call: CallReady, *, turn: int = 0, retell: Rewrite | None = None
+    context: Context, call: CallReady, *, turn: int = 0, rewrite: Rewrite | None = None
 ) -> Generator[AnyEvent, None, ToolResult]:
-    """Executes a valid call of the registry, in a stage of its own. Returns its result.
+    """Execute a valid call of the registry in a separate stage. Returns its result.
 
-    The request's `loop` says what the guardrails are, also outside the loop. A result whose `fault` is `cancelled`
-    ends the run: the strategy is to return `Ending("cancelled", False)`. Raises what a source raises by a mistake of
-    ours.
+    The request's `loop` has the guardrails, even outside the loop. A result whose `fault` is `cancelled` ends the run:
+    the strategy returns `Ending("cancelled", False)`. Raises unexpected exceptions of a source.
     """
     emitter, spent = context.emitter, context.spent
     yield emitter.enter(STAGE, call.tool, "tool", turn)
     began, waited = emitter.now, spent.waited
     result, edited = yield from _run_call(context, call)
     ms = (emitter.now - began - (spent.waited - waited)) * 1000  # the tool's time, without the person's
-    told = envelope(result, edited)
-    if retell is not None:
-        told, acted = retell(told)
+    sent = envelope(result, edited)
+    if rewrite is not None:
+        sent, acted = rewrite(sent)
         for event in acted:
             yield emitter.stamp(event)
-    result = emitter.stamp(msgspec.structs.replace(result, told=disarmed(told), ms=ms))
+    result = emitter.stamp(msgspec.structs.replace(result, sent=disarmed(sent), ms=ms))
     yield result
     yield emitter.stamp(StageFinished(reason=result.fault or "done", valid=result.ok, ms=ms))
     return result
@@ -131,7 +130,7 @@ def _result(context: Context, call: CallReady, fault: Fault = "", **fields: Any)
 def _approval(
     context: Context, call: CallReady, source: ToolSource
 ) -> Generator[AnyEvent, None, ApprovalGiven]:
-    """Who allows or denies it: a rule of the request, a decision that still holds, or whoever the host asks."""
+    """The approval or denial: by a rule of the request, an earlier decision that still applies, or the host's user."""
     request, identity = context.request, source.identity
     name = source_name(context, call.tool)
     action = decide(request.approvals, call.tool, name, identity)

@@ -1,4 +1,4 @@
-"""A tool at work in a thread of its own, so that the run reports its progress, limits its time, and can end it."""
+"""A tool running in a separate thread, so that the run reports its progress, limits its time, and can end it."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from glyphscope.tools.source import Fault, is_asking
 POLL_SECONDS = 0.05
 """How long a stop may wait until it is seen."""
 GRACE_SECONDS = 2.0
-"""What a source may take to come back after it was asked to stop, or after its time."""
+"""The time in which a source must return after a request to stop, or after its time limit."""
 PROGRESS_SECONDS = 0.1
 """Progress is reported this often at most: a tool may report a million steps."""
 
@@ -37,10 +37,10 @@ class RunningCall:
     def events(
         self, cancelled: threading.Event, stamp: Callable[[ToolProgressed], ToolProgressed]
     ) -> Generator[ToolProgressed, None, Outcome]:
-        """Stamped progress; then the outcome. `cancelled` ends the call.
+        """Yield timestamped progress, then the outcome. `cancelled` ends the call.
 
-        A source that does not come back is left behind, and the outcome says so. Raises what the source raised, which
-        is a mistake of ours, unless it is a ToolError or a ServerError. Closing the iterator ends the call as well.
+        A source that does not return is abandoned, and the outcome says so. Raises exceptions of the source other than
+        ToolError and ServerError, which are bugs. Closing the iterator also ends the call.
         """
         threading.Thread(target=self._work, name=f"tool {self._started.tool}", daemon=True).start()
         deadline = time.monotonic() + self._seconds + GRACE_SECONDS

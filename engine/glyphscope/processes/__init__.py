@@ -1,4 +1,4 @@
-"""How a module of ours is started as a process of its own: by this Python, or by the frozen program, which has none."""
+"""Starting a Glyphscope module as a separate process: with this Python, or with the frozen program, which has none."""
 
 from __future__ import annotations
 
@@ -28,6 +28,6 @@ def own_command(*arguments: str) -> list[str]:
 
 
 def how_ended(code: int | None) -> tuple[str, str]:
-    """What an exit code says of a process: the signal that ended it, if any, and how it ended, in words."""
+    """The signal that ended a process, if any, and its end in words, by its exit code."""
     name = signal.Signals(-code).name if code is not None and -code in set(signal.Signals) else ""
     return name, f"was ended by {name}" if name else f"ended with exit code {code}"

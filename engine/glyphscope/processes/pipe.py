@@ -1,4 +1,4 @@
-"""Frames over pipes between a process of ours and its parent: msgpack, each with its length before it."""
+"""Frames over pipes between a child process and its parent: msgpack, each preceded by its length."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class Pipe(Generic[F]):
         """Raises OSError where the other end is closed, ValueError for a frame of 2^30 bytes or more."""
         try:
             body = self._encoder.encode(frame)
-        except UnicodeEncodeError:  # half of a character, which a prompt can hold and no process can be sent
+        except UnicodeEncodeError:  # a lone surrogate, which a prompt can contain but UTF-8 cannot encode
             # imported here, as the events take longer to import than a child to start
             from glyphscope.events.encoding import encode_json
 

@@ -1,4 +1,4 @@
-"""What the model is told: prompt presets and users' templates, rendered over the registry."""
+"""Prompts: presets and users' templates, rendered with the registry."""
 
 from glyphscope.prompting.messages import RenderedMessages, example_calls, render_messages
 from glyphscope.prompting.presets import PromptPreset, presets

@@ -1,8 +1,8 @@
-"""What changed between two prompts, in text and tokens, and from where the cache was lost: from events only.
+"""The differences between two prompts, in text and tokens, and the place where the cache ended: from events only.
 
-The prompts are cut into their tokens where the events tell them, else into words, which then are no tokens: counts are
-None. Differences are found by Myers' algorithm within a bound; beyond it a stretch counts as replaced, which is true,
-if not the shortest way of saying it.
+The prompts are cut into their tokens where the events contain them, else into words; counts of tokens are then None.
+Differences are found by Myers' algorithm within a bound; beyond it a stretch counts as replaced, which is correct, if
+not minimal.
 """
 
 from __future__ import annotations
@@ -64,12 +64,12 @@ class Changes:
 
 @dataclass(frozen=True)
 class CacheLoss:
-    """From where a prompt was read anew. `token` is the first that was evaluated, `again` how many were, in `ms`.
+    """The place from which a prompt was read again. `token` is the first one evaluated, `again` their number, in `ms`.
 
-    `char` is where that token begins, `before` and `after` the text there, `part` what of the prompt it is; None and
-    empty where tokens are not known. `why` compares with the prompt that was read before: they part there (`changed`),
-    the cache held all that it could (`kept`), or `less` or `more` than the two have in common. `unchanged` are the
-    tokens read anew that were in that prompt as well; None where that is not known.
+    `char` is where that token begins, `before` and `after` the text there, `part` its part of the prompt; None and
+    empty where tokens are not known. `why` compares with the prompt read before: they differ from there (`changed`),
+    the cache contained all it could (`kept`), or `less` or `more` than the two have in common. `unchanged` is the
+    number of tokens read again that were in that prompt as well; None where that is not known.
     """
 
     token: int
@@ -85,7 +85,7 @@ class CacheLoss:
 
 
 def prompt_changes(before: PromptRendered, after: PromptRendered) -> Changes:
-    """What is to be done to the first prompt to get the second."""
+    """The edits that turn the first prompt into the second."""
     counted = bool(before.lengths or not before.text) and bool(after.lengths or not after.text)
     one, other = _units(before, counted), _units(after, counted)
     begin = common_length(one, other)
@@ -103,9 +103,9 @@ def cache_loss(
     *,
     first: bool = False,
 ) -> CacheLoss | None:
-    """Of a run's prompt and its evaluation; `before` is what the same model read last, None where that is not known.
+    """The cache loss of a run's prompt; `before` is the prompt that the model read last, None where it is not known.
 
-    `first`: it is known that it had read none. None where nobody counted.
+    `first`: the model had read none. Returns None where the tokens were not counted.
     """
     if not prompt.tokens:
         return None
@@ -136,7 +136,7 @@ def in_common(before: PromptRendered, after: PromptRendered) -> int | None:
 
 
 def advice(prompt: PromptRendered, loss: CacheLoss | None = None) -> tuple[str, ...]:
-    """What would make the next runs cheaper: only what this prompt, and what was read of it, show to be so."""
+    """Advice that makes the next runs cheaper, as far as this prompt and its evaluation prove it."""
     found = []
     behind = _behind_the_user(prompt)
     if behind >= WORTH_SHOWING:
@@ -201,7 +201,7 @@ def _why(prompt: PromptRendered, common: int | None, *, first: bool) -> Why:
 
 
 def _unchanged(before: PromptRendered | None, prompt: PromptRendered) -> int | None:
-    """Tokens that were read anew though they were in the prompt before as well."""
+    """The number of tokens read again although the previous prompt had them as well."""
     if before is None or not before.lengths or not prompt.lengths:
         return None
     number = count = 0

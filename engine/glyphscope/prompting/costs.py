@@ -27,7 +27,7 @@ KINDS = {
     "candidates": "known names",
     BEGUN: "begun answer",
 }
-"""What kinds of parts are called; any other is called by its name."""
+"""The names of kinds of parts; any other kind is its own name."""
 ITSELF = "itself"
 """The row of what is written of a tool besides its arguments and descriptions: its name, brackets."""
 _LONGEST = 60
@@ -87,7 +87,7 @@ def message_tokens(prompt: PromptRendered) -> dict[str, int]:
 
 
 def part_words(part: PromptPart, text: str) -> str:
-    """What a part is called in a sentence: `description of query of search`, `system message, line 3`."""
+    """A part's name in a sentence: `description of query of search`, `system message, line 3`."""
     steps = [title for title, _ in _steps(part, text)] if part.of.startswith("/") else []
     kind = KINDS.get(part.name, part.name)
     if steps:

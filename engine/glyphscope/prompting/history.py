@@ -17,7 +17,7 @@ from glyphscope.turns import TurnForm, TurnTools, read_turn
 HISTORY = "history"
 """The part's name for what was said before the prompt."""
 MESSAGE = "message "
-"""What a piece of it is of: this and the message's number, from 1; then `, reasoning` or `, call 1`."""
+"""The prefix of a piece's name: then the message's number, from 1; then `, reasoning` or `, call 1`."""
 _NEAR = 200
 """Characters between two values of a call."""
 
@@ -97,7 +97,7 @@ def history_turns(
 
 
 def _form(request: RunRequest) -> TurnForm | None:
-    """None too for one that is invalid, which the run refuses."""
+    """None for an invalid one too, which the run rejects."""
     try:
         return msgspec.convert(request.form, TurnForm) if request.form else None
     except msgspec.ValidationError:

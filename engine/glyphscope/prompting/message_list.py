@@ -22,7 +22,7 @@ _MOST_SHOWN = 60
 
 
 class Conversation(NamedTuple):
-    """What a list of messages is in a request: the system messages it begins with, the turns, the last user's text."""
+    """A list of messages as a request has it: the leading system messages, the turns, and the last user's text."""
 
     system_prompt: str
     history: tuple[Message, ...]
@@ -82,7 +82,7 @@ def result_problem(messages: Sequence[Message], place: int) -> str:
 def read_calls(text: str) -> tuple[ToolCall, ...]:
     """The calls of an assistant message as a JSON array, in OpenAI's form or as name and arguments.
 
-    Empty text is no calls. Raises PromptError.
+    None for empty text. Raises PromptError.
     """
     if not text.strip():
         return ()
@@ -108,7 +108,7 @@ def parse_messages(text: str, where: str = "") -> Conversation:
 
 
 def _decoded(text: str, where: str = "") -> Any:
-    """The JSON value; what no file in UTF-8 could hold, lone surrogates, is refused."""
+    """The JSON value; lone surrogates, which UTF-8 cannot encode, are rejected."""
     try:
         return msgspec.json.decode(text.encode())
     except (msgspec.DecodeError, UnicodeEncodeError, RecursionError) as error:

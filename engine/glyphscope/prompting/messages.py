@@ -88,10 +88,10 @@ def system_parts(request: RunRequest, template: str | None, values: Mapping[str,
 
 
 def _native(request: RunRequest, registry: ToolRegistry) -> RenderedMessages:
-    """What the model's own template is given: the tools, the user's prompt, and a system message of the request's own.
+    """The input of the model's own template: the tools, the user's prompt, and the request's system message.
 
-    Under a constraint the answer is begun with what a form known by name writes before a call; the form of a template
-    has whole turns, and nothing is begun. Raises PromptError.
+    Under a constraint the answer begins with the prefix that a form known by name writes before a call; the form of a
+    template has whole turns, and no prefix. Raises PromptError.
     """
     native = native_format(request.native)
     if request.free_text and request.constraint != "off" and request.native != "template":
@@ -115,19 +115,19 @@ def up_to_prompt(
 
 def compose(*messages: tuple[str | Message, Sequence[Part]]) -> RenderedMessages:
     """Messages of those roles and parts, in order, or those messages as they are; an empty one is left out."""
-    kept = [(given, [part for part in parts if part.text or part.locate]) for given, parts in messages]
+    pieces = [(given, [part for part in parts if part.text or part.locate]) for given, parts in messages]
     return RenderedMessages(
         tuple(
             Message(given, "".join(part.text for part in parts)) if isinstance(given, str) else given
-            for given, parts in kept
+            for given, parts in pieces
             if parts
         ),
-        tuple(part for _, parts in kept for part in parts),
+        tuple(part for _, parts in pieces for part in parts),
     )
 
 
 def template_values(request: RunRequest, registry: ToolRegistry) -> dict[str, Any]:
-    """What a template of a whole registry knows, by name. Raises PromptError where a tool does not fit the shape."""
+    """The variables of a template of a whole registry. Raises PromptError where a tool does not fit the shape."""
     written = dict(zip(*_written(request, registry)))
     name_key, args_key = shape_keys(request.shape)
     return {
@@ -150,7 +150,7 @@ def example_calls(registry: ToolRegistry) -> list[tuple[str, dict[str, Any]]]:
 
 @lru_cache(maxsize=4096)
 def _example(parameters: str) -> dict[str, Any] | None:
-    """Kept by the schema's text: after an edit only the edited tool's example is made anew."""
+    """Cached by the schema's text: after an edit only the edited tool's example is made again."""
     return example_arguments(json.loads(parameters))
 
 

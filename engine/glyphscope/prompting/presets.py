@@ -1,4 +1,4 @@
-"""The prompts that come with the program; each is one template for both notations and all shapes."""
+"""The bundled prompts; each is one template for both notations and all shapes."""
 
 from __future__ import annotations
 

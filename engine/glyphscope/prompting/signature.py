@@ -34,13 +34,13 @@ def signature_pieces(tool: Tool) -> list[tuple[str | None, str]]:
 
 
 def argument_types(tool: Tool) -> dict[str, str]:
-    """What each argument may be, in the words of the signature."""
+    """The type of each argument, in the words of the signature."""
     properties = tool.parameters.get("properties", {})
     return {name: type_text(schema, tool.parameters) for name, schema in properties.items()}
 
 
 def type_text(schema: Any, root: dict[str, Any], depth: int = 0) -> str:
-    """What a value may be, shortly; what has no short form is left to validator and grammar."""
+    """The short form of a type; constraints without a short form are left to validator and grammar."""
     for _ in range(_DEEPEST):
         if not (isinstance(schema, dict) and isinstance(ref := schema.get("$ref"), str)):
             break

@@ -1,7 +1,7 @@
-"""The prompts of strategies that ask in stages: who chooses a tool, who writes its call, who is asked once more.
+"""The prompts of strategies with stages: choosing a tool, writing its call, repairing it.
 
-Their presets are a list of their own, as none of them is a prompt of the direct strategy. Each is the system message,
-but for the repair's, which is the user's next turn.
+Their presets are a separate list, as none of them is a prompt of the direct strategy. Each is the system message,
+except for the repair prompt, which is the user's next turn.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ def render_router(
     *,
     may_ask: bool = True,
 ) -> RenderedMessages:
-    """What the router sees: the names of the allowed tools, and nothing else of them. Raises PromptError."""
+    """The router's prompt: the names of the allowed tools only. Raises PromptError."""
     settings = request.router
     names = [tool.name for tool in registry.allowed]
     values = {
@@ -98,7 +98,7 @@ def render_executor(
     candidates: Sequence[NameCandidate] = (),
     exchanges: Sequence[Exchange] = (),
 ) -> RenderedMessages:
-    """What the executor sees: the only tool of `registry` with its whole JSON Schema. Raises PromptError."""
+    """The executor's prompt: the only tool of `registry` with its whole JSON Schema. Raises PromptError."""
     (tool,) = registry.allowed
     settings = request.router
     values = template_values(request, registry)
@@ -142,9 +142,9 @@ def render_repair(
         more = compose(("assistant", [Part(ATTEMPT, shown)]), ("user", words))
         return replace(asked, messages=(*asked.messages, *more.messages), parts=(*asked.parts, *more.parts))
     *before, last = asked.messages
-    told = [Part(REPAIR, "\n\n"), *words] if words else []
-    both = Message(last.role, last.content + "".join(part.text for part in told))
-    return replace(asked, messages=(*before, both), parts=(*asked.parts, *told))
+    added = [Part(REPAIR, "\n\n"), *words] if words else []
+    both = Message(last.role, last.content + "".join(part.text for part in added))
+    return replace(asked, messages=(*before, both), parts=(*asked.parts, *added))
 
 
 def _tool(name: str) -> dict[str, PartText]:

@@ -1,8 +1,8 @@
-"""Rendering a user's template: sandboxed, strict, and with every piece knowing what of the prompt it is.
+"""Rendering a user's template: sandboxed, strict, and with the origin of every piece of the prompt.
 
 A value that belongs to a part is a `PartText`. Where a template prints one, the marked rendering puts marks around it
-that no text can contain, because they are drawn anew in each process; the template's own words and what it prints
-besides are marked with their line. The pieces are read off the marks. A template that treats printed text as data
+that no text can contain, because they are random in each process; the template's own words and other printed values
+are marked with their line. The pieces are read from the marks. A template that treats printed text as data
 (`{% filter %}`) could mangle marks: then it no longer equals the plain rendering, and the text counts as one part.
 """
 
@@ -22,9 +22,9 @@ from jinja2.sandbox import ImmutableSandboxedEnvironment
 from glyphscope.errors import PromptError
 
 MAX_CHARACTERS = 4_000_000
-"""A rendered prompt is longer than this only by a mistake: no model's context holds it."""
+"""A longer rendered prompt is an error: no model's context is as large."""
 LINE = "line "
-"""What a piece of the template's own words is of: this and the line's number, from 1."""
+"""The prefix of the name of a piece of the template's own words: then the line's number, from 1."""
 
 _NONCE = str(secrets.randbits(60))
 _OPEN, _MIDDLE, _CLOSE = f"\x02{_NONCE}\x1e", f"\x1e{_NONCE}\x02", f"\x03{_NONCE}\x03"
@@ -49,7 +49,7 @@ class Locate(Protocol):
 class Part(NamedTuple):
     """A piece of a message: system, tools, examples or user, and its text; `of` as in `PromptPart`.
 
-    With `locate`, the chat template writes it in a way of its own, or not at all: `text` is empty.
+    With `locate`, the chat template writes it in its own way, or not at all: `text` is empty.
     """
 
     name: str
@@ -105,13 +105,13 @@ class _Marks:
         self._numbers: dict[tuple[str, str], int] = {}
 
     def finalize(self, value: Any) -> Any:
-        """What is printed, with marks where it is a part."""
+        """The printed value, with marks where it is a part."""
         if not isinstance(value, PartText):
             return value
         return "".join(self._marked((value.part, of), text) for of, text in value.pieces)
 
     def own(self, value: Any, line: int) -> Any:
-        """What the template itself says in that line; what is marked already stays as it is."""
+        """The template's own words in that line, marked; text that is already marked is unchanged."""
         if isinstance(value, PartText | jinja2.Undefined):
             return value
         text = str(value)
@@ -223,9 +223,9 @@ def _line(error: Exception) -> int:
 
 
 def _joined(parts: list[Part], rest: str) -> list[Part]:
-    """What separates two pieces of one part (a dash, a line end) is of that part; its neighbours become one piece.
+    """Join separators (a dash, a line end) with their neighbours: between two pieces of one part all become one piece.
 
-    Between two pieces of one tool it is of the second, as it would not be there without it; else of the first.
+    A separator between two pieces of one tool belongs to the second, which it depends on; else to the first.
     """
     joined: list[Part] = []
     at = 0

@@ -14,7 +14,7 @@ TOOLS = "tools"
 
 
 def tool_parts(written: str, tools: Sequence[Mapping[str, Any]]) -> list[Part]:
-    """Parts that together are `written`. What is no JSON of one of the `tools` (OpenAI's functions) is of none."""
+    """The parts of `written`. Text that is not JSON of one of the `tools` (OpenAI's functions) belongs to none."""
     names = {str(tool.get("name", "")) for tool in tools}
     parts: list[Part] = []
     at = 0

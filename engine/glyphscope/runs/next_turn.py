@@ -116,5 +116,5 @@ def _called(stage: StageState) -> Message:
 def _results(stage: StageState, request: RunRequest) -> Iterator[Message]:
     results = [event for event in stage.outline if isinstance(event, ToolResult)]
     if request.native not in _WRITES_CALLS:
-        return (Message("tool", event.told) for event in results)
-    return (Message("tool", event.told, tool_call_id=event.call, name=event.tool) for event in results)
+        return (Message("tool", event.sent) for event in results)
+    return (Message("tool", event.sent, tool_call_id=event.call, name=event.tool) for event in results)

@@ -32,7 +32,7 @@ def read_json(text: str, at: int = 0) -> tuple[Any, int] | None:
 
 
 def json_or_text(text: str | bytes) -> Any:
-    """The JSON value that a user typed; the text itself where it is none."""
+    """The JSON value that a user typed; the text itself where it is not JSON."""
     try:
         return json.loads(text)
     except (ValueError, RecursionError):
@@ -40,7 +40,7 @@ def json_or_text(text: str | bytes) -> Any:
 
 
 def json_object(text: str | bytes) -> dict[str, Any]:
-    """The JSON object of a foreign text; an empty one where it is none."""
+    """The JSON object of an untrusted text; an empty one where it is not one."""
     found = json_or_text(text)
     return found if isinstance(found, dict) else {}
 

@@ -275,7 +275,7 @@ class RunPage(QWidget):
         if row is None:
             text = self.stage.text
         else:
-            results = [event.told or event.message for event in row.events if isinstance(event, ToolResult)]
+            results = [event.sent or event.message for event in row.events if isinstance(event, ToolResult)]
             text = "\n\n".join(results) or self.notes.toPlainText()
         copy_text(text)
 

@@ -212,9 +212,9 @@ def _result(event: ToolResult) -> Iterator[Block]:
     if event.structured is not None:
         yield Block("heading", tr("Structured content"))
         yield from _json(tr("Structured content"), event.structured, event.tool, _SHORT)
-    if event.told and [piece.text for piece in event.content] != [event.told]:
+    if event.sent and [piece.text for piece in event.content] != [event.sent]:
         yield Block("heading", tr("Message to the model"))
-        yield from _text(tr("Message to the model"), event.told, event.tool)
+        yield from _text(tr("Message to the model"), event.sent, event.tool)
 
 
 def _text(title: str, text: str, tool: str = "") -> Iterator[Block]:

@@ -75,5 +75,5 @@ def subject(prompt: str, reading: RunReading, workspace: dict[str, Any] | None) 
 def _call(call: MadeCall) -> dict[str, Any]:
     made: dict[str, Any] = {"tool": call.made.tool, "arguments": call.made.arguments}
     if call.result is not None:
-        made |= {"ok": call.result.ok, "result": call.result.told or call.result.message}
+        made |= {"ok": call.result.ok, "result": call.result.sent or call.result.message}
     return made

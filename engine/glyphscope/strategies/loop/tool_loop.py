@@ -118,8 +118,8 @@ class _Loop:
         for call in ready:
             if (limit := self._guards.call(call.tool, call.arguments)) is not None:
                 return (yield from self._stopped(limit))
-            result = yield from execute(self._context, call, turn=self._turns, retell=self._chain.result)
-            self._conversation.answered(result.told, call if self._native else None)
+            result = yield from execute(self._context, call, turn=self._turns, rewrite=self._chain.result)
+            self._conversation.answered(result.sent, call if self._native else None)
             self._outcomes[call.tool] = result.ok
             self._any_ok = self._any_ok or result.ok
             if result.fault == "cancelled":
