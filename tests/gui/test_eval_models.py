@@ -323,7 +323,7 @@ def test_only_pairs_that_differ_are_listed(qapp, tmp_path):
     )  # fmt: skip
     pairs, count = pairs_that_differ(result, first.id, second.id)
     assert count == 3
-    assert [(pair.first.scenario, pair.parted) for pair in pairs] == [
+    assert [(pair.first.scenario, pair.is_discordant) for pair in pairs] == [
         ("browse-01", True),
         ("calculate-02", False),
     ]

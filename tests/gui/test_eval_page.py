@@ -383,7 +383,7 @@ def test_a_correct_run_is_shown_without_a_token(opened, qtbot, tmp_path):
     page.context.actions.focus_tokens.triggered.connect(lambda _on: focused.append(True))
     result = open_it(qtbot, page, recorded_result(tmp_path))
     result.table.choose(0, 0)
-    result.runs.opened.emit(result.runs_model.sample(0))
+    result.runs.openRequested.emit(result.runs_model.sample(0))
     qtbot.waitUntil(lambda: bool(shown))
     assert result.runs_model.sample(0).ok and shown[0].at is None
     assert page.context.navigator.current is PageId.PLAYGROUND and focused
@@ -542,7 +542,7 @@ def test_a_missing_record_is_reported_and_the_page_stays(opened, qtbot, tmp_path
         record.unlink()
     page = opened()
     result = open_it(qtbot, page, path)
-    result.runs.opened.emit(result.runs_model.sample(0))
+    result.runs.openRequested.emit(result.runs_model.sample(0))
     ended(qtbot, page)
     assert ".jsonl" in told(page) and page.context.navigator.current is PageId.EVALUATE
     result.pair.pairChosen.emit(result.pairs_model.pair(0))

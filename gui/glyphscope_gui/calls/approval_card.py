@@ -40,7 +40,7 @@ from glyphscope_gui.shared.verdict import VERDICTS, paint_pill, pill_font
 from glyphscope_gui.shared.whole_text import Whole, show_whole
 
 MOST_ARGUMENTS = 60
-"""Arguments that are shown; the rest run as they came, which is told."""
+"""Arguments that are shown; the rest run unchanged, which is said."""
 LONGEST_IDENTITY = 600
 """Characters of a command line or an address; its hint has all."""
 _LONGEST_SHOWN = 300
@@ -122,7 +122,7 @@ class ApprovalCard(Card):
     # -- what can be done --------------------------------------------------------------------------------------
 
     def ask(self, needed: ApprovalNeeded, tool: Tool | None, *, closed: bool = True) -> None:
-        """Show a call. `tool` is None where its schema is not known: it is then not judged, which is told."""
+        """Show a call. `tool` is None where its schema is not known: it is then not checked, which is said."""
         self._needed, self._tool, self._closed = needed, tool, closed
         self.title.setText(
             tr(
@@ -153,7 +153,7 @@ class ApprovalCard(Card):
         self.show()
 
     def dismiss(self) -> None:
-        """Nobody waits any more."""
+        """The call no longer waits."""
         self._background.wait("check")
         self._needed = None
         self.hide()

@@ -125,7 +125,7 @@ class AbPage(QWidget):
         self.about[place].setAccessibleName(about)
 
     def show_words(self, lines: Sequence[str]) -> None:
-        """What the pairs come to."""
+        """The result of the pairs."""
         self.words.setText("\n".join(lines) if lines else _FIRST_WORDS)
 
     def show_running(self, *, running: bool, free: bool) -> None:

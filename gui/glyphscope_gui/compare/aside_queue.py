@@ -1,4 +1,4 @@
-"""Requests that run one after the other on the one model, in the background: the playground keeps the run it shows."""
+"""Requests that run one after the other on the one model, in the background: the playground still shows its run."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ class AsideQueue(QObject):
         runs.aside.connect(self._take)
 
     def begin(self, jobs: Sequence[AsideJob]) -> bool:
-        """False while the model is in use: nobody's run is disturbed."""
+        """False while the model is in use: the other run continues."""
         if self._runs.is_busy or not jobs:
             return False
         self._waiting = list(jobs)

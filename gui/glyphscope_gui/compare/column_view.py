@@ -31,7 +31,7 @@ from glyphscope_gui.theme.sizes import PAD
 NARROWEST = 258
 """Pixels of width below which the columns are scrolled instead."""
 WIDE = 420
-"""Pixels of width from which on two figures stand in a line."""
+"""Pixels of width from which on two figures are in a line."""
 _SETTINGS = tr("Model, sampling and prompts of this column…")
 _NO_CHANGES = tr("As in the playground")
 _NONE = RunFigures(tokens=0, forced=0, characters=0, bytes=0)
@@ -73,7 +73,7 @@ class _Words(QScrollArea):
 
 
 class CompareColumn(QFrame):
-    """`variantChosen` carries a Variant; the other signals are the user's wishes."""
+    """`variantChosen` carries a Variant; the other signals ask for what their names say."""
 
     variantChosen = Signal(object)
     removeRequested = Signal()
@@ -161,7 +161,7 @@ class CompareColumn(QFrame):
         self.show_phase()
 
     def set_editable(self, editable: bool, removable: bool) -> None:
-        """While a comparison runs its columns stand still."""
+        """Columns cannot be changed while a comparison runs."""
         self.picker.setEnabled(editable)
         self.settings_button.setEnabled(editable)
         self.remove_button.setVisible(removable)

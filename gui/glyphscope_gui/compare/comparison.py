@@ -135,7 +135,7 @@ class Comparison(QObject):
     # -- the run -----------------------------------------------------------------------------------------------
 
     def begin(self, base: PreparedRequest) -> bool:
-        """Run all columns on `base`. False while somebody else has the model: nobody's run is disturbed.
+        """Run all columns on `base`. False while the model is in use: the other run continues.
 
         Columns of the same model run one after the other, so that each model is opened once.
         """

@@ -1,4 +1,4 @@
-"""The compare page's questions, each a view of its own: several settings, two prompts, several seeds."""
+"""The views of the compare page: several settings, two prompts, several seeds."""
 
 from __future__ import annotations
 

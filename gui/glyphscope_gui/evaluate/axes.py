@@ -1,4 +1,4 @@
-"""What is varied: an axis a line, its values to tick. All combinations of what is ticked are the arms."""
+"""The axes that are varied, each with its values to tick. All combinations of the ticked values are the arms."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ class EvalAxes(QWidget):
         }
 
     def show_values(self, values: dict[str, tuple[Any, ...]]) -> None:
-        """Tick exactly these, without telling it; axes that are not named stay as they are."""
+        """Tick exactly these, without a signal; axes that are not named stay as they are."""
         for name, boxes in self._boxes.items():
             for value, box in boxes:
                 if name in values:

@@ -75,7 +75,7 @@ def _of_judge(state: RunState, stage: StageState, failure: Failure) -> int | Non
         field = stage.fields.get(prefix + path) or stage.fields.get(path)
         if field is not None and field.start is not None:
             return field.start
-        path = path.rpartition("/")[0]  # an element's own place may not be told: then the argument's
+        path = path.rpartition("/")[0]  # the place of an element may be unknown: then the argument's
     return None
 
 

@@ -1,4 +1,4 @@
-"""What changed between two results: a line for each arm, then every sample that came out differently."""
+"""The changes between two results: a line for each arm, then every sample with another outcome."""
 
 from __future__ import annotations
 
@@ -65,9 +65,9 @@ class ChangesModel(TableModel[Change]):
 
 
 class ChangesTable(PlainTable):
-    """`opened` carries the sample after the change, whose run is wanted."""
+    """`openRequested` carries the sample after the change, whose run is to be opened."""
 
-    opened = Signal(object)
+    openRequested = Signal(object)
 
     def __init__(self, model: ChangesModel, parent: QWidget | None = None) -> None:
         super().__init__(model, stretch=AFTER, parent=parent)
@@ -91,7 +91,7 @@ class ChangesTable(PlainTable):
             super().keyPressEvent(event)
 
     def _open(self, index: QModelIndex) -> None:
-        self.opened.emit(self._changes.change(index.row()).after)
+        self.openRequested.emit(self._changes.change(index.row()).after)
 
 
 class ChangesDialog(QDialog):
@@ -113,7 +113,7 @@ class ChangesDialog(QDialog):
         buttons.rejected.connect(self.reject)
         vbox(self.summary, (self.table, 1), buttons, parent=self, margins=(18, 16, 18, 14), spacing=12)
         self.resize(900, 520)
-        self.table.opened.connect(self._open)
+        self.table.openRequested.connect(self._open)
         self.finished.connect(self.deleteLater)
         if changes.changes:
             self.table.selectRow(0)

@@ -23,7 +23,7 @@ from glyphscope_gui.shared.layouts import vbox
 from glyphscope_gui.theme import theme, ui_font
 
 MOST_ARMS = 12
-"""More arms cannot be told apart in a chart this wide; the table has all of them."""
+"""More arms cannot be distinguished in a chart this wide; the table has all of them."""
 LEAST_HEIGHT, EACH = 34, 24
 _NAMES, _FIGURES = 0.4, 0.5
 """Of the width of a chart of shares: the most for names at the left, and of the rest for figures at the right."""
@@ -126,7 +126,7 @@ class EvalCharts(QScrollArea):
         self._waiting: tuple[Summary | None, dict[str, str]] | None = None
 
     def show_summary(self, summary: Summary | None, labels: dict[str, str]) -> None:
-        """The charts of that summary, as soon as somebody looks at them."""
+        """The charts of that summary, drawn when they are in sight."""
         self._waiting = (summary, labels)
         if self.isVisible():
             self._draw()

@@ -1,4 +1,4 @@
-"""The evaluation that goes on, if one does: begins it, holds it, and grows the result that the page shows."""
+"""The running evaluation, if there is one: starts it, stops it, and extends the result that the page shows."""
 
 from __future__ import annotations
 
@@ -118,7 +118,7 @@ class Evaluations(QObject):
             self._set_phase(EvalPhase.RUNNING)
 
     def stop(self) -> None:
-        """What is there is kept, and can be gone on with."""
+        """The samples so far are kept, and the evaluation can be resumed."""
         if self._thread is not None and self.phase is not EvalPhase.STOPPING:
             self._end_thread(self._thread)
             self._set_phase(EvalPhase.STOPPING)

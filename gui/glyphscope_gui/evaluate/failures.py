@@ -36,7 +36,7 @@ class EvalFailuresModel(QAbstractItemModel):
         self._all = self._failed = 0
 
     def show(self, samples: Iterable[Sample], labels: dict[str, str]) -> None:
-        """Group them anew."""
+        """Group them again."""
         by_reason: dict[Reason, dict[tuple[str, str], list[Sample]]] = defaultdict(lambda: defaultdict(list))
         count = failed = 0
         for sample in samples:
@@ -123,7 +123,7 @@ class EvalFailuresModel(QAbstractItemModel):
 
 
 def _exactly(failure: Failure) -> str:
-    """What tells failures of one reason apart: the validator's code, and the argument."""
+    """The distinction between failures of one reason: the validator's code, and the argument."""
     return " ".join(part for part in (failure.code, failure.path) if part)
 
 

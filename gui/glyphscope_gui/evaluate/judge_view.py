@@ -19,9 +19,9 @@ _NOTHING = tr("Select a run that a judge has decided.")
 
 
 class EvalJudge(QTextBrowser):
-    """`opened` carries the Sample and the number of the verdict whose run is wanted."""
+    """`openRequested` carries the Sample and the number of the verdict whose run is to be opened."""
 
-    opened = Signal(object, int)
+    openRequested = Signal(object, int)
     _sample: Sample | None = None
 
     def __init__(self, parent: QWidget | None = None) -> None:
@@ -49,7 +49,7 @@ class EvalJudge(QTextBrowser):
 
     def _open(self, link: QUrl) -> None:
         if self._sample is not None and link.toString().isdigit():
-            self.opened.emit(self._sample, int(link.toString()))
+            self.openRequested.emit(self._sample, int(link.toString()))
 
 
 def _html(number: int, judged: Judged) -> str:

@@ -1,4 +1,4 @@
-"""The page where suites of prompts are asked of arms: setting up, going on, and what came of it."""
+"""The page that runs suites of prompts under several arms: set-up, progress, and results."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ SETUP, RESULT = "setup", "result"
 
 
 class EvalPage(QWidget):
-    """Places the parts; what they tell each other is in `presenter.py`.
+    """Places the parts; `presenter.py` connects them.
 
     Empty until `make` is called, when it is first looked at: a start of the program does not wait for it.
     """

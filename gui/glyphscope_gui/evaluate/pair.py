@@ -80,11 +80,11 @@ def _words(sample: Sample) -> str:
 
 
 class EvalPair(QWidget):
-    """`armsChosen` carries two ids when the user picks them, `pairChosen` a Pair, `opened` a Sample of one."""
+    """`armsChosen` carries two ids when the user picks them, `pairChosen` a Pair, `openRequested` a Sample of one."""
 
     armsChosen = Signal(str, str)
     pairChosen = Signal(object)
-    opened = Signal(object)
+    openRequested = Signal(object)
 
     def __init__(
         self, pairs: EvalPairsModel, fields: CompareFieldsModel, parent: QWidget | None = None
@@ -121,7 +121,7 @@ class EvalPair(QWidget):
                 box.setCurrentIndex(box.findData(picked[place]) if are_there else min(place, len(arms) - 1))
 
     def choose_arms(self, first: str, second: str) -> None:
-        """Pick two, and tell it."""
+        """Pick two, with a signal."""
         for box, arm in ((self.first, first), (self.second, second)):
             box.setCurrentIndex(box.findData(arm))
         self._arms_changed()
@@ -173,7 +173,7 @@ class EvalPair(QWidget):
 
     def _double_clicked(self, index: QModelIndex) -> None:
         pair = self._pairs.pair(index.row())
-        self.opened.emit(pair.second if index.column() == SECOND else pair.first)
+        self.openRequested.emit(pair.second if index.column() == SECOND else pair.first)
 
     def _lay_out(self) -> None:
         against = PlainLabel(tr("vs."), self, role="muted")

@@ -15,7 +15,7 @@ from glyphscope_gui.theme.sizes import PAD
 
 
 class EvalProgressBar(QFrame):
-    """Hidden while there is nothing to tell. `pauseRequested` carries whether to pause, or to go on."""
+    """Hidden while no evaluation runs. `pauseRequested` carries whether to pause, or to resume."""
 
     pauseRequested = Signal(bool)
     stopRequested = Signal()

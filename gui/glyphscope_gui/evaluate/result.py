@@ -1,8 +1,8 @@
 """A result as the window shows it: samples by arm and scenario, rows, and the figure of each cell; and pairs of
 samples of two arms. Knows no Qt.
 
-Samples are indexed once; a cell's figure is made when it is looked at, from what is known of each scenario: of a sample
-that comes nobody looks at the others again.
+Samples are indexed once; a cell's figure is made when it is shown, from the known values of each scenario, so that a
+new sample does not make the others be read again.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ RowKind = Literal["all", "suite", "group", "scenario"]
 class Row:
     """A row of the heat map: all scenarios, a suite, a group of one, or a scenario.
 
-    Controls are rows of their own: a row counts either them (`control`) or all the others, and so do those above it.
+    Controls have separate rows: a row counts either them (`control`) or all the others, and so do those above it.
     """
 
     kind: RowKind
@@ -229,7 +229,7 @@ class Pair(NamedTuple):
     second: Sample
 
     @property
-    def parted(self) -> bool:
+    def is_discordant(self) -> bool:
         """Whether one of them is right and the other is not."""
         return self.first.ok != self.second.ok
 
@@ -240,7 +240,7 @@ def pairs_that_differ(result: EvalResult, first: str, second: str) -> tuple[list
     """
     counted = [sample for sample in result.counted if sample.answered]
     by_key = {(s.suite, s.scenario, s.trial): s for s in counted if s.arm == first}
-    parted, other, count = [], [], 0
+    discordant, other, count = [], [], 0
     for sample in counted:
         if sample.arm != second:
             continue
@@ -249,8 +249,8 @@ def pairs_that_differ(result: EvalResult, first: str, second: str) -> tuple[list
             continue
         count += 1
         pair = Pair(beside, sample)
-        if pair.parted:
-            parted.append(pair)
+        if pair.is_discordant:
+            discordant.append(pair)
         elif beside.calls != sample.calls or (not beside.ok and why_words(beside) != why_words(sample)):
             other.append(pair)
-    return [*parted, *other], count
+    return [*discordant, *other], count

@@ -26,7 +26,7 @@ GROWN_MS = 1000
 
 class EvalResultPresenter(QObject):
     """`runRequested` carries the EvalResult and the Sample whose run the user wants to see, `judgeRequested` also the
-    number of the verdict whose run is wanted.
+    number of the verdict whose run is to be opened.
     """
 
     runRequested = Signal(object, object)
@@ -45,15 +45,15 @@ class EvalResultPresenter(QObject):
         self._growing.timeout.connect(self._follow)
         view = self._view
         view.table.cellChosen.connect(self._cell_chosen)
-        view.table.opened.connect(self._to_runs)
+        view.table.openRequested.connect(self._to_runs)
         view.table.armsChosen.connect(self._columns_chosen)
         view.failures.chosen.connect(self._show_runs)
-        view.runs.opened.connect(self._run_opened)
+        view.runs.openRequested.connect(self._run_opened)
         view.runs.selectionModel().currentRowChanged.connect(self._run_selected)
-        view.judge.opened.connect(self._judge_opened)
+        view.judge.openRequested.connect(self._judge_opened)
         view.pair.armsChosen.connect(self._arms_chosen)
         view.pair.pairChosen.connect(self._pair_chosen)
-        view.pair.opened.connect(self._run_opened)
+        view.pair.openRequested.connect(self._run_opened)
         view.measure.currentIndexChanged.connect(lambda _place: self._show_words())
 
     @property
@@ -151,7 +151,7 @@ class EvalResultPresenter(QObject):
             view.pair.show_counted(tr("Choose two different arms.") if first else "")
             return
         pairs, count = pairs_that_differ(self.result, first, second)
-        parted = sum(pair.parted for pair in pairs)
+        discordant = sum(pair.is_discordant for pair in pairs)
         arms = {arm.id: arm for arm in self.result.manifest.arms}
         names = (label(first), label(second))
         if first in arms and second in arms:
@@ -163,8 +163,8 @@ class EvalResultPresenter(QObject):
                 "correct; in {differing:,} more, the calls differ.",
                 "",
                 count,
-                parted=parted,
-                differing=len(pairs) - parted,
+                parted=discordant,
+                differing=len(pairs) - discordant,
             ),
             names,
         )

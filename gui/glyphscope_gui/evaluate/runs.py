@@ -122,9 +122,9 @@ SAME = (SCENARIO, ARM)
 
 
 class EvalRuns(PlainTable):
-    """`opened` carries the Sample whose run is wanted."""
+    """`openRequested` carries the Sample whose run is to be opened."""
 
-    opened = Signal(object)
+    openRequested = Signal(object)
 
     def __init__(self, model: EvalRunsModel, parent: QWidget | None = None) -> None:
         super().__init__(model, stretch=TEXT, parent=parent)
@@ -170,4 +170,4 @@ class EvalRuns(PlainTable):
             self.setColumnHidden(column, column in hidden or column in same)
 
     def _open(self, index: QModelIndex) -> None:
-        self.opened.emit(self._runs.sample(index.row()))
+        self.openRequested.emit(self._runs.sample(index.row()))

@@ -154,7 +154,7 @@ class ScenarioForm(QWidget):
             part.setEnabled(has_tool)
 
     def _tool_chosen(self, _place: int) -> None:
-        """Another tool has other arguments: its checks begin anew."""
+        """Another tool has other arguments, and no checks yet."""
         tool = self.tool_box.currentData()
         self.checks.show_checks((), self._arguments(tool))
         self._enable_call()

@@ -54,10 +54,10 @@ class ScenariosModel(ListModel[ScenarioRow]):
 
 
 class ScenarioPicker(QWidget):
-    """`changed` when the user filters; `opened` carries the ScenarioRow that the user wants to see."""
+    """`changed` when the user filters; `openRequested` carries the ScenarioRow whose suite is to be edited."""
 
     changed = Signal()
-    opened = Signal(object)
+    openRequested = Signal(object)
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -96,10 +96,10 @@ class ScenarioPicker(QWidget):
         return {"search": self.search.text(), "first": self.first.value()}
 
     def show_values(self, changes: dict[str, Any]) -> None:
-        """Show these members of a Matrix, without telling it."""
+        """Show these members of a Matrix, without a signal."""
         with QSignalBlocker(self.search), QSignalBlocker(self.first):
             self.search.setText(changes.get("search", self.search.text()))
             self.first.setValue(changes.get("first", self.first.value()))
 
     def _open(self, index: QModelIndex) -> None:
-        self.opened.emit(self.model.row(index.row()))
+        self.openRequested.emit(self.model.row(index.row()))

@@ -212,7 +212,7 @@ def suite_choices(own: Path) -> list[SuiteChoice]:
 
 
 def suite_choice(source: str) -> SuiteChoice:
-    """A suite to choose; one that cannot be read is told, not raised."""
+    """A suite to choose; one that cannot be read has a `problem`: nothing is raised."""
     title = source.replace("\\", "/").rpartition("/")[2].removesuffix(".json")
     try:
         suite = load_suite(source)

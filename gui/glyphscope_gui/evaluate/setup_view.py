@@ -111,7 +111,7 @@ class EvalSetupView(QWidget):
         )
 
     def show_matrix(self, changes: dict[str, Any]) -> None:
-        """Show these members of a Matrix, without telling it; the others stay."""
+        """Show these members of a Matrix, without a signal; the others stay."""
         if "suites" in changes:
             self._suites.tick(changes["suites"])
         if "models" in changes:

@@ -225,7 +225,7 @@ class SuiteEditing(QObject):
         self._context, self._view, self._reading = context, view, reading
         view.setup.new_suite.clicked.connect(self.make)
         view.setup.edit_suite.clicked.connect(self.edit_current)
-        view.setup.scenarios.opened.connect(self.edit)
+        view.setup.scenarios.openRequested.connect(self.edit)
 
     @property
     def folder(self) -> Path:

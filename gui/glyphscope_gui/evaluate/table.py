@@ -170,12 +170,12 @@ class _Names(QHeaderView):
 
 
 class EvalTable(QTableView):
-    """`cellChosen` carries row and column of the cell that is looked at, `opened` that its runs are wanted in focus;
+    """`cellChosen` carries row and column of the current cell, `openRequested` asks for the focus on its runs;
     `armsChosen` the columns that are selected as a whole, when there are two.
     """
 
     cellChosen = Signal(int, int)
-    opened = Signal()
+    openRequested = Signal()
     armsChosen = Signal(int, int)
 
     def __init__(self, model: EvalTableModel, parent: QWidget | None = None) -> None:
@@ -209,7 +209,7 @@ class EvalTable(QTableView):
         head.setTextElideMode(Qt.TextElideMode.ElideNone)  # Qt shortens each of several lines by the longest
         head.setSectionResizeMode(QHeaderView.ResizeMode.Fixed)
         self.verticalHeader().sectionClicked.connect(self._name_clicked)
-        self.doubleClicked.connect(lambda _index: self.opened.emit())
+        self.doubleClicked.connect(lambda _index: self.openRequested.emit())
         model.modelReset.connect(self._fit)
         model.rowsInserted.connect(lambda *_: self._fit())
         model.layoutChanged.connect(self._fit)
@@ -231,7 +231,7 @@ class EvalTable(QTableView):
         if event.key() == Qt.Key.Key_Space and index.isValid():
             self.toggle(index.row())
         elif event.key() in (Qt.Key.Key_Return, Qt.Key.Key_Enter) and index.isValid():
-            self.opened.emit()
+            self.openRequested.emit()
         else:
             super().keyPressEvent(event)
 

@@ -82,7 +82,7 @@ class TicksModel(ListModel[Tickable]):
             self.endRemoveRows()
 
     def tick(self, values: Iterable[str]) -> None:
-        """Exactly these, without telling it."""
+        """Exactly these, without a signal."""
         usable = {row.value for row in self._rows if not row.problem}
         self._ticked = set(values) & usable
         if self._rows:

@@ -1,4 +1,4 @@
-"""How an evaluation is told: measures, reasons, arms and times in words."""
+"""An evaluation in words: measures, reasons, arms and times."""
 
 from __future__ import annotations
 
@@ -100,7 +100,7 @@ PART_TITLES = {
     "constrain_from": tr("Constrain from"),
     "order": tr("Order of arguments"),
 }
-"""Of what `arm_parts` tells."""
+"""The titles of what `arm_parts` returns."""
 
 
 def arm_parts(arm: Arm) -> dict[str, str]:
@@ -128,8 +128,8 @@ def arm_labels(arms: Sequence[Arm]) -> dict[str, str]:
     labels = {
         key: " · ".join(words for name, words in each.items() if name in shown) for key, each in parts.items()
     }
-    taken = list(labels.values())  # two files of one name: their ids tell them apart
-    return {key: label if taken.count(label) == 1 else key for key, label in labels.items()}
+    all_labels = list(labels.values())  # two files of one name are distinguished by their ids
+    return {key: label if all_labels.count(label) == 1 else key for key, label in labels.items()}
 
 
 def sample_words(manifest: Manifest, sample: SampleBegun | Sample) -> str:
@@ -200,7 +200,7 @@ def summary_words(
 ) -> list[tuple[str, tuple[str, ...]]]:
     """What the figures say, in the report's sentences: headings, each with its paragraphs.
 
-    Comparisons are those by `measure`; other measures than shares are not compared, "ok" stands for them.
+    Comparisons are those by `measure`; other measures than shares are not compared: "ok" takes their place.
     """
     measure = measure if any(each.measure == measure for each in summary.comparisons) else "ok"
     arms, labels = {arm.id: arm for arm in manifest.arms}, arm_labels(manifest.arms)

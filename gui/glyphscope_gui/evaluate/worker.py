@@ -1,6 +1,6 @@
-"""An evaluation on a thread of its own: what it tells is collected, and comes over in batches.
+"""An evaluation on a separate thread: its events are collected, and taken over in batches.
 
-Samples may come by the thousand in a second (a scripted model); the window is told a few times in a second.
+Samples may come by the thousand in a second (a scripted model); the window takes them over a few times in a second.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from glyphscope.models import Model
 
 @dataclass(frozen=True)
 class EvalJob:
-    """`resume` is the folder that is gone on with; else a new one is made below `out`. `allow_python`: the user has
+    """`resume` is the folder of a result to complete; else a new one is made below `out`. `allow_python`: the user has
     allowed the suites' Python functions.
     """
 
@@ -37,14 +37,14 @@ class EvalJob:
 
 @dataclass(frozen=True)
 class Before:
-    """The samples that a result had before it was gone on with."""
+    """The samples that a result had before it was resumed."""
 
     samples: tuple[Sample, ...]
 
 
 @dataclass(frozen=True)
 class Known:
-    """The manifest once a model is open: it tells of the model then."""
+    """The manifest once a model is open: it describes the model then."""
 
     manifest: Manifest
 
@@ -52,7 +52,7 @@ class Known:
 class EvalThread(QThread):
     """Ends by itself. `take` is for the window's thread; `error` is meant once the thread has finished.
 
-    The outcome is not told by a signal with the thread's object in it: whoever started the thread holds it.
+    No signal carries the thread's object: whoever started the thread has it.
     """
 
     def __init__(self, job: EvalJob, opener: Callable[[str], Model]) -> None:
@@ -95,7 +95,7 @@ class EvalThread(QThread):
                     self._reported.append(event)
                     if more is not None:
                         self._reported.append(more)
-        except Exception as error:  # told by the controller, in the window's thread
+        except Exception as error:  # reported by the controller, in the window's thread
             self.error = error
         if folder is not None:
             try:

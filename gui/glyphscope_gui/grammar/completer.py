@@ -38,7 +38,7 @@ class GrammarCompleter(QObject):
         self.list.hide()
 
     def takes(self, event: QKeyEvent) -> bool:
-        """Whether the open list wants the key, which the text must not have then. It has been obeyed."""
+        """Whether the open list takes the key, and has acted on it: the text must not get it."""
         return self.list.takes(event)
 
     def typed(self, event: QKeyEvent) -> None:
@@ -69,7 +69,7 @@ class GrammarCompleter(QObject):
         self.list.offer(names, self._editor.cursorRect().translated(self._editor.number_width(), 0))
 
     def eventFilter(self, _editor: QObject, event: QEvent) -> bool:
-        """Escape belongs to the open list, not to whoever has it as a shortcut."""
+        """Escape closes the open list, before any shortcut with that key."""
         if event.type() == QEvent.Type.FocusOut:
             self.close()
         if not isinstance(event, QKeyEvent) or event.type() != QEvent.Type.ShortcutOverride:

@@ -1,4 +1,4 @@
-"""What a text of the user's own enforces of the tools' constraints, by trying: the same examples, our own matcher.
+"""The constraints of the tools that a custom grammar enforces, by test: the proofs' examples, Glyphscope's matcher.
 
 The text alone decides here. A constraint that it lets through may still be caught by the validator afterwards.
 """

@@ -77,7 +77,7 @@ FIX_SHARE = 0.3
 
 
 class GrammarDiagnostics(PlainTable):
-    """`chosen` carries the problem to go to, `fixRequested` the one to mend."""
+    """`chosen` carries the problem to go to, `fixRequested` the one to fix."""
 
     chosen = Signal(object)
     fixRequested = Signal(object)

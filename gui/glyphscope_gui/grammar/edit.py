@@ -51,14 +51,14 @@ LINES = {
     "warning": (_Underline.DashUnderline, "mark"),
     "hint": (_Underline.DotLine, "open-line"),
 }
-"""By severity: the line's style tells it as well as its colour."""
+"""By severity, which the line's style shows as well as its colour."""
 
 
 class GrammarEdit(CodeEdit):
-    """`ruleEntered` tells the rule that the cursor is in, "" for none.
+    """`ruleEntered` carries the rule that the cursor is in, "" for none.
 
-    `rule_tip` gives the words for a rule under the mouse, for whoever knows where rules come from. `edited` is told for
-    every change of the text, without the text: ask `text()` when it is time.
+    `rule_tip` gives the words for a rule under the mouse, from whoever knows their origins. `edited` is emitted for
+    every change of the text, without the text: ask `text()` when it is needed.
     """
 
     edited = Signal()
@@ -102,7 +102,7 @@ class GrammarEdit(CodeEdit):
         return self.document().toRawText().replace("\u2029", "\n")
 
     def replace_all(self, text: str) -> None:
-        """Another text, whose undo begins anew."""
+        """Another text, without an undo history."""
         self._showing = True
         self.show_problems(())
         self.setPlainText(text)
@@ -147,7 +147,7 @@ class GrammarEdit(CodeEdit):
         return True
 
     def select(self, start: int, end: int) -> None:
-        """Select a stretch, by Qt positions, and show it. The cursor stands at its start."""
+        """Select a stretch, by Qt positions, and show it. The cursor is at its start."""
         last = self.document().characterCount() - 1
         cursor = self.textCursor()
         cursor.setPosition(min(end, last))
@@ -287,7 +287,7 @@ class GrammarEdit(CodeEdit):
         return marked(self.document(), start, end, ground=ground, line=line)
 
     def paint_numbers(self, area: QWidget, event: QPaintEvent) -> None:
-        """Numbers; a line with a mistake has it in its colour, with a bar whose form tells the severity."""
+        """Numbers; that of a line with a problem is in its colour, with a bar whose form shows the severity."""
         painter = QPainter(area)
         painter.setFont(self.font())
         block = self.firstVisibleBlock()

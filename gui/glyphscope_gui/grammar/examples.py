@@ -45,7 +45,7 @@ class _TextField(WrappingEdit):
 
 
 class _EditableText(TextDelegate):
-    """Enter ends editing, Escape takes the old text back; what is typed is told at once."""
+    """Enter ends editing, Escape restores the old text; every edit is committed at once."""
 
     def createEditor(self, parent: QWidget, _option: QStyleOptionViewItem, _index: _Index) -> QWidget:
         field = _TextField(parent)
@@ -152,7 +152,7 @@ class GrammarExamples(PlainTable):
         self._fit()
 
     def edit_new(self) -> None:
-        """Begin a new example; while one is being written, that one goes on."""
+        """Begin a new example, unless one is being edited."""
         if self.state() == QAbstractItemView.State.EditingState:
             return
         self.setCurrentIndex(self._model.index(len(self._model.examples), TEXT))

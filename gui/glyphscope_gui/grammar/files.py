@@ -22,7 +22,7 @@ _FILTER = tr("Grammars (*.gbnf);;All files (*)")
 
 
 class GrammarFiles(QObject):
-    """`opened` tells a path and what was wrong with its bytes (mostly ""), `failed` a StorageError."""
+    """`opened` carries a path and the problem with its bytes (mostly ""), `failed` a StorageError."""
 
     opened = Signal(str, str)
     failed = Signal(object)

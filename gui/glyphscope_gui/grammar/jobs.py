@@ -14,7 +14,7 @@ from PySide6.QtCore import QObject
 from glyphscope_gui.shared.background import Background
 
 Lane: TypeAlias = Literal["quick", "slow"]
-"""What somebody waits for while typing, and what may come later."""
+"""What the user waits for while typing, and what may come later."""
 
 
 class _Task(NamedTuple):
@@ -58,7 +58,7 @@ class LatestJobs(QObject):
         return bool(self._running)
 
     def drop(self, slot: str) -> None:
-        """What waits is not begun, and what runs is not told."""
+        """What waits is not started, and the result of what runs is dropped."""
         for waiting in self._waiting.values():
             waiting.pop(slot, None)
         if slot in self._running.values():
@@ -86,10 +86,10 @@ class LatestJobs(QObject):
             lambda error: self._ended(lane, slot, lambda: task.failed(error)),
         )
 
-    def _ended(self, lane: Lane, slot: str, tell: Callable[[], None]) -> None:
+    def _ended(self, lane: Lane, slot: str, report: Callable[[], None]) -> None:
         del self._running[lane]
         outdated = slot in self._waiting[lane] or slot in self._dropped
         self._dropped.discard(slot)
         if not outdated:
-            tell()
+            report()
         self._next(lane)

@@ -23,7 +23,7 @@ WORD = re.compile(
 """`token` before `name`, `comment` before all: where two could begin, the first one wins, as it does for llama.cpp."""
 
 _ALTERNATIVE = re.compile(r'"(?:[^"\\]|\\.)*"?|\[(?:[^\]\\]|\\.)*\]?|#.*|(?P<mark>\|)')
-"""A `|`, and what it may stand in without being one."""
+"""A `|`, and the words that may contain the character."""
 KINDS = ("comment", "literal", "class", "token", "definition", "name", "bounds", "mark")
 HIGHEST_LINE = 20_000
 """Characters of a line that are coloured; what is longer is no line anybody reads."""
@@ -89,7 +89,7 @@ def is_name(text: str) -> bool:
 
 
 def break_long_lines(text: str, longest: int = LONGEST_LINE, row: int = 2000) -> str:
-    """The same grammar; lines that no editor can show are broken after their `|`, where llama.cpp lets them go on."""
+    """The same grammar; lines that no editor can show are broken after a `|`, where llama.cpp lets them continue."""
     if len(text) <= longest:
         return text
     return "\n".join(_broken(line, row) if len(line) > longest else line for line in text.split("\n"))

@@ -1,4 +1,4 @@
-"""The grammar page: the text with its mistakes, the rule as a diagram, examples, stepping, and what an edit changed."""
+"""The grammar page: the text with its problems, the rule as a diagram, examples, stepping, and changes by an edit."""
 
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ from glyphscope_gui.theme import Looks
 from glyphscope_gui.theme.sizes import GAP, PAD
 
 WIDE = 1180
-"""Pixels of width from which on samples and differences have a column of their own."""
+"""Pixels of width from which on samples and differences have a separate column."""
 
 
 class GrammarPage(TakesFiles, QWidget):
-    """Places the parts; what they tell each other is in `presenter.py`. `fileDropped` carries a path."""
+    """Places the parts; `presenter.py` connects them. `fileDropped` carries a path."""
 
     fileDropped = Signal(str)
     endings = (".gbnf", ".txt")

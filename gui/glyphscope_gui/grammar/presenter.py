@@ -156,7 +156,7 @@ class GrammarPresenter(Page):
         self.bench.text_changed()
 
     def _show_source(self) -> None:
-        """Another text is in force."""
+        """Another text is shown."""
         edit, document = self.view.edit, self._document
         if document.is_generated and edit.isReadOnly():
             edit.follow(document.text)

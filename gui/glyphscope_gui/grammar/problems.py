@@ -14,7 +14,7 @@ MOST = 1000
 
 
 class TextPositions:
-    """Where the characters of a text stand: lines and columns from 1, and Qt's UTF-16 positions."""
+    """The places of the characters of a text: lines and columns from 1, and Qt's UTF-16 positions."""
 
     def __init__(self, text: str) -> None:
         self._lines = [0, *(place + 1 for place, char in enumerate(text) if char == "\n")]

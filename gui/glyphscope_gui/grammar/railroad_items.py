@@ -1,6 +1,6 @@
 """A rule as the pieces of a railroad diagram: bounded, so that no rule is too large to draw.
 
-What goes beyond the bounds is drawn as `…`; its tip says what is behind it. Long sequences go on in a next row.
+What goes beyond the bounds is drawn as `…`; its tip says what is behind it. Long sequences continue in a next row.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ LONGEST_WORDS = 36
 ENOUGH = 10_000
 """What is left out is counted no further."""
 ROW_WIDTH = 700
-"""Of a sequence, in the diagram's own pixels; what is wider goes on below."""
+"""Of a sequence, in the diagram's own pixels; what is wider continues below."""
 SHORT_ROW = 260
 """A row that is no longer than this is not ended: it would only tear apart what belongs together."""
 
@@ -166,14 +166,14 @@ def repeat_words(least: int, most: int | None) -> str:
 
 
 def _ranges(node: Class) -> tuple[Ranges, bool]:
-    """A class's characters in order; a range the wrong way round is empty, as a mistake tells."""
+    """A class's characters in order; a range the wrong way round is empty: a diagnostic says so."""
     ordered = [(low, min(high, ALL[-1][1])) for low, high in node.ranges if low <= high and low <= ALL[-1][1]]
     surrogates: Ranges = ((0xD800, 0xDFFF),)
     return subtract(union(ordered), surrogates), node.negated
 
 
 def _size(nodes: tuple[Syntax, ...]) -> int:
-    """How many pieces they have, counted no further than is worth telling."""
+    """How many pieces they have, counted up to a bound."""
     waiting: list[Syntax] = list(nodes)
     count = 0
     while waiting and count < ENOUGH:

@@ -114,7 +114,7 @@ class RailroadView(QScrollArea):
         self._fit()
 
     def set_corner(self, parts: Sequence[QWidget]) -> None:
-        """What stands over the drawing at the lower right: buttons that belong to it."""
+        """Put these buttons over the drawing, at the lower right."""
         self._corner = named(QFrame(self), "railroadCorner")
         hbox(*parts, parent=self._corner, margins=(4, 2), spacing=2)
         self._place_corner()
@@ -185,7 +185,7 @@ class RailroadView(QScrollArea):
         )
 
     def save(self, path: Path) -> None:
-        """Write the diagram; `failed` tells a StorageError."""
+        """Write the diagram; `failed` carries a StorageError."""
         if self._drawing is None:
             return
         data = self._png() if path.suffix.lower() == ".png" else self._drawing.svg

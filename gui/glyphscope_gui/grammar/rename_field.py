@@ -1,4 +1,4 @@
-"""A field over a text, for the new name of what stands there."""
+"""A field over a text, for the new name of the rule there."""
 
 from __future__ import annotations
 

@@ -206,7 +206,7 @@ class GrammarStep(QWidget):
         self.moved.emit(self.text, at)
 
     def _mark(self) -> None:
-        """What comes after the cursor is quieter; from the character on that fails, it is struck."""
+        """The text after the cursor is quieter; from the character on that fails, it is underlined."""
         view = self._view
         end = self.edit.document().characterCount() - 1
         marks = []

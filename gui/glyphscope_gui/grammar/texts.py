@@ -1,4 +1,4 @@
-"""Short lists of texts that a grammar has to do with: what an edit changed, and random samples."""
+"""Short lists of texts of a grammar: those whose result an edit changed, and random samples."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ class GrammarTexts(QWidget):
         self.table.setContextMenuPolicy(Qt.ContextMenuPolicy.NoContextMenu)
 
     def show_rows(self, rows: Sequence[tuple[str, str]], words: str = "") -> None:
-        """`words` stand above; rows are a word and a text each."""
+        """`words` are above; rows are a word and a text each."""
         self._model.show(list(rows))
         show_words(self.words, words)
         self.table.setVisible(bool(rows))

@@ -1,4 +1,4 @@
-"""How many tokens of the open model may come where one steps through a text: worked out when the cursor rests."""
+"""The number of tokens of the open model that are allowed at the cursor of the stepped text, computed when it rests."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class GrammarTokens(QObject):
         return self._jobs.is_busy or self._later.isActive()
 
     def set_vocabulary(self, vocabulary: Vocabulary | None) -> None:
-        """Of the model that is open now; its trie is made aside. None, or one without tokens: nothing is told."""
+        """Of the open model; its trie is made in the background. None, or one without tokens: no answers."""
         if vocabulary is not None and vocabulary is self._vocabulary:
             return
         self._vocabulary, self._trie = vocabulary, None
@@ -55,7 +55,7 @@ class GrammarTokens(QObject):
         self._changed()
 
     def set_place(self, text: str, at: int) -> None:
-        """The cursor moved: what is worked out for the place before is given up."""
+        """The cursor moved: the computation for the place before is dropped."""
         if (text, at) != self._place:
             self._place = (text, at)
             self._changed()
@@ -94,5 +94,5 @@ class GrammarTokens(QObject):
 
     def _failed(self, error: BaseException) -> None:
         self.answered.emit(None)
-        if not isinstance(error, GlyphscopeError):  # a text read in too many ways is told beside it
+        if not isinstance(error, GlyphscopeError):  # a text with too many parses has its words beside it
             self.crashed.emit(error)

@@ -58,7 +58,7 @@ class Checked:
 
 @dataclass(frozen=True)
 class Judged:
-    """Verdicts by text; `trouble` tells why a text has none."""
+    """Verdicts by text; `trouble` says why a text has none."""
 
     verdicts: Mapping[str, ExampleVerdict]
     trouble: str = ""
@@ -68,7 +68,7 @@ class Judged:
 def _collector_resting(rests: bool) -> Iterator[None]:
     """Millions of new objects made Python look through all of them again and again, a second at a time for all threads.
 
-    What is there in the end is kept out of its later rounds as well; it goes when nobody refers to it any more.
+    What is there in the end is kept out of its later rounds as well; it is freed when there is no reference to it.
     """
     if not rests or not gc.isenabled():
         yield
@@ -137,7 +137,7 @@ class StepView:
 
 
 def step(grammar: Grammar, text: str, at: int, cancel: Callable[[], bool]) -> StepView:
-    """How the grammar stands after `at` characters of the text. Raises MatchLimit, MatchCancelled."""
+    """The state of the grammar after `at` characters of the text. Raises MatchLimit, MatchCancelled."""
     state = compile_grammar(grammar).start(EXAMPLE_LIMITS).feed(text[:at], cancel=cancel)
     whole = state.feed(text[at:], cancel=cancel)
     return StepView(
@@ -190,7 +190,7 @@ class Comparison:
 
 
 COMPARE_BOUND = Bound(seconds=3.0)
-"""For each direction: the answer is for somebody who waits, and says how far was looked."""
+"""For each direction: the user waits for the answer, which says how far was searched."""
 
 
 def compare(before: str, grammar: Grammar, cancel: Callable[[], bool]) -> Comparison:

@@ -1,6 +1,6 @@
-"""The grammar page's engine room: what is worked out again after which change, always off the GUI thread.
+"""The computations of the grammar page: which one is made again after which change, always off the GUI thread.
 
-Every answer belongs to a text, and an answer about an older text is dropped. Nothing is worked out before the page is
+Every answer belongs to a text, and an answer about an older text is dropped. Nothing is computed before the page is
 shown for the first time.
 """
 
@@ -35,13 +35,13 @@ MOST_CHARACTERS = 300_000
 _TOO_LARGE = tr("Not computed: the grammar is too large.")
 _PROBLEMS = tr("Available when the errors are fixed.")
 PROOF_DELAY_MS = 600
-"""After the last edit of the tools: proofs start processes, and nobody waits for them."""
+"""After the last edit of the tools: proofs start processes, and no one waits for them."""
 PROOF_SHOWN_MS = 150
 """How often proofs are shown while they come."""
 
 
 class GrammarBench(QObject):
-    """`generated` tells the tools' grammar, `notGenerated` the error of tools that give none.
+    """`generated` carries the tools' grammar, `notGenerated` the error of tools that have none.
 
     `checked` carries a Checked, `drawn` a RailroadDrawing or None, `judged` a Judged or None (the grammar has
     mistakes), `stepped` a StepView or None with words that say why not, `sampled` and `compared` likewise. `proved`
@@ -95,7 +95,7 @@ class GrammarBench(QObject):
         document.sourceChanged.connect(self.text_changed)
         document.baseChanged.connect(self._compare)
 
-    # -- what the page tells -----------------------------------------------------------------------------------
+    # -- what the page shows -----------------------------------------------------------------------------------
 
     def activate(self) -> None:
         """The page is shown: from now on its answers are kept up to date."""
@@ -112,7 +112,7 @@ class GrammarBench(QObject):
             self._tools_changed()
 
     def text_changed(self) -> None:
-        """Somebody types, or another text is shown: check it after a short pause."""
+        """The text is edited, or another one is shown: check it after a short pause."""
         if self._active and not self._closed:
             self._later.start()
 
@@ -228,7 +228,7 @@ class GrammarBench(QObject):
         self._try_own()
 
     def draw(self) -> None:
-        """The diagram of the rule, in the theme in force."""
+        """The diagram of the rule, in the current theme."""
         rule = self.last.rules.get(self._rule) if self.last else None
         if rule is None and self.last is not None:
             rule = self.last.rules.get("root")

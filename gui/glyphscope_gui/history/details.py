@@ -58,7 +58,7 @@ class RunDetails(QWidget):
             (self.note_edit, lambda: {"note": self.note_edit.text().strip()}),
         ):
             edit.editingFinished.connect(lambda edit=edit, read=read: self._finish(edit, read))
-        self.score.chosen.connect(lambda value: self._say({"score": int(value)}))
+        self.score.chosen.connect(lambda value: self._describe({"score": int(value)}))
         self.hide()
 
     def show_run(self, row: HistoryRow | None) -> None:
@@ -89,9 +89,9 @@ class RunDetails(QWidget):
     def _finish(self, edit: QLineEdit, read: Callable[[], dict[str, Any]]) -> None:
         if edit.isModified():
             edit.setModified(False)
-            self._say(read())
+            self._describe(read())
 
-    def _say(self, what: dict[str, Any]) -> None:
+    def _describe(self, what: dict[str, Any]) -> None:
         row = self._row
         if row is not None and any(getattr(row, key) != value for key, value in what.items()):
             self._row = row._replace(**what)

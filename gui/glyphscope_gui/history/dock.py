@@ -49,8 +49,8 @@ _EMPTY = tr("No runs yet.\n\nPress Run: each run is saved here and can be opened
 
 
 class HistoryDock(QWidget):
-    """`runOpened` and `saveRequested` tell a run's id, `exportRequested` and `copyRequested` its form too, `described`
-    one that the user described; `notified` tells a sentence.
+    """`runOpened` and `saveRequested` carry a run's id, `exportRequested` and `copyRequested` its form too, `described`
+    the id of one that the user described; `notified` carries a sentence.
 
     Reads and writes off the GUI thread.
     """
@@ -69,7 +69,7 @@ class HistoryDock(QWidget):
         self.setAttribute(Qt.WidgetAttribute.WA_StyledBackground)
         self._history = history
         self._background = Background(self)
-        self._doomed: list[str] = []
+        self._deleted: list[str] = []
         self._timer = QTimer(self, singleShot=True, interval=SEARCH_DELAY_MS)
         self._timer.timeout.connect(self.refresh)
         self._undo_timer = QTimer(self, singleShot=True, interval=UNDO_MS)
@@ -90,7 +90,7 @@ class HistoryDock(QWidget):
         self._undo_bar.hide()
         self._lay_out()
         self.search_edit.textChanged.connect(self._search)
-        self.undo_button.clicked.connect(self.take_back)
+        self.undo_button.clicked.connect(self.undo_delete)
         self.details.described.connect(self._describe)
         self.list.selectionModel().currentChanged.connect(lambda *_: self.details.show_run(self._current()))
         self.refresh()
@@ -130,8 +130,8 @@ class HistoryDock(QWidget):
         row = self._current()
         if row is None:
             return
-        self._doomed.append(row.id)
-        self._undo_words.setText(tr("%n run(s) deleted.", "", len(self._doomed)))
+        self._deleted.append(row.id)
+        self._undo_words.setText(tr("%n run(s) deleted.", "", len(self._deleted)))
         self._undo_bar.show()
         self._undo_timer.start()
         place = self.list.currentIndex().row()
@@ -139,9 +139,9 @@ class HistoryDock(QWidget):
         self.list.setCurrentIndex(self.model.index(min(place, self.model.rowCount() - 1), 0))
         self._show_empty()
 
-    def take_back(self) -> None:
+    def undo_delete(self) -> None:
         """Show the deleted runs again."""
-        self._doomed.clear()
+        self._deleted.clear()
         self._undo_timer.stop()
         self._undo_bar.hide()
         self.refresh()
@@ -216,7 +216,7 @@ class HistoryDock(QWidget):
 
     def _show_rows(self, rows: list[HistoryRow]) -> None:
         current = self._current()
-        self.model.show_rows([row for row in rows if row.id not in self._doomed])
+        self.model.show_rows([row for row in rows if row.id not in self._deleted])
         place = self.model.row_of(current.id) if current else -1
         if place >= 0:
             self.list.setCurrentIndex(self.model.index(place, 0))
@@ -239,16 +239,16 @@ class HistoryDock(QWidget):
     def _delete_for_good(self) -> None:
         self._undo_timer.stop()
         self._undo_bar.hide()
-        history, doomed = self._history, tuple(self._doomed)
+        history, deleted = self._history, tuple(self._deleted)
         self._background.start(
             "delete",
-            lambda: history.delete(*doomed),
-            lambda _: self._forget(doomed),
-            lambda error: self._not_deleted(doomed, error),
+            lambda: history.delete(*deleted),
+            lambda _: self._forget(deleted),
+            lambda error: self._not_deleted(deleted, error),
         )
 
     def _forget(self, runs: tuple[str, ...]) -> None:
-        self._doomed = [run for run in self._doomed if run not in runs]
+        self._deleted = [run for run in self._deleted if run not in runs]
 
     def _not_deleted(self, runs: tuple[str, ...], error: BaseException) -> None:
         """What is still there is shown again."""

@@ -1,4 +1,4 @@
-"""A run in another program's form: seen before it is copied or saved, with what is in it told in a line."""
+"""A run in another program's form: shown before it is copied or saved, with a line on its contents."""
 
 from __future__ import annotations
 

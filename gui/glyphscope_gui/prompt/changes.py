@@ -15,7 +15,7 @@ from glyphscope_gui.shared.layouts import vbox
 from glyphscope_gui.theme import mono_font, theme
 
 _AROUND = 60
-"""Characters of what is the same that stand beside a change."""
+"""Characters of unchanged text that are shown beside a change."""
 _MOST = 20_000
 """Characters of a single change that are shown."""
 

@@ -69,9 +69,9 @@ class ConversationEditor(QWidget):
         self.model.show_tokens(tokens)
         of_system = tokens.get(SYSTEM_PROMPT, 0)
         self.system_tokens.setText(tr("%n token(s)", "", of_system) if of_system else "")
-        self.say_problem(problem)
+        self.show_problem(problem)
 
-    def say_problem(self, words: str) -> None:
+    def show_problem(self, words: str) -> None:
         """Why the messages cannot be sent, in place of any problem before."""
         show_words(self.words, words)
 
@@ -80,7 +80,7 @@ class ConversationEditor(QWidget):
         try:
             read = parse_messages(QGuiApplication.clipboard().text(), tr("clipboard"))
         except GlyphscopeError as error:
-            self.say_problem(str(error))
+            self.show_problem(str(error))
             return
         self._document.set_conversation(read.history, read.prompt, read.system_prompt)
         self.choose(self.model.rowCount() - 1)

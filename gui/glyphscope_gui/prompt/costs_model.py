@@ -66,7 +66,7 @@ class PromptCostsModel(QAbstractItemModel):
         self._rows = CostRows()
 
     def show_rows(self, rows: CostRows, *, counted: bool = True) -> None:
-        """Other costs; where nobody counted, the rows stand without figures."""
+        """Other costs; where tokens are not counted, the rows have no figures."""
         self.beginResetModel()
         self._counted, self._rows = counted, rows
         self.endResetModel()

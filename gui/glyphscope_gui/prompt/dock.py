@@ -217,7 +217,7 @@ class PromptDock(QWidget):
     def _show_problem(self, problem: str) -> None:
         words = tr("{problem}\nThe last valid prompt is shown.", problem=problem) if problem else ""
         show_words(self.problem, words)
-        self.conversation.say_problem(problem)
+        self.conversation.show_problem(problem)
 
     def _caption(self, shown: ShownPrompt) -> str:
         prompt = shown.prompt

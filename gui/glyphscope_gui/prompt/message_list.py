@@ -80,7 +80,7 @@ class MessagesModel(ListModel[MessageRow]):
             self.show_rows(rows)
 
     def show_tokens(self, tokens: Mapping[str, int]) -> None:
-        """As `message_tokens` counts them; empty where nobody counts."""
+        """As `message_tokens` counts them; empty where they are not counted."""
         self._tokens = tokens
         self._notify()
 

@@ -1,4 +1,4 @@
-"""The part of the prompt that is chosen: edited in place where it is somebody's, told where it is not."""
+"""The selected part of the prompt: edited in place, or explained where it cannot be edited here."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class PartEditor(QWidget):
         self.edit.setAccessibleDescription(tr("Control and Enter runs the prompt."))
         self.say(place.words)
         self.link.setVisible(bool(place.tool) or place.source in ("line", "user"))
-        self.link.set_words(self._lead(place))
+        self.link.set_words(self._link_words(place))
         typing = self.edit.hasFocus() and self._place is not None and self._place.identity == place.identity
         self._place = place
         if place.text != self.edit.toPlainText() and not typing:
@@ -58,7 +58,7 @@ class PartEditor(QWidget):
         """What is to be said below the field."""
         show_words(self.words, words)
 
-    def _lead(self, place: PartPlace) -> str:
+    def _link_words(self, place: PartPlace) -> str:
         if place.tool:
             return tr("Show in Tools")
         return tr("Show in Template") if place.source == "line" else tr("Go to the prompt")

@@ -47,7 +47,7 @@ class PromptPresenter(QObject):
         self.watch.shown.connect(self._show)
         dock.partChosen.connect(self._choose)
         dock.part.edited.connect(self._edit)
-        dock.part.link.clicked.connect(self._lead)
+        dock.part.link.clicked.connect(self._go_to_source)
         dock.run_button.clicked.connect(context.actions.run.trigger)
         dock.changes.link.clicked.connect(self._compare)
         context.actions.run.changed.connect(self._show_run)
@@ -140,7 +140,7 @@ class PromptPresenter(QObject):
         """The last run's prompt is A there, what is edited B."""
         self._context.navigator.show(PageId.COMPARE, PromptsPlace())
 
-    def _lead(self) -> None:
+    def _go_to_source(self) -> None:
         place = self._place
         if place is None:
             return

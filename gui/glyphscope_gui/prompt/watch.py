@@ -1,7 +1,7 @@
 """The prompt in sight: what the last run sent, or what the next one would; what changed, and what the cache kept.
 
-Costs, differences and advice are worked out aside. What a model read last is followed over all of its runs, those
-aside included, as each of them takes the cache.
+Costs, differences and advice are computed in the background. The prompt that a model evaluated last is followed over
+all its runs, those in the background included, as each of them takes the cache.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ class PromptWatch(QObject):
         self._thinking: Thinking = "auto"
 
     def apply(self, applied: Applied) -> None:
-        """What a run of the playground tells."""
+        """The events of a run of the playground."""
         for event in applied.events:
             if isinstance(event, RunStarted) and applied.kind == "run":
                 self._previous, self._last = self._last or self._previous, {}
@@ -77,7 +77,7 @@ class PromptWatch(QObject):
                 self._evaluated(event)
 
     def note(self, aside: Aside) -> None:
-        """What another run of the same model tells: it takes the cache."""
+        """The events of another run of the same model: it takes the cache."""
         self._note(aside.events)
 
     def forget(self) -> None:
@@ -87,7 +87,7 @@ class PromptWatch(QObject):
     def show_next(self, prompt: PromptRendered, thinking: Thinking = "auto") -> None:
         """What the next run would send; what the last one sent stays in sight as long as it is the same.
 
-        The text alone does not tell: the states of `thinking` are the same in it where the template is an endpoint's.
+        The text alone does not decide: the states of `thinking` are the same in it where the template is an endpoint's.
         """
         job = self._job
         if (

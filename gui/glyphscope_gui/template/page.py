@@ -98,7 +98,7 @@ class TemplatePage(TakesFiles, QWidget):
         self.setFocusProxy(self.slots)
 
     def show_words(self, words: str) -> None:
-        """Instead of a form: what is going on, or what can be done."""
+        """Instead of a form: the state, or what can be done."""
         self.empty.setText(words)
         self.stack.setCurrentWidget(self.empty)
         self.pill.set_words("", "open")

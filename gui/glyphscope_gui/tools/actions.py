@@ -25,7 +25,7 @@ _FILTER = tr("Tools: registry, OpenAI, MCP (*.json);;All files (*)")
 
 
 class ToolActions(QObject):
-    """The actions over a document. `selectRequested` tells the Item that an action made or moved; `added`: new."""
+    """The actions over a document. `selectRequested` carries the Item that an action made or moved; `added`: new."""
 
     selectRequested = Signal(object)
     added = Signal()

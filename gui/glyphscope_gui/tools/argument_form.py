@@ -94,14 +94,14 @@ def keyword_field(keyword: Keyword) -> Field:
 
 
 class ArgumentForm(QWidget):
-    """Edits one argument of the document's tool; shows what is typed, also while that is not in force.
+    """Edits one argument of the document's tool; shows the text as typed, also while it is not valid.
 
-    `renaming` tells an Item with the argument's new name, before the document has it.
-    `refused` tells why a field holds no value, "" when all do.
+    `renaming` carries an Item with the argument's new name, before the document has it.
+    `problemChanged` carries why a field has no valid value, "" when all have one.
     """
 
     renaming = Signal(object)
-    refused = Signal(object)
+    problemChanged = Signal(object)
 
     def __init__(self, document: RegistryDocument, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -133,14 +133,14 @@ class ArgumentForm(QWidget):
         self.description_field.valueEdited.connect(partial(self._set_keyword, "description"))
         for keyword, row in self.keyword_rows.items():
             row.field.valueEdited.connect(partial(self._set_keyword, keyword.name))
-            row.field.valueRefused.connect(partial(self._refuse, keyword.label))
+            row.field.valueRejected.connect(partial(self._refuse, keyword.label))
 
     def show_item(self, item: Item) -> None:
         """Show this argument, or show it again after an edit."""
         argument = item.argument or ""
         parameters = self._document.shown_parameters(item.tool)
         if self._item != item and self._item is not None:
-            self.refused.emit("")
+            self.problemChanged.emit("")
         self._item = item
         values = schema.arguments(parameters).get(argument)
         values = values if isinstance(values, dict) else {}
@@ -170,7 +170,7 @@ class ArgumentForm(QWidget):
 
     def _put(self, parameters: dict[str, Any], key: str) -> None:
         if self._item is not None:
-            self.refused.emit("")
+            self.problemChanged.emit("")
             self._document.set_parameters(self._item.tool, parameters, f"{self._item.argument} {key}")
 
     def _parameters(self) -> dict[str, Any]:
@@ -178,16 +178,18 @@ class ArgumentForm(QWidget):
 
     def _rename(self, name: str | None) -> None:
         if self._item is None or name == self._item.argument:
-            self.refused.emit("")
+            self.problemChanged.emit("")
             return
         parameters = self._parameters()
         if not name or name in schema.arguments(parameters):
             self.name_field.set_refused(True)
-            self.refused.emit(tr("Name: another argument has this name.") if name else tr("Name: required."))
+            self.problemChanged.emit(
+                tr("Name: another argument has this name.") if name else tr("Name: required.")
+            )
             return
         old, self._item = self._item, Item(self._item.tool, name)
         renamed = schema.renamed(parameters, old.argument or "", name)
-        self.refused.emit("")
+        self.problemChanged.emit("")
         place = list(schema.arguments(renamed)).index(name)
         self.renaming.emit(self._item)
         self._document.set_parameters(old.tool, renamed, f"argument {place} name")
@@ -205,7 +207,9 @@ class ArgumentForm(QWidget):
         self._put(schema.with_keyword(self._parameters(), self._argument(), name, value), name)
 
     def _refuse(self, label: str, reason: str) -> None:
-        self.refused.emit(tr("{label}: {reason} The last valid value is in use.", label=label, reason=reason))
+        self.problemChanged.emit(
+            tr("{label}: {reason} The last valid value is in use.", label=label, reason=reason)
+        )
 
     def _argument(self) -> str:
         return (self._item.argument if self._item else None) or ""

@@ -67,7 +67,7 @@ class ToolForm(QScrollArea):
         self.tool_page.name_field.valueEdited.connect(self._rename)
         self.tool_page.description_field.valueEdited.connect(self._describe)
         self.argument_form.renaming.connect(self._follow)
-        self.argument_form.refused.connect(self._set_refusal)
+        self.argument_form.problemChanged.connect(self._set_refusal)
         for signal in (document.changed, document.textChanged, document.problemsChanged):
             signal.connect(self._refresh)
         self.show_item(None)

@@ -1,7 +1,7 @@
 """The fields of the argument form: each shows one value of a schema and reports the user's edits of it; and the rows of
 label, field and badge that they are in.
 
-A field emits `valueEdited` with the new value (None takes the keyword out) or `valueRefused` with the reason; it
+A field emits `valueEdited` with the new value (None takes the keyword out) or `valueRejected` with the reason; it
 never rewrites the text that the user is typing while that means the value it is given.
 """
 
@@ -52,14 +52,14 @@ class LineField(_UndoPassedUp, LineEdit):
     """A text on one line."""
 
     valueEdited = Signal(object)
-    valueRefused = Signal(object)
+    valueRejected = Signal(object)
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.textEdited.connect(self._edited)
 
     def show_value(self, value: Any) -> None:
-        """Show `value`, unless what stands there means it already."""
+        """Show `value`, unless the text there means it already."""
         try:
             if self.text() and self.read(self.text()) == value:
                 return
@@ -87,7 +87,7 @@ class LineField(_UndoPassedUp, LineEdit):
             value = self.read(text) if text else None
         except ValueError as error:
             self.set_refused(True)
-            self.valueRefused.emit(str(error))
+            self.valueRejected.emit(str(error))
         else:
             self.set_refused(False)
             self.valueEdited.emit(value)
@@ -142,7 +142,7 @@ class TextField(_UndoPassedUp, GrowingEdit):
     """A text on up to four lines."""
 
     valueEdited = Signal(object)
-    valueRefused = Signal(object)
+    valueRejected = Signal(object)
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(4, parent)
@@ -166,7 +166,7 @@ class FlagField(QCheckBox):
     """True, or not there."""
 
     valueEdited = Signal(object)
-    valueRefused = Signal(object)
+    valueRejected = Signal(object)
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -183,7 +183,7 @@ class ChoiceField(QComboBox):
     """One of a few words; the first, `none`, takes the keyword out when it is given. A foreign value is shown too."""
 
     valueEdited = Signal(object)
-    valueRefused = Signal(object)
+    valueRejected = Signal(object)
 
     def __init__(self, choices: Sequence[str], none: str = "", parent: QWidget | None = None) -> None:
         super().__init__(parent)

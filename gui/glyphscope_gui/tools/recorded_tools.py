@@ -16,7 +16,7 @@ from glyphscope_gui.tools.tree import ToolTree
 
 
 class _ReadOnlyModel(RegistryTreeModel):
-    """Its ticks tell which tools were allowed, and cannot be changed."""
+    """Its ticks show which tools were allowed, and cannot be changed."""
 
     def setData(
         self, index: QModelIndex | QPersistentModelIndex, value: object, role: int = Qt.ItemDataRole.EditRole

@@ -1,6 +1,6 @@
 """The tools and their arguments as a Qt tree: a tool a row with its tick, its arguments below.
 
-Children are made from the schema when they are asked for, and an edit tells the view only what it changed, so
+Children are made from the schema when they are asked for, and an edit reports to the view only its changes, so
 thousands of tools cost nothing.
 """
 
@@ -20,7 +20,7 @@ from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.plain_text import plain_data
 
 DETAIL_ROLE = Qt.ItemDataRole.UserRole + 1
-"""What stands at the right of a row: `3 args`, `int 1–100`."""
+"""The words at the right of a row: `3 args`, `int 1–100`."""
 PROBLEM_ROLE = Qt.ItemDataRole.UserRole + 2
 """True for a tool whose schema, as typed, is not valid."""
 
@@ -28,7 +28,7 @@ _Index = QModelIndex | QPersistentModelIndex
 
 
 class Item(NamedTuple):
-    """What a row stands for; `argument` is None for the tool itself."""
+    """A row's tool or argument; `argument` is None for the tool itself."""
 
     tool: str
     argument: str | None = None

@@ -135,7 +135,7 @@ MIN_ROWS, MAX_ROWS = 10, 14
 
 
 class ToolTree(QTreeView):
-    """`itemSelected` tells the Item that is chosen, or None.
+    """`itemSelected` carries the Item that is chosen, or None.
 
     A chosen tool shows its arguments; a second click hides them.
     """
