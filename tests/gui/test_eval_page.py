@@ -329,9 +329,9 @@ def test_a_cell_leads_to_its_runs(opened, qtbot, tmp_path):
     model = result.model
     result.table.choose(1, 1)
     figure = model.result.figure(model.row(1), model.arm(1), "ok")
-    assert result.runs_model.total == figure.n == 24
+    assert len(result.runs_model.rows) == figure.n == 24
     assert f"24 of made, {model.label(model.arm(1))}" in result.runs_card.heading.hint.text()
-    assert not result.runs_model.sample(0).ok, "what failed comes first"
+    assert not result.runs_model.rows[0].ok, "what failed comes first"
     qtbot.keyClick(result.table, Qt.Key.Key_Return)
     assert result.runs.hasFocus() or QApplication.focusWidget() is result.runs
     result.measure.setCurrentIndex(result.measure.findData("decoded"))
@@ -343,7 +343,7 @@ def test_a_cell_leads_to_its_runs(opened, qtbot, tmp_path):
     index = result.failures_model.index(0, 0)
     assert result.failures_model.words(index) == words and result.failures.isExpanded(index)
     result.failures.clicked.emit(index)
-    assert result.runs_model.total == len(result.failures_model.samples(index))
+    assert len(result.runs_model.rows) == len(result.failures_model.samples(index))
 
 
 @pytest.mark.slow
@@ -383,9 +383,9 @@ def test_a_correct_run_is_shown_without_a_token(opened, qtbot, tmp_path):
     page.context.actions.focus_tokens.triggered.connect(lambda _on: focused.append(True))
     result = open_it(qtbot, page, recorded_result(tmp_path))
     result.table.choose(0, 0)
-    result.runs.openRequested.emit(result.runs_model.sample(0))
+    result.runs.openRequested.emit(result.runs_model.rows[0])
     qtbot.waitUntil(lambda: bool(shown))
-    assert result.runs_model.sample(0).ok and shown[0].at is None
+    assert result.runs_model.rows[0].ok and shown[0].at is None
     assert page.context.navigator.current is PageId.PLAYGROUND and focused
 
 
@@ -470,7 +470,7 @@ def test_ten_thousand_samples_are_listed_in_portions(opened, qtbot, tmp_path):
     assert len(page.result_presenter.result.samples) == 10_000
     assert result.model.rowCount() == 6, "all, the suite and its four groups"
     result.table.choose(0, 0)
-    assert result.runs_model.total == 2500 and result.runs_model.rowCount() <= 2 * PORTION
+    assert len(result.runs_model.rows) == 2500 and result.runs_model.rowCount() <= 2 * PORTION
     result.runs.scrollToBottom()
     qtbot.waitUntil(lambda: result.runs_model.rowCount() > PORTION)
 
@@ -542,10 +542,10 @@ def test_a_missing_record_is_reported_and_the_page_stays(opened, qtbot, tmp_path
         record.unlink()
     page = opened()
     result = open_it(qtbot, page, path)
-    result.runs.openRequested.emit(result.runs_model.sample(0))
+    result.runs.openRequested.emit(result.runs_model.rows[0])
     ended(qtbot, page)
     assert ".jsonl" in told(page) and page.context.navigator.current is PageId.EVALUATE
-    result.pair.pairChosen.emit(result.pairs_model.pair(0))
+    result.pair.pairChosen.emit(result.pairs_model.rows[0])
     ended(qtbot, page)
     assert ".jsonl" in told(page)
 

@@ -16,6 +16,11 @@ from grammar_window import add, put_cursor, result, show
 CALL = '{action="search" query="AI news" max_results=10}'
 GOOD = 'root ::= "{" pair "}"\npair ::= [a-z]+ "=" number\nnumber ::= [1-9] [0-9]? | "100"\n'
 
+
+def texts(part):
+    return [text for _, text in part.model.rows]
+
+
 # -- the diagram, examples, steps ---------------------------------------------------------------------------------
 
 
@@ -170,8 +175,8 @@ def test_a_leak_caused_by_an_edit_is_shown(grammar, qtbot):
 
     qtbot.waitUntil(lambda: reported() == "leaks 101")
     assert model.columnCount() == 2
-    qtbot.waitUntil(lambda: bool(view.differences.texts()))
-    assert [text for _, text in view.differences._model.rows] == [
+    qtbot.waitUntil(lambda: bool(texts(view.differences)))
+    assert [text for _, text in view.differences.model.rows] == [
         '{action="search" max_results=101 query="a"}'
     ]
 
@@ -182,9 +187,9 @@ def test_a_saved_text_is_no_longer_shown_as_a_difference(grammar, qtbot, tmp_pat
     show(qtbot, grammar, GOOD)
     put_cursor(view.edit, '"100"', 1)
     qtbot.keyClicks(view.edit, "7")
-    qtbot.waitUntil(lambda: view.differences.texts() == ["{a=7100}", "{a=100}"])
+    qtbot.waitUntil(lambda: texts(view.differences) == ["{a=7100}", "{a=100}"])
     assert grammar.context.project.save(tmp_path / "p.glyphscope")
-    qtbot.waitUntil(lambda: view.differences.texts() == [])
+    qtbot.waitUntil(lambda: texts(view.differences) == [])
 
 
 @pytest.mark.slow

@@ -36,7 +36,7 @@ def make(open_page):
     def build(opener=None):
         page = open_page(PageId.COMPARE, opener or (lambda _name, **_options: Drawing(CALL % 5)))
         page.context.project.set_options(constraint="off")
-        page.tabs.show_seeds()
+        page.tabs.tabs.setCurrentWidget(page.seeds_view)
         page.seeds_view.seeds.setText("1-6")
         return page
 

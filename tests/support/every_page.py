@@ -106,7 +106,7 @@ def _compare(_qtbot, window, _folder):
     yield ""
     page.tabs.show_prompts()
     yield ": two prompts"
-    page.tabs.show_seeds()
+    page.tabs.tabs.setCurrentWidget(page.seeds_view)
     yield ": seeds"
 
 

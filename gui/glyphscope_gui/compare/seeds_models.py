@@ -44,10 +44,6 @@ class AnswersModel(TableModel[Group]):
         self._result = result
         self.show_rows(result.groups)
 
-    def group(self, row: int) -> Group | None:
-        """None where there is no such row."""
-        return self._rows[row] if 0 <= row < len(self._rows) else None
-
     def words(self, row: Group, column: int) -> str:
         match column:
             case 0:

@@ -83,7 +83,7 @@ class SeedsPage(QWidget):
 
     def show_result(self, result: Distribution, why: str = "") -> None:
         """The answers so far; the chosen one stays chosen as long as it is there."""
-        group = self.answers_model.group(self.answers.currentIndex().row())
+        group = self.answers_model.row(self.answers.currentIndex().row())
         self._result = result
         self.answers_model.show(result)
         labels = [each.label for each in result.groups]
@@ -186,7 +186,7 @@ class SeedsPage(QWidget):
 
     @property
     def _group(self) -> Group | None:
-        return self.answers_model.group(self.answers.currentIndex().row())
+        return self.answers_model.row(self.answers.currentIndex().row())
 
     @property
     def _parting(self) -> Parting | None:

@@ -42,9 +42,6 @@ class CompareTabs(QWidget):
     def show_prompts(self) -> None:
         self.tabs.setCurrentWidget(self._prompts)
 
-    def show_seeds(self) -> None:
-        self.tabs.setCurrentWidget(self._seeds)
-
     def minimumSizeHint(self) -> QSize:
         inside = self.tabs.currentWidget().minimumSizeHint()
         return QSize(inside.width(), inside.height() + self.tabs.tabBar().sizeHint().height())

@@ -92,9 +92,6 @@ class EnforcementModel(TableModel[EnforcementRow]):
         self.engines = engines
         self.show_rows(new)
 
-    def row(self, number: int) -> EnforcementRow | None:
-        return self._rows[number] if 0 <= number < len(self._rows) else None
-
     def row_of(self, tool: str, argument: str | None) -> int:
         """The first constraint of an argument; -1 for none."""
         for number, row in enumerate(self._rows):

@@ -52,25 +52,19 @@ def badges(
 
 def _cell(proof: Proof) -> Cell:
     if proof.status == "enforced":
-        return Cell("enforced", "", _count(proof))
+        words = tr("Rejected all {count:,} violating texts and accepted a valid one.", count=proof.examples)
+        return Cell("enforced", "", words)
     if not proof.witness:
         return Cell("error" if proof.engine == "converter" else "unknown", "", proof.why)
     why = f"{proof.what[:1].upper()}{proof.what[1:]}" if proof.what else ""
     if proof.why:
         why = f"{why}\n{proof.why}" if why else proof.why
     if proof.engine == "converter" and proof.what:
-        return Cell("leaks", _leaking(proof), tr("Accepted: {text}", text=proof.witness) + f"\n{why}")
+        value = leaking_value(proof.witness, proof.pointer, "json")
+        return Cell("leaks", value, tr("Accepted: {text}", text=proof.witness) + f"\n{why}")
     if proof.what:
         return Cell(proof.status, "", tr("Accepted: {text}", text=proof.witness) + f"\n{why}")
     return Cell("unknown", "", tr("Rejected: {text}", text=proof.witness) + f"\n{why}")
-
-
-def _count(proof: Proof) -> str:
-    return tr("Rejected all {count:,} violating texts and accepted a valid one.", count=proof.examples)
-
-
-def _leaking(proof: Proof) -> str:
-    return leaking_value(proof.witness, proof.pointer, "json")
 
 
 def leaking_value(text: str, pointer: str, notation: Notation) -> str:

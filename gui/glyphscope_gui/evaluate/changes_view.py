@@ -34,9 +34,6 @@ class ChangesModel(TableModel[Change]):
         self._rows = changes.changes
         self._labels = labels
 
-    def change(self, row: int) -> Change:
-        return self._rows[row]
-
     def words(self, row: Change, column: int) -> str:
         sample = row.after
         return (
@@ -91,7 +88,7 @@ class ChangesTable(PlainTable):
             super().keyPressEvent(event)
 
     def _open(self, index: QModelIndex) -> None:
-        self.openRequested.emit(self._changes.change(index.row()).after)
+        self.openRequested.emit(self._changes.rows[index.row()].after)
 
 
 class ChangesDialog(QDialog):

@@ -42,9 +42,6 @@ class EvalPairsModel(TableModel[Pair]):
         self._heads = (first, second)
         self.show_rows(pairs)
 
-    def pair(self, row: int) -> Pair:
-        return self._rows[row]
-
     def headerData(
         self, section: int, orientation: Qt.Orientation, role: int = Qt.ItemDataRole.DisplayRole
     ) -> Any:
@@ -169,10 +166,10 @@ class EvalPair(QWidget):
 
     def _row_changed(self, current: QModelIndex, _before: QModelIndex) -> None:
         if current.isValid():
-            self.pairChosen.emit(self._pairs.pair(current.row()))
+            self.pairChosen.emit(self._pairs.row(current.row()))
 
     def _double_clicked(self, index: QModelIndex) -> None:
-        pair = self._pairs.pair(index.row())
+        pair = self._pairs.rows[index.row()]
         self.openRequested.emit(pair.second if index.column() == SECOND else pair.first)
 
     def _lay_out(self) -> None:

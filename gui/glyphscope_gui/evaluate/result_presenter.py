@@ -122,7 +122,7 @@ class EvalResultPresenter(QObject):
     def _to_runs(self) -> None:
         self._show_cell()
         self._view.runs.setFocus()
-        if self._view.runs_model.total and not self._view.runs.currentIndex().isValid():
+        if self._view.runs_model.rows and not self._view.runs.currentIndex().isValid():
             self._view.runs.choose(0)
 
     def _run_opened(self, sample: Sample) -> None:
@@ -130,8 +130,7 @@ class EvalResultPresenter(QObject):
             self.runRequested.emit(self.result, sample)
 
     def _run_selected(self, current: QModelIndex, _previous: QModelIndex) -> None:
-        sample = self._view.runs_model.sample(current.row()) if current.isValid() else None
-        self._view.judge.show_sample(sample)
+        self._view.judge.show_sample(self._view.runs_model.row(current.row()))
 
     def _judge_opened(self, sample: Sample, number: int) -> None:
         if self.result is not None:

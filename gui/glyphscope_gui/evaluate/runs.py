@@ -52,22 +52,6 @@ class EvalRunsModel(TableModel[Sample]):
         """Whether all runs have the same scenario, or the same arm."""
         return column in self._same
 
-    @property
-    def total(self) -> int:
-        return len(self._rows)
-
-    def sample(self, row: int) -> Sample:
-        return self._rows[row]
-
-    def row_of(self, sample: Sample) -> int:
-        """The row of a sample, -1 where it is not among them; so many rows are fetched then."""
-        for row, other in enumerate(self._rows):
-            if other.id == sample.id:
-                while row >= self._shown:
-                    self.fetchMore()
-                return row
-        return -1
-
     # -- Qt ----------------------------------------------------------------------------------------------------
 
     def rowCount(self, parent: Index = NO_INDEX) -> int:
@@ -170,4 +154,4 @@ class EvalRuns(PlainTable):
             self.setColumnHidden(column, column in hidden or column in same)
 
     def _open(self, index: QModelIndex) -> None:
-        self.openRequested.emit(self._runs.sample(index.row()))
+        self.openRequested.emit(self._runs.row(index.row()))

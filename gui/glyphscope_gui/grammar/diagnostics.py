@@ -38,9 +38,6 @@ class GrammarDiagnosticsModel(TableModel[GrammarProblem]):
         if ordered != self._rows:
             self.show_rows(ordered)
 
-    def problem(self, row: int) -> GrammarProblem | None:
-        return self._rows[row] if 0 <= row < len(self._rows) else None
-
     def words(self, row: GrammarProblem, column: int) -> str:
         return (f"{row.line}:{row.column}", row.message, row.fix)[column]
 
@@ -119,7 +116,7 @@ class GrammarDiagnostics(PlainTable):
         return QSize(200, self.height())
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
-        problem = self._model.problem(self.currentIndex().row())
+        problem = self._model.row(self.currentIndex().row())
         if problem is not None and event.key() in (Qt.Key.Key_Return, Qt.Key.Key_Enter):
             self.chosen.emit(problem)
         elif (
@@ -146,12 +143,12 @@ class GrammarDiagnostics(PlainTable):
         self._fit()
 
     def _clicked(self, index: QModelIndex) -> None:
-        problem = self._model.problem(index.row())
+        problem = self._model.row(index.row())
         if problem is not None and index.column() == FIX and problem.edits:
             self.fixRequested.emit(problem)
 
     def _go(self, index: QModelIndex) -> None:
-        problem = self._model.problem(index.row())
+        problem = self._model.row(index.row())
         if problem is not None and (index.column() != FIX or not problem.edits):
             self.chosen.emit(problem)
 

@@ -28,9 +28,6 @@ class _Costs(TableModel[RuleCost]):
     tips = tuple(tip for _, tip in _COLUMNS)
     figures = frozenset({SUM, MEAN})
 
-    def show(self, rows: tuple[RuleCost, ...]) -> None:
-        self.show_rows(rows)
-
     def words(self, row: RuleCost, column: int) -> str:
         return (row.rule, plain_ms(row.ms), plain_ms(row.ms / row.masks))[column]
 
@@ -67,7 +64,7 @@ class RuleCosts(QWidget):
 
     def show_costs(self, costs: tuple[RuleCost, ...] | None) -> None:
         """The dearest first; None while no run was measured."""
-        self._model.show(costs or ())
+        self._model.show_rows(costs or ())
         self.table.setVisible(bool(costs))
         self.words.setVisible(not costs)
         self.words.setText(EMPTY if costs is None else FREE)

@@ -20,13 +20,6 @@ from glyphscope_gui.shared.table_model import TableModel
 class _Rows(TableModel[tuple[str, str]]):
     titles = ("", "")
 
-    @property
-    def rows(self) -> Sequence[tuple[str, str]]:
-        return self._rows
-
-    def show(self, rows: Sequence[tuple[str, str]]) -> None:
-        self.show_rows(rows)
-
     def words(self, row: tuple[str, str], column: int) -> str:
         shown = row[column].replace("\n", "⏎").replace("\t", "→")
         return shown if shown or not column else tr("(empty text)")
@@ -50,9 +43,9 @@ class GrammarTexts(QWidget):
 
     def __init__(self, name: str, accessible: str, parent: QWidget | None = None) -> None:
         super().__init__(parent)
-        self._model = _Rows()
-        self.table = PlainTable(self._model, stretch=1, parent=self)
-        self._model.setParent(self.table)
+        self.model = _Rows()
+        self.table = PlainTable(self.model, stretch=1, parent=self)
+        self.model.setParent(self.table)
         self.table.setObjectName(name)
         self.table.setWordWrap(True)
         self.table.setAccessibleName(accessible)
@@ -72,16 +65,13 @@ class GrammarTexts(QWidget):
 
     def show_rows(self, rows: Sequence[tuple[str, str]], words: str = "") -> None:
         """`words` are above; rows are a word and a text each."""
-        self._model.show(list(rows))
+        self.model.show_rows(list(rows))
         show_words(self.words, words)
         self.table.setVisible(bool(rows))
         self._fit()
 
-    def texts(self) -> list[str]:
-        return [text for _, text in self._model.rows]
-
     def sizeHint(self) -> QSize:
-        rows = sum(self.table.rowHeight(row) for row in range(self._model.rowCount()))
+        rows = sum(self.table.rowHeight(row) for row in range(self.model.rowCount()))
         return QSize(260, rows + (self.words.sizeHint().height() if self.words.isVisible() else 0) + 6)
 
     def contextMenuEvent(self, event: QContextMenuEvent) -> None:
@@ -89,7 +79,7 @@ class GrammarTexts(QWidget):
         index = self.table.indexAt(place)
         if not index.isValid():
             return
-        text = self._model.rows[index.row()][1]
+        text = self.model.rows[index.row()][1]
         pop_up(
             QMenu(self),
             event.globalPos(),
@@ -103,15 +93,15 @@ class GrammarTexts(QWidget):
         self._fit()
 
     def _chosen(self, index: QModelIndex) -> None:
-        self.stepRequested.emit(self._model.rows[index.row()][1])
+        self.stepRequested.emit(self.model.rows[index.row()][1])
 
     def _fit(self) -> None:
-        labels = [label for label, _ in self._model.rows]
+        labels = [label for label, _ in self.model.rows]
         widest = max((self.fontMetrics().horizontalAdvance(label) for label in labels), default=0)
         self.table.setColumnHidden(0, not widest)
         first = widest + 18 if widest else 0
         self.table.setColumnWidth(0, first)
         self.table.setColumnWidth(1, max(self.table.viewport().width() - first, 60))
-        for row in range(self._model.rowCount()):
+        for row in range(self.model.rowCount()):
             self.table.resizeRowToContents(row)
         self.updateGeometry()
