@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from PySide6.QtCore import QModelIndex, QObject, Qt, Signal
 from PySide6.QtGui import QKeyEvent
-from PySide6.QtWidgets import QDialog, QDialogButtonBox, QWidget
+from PySide6.QtWidgets import QWidget
 
 from glyphscope.evals.matrix.arms import Arm
 from glyphscope.evals.results.changes import ArmChange, Change, ChangeKind, Changes
@@ -13,6 +13,7 @@ from glyphscope_gui.evaluate.words import arm_labels, why_words
 from glyphscope_gui.shared.labels import words_label
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.layouts import vbox
+from glyphscope_gui.shared.plain_dialog import PlainDialog, Standard
 from glyphscope_gui.shared.plain_table import PlainTable
 from glyphscope_gui.shared.table_model import TableModel
 
@@ -91,27 +92,24 @@ class ChangesTable(PlainTable):
         self.openRequested.emit(self._changes.rows[index.row()].after)
 
 
-class ChangesDialog(QDialog):
-    """`runRequested` carries a sample of the second result. Opened with `open()`; it deletes itself."""
+class ChangesDialog(PlainDialog):
+    """`runRequested` carries a sample of the second result."""
 
     runRequested = Signal(object)
 
     def __init__(
         self, changes: Changes, arms: list[Arm], before: str, after: str, parent: QWidget | None = None
     ) -> None:
-        super().__init__(parent)
-        self.setObjectName("changesDialog")
-        self.setWindowTitle(tr("Changes from {before} to {after}", before=before, after=after))
+        title = tr("Changes from {before} to {after}", before=before, after=after)
+        super().__init__("changesDialog", title, parent)
         labels = arm_labels(arms)
         self.summary = words_label(role="", parent=self, name="changesSummary")
         self.summary.setText("\n".join([*(_arm_words(arm, labels) for arm in changes.arms), *changes.notes]))
         self.table = ChangesTable(ChangesModel(changes, labels, self), self)
-        buttons = QDialogButtonBox(QDialogButtonBox.StandardButton.Close, self)
-        buttons.rejected.connect(self.reject)
+        buttons = self.button_box(Standard.Close)
         vbox(self.summary, (self.table, 1), buttons, parent=self, margins=(18, 16, 18, 14), spacing=12)
         self.resize(900, 520)
         self.table.openRequested.connect(self._open)
-        self.finished.connect(self.deleteLater)
         if changes.changes:
             self.table.selectRow(0)
 

@@ -4,23 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from PySide6.QtWidgets import QDialog, QDialogButtonBox, QPlainTextEdit, QTabWidget, QWidget
+from PySide6.QtWidgets import QPlainTextEdit, QTabWidget, QWidget
 
 from glyphscope.evals.matrix.needs import PythonFile
 from glyphscope.visible import visible
 from glyphscope_gui.shared.labels import named, push_button, words_label
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.layouts import vbox
+from glyphscope_gui.shared.plain_dialog import PlainDialog, Role, Standard
 from glyphscope_gui.theme import mono_font
 
 
-class PythonConsent(QDialog):
-    """`accepted` where the user allows them. Cancel has the focus. Opened with `open()`; it deletes itself."""
+class PythonConsent(PlainDialog):
+    """`accepted` where the user allows them. Cancel has the focus."""
 
     def __init__(self, files: Sequence[PythonFile], parent: QWidget | None = None) -> None:
-        super().__init__(parent)
-        self.setObjectName("pythonConsent")
-        self.setWindowTitle(tr("Run Python functions?"))
+        super().__init__("pythonConsent", tr("Run Python functions?"), parent)
         self.words = words_label(role="", parent=self)
         self.words.setText(
             tr(
@@ -39,15 +38,11 @@ class PythonConsent(QDialog):
             name = file.file.replace("\\", "/").rpartition("/")[2]
             place = self.tabs.addTab(box, f"{name}: {', '.join(file.functions)}"[:80])
             self.tabs.setTabToolTip(place, file.file)
-        buttons = QDialogButtonBox(self)
         self.allow = push_button(tr("Run these functions"), self, name="allowPython")
         self.allow.setAutoDefault(False)
-        buttons.addButton(self.allow, QDialogButtonBox.ButtonRole.AcceptRole)
-        self.cancel = buttons.addButton(QDialogButtonBox.StandardButton.Cancel)
+        buttons = self.button_box(Standard.Cancel, (self.allow, Role.AcceptRole))
+        self.cancel = buttons.button(Standard.Cancel)
         self.cancel.setDefault(True)
         self.cancel.setFocus()
-        buttons.accepted.connect(self.accept)
-        buttons.rejected.connect(self.reject)
         vbox(self.words, (self.tabs, 1), buttons, parent=self, margins=(18, 16, 18, 14), spacing=12)
         self.resize(760, 540)
-        self.finished.connect(self.deleteLater)

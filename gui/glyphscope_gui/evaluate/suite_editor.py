@@ -6,7 +6,7 @@ from pathlib import Path
 
 import msgspec
 from PySide6.QtCore import QObject, QSignalBlocker, QSize, Signal
-from PySide6.QtWidgets import QDialog, QDialogButtonBox, QListWidget, QScrollArea, QWidget
+from PySide6.QtWidgets import QListWidget, QScrollArea, QWidget
 
 from glyphscope.errors import GlyphscopeError, SuiteError
 from glyphscope.evals.suites.own import free_id, keep_suite, suite_path
@@ -23,23 +23,22 @@ from glyphscope_gui.shared.background import Background
 from glyphscope_gui.shared.labels import link, named, push_button, show_words, words_label
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.layouts import STRETCH, hbox, vbox
+from glyphscope_gui.shared.plain_dialog import PlainDialog, Role, Standard
 from glyphscope_gui.shared.text_edits import LineEdit
 
 MOST_PROBLEMS = 4
 """Mistakes that are shown at once."""
 
 
-class SuiteEditor(QDialog):
-    """`saved` carries the suite's path. A bundled suite is saved as a copy. Opened with `open()`; it deletes itself."""
+class SuiteEditor(PlainDialog):
+    """`saved` carries the suite's path. A bundled suite is saved as a copy."""
 
     saved = Signal(object)
 
     def __init__(
         self, suite: Suite, path: Path | None, folder: Path, chosen: str = "", parent: QWidget | None = None
     ) -> None:
-        super().__init__(parent)
-        self.setObjectName("suiteEditor")
-        self.setWindowTitle(tr("Edit suite"))
+        super().__init__("suiteEditor", tr("Edit suite"), parent)
         self._suite, self._path, self._folder = suite, path, folder
         self._scenarios = list(suite.scenarios)
         self._row, self._warned = -1, False
@@ -67,7 +66,6 @@ class SuiteEditor(QDialog):
         self.list.currentRowChanged.connect(self._choose)
         self.form.changed.connect(self._check)
         self.finished.connect(self._background.close)
-        self.finished.connect(self.deleteLater)
         ids = [each.id for each in self._scenarios]
         if not ids:
             self._add()
@@ -202,9 +200,7 @@ class SuiteEditor(QDialog):
         scrolled.setFrameShape(QScrollArea.Shape.NoFrame)
         scrolled.setWidget(self.form)
         parts = hbox((left, 2), (scrolled, 5), spacing=16)
-        buttons = QDialogButtonBox(QDialogButtonBox.StandardButton.Cancel, self)
-        buttons.addButton(self.save_button, QDialogButtonBox.ButtonRole.ActionRole)
-        buttons.rejected.connect(self.reject)
+        buttons = self.button_box(Standard.Cancel, (self.save_button, Role.ActionRole))
         vbox((parts, 1), self.problem, buttons, parent=self, margins=(18, 16, 18, 14), spacing=12)
         line = self.fontMetrics().lineSpacing()
         self.resize(QSize(66 * line, 38 * line).boundedTo(self.screen().availableSize()))

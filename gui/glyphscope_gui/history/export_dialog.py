@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from PySide6.QtCore import Qt, Signal
-from PySide6.QtWidgets import QDialog, QDialogButtonBox, QMenu, QPlainTextEdit, QPushButton, QWidget
+from PySide6.QtCore import Signal
+from PySide6.QtWidgets import QMenu, QPlainTextEdit, QPushButton, QWidget
 
 from glyphscope.visible import visible
 from glyphscope_gui.runs.export_formats import FORMS, Exported
@@ -13,6 +13,7 @@ from glyphscope_gui.shared.dialogs import ask_where_to_save
 from glyphscope_gui.shared.labels import PlainLabel, named, push_button
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.layouts import vbox
+from glyphscope_gui.shared.plain_dialog import PlainDialog, Role, Standard
 from glyphscope_gui.shared.plain_text import copy_text
 from glyphscope_gui.theme import mono_font
 
@@ -33,18 +34,15 @@ class ExportMenu(QMenu):
             action.triggered.connect(lambda _checked=False, form=form: self.formChosen.emit(form))
 
 
-class ExportDialog(QDialog):
-    """`saveRequested` carries a path and the whole text. Opened with `open()`; it deletes itself."""
+class ExportDialog(PlainDialog):
+    """`saveRequested` carries a path and the whole text."""
 
     saveRequested = Signal(str, str)
 
     def __init__(self, exported: Exported, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
+        form = FORMS[exported.form].menu.replace("&", "").rstrip("…")
+        super().__init__("exportDialog", tr("Export the run: {form}", form=form), parent)
         self._exported = exported
-        words = FORMS[exported.form]
-        self.setObjectName("exportDialog")
-        self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-        self.setWindowTitle(tr("Export the run: {form}", form=words.menu.replace("&", "").rstrip("…")))
         self.note = PlainLabel(exported.note, self, wordWrap=True, role="muted")
         self.view = QPlainTextEdit(visible(exported.text[:MOST_SHOWN], lines=True), self, readOnly=True)
         self.view.setObjectName("exportView")
@@ -61,11 +59,8 @@ class ExportDialog(QDialog):
         self.more.setVisible(left > 0)
         self.copy_button = QPushButton(tr("&Copy"), self)
         self.save_button = push_button(tr("&Save as…"), self, role="primary", clicked=self._ask_where)
-        buttons = QDialogButtonBox(self)
-        buttons.addButton(self.save_button, QDialogButtonBox.ButtonRole.ActionRole)
-        buttons.addButton(self.copy_button, QDialogButtonBox.ButtonRole.ActionRole)
-        buttons.addButton(QDialogButtonBox.StandardButton.Close)
-        buttons.rejected.connect(self.reject)
+        actions = ((self.save_button, Role.ActionRole), (self.copy_button, Role.ActionRole))
+        buttons = self.button_box(Standard.Close, *actions)
         self.save_button.setDefault(True)
         vbox(self.note, (self.view, 1), self.more, buttons, parent=self, margins=(20, 18, 20, 16), spacing=12)
         self.resize(720, 480)

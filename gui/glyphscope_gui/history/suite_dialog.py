@@ -5,25 +5,24 @@ from __future__ import annotations
 from pathlib import Path
 
 from PySide6.QtCore import Signal
-from PySide6.QtWidgets import QComboBox, QDialog, QDialogButtonBox, QFormLayout, QWidget
+from PySide6.QtWidgets import QComboBox, QFormLayout, QWidget
 
 from glyphscope.errors import SuiteError
 from glyphscope.evals.suites.own import own_suites, suite_path
 from glyphscope_gui.shared.labels import named, push_button, show_words, words_label
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.layouts import vbox
+from glyphscope_gui.shared.plain_dialog import PlainDialog, Role, Standard
 from glyphscope_gui.shared.text_edits import LineEdit
 
 
-class SuiteDialog(QDialog):
-    """`chosen` carries the suite's path, which need not be there yet. Opened with `open()`; it deletes itself."""
+class SuiteDialog(PlainDialog):
+    """`chosen` carries the suite's path, which need not exist yet."""
 
     chosen = Signal(object)
 
     def __init__(self, folder: Path, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
-        self.setObjectName("suiteDialog")
-        self.setWindowTitle(tr("Add the run to a suite"))
+        super().__init__("suiteDialog", tr("Add the run to a suite"), parent)
         self.setMinimumWidth(460)
         self._folder = folder
         self.name_box = named(QComboBox(self, editable=True), "suiteNameBox")
@@ -39,15 +38,11 @@ class SuiteDialog(QDialog):
         self.problem = words_label(role="problem", parent=self)
         self.add_button = push_button(tr("Add"), self, role="primary")
         self.add_button.setDefault(True)
-        buttons = QDialogButtonBox(QDialogButtonBox.StandardButton.Cancel, self)
-        buttons.addButton(self.add_button, QDialogButtonBox.ButtonRole.AcceptRole)
+        buttons = self.button_box(Standard.Cancel, (self.add_button, Role.AcceptRole))
         form = QFormLayout()
         form.addRow(tr("Suite"), self.name_box)
         vbox(about, form, self.problem, buttons, parent=self, margins=(18, 16, 18, 14), spacing=12)
         self.name_box.currentTextChanged.connect(lambda _text: self._check())
-        buttons.accepted.connect(self._accept)
-        buttons.rejected.connect(self.reject)
-        self.finished.connect(self.deleteLater)
         self._check()
 
     def _check(self) -> None:
@@ -59,7 +54,7 @@ class SuiteDialog(QDialog):
         show_words(self.problem, problem)
         self.add_button.setEnabled(not problem)
 
-    def _accept(self) -> None:
+    def accept(self) -> None:
         if self.add_button.isEnabled():
             self.chosen.emit(suite_path(self._folder, self.name_box.currentText()))
-            self.accept()
+            super().accept()

@@ -6,8 +6,8 @@ from functools import partial
 from typing import NamedTuple
 
 import msgspec
-from PySide6.QtCore import QModelIndex, Qt, QTimer
-from PySide6.QtWidgets import QDialog, QDialogButtonBox, QWidget
+from PySide6.QtCore import QModelIndex, QTimer
+from PySide6.QtWidgets import QWidget
 
 from glyphscope.events import TokenStep
 from glyphscope.registry import ToolRegistry
@@ -21,6 +21,7 @@ from glyphscope_gui.shared.background import Background
 from glyphscope_gui.shared.labels import PlainLabel, named
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.layouts import STRETCH, hbox, vbox
+from glyphscope_gui.shared.plain_dialog import PlainDialog, Standard
 from glyphscope_gui.shared.segmented import Segmented
 from glyphscope_gui.shared.text_edits import WrappingEdit
 from glyphscope_gui.shared.token_words import token_text
@@ -63,16 +64,13 @@ _STATES: dict[str, bool | None] = {"on": True, "off": False, "undefined": None}
 _WHY = tr("Strict accepts only the exact form. Lenient parses like servers do, which tolerate deviations.")
 
 
-class ReadersDialog(QDialog):
-    """Opened with `open()`; it deletes itself. `found` are the readings of the text as it is now."""
+class ReadersDialog(PlainDialog):
+    """`found` are the readings of the current text."""
 
     def __init__(
         self, form: TurnForm | None, registry: ToolRegistry, answer: Answer, parent: QWidget | None = None
     ) -> None:
-        super().__init__(parent)
-        self.setObjectName("readersDialog")
-        self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-        self.setWindowTitle(tr("Parse an answer"))
+        super().__init__("readersDialog", tr("Parse an answer"), parent)
         self.found: tuple[Reading, ...] = ()
         self._form, self._registry, self._answer = form, registry, answer
         self._background = Background(self)
@@ -114,8 +112,7 @@ class ReadersDialog(QDialog):
     def _lay_out(self) -> None:
         thinking = PlainLabel(tr("Thinking in the prompt:"), self, role="muted")
         line = hbox(thinking, self.states, STRETCH)
-        buttons = QDialogButtonBox(QDialogButtonBox.StandardButton.Close, self)
-        buttons.rejected.connect(self.reject)
+        buttons = self.button_box(Standard.Close)
         parts = ((self.edit, 2), line, (self.table, 4), self.about, (self.text, 2), buttons)
         vbox(*parts, parent=self, margins=(20, 18, 20, 16), spacing=10)
         self.resize(860, 640)

@@ -1,0 +1,28 @@
+"""What dialogs have in common."""
+
+from __future__ import annotations
+
+from PySide6.QtWidgets import QDialog, QDialogButtonBox, QPushButton, QWidget
+
+Standard = QDialogButtonBox.StandardButton
+Role = QDialogButtonBox.ButtonRole
+
+
+class PlainDialog(QDialog):
+    """Opened with `open()`; it deletes itself when it is closed. `name` is for style sheets and tests."""
+
+    def __init__(self, name: str, title: str, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.setObjectName(name)
+        self.setWindowTitle(title)
+        self.finished.connect(self.deleteLater)
+
+    def button_box(self, standard: Standard, *buttons: tuple[QPushButton, Role]) -> QDialogButtonBox:
+        """The buttons below: a standard one that rejects, and these, whose roles accept, or do something else."""
+        box = QDialogButtonBox(self)
+        for button, role in buttons:
+            box.addButton(button, role)
+        box.addButton(standard)
+        box.accepted.connect(self.accept)
+        box.rejected.connect(self.reject)
+        return box
