@@ -225,22 +225,22 @@ MAXIMUM = Attribution("search", "/properties/max_results/maximum", "maximum")
 
 
 def test_the_prompt_is_checked_for_the_constraint():
-    assert places("/max_results", MAXIMUM)[0].tells is True  # integer 1..100 in the signature
-    assert places("/max_results", MAXIMUM, prompt="no tools at all")[0].tells is False
-    assert places("/max_results", MAXIMUM, prompt='"maximum": 1000, integer 1..1000')[0].tells is False
-    assert places("/max_results", MAXIMUM, prompt='{"type": "integer", "maximum": 100}')[0].tells is True
-    assert places("/max_results")[0].tells is None
+    assert places("/max_results", MAXIMUM)[0].states is True  # integer 1..100 in the signature
+    assert places("/max_results", MAXIMUM, prompt="no tools at all")[0].states is False
+    assert places("/max_results", MAXIMUM, prompt='"maximum": 1000, integer 1..1000')[0].states is False
+    assert places("/max_results", MAXIMUM, prompt='{"type": "integer", "maximum": 100}')[0].states is True
+    assert places("/max_results")[0].states is None
     either = default_registry().get("search")
     either = replace(either, parameters={"type": "object", "properties": {"q": {"enum": ["a", "date"]}}})
     registry = replace(REGISTRY, tools=(either,))
     named = Attribution("search", "/properties/q/enum", "enum")
-    for prompt, tells in (("update, as a date-time", False), ("q is a or date.", True)):
+    for prompt, states in (("update, as a date-time", False), ("q is a or date.", True)):
         words = {"type": "object", "properties": {"q": {"enum": ["a", "date"], "description": prompt}}}
         told = replace(REGISTRY, tools=(replace(either, parameters=words),))
-        assert places("/q", named, prompt=prompt, registry=told)[0].tells is tells, prompt
-    assert places("/q", named, prompt="nothing", registry=registry)[0].tells is False
+        assert places("/q", named, prompt=prompt, registry=told)[0].states is states, prompt
+    assert places("/q", named, prompt="nothing", registry=registry)[0].states is False
     unknown = Attribution("search", "/additionalProperties", "additionalProperties")
-    assert places("/max_results", unknown)[0].tells is None
+    assert places("/max_results", unknown)[0].states is None
 
 
 def test_the_place_to_change_is_that_of_the_field():

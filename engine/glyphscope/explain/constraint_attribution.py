@@ -1,10 +1,10 @@
-"""Which one constraint of a schema refuses a text that the grammar masks: found by relaxing it, not by guessing.
+"""The constraint of a schema that rejects a masked text, found by relaxing it, not by guessing.
 
-A constraint is the reason where the grammar without it, and with everything else, accepts the text. So the answer can
-be tried: a branch that relaxes that very pointer takes the text. Where no single constraint is the reason (the
-notation's syntax, the list of tools, two constraints at once) there is none. Nor is there where a run enforces the
-schema's order of keys and the text has another, or where a key is given again: `unrelated` says so, as no constraint of
-the schema refuses it.
+A constraint is the reason if the grammar without it, and with everything else, accepts the text. So the answer can be
+verified: a branch that relaxes that pointer accepts the text. There is no answer where no single constraint is the
+reason (the notation's syntax, the list of tools, two constraints at once), where a run enforces the schema's order of
+keys and the text has another, or where a key is repeated: `unrelated` reports these, as no constraint of the schema
+rejects them.
 
 `Attributor` relaxes the candidates one by one; the functions below it list them, from the inside to the outside.
 """
@@ -76,13 +76,13 @@ class Attributor:
         self._state = lru_cache(_CACHED)(self._start)
 
     def speaks(self, before: str) -> bool:
-        """Whether a tool is known after `before`, whose schema could refuse anything."""
+        """Whether a tool is known after `before`, so that its schema can reject a text."""
         return self._tool(before) is not None
 
     def unrelated(self, before: str, text: str, *, cancel: Callable[[], bool] | None = None) -> Unrelated:
-        """What refuses `text` after `before` where it is no constraint of the schema; empty where it may be one.
+        """The reason to reject `text` after `before` other than a constraint of the schema; empty where it may be one.
 
-        "order": the run enforces the schema's order of keys. "duplicate": the key, or what it begins like, was given.
+        "order": the run enforces the schema's order of keys. "duplicate": the key, or one it may become, was given.
         Raises MatchCancelled and MatchLimit.
         """
         self._cancel = cancel
@@ -120,7 +120,7 @@ class Attributor:
                 choice = _choice_of(pointer)
                 others = [other for other in candidates[place + 1 :] if _of_another(pointer, other, choice)]
                 if any(self._lets_through(tool, other, before, text) for other in others[:_OTHERS]):
-                    pointer = choice  # each alternative refuses it for a reason of its own
+                    pointer = choice  # each alternative rejects it for a different reason
                 return Attribution(tool, pointer, parts_of(pointer).keyword)
         return None
 
@@ -197,7 +197,7 @@ class Attributor:
 
 
 def is_control(text: str) -> bool:
-    """Whether it is written as models write their control tokens, which are no text: no keyword lets them through."""
+    """Whether it looks like a control token of a model, which no keyword of a schema accepts."""
     return _CONTROL.fullmatch(text) is not None
 
 

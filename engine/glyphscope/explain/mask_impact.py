@@ -1,10 +1,10 @@
-"""What the mask changed: how much the constraint took from the model in each field, and which words could change it.
+"""Mask impact: the probability that the constraint removed in each field, and the parts of the prompt to change.
 
-Read from a run's events. Every probability is the model's own (raw), before mask and sampler; a step whose raw
-distribution was not recorded (evidence that was not asked for, an endpoint) is counted as unknown, never as nothing.
-A token that is masked only because the same text comes in other tokens is no loss.
+Computed from a run's events. Every probability is the model's own (raw), before mask and sampler; a step without a
+recorded raw distribution (evidence not requested, an endpoint) counts as unknown, never as zero. A token that is masked
+only because other tokens spell the same text is not a loss.
 
-`mask_impact` divides the steps among the fields, sums each field up, and has the worst step of each explained.
+`mask_impact` divides the steps among the fields, sums up each field, and explains the worst step of each.
 """
 
 from __future__ import annotations
@@ -56,11 +56,12 @@ class MaskedToken:
 
 @dataclass(frozen=True)
 class FieldImpact:
-    """A field. `lost` is the raw probability that the constraint took away, summed over `tokens` less the `unknown`
-    ones; `most` the largest of one step, at `most_token`. `other_tokens` is what spelled the same text otherwise.
+    """A field. `lost` is the raw probability that the constraint removed, summed over `tokens` except the `unknown`
+    ones; `most` the largest of one step, at `most_token`. `other_tokens` is the probability of other spellings of the
+    same text.
 
-    `worst` is that of the `masked` steps, None where the model's first choice was never masked. `places` are what of
-    the prompt speaks of the field, the likeliest first.
+    `worst` is the worst of the `masked` steps, None where the model's first choice was never masked. `places` are the
+    parts of the prompt about the field, the most likely cause first.
     """
 
     path: str
@@ -103,9 +104,9 @@ def mask_impact(
     *,
     cancel: Callable[[], bool] | None = None,
 ) -> MaskImpact:
-    """What the mask changed in a stage of the run, the present one unless it is given. Raises MatchCancelled.
+    """The mask impact in a stage of the run, by default the present one. Raises MatchCancelled.
 
-    The constraint is looked for in runs of the strategy direct; others ask for a call in parts.
+    Masked tokens are attributed to constraints in runs of the strategy direct only; others generate a call in parts.
     """
     stage = stage or state.present
     if state.started is None:
@@ -216,7 +217,7 @@ def _summed(steps: _Steps, stage: StageState) -> FieldImpact:
 
 
 def _rest(stage: StageState, token: Token) -> bytes:
-    """What was generated from that token on, as far as a token reaches."""
+    """The text generated from that token on, at most as long as a token."""
     place = token.step.index - stage.tokens[0].step.index
     return b"".join(one.step.data for one in stage.tokens[place : place + _AHEAD])
 
@@ -255,7 +256,7 @@ def _explained(
     token = stage.tokens[masked.token - stage.tokens[0].step.index]
     first = _first_choice(token.step)
     if first is None or not first.data or 0x80 <= first.data[0] < 0xC0:
-        return replace(masked, unexplained="none")  # it is no text by itself
+        return replace(masked, unexplained="none")  # it has no text by itself
     before = stage.text[: token.start]
     if not attributor.speaks(before):
         return replace(masked, unexplained="early")

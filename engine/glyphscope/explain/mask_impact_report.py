@@ -88,7 +88,7 @@ def head(mask: MaskImpact) -> str:
 
 
 def loss_words(impact: FieldImpact) -> str:
-    """What was taken from one field."""
+    """The loss of one field, in words."""
     known = impact.tokens - impact.unknown
     if not known:
         return f"unknown, over {pluralize(impact.tokens, 'token')}"
@@ -126,7 +126,7 @@ def worst_words(impact: FieldImpact, registry: ToolRegistry | None) -> list[str]
 
 
 def place_words(place: PromptPlace) -> str:
-    """What of the prompt to change, with what is known of it."""
+    """The place in the prompt to change, and the known facts about it."""
     if place.kind == "format":
         return "the rule of the format and the examples of the system message"
     names = {
@@ -142,9 +142,9 @@ def place_words(place: PromptPlace) -> str:
     )
     if place.text and place.shown is False:
         words += ", which this prompt does not show"
-    if place.tells is False:
+    if place.states is False:
         words += "; the prompt does not mention this constraint"
-    elif place.tells:
+    elif place.states:
         words += "; the prompt mentions this constraint"
     return words
 

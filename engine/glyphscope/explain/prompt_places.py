@@ -1,6 +1,6 @@
-"""What of a prompt speaks of a field: its argument's description, its tool's example, the rule of the format.
+"""The places in a prompt about a field: its argument's description, its tool's example, the rule of the format.
 
-Whether the prompt states a constraint at all is looked up in its text, so that "the prompt never says 100" is a fact.
+Whether the prompt states a constraint is looked up in its text, so that "the prompt never says 100" is a fact.
 """
 
 from __future__ import annotations
@@ -30,17 +30,17 @@ _STATED = frozenset(
 
 @dataclass(frozen=True)
 class PromptPlace:
-    """`of` is the JSON Pointer of what it is of, by tool (`/search/parameters/properties/query/description`), as parts
-    of prompts have it; empty for the rule of the format. `text` is what is there now.
+    """`of` is the JSON Pointer of its source, by tool (`/search/parameters/properties/query/description`), as in parts
+    of prompts; empty for the rule of the format. `text` is its present text.
 
-    `tells`: whether the prompt states the constraint that masked the first choice; None where none did, or it is none
-    that can be looked for. `shown`: whether the text is in the prompt; None where the prompt is not recorded.
+    `states`: whether the prompt states the constraint that masked the first choice; None where none did, or it cannot
+    be searched for. `shown`: whether the text is in the prompt; None where the prompt is not recorded.
     """
 
     kind: PlaceKind
     of: str
     text: str
-    tells: bool | None = None
+    states: bool | None = None
     shown: bool | None = None
 
 
@@ -52,12 +52,12 @@ def prompt_places(
     prompt: PromptRendered | None,
     refused: Attribution | None = None,
 ) -> tuple[PromptPlace, ...]:
-    """The places for the field at `path` of a call of `tool`, the likeliest first."""
+    """The places for the field at `path` of a call of `tool`, the most likely cause first."""
     found = registry.get(tool)
     text = None if prompt is None else prompt.text
     argument = _argument(path, request)
     if argument is None and refused is not None and found is not None:
-        argument = ""  # a constraint of the tool refused an argument's name, or the end of the call
+        argument = ""  # a constraint of the tool rejected an argument's name, or the end of the call
     if found is None or argument is None:
         return (PromptPlace("format", "", ""),)
     example = _example(found, request)
@@ -69,8 +69,8 @@ def prompt_places(
     schema = found.parameters.get("properties", {}).get(name)
     description = str(schema.get("description", "")) if isinstance(schema, dict) else ""
     of = to_pointer((tool, "parameters", "properties", name, "description"))
-    tells = _states_constraint(found, name, description, refused, text)
-    place = PromptPlace("description", of, description, tells, _in(description, text))
+    states = _states_constraint(found, name, description, refused, text)
+    place = PromptPlace("description", of, description, states, _in(description, text))
     return (place, example_place) if example else (place,)
 
 
@@ -88,7 +88,7 @@ def _argument(path: str, request: RunRequest) -> str | None:
 
 
 def _named(refused: Attribution | None, argument: str) -> str:
-    """The argument that the refusing constraint is of, where it is of one."""
+    """The argument that the rejecting constraint belongs to, if any."""
     if refused is None:
         return argument
     steps = steps_of(refused.pointer)

@@ -1,6 +1,6 @@
-"""What it cost to relax a constraint: the branch that continues without it, beside the run that was constrained by it.
+"""The cost of relaxing a constraint: the branch that continues without it, beside the constrained run.
 
-All of it is read from both records. What neither has is None, and nothing is guessed.
+Everything is read from both records; a missing figure is None, never a guess.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _MOST_CHANGES = 200
 
 @dataclass(frozen=True)
 class Freedom:
-    """What a constraint left at one step: tokens, and the share of the model's raw probability. None: not recorded."""
+    """The allowed tokens at one step and their share of the model's raw probability; None: not recorded."""
 
     allowed: int | None = None
     feasible: float | None = None
@@ -75,7 +75,7 @@ class RelaxationCost:
 
 
 def relaxation_cost(parent_events: Iterable[AnyEvent], branch_events: Iterable[AnyEvent]) -> RelaxationCost:
-    """The cost of what the branch relaxed. Raises PromptError where the second run is no branch of the first."""
+    """The cost of the relaxed constraint. Raises PromptError where the second run is not a branch of the first."""
     parent, branch = run_state(parent_events), run_state(branch_events)
     if parent.started is None or branch.started is None:
         raise PromptError("A record lacks the beginning of its run.", hint="Give the whole record.")

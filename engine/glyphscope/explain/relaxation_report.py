@@ -14,7 +14,7 @@ _CHANGES = 8
 
 
 def cost_words(cost: RelaxationCost) -> list[str]:
-    """What was relaxed, what the whole registry says of the new call, what that left at the step, tokens, arguments."""
+    """The relaxed constraint, the whole registry's verdict on the new call, the allowed tokens, the arguments."""
     return [
         *_relaxed(cost),
         *_verdict(cost),

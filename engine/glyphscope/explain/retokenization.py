@@ -1,8 +1,8 @@
-"""Token boundaries: a run's tokens beside those that the model itself would cut the same text into.
+"""Token boundaries: a run's tokens beside the model's own tokenization of the same text.
 
-What a grammar forces, and what somebody types, may be cut otherwise than any text the model was trained on. The whole
-answer is cut by the model's tokenizer as it follows the prompt, and compared at every boundary, by bytes. What that
-costs is given in tokens; what it does to the model's probabilities is not compared, as nobody measured it.
+Forced and typed text may be tokenized unlike any text the model was trained on. The model's tokenizer splits the whole
+answer as it follows the prompt, and the boundaries are compared by bytes. The cost is given in tokens; the effect on
+the model's probabilities is not measured.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from glyphscope.models import Model, Vocabulary
 from glyphscope.models.response_prefix import cut_after
 
 Cause: TypeAlias = Literal["grammar", "written", "model"]
-"""Who made the first token that is cut otherwise: the grammar forced it, somebody wrote it, or the model drew it."""
+"""The origin of the first differing token: forced by the grammar, written by a person, or sampled."""
 _CONTEXT = 4_096
 """Bytes of the prompt that the answer is cut together with: more than any token reaches."""
 
@@ -62,9 +62,9 @@ class Boundaries:
 
 
 def boundaries_of(prompt: str, steps: Sequence[TokenStep], model: Model | None) -> Boundaries:
-    """Compares the tokens of an answer that follows `prompt`; `model` is the one that wrote it, None if it is not here.
+    """Compare the tokens of an answer that follows `prompt`; `model` is the one that wrote it, None if it is not here.
 
-    Never raises for what a model does not know. An end token is no text, and left out.
+    Never raises for facts that a model lacks. End tokens, which have no text, are left out.
     """
     steps = [step for step in steps if not step.end]
     if not steps:
@@ -149,7 +149,7 @@ def same_model(one: ModelInfo, other: ModelInfo) -> bool:
 
 
 def boundary_words(boundaries: Boundaries) -> str:
-    """What all of it comes to."""
+    """The comparison in one sentence."""
     if boundaries.unknown:
         return f"Token boundaries are unknown: {boundaries.unknown}."
     if not boundaries.otherwise:

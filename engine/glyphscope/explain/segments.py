@@ -1,4 +1,4 @@
-"""What the parts of an answer cost, and how likely a call was before the model began one."""
+"""The costs of an answer's parts, and the probability of a call before the model began one."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def seconds_of(stage: StageState, tokens: range) -> float:
 
 
 def part_costs(stage: StageState) -> dict[PartKind, PartCost]:
-    """What each kind of part cost; empty for a text without parts. A token over a border is the first part's."""
+    """The cost of each kind of part; empty for a text without parts. A token over a border is the first part's."""
     if not stage.segments:
         return {}
     costs: dict[PartKind, PartCost] = {}
@@ -84,10 +84,9 @@ def reasoning_tokens(stage: StageState) -> int:
 
 
 def earlier_call(stage: StageState, reasoning: Segment, request: RunRequest) -> EarlierCall | None:
-    """Where in `reasoning` the first token of the call that came after it was likeliest.
+    """The token of `reasoning` at which the first token of the later call was most probable.
 
-    None while no call has come, and where no alternative of these tokens is that one: what was not among the likeliest
-    is not known.
+    None without a call, and where the token is not among the recorded alternatives of these tokens.
     """
     marker = _marker(stage, reasoning, request)
     best: EarlierCall | None = None

@@ -1,5 +1,4 @@
-"""How models write tool calls that were trained to: the forms of their own chat templates, recognised by the
-template's text.
+"""The native forms of tool calls in known chat templates, recognised by the template's text.
 
 Three forms are known, all JSON with a name and arguments in it; a template that writes another is distinguished from
 one that has no place for tools.
@@ -10,8 +9,8 @@ one that has no place for tools.
 | llama   | `{"name": …, "parameters": …}`                                | Llama 3.1, 3.2, 3.3       |
 | mistral | `[TOOL_CALLS] [{"name": …, "arguments": …}]`                  | Mistral 7B v0.3, Nemo, Small |
 
-A fourth is no template's: `openai` is how we write down what an endpoint sends as `tool_calls`, `{"name": …,
-"arguments": …}`, whatever its model wrote.
+A fourth belongs to no template: `openai` is our text for an endpoint's `tool_calls`, `{"name": …, "arguments": …}`,
+whatever its model wrote.
 """
 
 from __future__ import annotations
@@ -23,7 +22,7 @@ from glyphscope.events import NativeForm, Shape, TemplateForm
 
 
 class NativeFormat(NamedTuple):
-    """What is around the JSON of a call, and in which shape that is.
+    """The shape of a call's JSON and the text around it.
 
     `begun` is written before it. After free text a call begins with `marker`, or, where there is none, with its own
     first letters; `opener` may be between marker and call. `closing` may follow the call.
@@ -44,12 +43,12 @@ NATIVE: dict[NativeForm, NativeFormat] = {
 
 
 ENDPOINTS_OWN: NativeForm = "openai"
-"""The form that is no model's: its calls come apart from the text, and nothing of it is begun for the model."""
+"""The form of endpoints: its calls are separate from the text, and it has no prefix."""
 _ENDPOINTS = NativeFormat("name-arguments", "", "", "", "")
 
 
 def native_format(native: str) -> NativeFormat | None:
-    """The form of that name; None for "auto" that nobody has looked up, and for none."""
+    """The form of that name; None for an unresolved "auto", and for none."""
     if native == ENDPOINTS_OWN:
         return _ENDPOINTS
     return next((known for name, known in NATIVE.items() if name == native), None)

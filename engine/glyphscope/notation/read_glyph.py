@@ -1,4 +1,4 @@
-"""The incremental reader of GLYPH: what glyph-py 1.0.1 parses, as far as a tool call can hold it.
+"""The incremental reader of GLYPH: the part of glyph-py 1.0.1's language that tool calls use.
 
 Left out, because a call's arguments are JSON values: structs, sums, references, bytes and tables. Left out, because
 their value would not be what the writer meant: unknown escapes (glyph-py drops the backslash), `\\b` and `\\f`

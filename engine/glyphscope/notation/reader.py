@@ -1,4 +1,4 @@
-"""What both readers share: positions, leading and trailing text, quoted strings with escapes, depth."""
+"""The common part of both readers: positions, leading and trailing text, quoted strings with escapes, depth."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ class Reader:
         self._in_key = False
         self._escape = ""
         self._escape_start = 0
-        self._high = ""  # the first half of a surrogate pair, waiting for its second
+        self._high = ""  # the high surrogate of a pair, waiting for the low one
         self._hunting = False
         self._word = ""  # the unquoted scalar, key or head that is being read
 

@@ -103,7 +103,7 @@ def is_bare_key(text: str) -> bool:
 
 
 def scalar_value(text: str, notation: Notation) -> tuple[int, bool | int | float | str | None]:
-    """Kind and value of a whole unquoted scalar; kind 0 when it is none (`01`, `1.`, `nul`, `NaN`, `1e999`)."""
+    """Kind and value of a whole unquoted scalar; kind 0 for an invalid one (`01`, `1.`, `nul`, `NaN`, `1e999`)."""
     known = words(notation).get(text)
     if known is not None:
         return known

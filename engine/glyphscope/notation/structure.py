@@ -1,4 +1,4 @@
-"""What every reader turns text into: one kind of structural event, whatever the notation.
+"""The structural events of all readers, the same for every notation.
 
 An event is the tuple `(kind, start, end, text)`: characters `start` to `end` (exclusive) of the document, counted in
 Unicode code points from 0 across all that was fed. Readers emit an event as early as its character: the pieces of a

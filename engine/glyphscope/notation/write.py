@@ -22,7 +22,7 @@ Style: TypeAlias = Literal["json", "json-spaced", "openai", "glyph", "glyph-cano
 STYLES: tuple[Style, ...] = ("json", "json-spaced", "openai", "glyph", "glyph-canonical")
 
 MAX_DEPTH = 256
-"""Levels of nesting that are written; deeper values are refused before the interpreter's stack is."""
+"""Levels of nesting that are written; deeper values are rejected before the interpreter's stack overflows."""
 
 # Words that GLYPH reads as something else than a key or a string, or that glyph-py quotes.
 RESERVED = frozenset({"t", "f", "true", "false", "null", "nil", "none", "NaN", "Inf"})
@@ -114,7 +114,7 @@ def _write_items(
 
 
 def _check(root: Any) -> None:
-    """Refuses what no notation can write, and names the place as a JSON Pointer."""
+    """Reject values that no notation can write; the error names the place as a JSON Pointer."""
     open_values: list[tuple[Any, str, int]] = [(root, "", 0)]
     while open_values:
         value, pointer, depth = open_values.pop()

@@ -1,4 +1,4 @@
-"""What is really enforced, by trying: examples just past each constraint, read by the real engines."""
+"""Proofs of enforcement: examples just beyond each constraint, read by the real engines."""
 
 from glyphscope.proof.boundary import Boundaries, boundary_examples
 from glyphscope.proof.engines import ENGINES, OURS, EngineName, call_schema

@@ -1,7 +1,7 @@
 """Boundary examples: arguments that break one constraint of a tool's schema, and are valid otherwise.
 
-That they are is not guessed. Each example is refused by the schema (jsonschema, patterns and formats as the validator
-has them) and accepted by the same schema without that one keyword: so whatever refuses it enforces that constraint.
+Each example is verified: the schema rejects it (jsonschema, with the validator's patterns and formats), and the same
+schema without that one keyword accepts it. So whatever rejects it enforces that constraint.
 Where no value breaks a keyword alone (`type` beside an `enum`), an example breaks others with it, and says so.
 """
 
@@ -37,8 +37,8 @@ _CLOSING = frozenset({"$ref", "allOf", "anyOf", "oneOf", "if", "dependentSchemas
 class Boundary:
     """`arguments` break `keyword` at `pointer` (of the keyword, in the tool's parameters), and `valid` do not.
 
-    They differ at `path`. `only`: no other constraint refuses them. `choices`: the pointers of each `anyOf` and `oneOf`
-    in an alternative of which it is, the innermost last.
+    They differ at `path`. `only`: no other constraint rejects them. `choices`: the pointers of each `anyOf` and `oneOf`
+    with the keyword in an alternative, the innermost last.
     """
 
     pointer: str
@@ -71,8 +71,8 @@ class Boundaries:
 def boundary_examples(tool: Tool, *, closed: bool = True) -> Boundaries:
     """The examples of each constraint of the tool's schema.
 
-    `closed`: an argument that the schema does not name breaks `/additionalProperties`, also where that is not written,
-    as a registry that refuses unknown arguments has it. The last few tools are cached.
+    `closed`: an argument that the schema does not name breaks `/additionalProperties`, even where that is not written,
+    as in a registry that rejects unknown arguments. The last few tools are cached.
     """
     return _examples(json.dumps(tool.parameters), closed)
 
@@ -95,7 +95,7 @@ _NOTHING = object()
 
 
 class _Later:
-    """What an iterator gives, made as it is asked for, any number of times."""
+    """The items of an iterator, computed on demand, for any number of readers."""
 
     def __init__(self, source: Iterator[Any]) -> None:
         self._source = source
@@ -110,7 +110,7 @@ class _Later:
 
 @dataclass
 class _Found:
-    """What was found for one constraint."""
+    """The examples found for one constraint."""
 
     keyword: str
     examples: list[Boundary] = field(default_factory=list)
@@ -261,7 +261,7 @@ class _Finder:
                     yield from (Candidate({**value, **one}, words) for one in made)
 
     def _pool(self, constraint: Constraint, base: Any) -> Iterator[tuple[Path, Any, str]]:
-        """What the constraints around it are broken with: where alternatives share a place, each needs the others'."""
+        """The values that break the constraints around it: where alternatives share a place, each needs the others'."""
         if constraint.keyword == FALSE or constraint.of_name:
             return
         steps, value = constraint.steps, value_at(base, constraint.steps)
@@ -299,7 +299,7 @@ class _Finder:
         return Boundary(constraint.pointer, constraint.keyword, arguments, base, steps, what, only, choices)
 
     def _breaks_itself(self, constraint: Constraint, value: Any) -> bool:
-        """Whether the keyword alone, with those it is read with, refuses the value."""
+        """Whether the keyword alone, with those it depends on, rejects the value."""
         if constraint.keyword == FALSE or constraint.of_name:
             return False
         beside = ("properties", "patternProperties", "prefixItems", "contains", "minContains", "maxContains")

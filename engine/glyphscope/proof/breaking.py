@@ -45,7 +45,7 @@ _PLAIN: tuple[tuple[str, Any], ...] = (
 
 
 def broken(keyword: str, expected: Any, value: Any, schema: dict[str, Any]) -> Candidates:
-    """Values that the keyword's value may refuse, made of a valid `value`; whoever asks finds out which do."""
+    """Values that the keyword may reject, made from a valid `value`; the caller tests which ones it rejects."""
     match keyword:
         case "type":
             yield from _other_types(value)

@@ -46,7 +46,7 @@ class Calls(NamedTuple):
 
     @property
     def closed(self) -> bool:
-        """Whether arguments that a tool does not name are refused."""
+        """Whether arguments that a tool does not name are rejected."""
         return self.registry.unknown_arguments == "refuse"
 
     def grammar(self, tool: Tool | None = None) -> Grammar:
@@ -91,7 +91,7 @@ class Judge:
             try:
                 reader = Asked(self._ask(tool), self._cancelled)
                 if self._engine != "schema":
-                    reader.read([""])  # some refuse a grammar, or crash over it, only when they read
+                    reader.read([""])  # some reject a grammar, or crash over it, only while reading
                 self._readers[name] = reader
             except GlyphscopeError as error:
                 self._readers[name] = error
@@ -131,7 +131,7 @@ def call_schema(tool: Tool, shape: Shape, *, closed: bool = True) -> dict[str, A
 
 
 class Asked:
-    """An engine in a process of its own. What it fails over is found among the texts of a batch, one by one."""
+    """An engine in a separate process. After a failure, the texts of a batch are read one by one to find the cause."""
 
     def __init__(self, ask: Callable[[Sequence[str]], Sequence[Answer]], cancelled: Cancelled) -> None:
         self._ask, self._cancelled = ask, cancelled

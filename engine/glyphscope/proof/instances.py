@@ -62,7 +62,7 @@ def reaches(arguments: Any, route: Route) -> bool:
 def value_at(arguments: Any, steps: Path) -> Any:
     """The value there. Raises LookupError or TypeError where there is none."""
     for step in steps:
-        if isinstance(arguments, str):  # its characters are no items
+        if isinstance(arguments, str):  # its characters are not items
             raise TypeError(step)
         arguments = arguments[step]
     return arguments

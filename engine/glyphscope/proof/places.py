@@ -18,7 +18,7 @@ _WAYS = 2
 """How many ways to a place are followed, for where the first one cannot be gone."""
 
 FALSE = "false"
-"""What the schema `false` is called where a keyword is asked for."""
+"""The name of the schema `false` in place of a keyword."""
 
 _ALWAYS = frozenset(
     {"type", "enum", "const", "minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf"}
@@ -87,7 +87,7 @@ class _Place:
 
 
 def constraints(root: dict[str, Any]) -> Iterator[Constraint]:
-    """Each keyword that can refuse a value, outermost places first; the same one again for each further way to it."""
+    """Each keyword that can reject a value, outermost places first; once for each path to it."""
     waiting = deque([_Place((), root, (Location(None, (root,)),))])
     visits: dict[Path, int] = {}
     for _ in range(_MAX_PLACES):

@@ -1,4 +1,4 @@
-"""What is really enforced: each constraint's boundary examples, read by the real engines."""
+"""The proof of enforcement: each constraint's boundary examples, read by the real engines."""
 
 from __future__ import annotations
 
@@ -33,10 +33,10 @@ Status: TypeAlias = Literal["enforced", "checked", "unsupported"]
 
 
 class Proof(msgspec.Struct, frozen=True, kw_only=True):
-    """What one engine does with one constraint.
+    """The behaviour of one engine under one constraint.
 
-    `enforced`: it refused all of the `examples` texts that break it, and accepted one that does not. `checked`: it let
-    `witness` through, which the validator refuses. `unsupported`: nothing decides it, or nothing was shown (`why`).
+    `enforced`: it rejected all of the `examples` texts that break it, and accepted one that does not. `checked`: it
+    accepted `witness`, which the validator rejects. `unsupported`: nothing decides it, or nothing was shown (`why`).
     `alone`: the texts break no other constraint. `unproved`: there is no example, or the engine failed over one.
     """
 
@@ -172,7 +172,7 @@ def _judges(
 
 
 class _Claims(NamedTuple):
-    """What our grammar reports: what it does not enforce, and why; and where it keeps the schema's order."""
+    """Our grammar's report: the constraints it does not enforce, and why; and where it keeps the schema's order."""
 
     reasons: _Reasons
     ordered: tuple[Ordered, ...]

@@ -98,7 +98,7 @@ def reversed_members(arguments: Any) -> Any:
 
 
 def required_first(required: frozenset[str]) -> Order:
-    """What is required before what is not: llama.cpp's converter's."""
+    """Required properties before optional ones, as llama.cpp's converter orders them."""
 
     def order(value: Any) -> Any:
         if isinstance(value, dict):

@@ -1,8 +1,8 @@
-"""Every mistake in a JSON Schema, at its JSON Pointer, before anything is built from it.
+"""Every error in a JSON Schema, at its JSON Pointer, before anything is built from it.
 
-Each keyword of each subschema is checked by itself against what the metaschema of draft 2020-12 says of it. Checking
+Each keyword of each subschema is checked separately by its part of the metaschema of draft 2020-12. Checking
 the whole schema at once with jsonschema needs about ten Python frames a level and ends in a RecursionError below 100
-levels; keyword by keyword costs no recursion, finds all mistakes, and equal keywords are checked once.
+levels; keyword by keyword needs no recursion, finds all errors, and equal keywords are checked once.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ _LEGACY: dict[str, type | tuple[type, ...]] = {
 
 
 def check_schema(schema: Any) -> list[tuple[Path, str]]:
-    """All mistakes of a schema of any draft from 4 on: (path in it, what is wrong). Empty: it can be normalised."""
+    """All errors of a schema of any draft from 4 on: (path in it, message). Empty: it can be normalised."""
     if not isinstance(schema, dict | bool):
         return [((), f"A schema is an object, not {_kind(schema)}.")]
     try:
@@ -164,7 +164,7 @@ def _kind(value: Any) -> str:
 
 @lru_cache(maxsize=1)
 def _metaschemas() -> dict[str, Draft202012Validator]:
-    """What the metaschema's vocabularies say of each keyword, with subschemas taken as given."""
+    """The schema of each keyword in the metaschema's vocabularies, without its subschemas."""
     checks: dict[str, Draft202012Validator] = {}
     for vocabulary in (
         "core",
@@ -192,6 +192,6 @@ def _shallow(rule: Any) -> Any:
 
 @lru_cache(maxsize=16384)
 def _errors(keyword: str, text: str, is_text: bool) -> tuple[tuple[Path, str], ...]:
-    """The mistakes of one keyword's value, given as JSON (or as itself, where it is a text)."""
+    """The errors of one keyword's value, given as JSON (or as itself, where it is a text)."""
     errors = _metaschemas()[keyword].iter_errors(text if is_text else json.loads(text))
     return tuple((tuple(error.absolute_path), f"{error.message[:200]}.") for error in errors)

@@ -1,7 +1,7 @@
-"""From a file or a text to plain JSON data, and every mistake of the text itself.
+"""From a file or a text to plain JSON data, and every error of the text itself.
 
-What Python's own reader lets pass is refused here: repeated keys (the last one wins silently), NaN, lone surrogates
-that no UTF-8 file can hold, and nesting so deep that whoever walks it would run out of stack.
+This rejects texts that Python's own reader accepts: repeated keys (the last one wins silently), NaN, lone surrogates,
+which UTF-8 cannot encode, and nesting so deep that a recursive walk would overflow the stack.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ from glyphscope.inputs import read_file, utf8_text
 from glyphscope.registry.pointer import Path, to_pointer
 
 MAX_BYTES = 64_000_000
-"""Larger registry files are refused: 2,000 tools with long descriptions have about 4 MB."""
+"""Larger registry files are rejected: 2,000 tools with long descriptions have about 4 MB."""
 
 MAX_NESTING = 600
-"""JSON levels of a document; Python's C reader and writer of JSON give up at about 990 of them."""
+"""JSON levels of a document; Python's C reader and writer of JSON fail at about 990 of them."""
 
 
 class _Object(dict[str, Any]):
@@ -63,7 +63,7 @@ def parse_text(text: str | bytes, where: str = "") -> Any:
 
 
 def _hint(text: str, at: int) -> str:
-    """What people mostly did when JSON breaks at this character."""
+    """The most common cause of invalid JSON at this character."""
     before, here = text[:at].rstrip(), text[at : at + 2]
     if not text.strip():
         return "The text is empty."
@@ -91,10 +91,10 @@ _TOO_DEEP_HINT = "Name the inner parts under $defs and refer to them."
 
 
 def plain(document: Any) -> tuple[Any, list[Problem]]:
-    """An independent copy of `document` in plain dicts and lists, and what in it is no JSON.
+    """An independent copy of `document` in plain dicts and lists, and the problems of values that are not JSON.
 
-    Tuples become lists. The walk keeps its own stack, so depth costs no recursion; what is nested too deep (or
-    contains itself) is left out and reported.
+    Tuples become lists. The walk keeps its own stack, so depth costs no recursion; a value nested too deep
+    (or that contains itself) is left out and reported.
     """
     problems: list[Problem] = []
     root: list[Any] = [None]

@@ -17,7 +17,7 @@ from glyphscope.registry.pointer import Path, to_pointer
 from glyphscope.registry.tool import ToolRegistry
 
 VERSION = 1
-"""The version of our own form that this program writes, and the newest that it reads."""
+"""The version of Glyphscope's form that this program writes, and the newest that it reads."""
 
 _SCHEMA_KEYS = ("parameters", "inputSchema", "input_schema")
 _OUR_KEYS = {"glyphscope", "tools", "unknown_arguments"}
@@ -80,7 +80,7 @@ class RawRegistry:
 
 
 def read_forms(document: Any, where: str = "") -> RawRegistry:
-    """The tools of a document in any of the forms. Raises RegistryError when it is none, or of a newer version."""
+    """The tools of a document in any of the forms. Raises RegistryError for any other document, or a newer version."""
     raw = RawRegistry()
     if isinstance(document, list):
         _listed(raw, document, ())

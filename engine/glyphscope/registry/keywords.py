@@ -30,7 +30,7 @@ IN_PLACE = frozenset(
 
 
 def children(schema: Any) -> Iterator[tuple[Path, Any]]:
-    """The schemas directly inside a schema: (path from it, subschema). Values that are no schemas are left out."""
+    """The schemas directly inside a schema: (path from it, subschema). Values that are not schemas are left out."""
     if not isinstance(schema, dict):
         return
     for keyword, value in schema.items():

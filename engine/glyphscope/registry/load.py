@@ -1,4 +1,4 @@
-"""Loading a registry: all mistakes at once, each at its place in the document as the user wrote it."""
+"""Loading a registry: all errors at once, each at its place in the document as the user wrote it."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def parse_document(document: Any, where: str = "") -> ToolRegistry:
 
 
 def check_tool(tool: Tool) -> tuple[Problem, ...]:
-    """Every mistake of one tool, by JSON Pointer into `{"name", "description", "enabled", "parameters"}`."""
+    """Every error of one tool, by JSON Pointer into `{"name", "description", "enabled", "parameters"}`."""
     parameters, problems = plain(tool.parameters)
     if problems:
         return tuple(Problem("/parameters" + problem.pointer, problem.message) for problem in problems)
@@ -75,12 +75,12 @@ def make_tool(name: str, description: str, parameters: dict[str, Any], *, enable
 
 @lru_cache(maxsize=1)
 def default_registry() -> ToolRegistry:
-    """The seven tools that come with the program: search, calculate, browse, execute, files and mail."""
+    """The seven bundled tools: search, calculate, browse, execute, files and mail."""
     return bundled_registry("default")
 
 
 def bundled_registries() -> list[str]:
-    """The names of the registries that come with the program."""
+    """The names of the bundled registries."""
     return [name.removesuffix(".json") for name in resources.names("registries", ".json")]
 
 
@@ -128,7 +128,7 @@ def _unusable(name: str) -> str:
 
 def _tool(item: RawTool) -> Tool:
     schema = normalise(item.parameters) if item.parameters else {"type": "object", "properties": {}}
-    assert isinstance(schema, dict)  # `_check` refused the others
+    assert isinstance(schema, dict)  # `_check` rejected the others
     if schema.get("type") != "object":
         schema = {"type": "object"} | {key: value for key, value in schema.items() if key != "type"}
     return Tool(item.name, item.description or "", schema, item.enabled)

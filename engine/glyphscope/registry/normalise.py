@@ -1,10 +1,9 @@
 """Schemas of older drafts and of OpenAPI 3.0, brought to draft 2020-12 with the same verdicts.
 
-Real tools have all of them. What is declared with an old `$schema` is read by that draft's rules (keywords that it
-does not know decide nothing, what is beside `$ref` decides nothing); forms that can only be old ones (a list under
-`items`, a true `exclusiveMinimum`, `dependencies`, `nullable`) are also read without a declaration.
-In the result every reference is a pointer from the root, so that nobody else has to know about identifiers.
-A schema of draft 2020-12 without inner identifiers comes back equal.
+Real tools have all of them. A schema with an old `$schema` is read by that draft's rules (unknown keywords and
+keywords beside `$ref` decide nothing); forms that can only be old (a list under `items`, a true `exclusiveMinimum`,
+`dependencies`, `nullable`) are also read without a declaration. In the result every reference is a pointer from the
+root, so that no other module needs identifiers. A schema of draft 2020-12 without inner identifiers is returned equal.
 """
 
 from __future__ import annotations
@@ -35,7 +34,7 @@ _APPLICATORS = frozenset({"$ref", "$dynamicRef", "allOf", "anyOf", "if", "not", 
 
 
 def normalise(schema: dict[str, Any] | bool) -> dict[str, Any] | bool:
-    """The 2020-12 schema with the verdicts of `schema`, which has no mistakes (`check_schema`) and is left alone."""
+    """The 2020-12 schema with the verdicts of `schema`, which has no errors (`check_schema`) and is not changed."""
     root: dict[str, Any] | bool = plain(schema)[0]
     if isinstance(root, bool):
         return root
@@ -135,7 +134,7 @@ def _nullable(node: dict[str, Any]) -> None:
 def _point_again(
     root: dict[str, Any], targets: list[tuple[dict[str, Any], str, dict[str, Any] | bool]]
 ) -> None:
-    """Writes each reference anew, unless its text still leads to what it meant."""
+    """Rewrite each reference, unless its text still leads to its target."""
     paths = _paths(root)
     for node, keyword, target in targets:
         holder = node if keyword in node else node["anyOf"][0]  # where `_nullable` moved it to

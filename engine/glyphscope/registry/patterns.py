@@ -45,7 +45,7 @@ def found(pattern: str, text: str) -> bool:
 
 
 def _size(pattern: str) -> int:
-    """Atoms with counted repeats written out as far as they must be: `{n,m}` n times, at least once."""
+    """Atoms with required repeats written out: `{n,m}` n times, with a minimum of 1."""
     groups = [0]
     last = 0
     for token in _TOKEN.finditer(pattern):

@@ -1,4 +1,4 @@
-"""JSON Pointers (RFC 6901): how every mistake and every rule is located."""
+"""JSON Pointers (RFC 6901), which locate every error and every rule."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def to_pointer(path: Iterable[str | int]) -> str:
 
 
 def steps_of(pointer: str) -> tuple[str, ...]:
-    """`/a~1b/0` is `("a/b", "0")`: a number stays text. What is before the first slash is no step."""
+    """`/a~1b/0` is `("a/b", "0")`: a number stays text. Text before the first slash is ignored."""
     return tuple(step.replace("~1", "/").replace("~0", "~") for step in pointer.split("/")[1:])
 
 

@@ -1,4 +1,4 @@
-"""Every schema inside a schema, and where each `$ref` leads: within the same document, or it is a mistake."""
+"""Every schema inside a schema, and the target of each `$ref`: in the same document, or it is an error."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ class Places:
 
     @property
     def resources(self) -> int:
-        """How many schemas in here have an identifier of their own, the document included."""
+        """The number of schemas with an identifier, the document included."""
         return len(set(self._resources.values()))
 
     def resolve(self, place: Place, ref: str) -> Place | None:

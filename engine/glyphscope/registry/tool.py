@@ -1,4 +1,4 @@
-"""What may be called: a tool with its JSON Schema, and the registry with its allow list."""
+"""A tool with its JSON Schema, and the registry with its allow list."""
 
 from __future__ import annotations
 

@@ -171,7 +171,7 @@ class CallValidator(StreamingValidator):
     def _explain_name(
         self, reason: Reason, path: str, typed: str, possible: int | None
     ) -> tuple[Reason, str]:
-        """A name that is not in the list is no wrong value, but no tool's."""
+        """Report a name that is not in the list as an unknown tool, not as a wrong value."""
         naming = self._call is not None and self._call.naming and len(self._levels) == 1
         if not naming or reason.code != "CONSTRAINT_ENUM":
             return reason, path
@@ -179,7 +179,7 @@ class CallValidator(StreamingValidator):
         return self._why_no_tool(typed if possible is None else typed[: possible + 1], path)
 
     def _why_no_tool(self, prefix: str, path: str) -> tuple[Reason, str]:
-        """Why no tool's name begins with `prefix`: it is none, or its arguments were wrong already."""
+        """Why no tool's name begins with `prefix`: no tool has the name, or its arguments were already wrong."""
         for name, tool in self._tools.allowed.items():
             if name.startswith(prefix) and self._call is not None and self._levels:
                 fault = tool.fault(self._call.arguments)

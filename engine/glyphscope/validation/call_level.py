@@ -1,6 +1,6 @@
 """The call's own object while it is written: the tool's name beside the arguments, in each of the three shapes.
 
-Until the name is known every allowed tool is a candidate, so that an argument that no tool has is refused at once, and
+Until the name is known every allowed tool is a candidate, so that an argument that no tool has is rejected at once, and
 so is a name at the first character after which no tool is left that could have the arguments given.
 """
 

@@ -1,4 +1,4 @@
-"""What a value can still be: the alternatives of its schema that the text so far fits."""
+"""The candidates of a value: the alternatives of its schema that the text so far fits."""
 
 from __future__ import annotations
 

@@ -44,11 +44,11 @@ class FreeTextValidator(CallValidator):
         begun: bool = False,
         limits: Limits | None = None,
     ) -> None:
-        """`begun`: what comes before the call is no part of the text."""
+        """`begun`: the text before the call was written as a prefix, not generated."""
         super().__init__(registry, notation, shape, limits=limits)
         self._form = form
         self._marker = (form and form.marker) or call_opening(notation, shape)
-        self._blank = len(form.marker) if form else 0  # characters of it that are no part of the call
+        self._blank = len(form.marker) if form else 0  # characters of it that are not part of the call
         self._opener = form.opener if form and not begun else ""
         self._begun = begun
         self._pending = ""  # may be the beginning of the marker
@@ -70,7 +70,7 @@ class FreeTextValidator(CallValidator):
         return [*events, *super().finish()]
 
     def _before(self, read: str) -> str:
-        """White space in place of what comes before the call; what may be the marker is held back."""
+        """White space in place of the text before the call; a possible start of the marker is withheld."""
         start = read.find(self._marker)
         self._begun = start >= 0
         if self._begun:
@@ -135,7 +135,7 @@ class WordsValidator:
         return "".join(self._texts).strip()
 
     def text_was_reasoning(self) -> list[RunEvent]:
-        """What was read is no text for the user."""
+        """Mark the text read so far as reasoning, not text for the user."""
         self._texts.clear()
         self.valid = False
         return []

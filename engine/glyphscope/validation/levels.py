@@ -52,7 +52,7 @@ class Level:
         return gravest(filter(None, reasons))
 
     def _lack(self, spec: Spec) -> Reason | None:
-        """What the container lacks of this alternative."""
+        """The members that the container lacks for this alternative."""
         raise NotImplementedError
 
     def keep_parents(self, candidates: list[Candidate]) -> None:
@@ -134,7 +134,7 @@ class ArrayLevel(Level):
 class ObjectLevel(Level):
     """An open object, with the key that is being written. `records`: its members are fields of the document."""
 
-    __slots__ = ("_bare", "_pieces", "empty", "judging_key", "key", "records", "repeated", "used", "value")
+    __slots__ = ("_bare", "_pieces", "checks_key", "empty", "key", "records", "repeated", "used", "value")
 
     def __init__(self, candidates: list[Candidate], path: str, field: Field | None) -> None:
         super().__init__(candidates, path, field)
@@ -143,7 +143,7 @@ class ObjectLevel(Level):
         self.empty = "this object takes no members"
         self.key = ""  # of the present member
         self.used: set[str] = set()
-        self.judging_key = True
+        self.checks_key = True
         self.repeated: Violation | None = None  # the open key began like one that was given already
         self._bare = False
         self._pieces: list[str] = []
@@ -154,7 +154,7 @@ class ObjectLevel(Level):
         """A key begins; whether one can."""
         self._pieces = []
         self._bare = bare
-        self.judging_key = True
+        self.checks_key = True
         self.repeated = None
         return self.key_can_begin("")
 
@@ -164,9 +164,9 @@ class ObjectLevel(Level):
 
     def feed_key(self, text: str) -> str | None:
         """The next characters of the key. Where no key can begin so: the shortest beginning that none has."""
-        before = self.key_text if self.judging_key else ""
+        before = self.key_text if self.checks_key else ""
         self._pieces.append(text)
-        if not self.judging_key or self.key_can_begin(before + text):
+        if not self.checks_key or self.key_can_begin(before + text):
             return None
         sizes = range(1, len(text) + 1)
         return next(before + text[:size] for size in sizes if not self.key_can_begin(before + text[:size]))

@@ -69,7 +69,7 @@ EVERY_NUMBER = Range()
 
 
 def common_step(a: Fraction, b: Fraction) -> Fraction:
-    """The least common multiple of two steps; 0 is no step."""
+    """The least common multiple of two steps; 0 stands for no step."""
     if not a or not b:
         return a or b
     return Fraction(

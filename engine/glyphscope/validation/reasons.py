@@ -38,7 +38,7 @@ def wrong_kind(kinds: int, rule: str) -> Reason:
 AS_DECIMAL = "is written without an exponent here"
 """Of a number that is of the right type, and within its bounds perhaps."""
 
-# Reasons whose message is a sentence of its own; the others' follow the name of the value.
+# Reasons whose message is a whole sentence; the others' follow the name of the value.
 _WHOLE_SENTENCES = frozenset(
     {
         "UNKNOWN_TOOL", "MISSING_TOOL", "UNKNOWN_ARGUMENT", "DUPLICATE_ARGUMENT", "SYNTAX", "LEADING_TEXT",
@@ -58,9 +58,9 @@ def in_words(reason: Reason, path: str, whole: str) -> str:
 
 
 def correct(refused: Violation, reason: Reason, found: list[Violation], out: list[RunEvent]) -> None:
-    """Give a violation on a name, whose message names no path, another reason: among those `found` and in the events.
+    """Give a violation on a name, whose message has no path, another reason: among those `found` and in the events.
 
-    An event that nobody has yet is replaced; else one that corrects it follows.
+    An event not yet returned is replaced; else one that corrects it follows.
     """
     other = structs.replace(refused, code=reason.code, message=reason.message, rule=reason.rule)
     found[found.index(refused)] = other

@@ -44,7 +44,7 @@ _SIZES: dict[str, tuple[str, Callable[[int, int], bool]]] = {
     "minLength": ("min_length", gt), "maxLength": ("max_length", lt), "minItems": ("min_items", gt),
     "maxItems": ("max_items", lt), "minProperties": ("min_members", gt), "maxProperties": ("max_members", lt),
 }  # fmt: skip
-"""What of a Spec a keyword bounds, and when one bound is tighter than another."""
+"""The field of a Spec that a keyword bounds, and the test whether one bound is tighter than another."""
 
 _AT_THE_END: dict[str, tuple[Code, str]] = {
     "not": ("CONSTRAINT_OTHER", "is what `not` forbids"),
@@ -66,7 +66,7 @@ class _Branch(NamedTuple):
 
 
 class SchemaSet:
-    """The Specs of one root schema. `closed`: a top-level member that nothing names is refused."""
+    """The Specs of one root schema. `closed`: a top-level member that nothing names is rejected."""
 
     def __init__(self, root: Any, *, closed: bool = False) -> None:
         self.root = root
@@ -98,7 +98,7 @@ class SchemaSet:
         return found
 
     def _by_listed_value(self, spec: Spec) -> Iterable[Spec]:
-        """An enumeration's arrays and objects as alternatives of their own, so that they are judged item by item."""
+        """An enumeration's arrays and objects as separate alternatives, so that they are judged item by item."""
         listed = [value for value in spec.enum or () if isinstance(value, list | dict)]
         if not listed or len(listed) > MAX_ALTERNATIVES:
             yield spec
@@ -132,7 +132,7 @@ class SchemaSet:
             return [_Branch()]
         if schema is False:
             return []
-        if place in above:  # a reference that comes back without having read anything
+        if place in above:  # a reference to itself without reading anything
             return [_Branch((), (Deferred(schema, pointer, "CONSTRAINT_OTHER", "does not fit its schema"),))]
         above = above | {place}
         branches = [_Branch((place,), tuple(self._left_for_the_end(schema, pointer)))]
@@ -195,7 +195,7 @@ class SchemaSet:
                 yield Deferred(fragment, f"{pointer}/{keyword}", code, message)
 
     def _resolve(self, reference: str) -> Place:
-        """The place of a local reference; the registry refused every other kind when it was loaded."""
+        """The place of a local reference; the registry rejected every other kind when it was loaded."""
         found = follow_reference(self.root, reference)
         assert found is not None, "the registry was checked"
         return self.place(found[1], to_pointer(found[0]))

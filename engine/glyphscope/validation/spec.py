@@ -47,7 +47,7 @@ class StringPattern(NamedTuple):
 
 @dataclass(frozen=True)
 class ObjectPart:
-    """What one schema object says of an object's members. `additional` None: it says nothing."""
+    """The constraints of one schema object on members. `additional` None: it has none for others."""
 
     properties: dict[str, Place]
     patterns: tuple[tuple[str, Place], ...]
@@ -94,14 +94,14 @@ class Spec:
     max_items_rule: str = ""
     unique_rule: str = ""
     deferred: tuple[Deferred, ...] = ()
-    closed: bool = False  # the registry refuses top-level arguments that nothing names
+    closed: bool = False  # the registry rejects top-level arguments that nothing names
     _members: dict[str, tuple[Place, ...] | None] = field(default_factory=dict)
 
     # strings
 
     @cached_property
     def language(self) -> StringLanguage | None:
-        """What a streaming matcher must hold; None when counting characters is enough."""
+        """The language for a streaming matcher; None when counting characters is enough."""
         sources = tuple(p.source for p in self.patterns if p.linear)
         return StringLanguage(sources, self.min_length, self.max_length) if sources else None
 

@@ -31,7 +31,7 @@ _ENVELOPE: Shape = "name-arguments"
 
 
 def after_name(notation: Notation, shape: Shape) -> str:
-    """What a call writes between the name and its arguments as an object: `,"args":`.
+    """The text of a call between the name and its arguments as an object: `,"args":`.
 
     The flat shape has no key for them and lends one of the shape name-arguments: `,"arguments":`.
     """
@@ -41,7 +41,7 @@ def after_name(notation: Notation, shape: Shape) -> str:
 
 
 def before_arguments(notation: Notation, shape: Shape, tool: str) -> str:
-    """What a call writes before its arguments as an object: `{"tool":"search","args":`."""
+    """The text of a call before its arguments as an object: `{"tool":"search","args":`."""
     return call_opening(notation, shape) + write_value(tool, notation) + after_name(notation, shape)
 
 

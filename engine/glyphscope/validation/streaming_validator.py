@@ -37,7 +37,7 @@ from glyphscope.validation.spec import ANYTHING
 
 @dataclass(frozen=True)
 class Limits:
-    """What a text may cost: characters, levels of nesting, members in all, and violations that are reported."""
+    """The limits of a text: characters, levels of nesting, members in all, and violations that are reported."""
 
     text: int = 16_000_000
     depth: int = 256
@@ -330,12 +330,12 @@ class StreamingValidator:
         level = self._object
         key = level.key_text
         self._correct_repeated(level, whole=True)
-        if level.judging_key and not level.key_possible(key):
+        if level.checks_key and not level.key_possible(key):
             self._refuse_key(level, key, start)
         level.end_key(key)
 
     def _refuse_key(self, level: ObjectLevel, prefix: str, at: int) -> None:
-        level.judging_key = False
+        level.checks_key = False
         self._violate(level.why_no_key(prefix), at, level.path)
         last = self.violations[-1]
         level.repeated = last if last.code == "DUPLICATE_ARGUMENT" else None
@@ -436,7 +436,7 @@ class StreamingValidator:
             self._violate(verdict[0], end - 1, verdict[1])
 
     def _final_verdict(self) -> tuple[Reason, str] | None:
-        """What is wrong with the whole document, of which every part was right, and its path."""
+        """The violation of a whole document whose parts are all valid, and its path."""
         return None
 
     def _trailing_text(self, start: int, end: int, text: str) -> None:

@@ -88,7 +88,7 @@ def _predicate(error: Any) -> str:
 
 
 class Tools:
-    """What a call may name: the allowed tools, and all others only to distinguish them from inventions."""
+    """The tools that a call may name: the allowed ones, and the others to distinguish them from invented names."""
 
     def __init__(self, registry: ToolRegistry, shape: Shape) -> None:
         keys = shape_keys(shape)

@@ -1,9 +1,9 @@
-"""A turn of a conversation, judged while it is generated: text, and calls that are found in it.
+"""A turn of a conversation, validated while it is generated: text, and calls that are found in it.
 
-A call begins where the key of the tool's name (or of the arguments) follows a brace. Each one is judged as any call,
-its characters counted in the whole text, and after its last brace the next one is looked for. Under a constraint
-exactly what `grammar.builder.turn` takes for a beginning is one. Without one every spelling is, in quotes or not, with
-`:` or with `=`: a call that a model writes in the other notation may be a mistake, but is no answer for the user.
+A call begins where the key of the tool's name (or of the arguments) follows a brace. Each is validated like any
+call, its characters counted in the whole text, and after its last brace the search continues. Under a constraint a call
+has exactly the beginnings of `grammar.builder.turn`. Without one every spelling counts, in quotes or not, with `:` or
+with `=`: a call in the other notation may be invalid, but it is not an answer for the user.
 """
 
 from __future__ import annotations
@@ -192,7 +192,7 @@ class TurnValidator:
         return self._out
 
     def text_was_reasoning(self) -> list[RunEvent]:
-        """The text up to this place was none for the user."""
+        """Mark the text up to this place as reasoning, not text for the user."""
         self._openings.reset()
         self._said.clear()
         self._out = []
@@ -260,11 +260,11 @@ class _Openings:
         return None
 
     def reset(self) -> None:
-        """What was read begins no call."""
+        """Forget a beginning that did not become a call."""
         self._pending, self._alive = "", []
 
     def pending(self) -> str:
-        """What may become the beginning of a call."""
+        """Text that may become the beginning of a call."""
         return self._pending
 
     def _step(self, char: str, at: int) -> None:

@@ -20,9 +20,9 @@ from glyphscope.validation.tools import final_word
 class ValueValidator(StreamingValidator):
     """Feed it a value of any kind in any chunking; the verdicts' `rule` points into the schema, normalised to 2020-12.
 
-    The schema is of any draft. `closed`: a member of the value itself that nothing in the schema names is refused, as
+    The schema is of any draft. `closed`: a member of the value itself that nothing in the schema names is rejected, as
     a tool's arguments are. A number or a bare word at the root is complete only with the text, as it could continue.
-    Messages call the value `whole`. Raises RegistryError, with every mistake, where the schema is none.
+    Messages call the value `whole`. Raises RegistryError, with every error, for an invalid schema.
     """
 
     tool: None = None
