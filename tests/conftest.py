@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import os
+import re
 import runpy
 import shutil
 import signal
@@ -70,6 +71,19 @@ def pytest_configure(config: pytest.Config) -> None:
         os.environ["GLYPHSCOPE_KEPT_PROMPTS"] = folder
         path = os.environ.get("PYTHONPATH")
         os.environ["PYTHONPATH"] = os.pathsep.join([str(EVERY_PROCESS), *([path] if path else [])])
+
+
+QUICK = "not slow and not model"
+_ALL_LEFT_OUT = re.compile(
+    r"^pytestmark = \[?\s*(pytest\.mark\.\w+, )*pytest\.mark\.(slow|model)\b", re.MULTILINE
+)
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """In `make check` a file whose tests are all left out is not imported, nor are the libraries that only it needs."""
+    if config.option.markexpr != QUICK or collection_path.suffix != ".py":
+        return None
+    return bool(_ALL_LEFT_OUT.search(collection_path.read_text(encoding="utf-8"))) or None
 
 
 WEIGHTS = Path(__file__).parent / "weights.txt"

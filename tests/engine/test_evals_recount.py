@@ -17,6 +17,8 @@ import pytest
 from glyphscope.evals.results.summary import by_scenario, by_scenario_and_strategy, summarise
 from made_samples import MadeResult, jsonl, made_arms
 
+pytestmark = pytest.mark.slow
+
 stats = pytest.importorskip("scipy.stats", reason="SciPy is in the dev group")
 
 MEASURES = ("ok", "parsed", "valid", "right_tool", "right_arguments")
@@ -42,7 +44,6 @@ RESULTS = {
 }
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("made", RESULTS.values(), ids=RESULTS.keys())
 def test_the_figures_equal_a_recount(made: MadeResult) -> None:
     lines = [json.loads(line) for line in jsonl(made.samples()).splitlines()]
@@ -66,7 +67,6 @@ def test_the_figures_equal_a_recount(made: MadeResult) -> None:
         assert told["sensitivity"]
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("made", RESULTS.values(), ids=RESULTS.keys())
 def test_the_figures_of_each_scenario_equal_a_recount(made: MadeResult) -> None:
     lines = [json.loads(line) for line in jsonl(made.samples()).splitlines()]

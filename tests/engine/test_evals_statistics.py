@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import random
 from fractions import Fraction
+from typing import Any
 
 import pytest
 
@@ -20,7 +21,10 @@ from glyphscope.evals.pairs import (
 )
 from glyphscope.evals.statistics import Cluster, effective_n, pass_hat, share, wilson
 
-scipy_stats = pytest.importorskip("scipy.stats", reason="SciPy is in the dev group")
+
+@pytest.fixture(scope="module")
+def scipy_stats() -> Any:
+    return pytest.importorskip("scipy.stats", reason="SciPy is in the dev group")
 
 
 def _tables(count: int, most: int) -> list[tuple[int, int, int, int]]:
@@ -29,7 +33,7 @@ def _tables(count: int, most: int) -> list[tuple[int, int, int, int]]:
 
 
 @pytest.mark.slow
-def test_wilson_equals_scipy_on_a_thousand_tables() -> None:
+def test_wilson_equals_scipy_on_a_thousand_tables(scipy_stats: Any) -> None:
     for correct, wrong, _, _ in _tables(1000, 400):
         if correct + wrong == 0:
             continue
@@ -39,7 +43,7 @@ def test_wilson_equals_scipy_on_a_thousand_tables() -> None:
 
 
 @pytest.mark.slow
-def test_mcnemar_equals_scipy_on_a_thousand_tables() -> None:
+def test_mcnemar_equals_scipy_on_a_thousand_tables(scipy_stats: Any) -> None:
     exact = 0
     for _, first, second, _ in _tables(1000, 400):
         ours = mcnemar(first, second)
@@ -65,13 +69,15 @@ def test_newcombe_equals_the_published_values() -> None:
 
 
 @pytest.mark.slow
-def test_newcombe_follows_from_scipys_wilson_limits_on_a_thousand_tables() -> None:
+def test_newcombe_follows_from_scipys_wilson_limits_on_a_thousand_tables(scipy_stats: Any) -> None:
     for both, first, second, neither in _tables(1000, 60):
         n = both + first + second + neither
         margins = (both + first, n - both - first, both + second, n - both - second)
         if n == 0:
             continue
-        (p1, l1, u1), (p2, l2, u2) = (_wilson_of_scipy(right, n) for right in (both + first, both + second))
+        tables = [scipy_stats.binomtest(right, n) for right in (both + first, both + second)]
+        (l1, u1), (l2, u2) = (table.proportion_ci(method="wilson") for table in tables)
+        p1, p2 = (table.statistic for table in tables)
         phi = 0.0
         if all(margins):
             cross = both * neither - first * second
@@ -80,11 +86,6 @@ def test_newcombe_follows_from_scipys_wilson_limits_on_a_thousand_tables() -> No
         up = (u2 - p2) ** 2 - 2 * phi * (u2 - p2) * (p1 - l1) + (p1 - l1) ** 2
         expected = (p2 - p1 - math.sqrt(max(0.0, down)), p2 - p1 + math.sqrt(max(0.0, up)))
         assert newcombe(both, first, second, neither) == pytest.approx(expected, abs=1e-6)
-
-
-def _wilson_of_scipy(right: int, n: int) -> tuple[float, float, float]:
-    limits = scipy_stats.binomtest(right, n).proportion_ci(method="wilson")
-    return right / n, limits.low, limits.high
 
 
 def test_an_interval_is_possible_and_contains_its_difference() -> None:

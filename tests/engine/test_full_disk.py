@@ -15,6 +15,8 @@ import pytest
 
 from eval_suite import suite_file
 
+pytestmark = pytest.mark.slow
+
 SCRIPT = r"""
 import json, os, sys
 from pathlib import Path
@@ -151,7 +153,6 @@ def on_a_small_disk(tmp_path: Path, text: str, *arguments: str) -> Any:
     return json.loads(done.stdout)
 
 
-@pytest.mark.slow
 def test_an_evaluation_on_a_full_disk_stops_with_an_error_and_resumes(tmp_path):
     told, before, after, samples, different = on_a_small_disk(tmp_path, EVALUATION, suite_file(tmp_path))
     assert "full" in told and "room" in told
@@ -159,7 +160,6 @@ def test_an_evaluation_on_a_full_disk_stops_with_an_error_and_resumes(tmp_path):
     assert samples == different == 80
 
 
-@pytest.mark.slow
 def test_a_full_disk_is_reported_and_leaves_saved_files(tmp_path):
     told, there = on_a_small_disk(tmp_path, SCRIPT)
     assert set(told) == {

@@ -12,6 +12,8 @@ from glyphscope.grammar.gbnf.check import load_gbnf
 from glyphscope.grammar.match import match_text
 from glyphscope.models import EMBEDDED, GenerateRequest, Model, open_model
 
+pytestmark = pytest.mark.slow
+
 LETTER = 'root ::= "e" [0-9]{1,3} "."'
 TAG = 'root ::= "<tool_call>\\n{" [a-z]+ "}"'
 
@@ -39,7 +41,6 @@ def answer(
     return "".join(step.text for batch in batches for step in batch)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(6))
 def test_the_grammar_applies_from_the_first_trigger_wherever_tokens_end(model: Model, seed: int) -> None:
     said = answer(model, LETTER, "e", seed=seed)
@@ -49,7 +50,6 @@ def test_the_grammar_applies_from_the_first_trigger_wherever_tokens_end(model: M
     assert before == "" or "e" not in before
 
 
-@pytest.mark.slow
 def test_a_trigger_is_found_across_token_boundaries(model: Model) -> None:
     prompt = "Say <tool_call>\n{a}\n" * 8 + "Say"
     said = [answer(model, TAG, "<tool_call>", prompt=prompt, seed=seed, heat=0.3) for seed in range(3)]
@@ -58,12 +58,10 @@ def test_a_trigger_is_found_across_token_boundaries(model: Model) -> None:
     assert all(match_text(load_gbnf(TAG), text).prefix_ok for text in called)
 
 
-@pytest.mark.slow
 def test_an_answer_without_a_trigger_is_free(model: Model) -> None:
     assert len(answer(model, 'root ::= "☂" [0-9]', "☂").split()) > 3
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("trigger", ["", "x", "e5x"])
 def test_a_grammar_that_does_not_begin_with_its_trigger_is_rejected(model: Model, trigger: str) -> None:
     with pytest.raises(GrammarError, match="does not begin with its trigger"):

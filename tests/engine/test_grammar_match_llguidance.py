@@ -14,6 +14,8 @@ from glyphscope.grammar.match import compile_grammar
 from glyphscope.registry import default_registry, parse_document
 from schema_strategies import schemas
 
+pytestmark = pytest.mark.slow
+
 PIECES = [
     "",
     " ",
@@ -64,7 +66,6 @@ def pair(grammar):
     return compile_grammar(grammar).start(), template
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("notation", ["json", "glyph"])
 @pytest.mark.parametrize("shape", ["flat", "tool-args"])
 @at_most(300)
@@ -78,7 +79,6 @@ def test_llguidance_and_the_matcher_agree_on_mutated_calls_of_the_bundled_tools(
         assert ours(start, wrong) == theirs(template, wrong), wrong
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("notation", ["json", "glyph"])
 @at_most(300)
 @given(schema=schemas, data=st.data())

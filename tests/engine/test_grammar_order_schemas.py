@@ -24,6 +24,8 @@ from glyphscope.notation.read import parse_value
 from orders import in_some_order
 from schema_strategies import schemas
 
+pytestmark = pytest.mark.slow
+
 
 def grammar_of(schema: Any, notation: Notation, **options: Any) -> Grammar | None:
     """None where no value can be valid."""
@@ -48,7 +50,6 @@ def values_of(grammar: Grammar, schema: Any, notation: Notation) -> list[Any]:
     return found
 
 
-@pytest.mark.slow
 @at_most(150)
 @given(schemas, st.sampled_from(NOTATIONS), st.randoms(use_true_random=False))
 @example({"enum": [{"a": None}, {"a": None, "ab": None}]}, "json", random.Random(1))
@@ -68,7 +69,6 @@ def test_every_text_in_the_schemas_order_is_accepted_in_any_order(
         assert derive(free, text) is not None, text
 
 
-@pytest.mark.slow
 @at_most(150)
 @given(schemas, st.sampled_from(NOTATIONS))
 def test_every_text_in_any_order_is_valid_except_for_reported_constraints(
@@ -85,7 +85,6 @@ def test_every_text_in_any_order_is_valid_except_for_reported_constraints(
             assert Draft202012Validator(schema).is_valid(parse_value(text, notation)), text
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("notation", NOTATIONS)
 @at_most(60)
 @given(schemas)

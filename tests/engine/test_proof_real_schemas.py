@@ -29,6 +29,8 @@ from glyphscope.registry import ToolRegistry, load_registry
 from glyphscope.validation import CallValidator
 from orders import in_some_order
 
+pytestmark = pytest.mark.slow
+
 NO_CALL = {
     "Handwritten---pnmp10": "asks for three members and names none: a call's own arguments are never free to a grammar"
 }
@@ -94,7 +96,6 @@ def cases(path: Path) -> Iterator[tuple[str, ToolRegistry, list[tuple[Any, bool]
         yield case["name"], load_registry(document), [(a, valid) for a, valid in tests if isinstance(a, dict)]
 
 
-@pytest.mark.slow
 def test_grammar_and_validator_together_judge_every_real_instance_right(shared_data: Path) -> None:
     wrong: list[tuple[str, str, Any]] = []
     not_built: list[tuple[str, str]] = []
@@ -134,7 +135,6 @@ def test_grammar_and_validator_together_judge_every_real_instance_right(shared_d
     assert leaks, "then this test has shown nothing of what is enforced"
 
 
-@pytest.mark.slow
 def test_valid_instances_are_accepted_with_shuffled_keys_and_invalid_ones_rejected(shared_data: Path) -> None:
     chance = random.Random(1)
     refused: set[str] = set()

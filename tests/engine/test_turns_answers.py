@@ -17,6 +17,8 @@ from glyphscope.cli.template_forms import read_template
 from glyphscope.registry import parse_document
 from glyphscope.turns import TurnForm, TurnTools, form_of, judge, read_turn
 
+pytestmark = pytest.mark.slow
+
 HERE = Path(__file__).parent
 CASES: list[dict[str, Any]] = [
     json.loads(line)
@@ -32,7 +34,6 @@ def form(folder: Path, template: str) -> TurnForm:
     return form_of(read_template(str(folder / f"{template}.jinja")))[0]
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("template", FAMILIES)
 def test_the_answers_of_a_family_are_read_as_its_users_expect(llama_data: Path, template: str) -> None:
     wrong = []
@@ -44,7 +45,6 @@ def test_the_answers_of_a_family_are_read_as_its_users_expect(llama_data: Path, 
     assert wrong == []
 
 
-@pytest.mark.slow
 def test_most_answers_are_strictly_in_the_form_and_their_calls_are_valid(llama_data: Path) -> None:
     strict = 0
     for case in CASES:

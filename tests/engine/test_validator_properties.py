@@ -23,6 +23,8 @@ from glyphscope.validation import CallValidator, CheckReport, ValueValidator
 from glyphscope.validation.checker import Checker
 from schema_strategies import in_our_language, schemas, values
 
+pytestmark = pytest.mark.slow
+
 NOTATIONS = st.sampled_from(["glyph", "json"])
 Validator = TypeVar("Validator", CallValidator, ValueValidator)
 
@@ -58,7 +60,6 @@ def value_judged(
     return fed(ValueValidator(schema, notation), text, sizes)
 
 
-@pytest.mark.slow
 @given(schemas, values, NOTATIONS)
 def test_an_argument_and_a_bare_value_are_valid_exactly_when_jsonschema_accepts_them(
     schema: Any, value: Any, notation: Notation
@@ -77,7 +78,6 @@ def test_an_argument_and_a_bare_value_are_valid_exactly_when_jsonschema_accepts_
         assert bare.arguments == (value if isinstance(value, dict) else None)
 
 
-@pytest.mark.slow
 @given(
     schemas,
     values,
@@ -222,7 +222,6 @@ def calls_of(name: str, members: tuple[tuple[str, str], ...], notation: Notation
     return texts | {name + "{" + " ".join(parts) + "}"}
 
 
-@pytest.mark.slow
 @given(st.data())
 def test_a_prefix_is_a_violation_exactly_when_no_valid_call_begins_with_it(data: st.DataObject) -> None:
     notation = data.draw(NOTATIONS)

@@ -13,6 +13,8 @@ from glyphscope.notation.write import write_call
 from glyphscope.registry import load_registry
 from glyphscope.validation import CallValidator
 
+pytestmark = pytest.mark.slow
+
 # Instances that the language of calls leaves out, with the reason. There are none: no instance of this collection
 # writes an integer as 5.0 where the schema asks for an integer.
 LEFT_OUT: dict[tuple[str, int], str] = {}
@@ -45,7 +47,6 @@ def as_parameters(schema: Any) -> tuple[dict[str, Any], bool]:
     return wrapper, True
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("notation", ["json", "glyph"])
 def test_every_real_instance_is_validated_right(notation: Notation, shared_data: Path) -> None:
     judged, wrong = 0, []

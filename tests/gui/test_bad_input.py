@@ -26,6 +26,8 @@ from glyphscope_gui.shared.error_dialog import ErrorDialog
 from glyphscope_gui.shared.page_ids import PageId
 from glyphscope_gui.tools.tools_dock import ToolsDock
 
+pytestmark = pytest.mark.slow
+
 CALL = '{action="search" query="日本 😀" max_results=10}'
 
 
@@ -118,7 +120,6 @@ def dialog_words(qtbot, window):
     return words
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("content", "words"),
     [
@@ -143,7 +144,6 @@ def test_an_invalid_model_is_reported_and_the_next_model_opens(qtbot, make, tmp_
     assert finish(qtbot, page).call is not None
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("text", "words"),
     [
@@ -166,7 +166,6 @@ def test_an_invalid_registry_is_a_users_error_and_leaves_the_tools(qtbot, make, 
     assert finish(qtbot, page).call is not None
 
 
-@pytest.mark.slow
 def test_a_model_that_dies_leaves_its_tokens_and_the_next_run_works(qtbot, make):
     page = make(Dying(CALL))
     state = finish(qtbot, page)
@@ -177,7 +176,6 @@ def test_a_model_that_dies_leaves_its_tokens_and_the_next_run_works(qtbot, make)
     assert not page.view.notice.isVisible()
 
 
-@pytest.mark.slow
 def test_a_prompt_longer_than_the_context_is_reported_and_shown(qtbot, make):
     page = make(Full(CALL))
     state = finish(qtbot, page)
@@ -188,7 +186,6 @@ def test_a_prompt_longer_than_the_context_is_reported_and_shown(qtbot, make):
     assert page.context.runs.phase is Phase.IDLE, "nothing holds up the next run"
 
 
-@pytest.mark.slow
 def test_a_run_that_does_not_start_is_an_error_above_the_last_run_with_its_fix(qtbot, make):
     page = make()
     finish(qtbot, page)
@@ -210,7 +207,6 @@ def test_a_run_that_does_not_start_is_an_error_above_the_last_run_with_its_fix(q
     assert finish(qtbot, page).call is not None
 
 
-@pytest.mark.slow
 def test_an_end_without_a_valid_call_is_shown_with_a_fix(qtbot, make):
     page = make(ScriptedModel("Hello."))
     notice, project = page.view.notice, page.context.project
@@ -228,7 +224,6 @@ def test_an_end_without_a_valid_call_is_shown_with_a_fix(qtbot, make):
     assert "invalid" in notice.label.text().lower() and notice.property("error")
 
 
-@pytest.mark.slow
 def test_a_model_without_a_chat_template_is_reported(qtbot, make):
     page = make(Plain(CALL))
     assert finish(qtbot, page).call is not None
@@ -236,7 +231,6 @@ def test_a_model_without_a_chat_template_is_reported(qtbot, make):
     assert "no chat template" in page.view.notice.label.text()
 
 
-@pytest.mark.slow
 def test_incomplete_characters_are_joined_in_the_text_and_shown_as_bytes(qtbot, make):
     page = make(Cut())
     state = finish(qtbot, page)
@@ -246,7 +240,6 @@ def test_incomplete_characters_are_joined_in_the_text_and_shown_as_bytes(qtbot, 
     assert [model.index(first + n, 1).data() for n in range(3)] == ["⟨E6⟩", "⟨97⟩", "⟨A5⟩"]
 
 
-@pytest.mark.slow
 def test_a_record_of_a_newer_version_is_rejected_and_the_shown_run_stays(qtbot, make_window, tmp_path):
     window = make_window()
     finish(qtbot, window)
@@ -258,7 +251,6 @@ def test_a_record_of_a_newer_version_is_rejected_and_the_shown_run_stays(qtbot, 
     assert window.runs.events == before
 
 
-@pytest.mark.slow
 def test_a_history_of_a_newer_version_is_left_as_it_is_and_reported(qtbot, make_window):
     path = places().history
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -277,7 +269,6 @@ def test_a_history_of_a_newer_version_is_left_as_it_is_and_reported(qtbot, make_
     assert path.read_bytes() == content
 
 
-@pytest.mark.slow
 def test_a_full_disk_is_reported_and_the_run_stays_in_the_window(qtbot, make_window, tmp_path, monkeypatch):
     window = make_window()
     finish(qtbot, window)
@@ -297,7 +288,6 @@ def test_a_full_disk_is_reported_and_the_run_stays_in_the_window(qtbot, make_win
     qtbot.waitUntil(lambda: path.read_text() != "older")
 
 
-@pytest.mark.slow
 def test_foreign_text_is_plain_text_in_hints(qtbot, make_window):
     """Qt takes a hint for HTML whose first line has a tag, and reads the pictures that it names."""
     written = '<img src="file:///etc/passwd"> <b>10</b>'

@@ -21,6 +21,8 @@ from comparing import (
 from glyphscope_gui.compare.column_view import NARROWEST
 from glyphscope_gui.shared.page_ids import PageId
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture
 def make_window(open_window):
@@ -35,7 +37,6 @@ def make_window(open_window):
     return build
 
 
-@pytest.mark.slow
 def test_the_page_has_a_key_of_its_own(make_window, qtbot):
     window = make_window()
     keys = {name: action.shortcut().toString() for name, action in window.rail.actions_.items()}
@@ -46,14 +47,12 @@ def test_the_page_has_a_key_of_its_own(make_window, qtbot):
     assert window.focusWidget() is window.page(PageId.COMPARE).view.prompt_edit
 
 
-@pytest.mark.slow
 def test_escape_ends_all_columns_and_keeps_their_results(make_window, qtbot):
     model = Answers(gated=True)
     window = make_window(model)
     check_stop(qtbot, window.page(PageId.COMPARE), model, lambda: qtbot.keyClick(window, Qt.Key.Key_Escape))
 
 
-@pytest.mark.slow
 def test_the_playground_shows_its_own_run(make_window, qtbot):
     window = make_window()
     page, playground = window.page(PageId.COMPARE), window.page(PageId.PLAYGROUND)
@@ -73,7 +72,6 @@ def test_the_playground_shows_its_own_run(make_window, qtbot):
     assert playground.view.stream.toPlainText() == JSON, "a column's run, once it is opened"
 
 
-@pytest.mark.slow
 def test_the_status_line_says_which_column_runs(make_window, qtbot):
     model = Answers(gated=True)
     window = make_window(model)
@@ -86,7 +84,6 @@ def test_the_status_line_says_which_column_runs(make_window, qtbot):
     qtbot.waitUntil(lambda: not page.comparison.is_running)
 
 
-@pytest.mark.slow
 def test_the_run_keys_start_the_columns_where_they_are_in_sight(make_window, qtbot):
     window = make_window()
     page = window.page(PageId.COMPARE)
@@ -98,7 +95,6 @@ def test_the_run_keys_start_the_columns_where_they_are_in_sight(make_window, qtb
     assert not began
 
 
-@pytest.mark.slow
 def test_four_columns_scroll_in_the_smallest_window(make_window, qtbot):
     window = make_window(size=(1024, 700))
     page = window.page(PageId.COMPARE)
@@ -113,7 +109,6 @@ def test_four_columns_scroll_in_the_smallest_window(make_window, qtbot):
     assert bar.value() == bar.maximum(), "the column that runs is in sight"
 
 
-@pytest.mark.slow
 def test_three_columns_fit_the_smallest_window(make_window, qtbot):
     page = make_window(size=(1024, 700)).page(PageId.COMPARE)
     arrange(page, GLYPH_OFF, JSON_OFF, NATIVE_OFF)

@@ -14,6 +14,8 @@ from glyphscope_gui.evaluate.changes_view import ChangesDialog
 from glyphscope_gui.shared.page_ids import PageId
 from made_results import made_result
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture
 def page(open_page, qtbot):
@@ -23,7 +25,6 @@ def page(open_page, qtbot):
     return page
 
 
-@pytest.mark.slow
 def test_a_result_is_compared_with_an_earlier_one(page, qtbot, tmp_path):
     before, after = (made_result(places().results / name, scenarios=4, trials=1) for name in "ab")
     lines = [json.loads(line) for line in (after / "samples.jsonl").read_text().splitlines()]
@@ -47,7 +48,6 @@ def test_a_result_is_compared_with_an_earlier_one(page, qtbot, tmp_path):
     ended(qtbot, page)
 
 
-@pytest.mark.slow
 def test_the_samples_of_a_result_are_exported_as_a_table(page, qtbot, tmp_path):
     open_it(qtbot, page, made_result(tmp_path))
     assert page.view.export_button.isEnabled()

@@ -24,6 +24,8 @@ from glyphscope_gui.runs.token_place import TokenPlace
 from glyphscope_gui.shared.page_ids import PageId
 from made_results import GOOD, TOO_MANY, made_result, recorded_result, result_with_controls
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture
 def opened(open_page, qtbot):
@@ -44,7 +46,6 @@ def suite(tmp_path):
     return path
 
 
-@pytest.mark.slow
 def test_a_served_model_can_be_an_arm_beside_the_open_one(opened, qtbot, suite):
     page = opened()
     view = page.view
@@ -61,7 +62,6 @@ def test_a_served_model_can_be_an_arm_beside_the_open_one(opened, qtbot, suite):
     assert len(arms) == 2
 
 
-@pytest.mark.slow
 def test_the_first_evaluation_is_the_starter_suite_without_a_constraint_and_under_the_mask(opened, qtbot):
     page = opened()
     setup = page.view.setup
@@ -72,7 +72,6 @@ def test_the_first_evaluation_is_the_starter_suite_without_a_constraint_and_unde
     assert "Search for AI news" in setup.scenarios.model.index(0, 0).data()
 
 
-@pytest.mark.slow
 def test_scenarios_are_filtered_by_words_and_cut_to_the_first_ones(opened, qtbot):
     page = opened()
     setup = page.view.setup
@@ -86,7 +85,6 @@ def test_scenarios_are_filtered_by_words_and_cut_to_the_first_ones(opened, qtbot
     assert not setup.scenarios.model.rowCount() and not setup.go.isEnabled()
 
 
-@pytest.mark.slow
 def test_all_tables_and_charts_of_a_result_with_controls_use_the_same_samples(opened, qtbot, tmp_path):
     """The population is named above them."""
     page = opened()
@@ -112,7 +110,6 @@ def test_all_tables_and_charts_of_a_result_with_controls_use_the_same_samples(op
     assert view.pair.counted.text().startswith("12 pairs ")
 
 
-@pytest.mark.slow
 def test_progress_is_shown_from_the_first_token(opened, qtbot, suite):
     gate = threading.Event()
 
@@ -135,7 +132,6 @@ def test_progress_is_shown_from_the_first_token(opened, qtbot, suite):
 # -- setting up and going on -------------------------------------------------------------------------------------
 
 
-@pytest.mark.slow
 def test_an_evaluation_makes_the_samples_it_announced(opened, qtbot, suite):
     page = opened()
     view = page.view
@@ -157,7 +153,6 @@ def test_an_evaluation_makes_the_samples_it_announced(opened, qtbot, suite):
     assert "based on the last result" in view.setup.cost.text()
 
 
-@pytest.mark.slow
 def test_a_model_that_cannot_be_opened_is_skipped_and_the_other_arms_run(opened, qtbot, suite):
     def opener(name, **_options):
         if "broken" in name:
@@ -175,7 +170,6 @@ def test_a_model_that_cannot_be_opened_is_skipped_and_the_other_arms_run(opened,
     assert page.view.result.model.index(0, 0).data() == "–"
 
 
-@pytest.mark.slow
 def test_an_evaluation_can_be_paused_stopped_and_resumed(opened, qtbot, suite):
     gate = threading.Event()
     page = opened(lambda _name, **_options: Held(gate))
@@ -209,7 +203,6 @@ def test_an_evaluation_can_be_paused_stopped_and_resumed(opened, qtbot, suite):
     assert page.result_presenter.result.path == folder and not view.resume.isVisible()
 
 
-@pytest.mark.slow
 def test_closing_the_window_ends_an_evaluation_and_keeps_its_samples(opened, qtbot, suite):
     gate = threading.Event()
     page = opened(lambda _name, **_options: Held(gate))
@@ -223,7 +216,6 @@ def test_closing_the_window_ends_an_evaluation_and_keeps_its_samples(opened, qtb
     assert len(ResultFolder.open(row).samples()) >= 1
 
 
-@pytest.mark.slow
 def test_a_setup_without_arms_cannot_be_started(opened, qtbot, suite):
     page = opened()
     setup = page.view.setup
@@ -236,7 +228,6 @@ def test_a_setup_without_arms_cannot_be_started(opened, qtbot, suite):
     assert "3 arms" in setup.cost.text()
 
 
-@pytest.mark.slow
 def test_an_evaluation_that_ends_on_another_page_is_shown_in_the_status_line(opened, qtbot, suite):
     page = opened()
     set_up(qtbot, page, suite)
@@ -247,7 +238,6 @@ def test_an_evaluation_that_ends_on_another_page_is_shown_in_the_status_line(ope
     assert "Evaluate page (Ctrl+4)" in page.context.status.notes[-1]
 
 
-@pytest.mark.slow
 def test_an_evaluation_that_ends_leaves_the_setup_in_sight(opened, qtbot, suite):
     gate = threading.Event()
     page = opened(lambda _name, **_options: Held(gate))
@@ -263,7 +253,6 @@ def test_an_evaluation_that_ends_leaves_the_setup_in_sight(opened, qtbot, suite)
     assert view.result.model.index(0, 0).data() == "100%" and page.result_presenter.result.summary is not None
 
 
-@pytest.mark.slow
 def test_a_result_that_is_read_again_keeps_its_groups_and_its_cell(opened, qtbot, tmp_path):
     page = opened()
     path = made_result(tmp_path, scenarios=100, trials=1)
@@ -280,7 +269,6 @@ def test_a_result_that_is_read_again_keeps_its_groups_and_its_cell(opened, qtbot
     assert row.name in result.runs_card.heading.hint.text()
 
 
-@pytest.mark.slow
 def test_results_that_cannot_be_written_are_reported_and_the_page_stays_usable(opened, qtbot, suite):
     places().results.write_text("a file")
     page = opened()
@@ -291,7 +279,6 @@ def test_results_that_cannot_be_written_are_reported_and_the_page_stays_usable(o
     assert page.evaluations.phase is EvalPhase.IDLE and page.view.setup.go.isEnabled()
 
 
-@pytest.mark.slow
 def test_dropped_files_are_added_to_their_list(opened, qtbot, suite):
     page = opened()
     setup = page.view.setup
@@ -307,7 +294,6 @@ def test_dropped_files_are_added_to_their_list(opened, qtbot, suite):
     assert not any("note.txt" in value for value in page.view.suites_model.values)
 
 
-@pytest.mark.slow
 def test_a_suite_with_errors_is_reported_with_their_place(opened, qtbot, tmp_path):
     page = opened()
     path = tmp_path / "bad.json"
@@ -322,7 +308,6 @@ def test_a_suite_with_errors_is_reported_with_their_place(opened, qtbot, tmp_pat
 # -- results -----------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.slow
 def test_a_cell_leads_to_its_runs(opened, qtbot, tmp_path):
     page = opened()
     result = open_it(qtbot, page, made_result(tmp_path))
@@ -346,7 +331,6 @@ def test_a_cell_leads_to_its_runs(opened, qtbot, tmp_path):
     assert len(result.runs_model.rows) == len(result.failures_model.samples(index))
 
 
-@pytest.mark.slow
 def test_a_run_is_shown_on_the_playground_with_its_bad_token(opened, qtbot, tmp_path):
     page = opened()
     shown, focused = [], []
@@ -361,7 +345,6 @@ def test_a_run_is_shown_on_the_playground_with_its_bad_token(opened, qtbot, tmp_
     assert record.at == TokenPlace(0, record.state.aborted.token)
 
 
-@pytest.mark.slow
 def test_a_run_that_was_opened_from_a_cell_leads_back_to_it(opened, qtbot, tmp_path):
     page = opened()
     result = open_it(qtbot, page, recorded_result(tmp_path))
@@ -375,7 +358,6 @@ def test_a_run_that_was_opened_from_a_cell_leads_back_to_it(opened, qtbot, tmp_p
     assert result.runs.currentIndex().row() == 0
 
 
-@pytest.mark.slow
 def test_a_correct_run_is_shown_without_a_token(opened, qtbot, tmp_path):
     page = opened()
     shown, focused = [], []
@@ -389,7 +371,6 @@ def test_a_correct_run_is_shown_without_a_token(opened, qtbot, tmp_path):
     assert page.context.navigator.current is PageId.PLAYGROUND and focused
 
 
-@pytest.mark.slow
 def test_two_arms_are_aligned_by_field(opened, qtbot, tmp_path):
     page = opened()
     result = open_it(qtbot, page, recorded_result(tmp_path))
@@ -403,7 +384,6 @@ def test_two_arms_are_aligned_by_field(opened, qtbot, tmp_path):
     assert "two different arms" in result.pair.counted.text()
 
 
-@pytest.mark.slow
 def test_a_chart_is_saved_and_shows_only_what_was_measured(opened, qtbot, tmp_path):
     page = opened()
     result = open_it(qtbot, page, made_result(tmp_path))
@@ -420,7 +400,6 @@ def test_a_chart_is_saved_and_shows_only_what_was_measured(opened, qtbot, tmp_pa
     assert not charts.savings.isVisible(), "no abort was continued, so nothing is known to be saved"
 
 
-@pytest.mark.slow
 def test_two_selected_columns_are_compared(opened, qtbot, tmp_path):
     page = opened()
     result = open_it(qtbot, page, made_result(tmp_path))
@@ -433,7 +412,6 @@ def test_two_selected_columns_are_compared(opened, qtbot, tmp_path):
     assert result.pair.arms == (result.model.arm(1), result.model.arm(3)) and result.pair.isVisible()
 
 
-@pytest.mark.slow
 def test_a_running_evaluation_leaves_the_shown_result(opened, qtbot, suite, tmp_path):
     gate = threading.Event()
     page = opened(lambda _name, **_options: Held(gate))
@@ -448,7 +426,6 @@ def test_a_running_evaluation_leaves_the_shown_result(opened, qtbot, suite, tmp_
     assert result.model.result is before, "the result that ended meanwhile does not take its place"
 
 
-@pytest.mark.slow
 def test_the_report_is_made_and_opened(opened, qtbot, monkeypatch, suite):
     shown = []
     monkeypatch.setattr(QDesktopServices, "openUrl", lambda url: shown.append(url) or True)
@@ -463,7 +440,6 @@ def test_the_report_is_made_and_opened(opened, qtbot, monkeypatch, suite):
     assert shown == [QUrl.fromLocalFile(str(report))] and report.is_file()
 
 
-@pytest.mark.slow
 def test_ten_thousand_samples_are_listed_in_portions(opened, qtbot, tmp_path):
     page = opened()
     result = open_it(qtbot, page, made_result(tmp_path, scenarios=100, trials=25))
@@ -478,7 +454,6 @@ def test_ten_thousand_samples_are_listed_in_portions(opened, qtbot, tmp_path):
 # -- bad input ---------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.slow
 def test_a_folder_that_is_not_a_result_is_reported(opened, qtbot, tmp_path):
     page = opened()
     page.open_result(tmp_path)
@@ -488,7 +463,6 @@ def test_a_folder_that_is_not_a_result_is_reported(opened, qtbot, tmp_path):
     assert page.view.title.text() == ""
 
 
-@pytest.mark.slow
 def test_a_result_of_a_newer_version_is_rejected(opened, qtbot, tmp_path):
     path = made_result(tmp_path)
     manifest = json.loads((path / "manifest.json").read_text())
@@ -499,7 +473,6 @@ def test_a_result_of_a_newer_version_is_rejected(opened, qtbot, tmp_path):
     assert "version 99" in told(page)
 
 
-@pytest.mark.slow
 def test_an_incomplete_last_line_leaves_the_other_samples(opened, qtbot, tmp_path):
     path = made_result(tmp_path)
     data = (path / "samples.jsonl").read_bytes()
@@ -510,7 +483,6 @@ def test_an_incomplete_last_line_leaves_the_other_samples(opened, qtbot, tmp_pat
     assert "Resume" in page.view.notice.label.text()
 
 
-@pytest.mark.slow
 def test_a_damaged_line_is_reported_with_its_number(opened, qtbot, tmp_path):
     path = made_result(tmp_path)
     lines = (path / "samples.jsonl").read_bytes().split(b"\n")
@@ -522,7 +494,6 @@ def test_a_damaged_line_is_reported_with_its_number(opened, qtbot, tmp_path):
     assert "Line 7" in told(page)
 
 
-@pytest.mark.slow
 def test_a_result_that_another_process_writes_is_shown_and_cannot_be_resumed(opened, qtbot, tmp_path):
     path = made_result(tmp_path, finished="")
     page = opened()
@@ -535,7 +506,6 @@ def test_a_result_that_another_process_writes_is_shown_and_cannot_be_resumed(ope
     assert page.view.resume.isVisible()
 
 
-@pytest.mark.slow
 def test_a_missing_record_is_reported_and_the_page_stays(opened, qtbot, tmp_path):
     path = recorded_result(tmp_path)
     for record in path.glob("runs/**/*.jsonl"):
@@ -550,7 +520,6 @@ def test_a_missing_record_is_reported_and_the_page_stays(opened, qtbot, tmp_path
     assert ".jsonl" in told(page)
 
 
-@pytest.mark.slow
 def test_an_evaluation_of_a_changed_suite_is_not_resumed(opened, qtbot, tmp_path):
     page = opened()
     open_it(qtbot, page, made_result(tmp_path, finished=""))
@@ -559,7 +528,6 @@ def test_an_evaluation_of_a_changed_suite_is_not_resumed(opened, qtbot, tmp_path
     assert "made.json" in told(page)
 
 
-@pytest.mark.slow
 def test_a_list_with_a_damaged_result_opens_the_others(opened, qtbot):
     made_result(places().results)
     broken = made_result(places().results)
@@ -577,7 +545,6 @@ def test_a_list_with_a_damaged_result_opens_the_others(opened, qtbot):
 # -- for everybody -----------------------------------------------------------------------------------------------
 
 
-@pytest.mark.slow
 def test_everything_on_the_page_has_a_name_and_can_be_reached_by_keyboard(opened, qtbot, tmp_path):
     page = opened(size=(1024, 700))
     open_it(qtbot, page, made_result(tmp_path))

@@ -9,6 +9,8 @@ from glyphscope_gui.evaluate.page import SETUP
 from glyphscope_gui.shared.page_ids import PageId
 from made_results import TOO_MANY, made_result, recorded_result
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture
 def opened_window(open_window, qtbot):
@@ -23,7 +25,6 @@ def opened_window(open_window, qtbot):
     return build
 
 
-@pytest.mark.slow
 def test_a_run_opens_at_the_token_that_decided_it(opened_window, qtbot, tmp_path):
     window = opened_window()
     result = open_it(qtbot, window.page(PageId.EVALUATE), recorded_result(tmp_path))
@@ -36,7 +37,6 @@ def test_a_run_opens_at_the_token_that_decided_it(opened_window, qtbot, tmp_path
     assert tokens.hasFocus()
 
 
-@pytest.mark.slow
 def test_the_page_fits_the_smallest_window(opened_window, qtbot, tmp_path):
     window = opened_window(size=(1024, 700))
     page = window.page(PageId.EVALUATE)
@@ -47,7 +47,6 @@ def test_the_page_fits_the_smallest_window(opened_window, qtbot, tmp_path):
     assert page.view.minimumSizeHint().height() <= 590
 
 
-@pytest.mark.slow
 def test_ctrl_4_shows_the_page(opened_window):
     window = opened_window()
     window.navigator.show(PageId.PLAYGROUND)

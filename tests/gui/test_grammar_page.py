@@ -15,6 +15,8 @@ from glyphscope_gui.shared.page_ids import PageId, PanelId
 from glyphscope_gui.tools.tools_dock import ToolsDock
 from grammar_window import checked, put_cursor, show
 
+pytestmark = pytest.mark.slow
+
 NAMES = [
     "grammarEdit", "grammarDiagnostics", "grammarExamples", "enforcementTable", "railroadView", "grammarSummary",
     "stepTextEdit", "stepSlider", "grammarSamples", "grammarDifferences", "ruleCosts"]  # fmt: skip
@@ -25,7 +27,6 @@ PLANTED = 'root ::= "{" pair "}"\npair ::= [a-z]+ "=" nummber\nnumber ::= "\\d"{
 # -- the page ---------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.slow
 def test_every_named_control_is_there_and_named_for_screen_readers(grammar):
     for name in NAMES:
         widget = grammar.view.findChild(QWidget, name)
@@ -33,7 +34,6 @@ def test_every_named_control_is_there_and_named_for_screen_readers(grammar):
         assert widget.accessibleName(), name
 
 
-@pytest.mark.slow
 def test_the_keyboard_reaches_every_page_and_the_docks_belong_to_the_playground(open_window, qtbot):
     window = open_window(scripted)
     tools = window.panels.docks[PanelId.TOOLS]
@@ -50,7 +50,6 @@ def test_the_keyboard_reaches_every_page_and_the_docks_belong_to_the_playground(
     assert not window.right.isHidden()
 
 
-@pytest.mark.slow
 def test_a_page_is_left_while_a_field_is_open(open_window, qtbot):
     window = open_window(scripted)
     window.navigator.show(PageId.GRAMMAR)
@@ -62,7 +61,6 @@ def test_a_page_is_left_while_a_field_is_open(open_window, qtbot):
     assert window.navigator.current is PageId.GRAMMAR
 
 
-@pytest.mark.slow
 def test_the_docks_of_the_playground_are_restored_when_the_window_closes_on_another_page(open_window):
     window = open_window(scripted)
     window.navigator.show(PageId.GRAMMAR)
@@ -72,7 +70,6 @@ def test_the_docks_of_the_playground_are_restored_when_the_window_closes_on_anot
     assert not again.right.isHidden()
 
 
-@pytest.mark.slow
 def test_the_page_fits_a_small_window(open_window, qtbot):
     window = open_window(scripted, size=(1024, 700))
     window.navigator.show(PageId.GRAMMAR)
@@ -91,7 +88,6 @@ def test_the_page_fits_a_small_window(open_window, qtbot):
 # -- the text ---------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.slow
 def test_the_tools_grammar_is_shown_and_follows_the_tools(grammar, qtbot):
     view, document = grammar.view, grammar.context.project.grammar
     assert view.edit.isReadOnly()
@@ -105,7 +101,6 @@ def test_the_tools_grammar_is_shown_and_follows_the_tools(grammar, qtbot):
     assert document.saved_work is None
 
 
-@pytest.mark.slow
 def test_tools_without_a_grammar_are_explained_on_the_page(grammar, qtbot):
     for tool in grammar.context.project.tools.registry.tools:
         grammar.context.project.tools.set_enabled(tool.name, False)
@@ -115,7 +110,6 @@ def test_tools_without_a_grammar_are_explained_on_the_page(grammar, qtbot):
     qtbot.waitUntil(lambda: "no problems" in grammar.view.summary.text())
 
 
-@pytest.mark.slow
 def test_a_copy_to_edit_leaves_the_tools_and_can_be_undone(grammar, qtbot):
     view = grammar.view
     before = view.edit.text()
@@ -131,7 +125,6 @@ def test_a_copy_to_edit_leaves_the_tools_and_can_be_undone(grammar, qtbot):
     assert grammar.context.project.grammar.work.text == before
 
 
-@pytest.mark.slow
 def test_planted_errors_are_fixed_with_the_fixes_of_the_page(grammar, qtbot):
     view = grammar.view
     found = show(qtbot, grammar, PLANTED)
@@ -151,7 +144,6 @@ def test_planted_errors_are_fixed_with_the_fixes_of_the_page(grammar, qtbot):
     assert view.diagnostics.isHidden() or not any(p.severity == "error" for p in found.problems)
 
 
-@pytest.mark.slow
 def test_a_click_on_a_fix_in_the_list_applies_it(grammar, qtbot):
     view = grammar.view
     show(qtbot, grammar, PLANTED)
@@ -165,7 +157,6 @@ def test_a_click_on_a_fix_in_the_list_applies_it(grammar, qtbot):
     assert view.edit.text() == before
 
 
-@pytest.mark.slow
 def test_an_error_in_the_list_leads_to_its_place(grammar, qtbot):
     view = grammar.view
     found = show(qtbot, grammar, PLANTED)
@@ -177,7 +168,6 @@ def test_an_error_in_the_list_leads_to_its_place(grammar, qtbot):
     assert view.edit.hasFocus()
 
 
-@pytest.mark.slow
 def test_a_fix_of_an_older_text_is_not_applied(grammar, qtbot):
     view = grammar.view
     problem = next(p for p in show(qtbot, grammar, PLANTED).problems if p.edits)
@@ -188,7 +178,6 @@ def test_a_fix_of_an_older_text_is_not_applied(grammar, qtbot):
     assert view.edit.text() == text
 
 
-@pytest.mark.slow
 def test_a_fix_in_the_tools_grammar_is_not_applied(grammar, qtbot):
     view = grammar.view
     text = view.edit.text()
@@ -207,7 +196,6 @@ def schema_edit(qtbot):
     dock.shut_down()
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("editor", ["grammar", "schema"])
 @pytest.mark.qt_log_ignore(
     "This plugin does not support (raise|grabbing)", extend=True
@@ -227,7 +215,6 @@ def test_the_menu_of_an_editor_opens_and_is_deleted_afterwards(request, qtbot, e
         menu.close()
 
 
-@pytest.mark.slow
 def test_a_long_text_is_edited_without_loss(grammar, qtbot):
     view = grammar.view
     show(qtbot, grammar, 'root ::= "a"\n')
@@ -243,7 +230,6 @@ def test_a_long_text_is_edited_without_loss(grammar, qtbot):
     qtbot.waitUntil(lambda: "rules" in view.summary.text())
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     "text", ["", "\x00", "root", "::=", '"' * 50, "(" * 300, "é😀 ::= [", "root ::= a\u00a0b", "\u2028\ud800"]
 )
@@ -257,7 +243,6 @@ def test_any_invalid_text_is_reported_on_the_page(grammar, qtbot, text):
 # -- names in the editor ------------------------------------------------------------------------------------------
 
 
-@pytest.mark.slow
 def test_a_rules_name_is_completed(grammar, qtbot):
     edit = grammar.view.edit
     show(qtbot, grammar, GOOD)
@@ -275,7 +260,6 @@ def test_a_rules_name_is_completed(grammar, qtbot):
     assert 'pair number pair "}"' in edit.text()
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("place", ['"{', "[a-z", "# pa", "pa"])
 def test_names_are_offered_only_where_they_can_be_used(grammar, qtbot, place):
     edit = grammar.view.edit
@@ -285,7 +269,6 @@ def test_names_are_offered_only_where_they_can_be_used(grammar, qtbot, place):
     assert not edit.completer.is_open
 
 
-@pytest.mark.slow
 def test_the_definition_of_a_rule_is_found(grammar, qtbot):
     edit = grammar.view.edit
     show(qtbot, grammar, '# number ::= no\n"number ::= no"\n' + GOOD)
@@ -295,7 +278,6 @@ def test_the_definition_of_a_rule_is_found(grammar, qtbot):
     assert edit.textCursor().blockNumber() == 4
 
 
-@pytest.mark.slow
 def test_a_rule_is_renamed_everywhere_except_in_literals(grammar, qtbot):
     edit = grammar.view.edit
     text = 'root ::= "{" pair "pair" pair2 # pair\npair ::= [pair]\npair2 ::= pair\n'

@@ -8,6 +8,8 @@ from PySide6.QtGui import QAction, QKeySequence
 
 from fake_context import scripted
 
+pytestmark = pytest.mark.slow
+
 GUIDE = Path(__file__).parents[2] / "docs" / "guide.md"
 OF_TEXT = {"Ctrl+C", "Ctrl+Ins", "F16", "Ctrl+X", "Shift+Del", "F20", "Ctrl+V", "Shift+Ins", "F18", "Ctrl+A"}
 """What every field of every program does."""
@@ -23,7 +25,6 @@ def reported() -> set[str]:
     return keys
 
 
-@pytest.mark.slow
 def test_the_guide_lists_every_key_of_the_window(open_window):
     window = open_window(scripted)
     keys = {

@@ -11,6 +11,8 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).parents[2]
 SHOWN = """
 from fake_context import scripted
@@ -57,13 +59,11 @@ def pytest_in(root, *arguments):
     )
 
 
-@pytest.mark.slow
 def test_a_page_is_added_by_one_folder_and_one_line(copy):
     done = pytest_in(copy, "tests/gui/test_notes.py", "tests/gui/test_shown.py")
     assert "2 passed" in done.stdout, done.stdout + done.stderr
 
 
-@pytest.mark.slow
 def test_the_accessibility_tests_go_through_an_added_page(copy):
     view = copy / "gui/glyphscope_gui/notes/__init__.py"
     focus = ("tests/gui/test_accessibility.py", "-k", "takes_the_focus")
@@ -76,7 +76,6 @@ def test_the_accessibility_tests_go_through_an_added_page(copy):
     assert done.returncode == 1 and "notes" in done.stdout, done.stdout + done.stderr
 
 
-@pytest.mark.slow
 def test_the_layers_contract_includes_an_added_page(copy):
     lint = Path(sys.executable).with_name("lint-imports")
     environment = os.environ | {"PYTHONPATH": str(copy / "gui")}
