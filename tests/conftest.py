@@ -13,7 +13,6 @@ import tempfile
 import threading
 import time
 from collections.abc import Generator, Iterator
-from contextlib import suppress
 from itertools import count
 from pathlib import Path
 from typing import Any
@@ -127,17 +126,21 @@ _HOMES = count()
 
 
 @pytest.fixture(autouse=True)
-def own_home(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """Settings, history and journals of a test are its own.
+def home_of_the_test(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Settings, history and journals of a test are its own, in a folder that is not there before they are.
 
     Numbered here: `mktemp` lists all folders before it makes the next, and there are thousands.
     """
     home = tmp_path_factory.getbasetemp() / f"home-{next(_HOMES)}"
-    home.mkdir()
     monkeypatch.setenv("GLYPHSCOPE_HOME", str(home))
-    yield home
-    with suppress(OSError):  # one that is not empty may be of interest
-        home.rmdir()
+    return home
+
+
+@pytest.fixture
+def own_home(home_of_the_test: Path) -> Path:
+    """That folder, for a test that puts something into it."""
+    home_of_the_test.mkdir()
+    return home_of_the_test
 
 
 @pytest.fixture

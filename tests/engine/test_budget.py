@@ -86,9 +86,10 @@ def never_cut_off(grammar: Grammar, words: Words, seed: int, extra: int) -> None
 @pytest.mark.parametrize("most", [2, 3, 8])
 @pytest.mark.parametrize("grammar", ["root ::= [a-z]+", 'root ::= "a" [ ]*', 'root ::= ("ab" | "abab")+'])
 def test_a_text_that_could_be_longer_ends_with_an_end_token(grammar, most):
+    rules = load_gbnf(grammar)
     for seed in range(8):
         words = random_words(Random(seed), ["abc"])
-        made = run(load_gbnf(grammar), words, least(load_gbnf(grammar), words) + most, seed)
+        made = run(rules, words, least(rules, words) + most, seed)
         assert made.complete and made.steps[-1].end, made.text
 
 

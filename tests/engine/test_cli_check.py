@@ -207,6 +207,7 @@ def test_a_closed_pipe_ends_the_command_quietly():
         assert process.stderr.read() == b""
 
 
+@pytest.mark.slow
 def test_a_place_hundreds_of_levels_deep_is_shortened_on_the_screen(tmp_path):
     registry = tmp_path / "any.json"
     registry.write_text(json.dumps({"p": {"type": "object", "properties": {"deep": {}}}}))

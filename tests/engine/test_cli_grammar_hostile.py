@@ -87,7 +87,7 @@ CHECKED: dict[str, tuple[bytes | str, bool, str]] = {
 }
 
 
-QUICK = {"any-bytes", "nothing", "optionals", "stars-in-stars"}
+QUICK = {"any-bytes", "nothing", "optionals"}
 
 
 @pytest.mark.parametrize(

@@ -28,6 +28,7 @@ def nodes(tree):
         waiting += node.children
 
 
+@pytest.mark.slow
 @at_most(300)
 @given(grammars)
 def test_each_span_is_a_text_of_its_rule_and_spans_are_in_order(grammar):

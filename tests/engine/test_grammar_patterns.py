@@ -34,7 +34,7 @@ def reader(pattern, notation):
 
 @pytest.mark.parametrize("notation", ["json", pytest.param("glyph", marks=pytest.mark.slow)])
 @pytest.mark.parametrize("pattern", PATTERNS)
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=min(20, settings().max_examples // 5), deadline=None)
 @given(texts=st.lists(st.text('ab1 -."\\{}]\t', max_size=5), min_size=4, max_size=4))
 def test_a_pattern_accepts_every_text_that_contains_a_match(pattern, notation, texts):
     template = reader(pattern, notation)

@@ -141,6 +141,7 @@ def test_a_grammar_of_tokens_without_a_vocabulary_is_rejected(monkeypatch: pytes
         assert probe.check("root ::= [<]").ok
 
 
+@pytest.mark.slow
 def test_a_schema_is_converted_without_reading_other_documents(probe: GrammarProbe) -> None:
     assert "root ::=" in probe.convert('{"type": "integer", "maximum": 5}')
     with pytest.raises(GrammarError, match="cannot convert"):

@@ -24,6 +24,8 @@ from glyphscope.validation import CallValidator
 from reference_readers import READ, KeyTwice
 from schema_strategies import in_our_language, schemas
 
+pytestmark = pytest.mark.slow
+
 REGISTRIES = 100
 CALLS = 100
 ARGUMENTS = ["a", "b", "t", "null", "max_results", "x y", "größe", 'q"', "_k"]
@@ -46,13 +48,7 @@ def judge(tool: Tool) -> jsonschema.Draft202012Validator:
     )
 
 
-@pytest.mark.parametrize(
-    ("notation", "shape"),
-    [
-        pytest.param(*forms, marks=[] if forms == ("json", "flat") else [pytest.mark.slow])
-        for forms in itertools.product(NOTATIONS, get_args(Shape))
-    ],
-)
+@pytest.mark.parametrize(("notation", "shape"), itertools.product(NOTATIONS, get_args(Shape)))
 @settings(
     max_examples=min(REGISTRIES, settings().max_examples),
     derandomize=True,

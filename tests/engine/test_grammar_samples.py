@@ -68,7 +68,10 @@ def check(tools, notation, shape, seed, texts):
 
 
 @pytest.mark.parametrize("notation", NOTATIONS)
-@pytest.mark.parametrize("shape", ["flat", "tool-args", "name-arguments"])
+@pytest.mark.parametrize(
+    "shape",
+    ["flat", *(pytest.param(shape, marks=pytest.mark.slow) for shape in ("tool-args", "name-arguments"))],
+)
 def test_every_text_of_the_default_registry_is_a_valid_call(notation, shape):
     check(default_registry(), notation, shape, seed=7, texts=40)
 

@@ -184,6 +184,7 @@ def test_a_flood_of_messages_is_dropped():
         server.close()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("last", [False, True])
 def test_an_answer_of_50_mb_is_rejected(last):
     with opened() as server:

@@ -39,6 +39,10 @@ ENCODINGS = {
     "Kimi-K2-Instruct": "json", "Kimi-K3": "tagged", "LFM2.5-8B-A1B": "pythonic", "google-gemma-4-31B-it": "dict",
     "openai-gpt-oss-120b": "json", "muse-glimmer": "tagged", "Apertus-8B-Instruct": "json",
 }  # fmt: skip
+ONE_EACH = {"Qwen-Qwen3-0.6B", "Qwen3.5-4B", "LFM2.5-8B-A1B", "google-gemma-4-31B-it"}
+TEMPLATES = [
+    pytest.param(name, marks=[] if name in ONE_EACH else [pytest.mark.slow]) for name in sorted(ENCODINGS)
+]
 
 
 @cache
@@ -71,7 +75,7 @@ def test_random_turns_of_every_template_are_read_back_equal(llama_data: Path) ->
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("template", sorted(ENCODINGS))
+@pytest.mark.parametrize("template", TEMPLATES)
 def test_the_encoding_of_arguments_is_derived_from_the_template(llama_data: Path, template: str) -> None:
     _, form, _ = derived(llama_data / "templates" / f"{template}.jinja")
     assert form.encoding == ENCODINGS[template]
@@ -147,7 +151,7 @@ def test_the_table_of_the_docs_is_the_one_of_the_assets() -> None:
     )
 
 
-@pytest.mark.parametrize("template", sorted(ENCODINGS))
+@pytest.mark.parametrize("template", TEMPLATES)
 def test_the_complete_part_of_a_prefix_is_part_of_the_whole(llama_data: Path, template: str) -> None:
     renderer, form, found = derived(llama_data / "templates" / f"{template}.jinja")
     bare = msgspec.structs.replace(form, begun={})

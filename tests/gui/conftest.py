@@ -18,6 +18,14 @@ from glyphscope_gui.theme import ThemeManager
 CALL = '{action="search" query="AI news" max_results=10}'
 
 
+@pytest.fixture(autouse=True)
+def without_a_style_sheet(request):
+    """A sheet belongs to the test that set it: under one, widgets are made in five times the time."""
+    yield
+    if "qapp" in request.fixturenames and (app := request.getfixturevalue("qapp")).styleSheet():
+        app.setStyleSheet("")
+
+
 @pytest.fixture
 def open_window(qapp, qtbot):
     """Make the whole window over whatever `opener` opens as the model; it ends with the test."""

@@ -155,6 +155,7 @@ def test_the_message_names_the_side_without_a_prompt(page):
     assert "no prompt for B" in view.turn.text() and not page.ab.ab.is_running
 
 
+@pytest.mark.slow
 def test_a_project_file_supplies_a_prompt_and_an_unreadable_one_changes_nothing(page, qtbot, tmp_path):
     view, project = page.ab_view, page.context.project
     project.prompt.set_system("Call briefly.")

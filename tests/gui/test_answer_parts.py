@@ -350,6 +350,7 @@ def test_text_that_turns_out_to_be_reasoning_is_shown_as_reasoning(view, size):
     assert found[2][0].startswith("Reasoning, ")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("record", ["native-tags.jsonl", "native-channels.jsonl"])
 def test_the_sizes_of_calls_leave_out_the_reasoning_of_their_own_turn(open_playground, qtbot, record):
     page = open_playground()

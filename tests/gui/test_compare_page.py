@@ -52,6 +52,7 @@ def make(open_page):
 # -- what is there -------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_every_named_control_is_there_and_named_for_screen_readers(make):
     page = make()
     for name in NAMES:
@@ -308,6 +309,7 @@ def test_a_model_that_dies_in_one_column_leaves_the_others(make, qtbot):
     assert "SIGKILL" in page.view.columns[0].notice.label.text()
 
 
+@pytest.mark.slow
 def test_without_a_model_only_the_first_column_tries_to_open_it(make, qtbot):
     page = make(ModelError("There is no such model.", hint="Choose another."))
     arrange(page, GLYPH_OFF, JSON_OFF)
@@ -360,6 +362,7 @@ def test_a_preset_brings_its_columns_in_the_playgrounds_notation(make, qtbot):
         assert sum(column.isVisible() for column in view.columns) == len(comparison.columns)
 
 
+@pytest.mark.slow
 def test_where_the_constraint_begins_is_compared_in_three_columns_of_one_seed(make):
     page = make()
     view, comparison = page.view, page.comparison
@@ -477,6 +480,7 @@ def test_the_keyboard_reaches_every_control(make, qtbot):
     assert [w.accessibleName() or w.text() for w in wanted if w not in seen] == []
 
 
+@pytest.mark.slow
 def test_labels_of_the_page_are_plain_text(make):
     page = make()
     view = page.view
@@ -499,6 +503,7 @@ def test_a_router_question_ends_its_column_unanswered(make, qtbot):
     assert not any(asked), "the playground's card is not for it"
 
 
+@pytest.mark.slow
 def test_stop_while_the_model_is_opened_is_shown_as_stopped(open_page, qtbot):
     opening = threading.Event()
 

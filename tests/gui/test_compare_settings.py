@@ -127,6 +127,7 @@ def test_recent_models_are_columns_of_the_models_preset(make, qtbot):
     assert page._preset == "models"
 
 
+@pytest.mark.slow
 @pytest.mark.qt_log_ignore("does not support (raise|grabbing)", extend=True)
 def test_the_settings_of_a_column_are_edited_in_its_popup(make, qtbot):
     page = make()

@@ -312,6 +312,7 @@ def test_a_run_without_an_answer_has_no_reply(open_page, qtbot):
     assert not page.view.reply.isVisible()
 
 
+@pytest.mark.slow
 def test_the_projects_earlier_messages_are_not_shown_with_the_prompt_of_a_record(playground, qtbot):
     context, link = playground.context, playground.view.history_link
     context.project.prompt.set_conversation((Message("user", "a"), Message("assistant", "b")), "c")

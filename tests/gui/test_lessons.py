@@ -521,6 +521,7 @@ def test_progress_is_saved_in_order_on_a_slow_disk(without_model, qtbot, monkeyp
     assert Progress(places().lesson_progress).of(key).step == 2
 
 
+@pytest.mark.slow
 def test_a_window_with_other_places_uses_only_those(qapp, qtbot, tmp_path):
     home = Places(*(tmp_path / name for name in ("config", "data", "state", "cache")))
     home.lessons.mkdir(parents=True)

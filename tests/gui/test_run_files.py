@@ -263,6 +263,7 @@ def test_an_export_is_copied_whole_saved_and_available_from_the_history(qtbot, w
     assert "asks once" in dialog_words(qtbot, window), "what a run has none of is not told"
 
 
+@pytest.mark.slow
 def test_every_recorded_example_is_shown_from_the_menu(window, qtbot):
     menu = window.findChild(QMenu, "examplesMenu")
     assert len(menu.actions()) == len(bundled_runs())

@@ -221,6 +221,7 @@ def test_a_number_of_a_file_beyond_a_fields_range_changes_nothing_in_the_project
     assert panel.said == [] and panel._fields["top_k"].value() == Sampling().top_k
 
 
+@pytest.mark.slow
 def test_a_record_with_any_seed_is_shown_in_the_top_bar(open_window):
     window = open_window(scripted)
     for seed in (10**20, -5, 7):

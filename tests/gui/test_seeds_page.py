@@ -143,6 +143,7 @@ def test_an_error_in_the_seeds_is_shown_beside_them_and_nothing_runs(make):
         assert words in page.seeds_view.turn.text() and not page.seeds.seed_runs.is_running
 
 
+@pytest.mark.slow
 def test_a_model_that_cannot_be_opened_is_tried_once(make, qtbot):
     def opener(_name, **_options):
         raise ModelError("There is no such model.", hint="Choose another.")
@@ -155,6 +156,7 @@ def test_a_model_that_cannot_be_opened_is_tried_once(make, qtbot):
     assert page.seeds_view.answers_model.rowCount() == 0
 
 
+@pytest.mark.slow
 def test_the_labels_show_the_text_of_a_model_as_text(make):
     page = make()
     assert page.seeds_view.place.textFormat() is Qt.TextFormat.PlainText

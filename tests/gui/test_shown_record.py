@@ -77,6 +77,7 @@ def test_the_settings_of_a_record_become_the_projects_and_can_be_undone(qtbot, p
     assert project.request.prompt == "Edited since" and project.request.strategy == "loop"
 
 
+@pytest.mark.slow
 def test_a_record_with_the_settings_of_the_project_is_not_marked(qtbot, page, record):
     show(qtbot, page, record)
     page.context.record.use()
@@ -84,6 +85,7 @@ def test_a_record_with_the_settings_of_the_project_is_not_marked(qtbot, page, re
     assert page.context.record.started is None
 
 
+@pytest.mark.slow
 def test_a_record_brings_neither_its_model_nor_its_approval_rules(qtbot, page, record):
     project = page.context.project
     own = project.options
@@ -109,6 +111,7 @@ def test_a_record_brings_neither_its_model_nor_its_approval_rules(qtbot, page, r
     assert project.has_settings(own[0].request)
 
 
+@pytest.mark.slow
 def test_an_edit_of_the_project_shows_its_settings_again(qtbot, page, record):
     project = page.context.project
     for edit in (
@@ -123,6 +126,7 @@ def test_an_edit_of_the_project_shows_its_settings_again(qtbot, page, record):
         assert page.view.prompt_edit.toPlainText() == project.prompt.user
 
 
+@pytest.mark.slow
 def test_a_record_whose_tools_cannot_be_used_is_shown_and_changes_nothing(qtbot, page, record):
     before = page.context.project.project()
     show(qtbot, page, changed(record, registry={"tools": [{"name": ""}]}))

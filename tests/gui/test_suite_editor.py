@@ -29,6 +29,7 @@ def saved(qtbot, editor):
     return load_suite(signal.args[0])
 
 
+@pytest.mark.slow
 def test_a_copy_of_a_bundled_suite_is_the_same_until_it_is_edited(editor, qtbot):
     assert editor.list.currentItem().text() == "search-too-many"
     suite = saved(qtbot, editor)

@@ -271,6 +271,7 @@ def test_markup_and_invalid_pictures_of_a_tool_are_text(qtbot):
     assert "This picture cannot be read." in text
 
 
+@pytest.mark.slow
 def test_a_result_opens_whole_from_its_notes(qtbot):
     view = NotesView()
     qtbot.addWidget(view)

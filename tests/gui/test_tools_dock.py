@@ -36,7 +36,8 @@ def dressed(qapp):
 
 @pytest.fixture
 def dock(document, dressed, qtbot):
-    dock = ToolsDock(document)
+    with dressed.undressed():  # as the window does
+        dock = ToolsDock(document)
     qtbot.addWidget(dock)
     dock.resize(280, 620)
     dock.show()
@@ -307,7 +308,8 @@ def test_an_exported_registry_is_read_unchanged(dock, document, qtbot, tmp_path)
 def test_many_tools_can_be_filtered(qtbot):
     tools = tuple(Tool(f"tool_{n}", f"Number {n}") for n in range(2000))
     document = RegistryDocument(ToolRegistry(tools))
-    dock = ToolsDock(document)
+    with dressed.undressed():  # as the window does
+        dock = ToolsDock(document)
     qtbot.addWidget(dock)
     dock.show()
     assert dock.filter_edit.isVisible()
@@ -319,6 +321,7 @@ def test_many_tools_can_be_filtered(qtbot):
     dock.shut_down()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("width", [280, 320])
 def test_nothing_is_clipped_in_the_narrowest_dock(dock, qtbot, width):
     dock.resize(width, 560)

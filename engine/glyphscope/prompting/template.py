@@ -11,8 +11,11 @@ from __future__ import annotations
 import re
 import secrets
 import traceback
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from functools import lru_cache
+from types import MappingProxyType
 from typing import Any, NamedTuple, Protocol
 
 import jinja2
@@ -100,9 +103,13 @@ class _Environment(ImmutableSandboxedEnvironment):
 class _Marks:
     """The marks of one rendering: numbers, which no filter changes, for what they stand for."""
 
-    def __init__(self, rest: str) -> None:
+    def __init__(self, rest: str, numbers: Mapping[tuple[str, str], int] = MappingProxyType({})) -> None:
         self._rest = rest
-        self._numbers: dict[tuple[str, str], int] = {}
+        self._numbers = dict(numbers)
+
+    def of_rendering(self) -> _Marks:
+        """With the numbers that are in the compiled template, and room for those of one rendering."""
+        return _Marks(self._rest, self._numbers)
 
     def finalize(self, value: Any) -> Any:
         """The printed value, with marks where it is a part."""
@@ -161,17 +168,36 @@ def render(template: str, values: Mapping[str, Any], *, rest: str) -> list[Part]
 
 def _marked_parts(template: str, values: Mapping[str, Any], rest: str) -> list[Part]:
     """Empty where the marks get in the template's way: it renders without them."""
-    marks = _Marks(rest)
     try:
-        return marks.read(_render(lambda text: _marking(text, marks), template, values, 8 * MAX_CHARACTERS))
-    except (PromptError, LookupError, ValueError):
+        compiled, numbered = _marking(template, rest)
+        with _marked_by(numbered.of_rendering()) as marks:
+            return marks.read(_render(lambda _: compiled, template, values, 8 * MAX_CHARACTERS))
+    except (PromptError, LookupError, ValueError, jinja2.TemplateError):
         return []
 
 
-def _marking(template: str, marks: _Marks) -> jinja2.Template:
-    """The template with marks around all that it prints."""
-    environment = _environment(marks.finalize)
-    environment.filters[_OWN] = marks.own
+_MARKS: ContextVar[_Marks] = ContextVar("the marks of this rendering")
+
+
+@contextmanager
+def _marked_by(marks: _Marks) -> Iterator[_Marks]:
+    token = _MARKS.set(marks)
+    try:
+        yield marks
+    finally:
+        _MARKS.reset(token)
+
+
+@lru_cache(maxsize=8)
+def _marking(template: str, rest: str) -> tuple[jinja2.Template, _Marks]:
+    """The template with marks around all that it prints, and those that are compiled into it."""
+    with _marked_by(_Marks(rest)) as marks:  # constants are printed as it is compiled
+        return _with_marks(template, marks), marks
+
+
+def _with_marks(template: str, marks: _Marks) -> jinja2.Template:
+    environment = _environment(lambda value: _MARKS.get().finalize(value))
+    environment.filters[_OWN] = lambda value, line: _MARKS.get().own(value, line)
     tree = environment.parse(template)
     for output in tree.find_all(nodes.Output):
         printed: list[nodes.Expr] = []
