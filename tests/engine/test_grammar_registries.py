@@ -48,7 +48,7 @@ def judge(tool: Tool) -> jsonschema.Draft202012Validator:
     )
 
 
-@pytest.mark.parametrize(("notation", "shape"), itertools.product(NOTATIONS, get_args(Shape)))
+@pytest.mark.parametrize(("notation", "shape"), list(itertools.product(NOTATIONS, get_args(Shape))))
 @settings(
     max_examples=min(REGISTRIES, settings().max_examples),
     derandomize=True,
