@@ -11,7 +11,7 @@ from glyphscope.explain.retokenization import Boundaries, BoundaryDiff
 from glyphscope.models import ScriptedModel
 from glyphscope.registry import default_registry
 from glyphscope.strategies import run
-from glyphscope_gui.playground.mask_impact_model import MASKED, TAKEN
+from glyphscope_gui.playground.mask_impact_view import MASKED, TAKEN
 from glyphscope_gui.runs.model_queries import Answered, cut_of
 from glyphscope_gui.runs.token_table_model import CUT_ROLE, TOKEN
 
@@ -66,7 +66,7 @@ def rows(view):
 @pytest.mark.slow
 def test_the_view_shows_the_field_and_keyword_and_leads_to_its_description(shown, qtbot):
     page = shown(made())
-    view = page.evidence.wanted
+    view = page.evidence.mask_impact
     assert "max_results" in view.words.text() and not page.evidence.mask_impact_section.isHidden()
     assert rows(view) == [
         ["(outside fields)", "0", ""],
@@ -75,7 +75,7 @@ def test_the_view_shows_the_field_and_keyword_and_leads_to_its_description(shown
         ["max_results", "0.80", "1 → }"],
     ]
     assert view.table.currentIndex().row() == 3  # the worst is chosen
-    assert view.fight.text().startswith('Token 8: preferred 10▸"1" (raw 70.0%)')
+    assert view.worst.text().startswith('Token 8: preferred 10▸"1" (raw 70.0%)')
     assert "maximum 100 (search:/properties/max_results/maximum)" in view.detail.text()
     assert view.model.index(3, TAKEN).data(Qt.ItemDataRole.AccessibleTextRole) == "masked mass: 0.80"
     assert "raw probability" in view.model.index(3, MASKED).data(Qt.ItemDataRole.ToolTipRole)
@@ -93,12 +93,12 @@ def test_the_view_shows_the_field_and_keyword_and_leads_to_its_description(shown
 def test_an_explanation_belongs_to_its_token_and_is_cleared_with_the_next_run(shown, qtbot):
     page = shown(made())
     # a token that is not the model's own is marked, and no other one
-    model, view = page.view.tokens_model, page.evidence.wanted
+    model, view = page.view.tokens_model, page.evidence.mask_impact
     cut = Boundaries(9, 8, (BoundaryDiff(4, 6, ("AI", '"'), ('AI"',), "grammar"),))
     model.set_boundaries(cut)
     view.show_boundaries(cut)
     page.view.stream.set_boundaries(cut)
-    hints = [page.view.stream.tip(model.token(row)) for row in (3, 4)]
+    hints = [page.view.stream.tip(model.row(row)) for row in (3, 4)]
     assert ["model's own tokenization" in hint for hint in hints] == [False, True]
     marked = [row for row in range(9) if model.index(row, TOKEN).data(CUT_ROLE) is not None]
     assert marked == [4, 5]
@@ -112,7 +112,7 @@ def test_an_explanation_belongs_to_its_token_and_is_cleared_with_the_next_run(sh
     assert all(model.index(row, TOKEN).data(CUT_ROLE) is None for row in range(model.rowCount()))
     shown(made(place=0, constraint="off"), page)
     assert view.words.text().startswith("No constraint") and view.table.isHidden()
-    assert view.fight.isHidden() and view.place.isHidden()
+    assert view.worst.isHidden() and view.place.isHidden()
     page.context.runs.run(made()[0].request)
     assert page.evidence.mask_impact_section.isHidden() or view.table.isHidden()
     qtbot.waitUntil(lambda: not page.context.runs.is_busy and not page.explain.is_busy)

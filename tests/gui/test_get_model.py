@@ -135,7 +135,7 @@ def test_words_find_repositories_and_a_selected_one_shows_its_files(hub, panel, 
     assert shown[1][:2] == [REPO, "Q4_K_M"] and shown[1][3] == "fits"
     assert panel._choice().name == "large-Q4_K_M.gguf" and panel.hits_table.isVisible()
     panel.hits_table.selectRow(1)
-    assert [panel.choices.choice(row).name for row in range(2)] == [FILE, "tiny-Q8_0.gguf"]
+    assert [panel.choices.row(row).name for row in range(2)] == [FILE, "tiny-Q8_0.gguf"]
     again = HubPanel(panel._getting)  # of a dialog that is opened again
     qtbot.addWidget(again)
     assert again.hits.rowCount() == 2 and again._choice().name == FILE
@@ -153,7 +153,7 @@ def test_a_repository_that_cannot_be_listed_says_why_when_it_is_selected(hub, pa
     hub.repos["maker/tiny-gone"] = {}
     hub.moved["maker/tiny-gone"] = "gone/away"
     look(panel, qtbot, "tiny")
-    names = [panel.hits.hit(row).repo for row in range(2)]
+    names = [panel.hits.row(row).repo for row in range(2)]
     panel.hits_table.selectRow(names.index("maker/tiny-gone"))
     assert "no such repository" in panel.words.text() and panel.choices.rowCount() == 0
     assert not panel.load_button.isVisible()

@@ -214,7 +214,7 @@ def test_a_replayed_run_shows_the_rules_of_its_tokens(make, qtbot):
     qtbot.waitUntil(
         lambda: (
             "max_results expects" in evidence.expected_note.text()
-            or not any(not one.allowed for one in view.tokens_model.token(row).step.alternatives)
+            or not any(not one.allowed for one in view.tokens_model.row(row).step.alternatives)
         )
     )
 

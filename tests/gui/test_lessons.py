@@ -120,7 +120,7 @@ def test_answering_a_question_shows_the_next_part_and_completes_the_lesson(witho
     reader, view = lessons.view.reader, lessons.view
     for number in range(len(lessons.slides)):
         lessons.show_slide(number)
-    row = view.model.index(view.model.row_of(place.key))
+    row = view.model.index(view.model.row_of(place.key), 0)
     assert "completed" not in row.data(Qt.ItemDataRole.AccessibleTextRole)
     assert "0 of 3 questions answered" in row.data(Qt.ItemDataRole.AccessibleTextRole)
     back = view.before_button
@@ -153,11 +153,11 @@ def test_the_list_shows_progress_and_a_damaged_lesson_is_reported(without_model,
     assert listed is not None and listed.accessibleName() == "Lessons"
     qtbot.waitUntil(lambda: lessons.view.model.rowCount() == len(bundled_lessons()))
     place = lessons.view.model.row_of("mask")
-    assert "1 of 7 steps seen" in lessons.view.model.index(place).data(Qt.ItemDataRole.AccessibleTextRole)
+    assert "1 of 7 steps seen" in lessons.view.model.index(place, 0).data(Qt.ItemDataRole.AccessibleTextRole)
     lessons.turn(1)
     lessons.turn(-1)
     lessons.turn(-1)  # before the first there is none
-    assert "2 of 7 steps seen" in lessons.view.model.index(place).data(Qt.ItemDataRole.AccessibleTextRole)
+    assert "2 of 7 steps seen" in lessons.view.model.index(place, 0).data(Qt.ItemDataRole.AccessibleTextRole)
     qtbot.waitUntil(places().lesson_progress.exists)
     path = tmp_path / "broken.md"
     path.write_text(LESSON.replace("minutes = 5", "minutes = 0"))

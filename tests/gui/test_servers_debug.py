@@ -88,7 +88,7 @@ def test_a_request_of_the_log_is_edited_and_sent_again(page, qtbot):
     assert not log.resend_link.isHidden()
     log.copy_link.click()
     assert json.loads(QGuiApplication.clipboard().text())["params"]["arguments"] == {"text": "first"}
-    dialog = page.debug.ask_to_send(log.model.entry(row))
+    dialog = page.debug.ask_to_send(log.model.row(row))
     assert "_meta" not in dialog.params_edit.toPlainText()
     dialog.params_edit.setPlainText("{")
     assert not dialog.send_button.isEnabled() and "JSON object" in dialog.problem.text()

@@ -50,7 +50,7 @@ def log(qtmodeltester):
 
 
 def numbers(model):
-    return [model.entry(row).number for row in range(model.rowCount())]
+    return [model.row(row).number for row in range(model.rowCount())]
 
 
 def test_a_growing_log_appends_rows(log):

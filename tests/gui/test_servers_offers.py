@@ -104,7 +104,7 @@ def test_a_list_that_grows_is_shown_and_another_server_has_its_own(page, qtbot):
     qtbot.waitUntil(lambda: view.resources.model.row_of("note://new") >= 0, timeout=30_000)
     view.log.views.button("notifications").click()
     model = view.log.model
-    methods = {model.entry(row).method for row in range(model.rowCount())}
+    methods = {model.row(row).method for row in range(model.rowCount())}
     assert methods == {
         "notifications/resources/list_changed",
         "notifications/prompts/list_changed",

@@ -15,7 +15,7 @@ from glyphscope.registry import Tool
 from glyphscope.sessions import load_servers, places
 from glyphscope_gui.servers import tool_model as columns
 from glyphscope_gui.servers.dialogs import AddServerDialog, ImportServersDialog
-from glyphscope_gui.servers.list_model import STATE_ROLE
+from glyphscope_gui.servers.list_view import STATE_ROLE
 from glyphscope_gui.shared.page_ids import PageId
 from mcp_servers import SCRIPT
 
@@ -317,7 +317,7 @@ def test_a_call_by_hand_shows_its_result(connected, servers, qtbot):
     assert len(sent) == 1
     qtbot.waitUntil(
         lambda: any(
-            page.view.log.model.entry(row).method == "tools/call"
+            page.view.log.model.row(row).method == "tools/call"
             for row in range(page.view.log.model.rowCount())
         )
     )

@@ -9,7 +9,7 @@ from PySide6.QtGui import QFontMetrics, QResizeEvent
 from PySide6.QtWidgets import QHeaderView, QWidget
 
 from glyphscope_gui.enforcement.model import CONSTRAINT, ENGINES, EnforcementModel, EnforcementRow, Engines
-from glyphscope_gui.shared.grammar_cells import PillDelegate
+from glyphscope_gui.shared.cells import PillDelegate
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.plain_table import CELL, PlainTable
 from glyphscope_gui.shared.table_model import PILL_ROLE

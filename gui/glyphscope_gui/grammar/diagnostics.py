@@ -10,7 +10,7 @@ from PySide6.QtGui import QFontMetrics, QKeyEvent, QMouseEvent, QResizeEvent
 from PySide6.QtWidgets import QHeaderView, QSizePolicy, QWidget
 
 from glyphscope_gui.grammar.problems import GrammarProblem
-from glyphscope_gui.shared.grammar_cells import LinkDelegate, PillDelegate, WordsDelegate
+from glyphscope_gui.shared.cells import LinkDelegate, PillDelegate, WordsDelegate
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.plain_table import PlainTable
 from glyphscope_gui.shared.table_model import PILL_ROLE, TableModel

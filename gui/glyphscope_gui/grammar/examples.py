@@ -17,7 +17,7 @@ from PySide6.QtGui import QContextMenuEvent, QFontMetrics, QKeyEvent, QResizeEve
 from PySide6.QtWidgets import QAbstractItemView, QHeaderView, QMenu, QStyleOptionViewItem, QWidget
 
 from glyphscope_gui.grammar.examples_model import NO_MATCH, RESULT, SHOULD, TEXT, GrammarExamplesModel
-from glyphscope_gui.shared.grammar_cells import PillDelegate, TextDelegate, WordsDelegate
+from glyphscope_gui.shared.cells import PillDelegate, TextDelegate, WordsDelegate
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.menus import pop_up
 from glyphscope_gui.shared.plain_table import PlainTable

@@ -8,7 +8,7 @@ from PySide6.QtCore import QModelIndex, QSize, Qt, Signal
 from PySide6.QtGui import QContextMenuEvent, QResizeEvent
 from PySide6.QtWidgets import QHeaderView, QMenu, QWidget
 
-from glyphscope_gui.shared.grammar_cells import TextDelegate, WordsDelegate
+from glyphscope_gui.shared.cells import TextDelegate, WordsDelegate
 from glyphscope_gui.shared.labels import PlainLabel, show_words
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.layouts import vbox

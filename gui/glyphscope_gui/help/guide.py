@@ -20,7 +20,7 @@ from PySide6.QtWidgets import QDialog, QListWidget, QListWidgetItem, QSplitter, 
 from glyphscope.resources import docs_folder
 from glyphscope_gui.help.commands import Command
 from glyphscope_gui.help.pages import PAGES, page_text, slug_of
-from glyphscope_gui.shared.labels import PlainLabel, push_button
+from glyphscope_gui.shared.labels import PlainLabel, named, push_button
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.layouts import hbox, holder, vbox
 from glyphscope_gui.shared.markdown import set_markdown
@@ -40,8 +40,7 @@ class GuideText(QTextBrowser):
         super().__init__(parent)
         self._markdown = ""
         self._looks = Looks()
-        self.setObjectName("guideText")
-        self.setAccessibleName(tr("Page of the guide"))
+        named(self, "guideText", tr("Page of the guide"))
         self.setOpenLinks(False)
         self.document().setDocumentMargin(2 * GAP)
 
@@ -128,9 +127,7 @@ class GuideDialog(QDialog):
         self.field = LineEdit(self, placeholderText=tr("Search the guide"), clearButtonEnabled=True)
         self.field.setObjectName("guideField")
         self.field.setAccessibleName(tr("Text to find in the guide"))
-        self.list = QListWidget(self)
-        self.list.setObjectName("guidePages")
-        self.list.setAccessibleName(tr("Pages of the guide"))
+        self.list = named(QListWidget(self), "guidePages", tr("Pages of the guide"))
         self.found = PlainLabel(self, role="hint")
         self.back = push_button(tr("Back"), self, name="guideBack", clicked=self._go_back)
         self.back.setShortcut(QKeySequence("Alt+Left"))

@@ -9,6 +9,7 @@ from PySide6.QtGui import QKeyEvent
 from PySide6.QtWidgets import QDialog, QTreeWidget, QTreeWidgetItem, QWidget
 
 from glyphscope_gui.help.commands import Command, matching
+from glyphscope_gui.shared.labels import named
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.layouts import vbox
 from glyphscope_gui.shared.text_edits import LineEdit
@@ -27,13 +28,10 @@ class CommandPalette(QDialog):
         self.setObjectName("commandPalette")
         self.setWindowTitle(tr("Command palette"))
         self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-        self.field = LineEdit(self, placeholderText=tr("Type a command"))
-        self.field.setObjectName("paletteField")
+        self.field = named(LineEdit(self, placeholderText=tr("Type a command")), "paletteField")
         self.field.setAccessibleName(tr("Command to find"))
         self.field.installEventFilter(self)
-        self.list = QTreeWidget(self, columnCount=2)
-        self.list.setObjectName("paletteList")
-        self.list.setAccessibleName(tr("Commands"))
+        self.list = named(QTreeWidget(self, columnCount=2), "paletteList", tr("Commands"))
         self.list.setHeaderHidden(True)
         self.list.setRootIsDecorated(False)
         self.list.setUniformRowHeights(True)

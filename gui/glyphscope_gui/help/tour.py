@@ -15,7 +15,7 @@ from glyphscope.notation import Style, write_call
 from glyphscope.runs import RunState
 from glyphscope.text.figures import percent
 from glyphscope.text.shorten import shorten
-from glyphscope_gui.shared.labels import PlainLabel, push_button, words_label
+from glyphscope_gui.shared.labels import PlainLabel, named, push_button, words_label
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.layouts import STRETCH, hbox, vbox
 from glyphscope_gui.theme import mono_font, theme
@@ -110,8 +110,7 @@ class Tour(QFrame):
         super().__init__(window)
         self._cards, self._place, self._ended = list(cards), 0, ended
         self._window = window
-        self.setObjectName("tourCard")
-        self.setAccessibleName(tr("Tour"))
+        named(self, "tourCard", tr("Tour"))
         self.setAutoFillBackground(True)
         self._frame = _Frame(window)
         self.title = PlainLabel(self, role="title", wordWrap=True)

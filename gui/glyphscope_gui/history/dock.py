@@ -33,10 +33,10 @@ from glyphscope_gui.history.export_dialog import ExportMenu
 from glyphscope_gui.history.model import ROW_ROLE, HistoryModel, facts, outcome_status, outcome_words, when
 from glyphscope_gui.runs.copy_menu import CopyMenu
 from glyphscope_gui.shared.background import Background
+from glyphscope_gui.shared.cells import paint_row, paint_words
 from glyphscope_gui.shared.labels import PlainLabel, named
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.layouts import hbox, vbox
-from glyphscope_gui.shared.row_painting import paint_ground, paint_words
 from glyphscope_gui.shared.text_edits import LineEdit
 from glyphscope_gui.shared.verdict import VERDICTS
 from glyphscope_gui.theme import theme
@@ -293,7 +293,7 @@ class HistoryDelegate(QStyledItemDelegate):
         row = index.data(ROW_ROLE)
         colors = theme()
         painter.save()
-        paint_ground(painter, option, QRectF(option.rect).adjusted(0, 1, 0, -1))
+        paint_row(painter, option, QRectF(option.rect).adjusted(0, 1, 0, -1))
         box = option.rect.adjusted(_MARGIN, 8, -_MARGIN, -8)
         small = _small(option.font)
         line = QRect(box.left(), box.top(), box.width(), option.fontMetrics.height())

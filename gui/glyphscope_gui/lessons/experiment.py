@@ -13,7 +13,6 @@ from PySide6.QtWidgets import (
     QFormLayout,
     QFrame,
     QLineEdit,
-    QPushButton,
     QSpinBox,
     QWidget,
 )
@@ -29,7 +28,7 @@ from glyphscope.visible import visible
 from glyphscope_gui.lessons.prose import LessonProse
 from glyphscope_gui.lessons.run import LessonRun
 from glyphscope_gui.runs.run_controller import Aside
-from glyphscope_gui.shared.labels import LessonLabel, PlainLabel, push_button
+from glyphscope_gui.shared.labels import LessonLabel, PlainLabel, named, push_button
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.layouts import STRETCH, hbox, vbox
 from glyphscope_gui.shared.text_edits import LineEdit
@@ -88,8 +87,7 @@ class LessonExperiment(QFrame):
         parent: QWidget | None = None,
     ) -> None:
         super().__init__(parent)
-        self.setObjectName("lessonExperiment")
-        self.setAccessibleName(tr("Experiment: {title}", title=part.title))
+        named(self, "lessonExperiment", tr("Experiment: {title}", title=part.title))
         self.part = part
         self._request, self._recorded, self._base = request, recorded, base
         self._fields: dict[str, QWidget] = {}
@@ -101,8 +99,7 @@ class LessonExperiment(QFrame):
         self.about.setVisible(bool(part.about))
         self.changes = LessonLabel("   ".join(_change_words(part)), "mono", self)
         self.live_button = push_button(tr("Run live"), self, name="lessonLiveButton", clicked=self._live)
-        self.play_button = QPushButton(tr("Play the recording"), self)
-        self.play_button.setObjectName("lessonRecordingButton")
+        self.play_button = push_button(tr("Play the recording"), self, name="lessonRecordingButton")
         self.play_button.setToolTip(tr("The recording, made with the lesson’s model and settings"))
         self.notice = LessonLabel("", "muted", self)
         self.run = LessonRun("", part.show, self)
@@ -258,8 +255,7 @@ class LessonExperiment(QFrame):
         form.setFieldGrowthPolicy(QFormLayout.FieldGrowthPolicy.AllNonFixedFieldsGrow)
         for name in self.part.vary:
             words = _WORDS.get(name, name)
-            field = self._field(name)
-            field.setAccessibleName(tr("{setting} of the experiment", setting=words))
+            field = named(self._field(name), "", tr("{setting} of the experiment", setting=words))
             field.setMaximumWidth(16_777_215 if name == "prompt" else 260)
             label = PlainLabel(visible(words, spaces=True), self, role="muted")
             label.setBuddy(field)

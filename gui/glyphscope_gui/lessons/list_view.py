@@ -1,17 +1,68 @@
-"""The list of lessons: each with its title in as many lines as it needs, and below it how far one has come."""
+"""The list of lessons: each with its title in as many lines as it needs, and below it the progress in it."""
 
 from __future__ import annotations
 
-from PySide6.QtCore import QModelIndex, QPersistentModelIndex, QRect, QRectF, QSize, Qt, Signal
+from typing import Any, NamedTuple
+
+from PySide6.QtCore import QRect, QRectF, QSize, Qt, Signal
 from PySide6.QtGui import QFont, QFontMetrics, QPainter, QResizeEvent
 from PySide6.QtWidgets import QListView, QStyledItemDelegate, QStyleOptionViewItem, QWidget
 
-from glyphscope_gui.lessons.list_model import DONE_ROLE, FACTS_ROLE, LessonListModel
+from glyphscope.errors import GlyphscopeError
+from glyphscope.lessons import Lesson, LessonPlace, LessonProgress
+from glyphscope.visible import visible
+from glyphscope_gui.lessons.words import lesson_facts
+from glyphscope_gui.shared.cells import paint_row
+from glyphscope_gui.shared.labels import named
 from glyphscope_gui.shared.language import tr
-from glyphscope_gui.shared.row_painting import paint_ground
+from glyphscope_gui.shared.table_model import Index, ListModel
 from glyphscope_gui.theme import theme, ui_font
 
-_Index = QModelIndex | QPersistentModelIndex
+FACTS_ROLE, DONE_ROLE = Qt.ItemDataRole.UserRole, Qt.ItemDataRole.UserRole + 1
+
+
+class LessonRow(NamedTuple):
+    """A lesson, or why it cannot be read."""
+
+    place: LessonPlace
+    found: Lesson | GlyphscopeError
+    progress: LessonProgress
+
+
+class LessonListModel(ListModel[LessonRow]):
+    def add(self, row: LessonRow) -> None:
+        self.show_rows([*self._rows, row])
+
+    def row_of(self, key: str) -> int:
+        """Where the lesson of that key stands; -1 for nowhere."""
+        return next((n for n, row in enumerate(self._rows) if row.place.key == key), -1)
+
+    def set_progress(self, key: str, progress: LessonProgress) -> None:
+        if (place := self.row_of(key)) >= 0:
+            row = self._rows[place]._replace(progress=progress)
+            self._rows = [*self._rows[:place], row, *self._rows[place + 1 :]]
+            self._changed(place, place + 1)
+
+    def words(self, row: LessonRow, column: int) -> str:
+        return visible(row.found.title if isinstance(row.found, Lesson) else row.place.name, spaces=True)
+
+    def spoken(self, row: LessonRow, column: int) -> str:
+        return f"{self.words(row, column)}, {_facts(row)}"
+
+    def tip(self, row: LessonRow, column: int) -> str:
+        return visible(row.found.about if isinstance(row.found, Lesson) else row.found.message, spaces=True)
+
+    def extra(self, row: LessonRow, column: int, role: int) -> Any:
+        if role == FACTS_ROLE:
+            return _facts(row)
+        lesson = row.found if role == DONE_ROLE and isinstance(row.found, Lesson) else None
+        return lesson is not None and row.progress.is_done(len(lesson.steps), len(lesson.questions))
+
+
+def _facts(row: LessonRow) -> str:
+    return lesson_facts(row.found, row.progress) if isinstance(row.found, Lesson) else tr("✕ cannot be read")
+
+
 _MARGIN = 10
 _WRAP = Qt.TextFlag.TextWordWrap | Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignTop
 _TALL = 1000
@@ -20,15 +71,15 @@ _TALL = 1000
 class _Delegate(QStyledItemDelegate):
     """A title and its facts."""
 
-    def sizeHint(self, option: QStyleOptionViewItem, index: _Index) -> QSize:
+    def sizeHint(self, option: QStyleOptionViewItem, index: Index) -> QSize:
         view = option.widget
         width = view.viewport().width() - 2 * _MARGIN - 4 if isinstance(view, QListView) else 200
         return QSize(0, sum(box.height() for box in _boxes(index, max(width, 40))) + 22)
 
-    def paint(self, painter: QPainter, option: QStyleOptionViewItem, index: _Index) -> None:
+    def paint(self, painter: QPainter, option: QStyleOptionViewItem, index: Index) -> None:
         colors = theme()
         painter.save()
-        paint_ground(painter, option, QRectF(option.rect).adjusted(2, 1, -2, -1))
+        paint_row(painter, option, QRectF(option.rect).adjusted(2, 1, -2, -1))
         box = option.rect.adjusted(_MARGIN, 8, -_MARGIN, -8)
         title, facts = _boxes(index, box.width())
         painter.setFont(_title_font())
@@ -49,8 +100,7 @@ class LessonList(QListView):
 
     def __init__(self, model: LessonListModel, parent: QWidget | None = None) -> None:
         super().__init__(parent)
-        self.setObjectName("lessonList")
-        self.setAccessibleName(tr("Lessons"))
+        named(self, "lessonList", tr("Lessons"))
         self.setModel(model)
         self.setItemDelegate(_Delegate(self))
         self.setFrameShape(QListView.Shape.NoFrame)
@@ -71,7 +121,7 @@ def _title_font() -> QFont:
     return font
 
 
-def _boxes(index: _Index, width: int) -> tuple[QRect, QRect]:
+def _boxes(index: Index, width: int) -> tuple[QRect, QRect]:
     """The room of the title and of the facts, at that width."""
     room = QRect(0, 0, width, _TALL)
     title = QFontMetrics(_title_font()).boundingRect(room, _WRAP, str(index.data()))

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtGui import QKeyEvent, QResizeEvent
-from PySide6.QtWidgets import QFrame, QPushButton, QWidget
+from PySide6.QtWidgets import QFrame, QWidget
 
 from glyphscope.errors import GlyphscopeError, problem_words
 from glyphscope.visible import visible
-from glyphscope_gui.lessons.list_model import LessonListModel
-from glyphscope_gui.lessons.list_view import LessonList
+from glyphscope_gui.lessons.list_view import LessonList, LessonListModel
 from glyphscope_gui.lessons.reader import LessonReader
 from glyphscope_gui.shared.card import Card
-from glyphscope_gui.shared.labels import PlainLabel, link, push_button
+from glyphscope_gui.shared.labels import PlainLabel, link, named, push_button
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.layouts import STRETCH, hbox, holder, stack, vbox
 from glyphscope_gui.shared.notice_banner import NoticeBanner
@@ -31,8 +30,7 @@ class LessonPage(QWidget):
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
-        self.setObjectName("lessonPage")
-        self.setAccessibleName(tr("Lessons"))
+        named(self, "lessonPage", tr("Lessons"))
         self.model = LessonListModel(self)
         self.list = LessonList(self.model, self)
         self.open_button = link(tr("Open…"), tr("Open a lesson from a Markdown file"))
@@ -51,8 +49,7 @@ class LessonPage(QWidget):
         )
         self.place = PlainLabel(self, role="muted")
         self.again_button = link(tr("Restart"), tr("Reset the progress of this lesson"))
-        self.lecture_button = QPushButton(tr("Lecture"), self)
-        self.lecture_button.setObjectName("lectureButton")
+        self.lecture_button = push_button(tr("Lecture"), self, name="lectureButton")
         self.lecture_button.setToolTip(tr("Full screen with large text, one step at a time (F11)"))
         self._lay_out()
         self.reader.pageRequested.connect(self.stepRequested)
@@ -119,10 +116,8 @@ class LessonPage(QWidget):
             ),
             self,
         )
-        sheet = QFrame(self)
-        sheet.setObjectName("card")
-        line = QFrame(sheet)
-        line.setObjectName("cardLine")
+        sheet = named(QFrame(self), "card")
+        line = named(QFrame(sheet), "cardLine")
         vbox((self.stack, 1), line, self.foot, parent=sheet, margins=1, spacing=0)
         right = vbox(self.notice, (sheet, 1), spacing=GAP)
         self._layout = hbox(self.list_card, (right, 1), parent=self, margins=None, spacing=GAP)

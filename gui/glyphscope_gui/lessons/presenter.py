@@ -14,7 +14,7 @@ from glyphscope.lessons import AnyPart, Lesson, LessonPlace, Question, Sheet, al
 from glyphscope_gui.context import AppContext, FilePlace, Page, Place
 from glyphscope_gui.lessons.experiment import LessonExperiment
 from glyphscope_gui.lessons.lecture import Lecture
-from glyphscope_gui.lessons.list_model import LessonRow
+from glyphscope_gui.lessons.list_view import LessonRow
 from glyphscope_gui.lessons.live_run import LiveRun
 from glyphscope_gui.lessons.opened import Opened, Slide, lecture_slides, open_lesson, reading_slides
 from glyphscope_gui.lessons.page import LessonPage
@@ -24,6 +24,7 @@ from glyphscope_gui.lessons.reader import make_part
 from glyphscope_gui.lessons.words import right_words
 from glyphscope_gui.shared.background import Background
 from glyphscope_gui.shared.dialogs import ask_for_file
+from glyphscope_gui.shared.labels import named
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.page_ids import MenuId, PageId
 
@@ -47,10 +48,8 @@ class LessonsPresenter(Page):
         self.progress = LessonProgressStore(context, self)
         self.live = LiveRun(context, self._background, self)
         self.lecture = Lecture(context, self.view, self.turn)
-        self.open_action = QAction(tr("Open &lesson…"), self)
-        self.open_action.setObjectName("openLessonAction")
-        self.lecture_action = QAction(tr("Le&cture mode"), self, enabled=False)
-        self.lecture_action.setObjectName("lectureAction")
+        self.open_action = named(QAction(tr("Open &lesson…"), self), "openLessonAction")
+        self.lecture_action = named(QAction(tr("Le&cture mode"), self, enabled=False), "lectureAction")
         self.lecture_action.setShortcut(QKeySequence("F11"))
         self._connect()
 
@@ -198,7 +197,7 @@ class LessonsPresenter(Page):
                 part.close_down()
 
     def _show_list(self, found: list[tuple[LessonPlace, Lesson | GlyphscopeError]]) -> None:
-        self.view.model.show([LessonRow(*each, self.progress.of(each[0].key)) for each in found])
+        self.view.model.show_rows([LessonRow(*each, self.progress.of(each[0].key)) for each in found])
         self._mark()
 
     def _mark(self) -> None:
@@ -207,14 +206,13 @@ class LessonsPresenter(Page):
             return
         place, model = self.opened.place, self.view.model
         if model.row_of(place.key) < 0:
-            row = LessonRow(place, self.opened.lesson, self.progress.of(place.key))
-            model.show([*model.rows, row])
-        self.view.list.setCurrentIndex(model.index(model.row_of(place.key)))
+            model.add(LessonRow(place, self.opened.lesson, self.progress.of(place.key)))
+        self.view.list.setCurrentIndex(model.index(model.row_of(place.key), 0))
 
-    def _choose(self, row: int) -> None:
-        place = self.view.model.rows[row].place
-        if self.opened is None or self.opened.place != place:
-            self.open(place)
+    def _choose(self, place: int) -> None:
+        row = self.view.model.row(place)
+        if row is not None and (self.opened is None or self.opened.place != row.place):
+            self.open(row.place)
 
     def _ask_for_file(self) -> None:
         folder = str(self.context.services.places.lessons)

@@ -6,6 +6,7 @@ from PySide6.QtCore import QEvent, QSize, Qt, QUrl
 from PySide6.QtGui import QImage, QResizeEvent, QWheelEvent
 from PySide6.QtWidgets import QSizePolicy, QTextEdit, QWidget
 
+from glyphscope_gui.shared.labels import named
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.markdown import set_markdown
 from glyphscope_gui.theme import Looks
@@ -21,8 +22,7 @@ class LessonProse(QTextEdit):
         super().__init__(parent)
         self._quiet = quiet
         self._markdown = ""
-        self.setObjectName("lessonProse")
-        self.setAccessibleName(tr("Text of the lesson"))
+        named(self, "lessonProse", tr("Text of the lesson"))
         self.setReadOnly(True)
         self.setFrameShape(QTextEdit.Shape.NoFrame)
         self.setUndoRedoEnabled(False)

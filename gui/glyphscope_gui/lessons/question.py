@@ -9,7 +9,7 @@ from PySide6.QtWidgets import QFrame, QPushButton, QSizePolicy, QWidget
 from glyphscope.lessons import Choice, Sheet, judge
 from glyphscope_gui.lessons.characters import CharacterLine
 from glyphscope_gui.lessons.prose import LessonProse
-from glyphscope_gui.shared.labels import LessonLabel, PlainLabel
+from glyphscope_gui.shared.labels import LessonLabel, PlainLabel, named, push_button
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.layouts import Part, hbox, vbox
 from glyphscope_gui.shared.token_words import token_text
@@ -114,12 +114,9 @@ class LessonQuestion(QFrame):
             for number, choice in enumerate(sheet.choices, 1)
         ]
         self.hint = PlainLabel(self._how(), self, role="hint", wordWrap=True)
-        self.button = QPushButton(tr("Reveal"), self)
-        self.button.setObjectName("lessonRevealButton")
-        self.button.setProperty("role", "primary")
+        self.button = push_button(tr("Reveal"), self, name="lessonRevealButton", role="primary")
         self.button.setToolTip(tr("Show the correct answer and the reason (Enter)"))
-        self.result = LessonLabel("", "", self)
-        self.result.setObjectName("lessonResult")
+        self.result = named(LessonLabel("", "", self), "lessonResult")
         self.why = LessonProse("", self, quiet=True)
         self.why.hide()
         self._lay_out()

@@ -28,7 +28,7 @@ from glyphscope_gui.lessons.player import first_of_stage
 from glyphscope_gui.lessons.prose import LessonProse
 from glyphscope_gui.lessons.question import LessonQuestion
 from glyphscope_gui.lessons.run import LessonRun
-from glyphscope_gui.shared.labels import LessonLabel, words_label
+from glyphscope_gui.shared.labels import LessonLabel, named, words_label
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.layouts import vbox
 from glyphscope_gui.theme import ui_font
@@ -84,8 +84,7 @@ class LessonReader(QScrollArea):
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
-        self.setObjectName("lessonReader")
-        self.setAccessibleName(tr("The lesson"))
+        named(self, "lessonReader", tr("The lesson"))
         self.setWidgetResizable(True)
         self.setFrameShape(QFrame.Shape.NoFrame)
         self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
@@ -110,8 +109,7 @@ class LessonReader(QScrollArea):
         head = LessonLabel(over, "muted", body)
         font = ui_font(7)
         font.setWeight(font.Weight.Bold)
-        heading = LessonLabel(title, "", body, font)
-        heading.setObjectName("lessonTitle")
+        heading = named(LessonLabel(title, "", body, font), "lessonTitle")
         self._words, self._parts = [head, heading], []
         for part in parts:
             if isinstance(part, Prose):

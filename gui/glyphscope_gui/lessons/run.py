@@ -23,7 +23,7 @@ from glyphscope.text.figures import rate
 from glyphscope_gui.lessons.player import FASTEST, SLOWEST, LessonPlayer
 from glyphscope_gui.lessons.words import info_of, place_words, source_words, token_title, token_words
 from glyphscope_gui.runs.abort_banner import AbortBanner
-from glyphscope_gui.runs.alternatives_model import AlternativesModel, reasons
+from glyphscope_gui.runs.alternatives_model import AlternativesModel
 from glyphscope_gui.runs.alternatives_table import AlternativesTable
 from glyphscope_gui.runs.field_table import FieldTable
 from glyphscope_gui.runs.field_table_model import DECIDED, TOKENS, VERDICT, FieldTableModel, shape_of
@@ -34,7 +34,7 @@ from glyphscope_gui.runs.stream_view import StreamView
 from glyphscope_gui.runs.token_table import TokenTable
 from glyphscope_gui.runs.token_table_model import TokenTableModel
 from glyphscope_gui.shared.card import section_label
-from glyphscope_gui.shared.labels import LessonLabel, PlainLabel, push_button
+from glyphscope_gui.shared.labels import LessonLabel, PlainLabel, named, push_button
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.layouts import STRETCH, grid_layout, hbox, holder, vbox
 from glyphscope_gui.shared.verdict import VERDICTS
@@ -66,8 +66,7 @@ class LessonStream(StreamView):
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
-        self.setObjectName("lessonStream")
-        self.setAccessibleName(tr("The text of the run"))
+        named(self, "lessonStream", tr("The text of the run"))
         self._characters = self._headings = 0
 
     def make_room(self, characters: int, headings: int = 0) -> None:
@@ -99,8 +98,7 @@ class LessonRun(QFrame):
 
     def __init__(self, caption: str, show: tuple[View, ...], parent: QWidget | None = None) -> None:
         super().__init__(parent)
-        self.setObjectName("card")
-        self.setAccessibleName(caption or tr("A run"))
+        named(self, "card", caption or tr("A run"))
         self.setAccessibleDescription(tr("Space plays, Left and Right move by one token"))
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
         self._views = show
@@ -277,13 +275,7 @@ class LessonRun(QFrame):
         token = stage.tokens[index]
         self.stream.select_token(token)
         rows = shown_rows(token)
-        registry = self.player.state.registry
-        why = (
-            reasons(started.request, registry, stage.text[: token.start], rows)
-            if registry is not None and stage.kind in ("call", "turn")
-            else [""] * len(rows)
-        )
-        self.alternatives_model.show(rows, why, token.step.id if token.step.id >= 0 else token.step.data)
+        self.alternatives_model.show_token(stage, token, rows, started.request, self.player.state.registry)
         self.alternatives.setVisible(bool(rows) and "alternatives" in self._views)
         self.token_title.setText(token_title(token))
         self.token_note.say(token_words(token, started.request))
@@ -316,14 +308,11 @@ class LessonRun(QFrame):
         self.back_button.setAccessibleName(tr("Back one token"))
         self.forward_button = push_button("›", self, tip=tr("Forward one token (Right)"))
         self.forward_button.setAccessibleName(tr("Forward one token"))
-        self.slider = QSlider(Qt.Orientation.Horizontal, self)
-        self.slider.setObjectName("lessonSlider")
-        self.slider.setAccessibleName(tr("Tokens shown"))
+        self.slider = named(QSlider(Qt.Orientation.Horizontal, self), "lessonSlider", tr("Tokens shown"))
         self.slider.setToolTip(tr("Tokens shown"))
         self.slider.setPageStep(5)
         self.place = PlainLabel(self, role="hint")
-        self.pace_slider = QSlider(Qt.Orientation.Horizontal, self)
-        self.pace_slider.setAccessibleName(tr("Tokens per second"))
+        self.pace_slider = named(QSlider(Qt.Orientation.Horizontal, self), "", tr("Tokens per second"))
         self.pace_slider.setToolTip(tr("Playback speed"))
         self.pace_slider.setRange(0, len(_PACES) - 1)
         self.pace_slider.setPageStep(1)

@@ -17,11 +17,11 @@ from glyphscope_gui.model_picker.hub_panel import HubPanel
 from glyphscope_gui.model_picker.load_panel import LoadPanel, OpenModelLine
 from glyphscope_gui.model_picker.offers import QUANTISATION, SIZE, SOURCE, FoundModelsModel
 from glyphscope_gui.shared.card import section_label
-from glyphscope_gui.shared.labels import PlainLabel, push_button, words_label
+from glyphscope_gui.shared.labels import PlainLabel, named, push_button, words_label
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.layouts import STRETCH, hbox, scroll_area, vbox
 from glyphscope_gui.shared.plain_table import PlainTable
-from glyphscope_gui.theme.sizes import ROW, letters
+from glyphscope_gui.theme.sizes import letters
 
 FIRST_SIZE = QSize(720, 440)
 ROOMY = 560
@@ -57,8 +57,7 @@ class ModelDialog(QDialog):
             parent=self,
         )
         self.found = FoundModelsModel(self)
-        self.table = PlainTable(self.found, stretch=0, parent=self)
-        self.table.setObjectName("foundModels")
+        self.table = named(PlainTable(self.found, stretch=0, parent=self), "foundModels")
         self.table.setAccessibleName(tr("Models on this computer"))
         self.table.activated.connect(self._use_found)
         self.table.selectionModel().selectionChanged.connect(self._show_usable)
@@ -71,8 +70,7 @@ class ModelDialog(QDialog):
         self.hub.useRequested.connect(self._use)
         self.hub.discardRequested.connect(self.discardRequested)
         self.hub.grew.connect(self._keep_in_sight)
-        self.file_button = QPushButton(tr("Open a GGUF…"), self)
-        self.file_button.clicked.connect(self.fileRequested)
+        self.file_button = push_button(tr("Open a GGUF…"), self, clicked=self.fileRequested)
         self.endpoint_button = QPushButton(tr("Endpoint…"), self)
         self.endpoint_button.setToolTip(
             tr("llama-server, vLLM, SGLang, Ollama, LM Studio or any server with an OpenAI-compatible API")
@@ -90,9 +88,7 @@ class ModelDialog(QDialog):
     def show_found(self, found: Sequence[FoundModel], unfinished: list[Unfinished]) -> None:
         """What is on this computer, and which downloads are not finished."""
         self.found.show(found)
-        rows = min(len(found), MOST_ROWS)
-        line = self.table.verticalHeader().defaultSectionSize()
-        self.table.setFixedHeight(self.table.horizontalHeader().sizeHint().height() + rows * line + ROW)
+        self.table.fix_height(MOST_ROWS)
         if found:
             self.table.selectRow(0)
             self.table.setFocus()
@@ -172,7 +168,7 @@ class ModelDialog(QDialog):
         return hbox(STRETCH, button)
 
     def _keep_in_sight(self) -> None:
-        """What came of a button stands below it: the view grows for it as far as the screen goes, then it scrolls."""
+        """A button's result is below it: the view grows for it as far as the screen goes, then it scrolls."""
         for layout in (self.hub.layout(), self._inner.layout()):
             if layout is not None:
                 layout.activate()
@@ -187,8 +183,7 @@ class ModelDialog(QDialog):
         self.scroll_area.ensureWidgetVisible(self.hub.lowest(), 0, 12)
 
     def _chosen_model(self) -> FoundModel | None:
-        rows = self.table.selectionModel().selectedRows()
-        return self.found.model(rows[0].row()) if rows else None
+        return self.found.row(self.table.selected())
 
     def _show_usable(self) -> None:
         model = self._chosen_model()

@@ -8,7 +8,7 @@ from PySide6.QtWidgets import QDialog, QDialogButtonBox, QFormLayout, QLineEdit,
 from glyphscope.errors import GlyphscopeError
 from glyphscope.models.remote import Address, read_address, set_key
 from glyphscope_gui.shared.background import Background
-from glyphscope_gui.shared.labels import push_button, words_label
+from glyphscope_gui.shared.labels import named, push_button, words_label
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.layouts import vbox
 from glyphscope_gui.shared.text_edits import LineEdit
@@ -29,8 +29,7 @@ class EndpointDialog(QDialog):
         self.setMinimumWidth(520)
         self._background = Background(self)
         self._left = False
-        self.address_edit = LineEdit(address, self)
-        self.address_edit.setObjectName("endpointAddressEdit")
+        self.address_edit = named(LineEdit(address, self), "endpointAddressEdit")
         self.address_edit.setPlaceholderText(tr("http://127.0.0.1:8080/v1   or   https://host/v1#model-name"))
         self.address_edit.setFont(mono_font(-0.5))
         self.key_edit = LineEdit(self, echoMode=QLineEdit.EchoMode.Password, placeholderText=_NO_KEY)

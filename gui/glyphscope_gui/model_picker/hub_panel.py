@@ -15,13 +15,12 @@ from glyphscope.visible import visible
 from glyphscope_gui.model_picker.getting import Loaded, Looked, ModelGetting, Phase
 from glyphscope_gui.model_picker.offers import DOWNLOADS, FITS, QUANTISATION, SIZE, ChoicesModel, HitsModel
 from glyphscope_gui.model_picker.words import FIX_HUB, hub_is_here, progress_words
-from glyphscope_gui.shared.labels import push_button, words_label
+from glyphscope_gui.shared.labels import named, push_button, set_role, show_words, words_label
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.layouts import STRETCH, hbox, vbox
 from glyphscope_gui.shared.plain_table import PlainTable
 from glyphscope_gui.shared.text_edits import LineEdit
 from glyphscope_gui.theme import mono_font
-from glyphscope_gui.theme.sizes import ROW
 
 STEPS = 1000
 """Of the bar: sizes in bytes do not fit its numbers."""
@@ -41,25 +40,20 @@ class HubPanel(QWidget):
         self.setObjectName("hubPanel")
         self._getting = getting
         self._path = ""
-        self.name_edit = LineEdit(self)
-        self.name_edit.setObjectName("modelNameEdit")
+        self.name_edit = named(LineEdit(self), "modelNameEdit")
         self.name_edit.setAccessibleName(tr("Words to search, or the name of a repository"))
         self.name_edit.setPlaceholderText(tr("Words (qwen3 0.6b), OWNER/NAME or OWNER/NAME:Q4_K_M"))
         self.name_edit.setFont(mono_font(-0.5))
-        self.look_button = QPushButton(tr("Search"), self)
-        self.look_button.setObjectName("modelLookButton")
+        self.look_button = push_button(tr("Search"), self, name="modelLookButton")
         self.look_button.setToolTip(tr("Search the Hub for words, or list the models of a repository"))
         self.hits = HitsModel(self)
-        self.hits_table = PlainTable(self.hits, stretch=0, parent=self)
-        self.hits_table.setObjectName("modelHits")
+        self.hits_table = named(PlainTable(self.hits, stretch=0, parent=self), "modelHits")
         self.hits_table.setAccessibleName(tr("Repositories found"))
         self.choices = ChoicesModel(self)
-        self.table = PlainTable(self.choices, stretch=0, parent=self)
-        self.table.setObjectName("modelChoices")
+        self.table = named(PlainTable(self.choices, stretch=0, parent=self), "modelChoices")
         self.table.setAccessibleName(tr("Models of the repository"))
         self.words = words_label(parent=self, selectable=True)
-        self.bar = QProgressBar(self, textVisible=False, maximum=STEPS)
-        self.bar.setObjectName("modelProgress")
+        self.bar = named(QProgressBar(self, textVisible=False, maximum=STEPS), "modelProgress")
         self.bar.setAccessibleName(tr("Progress of the download"))
         self.load_button = push_button("", self, name="modelLoadButton", role="primary")
         self.cancel_button = push_button(
@@ -88,7 +82,7 @@ class HubPanel(QWidget):
             self._show_progress(getting.loading)
 
     def show_unfinished(self, found: list[Unfinished]) -> None:
-        """Downloads of earlier days that can be gone on with."""
+        """Downloads of earlier days that can be resumed."""
         for row in self._rows:
             row.deleteLater()
         self._rows = [self._row_of(each) for each in found[:MOST_UNFINISHED]]
@@ -152,8 +146,7 @@ class HubPanel(QWidget):
             (tr("Discard"), partial(self.discardRequested.emit, part)),
         )
         for title, act in acts:
-            button = push_button(title, row, role="link")
-            button.setAccessibleName(visible(f"{title}: {name}"))
+            button = push_button(title, row, role="link", spoken=visible(f"{title}: {name}"))
             button.clicked.connect(lambda _checked=False, do=act: do())
             line.addWidget(button)
         return row
@@ -179,14 +172,13 @@ class HubPanel(QWidget):
             self.useRequested.emit(self._path)
 
     def _choice(self) -> Choice | None:
-        rows = self.table.selectionModel().selectedRows()
-        return self.choices.choice(rows[0].row()) if rows else None
+        return self.choices.row(self.table.selected())
 
     def _hit_chosen(self) -> None:
-        rows = self.hits_table.selectionModel().selectedRows()
-        if rows:
-            self.choices.show(())
-            self._getting.choose(self.hits.hit(rows[0].row()))
+        hit = self.hits.row(self.hits_table.selected())
+        if hit is not None:
+            self.choices.show_rows(())
+            self._getting.choose(hit)
 
     def _chosen(self, _new: QItemSelection, _old: QItemSelection) -> None:
         looked = self._getting.looked_at
@@ -196,14 +188,12 @@ class HubPanel(QWidget):
         self._path = ""
         self._show_phase()
 
-    # -- what is told ------------------------------------------------------------------------------------------
+    # -- the state of the download -----------------------------------------------------------------------------
 
     def _say(self, words: str, role: str = "muted") -> None:
-        self.words.setProperty("role", role)
-        self.words.style().polish(self.words)
-        self.words.setText(words)
+        set_role(self.words, role)
+        show_words(self.words, words)
         self.words.setAccessibleName(self.words.text())
-        self.words.setVisible(bool(words))
 
     def _show_phase(self) -> None:
         phase = self._getting.phase
@@ -229,8 +219,8 @@ class HubPanel(QWidget):
         for row in self._rows:
             row.setVisible(idle)
         if phase is Phase.LOOKING:
-            self.hits.show(())
-            self.choices.show(())
+            self.hits.show_rows(())
+            self.choices.show_rows(())
             self.hits_table.hide()
             self.table.hide()
             self.load_button.hide()
@@ -239,8 +229,8 @@ class HubPanel(QWidget):
 
     def _show_hits(self, hits: tuple[Hit, ...], repo: str = "") -> None:
         """The first hit is selected, or that of the name."""
-        self.hits.show(hits)
-        _fit_height(self.hits_table)
+        self.hits.show_rows(hits)
+        self.hits_table.fix_height(MOST_ROWS)
         if hits:
             self.hits_table.setVisible(True)
             names = [hit.repo for hit in hits]
@@ -250,8 +240,8 @@ class HubPanel(QWidget):
             self._show_phase()
 
     def _show_looked(self, looked: Looked) -> None:
-        self.choices.show(looked.listing.choices)
-        _fit_height(self.table)
+        self.choices.show_rows(looked.listing.choices)
+        self.table.fix_height(MOST_ROWS)
         if looked.pick is not None:
             self.table.selectRow(max(self.choices.row_of(looked.pick.choice), 0))
             self._say(looked.pick.why)
@@ -292,13 +282,6 @@ class HubPanel(QWidget):
             message = f"{type(error).__name__}: {error}"
         self._say(f"{message} {hint}".strip(), "problem")
         if self._getting.looked_at is None:
-            self.choices.show(())
+            self.choices.show_rows(())
             self.name_edit.setFocus()
         self._show_phase()
-
-
-def _fit_height(table: PlainTable) -> None:
-    """High enough for all rows, or for the most that are shown at once."""
-    rows = min(table.model().rowCount(), MOST_ROWS)
-    line = table.verticalHeader().defaultSectionSize()
-    table.setFixedHeight(table.horizontalHeader().sizeHint().height() + rows * line + ROW)

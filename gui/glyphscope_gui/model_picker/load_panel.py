@@ -6,14 +6,14 @@ from typing import Any, get_args
 
 import msgspec
 from PySide6.QtCore import Signal
-from PySide6.QtWidgets import QProgressBar, QPushButton, QWidget
+from PySide6.QtWidgets import QProgressBar, QWidget
 
 from glyphscope.events import DEFAULT_LOAD, FlashAttention, KvType, LoadOptions
 from glyphscope.events.load_options import MOST_CONTEXT, MOST_LAYERS, MOST_THREADS
 from glyphscope.models.memory import ModelFacts, memory_needed
 from glyphscope_gui.model_picker.words import facts_words, memory_words, status_words
 from glyphscope_gui.runs.worker.jobs import ModelStatus
-from glyphscope_gui.shared.labels import words_label
+from glyphscope_gui.shared.labels import named, push_button, words_label
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.layouts import hbox, vbox
 from glyphscope_gui.shared.settings_grid import ChoiceSetting, NumberSetting, SettingsGrid
@@ -100,13 +100,10 @@ class OpenModelLine(QWidget):
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.words = words_label(parent=self, name="openModelWords")
-        self.unload = QPushButton(tr("Unload"), self)
-        self.unload.setObjectName("modelUnloadButton")
+        self.unload = push_button(tr("Unload"), self, name="modelUnloadButton")
         self.unload.setToolTip(tr("Unload the model and free its memory; the next run loads it again"))
         self.unload.clicked.connect(self.unloadRequested)
-        self.bar = QProgressBar(self, textVisible=False)
-        self.bar.setObjectName("modelLoadProgress")
-        self.bar.setAccessibleName(tr("Loading progress"))
+        self.bar = named(QProgressBar(self, textVisible=False), "modelLoadProgress", tr("Loading progress"))
         row = hbox((self.words, 1), self.unload, spacing=8)
         vbox(row, self.bar, parent=self, spacing=4)
 

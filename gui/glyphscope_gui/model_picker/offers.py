@@ -31,9 +31,6 @@ class FoundModelsModel(TableModel[FoundModel]):
     def show(self, found: Sequence[FoundModel]) -> None:
         self.show_rows(sorted(found, key=lambda model: bool(model.problem)))
 
-    def model(self, row: int) -> FoundModel:
-        return self._rows[row]
-
     def words(self, row: FoundModel, column: int) -> str:
         return (
             f"{name_words(row)}  ✗ {row.problem}" if row.problem else name_words(row),
@@ -65,12 +62,6 @@ class HitsModel(TableModel[Hit]):
     )
     figures = frozenset({SIZE, DOWNLOADS})
 
-    def show(self, hits: Sequence[Hit]) -> None:
-        self.show_rows(hits)
-
-    def hit(self, row: int) -> Hit:
-        return self._rows[row]
-
     def words(self, row: Hit, column: int) -> str:
         choice = row.pick.choice if row.pick is not None else None
         fits = {True: tr("fits"), False: tr("too large"), None: tr("unknown")}[row.fits]
@@ -98,12 +89,6 @@ class ChoicesModel(TableModel[Choice]):
     titles = (tr("File"), tr("Quantisation"), tr("Size"))
     tips = FoundModelsModel.tips[:3]
     figures = frozenset({SIZE})
-
-    def show(self, choices: Sequence[Choice]) -> None:
-        self.show_rows(choices)
-
-    def choice(self, row: int) -> Choice:
-        return self._rows[row]
 
     def row_of(self, choice: Choice) -> int:
         """-1 where it is not among them."""

@@ -33,7 +33,7 @@ from glyphscope_gui.playground.branches.words import (
 from glyphscope_gui.playground.evidence_dock import EvidenceDock
 from glyphscope_gui.playground.run_page import RunPage
 from glyphscope_gui.playground.typed_text_presenter import TypedTextPresenter
-from glyphscope_gui.runs.alternatives_model import REASON_ROLE
+from glyphscope_gui.runs.alternatives_model import AlternativeRow
 from glyphscope_gui.runs.run_controller import Applied, Phase
 from glyphscope_gui.runs.token_rules import Refusal
 from glyphscope_gui.runs.worker.jobs import ModelStatus
@@ -271,23 +271,23 @@ class BranchPresenter(QObject):
     def _show_chosen(self) -> None:
         """The alternative that is chosen in the table, and of a struck one why."""
         table, model = self._evidence.alternatives, self._evidence.alternatives_model
-        row = table.currentIndex().row()
-        if not 0 <= row < model.rowCount():
-            return
-        one = model.alternative(row)
-        self._bar.show_alternative(one, self._mask_reason(row) if is_masked(one) else None)
+        place = table.currentIndex().row()
+        if (row := model.row(place)) is not None:
+            masked = is_masked(row.alternative)
+            self._bar.show_alternative(row.alternative, self._mask_reason(place, row) if masked else None)
 
-    def _mask_reason(self, row: int) -> MaskReason:
+    def _mask_reason(self, place: int, row: AlternativeRow) -> MaskReason:
         started, token = self._runs.state.started, self._page.current_token()
         if started is None or token is None:
             return MaskReason()
-        model, refusal = self._evidence.alternatives_model, self._refusal
+        refusal = self._refusal
         known = refusal is not None and refusal.index == token.step.index
-        found = refusal.constraints if refusal is not None and known else ()
-        refused = found[row] if row < len(found) else None
-        message, said = str(model.index(row, 0).data(REASON_ROLE) or ""), model.grammar_words(row)
-        registry, special = self._runs.state.registry, model.alternative(row).id in self._special
-        return mask_reason(started.request, registry, message, said, refused, known=known, special=special)
+        constraints = refusal.constraints if refusal is not None and known else ()
+        constraint = constraints[place] if place < len(constraints) else None
+        registry, special = self._runs.state.registry, row.alternative.id in self._special
+        return mask_reason(
+            started.request, registry, row.reason, row.refusal, constraint, known=known, special=special
+        )
 
     def _show_why_not(self) -> None:
         busy = self._runs.phase is not Phase.IDLE

@@ -7,6 +7,7 @@ from PySide6.QtGui import QFont, QFontMetrics, QPainter, QPaintEvent
 from PySide6.QtWidgets import QSizePolicy, QWidget
 
 from glyphscope_gui.playground.timeline_budgets import Budget
+from glyphscope_gui.shared.labels import named
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.theme import theme, ui_font
 
@@ -29,8 +30,7 @@ class BudgetGauges(QWidget):
             return
         self._budgets = budgets
         words = "; ".join(tr("{budget}, reached", budget=b.words) if b.fired else b.words for b in budgets)
-        self.setAccessibleName(words)
-        self.setToolTip(words)
+        named(self, "", words, tip=words)
         self.updateGeometry()
         self.update()
 

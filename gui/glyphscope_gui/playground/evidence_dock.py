@@ -19,14 +19,14 @@ from glyphscope_gui.playground.mask_impact_view import MaskImpactView
 from glyphscope_gui.playground.size_chart import LEGEND, SavingsChart, SizeChart, summary
 from glyphscope_gui.playground.step_chart import StepChart
 from glyphscope_gui.playground.turn_costs import TurnCosts
-from glyphscope_gui.runs.alternatives_model import AlternativesModel, reasons
+from glyphscope_gui.runs.alternatives_model import AlternativesModel
 from glyphscope_gui.runs.alternatives_table import AlternativesTable
 from glyphscope_gui.runs.run_controller import Applied, Saving
 from glyphscope_gui.runs.token_rules import Refusal, TokenRule
 from glyphscope_gui.runs.worker.jobs import Measured
 from glyphscope_gui.shared.bars import edge_role
 from glyphscope_gui.shared.card import Heading
-from glyphscope_gui.shared.labels import ElidedLabel, ElidedLink, PlainLabel, push_button, words_label
+from glyphscope_gui.shared.labels import ElidedLabel, ElidedLink, PlainLabel, named, push_button, words_label
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.layouts import STRETCH, Flow, hbox, vbox
 from glyphscope_gui.shared.segmented import Segmented
@@ -43,8 +43,6 @@ _MEASURES = (
     ),
     ("ms", tr("Time"), tr("Milliseconds per step: mask, sampling and decoding")),
 )
-_WHOLE_CALLS = ("call", "turn")
-"""The kinds of stages whose text is judged as a call of the whole registry."""
 FEW = 6
 """Alternatives that are shown at first: the rest are seldom likely enough to matter."""
 _NO_TOKEN = tr("Select a token in the stream or the table to see its alternatives.")
@@ -81,7 +79,7 @@ class EvidenceDock(QScrollArea):
         self.expected_note = words_label("")
         self.expected_note.hide()
         self.all_button = push_button("", self, role="link", clicked=self._show_all)
-        self.wanted = MaskImpactView(self)
+        self.mask_impact = MaskImpactView(self)
         self.turn = TurnCosts(self)
         self.size_chart = SizeChart(self)
         self.size_note = words_label("")
@@ -146,13 +144,7 @@ class EvidenceDock(QScrollArea):
         token = state.tokens[index]
         all_rows = token.step.alternatives
         rows = all_rows if self._all else all_rows[:FEW]
-        before = state.text[: token.start]
-        why = (
-            reasons(started.request, self._registry, before, rows)
-            if self._registry and state.kind in _WHOLE_CALLS
-            else [""] * len(rows)
-        )
-        self.alternatives_model.show(rows, why, token.step.id if token.step.id >= 0 else token.step.data)
+        self.alternatives_model.show_token(state, token, rows, started.request, self._registry)
         self.alternatives.setVisible(bool(rows))
         self.all_button.setVisible(len(all_rows) > FEW)
         self.all_button.setText(
@@ -239,7 +231,7 @@ class EvidenceDock(QScrollArea):
                     slim="chart-forced",
                 ),
             ),
-            _section(Heading(tr("Mask impact")), self.wanted),
+            _section(Heading(tr("Mask impact")), self.mask_impact),
             _section(
                 Heading(tr("Saved by early abort")),
                 _legend(((tr("without stopping"), "chart-other"), (tr("with early abort"), "chart-main"))),
@@ -322,8 +314,7 @@ def _untold(started: RunStarted) -> str:
 
 def _section(heading: Heading, *widgets: QWidget) -> QFrame:
     """A heading with what belongs to it, and a rule below."""
-    box = QFrame()
-    box.setObjectName("evidenceSection")
+    box = named(QFrame(), "evidenceSection")
     vbox(heading, *widgets, parent=box, margins=(PAD, 12), spacing=8)
     return box
 
@@ -368,8 +359,7 @@ class RuleLine(QWidget):
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
-        self.link = ElidedLink(self)
-        self.link.setObjectName("ruleLink")
+        self.link = named(ElidedLink(self), "ruleLink")
         self.origin = ElidedLabel(self, Qt.TextElideMode.ElideRight, role="hint")
         hbox(self.link, (self.origin, 1), parent=self, spacing=8)
         self.link.clicked.connect(lambda: self.chosen.emit(self.link.words))

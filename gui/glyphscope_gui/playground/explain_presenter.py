@@ -41,7 +41,7 @@ class ExplainPresenter(QObject):
         self._page = view
         self._evidence = evidence
         self._choice = choice
-        self._view = evidence.wanted
+        self._view = evidence.mask_impact
         self._background = Background(self)
         self._dropped = _Dropped()
         self._asked: Answered | None = None

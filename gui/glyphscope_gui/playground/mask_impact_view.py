@@ -1,48 +1,93 @@
-"""Wanted X, got Y: what the constraint took of each field, which keyword did, and what of the prompt speaks of it."""
+"""Mask impact: how much of each field the constraint changed, by which keyword, and the part of the prompt about it."""
 
 from __future__ import annotations
 
-from PySide6.QtCore import QSize, Qt, Signal
+from PySide6.QtCore import Qt, Signal
 from PySide6.QtWidgets import QWidget
 
-from glyphscope.explain.mask_impact import FieldImpact, MaskImpact
-from glyphscope.explain.mask_impact_report import head, loss_words, worst_words
+from glyphscope.explain.mask_impact import AROUND, FieldImpact, MaskImpact
+from glyphscope.explain.mask_impact_report import field_name, head, loss_words, tokens_taken, worst_words
 from glyphscope.explain.prompt_places import PromptPlace
 from glyphscope.explain.retokenization import Boundaries, boundary_diff_words, boundary_words
 from glyphscope.registry import ToolRegistry
 from glyphscope.registry.pointer import steps_of
-from glyphscope_gui.playground.mask_impact_model import FIELD, MASKED, TAKEN, MaskImpactModel
+from glyphscope.text.figures import UNKNOWN
 from glyphscope_gui.shared.card import section_label
-from glyphscope_gui.shared.labels import link, words_label
+from glyphscope_gui.shared.labels import link, named, show_words, words_label
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.layouts import vbox
-from glyphscope_gui.shared.plain_table import PlainTable
+from glyphscope_gui.shared.plain_table import WholeTable
+from glyphscope_gui.shared.table_model import TableModel
+from glyphscope_gui.shared.token_words import token_text
+
+FIELD, TAKEN, MASKED = range(3)
+_COLUMNS = (
+    (tr("field"), tr("A field of the call; “(outside fields)” is the text around them")),
+    (
+        tr("masked mass"),
+        tr(
+            "Expected number of tokens of the field that the constraint changed: the raw probability of the masked "
+            "tokens, summed over the field"
+        ),
+    ),
+    (
+        tr("preferred → sampled"),
+        tr(
+            "The model's preferred token at the step with the greatest masked mass, and the sampled one; empty if "
+            "nothing was masked"
+        ),
+    ),
+)
+
+
+class MaskImpactModel(TableModel[FieldImpact]):
+    """A field in which nothing was masked is paler than one whose preferred token was."""
+
+    titles = tuple(title for title, _ in _COLUMNS)
+    tips = tuple(tip for _, tip in _COLUMNS)
+    figures = frozenset({TAKEN})
+
+    def worst(self) -> int | None:
+        """The row with the greatest masked mass, fields before the text around them; None if nothing was masked."""
+        masked = [place for place, impact in enumerate(self._rows) if impact.worst is not None]
+        return max(
+            masked, key=lambda place: (bool(self._rows[place].path), self._rows[place].lost), default=None
+        )
+
+    def spoken(self, row: FieldImpact, column: int) -> str:
+        return f"{self.titles[column]}: {self.words(row, column) or tr('nothing')}"
+
+    def tip(self, row: FieldImpact, column: int) -> str:
+        return f"{field_name(row)}: {loss_words(row)}"
+
+    def color(self, row: FieldImpact, column: int) -> str:
+        return "text" if row.worst is not None else "text-muted"
+
+    def words(self, row: FieldImpact, column: int) -> str:
+        masked = row.worst
+        return (
+            tr("(outside fields)") if row.path == AROUND else field_name(row),
+            tokens_taken(row.lost) if row.tokens > row.unknown else UNKNOWN,
+            "" if masked is None else f"{_token(masked.preferred)} → {_token(masked.sampled)}",
+        )[column]
+
+
+def _token(text: str) -> str:
+    return token_text(text.encode("utf-8", "replace")) if text else tr("⟨end⟩")
+
 
 _PLACES = 4
-"""Places of other tokens that are told; the token table marks them all."""
+"""Places of other tokens that are listed; the token table marks them all."""
 
 
-class MaskImpactTable(PlainTable):
-    """As high as its rows: the column it stands in scrolls."""
-
+class MaskImpactTable(WholeTable):
     def __init__(self, model: MaskImpactModel, parent: QWidget | None = None) -> None:
         super().__init__(model, stretch=MASKED, parent=parent)
-        self.setObjectName("wantedTable")
-        self.setAccessibleName(tr("Preferred and sampled tokens, by field"))
+        named(self, "wantedTable", tr("Preferred and sampled tokens, by field"))
         self.setAccessibleDescription(tr("Up and Down select a field; Enter goes to its token."))
-        self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
-        self.setVerticalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         self.setTextElideMode(Qt.TextElideMode.ElideRight)
         self.fit_column(TAKEN, "100%")
         self.fit_column(FIELD, "max_res")
-        model.modelReset.connect(self.updateGeometry)
-
-    def sizeHint(self) -> QSize:
-        rows = sum(self.rowHeight(row) for row in range(self.model().rowCount()))
-        return QSize(220, self.horizontalHeader().sizeHint().height() + rows + 2)
-
-    def minimumSizeHint(self) -> QSize:
-        return QSize(160, self.sizeHint().height())
 
 
 class MaskImpactView(QWidget):
@@ -60,16 +105,17 @@ class MaskImpactView(QWidget):
         self.model = MaskImpactModel(self)
         self.words = words_label(role="muted", name="wantedWords", selectable=True)
         self.table = MaskImpactTable(self.model, self)
-        self.fight = words_label(role="", name="wantedFight", selectable=True)
+        self.worst = words_label(role="", name="wantedFight", selectable=True)
         self.detail = words_label(role="muted", name="wantedDetail", selectable=True)
         self.place = link("", tr("Show it where you can edit it"), self, name="wantedPlace")
         self.boundaries = words_label(role="muted", name="boundaryWords", selectable=True)
         self.boundaries_heading = section_label(tr("Token boundaries"), self)
         self.boundaries_heading.setContentsMargins(0, 8, 0, 0)
+        self._parts = (self.worst, self.detail, self.place)
         vbox(
             self.words,
             self.table,
-            self.fight,
+            self.worst,
             self.detail,
             (self.place, 0, Qt.AlignmentFlag.AlignLeft),
             self.boundaries_heading,
@@ -78,33 +124,26 @@ class MaskImpactView(QWidget):
             spacing=8,
         )
         self.table.selectionModel().currentRowChanged.connect(lambda now, _before: self._show(now.row()))
-        for told in (self.table.clicked, self.table.activated):
-            told.connect(lambda index: self._go(index.row()))
+        for chosen in (self.table.clicked, self.table.activated):
+            chosen.connect(lambda index: self._go(index.row()))
         self.place.clicked.connect(self._go_to_place)
         self.clear()
 
     def clear(self) -> None:
         """Nothing is known yet."""
-        self.model.show(())
-        for part in (
-            self.table,
-            self.fight,
-            self.detail,
-            self.place,
-            self.boundaries_heading,
-            self.boundaries,
-        ):
+        self.model.show_rows(())
+        for part in (self.table, *self._parts, self.boundaries_heading, self.boundaries):
             part.hide()
         self.words.setText(tr("Available when the run has finished."))
 
-    def show_impact(self, wanted: MaskImpact, registry: ToolRegistry | None) -> None:
-        """`registry` is what held the run."""
+    def show_impact(self, impact: MaskImpact, registry: ToolRegistry | None) -> None:
+        """`registry` has the tools that constrained the run."""
         self._registry = registry
-        self.words.setText(head(wanted))
-        self.model.show(wanted.fields if wanted.constrained else ())
-        self.table.setVisible(bool(wanted.constrained) and bool(wanted.fields))
-        worst = self.model.worst() if wanted.constrained else None
-        for part in (self.fight, self.detail, self.place):
+        self.words.setText(head(impact))
+        self.model.show_rows(impact.fields if impact.constrained else ())
+        self.table.setVisible(bool(impact.constrained) and bool(impact.fields))
+        worst = self.model.worst() if impact.constrained else None
+        for part in self._parts:
             part.hide()
         if worst is not None:
             self.table.setCurrentIndex(self.model.index(worst, FIELD))
@@ -123,21 +162,19 @@ class MaskImpactView(QWidget):
         self.boundaries.show()
 
     def _show(self, row: int) -> None:
-        if not 0 <= row < self.model.rowCount():
+        impact = self.model.row(row)
+        if impact is None:
             return
-        want = self.model.want(row)
-        first, *lines = [_sentence(line) for line in worst_words(want, self._registry)] or [""]
-        self.fight.setText(first)
-        self.fight.setVisible(bool(first))
-        self.detail.setText("\n".join([*lines, _sentence(loss_words(want))]))
-        self.detail.show()
-        words = self._place_words(want)
+        first, *lines = [_sentence(line) for line in worst_words(impact, self._registry)] or [""]
+        show_words(self.worst, first)
+        show_words(self.detail, "\n".join([*lines, _sentence(loss_words(impact))]))
+        words = self._place_words(impact)
         self.place.setText(words)
         self.place.setAccessibleName(words)
-        self.place.setVisible(bool(words) and want.worst is not None)
+        self.place.setVisible(bool(words) and impact.worst is not None)
 
-    def _place_words(self, want: FieldImpact) -> str:
-        place = _first(want)
+    def _place_words(self, impact: FieldImpact) -> str:
+        place = _first(impact)
         if place is None:
             return ""
         if place.kind == "format":
@@ -147,14 +184,16 @@ class MaskImpactView(QWidget):
         return tr("Show the tool")
 
     def _go(self, row: int) -> None:
-        want = self.model.want(row)
-        token = want.worst.token if want.worst is not None else want.most_token
+        impact = self.model.row(row)
+        if impact is None:
+            return
+        token = impact.worst.token if impact.worst is not None else impact.most_token
         if token is not None:
             self.tokenChosen.emit(token)
 
     def _go_to_place(self) -> None:
-        row = self.table.currentIndex().row()
-        place = _first(self.model.want(row)) if 0 <= row < self.model.rowCount() else None
+        impact = self.model.row(self.table.currentIndex().row())
+        place = _first(impact) if impact is not None else None
         if place is None:
             return
         steps = steps_of(place.of)
@@ -168,5 +207,5 @@ def _sentence(words: str) -> str:
     return f"{words[0].upper()}{words[1:]}."
 
 
-def _first(want: FieldImpact) -> PromptPlace | None:
-    return want.places[0] if want.places else None
+def _first(impact: FieldImpact) -> PromptPlace | None:
+    return impact.places[0] if impact.places else None

@@ -15,6 +15,7 @@ from PySide6.QtWidgets import QTextBrowser, QTextEdit, QWidget
 
 from glyphscope.visible import visible
 from glyphscope_gui.playground.timeline_notes import Block
+from glyphscope_gui.shared.labels import named
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.text_edits import bear, ease
 from glyphscope_gui.shared.whole_text import show_whole
@@ -32,8 +33,7 @@ class NotesView(QTextBrowser):
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
-        self.setObjectName("notesView")
-        self.setAccessibleName(tr("Details of this row of the timeline"))
+        named(self, "notesView", tr("Details of this row of the timeline"))
         self.setReadOnly(True)
         self.setOpenLinks(False)
         self.setTextInteractionFlags(

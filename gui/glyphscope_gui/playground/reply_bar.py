@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtGui import QKeyEvent
-from PySide6.QtWidgets import QPushButton, QWidget
+from PySide6.QtWidgets import QWidget
 
+from glyphscope_gui.shared.labels import named, push_button
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.layouts import hbox
 from glyphscope_gui.shared.text_edits import GrowingEdit
@@ -35,20 +36,15 @@ class ReplyBar(QWidget):
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
-        self.edit = ReplyEdit(_LINES, self)
-        self.edit.setObjectName("replyEdit")
-        self.edit.setAccessibleName(tr("Continue the conversation"))
+        self.edit = named(ReplyEdit(_LINES, self), "replyEdit", tr("Continue the conversation"))
         self.edit.setAccessibleDescription(tr("Your next message. Control and Enter sends it."))
         self.edit.setPlaceholderText(tr("Continue the conversation…"))
         self.edit.bar_when_full()
-        self.send_button = QPushButton(tr("Send"), self)
-        self.send_button.setObjectName("replySend")
+        self.send_button = push_button(tr("Send"), self, name="replySend")
         self.send_button.setToolTip(
             tr("Run with the messages of this run, its answer and this message (Ctrl+Return)")
         )
-        self.edit_button = QPushButton(tr("Edit messages"), self)
-        self.edit_button.setObjectName("replyMessages")
-        self.edit_button.setProperty("role", "link")
+        self.edit_button = push_button(tr("Edit messages"), self, name="replyMessages", role="link")
         self.edit_button.setToolTip(
             tr(
                 "Copy the messages and the answer of this run into the prompt, to edit them or to "

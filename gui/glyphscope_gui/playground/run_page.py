@@ -40,7 +40,7 @@ from glyphscope_gui.runs.token_table_model import TokenTableModel
 from glyphscope_gui.runs.user_prompt_edit import UserPromptEdit
 from glyphscope_gui.shared.card import Card
 from glyphscope_gui.shared.icon_button import IconButton
-from glyphscope_gui.shared.labels import ElidedLabel, ElidedLink, push_button
+from glyphscope_gui.shared.labels import ElidedLabel, ElidedLink, named, push_button
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.layouts import hbox, holder, splitter, stack, vbox
 from glyphscope_gui.shared.notice_banner import NoticeBanner
@@ -87,8 +87,7 @@ class RunPage(QWidget):
         self.costs = ElidedLabel(self, Qt.TextElideMode.ElideRight, role="muted")
         self.costs.setText(_NOT_COUNTED)
         self.rendered_link = push_button(tr("Show the rendered prompt"), self, role="link")
-        self.history_link = ElidedLink(self)
-        self.history_link.setObjectName("historyLink")
+        self.history_link = named(ElidedLink(self), "historyLink")
         self.history_link.setToolTip(tr("Show and edit the earlier messages of the conversation"))
         self.new_link = ElidedLink(self)
         self.new_link.set_words(tr("New conversation"))
@@ -266,8 +265,7 @@ class RunPage(QWidget):
         self.splitter.setSizes([line, tree, stream + reply, fields, rest - stream])
 
     def current_token(self) -> Token | None:
-        index = self.tokens.currentIndex()
-        return self.tokens_model.token(index.row()) if index.isValid() else None
+        return self.tokens_model.row(self.tokens.currentIndex().row())
 
     def copy_shown(self) -> None:
         """Put on the clipboard what is shown: the text of the stage, the results of a row, or else what it reports."""
@@ -284,8 +282,7 @@ class RunPage(QWidget):
     def _make_copying(self) -> None:
         self.copy_menu = CopyMenu(self)
         self.copy_menu.copyRequested.connect(self.copyRequested)
-        shown = QAction(tr("Copy what is &shown"), self)
-        shown.setObjectName("copyShown")
+        shown = named(QAction(tr("Copy what is &shown"), self), "copyShown")
         shown.triggered.connect(self.copy_shown)
         self.stream.copying = (shown, self.copy_menu.menuAction())
         self.notes.addActions([shown, self.copy_menu.menuAction()])
@@ -293,8 +290,7 @@ class RunPage(QWidget):
         menu.addAction(shown)
         menu.addSeparator()
         menu.addActions(self.copy_menu.actions())
-        self.copy_button = IconButton("duplicate", None, self)
-        self.copy_button.setObjectName("copyButton")
+        self.copy_button = named(IconButton("duplicate", None, self), "copyButton")
         self.copy_button.setAccessibleName(tr("Copy the answer, a call, the prompt"))
         self.copy_button.setToolTip(tr("Copy the answer, a call, the prompt, or a curl command"))
         self.copy_button.setPopupMode(QToolButton.ToolButtonPopupMode.InstantPopup)
@@ -390,7 +386,7 @@ class RunPage(QWidget):
         self.costs.setText("     ".join(words))
 
     def _choose(self, index: int | None) -> None:
-        self.stream.select_token(None if index is None else self.tokens_model.token(index))
+        self.stream.select_token(None if index is None else self.tokens_model.row(index))
         self.tokenChosen.emit(index)
 
     def _lay_out(self) -> None:

@@ -1,13 +1,12 @@
-"""The run's timeline: stages and turns in order, with what each cost of its budget and what was told there."""
+"""The run's timeline: stages and turns in order, each with its notes and its share of the budgets."""
 
 from __future__ import annotations
 
-from PySide6.QtCore import QModelIndex, QPersistentModelIndex, QRect, QRectF, QSize, Qt, Signal
-from PySide6.QtGui import QFont, QFontMetrics, QKeyEvent, QPainter, QResizeEvent
-from PySide6.QtWidgets import QPushButton, QStyle, QStyledItemDelegate, QStyleOptionViewItem, QWidget
+from PySide6.QtCore import QModelIndex, QRect, QRectF, QSize, Qt, Signal
+from PySide6.QtGui import QFont, QKeyEvent, QPainter, QResizeEvent
+from PySide6.QtWidgets import QStyledItemDelegate, QStyleOptionViewItem, QWidget
 
 from glyphscope.runs import RunState
-from glyphscope.visible import visible
 from glyphscope_gui.playground.budget_gauges import BudgetGauges, paint_share
 from glyphscope_gui.playground.timeline_budgets import budgets
 from glyphscope_gui.playground.timeline_model import (
@@ -24,11 +23,12 @@ from glyphscope_gui.playground.timeline_model import (
 from glyphscope_gui.playground.timeline_rows import Mark, TimelineRow
 from glyphscope_gui.runs.run_controller import Applied
 from glyphscope_gui.shared.card import Card
+from glyphscope_gui.shared.cells import paint_selection, paint_words
+from glyphscope_gui.shared.labels import link, named
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.plain_table import PlainTable
+from glyphscope_gui.shared.table_model import Index
 from glyphscope_gui.theme import theme
-
-_Index = QModelIndex | QPersistentModelIndex
 
 MARKS: dict[Mark, tuple[str, str]] = {
     "running": ("◌", "open"),
@@ -39,7 +39,7 @@ MARKS: dict[Mark, tuple[str, str]] = {
 }
 """The sign and the colour of each state: never the colour alone."""
 INDENT = 16
-"""Pixels that what was told in a stage stands further in."""
+"""Pixels by which the notes of a stage are indented."""
 ROWS_SHOWN = 6
 """Rows in sight before the timeline scrolls."""
 ROOMY = 640
@@ -56,11 +56,10 @@ _WIDEST = {PROMPT: tr("0,000 of 0,000"), TOKENS: "00,000", BYTES: "000,000", TIM
 class TimelineDelegate(QStyledItemDelegate):
     """The stage's cell with its sign, and thin bars below figures that have a budget."""
 
-    def paint(self, painter: QPainter, option: QStyleOptionViewItem, index: _Index) -> None:
+    def paint(self, painter: QPainter, option: QStyleOptionViewItem, index: Index) -> None:
         row: TimelineRow = index.data(ROW_ROLE)
         painter.save()
-        if option.state & QStyle.StateFlag.State_Selected:
-            painter.fillRect(option.rect, theme().color("selection"))
+        paint_selection(painter, option)
         box = option.rect.adjusted(9, 0, -9, 0)
         if index.column() == STAGE:
             self._paint_stage(painter, option.font, box, row)
@@ -68,7 +67,7 @@ class TimelineDelegate(QStyledItemDelegate):
             self._paint_words(painter, box, row, index)
         painter.restore()
 
-    def sizeHint(self, option: QStyleOptionViewItem, index: _Index) -> QSize:
+    def sizeHint(self, option: QStyleOptionViewItem, index: Index) -> QSize:
         return QSize(60, option.fontMetrics.height() + 8)
 
     def _paint_stage(self, painter: QPainter, font: QFont, box: QRect, row: TimelineRow) -> None:
@@ -80,47 +79,39 @@ class TimelineDelegate(QStyledItemDelegate):
         painter.setPen(theme().color(role))
         painter.drawText(QRect(box.left(), box.top(), 14, box.height()), Qt.AlignmentFlag.AlignVCenter, sign)
         bold.setWeight(QFont.Weight.DemiBold if row.is_stage else QFont.Weight.Normal)
-        painter.setFont(bold)
-        painter.setPen(theme().color("text" if row.is_stage else "text-muted"))
-        box = box.adjusted(18, 0, 0, 0)
-        words = QFontMetrics(bold).elidedText(visible(row.title), Qt.TextElideMode.ElideRight, box.width())
-        painter.drawText(box, Qt.AlignmentFlag.AlignVCenter, words)
+        role = "text" if row.is_stage else "text-muted"
+        paint_words(painter, box.adjusted(18, 0, 0, 0), row.title, bold, role)
 
-    def _paint_words(self, painter: QPainter, box: QRect, row: TimelineRow, index: _Index) -> None:
+    def _paint_words(self, painter: QPainter, box: QRect, row: TimelineRow, index: Index) -> None:
         spent = index.data(SPENT_ROLE)
         share = spent.share if spent is not None else None
         right = index.column() != WORDS
         problem = row.mark == "impossible" and not right
-        painter.setPen(theme().color("impossible" if problem else "text" if row.is_stage else "text-muted"))
-        align = Qt.AlignmentFlag.AlignRight if right else Qt.AlignmentFlag.AlignLeft
-        metrics, words = painter.fontMetrics(), str(index.data() or "") if right else visible(row.words)
-        text = metrics.elidedText(words, Qt.TextElideMode.ElideRight, box.width())
-        painter.drawText(box, align | Qt.AlignmentFlag.AlignVCenter, text)
+        role = "impossible" if problem else "text" if row.is_stage else "text-muted"
+        side = Qt.AlignmentFlag.AlignRight if right else Qt.AlignmentFlag.AlignLeft
+        words = str(index.data() or "") if right else row.words
+        text = paint_words(painter, box, words, painter.font(), role, side)
         if row.aside and not right:
-            beside = box.adjusted(metrics.horizontalAdvance(text) + (12 if text else 0), 0, 0, 0)
-            painter.setPen(theme().color("text-faint"))
-            aside = metrics.elidedText(
-                visible(row.aside), Qt.TextElideMode.ElideRight, max(beside.width(), 0)
-            )
-            if len(aside) > 1:
-                painter.drawText(beside, align | Qt.AlignmentFlag.AlignVCenter, aside)
+            width = painter.fontMetrics().horizontalAdvance(text)
+            beside = box.adjusted(width + (12 if text else 0), 0, 0, 0)
+            if beside.width() > painter.fontMetrics().horizontalAdvance("…") + 1:
+                paint_words(painter, beside, row.aside, painter.font(), "text-faint")
         if share is not None:
             paint_share(painter, QRectF(box.left() + 8, box.bottom() - 2, box.width() - 8, 2), share)
 
 
 class TimelineTable(PlainTable):
-    """`rowChosen` carries the TimelineRow that the user chose, by mouse or keys; a row that is shown is not told."""
+    """`rowChosen` carries the TimelineRow that the user chose, by mouse or keys, not one that `show_row` selected."""
 
     rowChosen = Signal(object)
 
     def __init__(self, model: TimelineModel, parent: QWidget | None = None) -> None:
         super().__init__(model, stretch=WORDS, parent=parent)
         self._timeline = model
-        self._told = True
-        self._telling = False
+        self._announces = True
+        self._is_announcing = False
         self.following = True
-        self.setObjectName("timelineTable")
-        self.setAccessibleName(tr("Timeline of the run"))
+        named(self, "timelineTable", tr("Timeline of the run"))
         self.setAccessibleDescription(tr("Up and Down select a stage to show below."))
         self.setItemDelegate(TimelineDelegate(self))
         self.setColumnWidth(STAGE, self.fontMetrics().averageCharWidth() * 24)
@@ -130,17 +121,15 @@ class TimelineTable(PlainTable):
         self.selectionModel().currentRowChanged.connect(self._current_changed)
 
     def show_row(self, place: int) -> None:
-        """Make it the current one without telling it; while a choice of the user's is told, that one stays."""
+        """Make it the current one without `rowChosen`; while a choice of the user's is announced, that one stays."""
         known = 0 <= place < self._timeline.rowCount() and place != self.currentIndex().row()
-        if known and not self._telling:
-            self._told = False
+        if known and not self._is_announcing:
+            self._announces = False
             self.setCurrentIndex(self._timeline.index(place, STAGE))
-            self._told = True
+            self._announces = True
 
     def sizeHint(self) -> QSize:
-        rows = min(max(self._timeline.rowCount(), 2), ROWS_SHOWN)
-        head = 0 if self.horizontalHeader().isHidden() else self.horizontalHeader().sizeHint().height()
-        return QSize(320, head + rows * self.verticalHeader().defaultSectionSize() + 4)
+        return QSize(320, self.height_of(min(max(self._timeline.rowCount(), 2), ROWS_SHOWN)) + 4)
 
     def minimumSizeHint(self) -> QSize:
         return QSize(120, 2 * self.verticalHeader().defaultSectionSize() + 6)
@@ -157,24 +146,24 @@ class TimelineTable(PlainTable):
         self.setColumnWidth(STAGE, self.fontMetrics().averageCharWidth() * letters)
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
-        """Enter tells the current row again: it pins the stage that is shown anyway."""
+        """Enter chooses the current row again: it pins the stage that is shown anyway."""
         if event.key() in (Qt.Key.Key_Return, Qt.Key.Key_Enter) and self.currentIndex().isValid():
             self._notify(self.currentIndex().row())
         else:
             super().keyPressEvent(event)
 
     def _current_changed(self, current: QModelIndex, _before: QModelIndex) -> None:
-        if self._told and current.isValid():
+        if self._announces and current.isValid():
             self._notify(current.row())
 
     def _notify(self, place: int) -> None:
-        self._telling = True
+        self._is_announcing = True
         self.rowChosen.emit(self._timeline.row(place))
-        self._telling = False
+        self._is_announcing = False
 
 
 class Timeline(Card):
-    """The card. Hidden until a run has more to tell than one stage's text. `rowChosen` as the table's;
+    """The card. Hidden until a run has more to show than one stage's text. `rowChosen` as the table's;
     `followRequested`: the user wants to see the newest stage again; `appeared`: it became visible, or has more rows.
     """
 
@@ -186,21 +175,19 @@ class Timeline(Card):
         self.model = TimelineModel()
         self.table = TimelineTable(self.model)
         self.gauges = BudgetGauges()
-        self.follow_link = QPushButton(tr("Follow"))
+        tip = tr("Follow the run: always show the current stage")
+        self.follow_link = link(tr("Follow"), tip, name="followLink")
         super().__init__(
             tr("Timeline"), self.table, actions=(self.gauges, self.follow_link), padded=False, parent=parent
         )
         self.model.setParent(self)
-        self.follow_link.setObjectName("followLink")
-        self.follow_link.setProperty("role", "link")
-        self.follow_link.setToolTip(tr("Follow the run: always show the current stage"))
         self.follow_link.clicked.connect(self.followRequested)
         self.follow_link.hide()
         self.table.rowChosen.connect(self.rowChosen)
         self.hide()
 
     def sizeHint(self) -> QSize:
-        """Of all rows, up to some: a layout inside would tell what it was before they came."""
+        """Of all rows, up to some: a layout inside would give the size before they came."""
         return QSize(340, self.heading.sizeHint().height() + self.table.sizeHint().height() + 14)
 
     def set_low(self, low: bool) -> None:
@@ -248,7 +235,7 @@ class Timeline(Card):
 
 
 def has_details(state: RunState) -> bool:
-    """Whether a run has something to tell beside the text of one stage."""
+    """Whether a run has something to show beside the text of one stage."""
     if len(state.stages) > 1:
         return True
     strategy = state.started.request.strategy if state.started is not None else "direct"

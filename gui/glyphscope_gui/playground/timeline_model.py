@@ -12,7 +12,7 @@ from glyphscope.runs.endings import answered_without_call
 from glyphscope.text.figures import count, duration_ms
 from glyphscope_gui.playground.timeline_rows import Spent, StageRows, TimelineRow
 from glyphscope_gui.shared.language import tr
-from glyphscope_gui.shared.table_model import NO_INDEX, TableModel
+from glyphscope_gui.shared.table_model import TableModel
 
 ROW_ROLE = Qt.ItemDataRole.UserRole
 SPENT_ROLE = Qt.ItemDataRole.UserRole + 1
@@ -49,9 +49,8 @@ class TimelineModel(TableModel[TimelineRow]):
         self._over = False
 
     def begin(self) -> None:
-        self.beginResetModel()
-        self._rows, self._stages, self._over = [], [], False
-        self.endResetModel()
+        self._stages, self._over = [], False
+        self.show_rows([])
 
     def apply(self, state: RunState, now: float) -> None:
         """Read the last stage on, and those that are new; `now` in seconds since the run started."""
@@ -65,9 +64,6 @@ class TimelineModel(TableModel[TimelineRow]):
         """The run is over: nothing goes on any more."""
         self._over = True
         self.apply(state, now)
-
-    def row(self, place: int) -> TimelineRow:
-        return self._rows[place]
 
     def row_of_stage(self, stage: int) -> int:
         """The row of a stage itself; -1 where there is none."""
@@ -123,26 +119,16 @@ class TimelineModel(TableModel[TimelineRow]):
     def _update(self, place: int, state: RunState, request: RunRequest | None, now: float) -> None:
         if place == len(self._stages):
             self._stages.append(StageRows(place, request))
-            self.beginInsertRows(NO_INDEX, len(self._rows), len(self._rows))
-            self._rows.append(self._stages[place].rows[0])
-            self.endInsertRows()
+            self._insert(len(self._rows), self._stages[place].rows[:1])
         rows = self._stages[place]
         last = place + 1 == len(state.stages)
         failed = state.failed.message if last and state.failed is not None else ""
         uncalled = last and answered_without_call(state)
         over = self._over or not last
         before = rows.update(state.stages[place], now, over=over, failed=failed, uncalled=uncalled)
-        first = self._first_row(place)
-        self.dataChanged.emit(self.index(first, 0), self.index(first + before - 1, len(COLUMNS) - 1))
-        new = rows.rows[before:]
-        if new:
-            at = first + before
-            self.beginInsertRows(NO_INDEX, at, at + len(new) - 1)
-            self._rows[at:at] = new
-            self.endInsertRows()
-
-    def _first_row(self, place: int) -> int:
-        return sum(len(stage.rows) for stage in self._stages[:place])
+        first = sum(len(stage.rows) for stage in self._stages[:place])
+        self._changed(first, first + before)
+        self._insert(first + before, rows.rows[before:])
 
 
 def _spent(row: TimelineRow, column: int) -> Spent | None:

@@ -14,7 +14,7 @@ from glyphscope.runs.sampling import limits_in_words, sampling_words
 from glyphscope_gui.run_settings.sampling_settings import SamplingSettings
 from glyphscope_gui.run_settings.strategy_settings import STRATEGY_WORDS, StrategySettings
 from glyphscope_gui.shared.call_shapes import SHAPES
-from glyphscope_gui.shared.labels import PlainLabel, push_button
+from glyphscope_gui.shared.labels import PlainLabel, named, push_button
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.layouts import vbox
 from glyphscope_gui.shared.page_ids import HeaderPart
@@ -146,24 +146,24 @@ class Header(QFrame):
     # -- inside ------------------------------------------------------------------------------------------------
 
     def _make_pickers(self) -> None:
-        self.notation = Segmented(
-            (
-                ("glyph", "GLYPH", tr("Calls are written in GLYPH")),
-                ("json", "JSON", tr("Calls are written in JSON")),
+        self.notation = named(
+            Segmented(
                 (
-                    "native",
-                    tr("Native"),
-                    tr("The notation of the model’s chat template, which also defines the shape"),
+                    ("glyph", "GLYPH", tr("Calls are written in GLYPH")),
+                    ("json", "JSON", tr("Calls are written in JSON")),
+                    (
+                        "native",
+                        tr("Native"),
+                        tr("The notation of the model’s chat template, which also defines the shape"),
+                    ),
                 ),
+                parent=self,
             ),
-            parent=self,
+            "notationPicker",
+            tr("Notation"),
         )
-        self.notation.setObjectName("notationPicker")
-        self.notation.setAccessibleName(tr("Notation"))
         self.notation.chosen.connect(self._choose_notation)
-        self.shape = QComboBox(self)
-        self.shape.setObjectName("shapePicker")
-        self.shape.setAccessibleName(tr("Shape of a call"))
+        self.shape = named(QComboBox(self), "shapePicker", tr("Shape of a call"))
         for value, words, example in SHAPES:
             self.shape.addItem(words, value)
             self.shape.setItemData(self.shape.count() - 1, example, Qt.ItemDataRole.ToolTipRole)
@@ -171,24 +171,24 @@ class Header(QFrame):
         self.shape.activated.connect(
             lambda place: self.optionsChosen.emit({"shape": self.shape.itemData(place)})
         )
-        self.constraint = Segmented(
-            (
+        self.constraint = named(
+            Segmented(
                 (
-                    "off",
-                    tr("Off"),
-                    tr("The output is not constrained; the run stops at the deciding character"),
+                    (
+                        "off",
+                        tr("Off"),
+                        tr("The output is not constrained; the run stops at the deciding character"),
+                    ),
+                    ("mask", tr("Mask"), tr("Only tokens that can still lead to a valid call are allowed")),
+                    ("gbnf", "GBNF", tr("The same, by llama.cpp’s grammar sampler")),
                 ),
-                ("mask", tr("Mask"), tr("Only tokens that can still lead to a valid call are allowed")),
-                ("gbnf", "GBNF", tr("The same, by llama.cpp’s grammar sampler")),
+                parent=self,
             ),
-            parent=self,
+            "constraintPicker",
+            tr("Constraint on tokens"),
         )
-        self.constraint.setObjectName("constraintPicker")
-        self.constraint.setAccessibleName(tr("Constraint on tokens"))
         self.constraint.chosen.connect(lambda value: self.optionsChosen.emit({"constraint": value}))
-        self.strategy = QComboBox(self)
-        self.strategy.setObjectName("strategyPicker")
-        self.strategy.setAccessibleName(tr("Strategy"))
+        self.strategy = named(QComboBox(self), "strategyPicker", tr("Strategy"))
         for value, words, about in STRATEGY_WORDS:
             self.strategy.addItem(words, value)
             self.strategy.setItemData(self.strategy.count() - 1, about, Qt.ItemDataRole.ToolTipRole)
@@ -198,21 +198,16 @@ class Header(QFrame):
         )
         self.settings = StrategySettings(self)
         self.settings.optionsChosen.connect(self.optionsChosen)
-        self.settings_button = QPushButton(self)
-        self.settings_button.setObjectName("strategySettingsButton")
+        self.settings_button = push_button("", self, name="strategySettingsButton")
         self.settings_button.setAccessibleName(tr("Strategy settings"))
         self.settings_button.setToolTip(tr("Strategy settings: thinking, calls, repairs, limits, approval"))
         self.settings_button.clicked.connect(lambda: self.settings.show_below(self.settings_button))
 
     def _make_spins(self) -> None:
-        self.seed = QSpinBox(self, prefix=tr("Seed "))
-        self.seed.setObjectName("seedSpin")
-        self.seed.setAccessibleName(tr("Seed"))
+        self.seed = named(QSpinBox(self, prefix=tr("Seed ")), "seedSpin", tr("Seed"))
         self.seed.setRange(0, SEED_MAX)
         self.seed.setToolTip(tr("The same seed samples the same tokens"))
-        self.temperature = _Temperature(self)
-        self.temperature.setObjectName("temperatureSpin")
-        self.temperature.setAccessibleName(tr("Temperature"))
+        self.temperature = named(_Temperature(self), "temperatureSpin", tr("Temperature"))
         self.temperature.setRange(0, 5)
         self.temperature.setDecimals(2)
         self.temperature.setSingleStep(0.1)
@@ -225,8 +220,7 @@ class Header(QFrame):
         self.temperature.valueChanged.connect(lambda value: self._sample(temperature=round(value, 2)))
         self.sampling = SamplingSettings(self)
         self.sampling.optionsChosen.connect(self.optionsChosen)
-        self.sampling_button = push_button("", self, name="samplingButton")
-        self.sampling_button.setAccessibleName(tr("Sampling"))
+        self.sampling_button = push_button("", self, name="samplingButton", spoken=tr("Sampling"))
         self.sampling_button.clicked.connect(lambda: self.sampling.show_below(self.sampling_button))
 
     def _fit_fields(self) -> None:

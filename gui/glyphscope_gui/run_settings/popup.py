@@ -5,6 +5,7 @@ from __future__ import annotations
 from PySide6.QtCore import QPoint, QSize, Qt
 from PySide6.QtWidgets import QFrame, QScrollArea, QWidget
 
+from glyphscope_gui.shared.labels import named
 from glyphscope_gui.shared.layouts import vbox
 from glyphscope_gui.theme.sizes import PAD
 
@@ -19,10 +20,8 @@ class SettingsPopup(QFrame):
 
     def __init__(self, name: str, title: str, parent: QWidget | None = None) -> None:
         super().__init__(parent, Qt.WindowType.Popup)
-        self.setObjectName(name)
-        self.setAccessibleName(title)
-        self.body = QWidget()
-        self.body.setObjectName("settingsBody")
+        named(self, name, title)
+        self.body = named(QWidget(), "settingsBody")
         self.column = vbox(parent=self.body, margins=(PAD, 12, PAD, 14), spacing=14)
         self._scroll = scroll = QScrollArea(self, widgetResizable=True)
         scroll.setFrameShape(QFrame.Shape.NoFrame)

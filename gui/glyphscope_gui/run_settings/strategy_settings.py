@@ -17,7 +17,7 @@ from glyphscope_gui.run_settings.popup import SettingsPopup
 from glyphscope_gui.run_settings.router_form import RouterForm
 from glyphscope_gui.run_settings.strategy_texts import approval_rules, approvals_text, no_thinking_words
 from glyphscope_gui.shared.card import section_label
-from glyphscope_gui.shared.labels import PlainLabel
+from glyphscope_gui.shared.labels import PlainLabel, named
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.layouts import vbox
 from glyphscope_gui.shared.settings_grid import (
@@ -105,14 +105,16 @@ class StrategySettings(SettingsPopup):
     # -- inside ------------------------------------------------------------------------------------------------
 
     def _make_common(self) -> None:
-        self.thinking = ChoiceSetting(
-            (
-                ("auto", tr("Template default"), tr("Not set: the chat template decides")),
-                ("on", tr("On"), tr("The model reasons before it answers")),
-                ("off", tr("Off"), tr("The model answers without reasoning")),
-            )
+        self.thinking = named(
+            ChoiceSetting(
+                (
+                    ("auto", tr("Template default"), tr("Not set: the chat template decides")),
+                    ("on", tr("On"), tr("The model reasons before it answers")),
+                    ("off", tr("Off"), tr("The model answers without reasoning")),
+                )
+            ),
+            "thinkingPicker",
         )
-        self.thinking.setObjectName("thinkingPicker")
         self.attempts = NumberSetting(0, 20, tr(" times"))
         self.attempts.setSpecialValueText(tr("off"))
         self.extract = FlagSetting(tr("Extract a call from surrounding text"))

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from PySide6.QtCore import QEvent, QRectF, QSize, Qt, Signal
 from PySide6.QtGui import QPainter, QPaintEvent, QResizeEvent
-from PySide6.QtWidgets import QFrame, QHBoxLayout, QPushButton, QSizePolicy, QWidget
+from PySide6.QtWidgets import QFrame, QHBoxLayout, QSizePolicy, QWidget
 
 from glyphscope.events import Aborted
 from glyphscope_gui.runs.run_controller import Saving
-from glyphscope_gui.shared.labels import PlainLabel
+from glyphscope_gui.shared.labels import PlainLabel, push_button
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.layouts import hbox, vbox
 from glyphscope_gui.theme import theme
@@ -50,8 +50,7 @@ class AbortBanner(QFrame):
             label.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
         self.saving = PlainLabel(self, role="verdict-impossible")
         self.measured = PlainLabel(self, role="hint")
-        self.button = QPushButton(tr("Continue aborted run"), self)
-        self.button.setObjectName("continueButton")
+        self.button = push_button(tr("Continue aborted run"), self, name="continueButton")
         self.button.setToolTip(tr("Continue in the background to measure the tokens that stopping saved"))
         self.button.clicked.connect(self.continueRequested)
         self._lay_out()

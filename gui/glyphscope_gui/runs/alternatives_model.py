@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from itertools import chain, repeat
+from typing import Any, NamedTuple
 
 from PySide6.QtCore import QObject, Qt
 
 from glyphscope.errors import GlyphscopeError
-from glyphscope.events import Alternative, RunRequest, Violation
+from glyphscope.events import Alternative, RunRequest, Token, Violation
 from glyphscope.registry import ToolRegistry
+from glyphscope.runs import StageState
 from glyphscope.strategies.turns import answer_validator
 from glyphscope.text.figures import UNKNOWN, percent
 from glyphscope_gui.shared.language import tr
-from glyphscope_gui.shared.plain_text import plain_data
-from glyphscope_gui.shared.table_model import Index, TableModel
+from glyphscope_gui.shared.table_model import TableModel
 from glyphscope_gui.shared.token_words import is_masked, numbered, token_text
-from glyphscope_gui.theme import theme
 
 ALTERNATIVE_ROLE, REASON_ROLE, CHOSEN_ROLE, REFUSED_ROLE = (Qt.ItemDataRole.UserRole + n for n in range(4))
 COLUMNS = (
@@ -38,6 +38,8 @@ MOST_READ = 3000
 """Characters that are read for the reasons of one token, as the whole text is read again for each alternative: some
 milliseconds of the window's thread. Beyond that none are looked for; the grammar's words come from elsewhere.
 """
+_WHOLE_CALLS = ("call", "turn")
+"""The kinds of stages whose text is judged as a call of the whole registry."""
 
 
 def reasons(
@@ -57,12 +59,20 @@ def _reason(request: RunRequest, registry: ToolRegistry, before: str, alternativ
     validator.feed(before)
     if validator.violations:
         return ""
-    found = [event for event in validator.feed(alternative.data) if isinstance(event, Violation)]
-    return found[0].message if found else ""
+    violations = (event for event in validator.feed(alternative.data) if isinstance(event, Violation))
+    return next((violation.message for violation in violations), "")
 
 
-class AlternativesModel(TableModel[Alternative]):
-    """The alternatives of one token, the likeliest first."""
+class AlternativeRow(NamedTuple):
+    """`reason` is why no valid call can follow, `refusal` what the grammar says to a masked one; "" while unknown."""
+
+    alternative: Alternative
+    reason: str
+    refusal: str = ""
+
+
+class AlternativesModel(TableModel[AlternativeRow]):
+    """The alternatives of one token, the most likely first."""
 
     titles = tuple(title for title, _ in COLUMNS)
     tips = tuple(tip for _, tip in COLUMNS)
@@ -70,81 +80,82 @@ class AlternativesModel(TableModel[Alternative]):
 
     def __init__(self, parent: QObject | None = None) -> None:
         super().__init__(parent)
-        self._rows: tuple[Alternative, ...] = ()
-        self._reasons: list[str] = []
-        self._refused: tuple[str, ...] = ()
-        self._place = ""
+        self._refusal_of_all = ""
         self._chosen: int | bytes = -1
         self._special: frozenset[int] = frozenset()
 
-    def show(self, rows: Sequence[Alternative], why: Sequence[str], chosen: int | bytes) -> None:
-        """`chosen` is the id of the token that came, or its bytes where no id was told."""
-        self.beginResetModel()
-        self._rows, self._reasons, self._chosen = tuple(rows), list(why), chosen
-        self._refused = ()
-        self.endResetModel()
+    def show(self, alternatives: Sequence[Alternative], why: Sequence[str], chosen: int | bytes) -> None:
+        """`chosen` is the id of the token that came, or its bytes where it has no id."""
+        self._chosen = chosen
+        self.show_rows([AlternativeRow(*each) for each in zip(alternatives, why, strict=True)])
 
-    def set_refused(self, words: Sequence[str], place: str) -> None:
-        """What the grammar says to each masked one; `place` is what it says of the place, and stands above them all."""
-        self._refused, self._place = tuple(words), place
-        if self._rows:  # no reset: what the user has chosen stays chosen
-            self.dataChanged.emit(self.index(0, 0), self.index(len(self._rows) - 1, len(COLUMNS) - 1))
+    def show_token(
+        self,
+        stage: StageState,
+        token: Token,
+        alternatives: Sequence[Alternative],
+        request: RunRequest,
+        registry: ToolRegistry | None,
+    ) -> None:
+        """Those of a token of the stage, with the reasons of the impossible ones."""
+        why = [""] * len(alternatives)
+        if registry is not None and stage.kind in _WHOLE_CALLS:
+            why = reasons(request, registry, stage.text[: token.start], alternatives)
+        self.show(alternatives, why, token.step.id if token.step.id >= 0 else token.step.data)
+
+    def set_refused(self, words: Sequence[str], of_all: str) -> None:
+        """What the grammar says to each masked one; `of_all` is what it says of the place, which is shown above them.
+
+        What the user has selected stays so.
+        """
+        refusals = chain(words, repeat(""))
+        self._rows = [row._replace(refusal=refusal) for row, refusal in zip(self._rows, refusals)]
+        self._refusal_of_all = of_all
+        self._changed()
 
     def set_special(self, special: frozenset[int]) -> None:
         """The ids of special tokens: they are not the text that they are written with."""
         self._special = special
-        if self._rows:
-            self.dataChanged.emit(self.index(0, TEXT), self.index(len(self._rows) - 1, TEXT))
+        self._changed(column=TEXT)
 
-    def alternative(self, row: int) -> Alternative:
-        return self._rows[row]
-
-    def grammar_words(self, row: int) -> str:
-        """What the grammar says to a masked one; "" where it says nothing, or not yet."""
-        return self._refused[row] if row < len(self._refused) else ""
-
-    @plain_data
-    def data(self, index: Index, role: int = Qt.ItemDataRole.DisplayRole) -> Any:
-        row, column = self._rows[index.row()], index.column()
-        why = self._reasons[index.row()]
-        refused = self.grammar_words(index.row())
-        if role == Qt.ItemDataRole.DisplayRole:
-            return self._text(row, column)
-        if role == ALTERNATIVE_ROLE:
-            return row
-        if role == REASON_ROLE:
-            return why
-        if role == REFUSED_ROLE:
-            return "" if why or refused == self._place else refused  # the hint has them all
-        if role == CHOSEN_ROLE:
-            return self._chosen in (row.id, row.data)
-        if role == Qt.ItemDataRole.TextAlignmentRole:
-            return self.alignment(column)
-        if role == Qt.ItemDataRole.ForegroundRole:
-            return theme().color("text-faint" if is_masked(row) or row.removed else "text")
-        if role == Qt.ItemDataRole.ToolTipRole:
-            masked = tr("Masked: the grammar does not allow the token here") if is_masked(row) else ""
-            removed = tr("Allowed, and removed by {filter}", filter=row.removed) if row.removed else ""
-            token = numbered(row.id)
-            if row.id in self._special:
-                token = tr("{token} (special)", token=token)
-            first = tr("{token}, bytes {bytes}", token=token, bytes=row.data.hex(" ").upper())
-            return "\n".join((first, *(words for words in (masked, removed, why, refused) if words)))
-        if role == Qt.ItemDataRole.AccessibleTextRole:
-            words = self._text(row, column)
-            if row.removed and column == TEXT:
-                return tr("{token}, removed by {filter}", token=words, filter=row.removed)
-            return tr("{token}, masked", token=words) if is_masked(row) else words
-        return None
-
-    def _text(self, row: Alternative, column: int) -> str:
+    def words(self, row: AlternativeRow, column: int) -> str:
+        one = row.alternative
         match column:
             case 0:
-                words = token_text(row.data, row.text)
-                return f"⟨{words}⟩" if row.id in self._special else words
+                words = token_text(one.data, one.text)
+                return f"⟨{words}⟩" if one.id in self._special else words
             case 2:
-                return percent(row.raw)
+                return percent(one.raw)
             case 3:
-                return percent(row.final) if row.allowed and row.final else row.removed or UNKNOWN
+                return percent(one.final) if one.allowed and one.final else one.removed or UNKNOWN
             case _:
                 return ""
+
+    def spoken(self, row: AlternativeRow, column: int) -> str:
+        words, removed = self.words(row, column), row.alternative.removed
+        if removed and column == TEXT:
+            return tr("{token}, removed by {filter}", token=words, filter=removed)
+        return tr("{token}, masked", token=words) if is_masked(row.alternative) else words
+
+    def tip(self, row: AlternativeRow, column: int) -> str:
+        one = row.alternative
+        masked = tr("Masked: the grammar does not allow the token here") if is_masked(one) else ""
+        removed = tr("Allowed, and removed by {filter}", filter=one.removed) if one.removed else ""
+        token = numbered(one.id)
+        if one.id in self._special:
+            token = tr("{token} (special)", token=token)
+        first = tr("{token}, bytes {bytes}", token=token, bytes=one.data.hex(" ").upper())
+        return "\n".join(line for line in (first, masked, removed, row.reason, row.refusal) if line)
+
+    def color(self, row: AlternativeRow, column: int) -> str:
+        return "text-faint" if is_masked(row.alternative) or row.alternative.removed else "text"
+
+    def extra(self, row: AlternativeRow, column: int, role: int) -> Any:
+        one = row.alternative
+        if role == ALTERNATIVE_ROLE:
+            return one
+        if role == REASON_ROLE:
+            return row.reason
+        if role == REFUSED_ROLE:  # the hint has them all
+            return "" if row.reason or row.refusal == self._refusal_of_all else row.refusal
+        return self._chosen in (one.id, one.data) if role == CHOSEN_ROLE else None

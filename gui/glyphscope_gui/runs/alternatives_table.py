@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import QModelIndex, QPersistentModelIndex, QPoint, QRectF, QSize, Qt, Signal
-from PySide6.QtGui import QBrush, QFontMetrics, QKeyEvent, QPainter, QPen
+from PySide6.QtCore import QModelIndex, QRectF, Qt, Signal
+from PySide6.QtGui import QBrush, QFontMetrics, QKeyEvent, QPainter
 from PySide6.QtWidgets import (
     QAbstractItemView,
     QHeaderView,
-    QStyle,
     QStyledItemDelegate,
     QStyleOptionViewItem,
     QWidget,
 )
 
 from glyphscope.events import Alternative
-from glyphscope.visible import visible
 from glyphscope_gui.runs.alternatives_model import (
     ALTERNATIVE_ROLE,
     BAR,
@@ -26,23 +24,24 @@ from glyphscope_gui.runs.alternatives_model import (
     TEXT,
     AlternativesModel,
 )
+from glyphscope_gui.shared.cells import paint_selection, paint_words
+from glyphscope_gui.shared.labels import named
 from glyphscope_gui.shared.language import tr
-from glyphscope_gui.shared.plain_table import PlainTable
+from glyphscope_gui.shared.plain_table import WholeTable
+from glyphscope_gui.shared.table_model import Index
 from glyphscope_gui.shared.token_words import is_masked
 from glyphscope_gui.theme import mono_font, theme, ui_font
 
-_Index = QModelIndex | QPersistentModelIndex
 _BAR_HEIGHT = 11
 
 
 class AlternativeDelegate(QStyledItemDelegate):
     """Token, bar and figures on the first line of a row, the reason for the mask on the next ones."""
 
-    def paint(self, painter: QPainter, option: QStyleOptionViewItem, index: _Index) -> None:
+    def paint(self, painter: QPainter, option: QStyleOptionViewItem, index: Index) -> None:
         painter.save()
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
-        if option.state & QStyle.StateFlag.State_Selected:
-            painter.fillRect(option.rect, theme().color("selection"))
+        paint_selection(painter, option)
         line = QRectF(option.rect)
         line.setHeight(_line_height())
         alternative = index.data(ALTERNATIVE_ROLE)
@@ -73,22 +72,17 @@ class AlternativeDelegate(QStyledItemDelegate):
             painter.setBrush(QBrush(theme().color("text-faint"), Qt.BrushStyle.BDiagPattern))
         painter.drawRoundedRect(bar, 2.5, 2.5)
 
-    def _paint_text(self, painter: QPainter, line: QRectF, index: _Index) -> None:
+    def _paint_text(self, painter: QPainter, line: QRectF, index: Index) -> None:
         alternative = index.data(ALTERNATIVE_ROLE)
-        font = mono_font(-0.5 if index.column() == TEXT else -1)
+        role = "text-faint" if is_masked(alternative) or alternative.removed else ""
         if index.column() == TEXT:
+            font = mono_font(-0.5)
             font.setBold(bool(index.data(CHOSEN_ROLE)))
             font.setStrikeOut(is_masked(alternative))
-        painter.setFont(font)
-        faint = is_masked(alternative) or bool(alternative.removed)
-        painter.setPen(
-            QPen(theme().color("text-faint" if faint else "text" if index.column() == TEXT else "text-muted"))
-        )
-        side = Qt.AlignmentFlag.AlignLeft if index.column() == TEXT else Qt.AlignmentFlag.AlignRight
-        words = painter.fontMetrics().elidedText(
-            index.data(), Qt.TextElideMode.ElideRight, round(line.width())
-        )
-        painter.drawText(line, side | Qt.AlignmentFlag.AlignVCenter, words)
+            paint_words(painter, line, index.data(), font, role or "text")
+        else:
+            side = Qt.AlignmentFlag.AlignRight
+            paint_words(painter, line, index.data(), mono_font(-1), role or "text-muted", side)
 
     def _paint_words(
         self, painter: QPainter, option: QStyleOptionViewItem, top: float, why: str, role: str
@@ -97,14 +91,9 @@ class AlternativeDelegate(QStyledItemDelegate):
         table = option.widget
         width = table.viewport().width() if isinstance(table, QAbstractItemView) else option.rect.width()
         font = ui_font(-1.5)
-        painter.setFont(font)
-        painter.setPen(theme().color(role))
         box = QRectF(2, top, width - 4, QFontMetrics(font).height())
         painter.setClipRect(box & QRectF(option.rect))
-        words = painter.fontMetrics().elidedText(
-            visible(why), Qt.TextElideMode.ElideRight, round(box.width())
-        )
-        painter.drawText(box, Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter, words)
+        paint_words(painter, box, why, font, role)
 
 
 def _line_height() -> int:
@@ -116,24 +105,16 @@ def small_height() -> int:
     return QFontMetrics(ui_font(-1.5)).height() + 2
 
 
-class AlternativesTable(PlainTable):
-    """As high as its rows: the column it stands in scrolls.
-
-    `rowChosen` carries the row that became current, `rowTaken` the one that Enter or a double click is meant for,
-    `menuRequested` where on the screen its menu is asked for.
-    """
+class AlternativesTable(WholeTable):
+    """`rowChosen` carries the row that became current, `rowTaken` the one that Enter or a double click is meant for."""
 
     rowChosen = Signal(int)
     rowTaken = Signal(int)
-    menuRequested = Signal(QPoint)
 
     def __init__(self, model: AlternativesModel, parent: QWidget | None = None) -> None:
         super().__init__(model, stretch=BAR, parent=parent)
-        self.setObjectName("alternativesTable")
-        self.setAccessibleName(tr("Alternatives of the chosen token"))
+        named(self, "alternativesTable", tr("Alternatives of the chosen token"))
         self.setItemDelegate(AlternativeDelegate(self))
-        self.setVerticalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
-        self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         self.horizontalHeader().setSectionResizeMode(TEXT, QHeaderView.ResizeMode.Fixed)
         self.fit_again()
         model.modelReset.connect(self._fit)
@@ -143,8 +124,7 @@ class AlternativesTable(PlainTable):
         )
         self.selectionModel().currentRowChanged.connect(self._current_changed)
         self.doubleClicked.connect(lambda index: self.rowTaken.emit(index.row()))
-        self.setContextMenuPolicy(Qt.ContextMenuPolicy.CustomContextMenu)
-        self.customContextMenuRequested.connect(self._show_menu)
+        self.offer_menus()
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
         if event.key() in (Qt.Key.Key_Return, Qt.Key.Key_Enter) and self.currentIndex().isValid():
@@ -160,22 +140,9 @@ class AlternativesTable(PlainTable):
         self.setColumnWidth(FINAL, figures)
         self._fit()
 
-    def sizeHint(self) -> QSize:
-        rows = sum(self.rowHeight(row) for row in range(self.model().rowCount()))
-        return QSize(220, self.horizontalHeader().sizeHint().height() + rows + 2)
-
-    def minimumSizeHint(self) -> QSize:
-        return QSize(160, self.sizeHint().height())
-
     def _current_changed(self, current: QModelIndex, _before: QModelIndex) -> None:
         if current.isValid():
             self.rowChosen.emit(current.row())
-
-    def _show_menu(self, place: QPoint) -> None:
-        index = self.indexAt(place)
-        if index.isValid():
-            self.setCurrentIndex(index)
-            self.menuRequested.emit(self.viewport().mapToGlobal(place))
 
     def _fit(self) -> None:
         line, small = _line_height(), small_height()

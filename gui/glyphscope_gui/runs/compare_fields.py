@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import QModelIndex, QPersistentModelIndex, QRectF, QSize, Qt
+from PySide6.QtCore import QRectF, QSize, Qt
 from PySide6.QtGui import QFont, QPainter, QResizeEvent
 from PySide6.QtWidgets import QHeaderView, QStyle, QStyledItemDelegate, QStyleOptionViewItem, QWidget
 
@@ -15,12 +15,13 @@ from glyphscope_gui.runs.compare_fields_model import (
     STANDING_ROLE,
     CompareFieldsModel,
 )
+from glyphscope_gui.shared.labels import named
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.plain_table import CELL, PlainTable
+from glyphscope_gui.shared.table_model import Index
 from glyphscope_gui.shared.verdict import VERDICTS, paint_line, paint_pill
 from glyphscope_gui.theme import theme
 
-_Index = QModelIndex | QPersistentModelIndex
 _ROLES = {"first": "impossible", "differs": "impossible", "same": "holds", "open": "open"}
 FEWEST, MOST = 3, 7
 """Rows the table asks to be high."""
@@ -35,7 +36,7 @@ _MOST_MEASURED = 40
 class FieldsDelegate(QStyledItemDelegate):
     """The mark as a pill; the row of the first difference on its ground."""
 
-    def paint(self, painter: QPainter, option: QStyleOptionViewItem, index: _Index) -> None:
+    def paint(self, painter: QPainter, option: QStyleOptionViewItem, index: Index) -> None:
         standing = index.data(STANDING_ROLE)
         painter.save()
         if option.state & QStyle.StateFlag.State_Selected:
@@ -52,7 +53,7 @@ class FieldsDelegate(QStyledItemDelegate):
         painter.restore()
 
     def _paint_text(
-        self, painter: QPainter, option: QStyleOptionViewItem, index: _Index, *, bold: bool
+        self, painter: QPainter, option: QStyleOptionViewItem, index: Index, *, bold: bool
     ) -> None:
         font = QFont(index.data(Qt.ItemDataRole.FontRole) or option.font)
         font.setBold(bold)
@@ -80,21 +81,17 @@ def _around(words: str, at: int) -> tuple[str, int]:
 class CompareFields(PlainTable):
     def __init__(self, model: CompareFieldsModel, parent: QWidget | None = None) -> None:
         super().__init__(model, stretch=FIELD, parent=parent)
-        self.setObjectName("compareFields")
-        self.setAccessibleName(tr("Fields of all columns side by side"))
+        named(self, "compareFields", tr("Fields of all columns side by side"))
         self.setItemDelegate(FieldsDelegate(self))
         self.fit_rows(9)
         model.modelReset.connect(self._fit_columns)
         self._fit_columns()
 
     def sizeHint(self) -> QSize:
-        rows = min(max(self.model().rowCount(), FEWEST), MOST)
-        head = self.horizontalHeader().sizeHint().height()
-        return QSize(400, head + rows * self.verticalHeader().defaultSectionSize() + 4)
+        return QSize(400, self.height_of(min(max(self.model().rowCount(), FEWEST), MOST)) + 4)
 
     def minimumSizeHint(self) -> QSize:
-        head = self.horizontalHeader().sizeHint().height()
-        return QSize(200, head + 2 * self.verticalHeader().defaultSectionSize())
+        return QSize(200, self.height_of(2))
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)

@@ -10,9 +10,8 @@ from PySide6.QtCore import QObject, Qt
 from glyphscope.evals.align import TOOL, Alignment, Cell, Row, field_words
 from glyphscope.visible import visible
 from glyphscope_gui.shared.language import tr
-from glyphscope_gui.shared.plain_text import plain_data, plain_tip
 from glyphscope_gui.shared.table_model import NO_INDEX, Index, TableModel
-from glyphscope_gui.theme import mono_font, theme
+from glyphscope_gui.theme import mono_font
 
 MARK, FIELD, FIRST_RUN = 0, 1, 2
 STANDING_ROLE = Qt.ItemDataRole.UserRole
@@ -38,7 +37,6 @@ class CompareFieldsModel(TableModel[Row]):
 
     def __init__(self, parent: QObject | None = None) -> None:
         super().__init__(parent)
-        self._rows: Sequence[Row] = ()
         self._names: tuple[str, ...] = ()
         self._alignment: Alignment | None = None
 
@@ -49,9 +47,6 @@ class CompareFieldsModel(TableModel[Row]):
         self._alignment, self._names = alignment, tuple(names)
         self._rows = alignment.rows[:MOST_ROWS]
         self.endResetModel()
-
-    def row(self, place: int) -> Row:
-        return self._rows[place]
 
     def columnCount(self, parent: Index = NO_INDEX) -> int:
         return 0 if parent.isValid() else FIRST_RUN + len(self._names)
@@ -66,43 +61,39 @@ class CompareFieldsModel(TableModel[Row]):
             return self.alignment(section) if role == Qt.ItemDataRole.TextAlignmentRole else None
         return super().headerData(section, orientation, role)
 
-    @plain_data
-    def data(self, index: Index, role: int = Qt.ItemDataRole.DisplayRole) -> Any:
-        row, column = self._rows[index.row()], index.column()
-        standing = "first" if self._alignment is not None and row is self._alignment.first else row.standing
-        if role == STANDING_ROLE:
-            return standing
-        if role == Qt.ItemDataRole.TextAlignmentRole:
-            return self.alignment(column)
+    def words(self, row: Row, column: int) -> str:
         if column == MARK:
-            return self._mark(standing, role)
+            return MARKS[self._standing(row)]
         if column == FIELD:
-            return visible(field_words(row), spaces=True) if role == Qt.ItemDataRole.DisplayRole else None
-        return self._cell(row, column - FIRST_RUN, role)
+            return visible(field_words(row), spaces=True)
+        return self._text(row.cells[column - FIRST_RUN], column - FIRST_RUN)
 
-    # -- inside ------------------------------------------------------------------------------------------------
+    def spoken(self, row: Row, column: int) -> str:
+        return _TIPS[self._standing(row)] if column == MARK else self.words(row, column)
 
-    def _mark(self, standing: str, role: int) -> Any:
-        if role == Qt.ItemDataRole.DisplayRole:
-            return MARKS[standing]
-        if role in (Qt.ItemDataRole.ToolTipRole, Qt.ItemDataRole.AccessibleTextRole):
-            return _TIPS[standing]
-        return None
+    def tip(self, row: Row, column: int) -> str:
+        return "" if column == FIELD else self.spoken(row, column)
 
-    def _cell(self, row: Row, run: int, role: int) -> Any:
-        cell = row.cells[run]
-        if role == Qt.ItemDataRole.DisplayRole:
-            return self._text(cell, run)
-        if role == Qt.ItemDataRole.ToolTipRole:
-            return plain_tip(self._text(cell, run))
-        if role == Qt.ItemDataRole.ForegroundRole:
-            broken = cell is not None and cell.status == "impossible"
-            return theme().color("text-faint" if cell is None else "impossible" if broken else "text")
+    def color(self, row: Row, column: int) -> str:
+        if column < FIRST_RUN:
+            return ""
+        cell = row.cells[column - FIRST_RUN]
+        return "text-faint" if cell is None else "impossible" if cell.status == "impossible" else "text"
+
+    def extra(self, row: Row, column: int, role: int) -> Any:
+        if role == STANDING_ROLE:
+            return self._standing(row)
+        cell = row.cells[column - FIRST_RUN] if column >= FIRST_RUN else None
         if role == Qt.ItemDataRole.FontRole and cell is not None:
             return mono_font(-0.5)
         if role == PARTING_ROLE and row.standing == "differs" and cell is not None:
             return _parting(row, cell)
         return None
+
+    # -- inside ------------------------------------------------------------------------------------------------
+
+    def _standing(self, row: Row) -> str:
+        return "first" if self._alignment is not None and row is self._alignment.first else row.standing
 
     def _text(self, cell: Cell | None, run: int) -> str:
         alignment = self._alignment

@@ -6,6 +6,7 @@ from PySide6.QtCore import Signal
 from PySide6.QtWidgets import QMenu, QWidget
 
 from glyphscope.sessions.exports import ExportForm
+from glyphscope_gui.shared.labels import named
 from glyphscope_gui.shared.language import tr
 
 COPIED: dict[ExportForm, str] = {
@@ -27,8 +28,7 @@ class CopyMenu(QMenu):
         super().__init__(tr("Copy as"), parent)
         self.setObjectName("copyMenu")
         for form, words in COPIED.items():
-            action = self.addAction(words)
-            action.setObjectName(f"copy-{form}")
+            action = named(self.addAction(words), f"copy-{form}")
             action.triggered.connect(lambda _checked=False, wanted=form: self.copyRequested.emit(wanted))
 
 

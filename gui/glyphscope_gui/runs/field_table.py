@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import QModelIndex, QPersistentModelIndex, QRectF, QSize, Qt
+from PySide6.QtCore import QModelIndex, QRectF, QSize, Qt
 from PySide6.QtGui import QPainter, QResizeEvent
-from PySide6.QtWidgets import QHeaderView, QStyle, QStyledItemDelegate, QStyleOptionViewItem, QWidget
+from PySide6.QtWidgets import QHeaderView, QStyledItemDelegate, QStyleOptionViewItem, QWidget
 
 from glyphscope_gui.runs.field_table_model import (
     CONSTRAINT,
@@ -16,12 +16,13 @@ from glyphscope_gui.runs.field_table_model import (
     VERDICT,
     FieldTableModel,
 )
+from glyphscope_gui.shared.cells import paint_selection
+from glyphscope_gui.shared.labels import named
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.plain_table import CELL, PlainTable
+from glyphscope_gui.shared.table_model import Index
 from glyphscope_gui.shared.verdict import VERDICTS, paint_pill
-from glyphscope_gui.theme import theme
 
-_Index = QModelIndex | QPersistentModelIndex
 FEWEST, MOST = 4, 7
 """Rows the table asks to be high."""
 NARROW = 80
@@ -35,9 +36,8 @@ MOST_MEASURED = 40
 class VerdictDelegate(QStyledItemDelegate):
     """The verdict as a pill with its sign."""
 
-    def paint(self, painter: QPainter, option: QStyleOptionViewItem, index: _Index) -> None:
-        if option.state & QStyle.StateFlag.State_Selected:
-            painter.fillRect(option.rect, theme().color("selection"))
+    def paint(self, painter: QPainter, option: QStyleOptionViewItem, index: Index) -> None:
+        paint_selection(painter, option)
         status = index.data(STATUS_ROLE)
         if status is None:
             return
@@ -51,8 +51,7 @@ class VerdictDelegate(QStyledItemDelegate):
 class FieldTable(PlainTable):
     def __init__(self, model: FieldTableModel, parent: QWidget | None = None) -> None:
         super().__init__(model, stretch=VALUE, parent=parent)
-        self.setObjectName("fieldTable")
-        self.setAccessibleName(tr("Fields of the call with their verdicts"))
+        named(self, "fieldTable", tr("Fields of the call with their verdicts"))
         self.setItemDelegateForColumn(VERDICT, VerdictDelegate(self))
         self.fit_rows(11)
         self.horizontalHeader().setSectionResizeMode(QHeaderView.ResizeMode.Fixed)
@@ -64,15 +63,10 @@ class FieldTable(PlainTable):
         model.modelReset.connect(self.updateGeometry)
 
     def sizeHint(self) -> QSize:
-        rows = min(max(self.model().rowCount(), FEWEST), MOST)
-        height = (
-            self.horizontalHeader().sizeHint().height() + rows * self.verticalHeader().defaultSectionSize()
-        )
-        return QSize(400, height + 4)
+        return QSize(400, self.height_of(min(max(self.model().rowCount(), FEWEST), MOST)) + 4)
 
     def minimumSizeHint(self) -> QSize:
-        head = self.horizontalHeader().sizeHint().height()
-        return QSize(200, head + self.verticalHeader().defaultSectionSize())
+        return QSize(200, self.height_of(1))
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)

@@ -35,7 +35,7 @@ from glyphscope.registry.pointer import readable, to_pointer
 from glyphscope.runs import FieldState
 from glyphscope.runs.run_state import StageState
 from glyphscope_gui.shared.language import tr
-from glyphscope_gui.shared.table_model import NO_INDEX, TableModel
+from glyphscope_gui.shared.table_model import TableModel
 from glyphscope_gui.theme import mono_font, ui_font
 
 _Key: TypeAlias = tuple[int, str]
@@ -154,9 +154,6 @@ class FieldTableModel(TableModel[Row]):
             [Row(path, None, call, tr("not set"), self._constraints[call, path]) for call, path in missing]
         )
 
-    def row(self, place: int) -> Row:
-        return self._rows[place]
-
     # -- the table ---------------------------------------------------------------------------------------------
 
     def words(self, row: Row, column: int) -> str:
@@ -206,11 +203,9 @@ class FieldTableModel(TableModel[Row]):
         if (self._call, _WHOLE) not in self._places:
             row = Row(_WHOLE, None, self._call, verdict="open")
             self._fill(row, state)
-            self.beginInsertRows(NO_INDEX, 0, 0)
-            self._rows.insert(0, row)
             self._places = {key: place + 1 for key, place in self._places.items()}
             self._places[self._call, _WHOLE] = 0
-            self.endInsertRows()
+            self._insert(0, [row])
         self._call = call
         self._begin_call(call)
         row = Row(_WHOLE, None, call, verdict="open")
@@ -227,8 +222,8 @@ class FieldTableModel(TableModel[Row]):
             return
         required = tool.parameters.get("required", ())
         for name, words in argument_types(tool).items():
-            told = words if name in required else tr("{type}, optional", type=words)
-            self._constraints[call, self._args_path + to_pointer((name,))] = told
+            constraint = words if name in required else tr("{type}, optional", type=words)
+            self._constraints[call, self._args_path + to_pointer((name,))] = constraint
 
     def _update(self, state: StageState, keys: list[_Key]) -> None:
         new = [key for key in keys if key not in self._places]
@@ -236,21 +231,16 @@ class FieldTableModel(TableModel[Row]):
             place = self._places.get(key)
             if place is not None:
                 self._fill(self._rows[place], state)
-                self.dataChanged.emit(self.index(place, 0), self.index(place, len(COLUMNS) - 1))
+                self._changed(place, place + 1)
         rows = [Row(path, state.call_at(call).fields[path], call) for call, path in new]
         for row in rows:
             self._fill(row, state)
         self._append(rows)
 
     def _append(self, rows: list[Row]) -> None:
-        if not rows:
-            return
         first = len(self._rows)
-        self.beginInsertRows(NO_INDEX, first, first + len(rows) - 1)
-        for row in rows:
-            self._places[row.call, row.path] = len(self._rows)
-            self._rows.append(row)
-        self.endInsertRows()
+        self._places |= {(row.call, row.path): place for place, row in enumerate(rows, first)}
+        self._insert(first, rows)
 
     def _fill(self, row: Row, state: StageState) -> None:
         if row.path == _WHOLE:

@@ -12,6 +12,7 @@ from glyphscope.explain.segments import EarlierCall, seconds_of
 from glyphscope.runs import CallState, Segment, StageState
 from glyphscope.text.figures import duration, percent
 from glyphscope.visible import visible
+from glyphscope_gui.shared.labels import named
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.plain_text import plain_tip
 from glyphscope_gui.shared.verdict import VERDICTS, paint_pill, pill_font
@@ -106,8 +107,7 @@ class PartHeader(QAbstractButton):
         self.setCursor(Qt.CursorShape.PointingHandCursor if foldable else Qt.CursorShape.ArrowCursor)
         state = (tr("collapsed") if words.folded else tr("expanded")) if foldable else ""
         told = (words.title, words.facts, words.pill, words.aside, state)
-        self.setAccessibleName(", ".join(part for part in told if part))
-        self.setAccessibleDescription(words.tip)
+        named(self, "", ", ".join(part for part in told if part), description=words.tip)
         self.setToolTip(plain_tip("\n".join(part for part in (words.aside, words.tip) if part)))
         self.update()
 

@@ -41,6 +41,7 @@ from glyphscope_gui.runs.worker.jobs import (
 from glyphscope_gui.runs.worker.mailbox import Mailbox
 from glyphscope_gui.runs.worker.model_keeper import Open, OptionsOf, usual_options
 from glyphscope_gui.runs.worker.run_worker import RunWorker
+from glyphscope_gui.shared.labels import named
 
 Kind: TypeAlias = Literal["run", "replay", "continuation"]
 
@@ -170,8 +171,7 @@ class RunController(QObject):
         self._closed = False
         self._mailbox = Mailbox(self)
         self._mailbox.batch.connect(self._take)
-        self._thread = QThread()
-        self._thread.setObjectName("glyphscope-run")
+        self._thread = named(QThread(), "glyphscope-run")
         self._worker = RunWorker(open_model, self._mailbox, sources, options_of)
         self._worker.moveToThread(self._thread)
         self._runRequested.connect(self._worker.run, Qt.ConnectionType.QueuedConnection)

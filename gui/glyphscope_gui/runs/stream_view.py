@@ -43,6 +43,7 @@ from glyphscope.text.figures import percent
 from glyphscope.visible import visible
 from glyphscope_gui.runs.answer_parts import AnswerParts, Formats, is_header
 from glyphscope_gui.runs.token_table_model import ORIGINS, cut_words, raw
+from glyphscope_gui.shared.labels import named
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.plain_text import plain_tip
 from glyphscope_gui.shared.text_places import TextPlaces
@@ -67,8 +68,7 @@ class StreamView(QTextEdit):
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
-        self.setObjectName("streamView")
-        self.setAccessibleName(tr("The call as it is being written"))
+        named(self, "streamView", tr("The call as it is being written"))
         self.setReadOnly(True)
         self.setTextInteractionFlags(
             Qt.TextInteractionFlag.TextSelectableByMouse | Qt.TextInteractionFlag.TextSelectableByKeyboard

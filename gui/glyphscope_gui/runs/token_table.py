@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import QModelIndex, QPersistentModelIndex, QPoint, QRectF, Qt, Signal
+from PySide6.QtCore import QModelIndex, QRectF, Qt, Signal
 from PySide6.QtGui import QPainter, QPen, QResizeEvent
-from PySide6.QtWidgets import QStyle, QStyledItemDelegate, QStyleOptionViewItem, QWidget
+from PySide6.QtWidgets import QStyledItemDelegate, QStyleOptionViewItem, QWidget
 
 from glyphscope.events import TokenStep
 from glyphscope_gui.runs.token_table_model import (
@@ -16,13 +16,13 @@ from glyphscope_gui.runs.token_table_model import (
     TOKEN,
     TokenTableModel,
 )
+from glyphscope_gui.shared.cells import paint_selection
+from glyphscope_gui.shared.labels import named
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.plain_table import PlainTable
+from glyphscope_gui.shared.table_model import Index
 from glyphscope_gui.shared.token_words import step_text
 from glyphscope_gui.theme import mono_font, theme
-
-_Index = QModelIndex | QPersistentModelIndex
-
 
 _PLACES = {column.title: place for place, column in enumerate(COLUMNS)}
 LEAST = tuple(_PLACES[title] for title in ("entropy", "rank", "feasible", "ms"))
@@ -46,12 +46,11 @@ class TokenDelegate(QStyledItemDelegate):
     own tokens.
     """
 
-    def paint(self, painter: QPainter, option: QStyleOptionViewItem, index: _Index) -> None:
+    def paint(self, painter: QPainter, option: QStyleOptionViewItem, index: Index) -> None:
         step = index.data(STEP_ROLE)
         painter.save()
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
-        if option.state & QStyle.StateFlag.State_Selected:
-            painter.fillRect(option.rect, theme().color("selection"))
+        paint_selection(painter, option)
         font = mono_font(-0.5)
         painter.setFont(font)
         words = painter.fontMetrics().elidedText(
@@ -80,20 +79,16 @@ def _frame(step: TokenStep) -> QPen:
 
 
 class TokenTable(PlainTable):
-    """`tokenChosen` carries the index of the row that became current, `ruleChosen` the rule that was double-clicked,
-    `menuRequested` where on the screen a token's menu is asked for.
-    """
+    """`tokenChosen` carries the index of the row that became current, `ruleChosen` the rule that was double-clicked."""
 
     tokenChosen = Signal(object)
     ruleChosen = Signal(str)
-    menuRequested = Signal(QPoint)
 
     def __init__(self, model: TokenTableModel, parent: QWidget | None = None) -> None:
         super().__init__(model, stretch=TOKEN, parent=parent)
         self._tokens = model
         self._ruled = self._parted = False
-        self.setObjectName("tokenTable")
-        self.setAccessibleName(tr("Tokens with their probabilities"))
+        named(self, "tokenTable", tr("Tokens with their probabilities"))
         self.setAccessibleDescription(
             tr("Up and Down select a token; its alternatives are shown on the right.")
         )
@@ -107,8 +102,7 @@ class TokenTable(PlainTable):
         self.setColumnHidden(RULE, True)
         self.setColumnHidden(PART, True)
         self.doubleClicked.connect(self._double_clicked)
-        self.setContextMenuPolicy(Qt.ContextMenuPolicy.CustomContextMenu)
-        self.customContextMenuRequested.connect(self._show_menu)
+        self.offer_menus()
         self.selectionModel().currentRowChanged.connect(self._current_changed)
 
     def resizeEvent(self, event: QResizeEvent) -> None:
@@ -119,7 +113,7 @@ class TokenTable(PlainTable):
         self._fit_columns()
 
     def show_rules(self, shown: bool) -> None:
-        """Whether a grammar holds the run: without one, no token has a rule."""
+        """Whether a grammar constrains the run: without one, no token has a rule."""
         self._ruled = shown
         self._fit_columns()
 
@@ -160,12 +154,6 @@ class TokenTable(PlainTable):
         hidden = next((h for h in HIDDEN if need - sum(widths[c] for c in h) <= room), HIDDEN[-1])
         for column in HIDDEN[-1]:
             self.setColumnHidden(column, column in hidden or unused.get(column, False))
-
-    def _show_menu(self, place: QPoint) -> None:
-        index = self.indexAt(place)
-        if index.isValid():
-            self.setCurrentIndex(index)
-            self.menuRequested.emit(self.viewport().mapToGlobal(place))
 
     def _double_clicked(self, index: QModelIndex) -> None:
         rule = self._tokens.rule(index.row()) if index.column() == RULE else None

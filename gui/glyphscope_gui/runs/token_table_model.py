@@ -15,17 +15,9 @@ from glyphscope.runs import StageState
 from glyphscope.text.figures import UNKNOWN, count, percent, plain_ms
 from glyphscope_gui.runs.token_rules import TokenRule
 from glyphscope_gui.shared.language import tr
-from glyphscope_gui.shared.plain_text import plain_data, plain_tip
-from glyphscope_gui.shared.table_model import NO_INDEX, Index, TableModel
+from glyphscope_gui.shared.table_model import TableModel
 from glyphscope_gui.shared.token_words import numbered, step_text
-from glyphscope_gui.theme import theme
 
-_OF_RULES = (
-    Qt.ItemDataRole.DisplayRole,
-    Qt.ItemDataRole.ForegroundRole,
-    Qt.ItemDataRole.ToolTipRole,
-    Qt.ItemDataRole.AccessibleTextRole,
-)
 STEP_ROLE = Qt.ItemDataRole.UserRole
 CUT_ROLE = Qt.ItemDataRole.UserRole + 1
 """What of the text is not in the model's own tokens there, or None."""
@@ -150,25 +142,17 @@ class TokenTableModel(TableModel[Token]):
 
     def clear(self, stage: StageState | None = None) -> None:
         """Empty, for the tokens of that stage."""
-        self.beginResetModel()
-        self._stage = stage or StageState()
-        self._rows, self._rules = [], []
+        self._stage, self._rules = stage or StageState(), []
         self._cut = Boundaries(unknown=tr("not compared"))
-        self.endResetModel()
+        self.show_rows([])
 
     def append(self, tokens: Sequence[Token]) -> None:
-        if tokens:
-            first = len(self._rows)
-            self.beginInsertRows(NO_INDEX, first, first + len(tokens) - 1)
-            self._rows.extend(tokens)
-            self.endInsertRows()
+        self._insert(len(self._rows), tokens)
 
     def set_rules(self, first: int, rules: Sequence[TokenRule]) -> None:
-        """The rules of the tokens from `first` on: they are told in order, some time after the tokens."""
+        """The rules of the tokens from `first` on: they come in order, some time after the tokens or before."""
         self._rules[first:] = rules
-        last = min(first + len(rules), len(self._rows)) - 1
-        if last >= first:  # the rows themselves may still be on their way
-            self.dataChanged.emit(self.index(first, RULE), self.index(last, RULE))
+        self._changed(first, min(first + len(rules), len(self._rows)), RULE)
 
     @property
     def has_parts(self) -> bool:
@@ -177,70 +161,56 @@ class TokenTableModel(TableModel[Token]):
 
     def parts_changed(self) -> None:
         """A part began or ended, maybe some tokens ago."""
-        if self._rows:
-            self.dataChanged.emit(self.index(0, PART), self.index(len(self._rows) - 1, PART))
+        self._changed(column=PART)
 
     def set_boundaries(self, cut: Boundaries) -> None:
         """Which of them are not the model's own."""
         self._cut = cut
-        if self._rows:
-            self.dataChanged.emit(self.index(0, TOKEN), self.index(len(self._rows) - 1, TOKEN))
+        self._changed(column=TOKEN)
 
     def rule(self, row: int) -> TokenRule | None:
         """None while it is not known."""
         return self._rules[row] if row < len(self._rules) else None
 
-    def token(self, row: int) -> Token:
-        return self._rows[row]
+    def words(self, row: Token, column: int) -> str:
+        if column == RULE:
+            rule = self.rule(row.step.index)
+            return (rule.rule if rule is not None else "") or UNKNOWN
+        if column == PART:
+            part = part_of(self._stage, row)
+            if part is None:
+                return tr("marker")
+            return _PARTS.get(part.kind) or tr("call {number}", number=part.call_index + 1)
+        return COLUMNS[column].show(row.step)
 
-    @plain_data
-    def data(self, index: Index, role: int = Qt.ItemDataRole.DisplayRole) -> Any:
-        step = self._rows[index.row()].step
-        if index.column() == RULE and role in _OF_RULES:
-            return self._of_rule(index.row(), role)
-        if index.column() == PART and role in _OF_RULES:
-            return self._of_part(index.row(), role)
-        if role == Qt.ItemDataRole.DisplayRole:
-            return COLUMNS[index.column()].show(step)
-        if role == Qt.ItemDataRole.TextAlignmentRole:
-            return self.alignment(index.column())
-        if role == Qt.ItemDataRole.ForegroundRole:
-            return theme().color("text-faint" if step.forced and index.column() != TOKEN else "text")
+    def spoken(self, row: Token, column: int) -> str:
+        words, step = self.titled(row, column), row.step
+        if column != TOKEN:
+            return words
+        forced = tr(", forced") if step.forced else ""
+        whose = {"kept": tr(", kept"), "written": tr(", written")}.get(step.origin, "")
+        cut = tr(", not the model's own token") if self._cut.at(step.index) is not None else ""
+        return f"{words}{forced}{whose}{cut}"
+
+    def tip(self, row: Token, column: int) -> str:
+        if column == RULE:
+            rule = self.rule(row.step.index)
+            return "\n".join(part for part in (rule.rule, rule.words) if part) if rule is not None else ""
+        if column == PART:
+            return self.words(row, column)
+        return _tip(row.step) + cut_words(self._cut, row.step) if column == TOKEN else ""
+
+    def color(self, row: Token, column: int) -> str:
+        if column == RULE:
+            return "text-faint" if self.words(row, RULE) == UNKNOWN else "text-muted"
+        if column == PART:
+            return "text-faint" if part_of(self._stage, row) is None else "text-muted"
+        return "text-faint" if row.step.forced and column != TOKEN else "text"
+
+    def extra(self, row: Token, column: int, role: int) -> Any:
         if role == STEP_ROLE:
-            return step
-        if role == CUT_ROLE:
-            return self._cut.at(step.index)
-        if role == Qt.ItemDataRole.ToolTipRole and index.column() == TOKEN:
-            return _tip(step) + cut_words(self._cut, step)
-        if role == Qt.ItemDataRole.AccessibleTextRole:
-            words = f"{COLUMNS[index.column()].heading}: {COLUMNS[index.column()].show(step)}"
-            if index.column() != TOKEN:
-                return words
-            forced = tr(", forced") if step.forced else ""
-            whose = {"kept": tr(", kept"), "written": tr(", written")}.get(step.origin, "")
-            cut = tr(", not the model's own token") if self._cut.at(step.index) is not None else ""
-            return f"{words}{forced}{whose}{cut}"
-        return None
-
-    def _of_part(self, row: int, role: int) -> Any:
-        part = part_of(self._stage, self._rows[row])
-        if role == Qt.ItemDataRole.ForegroundRole:
-            return theme().color("text-faint" if part is None else "text-muted")
-        if part is None:
-            words = tr("marker")
-        else:
-            words = _PARTS.get(part.kind) or tr("call {number}", number=part.call_index + 1)
-        return f"{COLUMNS[PART].heading}: {words}" if role == Qt.ItemDataRole.AccessibleTextRole else words
-
-    def _of_rule(self, row: int, role: int) -> Any:
-        rule = self.rule(row)
-        name = rule.rule if rule else ""
-        if role == Qt.ItemDataRole.ForegroundRole:
-            return theme().color("text-muted" if name else "text-faint")
-        if role == Qt.ItemDataRole.ToolTipRole:
-            return plain_tip("\n".join(part for part in (name, rule.words) if part)) if rule else None
-        shown = name or UNKNOWN
-        return f"{COLUMNS[RULE].heading}: {shown}" if role == Qt.ItemDataRole.AccessibleTextRole else shown
+            return row.step
+        return self._cut.at(row.step.index) if role == CUT_ROLE else None
 
 
 def cut_words(cut: Boundaries, step: TokenStep) -> str:

@@ -8,6 +8,7 @@ from PySide6.QtWidgets import QFrame, QWidget
 
 from glyphscope.visible import visible
 from glyphscope_gui.project.prompt_document import PromptDocument, PromptState
+from glyphscope_gui.shared.labels import named
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.text_edits import GrowingEdit
 
@@ -23,8 +24,7 @@ class UserPromptEdit(GrowingEdit):
         super().__init__(MAX_LINES, parent)
         self._prompt = document
         self._record: str | None = None
-        self.setObjectName("userPromptEdit")
-        self.setAccessibleName(tr("Your prompt"))
+        named(self, "userPromptEdit", tr("Your prompt"))
         self.setAccessibleDescription(tr("Prompt for the model. Control+Enter runs it."))
         self.setPlaceholderText(tr("What should the model do?"))
         self.setFrameShape(QFrame.Shape.NoFrame)

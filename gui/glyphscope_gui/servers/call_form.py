@@ -21,7 +21,7 @@ from glyphscope_gui.servers.suggestions import Suggestions
 from glyphscope_gui.shared.code_edit import TAB_WORDS
 from glyphscope_gui.shared.json_editor import JsonEditor
 from glyphscope_gui.shared.json_places import located, parse_object, places
-from glyphscope_gui.shared.labels import ElidedLabel, PlainLabel, words_label
+from glyphscope_gui.shared.labels import ElidedLabel, PlainLabel, named, words_label
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.layouts import STRETCH, grid_layout, scroll_area, vbox
 from glyphscope_gui.shared.plain_text import plain_tip
@@ -59,15 +59,11 @@ class CallForm(QStackedWidget):
     def __init__(self, parent: QWidget | None = None, *, suggests: bool = False) -> None:
         super().__init__(parent)
         self._suggests = suggests
-        self.setObjectName("callForm")
-        self.setAccessibleName(tr("Arguments of the call"))
+        named(self, "callForm", tr("Arguments of the call"))
         self._tool: Tool | None = None
         self._rows: list[_Row] = []
         self._scroll = scroll_area(parent=self)
-        self.editor = JsonEditor(self)
-        self.editor.setObjectName("callJsonEdit")
-        self.editor.setAccessibleName(tr("Arguments as JSON"))
-        self.editor.setAccessibleDescription(TAB_WORDS)
+        self.editor = named(JsonEditor(self), "callJsonEdit", tr("Arguments as JSON"), description=TAB_WORDS)
         self.editor.textEdited.connect(lambda _text: self.changed.emit())
         self.addWidget(self._scroll)
         self.addWidget(self.editor)
@@ -232,8 +228,7 @@ class CallForm(QStackedWidget):
         hint = ElidedLabel(mode=Qt.TextElideMode.ElideRight, role="faint")
         hint.setText(schema.summary(about))
         hint.setFixedWidth(LABEL)
-        field = make_field(about, value)
-        field.setAccessibleName(visible(name))
+        field = named(make_field(about, value), "", visible(name))
         words = about.get("description") if isinstance(about, dict) else None
         words = f"{words[:600]}\n" if isinstance(words, str) else ""
         words += tr("Required in every call.") if needed else tr("Optional: a call may omit it.")
@@ -244,8 +239,8 @@ class CallForm(QStackedWidget):
         label.setBuddy(field)
         pill, problem = VerdictPill(), words_label(role="problem")
         problem.hide()
-        named = vbox(label, hint, STRETCH, spacing=0)
-        grid.addLayout(named, line, 0)
+        column = vbox(label, hint, STRETCH, spacing=0)
+        grid.addLayout(column, line, 0)
         grid.addWidget(field, line, 1, Qt.AlignmentFlag.AlignTop)
         grid.addWidget(pill, line, 2, Qt.AlignmentFlag.AlignTop)
         grid.addWidget(problem, line + 1, 1, 1, 2)

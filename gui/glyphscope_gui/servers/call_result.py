@@ -8,7 +8,7 @@ from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QScrollArea, QWidget
 
 from glyphscope.visible import visible
 from glyphscope_gui.servers.call_outcome import CallView, Piece
-from glyphscope_gui.shared.labels import PlainLabel, link, words_label
+from glyphscope_gui.shared.labels import PlainLabel, link, named, words_label
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.layouts import STRETCH, hbox, vbox
 from glyphscope_gui.shared.plain_text import plain_tip
@@ -27,13 +27,11 @@ class CallResult(QWidget):
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
-        self.setObjectName("callResult")
-        self.setAccessibleName(tr("Result of the call"))
+        named(self, "callResult", tr("Result of the call"))
         self.view: CallView | None = None
         self.pill = Pill(self)
         self.figures = PlainLabel(self, role="hint")
-        self._scroll = QScrollArea(self, widgetResizable=True)
-        self._scroll.setAccessibleName(tr("Result"))
+        self._scroll = named(QScrollArea(self, widgetResizable=True), "", tr("Result"))
         self._scroll.setFrameShape(QFrame.Shape.NoFrame)
         self._scroll.viewport().setAutoFillBackground(False)
         head = hbox(self.pill, self.figures, STRETCH, spacing=10)

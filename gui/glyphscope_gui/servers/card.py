@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from PySide6.QtCore import Qt, Signal
-from PySide6.QtWidgets import QCheckBox, QFrame, QPushButton, QSizePolicy, QWidget
+from PySide6.QtWidgets import QCheckBox, QFrame, QSizePolicy, QWidget
 
 from glyphscope.errors import ServerError
 from glyphscope.tools.approval import ConsentQuestion
@@ -102,8 +102,7 @@ class ServerCard(Card):
             label.setWordWrap(True)
             label.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
         self.consent = ConsentBox(body)
-        self.sign_in_button = QPushButton(tr("Sign in…"), body)
-        self.sign_in_button.setObjectName("signInButton")
+        self.sign_in_button = push_button(tr("Sign in…"), body, name="signInButton")
         self.sign_in_button.setToolTip(
             tr("Start the server and sign in with OAuth; the address is shown before a browser opens")
         )

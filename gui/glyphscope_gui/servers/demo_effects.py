@@ -1,9 +1,10 @@
-"""What the demo tools have done: mails that were written and never sent, files in the scratch folder, the workspace."""
+"""The effects of the demo tools: mails that were written and never sent, files in the scratch folder, the workspace."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from datetime import datetime
 from typing import Any
 
 from PySide6.QtCore import QModelIndex, Qt, Signal
@@ -13,16 +14,46 @@ from glyphscope.text.figures import byte_size
 from glyphscope.tools.demo import Mail, ScratchFile
 from glyphscope.visible import visible
 from glyphscope_gui.servers.call_outcome import shown_text
-from glyphscope_gui.servers.mail_model import MailModel, ScratchModel
 from glyphscope_gui.shared.card import Card
 from glyphscope_gui.shared.json_editor import JsonEditor
+from glyphscope_gui.shared.labels import named
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.layouts import splitter
 from glyphscope_gui.shared.plain_table import PlainTable
 from glyphscope_gui.shared.plain_text import plain_tip
 from glyphscope_gui.shared.segmented import Segmented
+from glyphscope_gui.shared.table_model import Row, TableModel
 from glyphscope_gui.shared.text_edits import WrappingEdit
 from glyphscope_gui.theme import mono_font
+
+
+class _Listed(TableModel[Row]):
+    """Rows that are replaced as a whole; a selection stays where its row stays."""
+
+    def show(self, rows: Sequence[Row]) -> None:
+        new, old = list(rows), list(self._rows)
+        if old and old == new[: len(old)]:
+            self._insert(len(old), new[len(old) :])
+        elif new != old:
+            self.show_rows(new)
+
+
+class MailModel(_Listed[Mail]):
+    titles = ("#", tr("To"), tr("Subject"), tr("Written"))
+    figures = frozenset({0})
+
+    def words(self, row: Mail, column: int) -> str:
+        written = datetime.fromisoformat(row.at).astimezone().strftime("%H:%M:%S")
+        return (str(row.number), ", ".join((row.to, *row.cc)), row.subject, written)[column]
+
+
+class ScratchModel(_Listed[ScratchFile]):
+    titles = (tr("File"), tr("Size"))
+    figures = frozenset({1})
+
+    def words(self, row: ScratchFile, column: int) -> str:
+        return (row.path, byte_size(row.bytes))[column]
+
 
 VIEWS = (
     ("outbox", tr("Outbox"), tr("E-mails written by send_email; none was sent")),
@@ -32,14 +63,13 @@ VIEWS = (
 
 
 class DemoEffects(Card):
-    """`fileChosen` carries a path of the scratch folder whose text is wanted; `viewChanged` the place in sight."""
+    """`fileChosen` carries a path of the scratch folder whose text is to be shown; `viewChanged` the shown place."""
 
     fileChosen = Signal(str)
     viewChanged = Signal(str)
 
     def __init__(self, parent: QWidget | None = None) -> None:
-        self.views = Segmented(VIEWS, small=True)
-        self.views.setAccessibleName(tr("Outbox, scratch folder or workspace"))
+        self.views = named(Segmented(VIEWS, small=True), "", tr("Outbox, scratch folder or workspace"))
         stack = QStackedWidget()
         super().__init__(tr("Effects"), stack, actions=(self.views,), padded=False, parent=parent)
         self._stack = stack
@@ -51,10 +81,7 @@ class DemoEffects(Card):
         self.scratch_table = _table(self.files, 0, "scratchTable", tr("Files in the scratch folder"))
         self.mail_view = _text("outboxMail", tr("Selected e-mail"), tr("Nothing has been written yet."))
         self.file_view = _text("scratchText", tr("Selected file"), tr("Select a file to read it."))
-        self.workspace_view = JsonEditor()
-        self.workspace_view.setObjectName("workspaceView")
-        self.workspace_view.setAccessibleName(tr("The workspace"))
-        self.workspace_view.setReadOnly(True)
+        self.workspace_view = named(JsonEditor(), "workspaceView", tr("The workspace"), readOnly=True)
         self.workspace_view.setStyleSheet("#workspaceView { border: none; }")
         self.outbox_table.fit_column(0, "000")
         self.outbox_table.fit_column(1, "somebody@example.com")
@@ -112,7 +139,7 @@ class DemoEffects(Card):
     # -- inside ------------------------------------------------------------------------------------------------
 
     def _mail_chosen(self, current: QModelIndex, _before: QModelIndex) -> None:
-        mail = self.mails.row(current.row()) if current.isValid() else None
+        mail = self.mails.row(current.row())
         if mail is None:
             self.mail_view.clear()
             return
@@ -125,7 +152,7 @@ class DemoEffects(Card):
         _put(self.mail_view, shown_text(f"{head}\n\n{mail.body}"))
 
     def _file_chosen(self, current: QModelIndex, _before: QModelIndex) -> None:
-        file = self.files.row(current.row()) if current.isValid() else None
+        file = self.files.row(current.row())
         if file is not None and file.path != self._file:
             self._file = file.path
             self.file_view.clear()
@@ -138,19 +165,11 @@ class DemoEffects(Card):
 
 
 def _table(model: Any, stretch: int, name: str, words: str) -> PlainTable:
-    table = PlainTable(model, stretch)
-    table.setObjectName(name)
-    table.setAccessibleName(words)
-    return table
+    return named(PlainTable(model, stretch), name, words)
 
 
 def _text(name: str, words: str, empty: str) -> QPlainTextEdit:
-    edit = WrappingEdit()
-    edit.setObjectName(name)
-    edit.setAccessibleName(words)
-    edit.setPlaceholderText(empty)
-    edit.setReadOnly(True)
-    edit.setFont(mono_font(-0.5))
+    edit = named(WrappingEdit(), name, words, placeholderText=empty, readOnly=True, font=mono_font(-0.5))
     edit.setStyleSheet(f"#{name} {{ border: none; }}")
     return edit
 

@@ -28,7 +28,7 @@ from glyphscope_gui.servers.import_file import FoundServer, FoundServers, find_s
 from glyphscope_gui.servers.words import secret_words
 from glyphscope_gui.shared.background import Background
 from glyphscope_gui.shared.dialogs import ask_for_file
-from glyphscope_gui.shared.labels import PlainLabel, push_button, words_label
+from glyphscope_gui.shared.labels import PlainLabel, named, push_button, words_label
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.layouts import hbox, vbox
 from glyphscope_gui.shared.text_edits import GrowingEdit, LineEdit, ReadBox, WrappingEdit
@@ -50,19 +50,16 @@ class AddServerDialog(QDialog):
         self.setWindowTitle(tr("Add a server"))
         self.setMinimumWidth(520)
         self._taken = taken
-        self.command_edit = LineEdit(self)
-        self.command_edit.setObjectName("serverCommandEdit")
+        self.command_edit = named(LineEdit(self), "serverCommandEdit")
         self.command_edit.setPlaceholderText(tr("uvx mcp-server-time   or   https://example.com/mcp"))
         self.command_edit.setFont(mono_font(-0.5))
         self.name_edit = LineEdit(self, placeholderText=tr("default: its program or host"))
         self.name_edit.setObjectName("serverNameEdit")
         self.folder_edit = LineEdit(self, placeholderText=tr("default: the current folder"))
-        self.variables_edit = GrowingEdit(5, self)
-        self.variables_edit.setObjectName("serverVariablesEdit")
+        self.variables_edit = named(GrowingEdit(5, self), "serverVariablesEdit")
         self.variables_edit.setPlaceholderText(tr("NAME=value per line, or NAME=${env:NAME}"))
         self.variables_edit.setFont(mono_font(-0.5))
-        self.headers_edit = GrowingEdit(5, self)
-        self.headers_edit.setObjectName("serverHeadersEdit")
+        self.headers_edit = named(GrowingEdit(5, self), "serverHeadersEdit")
         self.headers_edit.setPlaceholderText(tr("Authorization: Bearer ${env:TOKEN}, one per line"))
         self.headers_edit.setFont(mono_font(-0.5))
         self.problem = words_label(role="problem", parent=self)
@@ -171,11 +168,8 @@ class ImportServersDialog(QDialog):
         self._taken = taken
         self._background = Background(self)
         self._boxes: list[tuple[QCheckBox, FoundServer]] = []
-        self.file_button = QPushButton(tr("Choose a file…"), self)
-        self.file_button.clicked.connect(self._ask_for_file)
-        self.text_edit = WrappingEdit(self)
-        self.text_edit.setObjectName("importServersText")
-        self.text_edit.setFont(mono_font(-0.5))
+        self.file_button = push_button(tr("Choose a file…"), self, clicked=self._ask_for_file)
+        self.text_edit = named(WrappingEdit(self), "importServersText", font=mono_font(-0.5))
         self.text_edit.setPlaceholderText(
             '{"mcpServers": {"time": {"command": "uvx", "args": ["mcp-server-time"]}}}'
         )

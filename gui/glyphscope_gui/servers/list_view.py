@@ -1,8 +1,10 @@
-"""The servers, one below the other: a sign, a name, and what each is doing."""
+"""The servers, the demo tools first: a sign, a name, and what each is doing."""
 
 from __future__ import annotations
 
-from PySide6.QtCore import QModelIndex, QPersistentModelIndex, QRect, QRectF, QSize, Qt, Signal
+from typing import Any
+
+from PySide6.QtCore import QModelIndex, QObject, QRect, QRectF, QSize, Qt, Signal
 from PySide6.QtGui import QFont, QFontMetrics, QPainter
 from PySide6.QtWidgets import (
     QAbstractItemView,
@@ -13,13 +15,62 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from glyphscope_gui.servers.list_model import STATE_ROLE, ServersListModel
+from glyphscope.visible import visible
+from glyphscope_gui.mcp.servers import DEMO, ServersController
+from glyphscope_gui.servers.words import StateWords, state_words
+from glyphscope_gui.shared.cells import paint_row, paint_words
+from glyphscope_gui.shared.labels import named
 from glyphscope_gui.shared.language import tr
-from glyphscope_gui.shared.row_painting import paint_ground, paint_words
+from glyphscope_gui.shared.table_model import Index, ListModel
 from glyphscope_gui.theme import theme
 from glyphscope_gui.theme.fonts import smaller
 
-_Index = QModelIndex | QPersistentModelIndex
+STATE_ROLE = Qt.ItemDataRole.UserRole
+DEMO_TITLE = tr("Demo tools")
+
+
+class ServersListModel(ListModel[str]):
+    """A row a server, by its name."""
+
+    def __init__(self, servers: ServersController, parent: QObject | None = None) -> None:
+        super().__init__(parent)
+        self._servers = servers
+        self._reset()
+        servers.listChanged.connect(self._reset)
+        servers.stateChanged.connect(self._state_changed)
+
+    def row_of(self, name: str) -> int:
+        return self._rows.index(name) if name in self._rows else -1
+
+    def words(self, row: str, column: int) -> str:
+        return DEMO_TITLE if row == DEMO else row
+
+    def spoken(self, row: str, column: int) -> str:
+        return f"{self.words(row, column)}: {self._state(row).words}"
+
+    def tip(self, row: str, column: int) -> str:
+        known = self._servers.get(row)
+        if known is None:
+            return tr("The tools bundled with Glyphscope. They have no effect outside this computer.")
+        return visible(known.source.config.identity, spaces=True) if known.source else known.problem
+
+    def extra(self, row: str, column: int, role: int) -> Any:
+        return self._state(row) if role == STATE_ROLE else None
+
+    def _state(self, name: str) -> StateWords:
+        known = self._servers.get(name)
+        if known is None:
+            return StateWords(tr("built in · %n tool(s)", "", len(self._servers.demo.tools())), "holds", "●")
+        return state_words(known)
+
+    def _reset(self) -> None:
+        self.show_rows([DEMO, *(known.name for known in self._servers.known)])
+
+    def _state_changed(self, name: str) -> None:
+        if (row := self.row_of(name)) >= 0:
+            self._changed(row, row + 1)
+
+
 SIDE = 12
 SIGN = 18
 
@@ -27,16 +78,16 @@ SIGN = 18
 class _ServerDelegate(QStyledItemDelegate):
     """Two lines: the name, and the state in its colour with its sign."""
 
-    def sizeHint(self, option: QStyleOptionViewItem, index: _Index) -> QSize:
+    def sizeHint(self, option: QStyleOptionViewItem, index: Index) -> QSize:
         return QSize(
             120, QFontMetrics(option.font).height() + QFontMetrics(smaller(option.font)).height() + 18
         )
 
-    def paint(self, painter: QPainter, option: QStyleOptionViewItem, index: _Index) -> None:
+    def paint(self, painter: QPainter, option: QStyleOptionViewItem, index: Index) -> None:
         state, colors = index.data(STATE_ROLE), theme()
         chosen = bool(option.state & QStyle.StateFlag.State_Selected)
         painter.save()
-        paint_ground(painter, option, QRectF(option.rect).adjusted(2, 1, -2, -1))
+        paint_row(painter, option, QRectF(option.rect).adjusted(2, 1, -2, -1))
         name, small = QFont(option.font), smaller(option.font)
         name.setWeight(QFont.Weight.DemiBold if chosen else QFont.Weight.Medium)
         upper, lower = QFontMetrics(name).height(), QFontMetrics(small).height()
@@ -63,8 +114,7 @@ class ServerList(QListView):
         self._model = model
         self._name = ""
         self.setModel(model)
-        self.setObjectName("serverList")
-        self.setAccessibleName(tr("Servers"))
+        named(self, "serverList", tr("Servers"))
         self.setItemDelegate(_ServerDelegate(self))
         self.setSelectionMode(QAbstractItemView.SelectionMode.SingleSelection)
         self.setEditTriggers(QAbstractItemView.EditTrigger.NoEditTriggers)
@@ -80,20 +130,17 @@ class ServerList(QListView):
         return self._name
 
     def choose(self, name: str) -> None:
-        row = self._model.row_of(name)
-        if row >= 0:
-            self.setCurrentIndex(self._model.index(row))
+        self.setCurrentIndex(self._model.index(self._model.row_of(name), 0))
 
     def sizeHint(self) -> QSize:
         return QSize(220, 200)
 
     def _current_changed(self, current: QModelIndex, _before: QModelIndex) -> None:
-        name = self._model.name(current.row()) if current.isValid() else ""
-        if name and name != self._name:
+        name = self._model.row(current.row())
+        if name is not None and name != self._name:
             self._name = name
             self.chosen.emit(name)
 
     def _keep(self) -> None:
         """The same one after the list has changed; where it is gone, the first."""
-        wanted = self._name if self._model.row_of(self._name) >= 0 else self._model.name(0)
-        self.choose(wanted)
+        self.choose(self._name if self._model.row_of(self._name) >= 0 else DEMO)

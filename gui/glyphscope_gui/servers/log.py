@@ -18,7 +18,7 @@ from glyphscope_gui.servers.log_model import ID, METHOD, SIZE, TEXT, TIME, WAY, 
 from glyphscope_gui.servers.request_dialog import is_resendable
 from glyphscope_gui.shared.card import Card
 from glyphscope_gui.shared.json_editor import JsonEditor
-from glyphscope_gui.shared.labels import link, push_button
+from glyphscope_gui.shared.labels import link, named, push_button
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.layouts import STRETCH, hbox, splitter, vbox
 from glyphscope_gui.shared.plain_table import PlainTable
@@ -52,8 +52,7 @@ class ServerLog(Card):
     levelChosen = Signal(str)
 
     def __init__(self, model: ServersLogModel, parent: QWidget | None = None) -> None:
-        self.views = Segmented(VIEWS, small=True)
-        self.views.setAccessibleName(tr("Messages, notifications or stderr"))
+        self.views = named(Segmented(VIEWS, small=True), "", tr("Messages, notifications or stderr"))
         self.filter_edit = LineEdit(placeholderText=tr("Filter"), clearButtonEnabled=True)
         self.filter_edit.setObjectName("serverLogFilter")
         self.filter_edit.setAccessibleName(tr("Show only messages that contain this text"))
@@ -71,21 +70,14 @@ class ServerLog(Card):
         self.model = model
         self._stack = stack
         self._following = True
-        self.table = PlainTable(model, TEXT)
-        self.table.setObjectName("serverLogTable")
-        self.table.setAccessibleName(tr("Protocol messages"))
-        self.detail = JsonEditor()
-        self.detail.setObjectName("serverLogDetail")
-        self.detail.setReadOnly(True)
-        self.detail.setAccessibleName(tr("Selected message"))
+        self.table = named(PlainTable(model, TEXT), "serverLogTable", tr("Protocol messages"))
+        self.detail = named(JsonEditor(), "serverLogDetail", tr("Selected message"), readOnly=True)
         self.detail.setLineWrapMode(QPlainTextEdit.LineWrapMode.WidgetWidth)
         self.detail.setStyleSheet("#serverLogDetail { border: none; border-radius: 0; }")
         self.detail.hide()
         beside = self._make_beside()
         self._split = splitter(Qt.Orientation.Horizontal, (self.table, beside), (3, 2), of_cards=False)
-        self.printed = WrappingEdit()
-        self.printed.setObjectName("serverStderr")
-        self.printed.setReadOnly(True)
+        self.printed = named(WrappingEdit(), "serverStderr", readOnly=True)
         self.printed.setFrameShape(QPlainTextEdit.Shape.NoFrame)
         self.printed.setStyleSheet("#serverStderr { border: none; }")
         self.printed.setFont(mono_font(-0.5))
@@ -114,9 +106,9 @@ class ServerLog(Card):
 
     def show_entries(self, entries: object) -> None:
         """The log as it is now; a reader at its end stays at its end, and the chosen message stays chosen."""
-        chosen = self.model.entry(self.table.currentIndex().row()) if not self.detail.isHidden() else None
+        chosen = self.model.row(self.table.currentIndex().row()) if not self.detail.isHidden() else None
         self.model.show(entries)  # type: ignore[arg-type]
-        if chosen is not None and self.model.entry(self.table.currentIndex().row()) != chosen:
+        if chosen is not None and self.model.row(self.table.currentIndex().row()) != chosen:
             row = self.model.row_of(chosen.number)
             if row >= 0:
                 self.table.setCurrentIndex(self.model.index(row, TIME))
@@ -175,7 +167,7 @@ class ServerLog(Card):
 
     @property
     def _current(self) -> Entry | None:
-        return self.model.entry(self.table.currentIndex().row())
+        return self.model.row(self.table.currentIndex().row())
 
     def _fit(self) -> None:
         table = self.table
@@ -208,7 +200,7 @@ class ServerLog(Card):
         self.model.set_filter(text)
 
     def _chosen(self, current: QModelIndex, _before: QModelIndex) -> None:
-        entry = self.model.entry(current.row()) if current.isValid() else None
+        entry = self.model.row(current.row())
         if entry is None:
             self._hide_detail()
             return

@@ -6,13 +6,13 @@ import json
 from collections.abc import Sequence
 from datetime import datetime
 
-from PySide6.QtCore import QModelIndex, QObject
+from PySide6.QtCore import QObject
 
 from glyphscope.text.figures import byte_size
 from glyphscope.tools.mcp.log import Entry
 from glyphscope.tools.mcp.notices import log_message
 from glyphscope_gui.shared.language import tr
-from glyphscope_gui.shared.table_model import TableModel
+from glyphscope_gui.shared.table_model import NO_INDEX, FilteredModel
 
 TIME, WAY, METHOD, ID, SIZE, TEXT = range(6)
 WAYS = {"sent": tr("→ sent"), "received": tr("← received"), "dropped": tr("✕ dropped")}
@@ -21,7 +21,7 @@ SHOWN = 300
 """Characters of a message in its row; the whole is beside."""
 
 
-class ServersLogModel(TableModel[Entry]):
+class ServersLogModel(FilteredModel[Entry]):
     titles = (tr("Time"), tr("Direction"), tr("Method"), tr("Id"), tr("Size"), tr("Message"))
     tips = (
         tr("Time of writing or reading, to the millisecond"),
@@ -35,51 +35,37 @@ class ServersLogModel(TableModel[Entry]):
 
     def __init__(self, parent: QObject | None = None) -> None:
         super().__init__(parent)
-        self._entries: tuple[Entry, ...] = ()
-        self._filter = ""
         self._notifications_only = False
         self._least = ""
         self._rows: list[Entry] = []
 
     def show(self, entries: Sequence[Entry]) -> None:
         """The log as it is now. What is new goes to the end; what is gone from it goes."""
-        new = tuple(entries)
-        old_last = self._entries[-1].number if self._entries else 0
-        first = new[0].number if new else 0
-        same = bool(new) and bool(self._entries) and self._entries[0].number <= first <= old_last
-        self._entries = new
-        if not same:
-            self._reset()
+        before, self._all = self._all, tuple(entries)
+        old_last = before[-1].number if before else 0
+        first = self._all[0].number if self._all else 0
+        if not (before and self._all and before[0].number <= first <= old_last):
+            self._show_all(self._all)
             return
         gone = sum(entry.number < first for entry in self._rows)
         if gone:
-            self.beginRemoveRows(QModelIndex(), 0, gone - 1)
+            self.beginRemoveRows(NO_INDEX, 0, gone - 1)
             del self._rows[:gone]
             self.endRemoveRows()
-        more = [entry for entry in new if entry.number > old_last and self._fits(entry)]
-        if more:
-            self.beginInsertRows(QModelIndex(), len(self._rows), len(self._rows) + len(more) - 1)
-            self._rows.extend(more)
-            self.endInsertRows()
-
-    def set_filter(self, text: str) -> None:
-        self._filter = text.strip().lower()
-        self._reset()
+        more = [entry for entry in self._all if entry.number > old_last and self.fits(entry)]
+        self._insert(len(self._rows), more)
 
     def set_notifications_only(self, only: bool) -> None:
         """Whether only what the server sent without being asked is in sight, in words instead of JSON."""
         if only != self._notifications_only:
             self._notifications_only = only
-            self._reset()
+            self._show_all(self._all)
 
     def set_least(self, level: str) -> None:
         """The least severe log messages that are in sight among the notifications; "" for all."""
         if level != self._least:
             self._least = level
-            self._reset()
-
-    def entry(self, row: int) -> Entry | None:
-        return self._rows[row] if 0 <= row < len(self._rows) else None
+            self._show_all(self._all)
 
     def row_of(self, number: int) -> int:
         return next((row for row, entry in enumerate(self._rows) if entry.number == number), -1)
@@ -102,19 +88,15 @@ class ServersLogModel(TableModel[Entry]):
     def color(self, row: Entry, column: int) -> str:
         return _ROLES[row.direction] if column == WAY else "text" if column == METHOD else "text-muted"
 
-    def _fits(self, entry: Entry) -> bool:
-        if self._notifications_only:
-            said = log_message(entry) if self._least else None
-            if not is_notification(entry) or (said is not None and not said.reaches(self._least)):
-                return False
-        wanted = self._filter
-        return not wanted or any(
-            wanted in text.lower()
-            for text in (entry.method, entry.id, entry.text, entry.note, entry.direction)
-        )
+    def searched(self, row: Entry) -> str:
+        return "\n".join((row.method, row.id, row.text, row.note, row.direction)) if self._filter else ""
 
-    def _reset(self) -> None:
-        self.show_rows([entry for entry in self._entries if self._fits(entry)])
+    def fits(self, row: Entry) -> bool:
+        if self._notifications_only:
+            message = log_message(row) if self._least else None
+            if not is_notification(row) or (message is not None and not message.reaches(self._least)):
+                return False
+        return super().fits(row)
 
 
 def is_notification(entry: Entry) -> bool:

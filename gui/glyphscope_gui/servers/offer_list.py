@@ -2,18 +2,60 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from PySide6.QtCore import QModelIndex, Qt, Signal
 from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QWidget
 
 from glyphscope.tools.mcp.offers import Offer
-from glyphscope_gui.servers.offer_model import ADDRESS, NAME, TYPE, OfferModel
-from glyphscope_gui.shared.labels import PlainLabel, words_label
+from glyphscope_gui.shared.labels import PlainLabel, named, show_words, words_label
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.layouts import vbox
 from glyphscope_gui.shared.plain_table import PlainTable
+from glyphscope_gui.shared.table_model import FilteredModel
 from glyphscope_gui.shared.text_edits import LineEdit
 from glyphscope_gui.theme.sizes import PAD
+
+NAME, ADDRESS, TYPE = range(3)
+
+
+class OfferModel(FilteredModel[Offer]):
+    titles = (tr("Name"), tr("Address"), tr("Type"))
+    tips = (
+        tr("The title from the server"),
+        tr("The URI, the URI template, or the name of the prompt"),
+        tr("The declared MIME type, or the arguments; * marks required ones"),
+    )
+
+    def show(self, offers: Sequence[Offer]) -> None:
+        self._show_all(tuple(offers))
+
+    @property
+    def total(self) -> int:
+        return len(self._all)
+
+    def row_of(self, address: str) -> int:
+        return next((row for row, offer in enumerate(self._rows) if offer.address == address), -1)
+
+    def words(self, row: Offer, column: int) -> str:
+        return (row.title or row.address, row.address, _type(row))[column]
+
+    def tip(self, row: Offer, column: int) -> str:
+        return f"{row.address}\n{row.description[:600]}".strip()
+
+    def color(self, row: Offer, column: int) -> str:
+        return "text" if column == NAME else "text-muted"
+
+    def searched(self, row: Offer) -> str:
+        return f"{row.address}\n{row.title}\n{row.description}"
+
+
+def _type(offer: Offer) -> str:
+    if offer.kind != "prompt":
+        return offer.mime or (tr("template") if offer.kind == "template" else "")
+    return ", ".join(f"{each.name}*" if each.required else each.name for each in offer.arguments)
+
 
 FILTER_FROM = 13
 WIDE = 470
@@ -31,9 +73,7 @@ class OfferList(QWidget):
         self._address = ""
         self.filter_edit = LineEdit(self, placeholderText=tr("Filter"), clearButtonEnabled=True)
         self.filter_edit.setAccessibleName(tr("Filter: {list}", list=name))
-        self.table = PlainTable(model, NAME, self)
-        self.table.setObjectName("offerTable")
-        self.table.setAccessibleName(name)
+        self.table = named(PlainTable(model, NAME, self), "offerTable", name)
         self.table.fit_rows(11, least=3)
         self.empty = PlainLabel(self, role="muted", wordWrap=True, alignment=Qt.AlignmentFlag.AlignCenter)
         self.problem = words_label(role="problem", parent=self)
@@ -51,8 +91,7 @@ class OfferList(QWidget):
     @property
     def current(self) -> Offer | None:
         """The entry that is shown beside."""
-        index = self.table.currentIndex()
-        return self.model.offer(index.row()) if index.isValid() else None
+        return self.model.row(self.table.currentIndex().row())
 
     def choose(self, address: str) -> None:
         row = self.model.row_of(address)
@@ -64,8 +103,7 @@ class OfferList(QWidget):
         self.empty.setText(empty)
         self.empty.setVisible(self.model.total == 0)
         self.table.setVisible(self.model.total > 0)
-        self.problem.setText(problem)
-        self.problem.setVisible(bool(problem))
+        show_words(self.problem, problem)
         self.filter_edit.setVisible(self.model.total >= FILTER_FROM)
 
     def forget(self) -> None:
@@ -83,7 +121,7 @@ class OfferList(QWidget):
     # -- inside ------------------------------------------------------------------------------------------------
 
     def _current_changed(self, current: QModelIndex, _before: QModelIndex) -> None:
-        offer = self.model.offer(current.row()) if current.isValid() else None
+        offer = self.model.row(current.row())
         if offer is not None:
             self._address = offer.address
             self.chosen.emit(offer)
@@ -91,8 +129,7 @@ class OfferList(QWidget):
     def _keep(self) -> None:
         """The same entry in another list; the first one where there was none."""
         row = self.model.row_of(self._address) if self._address else 0
-        offer: Offer | None = self.model.offer(row)
-        if offer is None:
+        if self.model.row(row) is None:
             self.chosen.emit(None)
         else:
             self.table.setCurrentIndex(self.model.index(row, NAME))

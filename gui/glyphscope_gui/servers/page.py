@@ -8,18 +8,16 @@ from PySide6.QtWidgets import QWidget
 
 from glyphscope_gui.servers.card import ServerCard
 from glyphscope_gui.servers.demo_effects import DemoEffects
-from glyphscope_gui.servers.list_model import ServersListModel
-from glyphscope_gui.servers.list_view import ServerList
+from glyphscope_gui.servers.list_view import ServerList, ServersListModel
 from glyphscope_gui.servers.log import ServerLog
 from glyphscope_gui.servers.log_model import ServersLogModel
-from glyphscope_gui.servers.offer_list import OfferList
-from glyphscope_gui.servers.offer_model import OfferModel
+from glyphscope_gui.servers.offer_list import OfferList, OfferModel
 from glyphscope_gui.servers.question_card import QuestionCard
 from glyphscope_gui.servers.tool_model import ServersToolModel
 from glyphscope_gui.servers.tool_panel import PROMPT, RESOURCE, ToolPanel
 from glyphscope_gui.servers.tools import ServerTools
 from glyphscope_gui.shared.card import Card
-from glyphscope_gui.shared.labels import link
+from glyphscope_gui.shared.labels import link, named
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.layouts import holder, splitter, stack, vbox
 from glyphscope_gui.shared.notice_banner import NoticeBanner
@@ -42,8 +40,7 @@ class ServersPage(QWidget):
     def __init__(self, servers: ServersListModel, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         servers.setParent(self)
-        self.setObjectName("serversPage")
-        self.setAccessibleName(tr("Servers"))
+        named(self, "serversPage", tr("Servers"))
         self.notice = NoticeBanner(self)
         self.list = ServerList(servers, self)
         self.add_button = link(tr("Add…"), tr("Add a server by its command line or address"))
@@ -54,9 +51,7 @@ class ServersPage(QWidget):
         self.tools = ServerTools(ServersToolModel(self), self)
         self.panel = ToolPanel(parent=self)
         self.question = QuestionCard(self)
-        self.kinds = Segmented(KINDS, small=True)
-        self.kinds.setAccessibleName(tr("Tools, resources or prompts"))
-        self.kinds.setObjectName("offerKinds")
+        self.kinds = named(Segmented(KINDS, small=True), "offerKinds", tr("Tools, resources or prompts"))
         self.resources = OfferList(OfferModel(self), tr("Resources of the server"), self)
         self.resource = ToolPanel(RESOURCE, self)
         self.prompts = OfferList(OfferModel(self), tr("Prompts of the server"), self)

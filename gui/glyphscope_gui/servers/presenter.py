@@ -16,7 +16,7 @@ from glyphscope_gui.servers.debug_presenter import DebugPresenter
 from glyphscope_gui.servers.demo_effects_presenter import DemoEffectsPresenter
 from glyphscope_gui.servers.dialogs import AddServerDialog, ImportServersDialog
 from glyphscope_gui.servers.import_file import FoundServer
-from glyphscope_gui.servers.list_model import ServersListModel
+from glyphscope_gui.servers.list_view import ServersListModel
 from glyphscope_gui.servers.offers_presenter import OffersPresenter
 from glyphscope_gui.servers.page import ServersPage
 from glyphscope_gui.servers.questions_presenter import QuestionsPresenter
@@ -26,6 +26,7 @@ from glyphscope_gui.servers.tool_import import clashes, here_words, plan_import
 from glyphscope_gui.servers.tool_model import ToolRow, enforcement_words
 from glyphscope_gui.servers.tool_proofs import ToolProofs
 from glyphscope_gui.shared.dialogs import open_once
+from glyphscope_gui.shared.labels import named
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.page_ids import HeaderPart, PageId
 
@@ -176,8 +177,7 @@ class ServersPresenter(Page):
             self._ask_to_remove(name)
 
     def _ask_to_remove(self, name: str) -> None:
-        box = QMessageBox(self.context.window)
-        box.setObjectName("removeServerQuestion")
+        box = named(QMessageBox(self.context.window), "removeServerQuestion")
         box.setWindowTitle(tr("Remove the server"))
         box.setTextFormat(Qt.TextFormat.PlainText)
         box.setText(tr("Remove {name}?", name=name))
@@ -355,8 +355,7 @@ class ServersPresenter(Page):
         if not taken:
             self._do_import(tools, server, rename=False)
             return
-        box = QMessageBox(self.context.window)
-        box.setObjectName("importClashQuestion")
+        box = named(QMessageBox(self.context.window), "importClashQuestion")
         box.setWindowTitle(tr("Import tools"))
         some = ", ".join(taken[:5]) + (
             tr(" and {count} more", count=len(taken) - 5) if len(taken) > 5 else ""

@@ -6,7 +6,7 @@ import json
 from typing import Any
 
 from PySide6.QtCore import Signal
-from PySide6.QtWidgets import QPushButton, QSizePolicy, QWidget
+from PySide6.QtWidgets import QSizePolicy, QWidget
 
 from glyphscope.tools.mcp.questions import Answer, Question, SamplingRequest
 from glyphscope.visible import visible
@@ -14,7 +14,7 @@ from glyphscope_gui.calls.argument_check import ArgumentCheck
 from glyphscope_gui.servers.call_form import CallForm
 from glyphscope_gui.servers.call_outcome import shown_text
 from glyphscope_gui.shared.card import Card
-from glyphscope_gui.shared.labels import PlainLabel, link, push_button, words_label
+from glyphscope_gui.shared.labels import PlainLabel, link, named, push_button, words_label
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.layouts import hbox, vbox
 from glyphscope_gui.shared.text_edits import GrowingEdit, ReadBox
@@ -45,15 +45,11 @@ class QuestionCard(Card):
         self.message = words_label("", selectable=True)
         self.problem = words_label(role="problem")
         self.shown = ReadBox(7, tr("Request"), parent=body)
-        self.form = CallForm(body)
-        self.form.setAccessibleName(tr("Form from the server"))
-        self.answer_edit = GrowingEdit(5, body)
-        self.answer_edit.setObjectName("samplingAnswerEdit")
-        self.answer_edit.setAccessibleName(tr("Answer to the server"))
+        self.form = named(CallForm(body), "", tr("Form from the server"))
+        self.answer_edit = named(GrowingEdit(5, body), "samplingAnswerEdit", tr("Answer to the server"))
         self.answer_edit.setPlaceholderText(tr("Write the response, or generate it with the open model"))
         self.send_button = push_button(tr("Send"), body, name="sendAnswerButton", role="primary")
-        self.generate_button = QPushButton(tr("Generate"), body)
-        self.generate_button.setObjectName("generateAnswerButton")
+        self.generate_button = push_button(tr("Generate"), body, name="generateAnswerButton")
         self.generate_button.setToolTip(
             tr("Let the open model write the response; nothing is sent until you press Send")
         )

@@ -14,7 +14,7 @@ from glyphscope_gui.servers.call_outcome import raw_view
 from glyphscope_gui.servers.call_result import CallResult
 from glyphscope_gui.servers.tool_calls import ToolCalls, Work
 from glyphscope_gui.shared.json_editor import JsonEditor
-from glyphscope_gui.shared.labels import push_button, words_label
+from glyphscope_gui.shared.labels import named, push_button, words_label
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.layouts import splitter, vbox
 from glyphscope_gui.shared.text_edits import LineEdit
@@ -71,14 +71,10 @@ class RequestDialog(QDialog):
         self.setWindowTitle(tr("Request to {server}", server=server))
         self._work = work
         self.jobs = ToolCalls(self, raw_view)
-        self.method_box = QComboBox(self, editable=True)
-        self.method_box.setObjectName("requestMethod")
+        self.method_box = named(QComboBox(self, editable=True), "requestMethod")
         self.method_box.setLineEdit(LineEdit())
         self.method_box.addItems(METHODS)
-        self.params_edit = JsonEditor(self)
-        self.params_edit.setObjectName("requestParams")
-        self.params_edit.setAccessibleName(tr("Params as JSON"))
-        self.params_edit.setMinimumHeight(70)
+        self.params_edit = named(JsonEditor(self), "requestParams", tr("Params as JSON"), minimumHeight=70)
         self.problem = words_label(role="problem", parent=self)
         self.response = CallResult(self)
         buttons = QDialogButtonBox(QDialogButtonBox.StandardButton.Close, self)

@@ -11,7 +11,7 @@ from PySide6.QtWidgets import QDialog, QDialogButtonBox, QListWidget, QPushButto
 from glyphscope.tools.mcp.config import MOST_ROOTS
 from glyphscope.visible import visible
 from glyphscope_gui.shared.dialogs import ask_for_folder
-from glyphscope_gui.shared.labels import push_button, words_label
+from glyphscope_gui.shared.labels import named, push_button, words_label
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.layouts import STRETCH, hbox, vbox
 
@@ -34,9 +34,7 @@ class RootsDialog(QDialog):
             ),
             parent=self,
         )
-        self.list = QListWidget(self)
-        self.list.setObjectName("rootsList")
-        self.list.setAccessibleName(tr("Roots"))
+        self.list = named(QListWidget(self), "rootsList", tr("Roots"))
         self.problem = words_label(role="problem", parent=self)
         self.add_button = QPushButton(tr("Add a folder…"), self)
         self.remove_button = push_button(tr("Remove"), self, name="removeRootButton", clicked=self._remove)

@@ -11,7 +11,7 @@ from glyphscope.registry import Tool
 from glyphscope_gui.enforcement.model import EnforcementRow
 from glyphscope_gui.servers.words import claim_words
 from glyphscope_gui.shared.language import tr
-from glyphscope_gui.shared.table_model import NO_INDEX, PILL_ROLE, Index, TableModel
+from glyphscope_gui.shared.table_model import PILL_ROLE, FilteredModel, Index
 
 NAME, ENFORCEMENT, SAYS, HERE = range(4)
 
@@ -32,8 +32,8 @@ class EnforcementSummary(NamedTuple):
     tip: str
 
 
-class ServersToolModel(TableModel[ToolRow]):
-    """`tickedChanged` is told when other tools are ticked for the import."""
+class ServersToolModel(FilteredModel[ToolRow]):
+    """`tickedChanged`: other tools are ticked for the import."""
 
     titles = (tr("Tool"), tr("Mask"), tr("Annotations"), tr("Registry"))
     tips = (
@@ -46,12 +46,10 @@ class ServersToolModel(TableModel[ToolRow]):
 
     def __init__(self, parent: QObject | None = None) -> None:
         super().__init__(parent)
-        self._all: tuple[ToolRow, ...] = ()
-        self._filter = ""
         self._ticked: set[str] = set()
         self._claims: Callable[[str], Mapping[str, Any]] = lambda _name: {}
         self._here: Callable[[Tool], str] = lambda _tool: ""
-        self._kept: dict[str, EnforcementSummary] = {}
+        self._enforcement: dict[str, EnforcementSummary] = {}
 
     @property
     def ticked(self) -> tuple[Tool, ...]:
@@ -71,38 +69,29 @@ class ServersToolModel(TableModel[ToolRow]):
         keep: bool,
     ) -> None:
         """The tools of a server; `keep` where it is the same one with another list: ticks stay."""
-        self.beginResetModel()
-        self._all, self._claims, self._here = tuple(rows), claims, here
-        names = {row.name for row in self._all}
-        self._ticked = self._ticked & names if keep else set()
+        self._claims, self._here = claims, here
+        rows = tuple(rows)
+        self._ticked = self._ticked & {row.name for row in rows} if keep else set()
         if not keep:
-            self._kept = {}
-        self._rows = self._found()
-        self.endResetModel()
+            self._enforcement = {}
+        self._show_all(rows)
         self.tickedChanged.emit()
 
-    def set_filter(self, text: str) -> None:
-        self._filter = text.strip().lower()
-        self.show_rows(self._found())
-
-    def set_enforcement(self, kept: Mapping[str, EnforcementSummary]) -> None:
-        """What is known now of how much is kept, by tool."""
-        self._kept = dict(kept)
-        self._refresh(ENFORCEMENT)
+    def set_enforcement(self, enforcement: Mapping[str, EnforcementSummary]) -> None:
+        """What is known now of how much is enforced, by tool."""
+        self._enforcement = dict(enforcement)
+        self._changed(column=ENFORCEMENT)
 
     def refresh_here(self) -> None:
         """The registry is another one."""
-        self._refresh(HERE)
+        self._changed(column=HERE)
 
     def tick_all(self, ticked: bool) -> None:
         """Those in sight; the filter narrows it."""
         names = {row.name for row in self._rows if row.tool is not None}
         self._ticked = self._ticked | names if ticked else self._ticked - names
-        self._refresh(NAME)
+        self._changed(column=NAME)
         self.tickedChanged.emit()
-
-    def row(self, number: int) -> ToolRow | None:
-        return self._rows[number] if 0 <= number < len(self._rows) else None
 
     def row_of(self, name: str) -> int:
         return next((number for number, row in enumerate(self._rows) if row.name == name), -1)
@@ -146,33 +135,21 @@ class ServersToolModel(TableModel[ToolRow]):
     def _pill(self, row: ToolRow) -> tuple[str, str] | None:
         if row.tool is None:
             return tr("cannot be used"), "impossible"
-        kept = self._kept.get(row.name)
-        return (kept.words, kept.role) if kept else None
+        enforcement = self._enforcement.get(row.name)
+        return (enforcement.words, enforcement.role) if enforcement else None
 
     def tip(self, row: ToolRow, column: int) -> str:
         if column == ENFORCEMENT and row.tool is not None:
-            kept = self._kept.get(row.name)
-            return kept.tip if kept else tr("Tested when the tool is selected.")
+            enforcement = self._enforcement.get(row.name)
+            return enforcement.tip if enforcement else tr("Tested when the tool is selected.")
         if column == SAYS:
             claims = "\n".join(f"{key}: {value}" for key, value in self._claims(row.name).items())
             return f"{claims}\n" + tr("Annotations from the server; not verified.") if claims else ""
         lines = [row.tool.description[:600] if row.tool else "", row.problem]
         return "\n".join(line for line in lines if line)
 
-    # -- inside ------------------------------------------------------------------------------------------------
-
-    def _found(self) -> list[ToolRow]:
-        if not self._filter:
-            return list(self._all)
-        return [row for row in self._all if self._fits(row)]
-
-    def _fits(self, row: ToolRow) -> bool:
-        text = f"{row.name}\n{row.tool.description if row.tool else ''}"
-        return self._filter in text.lower()
-
-    def _refresh(self, column: int) -> None:
-        if self._rows:
-            self.dataChanged.emit(self.index(0, column), self.index(self.rowCount(NO_INDEX) - 1, column))
+    def searched(self, row: ToolRow) -> str:
+        return f"{row.name}\n{row.tool.description if row.tool else ''}"
 
 
 _STATES = {

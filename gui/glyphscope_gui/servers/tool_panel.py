@@ -26,7 +26,15 @@ from glyphscope_gui.servers.tool_model import ToolRow
 from glyphscope_gui.servers.words import claim_words, updates_words
 from glyphscope_gui.shared.card import Card
 from glyphscope_gui.shared.json_editor import JsonEditor
-from glyphscope_gui.shared.labels import ElidedLabel, PlainLabel, WrappedLabel, link, push_button, words_label
+from glyphscope_gui.shared.labels import (
+    ElidedLabel,
+    PlainLabel,
+    WrappedLabel,
+    link,
+    named,
+    push_button,
+    words_label,
+)
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.layouts import hbox, holder, stack, vbox
 from glyphscope_gui.shared.plain_text import plain_tip
@@ -80,8 +88,7 @@ class ToolPanel(Card):
 
     def __init__(self, words: PanelWords = TOOL, parent: QWidget | None = None) -> None:
         self._said = words
-        self.views = Segmented(VIEWS, small=True)
-        self.views.setAccessibleName(tr("Call, checks or schema"))
+        self.views = named(Segmented(VIEWS, small=True), "", tr("Call, checks or schema"))
         body = QWidget()
         super().__init__(words.noun, body, actions=(self.views,), parent=parent)
         self.views.setVisible(words.has_schema)
@@ -94,13 +101,9 @@ class ToolPanel(Card):
         self.problem = words_label(role="problem", parent=body)
         self.form = CallForm(body, suggests=not words.has_schema)
         self.result = CallResult(body)
-        self.checks = EnforcementTable(body)
-        self.checks.setObjectName("serverEnforcementTable")
+        self.checks = named(EnforcementTable(body), "serverEnforcementTable")
         self.untried = PlainLabel(body, role="muted", alignment=Qt.AlignmentFlag.AlignCenter)
-        self.schema = JsonEditor(body)
-        self.schema.setObjectName("serverToolSchema")
-        self.schema.setAccessibleName(tr("Schema of the tool"))
-        self.schema.setReadOnly(True)
+        self.schema = named(JsonEditor(body), "serverToolSchema", tr("Schema of the tool"), readOnly=True)
         self._make_buttons(body)
         self._lay_out(body)
         self.views.chosen.connect(self.show_view)
@@ -253,13 +256,11 @@ class ToolPanel(Card):
         self.json_button = link(tr("Edit as JSON"), "", body, clicked=self._toggle)
         self.words = WrappedLabel(body)
         self.words.setProperty("role", "problem")
-        self.bar = QProgressBar(body, textVisible=False)
-        self.bar.setAccessibleName(tr("Progress of the call"))
+        self.bar = named(QProgressBar(body, textVisible=False), "", tr("Progress of the call"))
         self.progress = ElidedLabel(body, Qt.TextElideMode.ElideRight, role="hint")
         self.call_button.clicked.connect(self._call)
         self.cancel_button.clicked.connect(self.cancelRequested)
-        self.subscribe_box = QCheckBox(tr("Subscribe"), body)
-        self.subscribe_box.setObjectName("subscribeBox")
+        self.subscribe_box = named(QCheckBox(tr("Subscribe"), body), "subscribeBox")
         self.subscribe_box.setToolTip(
             tr("Let the server report updates, and read the resource again after each")
         )

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from PySide6.QtCore import QModelIndex, Qt, Signal
 from PySide6.QtGui import QResizeEvent
-from PySide6.QtWidgets import QPushButton, QWidget
+from PySide6.QtWidgets import QWidget
 
 from glyphscope.tools.mcp.changes import ToolChanges
 from glyphscope_gui.servers.tool_model import ENFORCEMENT, HERE, NAME, SAYS, ServersToolModel, ToolRow
 from glyphscope_gui.servers.words import changes_words
-from glyphscope_gui.shared.grammar_cells import PillDelegate
-from glyphscope_gui.shared.labels import ElidedLabel, PlainLabel, link, push_button
+from glyphscope_gui.shared.cells import PillDelegate
+from glyphscope_gui.shared.labels import ElidedLabel, PlainLabel, link, named, push_button
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.layouts import hbox, vbox
 from glyphscope_gui.shared.plain_table import PlainTable
@@ -39,22 +39,18 @@ class ServerTools(QWidget):
         self.filter_edit = LineEdit(self, placeholderText=tr("Find tools"), clearButtonEnabled=True)
         self.filter_edit.setObjectName("serverToolFilter")
         self.filter_edit.setAccessibleName(tr("Find tools of the server"))
-        self.table = PlainTable(model, NAME, self)
-        self.table.setObjectName("serverToolTable")
-        self.table.setAccessibleName(tr("Tools of the server"))
+        self.table = named(PlainTable(model, NAME, self), "serverToolTable", tr("Tools of the server"))
         self.table.setItemDelegateForColumn(ENFORCEMENT, PillDelegate(self.table))
         self.table.fit_rows(11, least=3)
         self.empty = PlainLabel(self, role="muted", wordWrap=True, alignment=Qt.AlignmentFlag.AlignCenter)
         self.problem = ElidedLabel(self, Qt.TextElideMode.ElideRight, role="problem")
-        self.changes = ElidedLabel(self, Qt.TextElideMode.ElideRight)
-        self.changes.setObjectName("toolChanges")
+        self.changes = named(ElidedLabel(self, Qt.TextElideMode.ElideRight), "toolChanges")
         self.changes_link = link(tr("Differences"), tr("Show the changes of the tool list as text"), self)
         self.changes_link.setObjectName("toolChangesLink")
         self.changes_link.clicked.connect(self.changesRequested)
         self.count = ElidedLabel(self, Qt.TextElideMode.ElideRight, role="hint")
         self.all_button = push_button(tr("Select all"), self, role="link", clicked=self._tick_all)
-        self.import_button = QPushButton(tr("Import into the registry"), self)
-        self.import_button.setObjectName("importToolsButton")
+        self.import_button = push_button(tr("Import into the registry"), self, name="importToolsButton")
         self.import_button.setToolTip(
             tr("Add the selected tools to the project; runs call them on this server")
         )
@@ -68,8 +64,7 @@ class ServerTools(QWidget):
 
     @property
     def current(self) -> ToolRow | None:
-        index = self.table.currentIndex()
-        return self.model.row(index.row()) if index.isValid() else None
+        return self.model.row(self.table.currentIndex().row())
 
     def choose(self, name: str) -> None:
         row = self.model.row_of(name)
@@ -132,7 +127,7 @@ class ServerTools(QWidget):
         self.model.set_filter(text)
 
     def _current_changed(self, current: QModelIndex, _before: QModelIndex) -> None:
-        row = self.model.row(current.row()) if current.isValid() else None
+        row = self.model.row(current.row())
         if row is not None:
             self._name = row.name
             self.chosen.emit(row)

@@ -14,7 +14,7 @@ from glyphscope_gui.settings.network_contacts import Contact
 from glyphscope_gui.settings.places_section import places_section
 from glyphscope_gui.settings.privacy_section import HistoryClearer, privacy_section
 from glyphscope_gui.settings.sections import appearance, limits, new_projects
-from glyphscope_gui.shared.labels import PlainLabel, words_label
+from glyphscope_gui.shared.labels import PlainLabel, named, words_label
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.layouts import STRETCH, hbox, vbox
 from glyphscope_gui.shared.tab_order import focus_next
@@ -70,24 +70,19 @@ class SettingsDialog(QDialog):
     # -- inside ------------------------------------------------------------------------------------------------
 
     def _make_search(self) -> None:
-        self.search_edit = LineEdit(self)
-        self.search_edit.setObjectName("settingsSearch")
-        self.search_edit.setAccessibleName(tr("Find a setting"))
+        self.search_edit = named(LineEdit(self), "settingsSearch", tr("Find a setting"))
         self.search_edit.setPlaceholderText(tr("Find a setting (Ctrl+F)"))
         self.search_edit.setClearButtonEnabled(True)
         self.search_edit.textChanged.connect(self._find)
         QShortcut(QKeySequence.StandardKey.Find, self, self.search_edit.setFocus)
 
     def _make_pages(self) -> None:
-        self.list = QListWidget(self, currentRow=0)
-        self.list.setObjectName("settingsSections")
-        self.list.setAccessibleName(tr("Sections of the settings"))
+        self.list = named(QListWidget(self, currentRow=0), "settingsSections", tr("Sections of the settings"))
         self.list.addItems([section.title for section in self.sections])
         self.none = PlainLabel(tr("No setting matches."), self, alignment=Qt.AlignmentFlag.AlignCenter)
         self.none.setProperty("role", "muted")
         self.none.hide()
-        body = QWidget(self)
-        body.setObjectName("centre")
+        body = named(QWidget(self), "centre")
         vbox(*self.sections, self.none, STRETCH, parent=body, spacing=GAP)
         self.scroll_area = QScrollArea(self, widgetResizable=True)
         self.scroll_area.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)

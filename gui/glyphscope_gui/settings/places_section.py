@@ -13,7 +13,7 @@ from glyphscope.sessions.places import HOME_VARIABLE
 from glyphscope_gui.project.settings_store import SettingsStore
 from glyphscope_gui.settings.rows import SettingRow, SettingSection
 from glyphscope_gui.shared.dialogs import ask_for_folder
-from glyphscope_gui.shared.labels import ElidedLabel, words_label
+from glyphscope_gui.shared.labels import ElidedLabel, named, push_button, words_label
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.layouts import STRETCH, hbox, vbox
 from glyphscope_gui.theme import mono_font
@@ -25,9 +25,7 @@ class ModelFolders(QWidget):
     def __init__(self, store: SettingsStore, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self._store = store
-        self.list = QListWidget(self)
-        self.list.setObjectName("modelFolderList")
-        self.list.setAccessibleName(tr("Folders with models"))
+        self.list = named(QListWidget(self), "modelFolderList", tr("Folders with models"))
         self.list.setFont(mono_font(-0.5))
         self.add_button = QPushButton(tr("&Add a folder…"), self)
         self.remove_button = QPushButton(tr("&Remove"), self)
@@ -74,8 +72,7 @@ class FolderLine(QWidget):
         self.path = ElidedLabel(self)
         self.path.setText(str(path))
         self.path.setFont(mono_font(-0.5))
-        self.button = QPushButton(tr("Open folder"), self)
-        self.button.setAccessibleName(tr("Open the folder: {name}", name=name))
+        self.button = push_button(tr("Open folder"), self, spoken=tr("Open the folder: {name}", name=name))
         self.problem = words_label(role="problem", parent=self)
         self.problem.hide()
         row = hbox((self.path, 1), self.button, spacing=12)

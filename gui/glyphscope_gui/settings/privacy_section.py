@@ -14,7 +14,7 @@ from glyphscope_gui.settings.network_contacts import Contact, summary
 from glyphscope_gui.settings.rows import SettingRow, SettingSection
 from glyphscope_gui.shared.background import Background
 from glyphscope_gui.shared.dialogs import open_once
-from glyphscope_gui.shared.labels import push_button, words_label
+from glyphscope_gui.shared.labels import named, push_button, words_label
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.layouts import hbox, vbox
 
@@ -58,8 +58,7 @@ class HistoryClearer(QWidget):
         )
 
     def _ask(self) -> None:
-        box = QMessageBox(self)
-        box.setObjectName("clearHistoryQuestion")
+        box = named(QMessageBox(self), "clearHistoryQuestion")
         box.setWindowTitle("Glyphscope")
         box.setText(tr("Delete the runs of the history?"))
         box.setInformativeText(tr("This cannot be undone. Runs saved as files are kept."))

@@ -9,7 +9,7 @@ from PySide6.QtWidgets import QBoxLayout, QFrame, QWidget
 
 from glyphscope.sessions import Settings
 from glyphscope_gui.shared.card import Card
-from glyphscope_gui.shared.labels import PlainLabel, words_label
+from glyphscope_gui.shared.labels import PlainLabel, named, words_label
 from glyphscope_gui.shared.layouts import hbox, vbox
 from glyphscope_gui.theme.sizes import PAD, is_crowded
 
@@ -85,8 +85,7 @@ class SettingSection(QWidget):
         column = vbox(parent=body, spacing=0)
         for number, row in enumerate(rows):
             if number:
-                line = QFrame(body)
-                line.setObjectName("cardLine")
+                line = named(QFrame(body), "cardLine")
                 self._lines.append(line)
                 column.addWidget(line)
             column.addWidget(row)

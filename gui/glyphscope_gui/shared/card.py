@@ -5,7 +5,7 @@ from __future__ import annotations
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QFrame, QLabel, QWidget
 
-from glyphscope_gui.shared.labels import ElidedLabel, PlainLabel
+from glyphscope_gui.shared.labels import ElidedLabel, PlainLabel, named
 from glyphscope_gui.shared.layouts import hbox, vbox
 from glyphscope_gui.theme.sizes import PAD
 
@@ -52,12 +52,10 @@ class Card(QFrame):
         parent: QWidget | None = None,
     ) -> None:
         super().__init__(parent)
-        self.setObjectName("card")
-        self.setAccessibleName(title)
+        named(self, "card", title)
         self.heading = Heading(title, hint, actions, self)
         self.heading.setContentsMargins(PAD, 8, PAD, 8)
-        self._line = QFrame(self)
-        self._line.setObjectName("cardLine")
+        self._line = named(QFrame(self), "cardLine")
         inside = vbox(body, margins=((PAD, 10, PAD, 10) if padded else (5, 0, 5, 6)))
         vbox(self.heading, self._line, (inside, 1), parent=self, margins=1, spacing=0)
 

@@ -18,6 +18,7 @@ from glyphscope.errors import GlyphscopeError
 from glyphscope.sessions import atomic_write
 from glyphscope_gui.shared.dialogs import ask_where_to_save
 from glyphscope_gui.shared.errors import show_error
+from glyphscope_gui.shared.labels import named
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.plain_text import plain_tip
 from glyphscope_gui.theme import Looks, theme, ui_font
@@ -28,8 +29,7 @@ class Chart(pg.PlotWidget):  # type: ignore[misc]  # pyqtgraph has no types
 
     def __init__(self, name: str, words: str, height: int, parent: QWidget | None = None) -> None:
         super().__init__(parent, background=None)
-        self.setObjectName(name)
-        self.setAccessibleName(words)
+        named(self, name, words)
         self._looks = Looks()
         self._lines = height / 15
         self._height = height

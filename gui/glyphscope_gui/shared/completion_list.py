@@ -11,6 +11,7 @@ from PySide6.QtCore import QRect, Qt, Signal
 from PySide6.QtGui import QKeyEvent
 from PySide6.QtWidgets import QListWidget, QWidget
 
+from glyphscope_gui.shared.labels import named
 from glyphscope_gui.shared.language import tr
 
 ROWS = 8
@@ -24,8 +25,7 @@ class CompletionList(QListWidget):
     def __init__(self, name: str, parent: QWidget) -> None:
         super().__init__(parent)
         self._around = parent
-        self.setObjectName("completionList")
-        self.setAccessibleName(name)
+        named(self, "completionList", name)
         self.setAccessibleDescription(tr("Up and Down to choose, Enter to insert, Esc to close"))
         self.setFocusPolicy(Qt.FocusPolicy.NoFocus)
         self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)

@@ -8,6 +8,8 @@ from pathlib import Path
 
 from PySide6.QtWidgets import QDialog, QFileDialog, QWidget
 
+from glyphscope_gui.shared.labels import named
+
 _ENDING = re.compile(r"\*\.(\w+)")
 
 
@@ -75,6 +77,4 @@ def ask_where_to_save(
 
 
 def _file_dialog(parent: QWidget, title: str, start: str, filters: str, name: str) -> QFileDialog:
-    dialog = QFileDialog(parent, title, start, filters)
-    dialog.setObjectName(name)
-    return dialog
+    return named(QFileDialog(parent, title, start, filters), name)

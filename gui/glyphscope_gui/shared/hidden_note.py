@@ -8,7 +8,7 @@ from PySide6.QtCore import QEvent, QObject, Qt, QTimer, Signal
 from PySide6.QtWidgets import QLineEdit, QPlainTextEdit
 
 from glyphscope.visible import unseen
-from glyphscope_gui.shared.labels import PlainLabel
+from glyphscope_gui.shared.labels import PlainLabel, named
 from glyphscope_gui.shared.language import tr
 
 TYPED_MS = 120
@@ -26,8 +26,7 @@ class HiddenNote(PlainLabel):
         super().__init__(field)
         self._field = field
         self._characters = ""
-        self.setObjectName("hiddenNote")
-        self.setProperty("role", "problem")
+        named(self, "hiddenNote", role="problem")
         self.setAttribute(Qt.WidgetAttribute.WA_TransparentForMouseEvents, False)
         self._later = QTimer(self, singleShot=True, interval=TYPED_MS)
         self._later.timeout.connect(self.look)

@@ -1,8 +1,8 @@
-"""A table without lines and without surprises: rows of one height, columns as wide as what they hold."""
+"""A table without lines and without surprises: rows of one height, columns as wide as their texts."""
 
 from __future__ import annotations
 
-from PySide6.QtCore import QAbstractItemModel, QEvent, QSize, Qt
+from PySide6.QtCore import QAbstractItemModel, QEvent, QPoint, QSize, Qt, Signal
 from PySide6.QtGui import QFontMetrics, QResizeEvent
 from PySide6.QtWidgets import QAbstractItemView, QHeaderView, QTableView, QWidget
 
@@ -15,7 +15,12 @@ CELL = 22
 
 
 class PlainTable(QTableView):
-    """`stretch` is the column that takes the room that is left. With other letters it is fitted again."""
+    """`stretch` is the column that takes the room that is left. With other letters it is fitted again.
+
+    `menuRequested` carries where on the screen a row's menu is asked for, once `offer_menus` was called.
+    """
+
+    menuRequested = Signal(QPoint)
 
     def __init__(self, model: QAbstractItemModel, stretch: int, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -55,8 +60,31 @@ class PlainTable(QTableView):
         hint = super().minimumSizeHint()
         if not self._least:
             return hint
-        rows = min(self._least, self.model().rowCount()) * self.verticalHeader().defaultSectionSize()
-        return QSize(hint.width(), self.horizontalHeader().sizeHint().height() + rows)
+        return QSize(hint.width(), self.height_of(min(self._least, self.model().rowCount())))
+
+    def height_of(self, rows: int) -> int:
+        """Pixels that the titles and so many rows need."""
+        titles = self.horizontalHeader()
+        head = 0 if titles.isHidden() else titles.sizeHint().height()
+        return head + rows * self.verticalHeader().defaultSectionSize()
+
+    def fix_height(self, most: int) -> None:
+        """High enough for all rows, or for the most that are shown at once."""
+        self.setFixedHeight(self.height_of(min(self.model().rowCount(), most)) + ROW)
+
+    def selected(self) -> int:
+        """The place of the selected row; -1 for none."""
+        return next((index.row() for index in self.selectionModel().selectedRows()), -1)
+
+    def offer_menus(self) -> None:
+        self.setContextMenuPolicy(Qt.ContextMenuPolicy.CustomContextMenu)
+        self.customContextMenuRequested.connect(self._ask_for_menu)
+
+    def _ask_for_menu(self, place: QPoint) -> None:
+        index = self.indexAt(place)
+        if index.isValid():
+            self.setCurrentIndex(index)
+            self.menuRequested.emit(self.viewport().mapToGlobal(place))
 
     def fit_column(self, column: int, widest: str) -> None:
         """As wide as its title and the widest text it will hold."""
@@ -101,3 +129,20 @@ class PlainTable(QTableView):
             self._letters = self.fontMetrics().height()
             self.fit_again()
             self._hide_optional()
+
+
+class WholeTable(PlainTable):
+    """As high as all its rows: the column that it is in scrolls."""
+
+    def __init__(self, model: QAbstractItemModel, stretch: int, parent: QWidget | None = None) -> None:
+        super().__init__(model, stretch, parent)
+        self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        self.setVerticalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        model.modelReset.connect(self.updateGeometry)
+
+    def sizeHint(self) -> QSize:
+        rows = sum(self.rowHeight(row) for row in range(self.model().rowCount()))
+        return QSize(220, self.height_of(0) + rows + 2)
+
+    def minimumSizeHint(self) -> QSize:
+        return QSize(160, self.sizeHint().height())

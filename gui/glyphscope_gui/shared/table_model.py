@@ -117,6 +117,46 @@ class TableModel(QAbstractTableModel, Generic[Row]):
         side = Qt.AlignmentFlag.AlignRight if column in self.figures else Qt.AlignmentFlag.AlignLeft
         return side | Qt.AlignmentFlag.AlignVCenter
 
+    # -- changes -----------------------------------------------------------------------------------------------
+
+    def _insert(self, at: int, rows: Sequence[Row]) -> None:
+        """Further rows from that place on; what is selected stays so."""
+        if rows:
+            assert isinstance(self._rows, list), "a model that grows has a list"
+            self.beginInsertRows(NO_INDEX, at, at + len(rows) - 1)
+            self._rows[at:at] = rows
+            self.endInsertRows()
+
+    def _changed(self, first: int = 0, stop: int | None = None, column: int | None = None) -> None:
+        """The rows from `first` on, before `stop`, have other words in that column, or in all."""
+        last = (len(self._rows) if stop is None else stop) - 1
+        if last >= first:
+            left, right = (0, self.columnCount() - 1) if column is None else (column, column)
+            self.dataChanged.emit(self.index(first, left), self.index(last, right))
+
+
+class FilteredModel(TableModel[Row]):
+    """Shows those of all its rows in whose words, `searched`, the filter occurs."""
+
+    def __init__(self, parent: QObject | None = None) -> None:
+        super().__init__(parent)
+        self._all: Sequence[Row] = ()
+        self._filter = ""
+
+    def searched(self, row: Row) -> str:
+        raise NotImplementedError
+
+    def fits(self, row: Row) -> bool:
+        return self._filter in self.searched(row).lower()
+
+    def set_filter(self, text: str) -> None:
+        self._filter = text.strip().lower()
+        self._show_all(self._all)
+
+    def _show_all(self, rows: Sequence[Row]) -> None:
+        self._all = rows
+        self.show_rows([row for row in rows if self.fits(row)])
+
 
 class ListModel(TableModel[Row]):
     """A list: one column, without a title."""

@@ -18,7 +18,7 @@ from PySide6.QtGui import (
 )
 from PySide6.QtWidgets import QLabel, QSizePolicy, QWidget
 
-from glyphscope_gui.shared.labels import PlainLabel
+from glyphscope_gui.shared.labels import PlainLabel, named
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.layouts import STRETCH, hbox
 from glyphscope_gui.theme import theme, ui_font
@@ -204,8 +204,7 @@ class Pill(QWidget):
     def set_words(self, words: str, role: str, tip: str = "") -> None:
         self._words, self._role = words, role if f"{role}-soft" in theme().roles else _PLAIN
         self.setToolTip(tip)
-        self.setAccessibleName(words)
-        self.setAccessibleDescription(tip)
+        named(self, "", words, description=tip)
         self.setVisible(bool(words))
         self.updateGeometry()
         self.update()

@@ -21,7 +21,7 @@ from glyphscope.sessions.files import atomic_write
 from glyphscope.visible import one_line, unseen, visible
 from glyphscope_gui.shared.background import Background
 from glyphscope_gui.shared.dialogs import ask_where_to_save
-from glyphscope_gui.shared.labels import PlainLabel, push_button, words_label
+from glyphscope_gui.shared.labels import PlainLabel, named, push_button, words_label
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.layouts import hbox, vbox
 from glyphscope_gui.shared.plain_text import copy_text
@@ -170,16 +170,11 @@ class WholeTextDialog(QDialog):
         self.matches = PlainLabel(self, role="hint")
         self.before_button = push_button("‹", self, tip=tr("Previous match (Shift+F3)"))
         self.before_button.setAccessibleName(tr("Previous match"))
-        self.after_button = push_button("›", self, tip=tr("Next match (Enter, F3)"))
-        self.after_button.setAccessibleName(tr("Next match"))
-        self.json_box = QCheckBox(tr("Format JSON"), self)
-        self.json_box.setObjectName("formatJsonBox")
+        self.after_button = push_button("›", self, tip=tr("Next match (Enter, F3)"), spoken=tr("Next match"))
+        self.json_box = named(QCheckBox(tr("Format JSON"), self), "formatJsonBox")
         self.json_box.setToolTip(tr("Indent the JSON; numbers, keys and their order stay as sent"))
         self.json_box.setEnabled(False)
-        self.view = WrappingEdit(self)
-        self.view.setObjectName("wholeTextView")
-        self.view.setAccessibleName(tr("The text"))
-        self.view.setReadOnly(True)
+        self.view = named(WrappingEdit(self), "wholeTextView", tr("The text"), readOnly=True)
         self.view.setFont(mono_font(-0.5))
         self.view.setTabChangesFocus(True)
         self.hidden = words_label(role="problem", parent=self)

@@ -11,6 +11,7 @@ from PySide6.QtWidgets import QMenu, QMenuBar
 from glyphscope_gui.project.settings_store import SettingsStore
 from glyphscope_gui.settings.sections import THEMES
 from glyphscope_gui.shared.actions import Actions
+from glyphscope_gui.shared.labels import named
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.page_ids import MenuId
 
@@ -27,8 +28,7 @@ def fill_menus(
     of_pages: Mapping[MenuId, Sequence[QAction]],
 ) -> None:
     """Put everything in its menu; `of_pages` are the actions of pages by menu."""
-    file = bar.addMenu(tr("&File"))
-    file.setObjectName(MenuId.FILE)
+    file = named(bar.addMenu(tr("&File")), MenuId.FILE)
     file.addActions([actions.new, actions.open])
     file.addMenu(_recent_menu(file, settings, open_project))
     file.addActions([actions.save, actions.save_as])
@@ -42,15 +42,13 @@ def fill_menus(
     edit.addActions(
         [undo_stack.createUndoAction(edit, tr("&Undo")), undo_stack.createRedoAction(edit, tr("&Redo"))]
     )
-    run = bar.addMenu(tr("&Run"))
-    run.setObjectName(MenuId.RUN)
+    run = named(bar.addMenu(tr("&Run")), MenuId.RUN)
     run.addActions([actions.run, actions.step, actions.stop])
     run.addSeparator()
     run.addActions([actions.continue_aborted, actions.replay])
     run.addSeparator()
     run.addActions(list(of_pages[MenuId.RUN]))
-    view = bar.addMenu(tr("&View"))
-    view.setObjectName(MenuId.VIEW)
+    view = named(bar.addMenu(tr("&View")), MenuId.VIEW)
     view.addActions(list(pages))
     view.addSeparator()
     view.addActions(

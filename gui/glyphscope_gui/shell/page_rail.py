@@ -10,6 +10,7 @@ from PySide6.QtWidgets import QToolBar, QToolButton, QWidget
 
 from glyphscope.resources import names
 from glyphscope_gui.context import Page
+from glyphscope_gui.shared.labels import named
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.layouts import vbox
 from glyphscope_gui.shared.page_ids import PageId
@@ -28,8 +29,7 @@ class PageRail(QToolBar):
 
     def __init__(self, pages: Sequence[Page], parent: QWidget | None = None) -> None:
         super().__init__(tr("Pages"), parent)
-        self.setObjectName("pageRail")
-        self.setAccessibleName(tr("Pages"))
+        named(self, "pageRail", tr("Pages"))
         self.setMovable(False)
         self.setContextMenuPolicy(Qt.ContextMenuPolicy.PreventContextMenu)
         self.toggleViewAction().setVisible(False)
@@ -75,10 +75,7 @@ class PageRail(QToolBar):
         action = QAction(page.title, self._group, checkable=True, toolTip=f"{page.tip} (Ctrl+{number})")
         action.setShortcut(f"Ctrl+{number}")
         action.triggered.connect(lambda _checked=False, chosen=page.id: self.chosen.emit(chosen))
-        button = QToolButton(parent)
-        button.setObjectName(f"{page.id}PageButton")
-        button.setAccessibleName(page.title)
-        button.setAccessibleDescription(page.tip)
+        button = named(QToolButton(parent), f"{page.id}PageButton", page.title, description=page.tip)
         button.setProperty("role", "page")
         button.setDefaultAction(action)
         button.setFocusPolicy(Qt.FocusPolicy.TabFocus)

@@ -16,6 +16,7 @@ from glyphscope.sessions.journal import Leftover
 from glyphscope_gui.project.project_controller import ProjectController
 from glyphscope_gui.shared.dialogs import ask_for_file, open_once
 from glyphscope_gui.shared.errors import show_error
+from glyphscope_gui.shared.labels import named
 from glyphscope_gui.shared.language import tr
 
 SUFFIX = "glyphscope"
@@ -151,8 +152,7 @@ class ProjectDialogs(QObject):
         ask_for_file(self._window, tr("Open a project"), self._controller.open, _FILTER)
 
     def _box(self, name: str, text: str, more: str) -> QMessageBox:
-        box = QMessageBox(self._window, text=text, informativeText=more)
-        box.setObjectName(name)
+        box = named(QMessageBox(self._window, text=text, informativeText=more), name)
         box.setWindowTitle("Glyphscope")
         return box
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from PySide6.QtCore import QObject, QSize, Qt, QTimer
 from PySide6.QtGui import QResizeEvent
-from PySide6.QtWidgets import QBoxLayout, QFrame, QPushButton, QWidget
+from PySide6.QtWidgets import QBoxLayout, QFrame, QWidget
 
 from glyphscope.errors import GlyphscopeError
 from glyphscope.events import RunStarted
@@ -13,7 +13,7 @@ from glyphscope_gui.context import AppContext
 from glyphscope_gui.history.model import when
 from glyphscope_gui.model_picker.picker import ModelPicker
 from glyphscope_gui.run_settings.header import Header
-from glyphscope_gui.shared.labels import ElidedLabel
+from glyphscope_gui.shared.labels import ElidedLabel, push_button
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.layouts import hbox
 from glyphscope_gui.shared.model_names import opened_name
@@ -38,16 +38,14 @@ class RecordBar(QFrame):
         self.mark = Pill(self)
         self.mark.set_words(tr("Record"), "accent")
         self.words = ElidedLabel(self, Qt.TextElideMode.ElideRight)
-        self.use_button = QPushButton(tr("Use these settings"), self)
-        self.use_button.setObjectName("useSettingsButton")
+        self.use_button = push_button(tr("Use these settings"), self, name="useSettingsButton")
         self.use_button.setToolTip(
             tr(
                 "Copy the tools, prompt and settings of this run into the project. The model and the "
                 "approval rules do not change. Edit › Undo restores the project’s settings."
             )
         )
-        self.back_button = QPushButton(tr("Show project settings"), self)
-        self.back_button.setObjectName("projectSettingsButton")
+        self.back_button = push_button(tr("Show project settings"), self, name="projectSettingsButton")
         self.back_button.setToolTip(tr("Show the tools, prompt and settings of the project again"))
         for button in (self.use_button, self.back_button):
             button.setProperty("role", "link")

@@ -8,7 +8,7 @@ from PySide6.QtCore import QRectF, QSize, Qt
 from PySide6.QtGui import QPainter, QPaintEvent
 from PySide6.QtWidgets import QFrame, QSizePolicy, QWidget
 
-from glyphscope_gui.shared.labels import ElidedLabel, PlainLabel
+from glyphscope_gui.shared.labels import ElidedLabel, PlainLabel, named
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.layouts import hbox
 from glyphscope_gui.theme import theme
@@ -56,8 +56,7 @@ class StatusLine(QFrame):
         self._state, self._words, self._activity = "none", "", ""
         self.dot = Dot(self)
         self.message = PlainLabel(self, objectName="statusMessage", accessibleName=tr("Status"))
-        self.figures = ElidedLabel(self, Qt.TextElideMode.ElideRight)
-        self.figures.setAccessibleName(tr("Statistics of the run"))
+        self.figures = named(ElidedLabel(self, Qt.TextElideMode.ElideRight), "", tr("Statistics of the run"))
         self.note = PlainLabel(self)
         for label in (self.message, self.figures, self.note):
             label.setProperty("role", "muted")

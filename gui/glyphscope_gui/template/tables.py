@@ -10,7 +10,7 @@ from PySide6.QtGui import QFont, QPainter, QResizeEvent, QTextLayout, QTextOptio
 from PySide6.QtWidgets import QHeaderView, QStyledItemDelegate, QStyleOptionViewItem, QWidget
 
 from glyphscope.visible import visible
-from glyphscope_gui.shared.grammar_cells import SIDE, PillDelegate, WordsDelegate, paint_ground
+from glyphscope_gui.shared.cells import SIDE, PillDelegate, WordsDelegate, paint_selection
 from glyphscope_gui.shared.labels import named
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.plain_table import CELL, PlainTable
@@ -28,7 +28,7 @@ class FormDelegate(QStyledItemDelegate):
     """Both wrap, over at most a few lines each."""
 
     def paint(self, painter: QPainter, option: QStyleOptionViewItem, index: Index) -> None:
-        paint_ground(painter, option)
+        paint_selection(painter, option)
         layouts = _laid_out(option, index)
         painter.save()
         painter.setClipRect(option.rect)

@@ -25,8 +25,8 @@ from PySide6.QtWidgets import (
 )
 
 from glyphscope.visible import visible
+from glyphscope_gui.shared.cells import paint_row
 from glyphscope_gui.shared.language import tr
-from glyphscope_gui.shared.row_painting import paint_ground
 from glyphscope_gui.theme import mono_font, theme
 from glyphscope_gui.tools.registry_tree_model import DETAIL_ROLE, PROBLEM_ROLE, Item, RegistryTreeModel
 
@@ -46,7 +46,7 @@ class ToolDelegate(QStyledItemDelegate):
 
     def paint(self, painter: QPainter, option: QStyleOptionViewItem, index: _Index) -> None:
         painter.save()
-        paint_ground(painter, option, QRectF(option.rect).adjusted(0, 0.5, 0, -0.5))
+        paint_row(painter, option, QRectF(option.rect).adjusted(0, 0.5, 0, -0.5))
         tick = index.data(Qt.ItemDataRole.CheckStateRole)
         if tick is not None:
             self._paint_tick(painter, option.rect, Qt.CheckState(tick) == Qt.CheckState.Checked)

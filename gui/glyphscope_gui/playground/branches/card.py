@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from PySide6.QtCore import QModelIndex, QPersistentModelIndex, QPoint, QRect, QSize, Qt, Signal
+from PySide6.QtCore import QModelIndex, QPoint, QRect, QSize, Qt, Signal
 from PySide6.QtGui import QAction, QKeyEvent, QPainter, QResizeEvent
 from PySide6.QtWidgets import QAbstractItemView, QMenu, QTreeView, QWidget
 
 from glyphscope_gui.playground.branches.tree_model import CAME, OUTCOME, RUN, BranchTreeModel
 from glyphscope_gui.shared.card import Card
 from glyphscope_gui.shared.icon_button import IconButton
+from glyphscope_gui.shared.labels import named
 from glyphscope_gui.shared.language import tr
+from glyphscope_gui.shared.table_model import Index
 from glyphscope_gui.theme.sizes import ROW, letters
 
 ROWS_SHOWN = 6
@@ -32,8 +34,7 @@ class BranchTree(QTreeView):
     def __init__(self, model: BranchTreeModel, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self._tree = model
-        self.setObjectName("branchTree")
-        self.setAccessibleName(tr("Branches of this run"))
+        named(self, "branchTree", tr("Branches of this run"))
         self.setAccessibleDescription(tr("Up and Down select a run, Enter shows it, F2 renames it."))
         self.setModel(model)
         self.setFrameShape(QTreeView.Shape.NoFrame)
@@ -58,7 +59,7 @@ class BranchTree(QTreeView):
         ]
 
     def choose(self, run: str) -> None:
-        """Make a run's row the current one, without telling it."""
+        """Make a run's row the current one, without `runChosen`."""
         index = self._tree.index_of(run)
         if index.isValid():
             self.setCurrentIndex(index)
@@ -90,9 +91,7 @@ class BranchTree(QTreeView):
         else:
             super().keyPressEvent(event)
 
-    def drawBranches(
-        self, painter: QPainter, rect: QRect, index: QModelIndex | QPersistentModelIndex
-    ) -> None:
+    def drawBranches(self, painter: QPainter, rect: QRect, index: Index) -> None:
         """Nothing: what is further in branches off what is above, and nothing can be folded."""
 
     def _row_height(self) -> int:
@@ -145,7 +144,7 @@ class BranchCard(Card):
         self.hide()
 
     def sizeHint(self) -> QSize:
-        """Of all rows, up to some: a layout inside would tell what it was before they came."""
+        """Of all rows, up to some: a layout inside would give the size before they came."""
         return QSize(340, self.heading.sizeHint().height() + self.tree.sizeHint().height() + 14)
 
     def show_tree(self, count: int) -> None:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from PySide6.QtCore import Qt, QTimer, Signal
 from PySide6.QtGui import QKeyEvent
-from PySide6.QtWidgets import QPushButton, QWidget
+from PySide6.QtWidgets import QWidget
 
 from glyphscope.visible import unseen
-from glyphscope_gui.shared.labels import words_label
+from glyphscope_gui.shared.labels import named, push_button, words_label
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.layouts import hbox, vbox
 from glyphscope_gui.shared.plain_text import plain_tip
@@ -41,17 +41,14 @@ class BranchField(QWidget):
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.setObjectName("branchField")
-        self.edit = _Edit(self)
-        self.edit.setObjectName("branchTextEdit")
-        self.edit.setAccessibleName(tr("Replacement text for the token"))
+        self.edit = named(_Edit(self), "branchTextEdit", tr("Replacement text for the token"))
         self.edit.setAccessibleDescription(
             tr("Enter lets the model continue from this text. Escape closes the field.")
         )
         self.edit.setPlaceholderText(tr("Replacement text"))
         self.edit.setProperty("role", "mono")
         self.edit.setMaxLength(LONGEST)
-        self.go_button = QPushButton(tr("Continue"), self)
-        self.go_button.setObjectName("branchTypeButton")
+        self.go_button = push_button(tr("Continue"), self, name="branchTypeButton")
         self.go_button.setToolTip(tr("Let the model continue from the typed text (Enter)"))
         self.pieces = words_label(role="hint", parent=self, name="branchPieces")
         self._later = QTimer(self, singleShot=True, interval=ASK_MS)

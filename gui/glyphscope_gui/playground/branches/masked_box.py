@@ -6,7 +6,7 @@ from PySide6.QtCore import Qt, Signal
 from PySide6.QtWidgets import QFrame, QPushButton, QWidget
 
 from glyphscope_gui.playground.branches.refusal_text import LOOKING, MaskReason
-from glyphscope_gui.shared.labels import words_label
+from glyphscope_gui.shared.labels import push_button, words_label
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.layouts import vbox
 
@@ -29,8 +29,7 @@ class MaskedBox(QFrame):
         self.relax_button = QPushButton(tr("Relax this constraint\nand continue"), self)
         self.relax_button.setObjectName(f"{name}RelaxButton")
         self.relax_button.clicked.connect(lambda _checked=False: self.relaxRequested.emit(self._reason.relax))
-        self.free_button = QPushButton(tr("Continue without\na constraint"), self)
-        self.free_button.setObjectName(f"{name}FreeButton")
+        self.free_button = push_button(tr("Continue without\na constraint"), self, name=f"{name}FreeButton")
         self.free_button.setToolTip(tr("The branch is unconstrained; violations are marked where they occur"))
         self.free_button.clicked.connect(lambda _checked=False: self.unconstrainedRequested.emit())
         vbox(self.reason, self.relax_button, self.free_button, parent=self, margins=8, spacing=6)

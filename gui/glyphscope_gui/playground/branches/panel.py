@@ -9,7 +9,7 @@ from PySide6.QtCore import Signal
 from PySide6.QtWidgets import QLabel, QLineEdit, QWidget
 
 from glyphscope_gui.playground.branches.tree_model import LONGEST_NAME
-from glyphscope_gui.shared.labels import PlainLabel, words_label
+from glyphscope_gui.shared.labels import PlainLabel, named, words_label
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.layouts import grid_layout, vbox
 from glyphscope_gui.shared.text_edits import LineEdit
@@ -36,8 +36,7 @@ class BranchPanel(QWidget):
         self.setObjectName("branchPanel")
         self.where = words_label(role="", name="branchWhere")
         self.paid = words_label(name="branchPaid")
-        self.cost = QWidget()
-        self.cost.setObjectName("branchCost")
+        self.cost = named(QWidget(), "branchCost")
         self.cost_lines = vbox(parent=self.cost, spacing=6)
         self.name_edit = _edit("branchNameEdit", tr("Name of this run"), tr("No name"), LONGEST_NAME)
         self.note_edit = _edit("branchNoteEdit", tr("Note on this run"), tr("No note"), LONGEST_NOTE)
@@ -118,7 +117,4 @@ class BranchPanel(QWidget):
 
 
 def _edit(name: str, words: str, empty: str, longest: int) -> QLineEdit:
-    edit = LineEdit(placeholderText=empty, maxLength=longest)
-    edit.setObjectName(name)
-    edit.setAccessibleName(words)
-    return edit
+    return named(LineEdit(placeholderText=empty, maxLength=longest), name, words)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Container, Mapping, Sequence
 from typing import Any
 
-from PySide6.QtCore import QAbstractItemModel, QModelIndex, QObject, QPersistentModelIndex, Qt, Signal
+from PySide6.QtCore import QAbstractItemModel, QModelIndex, QObject, Qt, Signal
 from PySide6.QtGui import QFont
 
 from glyphscope.runs.branch import Branch
@@ -14,10 +14,9 @@ from glyphscope_gui.history.model import outcome_status
 from glyphscope_gui.playground.branches.words import came_words, outcome_line, row_words, tip_words
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.plain_text import plain_data, plain_tip
+from glyphscope_gui.shared.table_model import NO_INDEX, Index
 from glyphscope_gui.theme import theme
 
-_Index = QModelIndex | QPersistentModelIndex
-_NO_INDEX = QModelIndex()
 RUN, CAME, OUTCOME = range(3)
 LONGEST_NAME = 120
 """Characters."""
@@ -69,7 +68,7 @@ class BranchTreeModel(QAbstractItemModel):
             waiting += [(child, number) for child in reversed(branch.children)]
         self.endResetModel()
 
-    def run(self, index: _Index) -> str:
+    def run(self, index: Index) -> str:
         return self._nodes[index.internalId()].run
 
     def index_of(self, run: str) -> QModelIndex:
@@ -90,22 +89,22 @@ class BranchTreeModel(QAbstractItemModel):
 
     # -- what Qt asks ------------------------------------------------------------------------------------------
 
-    def index(self, row: int, column: int, parent: _Index = _NO_INDEX) -> QModelIndex:
+    def index(self, row: int, column: int, parent: Index = NO_INDEX) -> QModelIndex:
         beside = self._children[parent.internalId()] if parent.isValid() else self._roots
         if 0 <= row < len(beside) and 0 <= column < len(TITLES):
             return self.createIndex(row, column, beside[row])
         return QModelIndex()
 
-    def parent(self, index: _Index) -> QModelIndex:  # type: ignore[override]
+    def parent(self, index: Index) -> QModelIndex:  # type: ignore[override]
         above = self._parents[index.internalId()] if index.isValid() else -1
         return self.createIndex(self._places[above], RUN, above) if above >= 0 else QModelIndex()
 
-    def rowCount(self, parent: _Index = _NO_INDEX) -> int:
+    def rowCount(self, parent: Index = NO_INDEX) -> int:
         if not parent.isValid():
             return len(self._roots)
         return len(self._children[parent.internalId()]) if parent.column() == RUN else 0
 
-    def columnCount(self, _parent: _Index = _NO_INDEX) -> int:
+    def columnCount(self, _parent: Index = NO_INDEX) -> int:
         return len(TITLES)
 
     def headerData(
@@ -117,12 +116,12 @@ class BranchTreeModel(QAbstractItemModel):
             return _TIPS[section]
         return None
 
-    def flags(self, index: _Index) -> Qt.ItemFlag:
+    def flags(self, index: Index) -> Qt.ItemFlag:
         flags = Qt.ItemFlag.ItemIsEnabled | Qt.ItemFlag.ItemIsSelectable
         return flags | Qt.ItemFlag.ItemIsEditable if index.column() == RUN else flags
 
     @plain_data
-    def data(self, index: _Index, role: int = Qt.ItemDataRole.DisplayRole) -> Any:
+    def data(self, index: Index, role: int = Qt.ItemDataRole.DisplayRole) -> Any:
         if not index.isValid():
             return None
         kin, column = self._of(index), index.column()
@@ -146,7 +145,7 @@ class BranchTreeModel(QAbstractItemModel):
                 return f"{TITLES[column]}: {self._words(kin, column)}{shown}"
         return None
 
-    def setData(self, index: _Index, value: Any, role: int = Qt.ItemDataRole.EditRole) -> bool:
+    def setData(self, index: Index, value: Any, role: int = Qt.ItemDataRole.EditRole) -> bool:
         if role != Qt.ItemDataRole.EditRole or index.column() != RUN:
             return False
         name = " ".join(str(value).split())[:LONGEST_NAME]
@@ -156,7 +155,7 @@ class BranchTreeModel(QAbstractItemModel):
 
     # -- inside ------------------------------------------------------------------------------------------------
 
-    def _of(self, index: _Index) -> Kin:
+    def _of(self, index: Index) -> Kin:
         return self._kin[self._nodes[index.internalId()].run]
 
     def _above(self, kin: Kin) -> Any:

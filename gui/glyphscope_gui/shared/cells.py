@@ -1,0 +1,186 @@
+"""Cells of tables and lists: their grounds, pills, links, and texts that wrap anywhere with one place marked."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import QPointF, QRect, QRectF, QSize, Qt
+from PySide6.QtGui import QFont, QFontMetrics, QPainter, QPen, QTextCharFormat, QTextLayout, QTextOption
+from PySide6.QtWidgets import QStyle, QStyledItemDelegate, QStyleOptionViewItem
+
+from glyphscope.visible import visible
+from glyphscope_gui.shared.table_model import MARK_ROLE, PILL_ROLE, Index
+from glyphscope_gui.shared.verdict import paint_pill, pill_font
+from glyphscope_gui.theme import mono_font, theme
+from glyphscope_gui.theme.sizes import ROW
+
+MOST_LINES = 3
+MOST_WORD_LINES = 6
+SIDE = 8
+_FOCUS = QStyle.StateFlag.State_HasFocus | QStyle.StateFlag.State_KeyboardFocusChange
+
+
+def paint_row(painter: QPainter, option: QStyleOptionViewItem, ground: QRectF) -> None:
+    """Whether the row is selected, below the pointer, or has the keyboard's focus."""
+    colors = theme()
+    painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+    selected = bool(option.state & QStyle.StateFlag.State_Selected)
+    if selected or option.state & QStyle.StateFlag.State_MouseOver:
+        painter.setPen(Qt.PenStyle.NoPen)
+        painter.setBrush(colors.color("selection" if selected else "hover"))
+        painter.drawRoundedRect(ground, 4, 4)
+    if option.state & _FOCUS == _FOCUS:
+        painter.setPen(QPen(colors.color("accent"), 1.5))
+        painter.setBrush(Qt.BrushStyle.NoBrush)
+        painter.drawRoundedRect(ground.adjusted(1, 1, -1, -1), 4, 4)
+
+
+def paint_selection(painter: QPainter, option: QStyleOptionViewItem) -> None:
+    """The selected row's ground, in tables."""
+    if option.state & QStyle.StateFlag.State_Selected:
+        painter.fillRect(option.rect, theme().color("selection"))
+
+
+def paint_words(
+    painter: QPainter,
+    box: QRect | QRectF,
+    words: str,
+    font: QFont,
+    role: str,
+    side: Qt.AlignmentFlag = Qt.AlignmentFlag.AlignLeft,
+) -> str:
+    """On one line, elided at its end, in the theme's colour of that role. Returns what is painted of them."""
+    painter.setFont(font)
+    painter.setPen(theme().color(role))
+    room = max(round(box.width()), 0)
+    painted = QFontMetrics(font).elidedText(visible(words), Qt.TextElideMode.ElideRight, room)
+    painter.drawText(box, side | Qt.AlignmentFlag.AlignVCenter, painted)
+    return painted
+
+
+class PillDelegate(QStyledItemDelegate):
+    """The cell's words as a pill, at its left."""
+
+    def paint(self, painter: QPainter, option: QStyleOptionViewItem, index: Index) -> None:
+        paint_selection(painter, option)
+        pill = index.data(PILL_ROLE)
+        if pill is None:
+            return
+        words, role = pill
+        box = QRectF(option.rect).adjusted(SIDE - 2, 1, -2, -1)
+        metrics = QFontMetrics(pill_font(option.font))
+        shown = metrics.elidedText(words, Qt.TextElideMode.ElideRight, max(round(box.width()) - 18, 10))
+        painter.save()
+        paint_pill(painter, box, shown, role, option.font)
+        painter.restore()
+
+    def sizeHint(self, option: QStyleOptionViewItem, index: Index) -> QSize:
+        words = (index.data(PILL_ROLE) or ("", ""))[0]
+        metrics = QFontMetrics(pill_font(option.font))
+        return QSize(metrics.horizontalAdvance(words) + 18 + 2 * SIDE, metrics.height() + ROW + 3)
+
+
+class LinkDelegate(QStyledItemDelegate):
+    """The cell's words as what can be clicked."""
+
+    def paint(self, painter: QPainter, option: QStyleOptionViewItem, index: Index) -> None:
+        paint_selection(painter, option)
+        painter.save()
+        font = QFont(option.font)
+        font.setUnderline(bool(option.state & QStyle.StateFlag.State_MouseOver))
+        painter.setFont(font)
+        painter.setPen(theme().color("accent"))
+        flags = Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter | Qt.TextFlag.TextWordWrap
+        painter.drawText(option.rect.adjusted(SIDE, 0, -SIDE, 0), flags, _plain(index))
+        painter.restore()
+
+    def sizeHint(self, option: QStyleOptionViewItem, index: Index) -> QSize:
+        width = _width(option)
+        room = QRect(0, 0, width - 2 * SIDE, 10_000)
+        box = QFontMetrics(option.font).boundingRect(room, Qt.TextFlag.TextWordWrap, _plain(index))
+        return QSize(width, box.height() + ROW)
+
+
+class WordsDelegate(QStyledItemDelegate):
+    """Words that wrap; what stands in `backticks` is in the fixed-pitch font."""
+
+    def lay_out(self, index: Index, font: QFont, width: float) -> QTextLayout:
+        pieces = (index.data() or "").split("`")
+        ranges, at = [], 0
+        for number, piece in enumerate(pieces):
+            length = len(piece.encode("utf-16-le", "surrogatepass")) // 2
+            if number % 2 and number < len(pieces) - 1:
+                code = QTextCharFormat()
+                code.setFontFamilies(mono_font().families())
+                ranges.append(_range(at, length, code))
+            at += length
+        return _laid_out("".join(pieces), font, ranges, width, MOST_WORD_LINES)
+
+    def paint(self, painter: QPainter, option: QStyleOptionViewItem, index: Index) -> None:
+        paint_selection(painter, option)
+        layout = self.lay_out(index, option.font, option.rect.width() - 2 * SIDE)
+        painter.save()
+        painter.setClipRect(option.rect)
+        painter.setPen(index.data(Qt.ItemDataRole.ForegroundRole) or theme().color("text"))
+        top = option.rect.top() + max((option.rect.height() - _height(layout)) / 2, 2)
+        layout.draw(painter, QPointF(option.rect.left() + SIDE, top))
+        painter.restore()
+
+    def sizeHint(self, option: QStyleOptionViewItem, index: Index) -> QSize:
+        width = _width(option)
+        return QSize(width, round(_height(self.lay_out(index, option.font, width - 2 * SIDE))) + ROW)
+
+
+class TextDelegate(WordsDelegate):
+    """A model's text in the fixed-pitch font, over at most a few lines; MARK_ROLE marks a character."""
+
+    def lay_out(self, index: Index, font: QFont, width: float) -> QTextLayout:
+        text, mark, ranges = index.data() or "", index.data(MARK_ROLE), []
+        if mark is not None and 0 <= mark < len(text):
+            marked = QTextCharFormat()
+            marked.setForeground(theme().color("impossible"))
+            marked.setBackground(theme().color("impossible-soft"))
+            marked.setUnderlineStyle(QTextCharFormat.UnderlineStyle.DotLine)
+            marked.setUnderlineColor(theme().color("impossible-line"))
+            start = len(text[:mark].encode("utf-16-le", "surrogatepass")) // 2
+            ranges.append(_range(start, 2 if text[mark] > "\uffff" else 1, marked))
+        return _laid_out(text, mono_font(-1), ranges, width, MOST_LINES)
+
+
+def _plain(index: Index) -> str:
+    return (index.data() or "").replace("`", "")
+
+
+def _width(option: QStyleOptionViewItem) -> int:
+    """The width of the cell, or a usual one before it has any."""
+    return option.rect.width() if option.rect.width() > 40 else 240
+
+
+def _range(start: int, length: int, look: QTextCharFormat) -> QTextLayout.FormatRange:
+    reach = QTextLayout.FormatRange()
+    reach.start, reach.length, reach.format = start, length, look
+    return reach
+
+
+def _laid_out(
+    text: str, font: QFont, ranges: list[QTextLayout.FormatRange], width: float, most: int
+) -> QTextLayout:
+    """At most so many lines, broken anywhere."""
+    layout = QTextLayout(text, font)
+    option = QTextOption()
+    option.setWrapMode(QTextOption.WrapMode.WrapAtWordBoundaryOrAnywhere)
+    layout.setTextOption(option)
+    layout.setFormats(ranges)
+    layout.beginLayout()
+    y = 0.0
+    for _ in range(most):
+        line = layout.createLine()
+        if not line.isValid():
+            break
+        line.setLineWidth(max(width, 20))
+        line.setPosition(QPointF(0, y))
+        y += line.height()
+    layout.endLayout()
+    return layout
+
+
+def _height(layout: QTextLayout) -> float:
+    return sum(layout.lineAt(number).height() for number in range(layout.lineCount()))
