@@ -8,7 +8,6 @@ from typing import Annotated, Any
 
 import msgspec
 import typer
-from rich.table import Table
 from rich.text import Text
 
 from glyphscope.cli.inputs import InputError, read_registry, read_text
@@ -16,7 +15,7 @@ from glyphscope.cli.load_options import Loading
 from glyphscope.cli.model_loading import opened
 from glyphscope.cli.option_groups import with_groups
 from glyphscope.cli.options import JsonOption, RegistryOption
-from glyphscope.cli.output import console, diagnostics, print_json
+from glyphscope.cli.output import PlainTable, console, print_json, print_note, print_text
 from glyphscope.cli.signals import INTERRUPTED, closing_when_ended
 from glyphscope.cli.sizes import call_of
 from glyphscope.cli.streaming import interrupted, run_all
@@ -105,7 +104,7 @@ def ab(
     requests = [msgspec.structs.replace(request, model=name) for request in requests]
     numbers = worth(seeds_of(seeds), *requests)
     if numbers != seeds_of(seeds):
-        diagnostics().print("At temperature 0 all seeds give the same tokens: one run per prompt.")
+        print_note("At temperature 0 all seeds give the same tokens: one run per prompt.")
     plan = AbPlan((requests[0], requests[1]), numbers, judge, measure, _names(first, second))
     results = AbResults(plan)
     with ExitStack() as stack:
@@ -165,23 +164,19 @@ def _expecting(text: str) -> Judge:
 
 
 def _print(report: AbReport) -> None:
-    out = console()
-    table = Table(box=None, header_style="bold", pad_edge=False)
-    table.add_column("seed", justify="right")
-    for name in report.names:
-        table.add_column(name)
+    table = PlainTable("seed", *report.names, right=("seed",))
     for pair in report.pairs:
-        table.add_row(str(pair.seed), *(Text(_trial_words(pair, place)) for place in (0, 1)))
+        table.add_row(str(pair.seed), *(_trial_words(pair, place) for place in (0, 1)))
         if pair.difference:
-            table.add_row("", Text(f"  {visible(pair.difference)}", style="dim"), "")
-    out.print(table)
+            table.add_row("", Text(f"  {visible(pair.difference)}", "dim"), "")
+    console().print(table)
     differ = ", ".join(report.differ) or "nothing"
-    out.print(Text(f"Differences: {differ}."))
+    print_text(f"Differences: {differ}.")
     if None not in report.prompt_tokens:
         one, other = (f"{name} {tokens:,}" for name, tokens in zip(report.names, report.prompt_tokens))
-        out.print(Text(f"Prompt tokens: {one}, {other}."))
+        print_text(f"Prompt tokens: {one}, {other}.")
     for line in report.words:
-        out.print(Text(line))
+        print_text(line)
 
 
 def _trial_words(pair: Pair, place: int) -> str:

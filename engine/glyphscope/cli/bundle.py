@@ -6,10 +6,9 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.text import Text
 
 from glyphscope.cli.options import JsonOption
-from glyphscope.cli.output import console, diagnostics, print_json, print_line
+from glyphscope.cli.output import print_json, print_line, print_note, print_text
 from glyphscope.cli.replay import warn_if_torn
 from glyphscope.sessions.bundle import MANIFEST, export_file, read_run, write_bundle
 from glyphscope.sessions.exports import ExportForm
@@ -36,11 +35,11 @@ def bundle(
         return
     size = out.stat().st_size
     names = ", ".join(sorted({*manifest.files, MANIFEST}))
-    console().print(Text(f"{out}: {byte_size(size)}, {pluralize(manifest.events, 'event')}; {names}"))
+    print_text(f"{out}: {byte_size(size)}, {pluralize(manifest.events, 'event')}; {names}")
     for name, reason in manifest.missing.items():
-        diagnostics().print(Text(f"  without {name}: {reason}"))
+        print_note(f"  without {name}: {reason}")
     for note in manifest.notes:
-        diagnostics().print(Text(f"  {note}"))
+        print_note(f"  {note}")
 
 
 def export(

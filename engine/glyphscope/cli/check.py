@@ -8,7 +8,6 @@ from typing import Annotated, Any, cast, get_args
 
 import msgspec
 import typer
-from rich.table import Table
 from rich.text import Text
 
 from glyphscope.cli.check_turns import check_turns
@@ -20,7 +19,15 @@ from glyphscope.cli.options import (
     ShapeOption,
     ThinkingOption,
 )
-from glyphscope.cli.output import console, marked, print_json, short_pointer, status_text
+from glyphscope.cli.output import (
+    PlainTable,
+    console,
+    marked,
+    print_json,
+    print_text,
+    short_pointer,
+    status_text,
+)
 from glyphscope.cli.template_forms import read_template
 from glyphscope.events import Notation, Shape, Thinking, Violation
 from glyphscope.registry import ToolRegistry, parse_document
@@ -175,15 +182,13 @@ def _one_of(line: dict[str, Any], key: str, choices: tuple[str, ...], default: s
 
 def _print_report(report: CheckReport, text: str) -> None:
     out = console()
-    out.print(_marked(report, text, out.width))
+    deciding = min((error.char for error in report.errors), default=None)
+    out.print(marked(text, deciding, out.width))
     if report.fields:
-        table = Table("field", "value", "verdict", box=None, header_style="bold", pad_edge=False)
+        table = PlainTable("field", "value", "verdict")
         for field in report.fields:
-            table.add_row(
-                short_pointer(field.path),
-                Text(visible(text[field.start : field.end])),
-                status_text(field.status),
-            )
+            value = text[field.start : field.end]
+            table.add_row(short_pointer(field.path), value, status_text(field.status))
         out.print(table)
     for error in report.errors:
         line = Text(f"{error.code} at character {error.char}", style="bold red")
@@ -193,15 +198,9 @@ def _print_report(report: CheckReport, text: str) -> None:
         )
         out.print(line)
         if error.viable:
-            out.print(Text(f"  still possible: {visible(error.viable)}"))
+            print_text(f"  still possible: {error.viable}")
     verdict = f"✓ a valid call of {report.tool}" if report.valid else "✗ not a valid call"
-    out.print(Text(verdict, style="bold green" if report.valid else "bold red"))
-
-
-def _marked(report: CheckReport, text: str, width: int) -> Text:
-    """One line of the text around the first deciding character, which is marked by colour and by a caret below it."""
-    deciding = min((error.char for error in report.errors), default=None)
-    return marked(text, deciding, width)
+    print_text(verdict, "bold green" if report.valid else "bold red")
 
 
 _STATES: dict[Thinking, bool | None] = {"on": True, "off": False, "auto": None}
@@ -228,17 +227,15 @@ def show_readers(
 def _print(text: str, found: tuple[Reading, ...]) -> None:
     out = console()
     out.print(marked(text, found[0].left_at, out.width))
-    table = Table(
-        "reader", "accepts it", "calls", "deviates at", box=None, header_style="bold", pad_edge=False
-    )
+    table = PlainTable("reader", "accepts it", "calls", "deviates at")
     shown = [each for each in found if each.reads or each.kind != "other"]
     for each in shown:
         words = "text" if not each.calls else "✓"
         mark = Text(words, style="green") if each.reads else Text("✗", style="red")
-        table.add_row(Text(visible(each.reader)), mark, Text(call_words(each)), Text(left_words(each)))
+        table.add_row(each.reader, mark, call_words(each), left_words(each))
     out.print(table)
     if rest := len(found) - len(shown):
-        out.print(Text(f"{rest} other notations find no call in it.", style="dim"))
+        print_text(f"{rest} other notations find no call in it.", "dim")
 
 
 def call_words(reading: Reading) -> str:

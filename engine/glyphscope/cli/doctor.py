@@ -11,7 +11,7 @@ from rich.text import Text
 from glyphscope.cli import probe_packages, probes
 from glyphscope.cli.model_loading import opened
 from glyphscope.cli.options import JsonOption
-from glyphscope.cli.output import console, print_json
+from glyphscope.cli.output import console, print_json, print_text
 from glyphscope.cli.probes import Finding
 from glyphscope.errors import GlyphscopeError, ModelError
 from glyphscope.events import RunRequest, default_order
@@ -37,7 +37,7 @@ def doctor(
             mark, style = ("✓ ok     ", "green") if finding.ok else ("✗ missing", "bold red")
             out.print(Text.assemble((mark, style), f"  {finding.name}: {finding.detail}"))
             if finding.fix and not finding.ok:
-                out.print(Text(f"             fix: {finding.fix}"))
+                print_text(f"             fix: {finding.fix}")
     ok = all(finding.ok for finding in findings)
     if as_json:
         print_json({"ok": ok, "findings": findings})

@@ -9,13 +9,11 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from rich.table import Table
-from rich.text import Text
 
 from glyphscope.cli.inputs import InputError
 from glyphscope.cli.model_loading import opened
 from glyphscope.cli.options import JsonOption
-from glyphscope.cli.output import console, print_json, short_pointer
+from glyphscope.cli.output import PlainTable, console, print_json, print_text, short_pointer
 from glyphscope.cli.relaxation import print_cost
 from glyphscope.cli.signals import closing_when_ended
 from glyphscope.errors import GlyphscopeError
@@ -45,7 +43,6 @@ from glyphscope.registry import ToolRegistry
 from glyphscope.runs import RunState, StageState, run_state
 from glyphscope.sessions.bundle import read_run
 from glyphscope.text.figures import percent
-from glyphscope.visible import visible
 
 _LEAST_CONTEXT = 16
 _PLACES = 12
@@ -109,10 +106,10 @@ def explain(
     registry = state.registry
     for (stage, impact), boundaries in zip(found, cut):
         if len(stages) > 1:
-            console().print(Text(stage.title or stage.name, style="bold blue"))
+            print_text(stage.title or stage.name, "bold blue")
         _print(impact, boundaries, registry)
     if not stages:
-        console().print("The run has no tokens.")
+        print_text("The run has no tokens.")
     if cost is not None:
         print_cost(cost)
 
@@ -151,26 +148,25 @@ def _boundaries(stage: StageState, source: Model | None, why: str) -> Boundaries
 
 def _print(impact: MaskImpact, boundaries: Boundaries, registry: ToolRegistry | None) -> None:
     out = console()
-    out.print(Text(visible(head(impact)), style="bold"))
+    print_text(head(impact), "bold")
     if impact.constrained:
         out.print(_table(impact))
         for field in impact.conflicts:
-            out.print(Text(visible(f"{field_name(field)}: {loss_words(field)}"), style="bold"))
+            print_text(f"{field_name(field)}: {loss_words(field)}", "bold")
             for line in worst_words(field, registry):
-                out.print(Text(visible(f"  {line}")))
-    out.print(Text(visible(boundary_words(boundaries))))
+                print_text(f"  {line}")
+    print_text(boundary_words(boundaries))
     for one in boundaries.otherwise[:_PLACES]:
-        out.print(Text(visible(f"  token {one.first}: {boundary_diff_words(one)}")))
+        print_text(f"  token {one.first}: {boundary_diff_words(one)}")
     if len(boundaries.otherwise) > _PLACES:
-        out.print(Text(f"  … and {len(boundaries.otherwise) - _PLACES} more places"))
+        print_text(f"  … and {len(boundaries.otherwise) - _PLACES} more places")
 
 
-def _table(impact: MaskImpact) -> Table:
-    table = Table(box=None, header_style="bold", pad_edge=False)
-    for title in ("field", "masked mass", "most", "preferred", "sampled", "blocked by"):
-        table.add_column(title, justify="right" if title in ("masked mass", "most") else "left")
+def _table(impact: MaskImpact) -> PlainTable:
+    titles = ("field", "masked mass", "most", "preferred", "sampled", "blocked by")
+    table = PlainTable(*titles, right=("masked mass", "most"))
     for field in impact.fields:
-        table.add_row(*(Text(visible(cell)) for cell in _row(field)))
+        table.add_row(*_row(field))
     return table
 
 

@@ -6,16 +6,13 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.table import Table
-from rich.text import Text
 
 from glyphscope.cli.options import JsonOption
-from glyphscope.cli.output import console, print_json
+from glyphscope.cli.output import PlainTable, console, print_json, print_text
 from glyphscope.sessions import History, HistoryRow, Record, atomic_write, places
 from glyphscope.sessions.bundle import SUFFIX, write_bundle
 from glyphscope.sessions.history_search import MOST_SCORE
 from glyphscope.sessions.records import encode_record, header_of
-from glyphscope.visible import visible
 
 Run = Annotated[str, typer.Argument(metavar="RUN", help="The id of a run, or its beginning.")]
 
@@ -36,14 +33,13 @@ def list_runs(
     if as_json:
         print_json({"runs": [row._asdict() for row in found]})
     elif found:
-        table = Table(box=None, header_style="bold", pad_edge=False)
-        for title in ("run", "time", "name or prompt", "outcome", "model", "score", "tags"):
-            table.add_column(title, overflow="fold")
+        titles = ("run", "time", "name or prompt", "outcome", "model", "score", "tags")
+        table = PlainTable(*titles, fold=titles)
         for row in found:
-            table.add_row(*(Text(visible(cell)) for cell in _cells(row)))
+            table.add_row(*_cells(row))
         console().print(table)
     else:
-        console().print("No run matches.")
+        print_text("No run matches.")
     raise typer.Exit(0 if found else 1)
 
 
@@ -70,7 +66,7 @@ def describe(
         print_json(row._asdict())
     else:
         said = (row.name, f"score {row.score}" if row.score else "", _hashed(row), row.note)
-        console().print(Text(visible(" · ".join((row.id, *(each for each in said if each))))))
+        print_text(" · ".join((row.id, *(each for each in said if each))))
 
 
 @app.command()

@@ -10,7 +10,7 @@ import typer
 
 from glyphscope.cli.inputs import InputError
 from glyphscope.cli.options import JsonOption
-from glyphscope.cli.output import console, diagnostics, print_json
+from glyphscope.cli.output import console, print_json, print_note
 from glyphscope.models.remote import ENVIRONMENT, key_addresses, read_address, remove_key, set_key
 
 _LONGEST = 16_384
@@ -19,11 +19,6 @@ _LONGEST = 16_384
 app = typer.Typer(help="API keys of endpoints, stored in the system's keyring.", no_args_is_help=True)
 
 UrlArgument = Annotated[str, typer.Argument(metavar="URL", help="The endpoint's URL.")]
-
-
-@app.callback()
-def root() -> None:
-    """API keys of endpoints, stored in the system's keyring."""
 
 
 @app.command("set")
@@ -37,10 +32,9 @@ def set_(url: UrlArgument) -> None:
     if not key.strip():
         raise InputError("No key was given.", hint="Type it at the prompt, or send it to standard input.")
     set_key(address, key)
-    out = diagnostics()
-    out.print(f"The key for {address.origin} is stored.")
+    print_note(f"The key for {address.origin} is stored.")
     if address.base.startswith("http://") and not address.loopback:
-        out.print("It is sent unencrypted: the address is not https.")
+        print_note("It is sent unencrypted: the address is not https.")
 
 
 @app.command("list")
@@ -53,7 +47,7 @@ def list_(as_json: JsonOption = False) -> None:
     for origin in kept:
         console().print(origin)
     if os.environ.get(ENVIRONMENT):
-        diagnostics().print(f"{ENVIRONMENT} is set and is sent to every endpoint instead of these keys.")
+        print_note(f"{ENVIRONMENT} is set and is sent to every endpoint instead of these keys.")
     raise typer.Exit(0 if kept else 1)
 
 
@@ -62,6 +56,6 @@ def remove(url: UrlArgument) -> None:
     """Forget an endpoint's key. Exit code 1 when there was none."""
     address = read_address(url)
     if not remove_key(address):
-        diagnostics().print(f"There is no key for {address.origin}.")
+        print_note(f"There is no key for {address.origin}.")
         raise typer.Exit(1)
-    diagnostics().print(f"The key for {address.origin} is removed.")
+    print_note(f"The key for {address.origin} is removed.")

@@ -114,10 +114,4 @@ def _show(summary: dict[str, int], out: Path) -> None:
 
 app = typer.Typer(help="Experiments with many prompts, and files with their results.")
 
-
-@app.callback()
-def labs() -> None:
-    """Experiments with many prompts, and files with their results."""
-
-
 app.command("mask-driven")(mask_driven)

@@ -9,13 +9,12 @@ from typing import Annotated, Any
 import typer
 from rich.console import Console
 from rich.markdown import Markdown
-from rich.table import Table
 from rich.text import Text
 
 from glyphscope.cli.inputs import InputError
 from glyphscope.cli.model_loading import downloaded_file
 from glyphscope.cli.options import JsonOption, ModelOption
-from glyphscope.cli.output import console, diagnostics, print_json, print_problems
+from glyphscope.cli.output import PlainTable, console, print_json, print_note, print_problems, print_text
 from glyphscope.cli.run_printer import RunView
 from glyphscope.errors import LessonError
 from glyphscope.evals.align import align, difference_words
@@ -49,38 +48,25 @@ def list_lessons(as_json: JsonOption = False) -> None:
     """List the bundled lessons and your own."""
     progress = Progress(places().lesson_progress)
     rows: list[dict[str, Any]] = []
-    table = Table(box=None, header_style="bold", pad_edge=False)
-    for title in ("lesson", "minutes", "steps", "seen", "answered", "about"):
-        table.add_column(
-            title,
-            justify="left" if title in ("lesson", "about") else "right",
-            no_wrap=title == "lesson",
-        )
+    numbers = ("minutes", "steps", "seen", "answered")
+    table = PlainTable("lesson", *numbers, "about", right=numbers)
+    table.columns[0].no_wrap = True
     for place, found in all_lessons():
         kept = progress.of(place.key)
         if isinstance(found, Lesson):
             rows.append(_row(place, found, kept))
             seen, questions = len(kept.seen), len(found.questions)
             answered = f"{len(kept.answers)} of {questions}" if seen and questions else "–"
-            words = Text(f"{visible(found.title)}. {visible(found.about)}")
-            table.add_row(
-                Text(visible(place.name)),
-                str(found.minutes),
-                str(len(found.steps)),
-                str(seen or "–"),
-                answered,
-                words,
-            )
+            counts = (str(found.minutes), str(len(found.steps)), str(seen or "–"))
+            table.add_row(place.name, *counts, answered, f"{found.title}. {found.about}")
         else:
             rows.append({"name": place.name, "file": str(place.path or place.file), "problem": found.message})
-            table.add_row(
-                Text(visible(place.name)), "", "", "", "", Text(f"✗ {visible(found.message)}", style="red")
-            )
+            table.add_row(place.name, "", "", "", "", Text(f"✗ {visible(found.message)}", "red"))
     if as_json:
         print_json(rows)
     else:
         console().print(table)
-        diagnostics().print(Text(f"Your own lessons: {places().lessons}", style="dim"))
+        print_note(f"Your own lessons: {places().lessons}", "dim")
 
 
 def _row(place: LessonPlace, lesson: Lesson, kept: LessonProgress) -> dict[str, Any]:
@@ -112,19 +98,19 @@ def show(
         print_json(found)
         return
     out = console()
-    out.print(Text(visible(found.title), style="bold"))
+    print_text(found.title, "bold")
     length = f"About {pluralize(found.minutes, 'minute')}, {pluralize(len(found.steps), 'step')}."
-    out.print(Text(f"{visible(found.about)} {length}"))
+    print_text(f"{found.about} {length}")
     for number, step in enumerate(found.steps, 1):
-        out.print()
-        out.print(Text(f"{number}. {visible(step.title)}", style="bold"))
+        print_text()
+        print_text(f"{number}. {step.title}", "bold")
         for part in step.parts:
             if isinstance(part, Prose):
                 out.print(Markdown(visible(part.text, lines=True), hyperlinks=False))
             elif not isinstance(part, Note):
-                out.print(Text(f"▸ {part_words(part)}", style="blue"))
+                print_text(f"▸ {part_words(part)}", "blue")
             elif notes:
-                out.print(Text(f"Note: {visible(part.text, lines=True)}", style="dim"))
+                print_text(f"Note: {part.text}", "dim", lines=True)
 
 
 def part_words(part: AnyPart) -> str:
@@ -165,7 +151,7 @@ def check(
         print_json({"ok": True, "name": lesson.name, **counts, "problems": []})
         return
     words = ", ".join(f"{number} {name if number != 1 else name[:-1]}" for name, number in counts.items())
-    console().print(Text(f"✓ {visible(lesson.title)}: {words}, no errors", style="green"))
+    print_text(f"✓ {lesson.title}: {words}, no errors", "green")
 
 
 def record(
@@ -194,12 +180,12 @@ def record(
         1,
     ):
         done.append({"run": name, "file": str(path)})
-        diagnostics().print(Text(f"{number} of {count}: {name}"))
+        print_note(f"{number} of {count}: {name}")
     if as_json:
         print_json(done)
     else:
         runs = "run" if len(done) == 1 else "runs"
-        console().print(Text(f"{len(done)} {runs} recorded below {file.absolute().parent}"))
+        print_text(f"{len(done)} {runs} recorded below {file.absolute().parent}")
 
 
 def run(
@@ -324,11 +310,6 @@ class _Taking:
 
 
 app = typer.Typer(help="Lessons: text, recorded runs, questions and experiments.", no_args_is_help=True)
-
-
-@app.callback()
-def root() -> None:
-    """Lessons: text, recorded runs, questions and experiments."""
 
 
 app.command("list")(list_lessons)

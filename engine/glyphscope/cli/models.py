@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.table import Table
 from rich.text import Text
 
 from glyphscope.cli.models_get import get
@@ -17,7 +16,7 @@ from glyphscope.cli.models_inspect import inspect
 from glyphscope.cli.models_search import search
 from glyphscope.cli.models_show import show
 from glyphscope.cli.options import JsonOption
-from glyphscope.cli.output import console, print_json
+from glyphscope.cli.output import PlainTable, console, print_json
 from glyphscope.models import find_models
 from glyphscope.models.hub import find_unfinished
 from glyphscope.sessions import places
@@ -54,12 +53,8 @@ def models(
         raise typer.Exit(0 if found else 1)
     out = console()
     if found:
-        table = Table(box=None, header_style="bold", pad_edge=False)
-        for title in ("name", "from", "quantisation"):
-            table.add_column(title)
-        for title in ("parameters", "size", "context"):
-            table.add_column(title, justify="right")
-        table.add_column("file", overflow="fold")
+        numbers = ("parameters", "size", "context")
+        table = PlainTable("name", "from", "quantisation", *numbers, "file", right=numbers, fold=("file",))
         for each in found:
             place = Text(each.path)
             if each.problem:

@@ -16,11 +16,10 @@ from rich.progress import (
     TransferSpeedColumn,
 )
 from rich.progress import Progress as Bar
-from rich.table import Table
 from rich.text import Text
 
 from glyphscope.cli.options import JsonOption
-from glyphscope.cli.output import console, diagnostics, print_json
+from glyphscope.cli.output import PlainTable, console, diagnostics, print_json, print_note, print_text
 from glyphscope.cli.signals import INTERRUPTED, closing_when_ended
 from glyphscope.models.files import available_memory
 from glyphscope.models.hub import (
@@ -79,7 +78,7 @@ def get(
             assert picked is not None
             if not as_json:
                 _print_listing(listing, picked.choice, out)
-            out.print(f"{picked.choice.name}: {picked.why}")
+            print_note(f"{picked.choice.name}: {picked.why}")
             got = _load(listing, picked.choice, to or places().models, out)
     except KeyboardInterrupt:
         words = "Stopped. The same command resumes the download."
@@ -126,17 +125,13 @@ def _print_choices(listing: Listing, picked: Pick | None, as_json: bool) -> None
 
 def _print_listing(listing: Listing, chosen: Choice | None, out: Console) -> None:
     out.print(Text(f"{listing.repo} at {listing.endpoint}, commit {listing.commit[:7]}"))
-    table = Table(box=None, header_style="bold", pad_edge=False)
-    table.add_column("")
-    table.add_column("file", overflow="fold")
-    table.add_column("quantisation")
-    table.add_column("size", justify="right")
+    table = PlainTable("", "file", "quantisation", "size", right=("size",), fold=("file",))
     for choice in listing.choices:
         parts = f" and {len(choice.files) - 1} more parts" if len(choice.files) > 1 else ""
         lacking = f" ✗ {choice.missing} parts are missing" if choice.missing else ""
         table.add_row(
             "→" if choice is chosen else " ",
-            Text(f"{choice.name}{parts}{lacking}"),
+            f"{choice.name}{parts}{lacking}",
             choice.quantisation,
             byte_size(choice.bytes) if choice.bytes else "unknown",
         )
@@ -148,11 +143,10 @@ def _print_result(listing: Listing, picked: Pick, got: DownloadResult, as_json: 
         facts = {**_facts(picked.choice), "why": picked.why, "path": str(got.path), "how": got.how}
         print_json({"repository": listing.repo, "commit": listing.commit, **facts, "hashed": got.hashed})
         return
-    out = console()
-    out.print(Text(f"{_HOW[got.how]} {got.path}"))
+    print_text(f"{_HOW[got.how]} {got.path}")
     if not got.hashed:
-        out.print(Text("The server sent no hash, so the file was not verified."))
-    out.print(Text(f"Use it with: glyphscope run --model '{got.path}' PROMPT"))
+        print_text("The server sent no hash, so the file was not verified.")
+    print_text(f"Use it with: glyphscope run --model '{got.path}' PROMPT")
 
 
 def _facts(choice: Choice) -> dict[str, Any]:

@@ -7,11 +7,10 @@ from typing import Annotated, Any
 
 import msgspec
 import typer
-from rich.table import Table
 from rich.text import Text
 
 from glyphscope.cli.options import JsonOption
-from glyphscope.cli.output import console, print_json
+from glyphscope.cli.output import console, facts_table, print_json, print_text
 from glyphscope.cli.template_forms import read_template
 from glyphscope.models.inspection import Inspection, inspect_template, with_proof
 from glyphscope.turns.pairs import Pair, Side
@@ -52,29 +51,27 @@ def inspect(
 
 def _print(name: str, found: Inspection) -> None:
     out = console()
-    out.print(Text(f"How {name} writes a turn. ⏎ is a line feed, words in capitals are slots.", style="bold"))
+    print_text(f"How {name} writes a turn. ⏎ is a line feed, words in capitals are slots.", "bold")
     numbers = {pair.key: place for place, pair in enumerate(found.pairs, 1)}
-    out.print(_table(*((each.title, *_slot(each, numbers)) for each in found.slots)))
+    out.print(facts_table((each.title, *_slot(each, numbers)) for each in found.slots))
     if found.thinking:
-        _print_part("The prompt by state of thinking", _table(*_thinking(found)))
+        _print_part("The prompt by state of thinking", facts_table(_thinking(found)))
     if found.markers:
         rows = [
             (_shown(each.text), each.words, " ".join(str(token.id) for token in each.tokens))
             for each in found.markers
         ]
         ends = " ".join(f"{_shown(token.text)} ({token.id})" for token in found.end_tokens)
-        _print_part("The markers in this vocabulary", _table(*rows, ("ends a generation", ends, "")))
+        _print_part("The markers in this vocabulary", facts_table([*rows, ("ends a generation", ends, "")]))
     for place, pair in enumerate(found.pairs, 1):
         _print_part(f"{place}. {pair.title}. {pair.shows}", *_pair(pair))
-    out.print()
+    print_text()
     for thing, loss in lost(found):
-        out.print(Text(f"{thing}: {loss}"))
+        print_text(f"{thing}: {loss}")
     for words in found.warnings:
-        out.print(Text(f"! {words}", style="yellow"))
+        print_text(f"! {words}", "yellow")
     for correction in found.form.corrections:
-        out.print(
-            Text(f"from the table: {correction.row}. {correction.reason} (source: {correction.source})")
-        )
+        print_text(f"from the table: {correction.row}. {correction.reason} (source: {correction.source})")
     out.print(_proof_line(found.proof))
 
 
@@ -86,20 +83,10 @@ def lost(found: Inspection) -> list[tuple[str, str]]:
 
 def _print_part(title: str, *parts: Any) -> None:
     out = console()
-    out.print()
-    out.print(Text(title, style="bold"))
+    print_text()
+    print_text(title, "bold")
     for part in parts:
         out.print(part)
-
-
-def _table(*rows: tuple[str, ...]) -> Table:
-    table = Table(box=None, show_header=False, pad_edge=False)
-    table.add_column(style="bold", no_wrap=True)
-    for _ in rows[0][1:] if rows else ():
-        table.add_column(overflow="fold")
-    for row in rows:
-        table.add_row(*(Text(cell) for cell in row))
-    return table
 
 
 def _slot(slot: Slot, numbers: dict[str, int]) -> tuple[str, str]:

@@ -5,17 +5,14 @@ from __future__ import annotations
 from typing import Annotated, Any
 
 import typer
-from rich.table import Table
-from rich.text import Text
 
 from glyphscope.cli.options import JsonOption
-from glyphscope.cli.output import console, diagnostics, print_json
+from glyphscope.cli.output import PlainTable, console, print_json, print_note, print_text
 from glyphscope.cli.signals import INTERRUPTED, closing_when_ended
 from glyphscope.models.files import available_memory
 from glyphscope.models.hub import Hit, Search
 from glyphscope.models.hub.jobs import MOST_HITS
 from glyphscope.text.figures import byte_size
-from glyphscope.visible import visible
 
 _FITS = {True: "fits", False: "too large", None: "unknown"}
 
@@ -36,25 +33,20 @@ def search(
         with closing_when_ended():
             hits = Search(" ".join(words), memory, limit).hits()
     except KeyboardInterrupt:
-        diagnostics().print("Stopped.")
+        print_note("Stopped.")
         raise typer.Exit(INTERRUPTED) from None
     if as_json:
         print_json({"free": memory, "repositories": [_facts(hit) for hit in hits]})
     elif hits:
         _print(hits, memory)
     else:
-        console().print("No repository with GGUF models was found. Use fewer words.")
+        print_text("No repository with GGUF models was found. Use fewer words.")
     raise typer.Exit(0 if hits else 1)
 
 
 def _print(hits: list[Hit], memory: int | None) -> None:
-    table = Table(box=None, header_style="bold", pad_edge=False)
-    table.add_column("repository", overflow="fold")
-    table.add_column("downloads", justify="right")
-    table.add_column("files", justify="right")
-    table.add_column("suggested")
-    table.add_column("size", justify="right")
-    table.add_column("memory", overflow="fold")
+    titles = ("repository", "downloads", "files", "suggested", "size", "memory")
+    table = PlainTable(*titles, right=("downloads", "files", "size"), fold=("repository", "memory"))
     for hit in hits:
         files = "" if hit.listing is None else f"{len(hit.listing.choices):,}"
         row = [hit.repo, f"{hit.downloads:,}", files]
@@ -64,11 +56,10 @@ def _print(hits: list[Hit], memory: int | None) -> None:
             choice = hit.pick.choice
             size = byte_size(choice.bytes) if choice.bytes else "unknown"
             row += [choice.quantisation or choice.name, size, _FITS[hit.fits]]
-        table.add_row(*(Text(visible(cell)) for cell in row))
-    out = console()
-    out.print(table)
+        table.add_row(*row)
+    console().print(table)
     free = "" if memory is None else f"Free memory: {byte_size(memory)}. "
-    out.print(Text(f"{free}Download with: glyphscope models get OWNER/NAME"))
+    print_text(f"{free}Download with: glyphscope models get OWNER/NAME")
 
 
 def _facts(hit: Hit) -> dict[str, Any]:

@@ -7,19 +7,16 @@ from typing import Annotated
 
 import msgspec
 import typer
-from rich.table import Table
-from rich.text import Text
 
 from glyphscope.cli.load_options import Loading
 from glyphscope.cli.model_loading import downloaded_file
 from glyphscope.cli.option_groups import with_groups
 from glyphscope.cli.options import JsonOption
-from glyphscope.cli.output import console, print_json
+from glyphscope.cli.output import console, facts_table, print_json
 from glyphscope.errors import ModelError
 from glyphscope.models.memory import Memory, ModelFacts, memory_needed, read_facts
 from glyphscope.models.opening import EMBEDDED, embedded_path, require_installed
 from glyphscope.text.figures import byte_size, parameter_count
-from glyphscope.visible import visible
 
 
 @with_groups(only=("context", "kv_type"))
@@ -74,9 +71,4 @@ def _print(facts: ModelFacts, memory: Memory, context: int, kv_type: str) -> Non
         ("KV cache", f"{cache} for {context:,} tokens, {kv_type}"),
         ("memory", f"about {byte_size(memory.total)}; {free} free: {verdict}"),
     )
-    table = Table(box=None, show_header=False, pad_edge=False)
-    table.add_column(style="bold", no_wrap=True)
-    table.add_column(overflow="fold")
-    for row in rows:
-        table.add_row(*(Text(visible(cell)) for cell in row))
-    console().print(table)
+    console().print(facts_table(rows))

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Iterator
+from collections.abc import Collection, Iterable, Iterator
 from typing import Any
 
 import msgspec
 from rich.cells import cell_len
 from rich.console import Console, ConsoleOptions, RenderableType
 from rich.segment import Segment
+from rich.table import Table
 from rich.text import Text
 
 from glyphscope.errors import DocumentError, GlyphscopeError, PlacedProblem, problem_words
@@ -65,6 +66,47 @@ def _console(*, stderr: bool) -> Console:
         soft_wrap=not terminal,
         width=None if terminal else PIPE_WIDTH,
     )
+
+
+def print_text(text: str = "", style: str = "", *, lines: bool = False) -> None:
+    """A line of an answer, with what is not seen in it made visible. `lines`: its line feeds stay."""
+    console().print(Text(visible(text, lines=lines), style))
+
+
+def print_note(text: str = "", style: str = "", *, lines: bool = False) -> None:
+    """A line about an answer, on stderr; otherwise like `print_text`."""
+    diagnostics().print(Text(visible(text, lines=lines), style))
+
+
+class PlainTable(Table):
+    """A table without rules, whose texts are made visible. `right` and `fold`: titles of columns that are aligned at
+    the right, or wrapped instead of cut.
+    """
+
+    def __init__(
+        self, *titles: str, right: Collection[str] = (), fold: Collection[str] = (), **more: Any
+    ) -> None:
+        super().__init__(box=None, **{"pad_edge": False, **more})
+        for title in titles:
+            self.add_column(
+                visible(title),
+                justify="right" if title in right else "left",
+                overflow="fold" if title in fold else "ellipsis",
+            )
+
+    def add_row(self, *cells: RenderableType | None, **more: Any) -> None:
+        super().add_row(*(visible(cell) if isinstance(cell, str) else cell for cell in cells), **more)
+
+
+def facts_table(rows: Iterable[tuple[str, ...]]) -> PlainTable:
+    """A table without titles: each row is a name, in bold, and its facts."""
+    table = PlainTable(show_header=False)
+    table.add_column(style="bold", no_wrap=True)
+    for row in rows:
+        table.add_row(*row)
+    for column in table.columns[1:]:
+        column.overflow = "fold"
+    return table
 
 
 def print_json(value: Any) -> None:

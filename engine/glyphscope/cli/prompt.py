@@ -7,7 +7,6 @@ from typing import Annotated, Literal
 
 import msgspec
 import typer
-from rich.table import Table
 from rich.text import Text
 
 from glyphscope.cli.conversing import MessagesOption, SystemOption, conversation_members
@@ -24,7 +23,7 @@ from glyphscope.cli.options import (
     ShapeOption,
     notation_members,
 )
-from glyphscope.cli.output import console, print_json
+from glyphscope.cli.output import PlainTable, console, print_json, print_text
 from glyphscope.events import (
     PromptEvaluated,
     PromptPart,
@@ -207,30 +206,24 @@ def _row(cost: Cost, known: bool) -> CostRow:
 
 def _print(report: PromptReport, rendered: PromptRendered) -> None:
     out = console()
-    out.print(Text(visible(report.text, lines=True)))
-    out.print()
-    table = Table(box=None, header_style="bold", pad_edge=False)
-    table.add_column("tokens", justify="right")
-    table.add_column("", justify="right")
-    table.add_column(
-        visible(f"of {report.tokens:,}, {report.model}" if report.tokens else f"not counted, {report.model}")
-    )
+    print_text(report.text, lines=True)
+    print_text()
+    counted = f"of {report.tokens:,}" if report.tokens else "not counted"
+    table = PlainTable("tokens", "", f"{counted}, {report.model}", right=("tokens", ""))
     for cost in prompt_costs(rendered):
         for depth, row in cost.rows():
             tokens = f"{row.tokens:,}" if report.tokens else ""
             part = percent(row.tokens / report.tokens, 0) if report.tokens and not depth else ""
-            table.add_row(
-                tokens, part, Text("  " * depth + visible(row.title), style="" if depth else "bold")
-            )
+            table.add_row(tokens, part, Text("  " * depth + visible(row.title), "" if depth else "bold"))
     out.print(table)
-    out.print(Text(_counted_words(report)))
+    print_text(_counted_words(report))
     for line in (report.note, *report.advice):
         if line:
-            out.print(Text(line))
+            print_text(line)
     if report.changes is not None:
         _print_changes(report.changes)
     if report.cache is not None:
-        out.print(Text(loss_words(report.cache)))
+        print_text(loss_words(report.cache))
 
 
 def _counted_words(report: PromptReport) -> str:
@@ -245,19 +238,18 @@ def _counted_words(report: PromptReport) -> str:
 
 def _print_changes(changes: Changes) -> None:
     """What was removed and added, and the counts."""
-    out = console()
-    out.print()
+    print_text()
     if changes.is_same:
-        out.print(Text("The prompt is the same."))
+        print_text("The prompt is the same.")
     for piece in changes.pieces:
         if piece.kind != "same":
             mark, style = ("−", "red") if piece.kind == "removed" else ("+", "green")
             count = "" if piece.tokens is None else f"  ({pluralize(piece.tokens, 'token')})"
             shown = shorten(piece.text, 4 * _SEEN)
-            out.print(Text(f"{mark} {visible(shown)}{count}", style=style))
+            print_text(f"{mark} {shown}{count}", style)
     counts = {kind: changes.tokens(kind) for kind in ("added", "removed", "same")}
     if None not in counts.values():
         words = (
             f"Tokens: {counts['added']:,} added, {counts['removed']:,} removed, {counts['same']:,} unchanged."
         )
-        out.print(Text(words))
+        print_text(words)

@@ -9,11 +9,10 @@ from typing import Annotated
 
 import msgspec
 import typer
-from rich.text import Text
 
 from glyphscope.cli.inputs import InputError
 from glyphscope.cli.options import JsonOption
-from glyphscope.cli.output import diagnostics, print_json
+from glyphscope.cli.output import print_json, print_note
 from glyphscope.cli.run import show
 from glyphscope.events import (
     AnyEvent,
@@ -58,7 +57,7 @@ def replay(
 def warn_if_torn(record: Record, file: Path) -> None:
     """Says on stderr what of the record is left out."""
     if record.torn:
-        diagnostics().print(Text(f"{file}: the last line is incomplete and was skipped."))
+        print_note(f"{file}: the last line is incomplete and was skipped.")
 
 
 def rerun(events: Iterable[AnyEvent]) -> list[AnyEvent]:

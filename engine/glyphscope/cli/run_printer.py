@@ -7,10 +7,9 @@ import math
 
 from rich.console import Group, RenderableType
 from rich.padding import Padding
-from rich.table import Table
 from rich.text import Text
 
-from glyphscope.cli.output import STATUS_MARKS, short_pointer, status_text
+from glyphscope.cli.output import STATUS_MARKS, PlainTable, short_pointer, status_text
 from glyphscope.cli.strategy_lines import lines
 from glyphscope.events import ConstraintReady, Narrowed, Status
 from glyphscope.explain.segments import reasoning_tokens
@@ -186,14 +185,11 @@ def _calls(stage: StageState) -> list[RenderableType]:
     return told
 
 
-def _fields(text: str, call: CallState) -> Table:
-    table = Table("field", "value", "verdict", box=None, header_style="bold", pad_edge=False)
+def _fields(text: str, call: CallState) -> PlainTable:
+    table = PlainTable("field", "value", "verdict")
     for field in _leaves(call):
-        table.add_row(
-            visible(short_pointer(field.path)),
-            Text(visible(text[field.start or 0 : field.end])),
-            status_text(field.status),
-        )
+        value = text[field.start or 0 : field.end]
+        table.add_row(short_pointer(field.path), value, status_text(field.status))
     return table
 
 

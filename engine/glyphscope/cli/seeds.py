@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from rich.table import Table
 from rich.text import Text
 
 from glyphscope.cli.inputs import InputError
-from glyphscope.cli.output import console, diagnostics, print_json
+from glyphscope.cli.output import PlainTable, console, print_json, print_note, print_text
 from glyphscope.cli.signals import INTERRUPTED
 from glyphscope.cli.streaming import interrupted, run_all
 from glyphscope.evals.distribution import (
@@ -50,7 +49,7 @@ def print_distribution(
 ) -> int:
     """Run, print, and return the exit code: 0 where every run ended in a valid answer."""
     if request.sampling.temperature <= 0:
-        diagnostics().print("At temperature 0 all seeds give the same tokens: one run.")
+        print_note("At temperature 0 all seeds give the same tokens: one run.")
     samples = seed_samples({"seed": request}, seeds)
     runs = list(run_all(samples, model, records, quiet=as_json))
     result = distribution([drawn_of(planned.seed, state) for planned, state in runs])
@@ -61,10 +60,7 @@ def print_distribution(
 
 
 def _print(result: Distribution) -> None:
-    out = console()
-    table = Table(box=None, header_style="bold", pad_edge=False)
-    for title in ("runs", "share", "", "answer", "first difference"):
-        table.add_column(title, justify="right" if title in ("runs", "share") else "left")
+    table = PlainTable("runs", "share", "", "answer", "first difference", right=("runs", "share"))
     for group in result.groups:
         parting = None if group.parting is None else result.partings[group.parting]
         mark = "✓" if group.ok else "✗"
@@ -73,35 +69,26 @@ def _print(result: Distribution) -> None:
         table.add_row(
             str(group.share.correct),
             f"{percent(group.share.share, 0)} {interval_words(group.share)}",
-            Text(bar),
-            Text(f"{mark} {shorten(label, _LONGEST)}"),
+            bar,
+            f"{mark} {shorten(label, _LONGEST)}",
             "" if parting is None else f"character {parting.char:,}",
         )
         seeds = listed([*map(str, group.seeds)], _MOST_SEEDS)
         table.add_row("", "", "", Text(f"  seed {seeds}", style="dim"), "")
-    out.print(table)
+    console().print(table)
     for parting in result.partings[:_MOST_PARTINGS]:
-        out.print(Text(f"At {parting_words(parting)}:"))
-        out.print(_options(parting))
+        print_text(f"At {parting_words(parting)}:")
+        console().print(_options(parting))
     if len(result.partings) > _MOST_PARTINGS:
-        out.print(f"{len(result.partings) - _MOST_PARTINGS} further differences: --json lists them.")
+        print_text(f"{len(result.partings) - _MOST_PARTINGS} further differences: --json lists them.")
     for line in result.words:
-        out.print(Text(line))
+        print_text(line)
 
 
-def _options(parting: Parting) -> Table:
-    table = Table(box=None, header_style="dim", pad_edge=False)
-    for title in ("  token", "sampled", "raw", "final"):
-        table.add_column(title, justify="left" if title == "  token" else "right")
+def _options(parting: Parting) -> PlainTable:
+    numbers = ("sampled", "raw", "final")
+    table = PlainTable("  token", *numbers, right=numbers, header_style="dim")
     for option in parting.options:
-        table.add_row(
-            Text(f"  {option_words(option)}"),
-            f"{option.drawn} of {parting.runs}",
-            _share(option.raw),
-            _share(option.final),
-        )
+        sampled = f"{option.drawn} of {parting.runs}"
+        table.add_row(f"  {option_words(option)}", sampled, percent(option.raw), percent(option.final))
     return table
-
-
-def _share(value: float | None) -> str:
-    return percent(value)

@@ -8,15 +8,13 @@ from typing import Annotated, Any, get_args
 
 import msgspec
 import typer
-from rich.table import Table
-from rich.text import Text
 
 from glyphscope.cli.inputs import InputError, read_json_lines, read_registry
 from glyphscope.cli.load_options import Loading
 from glyphscope.cli.model_loading import opened
 from glyphscope.cli.option_groups import with_groups
 from glyphscope.cli.options import JsonOption, RegistryOption, ShapeOption
-from glyphscope.cli.output import console, print_json
+from glyphscope.cli.output import PlainTable, console, print_json, print_text
 from glyphscope.events import NOTATIONS, Notation, RunRequest, Shape
 from glyphscope.models import Model
 from glyphscope.notation import STYLES, Sizes, Style, call_sizes, shape_keys
@@ -162,10 +160,8 @@ def _summary(calls: int, totals: list[Sizes], instructions: list[Instructions]) 
 
 def _print_report(report: SizeReport) -> None:
     base = next(size for size in report.totals if size.style == report.baseline)
-    table = Table(box=None, header_style="bold", pad_edge=False)
-    table.add_column("style")
-    for title in ("characters", "bytes", "", "tokens", ""):
-        table.add_column(title, justify="right")
+    numbers = ("characters", "bytes", "", "tokens", "")
+    table = PlainTable("style", *numbers, right=numbers)
     for size in report.totals:
         tokens, change = ("", "")
         if size.tokens is not None and base.tokens:
@@ -179,7 +175,6 @@ def _print_report(report: SizeReport) -> None:
             tokens,
             change,
         )
-    out = console()
-    out.print(table)
+    console().print(table)
     for line in report.summary:
-        out.print(Text(line))
+        print_text(line)

@@ -9,10 +9,9 @@ from pathlib import Path
 
 import typer
 from rich.prompt import Confirm
-from rich.text import Text
 
 from glyphscope.cli.inputs import InputError
-from glyphscope.cli.output import diagnostics
+from glyphscope.cli.output import diagnostics, print_note
 from glyphscope.registry import ToolRegistry
 from glyphscope.sessions import places
 from glyphscope.tools import ToolSource
@@ -66,7 +65,7 @@ def open_sources(files: Sequence[Path], registry: ToolRegistry, *, own: bool, ye
 def _configured(file: Path) -> Iterable[ServerConfig]:
     read = read_servers(file)
     for problem in read.problems:
-        diagnostics().print(Text(f"{file}: {problem.pointer}: {problem.message}", style="yellow"))
+        print_note(f"{file}: {problem.pointer}: {problem.message}", "yellow")
     return [server for server in read.servers if not server.disabled and server.name != DEMO]
 
 
@@ -91,11 +90,11 @@ def consent(server: ServerConfig, yes: bool) -> None:
     if question is None or yes:
         return
     out = diagnostics()
-    out.print(Text(f"{question.server} would start: {visible(question.command)}", style="bold yellow"))
+    print_note(f"{question.server} would start: {question.command}", "bold yellow")
     if question.cwd:
-        out.print(Text(f"  in {visible(question.cwd)}"))
+        print_note(f"  in {question.cwd}")
     if question.variables:
-        out.print(Text(f"  with the variables {visible(', '.join(question.variables))}"))
+        print_note(f"  with the variables {visible(', '.join(question.variables))}")
     if not (sys.stdin is not None and sys.stdin.isatty()):
         raise InputError(
             "Permission cannot be asked for: there is no terminal.",

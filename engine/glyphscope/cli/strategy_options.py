@@ -9,10 +9,9 @@ from typing import Annotated, Any, get_args, get_type_hints
 
 import msgspec
 import typer
-from rich.text import Text
 
 from glyphscope.cli.inputs import InputError, read_text
-from glyphscope.cli.output import diagnostics
+from glyphscope.cli.output import print_note
 from glyphscope.events import LoopSettings, RepairSettings, RouterSettings, Strategy
 from glyphscope.strategies.loop.presets import compose
 from glyphscope.strategies.routing.candidates import read_router, router_preset, router_presets
@@ -105,7 +104,7 @@ class StrategyOptions:
         )
         for name, value, is_used, why in unused:
             if value and not is_used:
-                diagnostics().print(Text(f"! {name} has no effect: {why}.", style="yellow"))
+                print_note(f"! {name} has no effect: {why}.", "yellow")
 
 
 def _router_settings(name: str | None, answers: Sequence[str]) -> RouterSettings:

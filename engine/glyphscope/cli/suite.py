@@ -9,11 +9,9 @@ from typing import Annotated
 
 import msgspec
 import typer
-from rich.table import Table
-from rich.text import Text
 
 from glyphscope.cli.options import JsonOption
-from glyphscope.cli.output import console, diagnostics, print_json, print_problems
+from glyphscope.cli.output import PlainTable, console, print_json, print_note, print_problems, print_text
 from glyphscope.errors import SuiteError
 from glyphscope.evals.suites.bfcl import import_bfcl
 from glyphscope.evals.suites.from_runs import suite_of_runs
@@ -57,11 +55,8 @@ def list_suites(as_json: JsonOption = False) -> None:
     if as_json:
         print_json(found)
         return
-    table = Table(box=None, header_style="bold", pad_edge=False)
-    table.add_column("suite", no_wrap=True)
-    table.add_column("scenarios", justify="right")
-    table.add_column("strategy", no_wrap=True)
-    table.add_column("about")
+    table = PlainTable("suite", "scenarios", "strategy", "about", right=("scenarios",))
+    table.columns[0].no_wrap = table.columns[2].no_wrap = True
     for each in found:
         table.add_row(each.name, str(each.scenarios), each.strategy, each.about)
     console().print(table)
@@ -80,25 +75,23 @@ def show(suite: SuiteArgument, as_json: JsonOption = False) -> None:
         return
     out = console()
     short = overview(found)
-    out.print(Text(f"{found.name}: {visible(found.about)}", style="bold"))
+    print_text(f"{found.name}: {found.about}", "bold")
     groups = ", ".join(f"{name or 'without a group'} {number}" for name, number in short.groups.items())
-    out.print(
-        Text(
-            f"{pluralize(short.scenarios, 'scenario')} ({visible(groups)}), "
-            f"{pluralize(short.checks, 'check')}, {pluralize(short.sizes, 'size')}"
-        )
+    print_text(
+        f"{pluralize(short.scenarios, 'scenario')} ({groups}), "
+        f"{pluralize(short.checks, 'check')}, {pluralize(short.sizes, 'size')}"
     )
-    table = Table("scenario", "level", "prompt", "right", box=None, header_style="bold", pad_edge=False)
+    table = PlainTable("scenario", "level", "prompt", "right")
     for scenario in found.scenarios:
         table.add_row(
-            Text(visible(scenario.id)),
+            scenario.id,
             scenario.level,
-            Text(shorten(visible(scenario.prompt), _LONGEST)),
-            Text(shorten(visible(_right(scenario)), _LONGEST)),
+            shorten(visible(scenario.prompt), _LONGEST),
+            shorten(visible(_right(scenario)), _LONGEST),
         )
     out.print(table)
     for note in found.notes:
-        out.print(Text(f"· {visible(note)}"))
+        print_text(f"· {note}")
 
 
 def _right(scenario: Scenario) -> str:
@@ -142,9 +135,7 @@ def check(
     if as_json:
         print_json({"ok": True, "name": suite.name, "scenarios": number, "problems": []})
     else:
-        console().print(
-            Text(f"✓ {visible(suite.name)}: {pluralize(number, 'scenario')}, no errors", style="green")
-        )
+        print_text(f"✓ {suite.name}: {pluralize(number, 'scenario')}, no errors", "green")
 
 
 OutOption = Annotated[Path, typer.Option("--out", "-o", metavar="FILE", help="The suite file to write.")]
@@ -175,11 +166,11 @@ def bfcl(
         left = [{"id": each.id, "reason": each.reason} for each in found.left_out]
         print_json({"file": str(out), "name": found.suite.name, "scenarios": number, "left_out": left})
         return
-    console().print(Text(f"{out}: {pluralize(number, 'scenario')}, {len(found.left_out):,} entries skipped"))
+    print_text(f"{out}: {pluralize(number, 'scenario')}, {len(found.left_out):,} entries skipped")
     for each in found.left_out[:_LISTED]:
-        diagnostics().print(Text(f"  {visible(each.id)}: {visible(each.reason)}"))
+        print_note(f"  {each.id}: {each.reason}")
     if len(found.left_out) > _LISTED:
-        diagnostics().print(Text(f"  … and {len(found.left_out) - _LISTED} more; --json lists them all"))
+        print_note(f"  … and {len(found.left_out) - _LISTED} more; --json lists them all")
 
 
 def from_runs(
@@ -199,24 +190,11 @@ def from_runs(
     if as_json:
         print_json({"file": str(out), "name": suite.name, "scenarios": len(suite.scenarios)})
     else:
-        console().print(
-            Text(f"{out}: {pluralize(len(suite.scenarios), 'scenario')}. Check the expected calls.")
-        )
+        print_text(f"{out}: {pluralize(len(suite.scenarios), 'scenario')}. Check the expected calls.")
 
 
 app = typer.Typer(help="Suites: prompts with expected calls, for `glyphscope eval`.", no_args_is_help=True)
 imports = typer.Typer(help="Create suites from files of other programs.", no_args_is_help=True)
-
-
-@app.callback()
-def root() -> None:
-    """Suites: prompts with expected calls, for `glyphscope eval`."""
-
-
-@imports.callback()
-def import_root() -> None:
-    """Create suites from files of other programs."""
-
 
 app.command("list")(list_suites)
 app.command("show")(show)

@@ -7,11 +7,10 @@ from typing import Annotated
 
 import msgspec
 import typer
-from rich.table import Table
 from rich.text import Text
 
 from glyphscope.cli.options import JsonOption
-from glyphscope.cli.output import console, diagnostics, print_json
+from glyphscope.cli.output import PlainTable, console, print_json, print_note, print_text
 from glyphscope.evals.matrix.profiles import profiles as all_profiles
 from glyphscope.evals.results.changes import Change, Changes, changes_between
 from glyphscope.evals.results.export import export_samples
@@ -22,7 +21,6 @@ from glyphscope.evals.results.sample import Sample
 from glyphscope.evals.results.words import REASON_WORDS, arm_labels, comparison_words, interval_words, p_words
 from glyphscope.evals.statistics import Share
 from glyphscope.text.figures import percent, plain_number, pluralize
-from glyphscope.visible import visible
 
 LISTED_BELOW = 0.05
 """Comparisons by other measures than `ok` are printed where their corrected p is below; the report has all."""
@@ -41,39 +39,41 @@ def show_result(folder: Path, summary: Summary, *, as_json: bool) -> None:
     if as_json:
         print_json({"folder": str(folder), "summary": msgspec.to_builtins(summary)})
         return
-    out = console()
-    table = Table(
-        "arm", "n", "ok", "parsed", "valid", "correct tool", "correct arguments", "tokens", "ms p50",
-        box=None, header_style="bold",
-    )  # fmt: skip
+    table = PlainTable(
+        "arm",
+        "n",
+        "ok",
+        "parsed",
+        "valid",
+        "correct tool",
+        "correct arguments",
+        "tokens",
+        "ms p50",
+        pad_edge=True,
+    )
     arms = {arm.id: arm for arm in ResultFolder.open(folder).manifest.arms}
     labels = arm_labels(list(arms.values()))
     for arm in summary.arms:
         figures = arm.tools
         table.add_row(
-            Text(visible(labels.get(arm.arm, arm.arm))), str(figures.answered), *map(shown, (
+            labels.get(arm.arm, arm.arm), str(figures.answered), *map(shown, (
                 figures.ok, figures.parsed, figures.valid, figures.right_tool, figures.right_arguments,
             )),
             "" if figures.decoded is None else plain_number(figures.decoded.mean),
             "" if figures.total_ms is None else plain_number(figures.total_ms.p50),
         )  # fmt: skip
-    out.print(table)
+    console().print(table)
     for comparison in summary.comparisons:
         if comparison.measure == "ok" or comparison.p_holm < LISTED_BELOW:
-            out.print(Text(visible(comparison_words(comparison, arms, labels))))
+            print_text(comparison_words(comparison, arms, labels))
     for note in summary.notes:
-        out.print(Text(visible(note)))
-    out.print(Text(f"Report: {folder / REPORT}"))
+        print_text(note)
+    print_text(f"Report: {folder / REPORT}")
 
 
 def shown(share: Share) -> str:
     """Percent as the report has it, with the 95% interval; a dash where nothing was counted."""
     return f"{percent(share.share, 0)} {interval_words(share)}" if share.n else "–"
-
-
-def print_note(text: str) -> None:
-    """A sentence beside the answer."""
-    diagnostics().print(Text(text))
 
 
 def export(
@@ -92,9 +92,9 @@ def profiles(as_json: JsonOption = False) -> None:
     if as_json:
         print_json([msgspec.to_builtins(profile) for profile in all_profiles()])
         return
-    table = Table("profile", "for", "sampling", "about", box=None, header_style="bold")
+    table = PlainTable("profile", "for", "sampling", "about", pad_edge=True)
     for profile in all_profiles():
-        table.add_row(profile.name, "", _members(profile.sampling), Text(profile.about))
+        table.add_row(profile.name, "", _members(profile.sampling), profile.about)
         for family in profile.for_models:
             table.add_row("", " ".join(family.models), _members(family.sampling), Text(family.source, "dim"))
     console().print(table)
@@ -127,36 +127,22 @@ def compare(
 
 
 def _show(found: Changes, labels: dict[str, str]) -> None:
-    out = console()
-    table = Table(
-        "arm",
-        "pairs",
-        "ok before",
-        "ok after",
-        "regressions",
-        "fixed",
-        "McNemar",
-        box=None,
-        header_style="bold",
+    table = PlainTable(
+        "arm", "pairs", "ok before", "ok after", "regressions", "fixed", "McNemar", pad_edge=True
     )
     for arm in found.arms:
         names = dict.fromkeys(labels.get(name, name) for name in (arm.before, arm.after))
         right = (percent(n / arm.pairs, 0) if arm.pairs else "–" for n in (arm.right_before, arm.right_after))
         table.add_row(
-            Text(visible(" → ".join(names))),
-            str(arm.pairs),
-            *right,
-            str(arm.regressions),
-            str(arm.fixes),
-            p_words(arm.p),
+            " → ".join(names), str(arm.pairs), *right, str(arm.regressions), str(arm.fixes), p_words(arm.p)
         )
-    out.print(table)
+    console().print(table)
     for change in found.changes:
-        out.print(Text(visible(_line(change, labels))))
+        print_text(_line(change, labels))
     for note in found.notes:
-        out.print(Text(visible(note)))
+        print_text(note)
     if not found.changes:
-        out.print(f"No change in {pluralize(sum(arm.pairs for arm in found.arms), 'pair')}.")
+        print_text(f"No change in {pluralize(sum(arm.pairs for arm in found.arms), 'pair')}.")
 
 
 def _line(change: Change, labels: dict[str, str]) -> str:

@@ -11,13 +11,13 @@ from typing import Annotated, Any
 import msgspec
 import typer
 
-from glyphscope.cli.evaluate.report import print_note, show_result
+from glyphscope.cli.evaluate.report import show_result
 from glyphscope.cli.evaluate.view import ProgressView
 from glyphscope.cli.load_options import Loading
 from glyphscope.cli.model_loading import downloaded_file
 from glyphscope.cli.option_groups import with_groups
 from glyphscope.cli.options import JsonOption
-from glyphscope.cli.output import diagnostics
+from glyphscope.cli.output import print_note
 from glyphscope.cli.signals import INTERRUPTED, closing_when_ended
 from glyphscope.cli.streaming import stopping
 from glyphscope.errors import GlyphscopeError
@@ -264,5 +264,5 @@ def _before(out: Path, plans: Sequence[Plan]) -> tuple[Plan, Path | None]:
             where=str(out),
             hint="Use the options of the result to resume, or omit --resume.",
         )
-    diagnostics().print("There is no result to resume; starting a new one.")
+    print_note("There is no result to resume; starting a new one.")
     return plans[0], None

@@ -9,10 +9,5 @@ from glyphscope.cli.grammar import build, check, diff, match, sample
 grammar = typer.Typer(help="Grammars of tool calls.", no_args_is_help=True)
 
 
-@grammar.callback()
-def root() -> None:
-    """Grammars of tool calls."""
-
-
 for command in (build.build, check.check, match.match, sample.sample, diff.diff):
     grammar.command()(command)

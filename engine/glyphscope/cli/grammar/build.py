@@ -9,12 +9,7 @@ from typing import Annotated, Any, Literal
 
 import typer
 
-from glyphscope.cli.grammar.report import (
-    ordered_entry,
-    print_contradictions,
-    print_unenforced,
-    unenforced_entry,
-)
+from glyphscope.cli.grammar.report import print_contradictions, print_unenforced, unenforced_json
 from glyphscope.cli.grammar.report import report as print_proofs
 from glyphscope.cli.inputs import InputError, read_json, read_registry
 from glyphscope.cli.options import JsonOption, NotationOption, OrderOption, RegistryOption, ShapeOption
@@ -111,7 +106,7 @@ def build(
 def _print(
     made: Any, to: str, comments: bool, as_json: bool, notes: Callable[[Origin], str] = lambda _: ""
 ) -> None:
-    """The grammar's text on stdout; what it does not hold on stderr, or both as one object of JSON."""
+    """The grammar's text on stdout, what it does not enforce on stderr, or both as one object of JSON."""
     unenforced: tuple[Unenforced, ...] = ()
     ordered: tuple[Ordered, ...] = ()
     if not isinstance(made, Grammar):
@@ -122,10 +117,7 @@ def _print(
     else:
         text, unenforced, ordered = to_lark(made), lark_unenforced(made), made.ordered
     if as_json:
-        told = {"unheld": [unenforced_entry(left) for left in unenforced]}
-        if ordered:
-            told["ordered"] = [ordered_entry(one) for one in ordered]
-        print_json({"language": to, "grammar": text, **told})
+        print_json({"language": to, "grammar": text, **unenforced_json(unenforced, ordered)})
         return
     typer.echo(text, nl=False)
     if unenforced or ordered:

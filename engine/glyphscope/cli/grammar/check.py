@@ -12,7 +12,7 @@ from rich.text import Text
 
 from glyphscope.cli.inputs import STDIN, InputError, read_bytes
 from glyphscope.cli.options import JsonOption
-from glyphscope.cli.output import console, diagnostics, print_json
+from glyphscope.cli.output import console, diagnostics, print_json, print_note
 from glyphscope.grammar.gbnf import Diagnostic, GbnfCheck, apply_fixes, check_gbnf_bytes, print_gbnf
 from glyphscope.sessions import atomic_write
 from glyphscope.text.figures import pluralize
@@ -80,7 +80,7 @@ def _fix(file: str, found: GbnfCheck) -> GbnfCheck:
         data = text.encode("utf-8", "surrogateescape")
         atomic_write(Path(file), data)
         found = check_gbnf_bytes(data)
-    diagnostics().print(Text(f"{count} {'problem' if count == 1 else 'problems'} fixed in {file}"))
+    print_note(f"{count} {'problem' if count == 1 else 'problems'} fixed in {file}")
     return found
 
 

@@ -5,12 +5,11 @@ from __future__ import annotations
 from typing import Annotated
 
 import typer
-from rich.text import Text
 
 from glyphscope.cli.grammar.inputs import read_any_grammar
 from glyphscope.cli.inputs import STDIN, InputError
 from glyphscope.cli.options import JsonOption, NotationOption, OrderOption, ShapeOption
-from glyphscope.cli.output import console, diagnostics, print_json
+from glyphscope.cli.output import diagnostics, print_json, print_text
 from glyphscope.errors import GrammarError
 from glyphscope.events import ArgumentOrder, Notation, Shape
 from glyphscope.grammar.generate.difference import Bound, Differences, shortest_differences
@@ -58,14 +57,13 @@ def diff(
 
 
 def _print(found: Differences, first: str, second: str) -> None:
-    out = console()
     for text, here, there in ((found.only_first, first, second), (found.only_second, second, first)):
         if text is not None:
-            out.print(Text(f"only {here} accepts, and {there} rejects:", style="bold"))
-            out.print(Text(f"  {visible(text)}" if text else "  the empty text"))
+            print_text(f"only {here} accepts, and {there} rejects:", "bold")
+            print_text(f"  {visible(text)}" if text else "  the empty text")
         elif not found.same and found.exhausted:
-            out.print(Text(f"{there} accepts all that {here} does."))
+            print_text(f"{there} accepts all that {here} does.")
     if found.same and found.exhausted:
-        out.print(Text(f"✓ the same language: {found.bound}", style="bold green"))
+        print_text(f"✓ the same language: {found.bound}", "bold green")
     elif not found.exhausted:
-        out.print(Text(f"… {found.bound}", style="bold yellow"))
+        print_text(f"… {found.bound}", "bold yellow")

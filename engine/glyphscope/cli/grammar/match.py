@@ -10,7 +10,7 @@ from rich.text import Text
 from glyphscope.cli.grammar.inputs import GrammarRegistryOption, SchemaOption, read_grammar
 from glyphscope.cli.inputs import STDIN, InputError, read_json_lines, read_text
 from glyphscope.cli.options import JsonOption, NotationOption, OrderOption, ShapeOption
-from glyphscope.cli.output import console, marked, print_json
+from glyphscope.cli.output import console, marked, print_json, print_text
 from glyphscope.errors import GrammarError
 from glyphscope.grammar import Grammar
 from glyphscope.grammar.match import ActiveRule, MatchReport, match_text
@@ -101,12 +101,12 @@ def _print_report(report: MatchReport, text: str) -> None:
     out = console()
     if report.accepted:
         out.print(marked(text, None, out.width))
-        out.print(Text("✓ accepted", style="bold green"))
+        print_text("✓ accepted", "bold green")
         return
     at = len(text) if report.failed_at is None else report.failed_at
     out.print(marked(text, at, out.width))
     if report.failed_at is None:
-        out.print(Text("… incomplete: the grammar accepts texts that begin with it", style="bold yellow"))
+        print_text("… incomplete: the grammar accepts texts that begin with it", "bold yellow")
     elif at < len(text):
         line, column = line_and_column(text, at)
         out.print(
@@ -115,7 +115,7 @@ def _print_report(report: MatchReport, text: str) -> None:
             )
         )
     else:
-        out.print(Text("✗ the grammar accepts no text", style="bold red"))
+        print_text("✗ the grammar accepts no text", "bold red")
     for index, found in enumerate(report.expectations):
         line_of = Text("  expected: " if index == 0 else "            ").append(
             visible(found.words), style="bold"
@@ -125,7 +125,7 @@ def _print_report(report: MatchReport, text: str) -> None:
             line_of.append(_place(found.origin.tool, found.origin.pointer) if found.origin else "")
         out.print(line_of)
     if report.rules:
-        out.print(Text(f"  reading:  {' › '.join(_shown(rule) for rule in _ends(report.rules))}"))
+        print_text(f"  reading:  {' › '.join(_shown(rule) for rule in _ends(report.rules))}")
 
 
 def _ends(rules: tuple[ActiveRule, ...]) -> tuple[ActiveRule | None, ...]:

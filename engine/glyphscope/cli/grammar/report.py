@@ -6,10 +6,9 @@ from collections.abc import Sequence
 
 from rich.console import Console
 from rich.progress import Progress
-from rich.table import Table
 from rich.text import Text
 
-from glyphscope.cli.output import console, diagnostics, print_json
+from glyphscope.cli.output import PlainTable, console, diagnostics, print_json, print_note, print_text
 from glyphscope.events import ArgumentOrder, Notation, Shape
 from glyphscope.grammar import Ordered, Unenforced
 from glyphscope.grammar.builder.contradictions import Contradiction
@@ -35,6 +34,7 @@ _MARKS = {
     "checked": ("! leaks", "yellow"),
     "unsupported": ("– no", "red"),
 }
+_ORDERED = "Members in the schema's order only, although any order was requested:"
 _ROOM = 100
 
 
@@ -67,13 +67,11 @@ def print_report(proved: Report) -> None:
     by_place: dict[tuple[str, str], dict[EngineName, Proof]] = {}
     for proof in proved.proofs:
         by_place.setdefault((proof.tool, proof.pointer), {})[proof.engine] = proof
-    table = Table(
-        "tool", "constraint", *(_HEADS[engine] for engine in proved.engines), box=None, pad_edge=False
-    )
+    table = PlainTable("tool", "constraint", *(_HEADS[engine] for engine in proved.engines))
     before = ""
     for (tool, pointer), proofs in by_place.items():
         verdicts = (_verdict(proofs.get(engine)) for engine in proved.engines)
-        table.add_row(Text(visible(tool) if tool != before else ""), Text(visible(pointer or "/")), *verdicts)
+        table.add_row(tool if tool != before else "", pointer or "/", *verdicts)
         before = tool
     out.print(table)
     leaks = [proof for proof in proved.proofs if proof.status == "checked"]
@@ -81,13 +79,13 @@ def print_report(proved: Report) -> None:
     _section("Not enforced, or unknown:", _undecided(proved.proofs))
     for engine in proved.engines:
         if proved.ordered.get(engine):
-            out.print()
-            out.print(Text(_EXPLAINED[engine], style="bold"))
-            print_ordered(out, proved.ordered[engine])
-    out.print()
+            print_text()
+            print_text(_EXPLAINED[engine], "bold")
+            _print_places(out, _ORDERED, proved.ordered[engine])
+    print_text()
     for engine in proved.engines:
         words = ", ".join(f"{number} {status}" for status, number in proved.counts[engine].items())
-        out.print(Text(f"{_EXPLAINED[engine]}: {words}"))
+        print_text(f"{_EXPLAINED[engine]}: {words}")
 
 
 def _verdict(proof: Proof | None) -> Text:
@@ -110,24 +108,14 @@ def _section(title: str, proofs: Sequence[Proof]) -> None:
     if not proofs:
         return
     out = console()
-    out.print()
-    out.print(Text(title, style="bold"))
+    print_text()
+    print_text(title, "bold")
     for proof in proofs:
         line = Text(f"{visible(proof.tool)} {visible(proof.pointer or '/')}, {_HEADS[proof.engine]}: ")
         line.append("; ".join(words for words in (proof.what, proof.why) if words))
         out.print(line)
         if proof.witness:
-            out.print(Text(f"  {shorten(visible(proof.witness), 2 * _ROOM, keep='ends')}"))
-
-
-def unenforced_entry(left: Unenforced) -> dict[str, str]:
-    """One constraint that is not held, as JSON."""
-    return {"tool": left.tool, "pointer": left.pointer, "keyword": left.keyword, "why": left.why}
-
-
-def ordered_entry(one: Ordered) -> dict[str, str]:
-    """An object whose members come in the schema's order only, as JSON."""
-    return {"tool": one.tool, "pointer": one.pointer, "why": one.why}
+            print_text(f"  {shorten(visible(proof.witness), 2 * _ROOM, keep='ends')}")
 
 
 def print_unenforced(
@@ -135,37 +123,34 @@ def print_unenforced(
 ) -> None:
     """A line for each; on stderr where they stand `beside` a grammar. `ordered`: where any order was asked for."""
     if as_json:
-        told = {"unheld": [unenforced_entry(left) for left in unenforced]}
-        if ordered:
-            told["ordered"] = [ordered_entry(one) for one in ordered]
-        print_json(told)
+        print_json(unenforced_json(unenforced, ordered))
         return
     out = diagnostics() if beside else console()
     if ordered:
-        print_ordered(out, ordered)
-    if not unenforced:
-        if beside:
-            return
+        _print_places(out, _ORDERED, ordered)
+    if unenforced:
+        _print_places(out, "Not enforced by the grammar, checked by the validator:", unenforced)
+    elif not beside:
         out.print("The grammar enforces every constraint.")
-        return
-    out.print("Not enforced by the grammar, checked by the validator:")
-    table = Table("tool", "place", "why", box=None, pad_edge=False)
-    for left in unenforced:
-        table.add_row(*(Text(visible(cell)) for cell in (left.tool, left.pointer or "/", left.why)))
-    out.print(table)
+
+
+def unenforced_json(
+    unenforced: Sequence[Unenforced], ordered: Sequence[Ordered]
+) -> dict[str, Sequence[Unenforced | Ordered]]:
+    """The members of an answer in JSON; `ordered` only where there are some."""
+    return {"unheld": unenforced} | ({"ordered": ordered} if ordered else {})
 
 
 def print_contradictions(found: Sequence[Contradiction]) -> None:
     """A line on stderr for each part of a schema that can never be used."""
     for one in found:
         where = f"{one.tool}: {one.pointer or '/'}"
-        diagnostics().print(Text(f"! {visible(where)}: {visible(one.message)}", style="yellow"))
+        print_note(f"! {where}: {one.message}", "yellow")
 
 
-def print_ordered(out: Console, ordered: Sequence[Ordered]) -> None:
-    """A line for each object whose members come in the schema's order only."""
-    out.print("Members in the schema's order only, although any order was requested:")
-    table = Table("tool", "place", "why", box=None, pad_edge=False)
-    for one in ordered:
-        table.add_row(*(Text(visible(cell)) for cell in (one.tool, one.pointer or "/", one.why)))
+def _print_places(out: Console, title: str, found: Sequence[Unenforced | Ordered]) -> None:
+    out.print(title)
+    table = PlainTable("tool", "place", "why")
+    for each in found:
+        table.add_row(each.tool, each.pointer or "/", each.why)
     out.print(table)

@@ -15,11 +15,6 @@ from glyphscope.cli.serve_verbs import serve_verbs
 app = typer.Typer(help="MCP servers and their tools.", no_args_is_help=True)
 
 
-@app.callback()
-def root() -> None:
-    """MCP servers and their tools."""
-
-
 app.command("list")(list_servers)
 app.command("call")(call)
 app.command("resources")(resources)

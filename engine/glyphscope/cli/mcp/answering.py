@@ -12,7 +12,7 @@ from rich.text import Text
 
 from glyphscope.cli.mcp.outcome import violations
 from glyphscope.cli.model_loading import opened
-from glyphscope.cli.output import diagnostics
+from glyphscope.cli.output import diagnostics, print_note
 from glyphscope.errors import GlyphscopeError
 from glyphscope.events import LoadOptions
 from glyphscope.registry import Tool
@@ -66,38 +66,36 @@ def answering(
 
 
 def _answer(question: Question, sampler: Sampler | None) -> Answer:
-    out = diagnostics()
     words = question.message[:_SHOWN] or "for an answer from a model"
-    out.print(Text(f"? {visible(question.server)} asks: {visible(words)}", style="bold yellow"))
+    print_note(f"? {question.server} asks: {words}", "bold yellow")
     try:
         if question.sampling is not None:
             return _sample(question.sampling, sampler)
         if question.kind == "link":
-            out.print(Text(f"  Open this address yourself: {visible(question.url[:_SHOWN], spaces=True)}"))
+            print_note(f"  Open this address yourself: {visible(question.url[:_SHOWN], spaces=True)}")
             return Answer(action="accept" if _agrees("Answer that you did?") else "decline")
         return _fill_in(question)
     except EOFError:  # nobody is there any more
-        out.print(Text("  cancelled", style="dim"))
+        print_note("  cancelled", "dim")
         return Answer(action="cancel")
 
 
 def _fill_in(question: Question) -> Answer:
-    out = diagnostics()
     if question.form is None:
-        out.print(Text(f"  ! declined, the form cannot be used: {visible(question.problem)}", style="yellow"))
+        print_note(f"  ! declined, the form cannot be used: {question.problem}", "yellow")
         return Answer(action="decline")
     for finding in question.findings:
-        out.print(Text(f"  ! {visible(finding)}", style="yellow"))
+        print_note(f"  ! {finding}", "yellow")
     if not _agrees("Fill in the form?"):
         return Answer(action="decline")
     for _attempt in range(_ATTEMPTS):
         given = _fields(question.form)
         wrong = violations(question.form, given)
         for words in wrong:
-            out.print(Text(f"  ! {visible(words)}", style="yellow"))
+            print_note(f"  ! {words}", "yellow")
         if not wrong:
             return Answer(action="accept", content=given)
-    out.print(Text("  cancelled: the values violate the schema", style="yellow"))
+    print_note("  cancelled: the values violate the schema", "yellow")
     return Answer(action="cancel")
 
 
@@ -124,19 +122,18 @@ def _fields(form: Tool) -> dict[str, Any]:
 
 
 def _sample(request: SamplingRequest, sampler: Sampler | None) -> Answer:
-    out = diagnostics()
     limits = [f"at most {request.max_tokens:,} tokens"]
     if request.temperature is not None:
         limits.append(f"temperature {request.temperature:g}")
     if request.stop:
         limits.append(f"stop at {json.dumps(request.stop, ensure_ascii=False)[:200]}")
-    out.print(Text(f"  sampling, {', '.join(limits)}"))
+    print_note(f"  sampling, {', '.join(limits)}")
     if request.system:
-        out.print(Text(f"  system: {visible(request.system[:_SHOWN])}"))
+        print_note(f"  system: {visible(request.system[:_SHOWN])}")
     for message in request.messages:
         for piece in message.content:
             words = piece.text[:_SHOWN] if piece.kind == "text" else f"[{piece.kind}, {piece.mime}]"
-            out.print(Text(f"  {visible(message.role)}: {visible(words)}"))
+            print_note(f"  {message.role}: {words}")
     if sampler is not None and _agrees(f"Let {sampler.model} answer?"):
         generated = _generated(request, sampler)
         if generated is not None:
@@ -149,14 +146,13 @@ def _sample(request: SamplingRequest, sampler: Sampler | None) -> Answer:
 
 def _generated(request: SamplingRequest, sampler: Sampler) -> Answer | None:
     """The model's answer, if it is approved; None where there is none."""
-    out = diagnostics()
     try:
         with opened(sampler.model, options=sampler.options) as model:
             found = answer_sampling(model, request, threading.Event())
     except GlyphscopeError as error:
-        out.print(Text(f"  ✗ {visible(str(error))}", style="bold red"))
+        print_note(f"  ✗ {error!s}", "bold red")
         return None
-    out.print(Text(f"  {visible(found.model)}: {visible(found.text, lines=True)}"))
+    print_note(f"  {found.model}: {found.text}", lines=True)
     return found if _agrees("Send this answer?") else Answer(action="decline")
 
 

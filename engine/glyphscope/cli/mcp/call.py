@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Annotated
 
 import typer
-from rich.text import Text
 
 from glyphscope.cli.load_options import Loading
 from glyphscope.cli.mcp.answering import Sampler, SamplerOption, answering
@@ -20,7 +19,7 @@ from glyphscope.cli.mcp.outcome import (
 from glyphscope.cli.mcp.servers import ConfigArgument, ServerOptions
 from glyphscope.cli.option_groups import with_groups
 from glyphscope.cli.options import JsonOption
-from glyphscope.cli.output import diagnostics, print_json
+from glyphscope.cli.output import print_json, print_note
 from glyphscope.visible import visible
 
 _NAMED = 40
@@ -65,7 +64,7 @@ def call(
     print_outcome(outcome, as_json=as_json, out=out)
     if outcome.fault == "unknown":
         names = ", ".join(each.name for each in source.tools()[:_NAMED])
-        diagnostics().print(Text(f"  do: Choose one that it has: {visible(names) or 'there is none'}."))
+        print_note(f"  do: Choose one that it has: {visible(names) or 'there is none'}.")
         raise typer.Exit(2)
     if not outcome.ok:
         raise typer.Exit(1)

@@ -15,7 +15,7 @@ from glyphscope.cli.mcp.outcome import ArgumentsOption
 from glyphscope.cli.mcp.servers import ConfigArgument, ServerOptions
 from glyphscope.cli.option_groups import with_groups
 from glyphscope.cli.options import JsonOption
-from glyphscope.cli.output import console, diagnostics, print_json
+from glyphscope.cli.output import console, print_json, print_note
 from glyphscope.tools.mcp.offers import Completion, Offer
 from glyphscope.visible import visible
 
@@ -66,9 +66,9 @@ def _print(found: Completion, *, as_json: bool) -> None:
     for each in found.values:
         console().print(Text(visible(each)), soft_wrap=True)
     if found.problem:
-        diagnostics().print(Text(f"✗ {visible(found.problem)}", style="bold red"))
+        print_note(f"✗ {found.problem}", "bold red")
     elif found.has_more:
         total = f" {found.total:,} in total." if found.total else ""
-        diagnostics().print(Text(f"There are more.{total}", style="dim"))
+        print_note(f"There are more.{total}", "dim")
     elif not found.values:
-        diagnostics().print(Text("The server proposes no values.", style="yellow"))
+        print_note("The server proposes no values.", "yellow")

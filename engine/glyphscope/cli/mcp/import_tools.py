@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.text import Text
 
 from glyphscope.cli.grammar.report import print_contradictions
 from glyphscope.cli.grammar.report import report as print_proofs
@@ -23,14 +22,13 @@ from glyphscope.cli.mcp.servers import (
 )
 from glyphscope.cli.option_groups import with_groups
 from glyphscope.cli.options import JsonOption, NotationOption, ShapeOption
-from glyphscope.cli.output import diagnostics
+from glyphscope.cli.output import print_note
 from glyphscope.grammar.builder.contradictions import registry_contradictions
 from glyphscope.registry import Tool, ToolRegistry, to_json
 from glyphscope.sessions import atomic_write
 from glyphscope.text.figures import pluralize
 from glyphscope.tools.mcp import McpServer
 from glyphscope.tools.mcp.server import START_SECONDS
-from glyphscope.visible import visible
 
 
 @with_groups(only=("server", "yes"))
@@ -71,9 +69,7 @@ def import_tools(
         for each in servers:
             print_tool_problems(each.tool_problems)
             if each.list_problem:
-                diagnostics().print(
-                    Text(f"! {visible(each.name)}: {visible(each.list_problem)}", style="yellow")
-                )
+                print_note(f"! {each.name}: {each.list_problem}", "yellow")
         registry = ToolRegistry(_joined(servers))
     if not registry.tools:
         raise InputError("There are no tools to import.", where=" ".join(words))
@@ -96,7 +92,7 @@ def _joined(servers: Sequence[McpServer]) -> tuple[Tool, ...]:
                     f"! {tool.name}: skipped from {server.name}, because {owners[tool.name]} has a tool "
                     "of that name"
                 )
-                diagnostics().print(Text(visible(words), style="yellow"))
+                print_note(words, "yellow")
             else:
                 tools[tool.name], owners[tool.name] = tool, server.name
     return tuple(tools.values())
@@ -110,4 +106,4 @@ def _write(registry: ToolRegistry, output: str | None) -> None:
         typer.echo(text)
         return
     atomic_write(Path(output), text.rstrip("\n") + "\n")
-    diagnostics().print(Text(f"{pluralize(len(registry), 'tool')} written to {output}"))
+    print_note(f"{pluralize(len(registry), 'tool')} written to {output}")

@@ -19,7 +19,7 @@ from glyphscope.cli.mcp.servers import (
 )
 from glyphscope.cli.option_groups import with_groups
 from glyphscope.cli.options import JsonOption
-from glyphscope.cli.output import console, diagnostics, print_json
+from glyphscope.cli.output import console, print_json, print_note, print_text
 from glyphscope.text.figures import pluralize
 from glyphscope.text.shorten import shorten
 from glyphscope.tools.mcp import McpServer, ServerConfig
@@ -59,10 +59,10 @@ def list_servers(
             for each in servers:
                 _print(each)
             for config in wanted.disabled:
-                console().print(Text(f"– {visible(config.name)}: disabled in the file", style="dim"))
+                print_text(f"– {config.name}: disabled in the file", "dim")
         ready = all(each.state == "ready" for each in servers)
     if not servers and not wanted.disabled and not wanted.problems:
-        diagnostics().print(Text(f"The file names no server: {visible(words[0])}", style="yellow"))
+        print_note(f"The file names no server: {words[0]}", "yellow")
     if not ready or not (servers or wanted.disabled):
         raise typer.Exit(1)
 
@@ -74,22 +74,18 @@ def _print(server: McpServer) -> None:
     out = console()
     about, tools = server.about, server.tools()
     assert about is not None
-    out.print(Text(f"✓ {visible(server.name)}: {visible(server.identity)}", style="bold"))
-    out.print(
-        Text(
-            f"  {visible(about.name)} {visible(about.version)}, MCP {about.protocol}, {pluralize(len(tools), 'tool')}"
-        )
-    )
+    print_text(f"✓ {server.name}: {server.identity}", "bold")
+    print_text(f"  {about.name} {about.version}, MCP {about.protocol}, {pluralize(len(tools), 'tool')}")
     table = Table.grid(padding=(0, 2))
     for tool in tools:
         first = tool.description.strip().partition("\n")[0]
         words = shorten(first, _SHOWN)
         claims = ", ".join(key for key, value in server.claims(tool.name).items() if value is True)
-        table.add_row("", Text(visible(tool.name)), Text(visible(words)), Text(visible(claims), style="dim"))
+        table.add_row("", visible(tool.name), visible(words), Text(visible(claims), "dim"))
     if tools:
         out.print(table)
     if server.list_problem:
-        out.print(Text(f"  ! {visible(server.list_problem)}", style="yellow"))
+        print_text(f"  ! {server.list_problem}", "yellow")
     print_tool_problems(server.tool_problems, "  ")
 
 

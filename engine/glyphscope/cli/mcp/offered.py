@@ -5,11 +5,10 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 from rich.table import Table
-from rich.text import Text
 
 from glyphscope.cli.inputs import InputError
 from glyphscope.cli.mcp.answering import answering
@@ -24,7 +23,7 @@ from glyphscope.cli.mcp.outcome import (
 from glyphscope.cli.mcp.servers import ConfigArgument, ServerOptions, print_failure
 from glyphscope.cli.option_groups import with_groups
 from glyphscope.cli.options import JsonOption
-from glyphscope.cli.output import console, diagnostics, print_json
+from glyphscope.cli.output import console, print_json, print_note
 from glyphscope.tools.mcp import McpServer
 from glyphscope.tools.mcp.offers import Offer
 from glyphscope.tools.mcp.server import Updates
@@ -124,34 +123,22 @@ def _list(server: McpServer, offers: Sequence[Offer], kind: str, *, as_json: boo
     if server.offers.kinds >= {kind} and kind not in server.offers.listed:
         problems.append("The list was not returned in time.")
     if as_json:
-        print_json({kind: list(map(_entry, offers)), "problems": problems})
+        print_json({kind: offers, "problems": problems})
     else:
         table = Table.grid(padding=(0, 2))
         for offer in offers:
             wanted = ", ".join(f"{each.name}*" if each.required else each.name for each in offer.arguments)
             first = (offer.description or offer.title).strip().partition("\n")[0]
             cells = (offer.address, wanted, offer.mime, first[:_SHOWN])
-            table.add_row(*(Text(visible(cell)) for cell in cells))
+            table.add_row(*map(visible, cells))
         if offers:
             console().print(table)
         elif not problems:
-            diagnostics().print(Text(f"The server lists no {kind}.", style="yellow"))
+            print_note(f"The server lists no {kind}.", "yellow")
         for words in problems:
-            diagnostics().print(Text(f"! {visible(words)}", style="yellow"))
+            print_note(f"! {words}", "yellow")
     if problems and not offers:
         raise typer.Exit(1)
-
-
-def _entry(offer: Offer) -> dict[str, Any]:
-    return {
-        "kind": offer.kind,
-        "address": offer.address,
-        "title": offer.title,
-        "description": offer.description,
-        "mime": offer.mime,
-        "size": offer.size,
-        "arguments": offer.arguments,
-    }
 
 
 def find_offer(offers: Sequence[Offer], address: str) -> Offer | None:

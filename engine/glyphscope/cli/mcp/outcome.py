@@ -12,7 +12,7 @@ import typer
 from rich.text import Text
 
 from glyphscope.cli.inputs import STDIN, InputError, read_text
-from glyphscope.cli.output import console, diagnostics, print_json
+from glyphscope.cli.output import console, print_json, print_note, print_text
 from glyphscope.events import ToolContent
 from glyphscope.registry import Tool
 from glyphscope.registry.pointer import to_pointer
@@ -60,12 +60,12 @@ def violations(tool: Tool, arguments: dict[str, Any]) -> list[str]:
 
 def print_violations(tool: Tool, arguments: dict[str, Any]) -> None:
     for words in violations(tool, arguments):
-        diagnostics().print(Text(f"! {visible(words)}", style="yellow"))
+        print_note(f"! {words}", "yellow")
 
 
 def print_progress(done: float, total: float | None, message: str) -> None:
     of = "" if total is None else f" of {total:g}"
-    diagnostics().print(Text(f"… {done:g}{of} {visible(message)}".rstrip(), style="dim"))
+    print_note(f"… {done:g}{of} {visible(message)}".rstrip(), "dim")
 
 
 def print_outcome(outcome: Outcome, *, as_json: bool, out: Path | None = None) -> None:
@@ -81,19 +81,18 @@ def print_outcome(outcome: Outcome, *, as_json: bool, out: Path | None = None) -
     shown = console()
     for number, content in enumerate(outcome.content):
         if number < len(outcome.roles):
-            shown.print(Text(f"{visible(outcome.roles[number])}:", style="bold"))
+            print_text(f"{outcome.roles[number]}:", "bold")
         shown.print(_shown(content), soft_wrap=True)
     if outcome.structured is not None and not outcome.content:
         shown.print(Text(json.dumps(outcome.structured, indent=2, ensure_ascii=False)), soft_wrap=True)
-    said = diagnostics()
     for problem in outcome.schema_problems:
-        said.print(Text(f"! the result violates the output schema: {visible(problem)}", style="yellow"))
+        print_note(f"! the result violates the output schema: {problem}", "yellow")
     for finding in outcome.findings:
-        said.print(Text(f"! {visible(finding)}", style="yellow"))
+        print_note(f"! {finding}", "yellow")
     if not outcome.ok:
         is_tool = outcome.fault == "tool"
         words = "the tool failed" if is_tool else f"{outcome.fault}: {visible(outcome.message)}"
-        said.print(Text(f"✗ {words}", style="bold red"))
+        print_note(f"✗ {words}", "bold red")
 
 
 def _save(outcome: Outcome, out: Path) -> None:
@@ -102,7 +101,7 @@ def _save(outcome: Outcome, out: Path) -> None:
         path = out if number == 1 else out.with_stem(f"{out.stem}-{number}")
         data = content_bytes(content)
         atomic_write(path, data)
-        diagnostics().print(Text(f"Saved {visible(str(path))} ({byte_size(len(data))})", style="dim"))
+        print_note(f"Saved {path!s} ({byte_size(len(data))})", "dim")
 
 
 def _shown(content: ToolContent) -> Text:

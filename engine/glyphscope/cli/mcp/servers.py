@@ -12,10 +12,9 @@ from typing import Annotated, TypeAlias
 
 import msgspec
 import typer
-from rich.text import Text
 
 from glyphscope.cli.inputs import InputError
-from glyphscope.cli.output import diagnostics
+from glyphscope.cli.output import print_note
 from glyphscope.cli.signals import closing_when_ended
 from glyphscope.cli.sources import consent
 from glyphscope.errors import Problem
@@ -163,13 +162,13 @@ def _print_log(server: McpServer, level: LogLevel) -> None:
             printed = max(printed, entry.number)
             if said is not None and said.reaches(level):
                 words = " ".join(part for part in (said.level, said.logger) if part)
-                diagnostics().print(Text(f"[{visible(words)}] {visible(said.text)}", style="dim"))
+                print_note(f"[{words}] {said.text}", "dim")
 
     server.log.added = print_new
     print_new()  # reading the log makes it report again
     found = server.set_log_level(level, seconds=_SET_LEVEL_SECONDS, cancel=threading.Event())
     if not found.ok:
-        diagnostics().print(Text(f"! log level: {visible(found.message)}", style="yellow"))
+        print_note(f"! log level: {found.message}", "yellow")
 
 
 @contextmanager
@@ -203,25 +202,24 @@ def _heard(_server: McpServer) -> None:
 def print_file_problems(problems: Sequence[Problem]) -> None:
     """What is wrong with single servers of a file; the others are used."""
     for problem in problems:
-        diagnostics().print(Text(f"! {visible(problem.pointer)}: {visible(problem.message)}", style="yellow"))
+        print_note(f"! {problem.pointer}: {problem.message}", "yellow")
 
 
 def print_failure(server: McpServer) -> None:
     """Why it is not ready, what to do, and its own last words."""
-    out = diagnostics()
     error = server.problem
     assert error is not None
-    out.print(Text(f"✗ {visible(server.name)}: {visible(error.message)}", style="bold red"))
+    print_note(f"✗ {server.name}: {error.message}", "bold red")
     if error.hint:
-        out.print(Text(f"  do: {visible(error.hint)}"))
+        print_note(f"  do: {error.hint}")
     if server.needs_sign_in:
-        out.print(Text(f"  do: glyphscope mcp sign-in {visible(server.identity, spaces=True)}"))
+        print_note(f"  do: glyphscope mcp sign-in {visible(server.identity, spaces=True)}")
     for line in error.log.splitlines()[-10:]:
-        out.print(Text(f"  | {visible(line)}", style="dim"))
+        print_note(f"  | {line}", "dim")
 
 
 def print_tool_problems(problems: Sequence[ToolProblem], indent: str = "") -> None:
     for problem in problems:
         left_out = "" if problem.usable else "skipped: "
         words = f"{indent}! {visible(problem.tool)}: {left_out}{visible(problem.message)}"
-        diagnostics().print(Text(words, style="yellow"))
+        print_note(words, "yellow")

@@ -11,7 +11,7 @@ from rich.text import Text
 
 from glyphscope.cli.inputs import InputError
 from glyphscope.cli.mcp.servers import ConfigArgument, ServerOption, ServerRequest, print_failure, started
-from glyphscope.cli.output import diagnostics
+from glyphscope.cli.output import diagnostics, print_note
 from glyphscope.errors import ServerError
 from glyphscope.tools.mcp import ServerConfig
 from glyphscope.tools.mcp.server import START_SECONDS
@@ -36,11 +36,10 @@ def sign_in(
             print_failure(source)
             raise typer.Exit(1)
         unsaved = source.unsaved_sign_in
-    out = diagnostics()
     if unsaved:
-        out.print(Text(f"✗ The sign-in was not saved: {visible(unsaved)}", style="bold red"))
+        print_note(f"✗ The sign-in was not saved: {unsaved}", "bold red")
         raise typer.Exit(1)
-    out.print(Text(f"✓ {visible(wanted.name)} is ready; the sign-in is stored in the keyring."))
+    print_note(f"✓ {wanted.name} is ready; the sign-in is stored in the keyring.")
 
 
 def sign_out(config: ConfigArgument, server: ServerOption = None) -> None:
@@ -48,7 +47,7 @@ def sign_out(config: ConfigArgument, server: ServerOption = None) -> None:
     wanted = _address(config, server)
     was = forget(wanted.url)
     words = "The sign-in is removed." if was else "No sign-in was stored."
-    diagnostics().print(Text(f"{visible(wanted.name)}: {words}"))
+    print_note(f"{wanted.name}: {words}")
 
 
 def _address(config: str, name: str | None) -> ServerConfig:
@@ -62,7 +61,7 @@ def _address(config: str, name: str | None) -> ServerConfig:
 def _opener(opens: bool) -> Callable[[str], None]:
     def open_address(address: str) -> None:
         out = diagnostics()
-        out.print(Text("Sign in at this address, in a browser on this machine:"))
+        print_note("Sign in at this address, in a browser on this machine:")
         out.print(Text(visible(address, spaces=True)), soft_wrap=True)
         if opens and not _open(address):
             raise ServerError(
