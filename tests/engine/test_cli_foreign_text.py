@@ -24,7 +24,7 @@ from glyphscope.errors import GlyphscopeError
 from glyphscope.evals.matrix.plan import Matrix, plan_of
 from glyphscope.evals.results.folder import ResultFolder
 from glyphscope.evals.results.manifest import Manifest
-from glyphscope.evals.running import Begun, ModelOpened, SampleBegun
+from glyphscope.evals.running.progress import Begun, ModelOpened, SampleBegun
 from glyphscope.events import (
     ApprovalNeeded,
     LimitReached,

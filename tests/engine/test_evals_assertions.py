@@ -19,8 +19,8 @@ from glyphscope.evals.results.export import COLUMNS, samples_csv
 from glyphscope.evals.results.folder import ResultFolder
 from glyphscope.evals.results.report import REPORT, publish
 from glyphscope.evals.results.sample import Sample
-from glyphscope.evals.running import SampleGrew, evaluate
-from glyphscope.evals.running.evaluate import saved_plan
+from glyphscope.evals.running.evaluate import evaluate, saved_plan
+from glyphscope.evals.running.progress import SampleGrew
 from glyphscope.evals.scoring import paths
 from glyphscope.evals.scoring.model_judge import ModelJudge, judge_prompt
 from glyphscope.evals.suites.own import keep_suite

@@ -14,7 +14,8 @@ from glyphscope.errors import ModelError, RecordError, StorageError
 from glyphscope.evals.matrix.plan import Matrix, Plan, plan_of
 from glyphscope.evals.results.folder import MANIFEST, SAMPLES, ResultFolder
 from glyphscope.evals.results.sample import Sample
-from glyphscope.evals.running import (
+from glyphscope.evals.running.evaluate import evaluate
+from glyphscope.evals.running.progress import (
     Begun,
     Control,
     Ended,
@@ -22,7 +23,6 @@ from glyphscope.evals.running import (
     Progress,
     SampleBegun,
     SampleDone,
-    evaluate,
 )
 from glyphscope.models import ScriptedModel
 from glyphscope.sessions import read_record

@@ -14,7 +14,7 @@ from glyphscope.cli.inputs import InputError, read_registry, read_text
 from glyphscope.cli.load_options import Loading
 from glyphscope.cli.model_loading import opened
 from glyphscope.cli.option_groups import with_groups
-from glyphscope.cli.options import JsonOption, RegistryOption
+from glyphscope.cli.options import JsonOption, RegistryOption, model_option
 from glyphscope.cli.output import PlainTable, console, print_json, print_note, print_text
 from glyphscope.cli.signals import INTERRUPTED, closing_when_ended
 from glyphscope.cli.sizes import call_of
@@ -58,7 +58,7 @@ def ab(
     ] = None,
     model: Annotated[
         str | None,
-        typer.Option("--model", "-m", metavar="M", help="The model of both. Default: the projects'."),
+        model_option("The model of both. Default: the projects'."),
     ] = None,
     registry: RegistryOption = None,
     notation: Annotated[

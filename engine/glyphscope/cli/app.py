@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterator, Mapping
 from contextlib import suppress
+from functools import cache
 from importlib import import_module
 from importlib.metadata import version
 from pathlib import Path
@@ -53,32 +53,15 @@ _COMMANDS = {
 them take to answer."""
 
 
-class _Late(Mapping[str, Any]):
-    """What click runs, by name: listed at once, imported when it is looked up."""
-
-    def __init__(self) -> None:
-        self._found: dict[str, Any] = {}
-
-    def __getitem__(self, name: str) -> Any:
-        if name not in self._found:
-            module, _, member = _COMMANDS[name].rpartition(".")
-            found = getattr(import_module(f"glyphscope.cli.{module}"), member)
-            self._found[name] = _as_command(found, name)
-        return self._found[name]
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(_COMMANDS)
-
-    def __len__(self) -> int:
-        return len(_COMMANDS)
-
-
 class _Commands(TyperGroup):
-    """Errors that the user can mend end a command with their message, and Ctrl-C with nothing."""
+    """Errors that the user can fix end a command with their message, and Ctrl-C with nothing."""
 
     def __init__(self, **more: Any) -> None:
         super().__init__(**more)
-        self.commands = _Late()  # type: ignore[assignment]  # nobody writes to it
+        self.commands = dict.fromkeys(_COMMANDS)  # type: ignore[assignment]  # only their names
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        return _command(cmd_name) if cmd_name in _COMMANDS else None
 
     def invoke(self, ctx: Any) -> Any:
         try:
@@ -110,8 +93,8 @@ app = typer.Typer(
 )
 
 
-def _print_version(wanted: bool) -> None:
-    if wanted:
+def _print_version(requested: bool) -> None:
+    if requested:
         typer.echo(f"glyphscope {version('glyphscope')}")
         raise typer.Exit
 
@@ -128,8 +111,11 @@ def root(
         gui()
 
 
-def _as_command(found: Any, name: str) -> Any:
-    """What click runs, of a group of commands or of the function that is one."""
+@cache
+def _command(name: str) -> Any:
+    """What click runs for a name: a group of commands, or the function that is one."""
+    module, _, member = _COMMANDS[name].rpartition(".")
+    found = getattr(import_module(f"glyphscope.cli.{module}"), member)
     holder = typer.Typer(add_completion=False, pretty_exceptions_enable=False, rich_markup_mode=None)
     if isinstance(found, typer.Typer):
         holder.add_typer(found, name=name)

@@ -10,13 +10,13 @@ from typing import Annotated
 import msgspec
 import typer
 
+from glyphscope.cli.explain import print_cost
 from glyphscope.cli.inputs import InputError
 from glyphscope.cli.interaction import TerminalInteraction
 from glyphscope.cli.load_options import Loading
 from glyphscope.cli.model_loading import RECORDED, opened
 from glyphscope.cli.option_groups import with_groups
-from glyphscope.cli.options import JsonOption
-from glyphscope.cli.relaxation import print_cost
+from glyphscope.cli.options import JsonOption, model_option
 from glyphscope.cli.run import exit_code, show
 from glyphscope.cli.signals import closing_when_ended
 from glyphscope.cli.streaming import cancellable, recorded
@@ -81,9 +81,7 @@ def branch(
         int | None,
         typer.Option(min=1, help="Maximum number of tokens that the model adds. Default: the run's."),
     ] = None,
-    model: Annotated[
-        str | None, typer.Option("--model", "-m", metavar="M", help="Default: the run's.")
-    ] = None,
+    model: Annotated[str | None, model_option("Default: the run's.")] = None,
     loading: Loading,
     record: Annotated[
         Path | None, typer.Option(metavar="OUT.jsonl", help="Record the branch in this file.")
@@ -115,9 +113,9 @@ def branch(
         source = stack.enter_context(opened(name, options=options, quiet=as_json))
         interaction = TerminalInteraction({})
         generation = stack.enter_context(closing(run_request(request, source, interaction)))
-        told = stack.enter_context(closing(cancellable(generation, source, interaction)))
+        generated = stack.enter_context(closing(cancellable(generation, source, interaction)))
         kept: list[AnyEvent] = []
-        state = show(_keeping(recorded(told, writer), kept if relax else None), as_json=as_json)
+        state = show(_keeping(recorded(generated, writer), kept), as_json=as_json)
     if relax and not as_json and state.failed is None:
         print_cost(relaxation_cost(events, kept))
     raise typer.Exit(exit_code(state))
@@ -171,8 +169,7 @@ def _place(relax: str | None) -> tuple[str, str] | None:
     return tool, f"/{pointer}"
 
 
-def _keeping(events: Iterator[AnyEvent], kept: list[AnyEvent] | None) -> Iterator[AnyEvent]:
+def _keeping(events: Iterator[AnyEvent], kept: list[AnyEvent]) -> Iterator[AnyEvent]:
     for event in events:
-        if kept is not None:
-            kept.append(event)
+        kept.append(event)
         yield event

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from glyphscope.cli.options import JsonOption
+from glyphscope.cli.options import JsonOption, out_option
 from glyphscope.cli.output import print_json, print_line, print_note, print_text
 from glyphscope.cli.replay import warn_if_torn
 from glyphscope.sessions.bundle import MANIFEST, export_file, read_run, write_bundle
@@ -18,9 +18,7 @@ from glyphscope.text.figures import byte_size, pluralize
 
 def bundle(
     file: Annotated[Path, typer.Argument(metavar="RUN.jsonl", help="A record of `glyphscope run --record`.")],
-    out: Annotated[
-        Path, typer.Option("--out", "-o", metavar="FILE", help="The bundle to write (.glyphrun).")
-    ],
+    out: Annotated[Path, out_option("The bundle to write (.glyphrun).")],
     as_json: JsonOption = False,
 ) -> None:
     """Pack a recorded run into one file: record, registry, prompt, grammars, schema and tools.
@@ -52,12 +50,7 @@ def export(
             "openai-tool-calls, calls, results (of tools, complete), answer and prompt are parts of it."
         ),
     ],
-    out: Annotated[
-        Path | None,
-        typer.Option(
-            "--out", "-o", metavar="FILE", help="The file to write.", show_default="standard output"
-        ),
-    ] = None,
+    out: Annotated[Path | None, out_option("The file to write.", show_default="standard output")] = None,
 ) -> None:
     """Print the constraint or the request of a run in the format of another program."""
     text = export_file(file, to)

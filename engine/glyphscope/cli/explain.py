@@ -12,9 +12,8 @@ import typer
 
 from glyphscope.cli.inputs import InputError
 from glyphscope.cli.model_loading import opened
-from glyphscope.cli.options import JsonOption
+from glyphscope.cli.options import JsonOption, model_option
 from glyphscope.cli.output import PlainTable, console, print_json, print_text, short_pointer
-from glyphscope.cli.relaxation import print_cost
 from glyphscope.cli.signals import closing_when_ended
 from glyphscope.errors import GlyphscopeError
 from glyphscope.events import LoadOptions
@@ -29,7 +28,8 @@ from glyphscope.explain.mask_impact_report import (
     tokens_taken,
     worst_words,
 )
-from glyphscope.explain.relaxation_cost import relaxation_cost
+from glyphscope.explain.relaxation_cost import RelaxationCost, relaxation_cost
+from glyphscope.explain.relaxation_report import cost_words
 from glyphscope.explain.retokenization import (
     Boundaries,
     boundaries_of,
@@ -62,10 +62,7 @@ def explain(
             help="The run that this one branches from: prints the cost of the relaxation.",
         ),
     ] = None,
-    model: Annotated[
-        str | None,
-        typer.Option("--model", "-m", metavar="M", help="The model of the run. Default: its recorded path."),
-    ] = None,
+    model: Annotated[str | None, model_option("The model of the run. Default: its recorded path.")] = None,
     tokens: Annotated[
         bool,
         typer.Option(
@@ -112,6 +109,12 @@ def explain(
         print_text("The run has no tokens.")
     if cost is not None:
         print_cost(cost)
+
+
+def print_cost(cost: RelaxationCost) -> None:
+    """Prints the cost of a relaxed branch, a line a sentence."""
+    for line in cost_words(cost):
+        print_text(line)
 
 
 def _source(stack: ExitStack, state: RunState, name: str | None, quiet: bool) -> tuple[Model | None, str]:

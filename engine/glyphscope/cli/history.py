@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from glyphscope.cli.options import JsonOption
+from glyphscope.cli.options import JsonOption, out_option
 from glyphscope.cli.output import PlainTable, console, print_json, print_text
 from glyphscope.sessions import History, HistoryRow, Record, atomic_write, places
 from glyphscope.sessions.bundle import SUFFIX, write_bundle
@@ -72,9 +72,7 @@ def describe(
 @app.command()
 def save(
     run: Run,
-    out: Annotated[
-        Path, typer.Option("--out", "-o", metavar="FILE", help="A bundle (.glyphrun) or a record (.jsonl).")
-    ],
+    out: Annotated[Path, out_option("A bundle (.glyphrun) or a record (.jsonl).")],
 ) -> None:
     """Save a run as a file, for replay, branch, explain, export and others."""
     history = _history()

@@ -6,7 +6,7 @@ import json
 import sys
 import threading
 from collections.abc import Iterable, Mapping
-from typing import Any
+from typing import Literal
 
 from rich.console import Console
 from rich.prompt import Prompt
@@ -19,7 +19,12 @@ from glyphscope.runs.interaction import DENIED
 from glyphscope.tools import ToolSource
 from glyphscope.visible import unseen, visible
 
-_CHOICES = {"y": "once", "r": "run", "t": "tool", "s": "source"}
+_CHOICES: dict[str, Literal["once", "run", "tool", "source"]] = {
+    "y": "once",
+    "r": "run",
+    "t": "tool",
+    "s": "source",
+}
 
 
 class TerminalInteraction:
@@ -53,7 +58,7 @@ class TerminalInteraction:
             return self._edited(out, needed)
         if chosen not in _CHOICES:
             return Decision(action="deny", reason="denied by the user")
-        return Decision(action="allow", scope=_scope(chosen))
+        return Decision(action="allow", scope=_CHOICES[chosen])
 
     def answer(self, question: str) -> str | None:
         if not self._asks:
@@ -85,10 +90,6 @@ class TerminalInteraction:
             return Prompt.ask(Text(words), console=out, choices=list(letters) or None, default=default)
         except EOFError:
             return default
-
-
-def _scope(letter: str) -> Any:
-    return _CHOICES[letter]
 
 
 def _card(needed: ApprovalNeeded) -> Iterable[Text]:

@@ -137,8 +137,6 @@ def check(
     try:
         lesson = check_lesson(find_lesson(file))
     except LessonError as error:
-        if not error.problems:
-            raise  # no lesson at all: no such file, or no text
         print_problems(error, as_json=as_json)
         raise typer.Exit(1) from None
     counts = {

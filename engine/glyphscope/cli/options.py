@@ -56,6 +56,18 @@ ReasoningBudgetOption: TypeAlias = Annotated[
     int | None,
     typer.Option(min=0, metavar="TOKENS", help="Maximum number of reasoning tokens under a mask."),
 ]
+
+
+def model_option(help: str) -> Any:
+    """The option of a model that a command can do without, or finds elsewhere."""
+    return typer.Option("--model", "-m", metavar="M", help=help)
+
+
+def out_option(help: str, **more: Any) -> Any:
+    """The option of the file that a command writes."""
+    return typer.Option("--out", "-o", metavar="FILE", help=help, **more)
+
+
 JsonOption: TypeAlias = Annotated[bool, typer.Option("--json", help="Print only JSON on stdout.")]
 ModelOption: TypeAlias = Annotated[
     str,

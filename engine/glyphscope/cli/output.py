@@ -152,7 +152,9 @@ def print_error(error: GlyphscopeError) -> None:
 
 
 def print_problems(error: DocumentError[PlacedProblem], *, as_json: bool) -> None:
-    """The mistakes of a document that was looked at for mistakes: they are the answer, and no failure."""
+    """The problems of a document that was checked: they are the answer. Without any, the error is raised again."""
+    if not error.problems:
+        raise error  # no document at all: there is no such file, or it is not text
     if as_json:
         print_json({"ok": False, "problems": [problem._asdict() for problem in error.problems]})
         return

@@ -46,9 +46,7 @@ class SamplingOptions:
         typer.Option(
             min=0.0,
             max=1.0,
-            help=(
-                f"Keep the most likely tokens up to this total probability; 1 keeps all. [{_DEFAULT.top_p:g}]"
-            ),
+            help=f"Keep the most likely tokens up to this total probability; 1 keeps all. [{_DEFAULT.top_p:g}]",
         ),
     ] = None
     min_p: Annotated[
@@ -56,9 +54,7 @@ class SamplingOptions:
         typer.Option(
             min=0.0,
             max=1.0,
-            help=(
-                f"Drop tokens below this share of the highest probability; 0 drops none. [{_DEFAULT.min_p:g}]"
-            ),
+            help=f"Drop tokens below this share of the highest probability; 0 drops none. [{_DEFAULT.min_p:g}]",
         ),
     ] = None
     repeat_penalty: Annotated[
@@ -69,9 +65,7 @@ class SamplingOptions:
         int | None,
         typer.Option(
             min=-1,
-            help=(
-                f"Number of recent tokens that the repeat penalty covers; -1 is all. [{_DEFAULT.repeat_last_n}]"
-            ),
+            help=f"Number of recent tokens that the repeat penalty covers; -1 is all. [{_DEFAULT.repeat_last_n}]",
         ),
     ] = None
     stop: Annotated[

@@ -13,7 +13,7 @@ from glyphscope.cli.inputs import InputError, read_json_lines, read_registry
 from glyphscope.cli.load_options import Loading
 from glyphscope.cli.model_loading import opened
 from glyphscope.cli.option_groups import with_groups
-from glyphscope.cli.options import JsonOption, RegistryOption, ShapeOption
+from glyphscope.cli.options import JsonOption, RegistryOption, ShapeOption, model_option
 from glyphscope.cli.output import PlainTable, console, print_json, print_text
 from glyphscope.events import NOTATIONS, Notation, RunRequest, Shape
 from glyphscope.models import Model
@@ -57,10 +57,7 @@ def sizes(
         ),
     ],
     registry: RegistryOption = None,
-    model: Annotated[
-        str | None,
-        typer.Option("--model", "-m", metavar="M", help="Also count tokens with this model."),
-    ] = None,
+    model: Annotated[str | None, model_option("Also count tokens with this model.")] = None,
     shape: ShapeOption = "flat",
     loading: Loading,
     as_json: JsonOption = False,

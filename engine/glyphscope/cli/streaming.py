@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import signal
-from collections.abc import Collection, Generator, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
@@ -47,23 +47,16 @@ def cancellable(
     events: Iterable[AnyEvent], model: Model, interaction: TerminalInteraction
 ) -> Generator[AnyEvent, None, None]:
     """The first Ctrl-C cancels what goes on, so that the run ends by its own last event; the second interrupts."""
-    cancelled = False
 
-    def cancel(number: int, frame: FrameType | None) -> None:
-        nonlocal cancelled
-        cancelled = True
-        signal.signal(signal.SIGINT, before)
+    def cancel() -> None:
         interaction.cancelled.set()
         model.cancel()
 
-    before = signal.signal(signal.SIGINT, cancel)
-    try:
+    with on_first_interrupt(cancel):
         for event in events:
             yield event
-            if cancelled:
+            if interaction.cancelled.is_set():
                 model.cancel()  # the first time may have been before there was a generation to cancel
-    finally:
-        signal.signal(signal.SIGINT, before)
 
 
 def run_all(
@@ -86,7 +79,7 @@ def run_all(
     )  # fmt: skip
     control = Control()
     make = partial(run_sample, interact=lambda cancelled: TerminalInteraction({}, cancelled=cancelled))
-    with bar, stopping(control), Crew([model], samples, control, make) as crew:
+    with bar, on_first_interrupt(control.stop), Crew([model], samples, control, make) as crew:
         task = bar.add_task("running", total=len(samples))
         for made in crew.items():
             if not isinstance(made, Made):
@@ -108,14 +101,14 @@ def interrupted(states: Collection[RunState], samples: Sequence[Planned]) -> boo
 
 
 @contextmanager
-def stopping(control: Control) -> Iterator[None]:
-    """The first Ctrl-C stops an evaluation; the second interrupts."""
+def on_first_interrupt(stop: Callable[[], None]) -> Iterator[None]:
+    """The first Ctrl-C calls `stop`; the second interrupts."""
 
-    def stop(number: int, frame: FrameType | None) -> None:
+    def interrupted(number: int, frame: FrameType | None) -> None:
         signal.signal(signal.SIGINT, before)
-        control.stop()
+        stop()
 
-    before = signal.signal(signal.SIGINT, stop)
+    before = signal.signal(signal.SIGINT, interrupted)
     try:
         yield
     finally:

@@ -10,7 +10,7 @@ from typing import Annotated
 import msgspec
 import typer
 
-from glyphscope.cli.options import JsonOption
+from glyphscope.cli.options import JsonOption, out_option
 from glyphscope.cli.output import PlainTable, console, print_json, print_note, print_problems, print_text
 from glyphscope.errors import SuiteError
 from glyphscope.evals.suites.bfcl import import_bfcl
@@ -127,8 +127,6 @@ def check(
     try:
         suite = load_suite(file)
     except SuiteError as error:
-        if not error.problems:
-            raise  # no suite at all: no such file, or no JSON
         print_problems(error, as_json=as_json)
         raise typer.Exit(1) from None
     number = len(suite.scenarios)
@@ -138,7 +136,7 @@ def check(
         print_text(f"✓ {suite.name}: {pluralize(number, 'scenario')}, no errors", "green")
 
 
-OutOption = Annotated[Path, typer.Option("--out", "-o", metavar="FILE", help="The suite file to write.")]
+OutOption = Annotated[Path, out_option("The suite file to write.")]
 
 _LISTED = 20
 

@@ -10,7 +10,7 @@ from glyphscope.evals.results.figures import Summary
 from glyphscope.evals.results.manifest import Manifest
 from glyphscope.evals.results.sample import Sample
 from glyphscope.evals.results.words import comparison_words, conclusion, sensitivity_words
-from glyphscope.evals.running import SampleBegun
+from glyphscope.evals.running.progress import SampleBegun
 from glyphscope.events import DEFAULT_LOAD
 from glyphscope.text.figures import duration_ms, plain_number
 from glyphscope_gui.shared.language import tr

@@ -18,8 +18,8 @@ from glyphscope.evals.results.folder import ResultFolder
 from glyphscope.evals.results.manifest import Manifest
 from glyphscope.evals.results.report import publish
 from glyphscope.evals.results.sample import Sample
-from glyphscope.evals.running import Begun, Control, ModelOpened, evaluate
-from glyphscope.evals.running.progress import Progress
+from glyphscope.evals.running.evaluate import evaluate
+from glyphscope.evals.running.progress import Begun, Control, ModelOpened, Progress
 from glyphscope.models import Model
 
 

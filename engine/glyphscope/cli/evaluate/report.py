@@ -9,7 +9,7 @@ import msgspec
 import typer
 from rich.text import Text
 
-from glyphscope.cli.options import JsonOption
+from glyphscope.cli.options import JsonOption, out_option
 from glyphscope.cli.output import PlainTable, console, print_json, print_note, print_text
 from glyphscope.evals.matrix.profiles import profiles as all_profiles
 from glyphscope.evals.results.changes import Change, Changes, changes_between
@@ -78,9 +78,7 @@ def shown(share: Share) -> str:
 
 def export(
     folder: Annotated[Path, typer.Argument(metavar="DIR", help="The folder of a result.")],
-    out: Annotated[
-        Path, typer.Option("--out", "-o", metavar="FILE", help="A file that ends with .csv or .parquet.")
-    ],
+    out: Annotated[Path, out_option("A file that ends with .csv or .parquet.")],
 ) -> None:
     """Write all samples of a result as a table, one row each. Parquet needs the extra `parquet`."""
     written = export_samples(ResultFolder.open(folder), out)

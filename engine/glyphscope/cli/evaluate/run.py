@@ -19,14 +19,15 @@ from glyphscope.cli.option_groups import with_groups
 from glyphscope.cli.options import JsonOption
 from glyphscope.cli.output import print_note
 from glyphscope.cli.signals import INTERRUPTED, closing_when_ended
-from glyphscope.cli.streaming import stopping
+from glyphscope.cli.streaming import on_first_interrupt
 from glyphscope.errors import GlyphscopeError
 from glyphscope.evals.matrix.needs import needs_of
 from glyphscope.evals.matrix.plan import Matrix, Plan, plan_of
 from glyphscope.evals.results.figures import Summary
 from glyphscope.evals.results.folder import MANIFEST, ResultFolder, list_results, newest_of
 from glyphscope.evals.results.report import publish
-from glyphscope.evals.running import Begun, Control, Ended, ModelMissing, evaluate
+from glyphscope.evals.running.evaluate import evaluate
+from glyphscope.evals.running.progress import Begun, Control, Ended, ModelMissing
 from glyphscope.evals.suites.reading import STARTER
 from glyphscope.models import EMBEDDED, open_model, require_installed
 from glyphscope.models.remote import is_address
@@ -212,7 +213,7 @@ def run(
     folder, missing = out, 0
     with ExitStack() as stack:
         stack.enter_context(closing_when_ended())
-        stack.enter_context(stopping(control))
+        stack.enter_context(on_first_interrupt(control.stop))
         view = stack.enter_context(ProgressView(plan, quiet=as_json))
         progress = evaluate(
             plan,

@@ -12,7 +12,7 @@ from glyphscope.cli.output import diagnostics
 from glyphscope.evals.matrix.plan import Plan
 from glyphscope.evals.results.manifest import Manifest
 from glyphscope.evals.results.words import sample_words
-from glyphscope.evals.running import (
+from glyphscope.evals.running.progress import (
     Begun,
     Ended,
     ModelMissing,
@@ -21,13 +21,13 @@ from glyphscope.evals.running import (
     SampleDone,
     SampleGrew,
 )
-from glyphscope.evals.running import Progress as Told
+from glyphscope.evals.running.progress import Progress as ProgressEvent
 from glyphscope.text.figures import estimate, pluralize
 from glyphscope.visible import visible
 
 
 class ProgressView:
-    """Shows what `evaluate` tells. On a terminal a bar; elsewhere a line for each sample; `quiet` shows neither."""
+    """The progress of `evaluate`. On a terminal a bar; elsewhere a line for each sample; `quiet` shows neither."""
 
     def __init__(self, plan: Plan, *, quiet: bool) -> None:
         self._plan = plan
@@ -56,7 +56,7 @@ class ProgressView:
     ) -> None:
         self._bar.stop()
 
-    def show(self, event: Told) -> None:
+    def show(self, event: ProgressEvent) -> None:
         match event:
             case Begun(folder=folder, manifest=manifest, done=done):
                 self._manifest = manifest

@@ -3,55 +3,56 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, TypeAlias
+from typing import Annotated, Any
 
 import typer
 
 from glyphscope.cli.inputs import InputError, read_json, read_registry, read_text
+from glyphscope.cli.options import NotationOption, OrderOption, ShapeOption
 from glyphscope.errors import RegistryError
 from glyphscope.events import ArgumentOrder, Notation, Shape, default_order
 from glyphscope.grammar import Grammar, GrammarOptions, build_call_grammar, build_value_grammar
 from glyphscope.grammar.gbnf.check import load_gbnf
 from glyphscope.registry import parse_document
 
-GrammarRegistryOption: TypeAlias = Annotated[
-    Path | None,
-    typer.Option("--registry", "-r", metavar="FILE", help="The calls of these tools (JSON)."),
-]
-SchemaOption: TypeAlias = Annotated[
-    Path | None, typer.Option("--schema", metavar="FILE", help="The values of this JSON Schema.")
-]
 
+@dataclass(frozen=True, kw_only=True)
+class GrammarSource:
+    """The options that name a grammar, unless it is a GBNF file."""
 
-def read_grammar(
-    gbnf: str | None,
-    registry: Path | None,
-    schema: Path | None,
-    notation: Notation = "glyph",
-    shape: Shape = "flat",
-    order: ArgumentOrder | None = None,
-) -> Grammar:
-    """The grammar of exactly one of them. Raises InputError, GrammarError, RegistryError."""
-    if sum(source is not None for source in (gbnf, registry, schema)) != 1:
-        raise InputError(
-            "A grammar comes from one place.",
-            hint="Give a GBNF file, or --registry FILE, or --schema FILE.",
-        )
-    options = GrammarOptions(order=order or default_order("mask"))
-    if gbnf is not None:
-        return load_gbnf(read_text(gbnf), where=gbnf)
-    if schema is not None:
-        return build_value_grammar(read_json(str(schema)), notation, options)
-    return build_call_grammar(read_registry(registry), notation, shape, options)
+    registry: Annotated[
+        Path | None, typer.Option("--registry", "-r", metavar="FILE", help="The calls of these tools (JSON).")
+    ] = None
+    schema: Annotated[
+        Path | None, typer.Option("--schema", metavar="FILE", help="The values of this JSON Schema.")
+    ] = None
+    notation: NotationOption = "glyph"
+    shape: ShapeOption = "flat"
+    order: OrderOption = None
+
+    def grammar(self, gbnf: str | None) -> Grammar:
+        """The grammar of exactly one of them. Raises InputError, GrammarError, RegistryError."""
+        if sum(source is not None for source in (gbnf, self.registry, self.schema)) != 1:
+            raise InputError(
+                "A grammar comes from one place.",
+                hint="Give a GBNF file, or --registry FILE, or --schema FILE.",
+            )
+        options = GrammarOptions(order=self.order or default_order("mask"))
+        if gbnf is not None:
+            return load_gbnf(read_text(gbnf), where=gbnf)
+        if self.schema is not None:
+            return build_value_grammar(read_json(str(self.schema)), self.notation, options)
+        return build_call_grammar(read_registry(self.registry), self.notation, self.shape, options)
 
 
 def read_any_grammar(
     source: str, notation: Notation = "glyph", shape: Shape = "flat", order: ArgumentOrder | None = None
 ) -> Grammar:
-    """The grammar of a file that tells itself what it is: a registry or a schema if it is `.json`, else GBNF."""
+    """The grammar of a file, by its name and content: a registry or a schema if it is `.json`, else GBNF."""
     if not source.lower().endswith(".json"):
-        return read_grammar(source, None, None)
+        return load_gbnf(read_text(source), where=source)
     document = read_json(source)
     options = GrammarOptions(order=order or default_order("mask"))
     try:

@@ -7,9 +7,10 @@ from typing import Annotated, Any
 import typer
 from rich.text import Text
 
-from glyphscope.cli.grammar.inputs import GrammarRegistryOption, SchemaOption, read_grammar
+from glyphscope.cli.grammar.inputs import GrammarSource
 from glyphscope.cli.inputs import STDIN, InputError, read_json_lines, read_text
-from glyphscope.cli.options import JsonOption, NotationOption, OrderOption, ShapeOption
+from glyphscope.cli.option_groups import with_groups
+from glyphscope.cli.options import JsonOption
 from glyphscope.cli.output import console, marked, print_json, print_text
 from glyphscope.errors import GrammarError
 from glyphscope.grammar import Grammar
@@ -19,16 +20,14 @@ from glyphscope.text.lines import line_and_column
 from glyphscope.visible import visible
 
 
+@with_groups
 def match(
+    *,
     words: Annotated[
         list[str] | None,
         typer.Argument(metavar="[G.gbnf] TEXT|-", help="The grammar and the text; - reads standard input."),
     ] = None,
-    registry: GrammarRegistryOption = None,
-    schema: SchemaOption = None,
-    notation: NotationOption = "glyph",
-    shape: ShapeOption = "flat",
-    order: OrderOption = None,
+    source: GrammarSource,
     lines: Annotated[
         str | None,
         typer.Option(
@@ -42,7 +41,7 @@ def match(
     Exit code 1 if the text is rejected.
     """
     given = list(words or ())
-    gbnf = given.pop(0) if given and registry is None and schema is None else None
+    gbnf = given.pop(0) if given and source.registry is None and source.schema is None else None
     if len(given) != (0 if lines is not None else 1):
         raise InputError(
             "One text is matched against one grammar.",
@@ -51,7 +50,7 @@ def match(
         )
     if gbnf == STDIN and STDIN in (*given, lines):
         raise InputError("Standard input can be either the grammar or the text.")
-    grammar = read_grammar(gbnf, registry, schema, notation, shape, order)
+    grammar = source.grammar(gbnf)
     if lines is not None:
         accepted = _match_lines(grammar, lines)
     else:

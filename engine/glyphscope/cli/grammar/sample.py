@@ -6,20 +6,19 @@ from typing import Annotated
 
 import typer
 
-from glyphscope.cli.grammar.inputs import GrammarRegistryOption, SchemaOption, read_grammar
-from glyphscope.cli.options import JsonOption, NotationOption, OrderOption, ShapeOption
+from glyphscope.cli.grammar.inputs import GrammarSource
+from glyphscope.cli.option_groups import with_groups
+from glyphscope.cli.options import JsonOption
 from glyphscope.cli.output import console, print_json
 from glyphscope.grammar.generate.sample import covering_texts, sample_texts
 from glyphscope.visible import visible
 
 
+@with_groups
 def sample(
+    *,
     gbnf: Annotated[str | None, typer.Argument(metavar="[G.gbnf]", help="The grammar.")] = None,
-    registry: GrammarRegistryOption = None,
-    schema: SchemaOption = None,
-    notation: NotationOption = "glyph",
-    shape: ShapeOption = "flat",
-    order: OrderOption = None,
+    source: GrammarSource,
     n: Annotated[int, typer.Option("-n", min=0, max=1_000_000, help="Number of texts.")] = 20,
     seed: Annotated[int, typer.Option(help="The same seed gives the same texts.")] = 0,
     depth: Annotated[
@@ -41,7 +40,7 @@ def sample(
 
     Without --json, control characters are shown as symbols, so each text is one line.
     """
-    grammar = read_grammar(gbnf, registry, schema, notation, shape, order)
+    grammar = source.grammar(gbnf)
     texts = covering_texts(grammar, limit=n) if cover else sample_texts(grammar, n, seed=seed, depth=depth)
     out = console()
     for text in texts:

@@ -7,11 +7,11 @@ import threading
 from collections.abc import Callable
 from typing import Annotated, Any, NamedTuple, TypeAlias, TypeVar
 
-import typer
 from rich.text import Text
 
 from glyphscope.cli.mcp.outcome import violations
 from glyphscope.cli.model_loading import opened
+from glyphscope.cli.options import model_option
 from glyphscope.cli.output import diagnostics, print_note
 from glyphscope.errors import GlyphscopeError
 from glyphscope.events import LoadOptions
@@ -23,10 +23,7 @@ from glyphscope.tools.mcp.questions import Answer, Question, SamplingRequest
 from glyphscope.visible import visible
 
 SamplerOption: TypeAlias = Annotated[
-    str | None,
-    typer.Option(
-        "--model", "-m", metavar="M", help="The model that may answer requests for sampling, with --ask."
-    ),
+    str | None, model_option("The model that may answer requests for sampling, with --ask.")
 ]
 _LOOK = 0.05
 _ATTEMPTS = 3

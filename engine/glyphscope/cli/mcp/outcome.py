@@ -12,6 +12,7 @@ import typer
 from rich.text import Text
 
 from glyphscope.cli.inputs import STDIN, InputError, read_text
+from glyphscope.cli.options import out_option
 from glyphscope.cli.output import console, print_json, print_note, print_text
 from glyphscope.events import ToolContent
 from glyphscope.registry import Tool
@@ -30,13 +31,7 @@ ArgumentsOption: TypeAlias = Annotated[
 ]
 OutOption: TypeAlias = Annotated[
     Path | None,
-    typer.Option(
-        "--out",
-        "-o",
-        metavar="FILE",
-        help="Save the content to a file, several pieces to FILE, FILE-2 …",
-        show_default=False,
-    ),
+    out_option("Save the content to a file, several pieces to FILE, FILE-2 …", show_default=False),
 ]
 
 
