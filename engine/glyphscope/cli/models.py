@@ -1,4 +1,4 @@
-"""`glyphscope models` lists the GGUF files of this machine; `models show` has the facts of one, and the memory it needs.
+"""`glyphscope models` lists the GGUF files of this machine; `models show` has the facts of one, and its memory.
 
 The other commands are in files of their own: `models get` and `search` ask the Hub, `inspect` reads chat templates.
 """

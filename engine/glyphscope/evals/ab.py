@@ -198,24 +198,19 @@ def ab_report(
     differ: Sequence[str] = (),
 ) -> AbReport:
     """The figures of those pairs, and what they come to in sentences. `measure` is the word for a run that is ok."""
-    told = [pair for pair in pairs if pair.first.ok is not None and pair.second.ok is not None]
-    table = Table(
-        sum(bool(pair.first.ok and pair.second.ok) for pair in told),
-        sum(bool(pair.first.ok and not pair.second.ok) for pair in told),
-        sum(bool(not pair.first.ok and pair.second.ok) for pair in told),
-        sum(bool(not pair.first.ok and not pair.second.ok) for pair in told),
-    )
-    n = len(told)
+    decided = [pair for pair in pairs if pair.first.ok is not None and pair.second.ok is not None]
+    table = Table.of((bool(pair.first.ok), bool(pair.second.ok)) for pair in decided)
+    n = len(decided)
     verdict = mcnemar(table.only_first, table.only_second)
     low, high = newcombe(table.both, table.only_first, table.only_second, table.neither)
     report = AbReport(
         names=names,
         measure=measure,
         n=n,
-        seeds=tuple(pair.seed for pair in told),
+        seeds=tuple(pair.seed for pair in decided),
         shares=(share(table.both + table.only_first, n), share(table.both + table.only_second, n)),
         table=table,
-        same=sum(bool(pair.first.call) and not pair.difference for pair in told),
+        same=sum(bool(pair.first.call) and not pair.difference for pair in decided),
         difference=table.difference / n if n else None,
         low=low if n else None,
         high=high if n else None,

@@ -9,6 +9,7 @@ not: they throw away how clear a scenario is, and an even number of trials has t
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from fractions import Fraction
 
@@ -36,6 +37,13 @@ class Table(msgspec.Struct, frozen=True):
     only_first: int = 0
     only_second: int = 0
     neither: int = 0
+
+    @classmethod
+    def of(cls, pairs: Iterable[tuple[bool, bool]]) -> Table:
+        """Of pairs of verdicts: whether each arm is right."""
+        counts = Counter(pairs)
+        cells = ((True, True), (True, False), (False, True), (False, False))
+        return cls(*(counts[cell] for cell in cells))
 
     @property
     def pairs(self) -> int:
@@ -145,13 +153,7 @@ def paired_interval(tables: Sequence[Table]) -> tuple[float, float, float]:
 
 def sum_of(tables: Iterable[Table]) -> Table:
     """All pairs of several tables."""
-    both = first = second = neither = 0
-    for table in tables:
-        both += table.both
-        first += table.only_first
-        second += table.only_second
-        neither += table.neither
-    return Table(both, first, second, neither)
+    return Table(*map(sum, zip(*map(msgspec.structs.astuple, tables))))
 
 
 def holm(values: Sequence[float]) -> list[float]:

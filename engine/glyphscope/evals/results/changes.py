@@ -57,15 +57,15 @@ def changes_between(
 ) -> Changes:
     """What changed, over the samples that both results have: of the same suite, scenario and trial."""
     arms, notes = _paired(before[0].arms, after[0].arms)
-    told: list[ArmChange] = []
+    arm_changes: list[ArmChange] = []
     changes: list[Change] = []
     for one, other in arms:
         pairs = list(_pairs(one.id, before[1], other.id, after[1]))
-        told.append(_arm_change(one.id, other.id, pairs))
+        arm_changes.append(_arm_change(one.id, other.id, pairs))
         changes += [change for pair in pairs if (change := _change(*pair)) is not None]
     changes.sort(key=lambda change: _ORDER.index(change.kind))
     return Changes(
-        arms=tuple(told), changes=tuple(changes), notes=(*notes, *_suite_notes(before[0], after[0]))
+        arms=tuple(arm_changes), changes=tuple(changes), notes=(*notes, *_suite_notes(before[0], after[0]))
     )
 
 
@@ -109,10 +109,9 @@ def _key(sample: Sample) -> tuple[str, str, int]:
 
 
 def _arm_change(before: str, after: str, pairs: list[tuple[Sample, Sample]]) -> ArmChange:
-    tables: dict[tuple[str, str], list[int]] = {}
-    for one, other in pairs:  # the members of a Table, in their order
-        counts = tables.setdefault((one.suite, one.scenario), [0, 0, 0, 0])
-        counts[(0 if one.ok else 2) + (0 if other.ok else 1)] += 1
+    scenarios: dict[tuple[str, str], list[tuple[bool, bool]]] = {}
+    for one, other in pairs:
+        scenarios.setdefault((one.suite, one.scenario), []).append((one.ok, other.ok))
     return ArmChange(
         before=before,
         after=after,
@@ -121,7 +120,7 @@ def _arm_change(before: str, after: str, pairs: list[tuple[Sample, Sample]]) -> 
         right_after=sum(other.ok for _, other in pairs),
         regressions=sum(one.ok and not other.ok for one, other in pairs),
         fixes=sum(other.ok and not one.ok for one, other in pairs),
-        p=scenario_test(Table(*counts) for counts in tables.values()).p,
+        p=scenario_test(map(Table.of, scenarios.values())).p,
     )
 
 

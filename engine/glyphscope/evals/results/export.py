@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import importlib.util
 import io
 from collections.abc import Iterable, Iterator
@@ -14,7 +13,7 @@ from glyphscope.evals.matrix.arms import Arm
 from glyphscope.evals.results.folder import ResultFolder
 from glyphscope.evals.results.manifest import Manifest
 from glyphscope.evals.results.sample import Sample
-from glyphscope.evals.results.summary import spreadsheet_cell
+from glyphscope.evals.results.summary import csv_table
 from glyphscope.events.encoding import encode_json
 from glyphscope.sessions import atomic_write
 
@@ -64,11 +63,7 @@ def form_of(out: Path) -> TableForm:
 
 def samples_csv(manifest: Manifest, samples: Iterable[Sample]) -> bytes:
     """What is not known is an empty cell. A text that a spreadsheet would take for a formula gets an apostrophe."""
-    out = io.StringIO()
-    table = csv.writer(out, lineterminator="\r\n")
-    table.writerow(COLUMNS)
-    table.writerows([spreadsheet_cell(value) for value in row] for row in _rows(manifest, samples))
-    return out.getvalue().encode("utf-8", "replace")
+    return csv_table(COLUMNS, _rows(manifest, samples)).encode("utf-8", "replace")
 
 
 def samples_parquet(manifest: Manifest, samples: Iterable[Sample]) -> bytes:

@@ -28,13 +28,13 @@ from glyphscope.evals.results.manifest import Manifest
 from glyphscope.evals.results.report_parts import (
     MOST_MARKS,
     SHADES,
-    blocks,
+    blocks_of,
     compared,
     failures_of,
     judged_of,
+    link_of,
+    links_of,
     matrix,
-    measure_cells,
-    sampling_words,
 )
 from glyphscope.evals.results.rows import rows_of
 from glyphscope.evals.results.sample import Sample
@@ -45,6 +45,7 @@ from glyphscope.evals.statistics import Spread
 from glyphscope.evals.suites.reading import parse_suite, suite_registry
 from glyphscope.evals.suites.suite import Suite
 from glyphscope.events.encoding import encode_json
+from glyphscope.runs.sampling import sampling_words
 from glyphscope.sessions import atomic_write
 from glyphscope.text.figures import byte_size, percent, plain_number
 
@@ -77,7 +78,7 @@ def report_html(
         columns=columns,
         by_suite=[(suite, list(of)) for suite, of in groupby(columns, key=lambda column: column.suite)],
         cells=cells,
-        blocks=blocks(columns, names, asked),
+        blocks=blocks_of(columns, names, asked),
         marked=len(asked) <= MOST_MARKS,
         shades=SHADES,
         failures=failures_of(names, asked),
@@ -96,14 +97,15 @@ def report_html(
 
 def _arm(manifest: Manifest, arm: ArmFigures, labels: dict[str, str]) -> dict[str, Any]:
     found = next((each for each in manifest.arms if each.id == arm.arm), None)
+    sampling = manifest.profiles.get(arm.arm)
     return {
         "id": arm.arm,
         "label": labels[arm.arm],
         "axes": msgspec.to_builtins(found) if found is not None else None,
-        "sampling": sampling_words(manifest, arm.arm),
+        "sampling": "unknown" if sampling is None else sampling_words(sampling),
         "figures": arm.tools,
         "control": arm.control,
-        "cells": measure_cells(arm.tools),
+        "shares": [getattr(arm.tools, measure) for measure in MEASURES],
         "passes": [(k, percent(value, 0)) for k, value in arm.tools.pass_k.items()],
     }
 
@@ -176,12 +178,13 @@ def _template() -> jinja2.Template:
     environment.filters["size"] = byte_size
     environment.filters["percent"] = partial(percent, decimals=0)
     environment.filters["interval"] = interval_words
+    environment.filters |= {"link": link_of, "links": links_of}
     environment.globals["heat_bar"] = charts.heat_bar
     return environment.from_string(resources.read_text(f"{_FOLDER}/report.jinja"))
 
 
 def _seen(value: Any) -> Any:
-    """Every text that is put into the page, but what is markup already."""
+    """Every text that is put into the page, except markup."""
     return value if isinstance(value, Markup) or not isinstance(value, str) else shown(value, 2000)
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import PurePosixPath
 from urllib.parse import quote
 
-from glyphscope.evals.results.figures import MEASURES, Figures, Summary
+from glyphscope.evals.results.figures import Summary
 from glyphscope.evals.results.folder import is_inside
 from glyphscope.evals.results.manifest import Manifest
 from glyphscope.evals.results.rows import Row, figures
@@ -17,11 +17,8 @@ from glyphscope.evals.results.words import (
     REASON_WORDS,
     comparison_words,
     conclusion,
-    interval_words,
 )
 from glyphscope.evals.statistics import Share
-from glyphscope.runs.sampling import sampling_words as words_of_sampling
-from glyphscope.text.figures import percent
 
 MOST_OF_A_REASON = 40
 MOST_JUDGED = 200
@@ -74,31 +71,6 @@ class ScenarioLine:
 
 
 @dataclass(frozen=True)
-class Block:
-    """The scenarios of one column of the matrix."""
-
-    column: Column
-    lines: tuple[ScenarioLine, ...]
-
-
-@dataclass(frozen=True)
-class Failed:
-    """A sample that failed. `links` are its records, one a turn."""
-
-    sample: Sample
-    links: tuple[str, ...]
-
-
-@dataclass(frozen=True)
-class Verdict:
-    """What a judge said of a sample; `link` is the record of the judge's run, empty where there is none."""
-
-    sample: Sample
-    judged: Judged
-    link: str
-
-
-@dataclass(frozen=True)
 class ReasonGroup:
     """The samples that failed for one reason first. `more` are not listed."""
 
@@ -106,7 +78,7 @@ class ReasonGroup:
     words: str
     answered: bool
     by_arm: tuple[int, ...]
-    samples: tuple[Failed, ...]
+    samples: tuple[Sample, ...]
     more: int
 
     @property
@@ -147,23 +119,25 @@ def _cell(rows: Sequence[Row], place: str) -> Cell:
     return Cell(share, round(share.share * (SHADES - 1)) if share.n else None, place, bool(rows))
 
 
-def blocks(columns: Sequence[Column], arms: Sequence[str], samples: Sequence[Sample]) -> list[Block]:
-    """The scenarios below the matrix; within a group, those that most arms fail come first."""
+def blocks_of(
+    columns: Sequence[Column], arms: Sequence[str], samples: Sequence[Sample]
+) -> list[tuple[Column, list[ScenarioLine]]]:
+    """The scenarios of each column of the matrix; within a group, those that most arms fail come first."""
     marked = len(samples) <= MOST_MARKS
     found: dict[tuple[str, str], dict[str, dict[str, list[Sample]]]] = {}
     for sample in sorted(samples, key=lambda s: s.trial):
         key = (sample.suite, CONTROL if sample.control else sample.group or "(no group)")
         by_arm = found.setdefault(key, {}).setdefault(sample.scenario, {})
         by_arm.setdefault(sample.arm, []).append(sample)
-    told = []
+    blocks = []
     for column in columns:
         lines = [
             _line(scenario, by_arm, arms, marked)
             for scenario, by_arm in found.get((column.suite, column.name), {}).items()
         ]
         lines.sort(key=lambda line: (line.right / line.n if line.n else 0.0, line.scenario))
-        told.append(Block(column, tuple(lines)))
-    return told
+        blocks.append((column, lines))
+    return blocks
 
 
 def _line(
@@ -230,17 +204,17 @@ def failures_of(arms: Sequence[str], samples: Sequence[Sample]) -> list[ReasonGr
                 words=REASON_WORDS[reason],
                 answered=reason not in NO_ANSWER,
                 by_arm=tuple(counts[arm] for arm in arms),
-                samples=tuple(Failed(sample, links_of(sample)) for sample in of[:MOST_OF_A_REASON]),
+                samples=tuple(of[:MOST_OF_A_REASON]),
                 more=max(0, len(of) - MOST_OF_A_REASON),
             )
         )
     return sorted(groups, key=lambda group: (not group.answered, -group.n, group.reason))
 
 
-def judged_of(samples: Sequence[Sample]) -> tuple[list[Verdict], int]:
+def judged_of(samples: Sequence[Sample]) -> tuple[list[tuple[Sample, Judged]], int]:
     """The judge's verdicts, those that did not pass first, and how many more there are."""
-    found = [Verdict(sample, each, link_of(each.run)) for sample in samples for each in sample.judged]
-    found.sort(key=lambda verdict: verdict.judged.passed is True)
+    found = [(sample, verdict) for sample in samples for verdict in sample.judged]
+    found.sort(key=lambda each: each[1].passed is True)
     return found[:MOST_JUDGED], max(0, len(found) - MOST_JUDGED)
 
 
@@ -248,31 +222,9 @@ def compared(manifest: Manifest, summary: Summary, labels: Mapping[str, str]) ->
     """All comparisons in words, by measure as MEASURES has them."""
     arms = {arm.id: arm for arm in manifest.arms}
     counts = Counter(comparison.measure for comparison in summary.comparisons)
-    told = []
-    for c in summary.comparisons:
-        words = comparison_words(c, arms, labels)
-        told.append(Compared(c.measure, words, conclusion(c, counts[c.measure]), c.p_holm < 0.05))
-    return told
-
-
-def measure_cells(of: Figures) -> list[dict[str, object]]:
-    """All shares of an arm, for its row."""
-    shares = [getattr(of, measure) for measure in MEASURES]
     return [
-        {
-            "text": percent(share.share, 0) if share.n else "–",
-            "interval": interval_words(share),
-            "of": f"{share.correct:,}/{share.n:,}",
-            "sort": share.share if share.n else -1,
-            "effective": share.effective,
-        }
-        for share in shares
+        Compared(
+            c.measure, comparison_words(c, arms, labels), conclusion(c, counts[c.measure]), c.p_holm < 0.05
+        )
+        for c in summary.comparisons
     ]
-
-
-def sampling_words(manifest: Manifest, arm: str) -> str:
-    """How an arm's tokens were drawn."""
-    sampling = manifest.profiles.get(arm)
-    if sampling is None:
-        return "unknown"
-    return words_of_sampling(sampling)

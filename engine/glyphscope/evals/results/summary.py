@@ -144,13 +144,18 @@ def csv_text(manifest: Manifest, scenarios: ScenarioSummary) -> str:
     A text that a spreadsheet would take for a formula has an apostrophe before it (OWASP, CSV injection).
     """
     arms = {arm.id: arm for arm in manifest.arms}
-    out = io.StringIO()
-    table = csv.writer(out, lineterminator="\r\n")
-    table.writerow(COLUMNS)
     rows = [(name, each, of) for each in scenarios.scenarios for name, of in each.figures.items()]
     order = {arm: number for number, arm in enumerate(arms)}
-    for name, scenario, of in sorted(rows, key=lambda row: order.get(row[0], len(order))):
-        table.writerow([spreadsheet_cell(value) for value in _csv_row(name, arms.get(name), scenario, of)])
+    rows.sort(key=lambda row: order.get(row[0], len(order)))
+    return csv_table(COLUMNS, (_csv_row(name, arms.get(name), scenario, of) for name, scenario, of in rows))
+
+
+def csv_table(columns: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
+    """The titles and rows as CSV, in cells that a spreadsheet takes as they are."""
+    out = io.StringIO()
+    table = csv.writer(out, lineterminator="\r\n")
+    table.writerow(columns)
+    table.writerows([_spreadsheet_cell(value) for value in row] for row in rows)
     return out.getvalue()
 
 
@@ -184,7 +189,7 @@ def _mean(spread: Spread | None) -> float | None:
     return spread.mean if spread else None
 
 
-def spreadsheet_cell(value: object) -> object:
+def _spreadsheet_cell(value: object) -> object:
     """A value for a cell of CSV, with an apostrophe where a spreadsheet would take it for a formula."""
     if isinstance(value, float):
         return f"{value:.6g}"
