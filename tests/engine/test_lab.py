@@ -7,7 +7,6 @@ from jsonschema import Draft202012Validator
 
 from glyphscope.errors import GlyphscopeError, ModelError, StorageError
 from glyphscope.evals.lab import (
-    LabRun,
     MaskDrivenLab,
     build_tool_call_schema,
     check_folder,
@@ -173,9 +172,7 @@ def test_the_files_count_the_entries(lab_of, tmp_path):
     made = tuple(lab.entries())
     folder = tmp_path / "made" / "here"
     info = ScriptedModel("").info
-    files = write_lab(
-        folder, lab, [LabRun(made), LabRun(made)], info, server="serve", command="glyphscope lab"
-    )
+    files = write_lab(folder, lab, [made, made], info, server="serve", command="glyphscope lab")
     assert sorted(path.name for path in files) == sorted(path.name for path in folder.iterdir())
     read = {path.stem: json.loads(path.read_text(encoding="utf-8")) for path in files}
     results, manifest = read["results"], read["manifest"]

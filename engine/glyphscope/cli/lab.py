@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shlex
 import sys
+from collections.abc import Sequence
 from contextlib import ExitStack, closing
 from pathlib import Path
 from typing import Annotated
@@ -15,12 +16,11 @@ from glyphscope.cli.load_options import Loading
 from glyphscope.cli.model_loading import opened
 from glyphscope.cli.option_groups import with_groups
 from glyphscope.cli.options import JsonOption, ModelOption
-from glyphscope.cli.output import console, diagnostics, print_json
+from glyphscope.cli.output import diagnostics, print_json, print_text
 from glyphscope.evals.lab import (
     RESULTS,
     TIMINGS,
     Entry,
-    LabRun,
     MaskDrivenLab,
     check_folder,
     results_of,
@@ -70,9 +70,9 @@ def mask_driven(
         for entry in stack.enter_context(closing(lab.entries())):
             entries.append(entry)
             _report(entry, len(entries), prompts, runs)
-        done = [LabRun(tuple(entries[at : at + prompts])) for at in range(0, len(entries), prompts)]
+        done = [entries[at : at + prompts] for at in range(0, len(entries), prompts)]
         files = write_lab(out, lab, done, source.info, server=shlex.join(words), command=_command())
-    summary = _summary(done[0].entries)
+    summary = _summary(done[0])
     if as_json:
         print_json({"files": [str(path) for path in files], **summary})
     else:
@@ -93,7 +93,7 @@ def _report(entry: Entry, done: int, of: int, runs: int) -> None:
     diagnostics().print(line)
 
 
-def _summary(entries: tuple[Entry, ...]) -> dict[str, int]:
+def _summary(entries: Sequence[Entry]) -> dict[str, int]:
     results = results_of(entries)
     counts = ("total_prompts", "parse_failures", "dispatch_failures", "tool_errors")
     return {**{name: results[name] for name in counts}, "right_tool": results["tool_choice"]["correct"]}
@@ -101,15 +101,12 @@ def _summary(entries: tuple[Entry, ...]) -> dict[str, int]:
 
 def _show(summary: dict[str, int], out: Path) -> None:
     n = summary["total_prompts"]
-    print_out = console().print
-    print_out(
-        Text(
-            f"{n} prompts: {summary['parse_failures']} parse failures, "
-            f"{summary['dispatch_failures']} dispatch failures, {summary['tool_errors']} tool "
-            f"errors; the correct tool {summary['right_tool']} of {n} times."
-        )
+    print_text(
+        f"{n} prompts: {summary['parse_failures']} parse failures, "
+        f"{summary['dispatch_failures']} dispatch failures, {summary['tool_errors']} tool "
+        f"errors; the correct tool {summary['right_tool']} of {n} times."
     )
-    print_out(Text(f"Details: {out / RESULTS} and {out / TIMINGS}."))
+    print_text(f"Details: {out / RESULTS} and {out / TIMINGS}.")
 
 
 app = typer.Typer(help="Experiments with many prompts, and files with their results.")

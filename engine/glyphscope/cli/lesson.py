@@ -60,7 +60,7 @@ def list_lessons(as_json: JsonOption = False) -> None:
             counts = (str(found.minutes), str(len(found.steps)), str(seen or "–"))
             table.add_row(place.name, *counts, answered, f"{found.title}. {found.about}")
         else:
-            rows.append({"name": place.name, "file": str(place.path or place.file), "problem": found.message})
+            rows.append({"name": place.name, "file": place.where, "problem": found.message})
             table.add_row(place.name, "", "", "", "", Text(f"✗ {visible(found.message)}", "red"))
     if as_json:
         print_json(rows)
@@ -72,7 +72,7 @@ def list_lessons(as_json: JsonOption = False) -> None:
 def _row(place: LessonPlace, lesson: Lesson, kept: LessonProgress) -> dict[str, Any]:
     return {
         "name": place.name,
-        "file": str(place.path or place.file),
+        "file": place.where,
         "own": place.path is not None,
         "title": lesson.title,
         "about": lesson.about,

@@ -3,8 +3,8 @@
 The schema of a call's envelope is one layer above each tool's own schema.
 
 It says what a parsed call must be; no mask is made of it. While a call is decoded its two stages replace the `oneOf`:
-the name is chosen under a grammar of names, which then decides whose schema the arguments are held to. A `oneOf` in one
-mask is the strategy direct.
+the name is chosen under a grammar of names, and decides whose schema constrains the arguments. A `oneOf` in one mask is
+the strategy direct.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import os
 import platform
 import time
 from collections.abc import Generator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
@@ -31,7 +31,7 @@ from glyphscope.evals.running.progress import Control
 from glyphscope.evals.running.requests import request_for
 from glyphscope.evals.running.run_sample import run_sample
 from glyphscope.evals.statistics import share, spread
-from glyphscope.events import ApprovalRule, ConstraintReady, ModelInfo, RunRequest, Sampling, ToolResult
+from glyphscope.events import ApprovalRule, ModelInfo, RunRequest, Sampling, ToolResult
 from glyphscope.inputs import storage_error
 from glyphscope.models import Model
 from glyphscope.registry import ToolRegistry
@@ -118,13 +118,6 @@ class Entry(msgspec.Struct, frozen=True, kw_only=True):
     def right_call(self) -> bool:
         call = self.parsed_tool_call or {}
         return self.right_tool and call.get("arguments") == self.expected_args
-
-
-@dataclass(frozen=True)
-class LabRun:
-    """All prompts once, in order."""
-
-    entries: tuple[Entry, ...]
 
 
 class MaskDrivenLab:
@@ -232,7 +225,7 @@ class MaskDrivenLab:
         return call.text, call.tool, call.text[len(before) : -1]
 
     def _parsed(self, text: str) -> tuple[dict[str, Any] | None, str]:
-        """The call, read as any client would and held to the envelope; or why it is none."""
+        """The call, read as any client would, and checked against the envelope; or why there is none."""
         try:
             call = json.loads(text)
         except ValueError as error:
@@ -250,18 +243,14 @@ def _result_json(result: ToolResult | None) -> str | dict[str, Any] | None:
     return text or result.structured
 
 
-def _constraints(state: RunState) -> dict[str, ConstraintReady]:
-    return {stage.name: stage.constraint for stage in state.stages if stage.constraint is not None}
-
-
 def _hits(state: RunState) -> CacheHit:
-    found = {name: ready.hit for name, ready in _constraints(state).items()}
+    found = {stage.name: stage.constraint.hit for stage in state.stages if stage.constraint is not None}
     return CacheHit(found.get("name"), found.get("arguments"))
 
 
 def _spent(state: RunState) -> tuple[float, float]:
     """What both masks took, ours and the engine's, and what the generations took without the engine's part of it."""
-    ready = _constraints(state).values()
+    ready = [stage.constraint for stage in state.stages if stage.constraint is not None]
     texts = (stage for stage in state.stages if stage.kind != "tool")
     finished = [stage.finished for stage in texts if stage.finished is not None]
     compiled = sum(each.compile_ms for each in ready)
@@ -287,37 +276,31 @@ NOTES = {
 def write_lab(
     folder: Path,
     lab: MaskDrivenLab,
-    runs: Sequence[LabRun],
+    runs: Sequence[Sequence[Entry]],
     model: ModelInfo,
     *,
     server: str,
     command: str,
 ) -> list[Path]:
-    """Writes the files; the transcript and the results are the first run's. Each whole or not at all.
+    """Writes the files; each of `runs` has all prompts once, and the transcript and the results are those of the first.
 
     Raises StorageError.
     """
-    first = runs[0].entries
+    first = runs[0]
     documents: dict[str, Any] = {
         TRANSCRIPT: [_entry(entry) for entry in first],
         RESULTS: results_of(first),
         TIMINGS: _timings(runs),
         MANIFEST: _manifest(lab, runs, model, server=server, command=command),
     }
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise storage_error(error, folder, "made") from error
-    written = []
+    check_folder(folder)
     for name, document in documents.items():
-        path = folder / name
-        atomic_write(path, (json.dumps(document, indent=2, ensure_ascii=False) + "\n").encode())
-        written.append(path)
-    return written
+        atomic_write(folder / name, (json.dumps(document, indent=2, ensure_ascii=False) + "\n").encode())
+    return [folder / name for name in documents]
 
 
 def check_folder(folder: Path) -> None:
-    """Raises StorageError where the files cannot be written, before twenty prompts are answered."""
+    """Makes the folder. Raises StorageError where the files cannot be written, before twenty prompts are answered."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
         writable = os.access(folder, os.W_OK | os.X_OK)
@@ -354,13 +337,12 @@ def results_of(entries: Sequence[Entry]) -> dict[str, Any]:
     return document
 
 
-def _timings(runs: Sequence[LabRun]) -> dict[str, Any]:
+def _timings(runs: Sequence[Sequence[Entry]]) -> dict[str, Any]:
     return {
-        "prompts": [_timed(entry) for entry in runs[0].entries],
-        "summary": _summary(runs[0].entries),
+        "prompts": [_timed(entry) for entry in runs[0]],
+        "summary": _summary(runs[0]),
         "further_runs": [
-            {"summary": _summary(run.entries), "prompts": [_timed(entry) for entry in run.entries]}
-            for run in runs[1:]
+            {"summary": _summary(run), "prompts": [_timed(entry) for entry in run]} for run in runs[1:]
         ],
         "notes": NOTES,
     }
@@ -373,19 +355,17 @@ def _timed(entry: Entry) -> dict[str, Any]:
 
 
 def _summary(entries: Sequence[Entry]) -> dict[str, Any]:
-    told: dict[str, Any] = {"n": len(entries)}
-    for name in Timings.__struct_fields__:
-        told[f"{name}_ms"] = msgspec.to_builtins(spread([getattr(e.timings_ms, name) for e in entries]))
-    hits = [hit for e in entries for hit in (e.mask_cache_hit.name, e.mask_cache_hit.arguments)]
-    told["mask_cache_hits"] = {
-        "hits": sum(hit is True for hit in hits),
-        "masks": sum(hit is not None for hit in hits),
+    spreads = {
+        f"{name}_ms": msgspec.to_builtins(spread([getattr(e.timings_ms, name) for e in entries]))
+        for name in Timings.__struct_fields__
     }
-    return told
+    hits = [hit for e in entries for hit in (e.mask_cache_hit.name, e.mask_cache_hit.arguments)]
+    counts = {"hits": sum(hit is True for hit in hits), "masks": sum(hit is not None for hit in hits)}
+    return {"n": len(entries), **spreads, "mask_cache_hits": counts}
 
 
 def _manifest(
-    lab: MaskDrivenLab, runs: Sequence[LabRun], model: ModelInfo, *, server: str, command: str
+    lab: MaskDrivenLab, runs: Sequence[Sequence[Entry]], model: ModelInfo, *, server: str, command: str
 ) -> dict[str, Any]:
     request = lab.request
     return {
@@ -409,6 +389,6 @@ def _manifest(
         "quantisation": model.quantisation,
         "registry_digest": lab.registry.digest,
         "tools": [tool.name for tool in lab.registry.allowed],
-        "prompts": len(runs[0].entries),
+        "prompts": len(runs[0]),
         "runs": len(runs),
     }

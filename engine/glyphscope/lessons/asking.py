@@ -170,21 +170,13 @@ def request_of(said: Mapping[str, Any], folder: Path | None) -> tuple[RunRequest
     return request, []
 
 
-def with_place(document: dict[str, Any], place: str, value: Any) -> str:
-    """Sets a place of a registry's document. Empty, or why there is no such place."""
-    holder, key, why = _holder(document, place)
-    if holder is None:
-        return why
-    holder[key] = copy.deepcopy(value)
-    return ""
-
-
 def value_at(document: dict[str, Any], place: str) -> Any:
-    """What stands at a place of a registry's document; None where nothing does."""
-    holder, key, _ = _holder(document, place)
-    if isinstance(holder, dict):
-        return holder.get(key)
-    return None if holder is None else holder[int(key)]
+    """The value at a place of a registry's document; None where there is none."""
+    try:
+        container, key = _container(document, place)
+    except _NoPlace:
+        return None
+    return container.get(key) if isinstance(container, dict) else container[key]
 
 
 # -- inside ----------------------------------------------------------------------------------------------------
@@ -225,48 +217,53 @@ def _changed(registry: ToolRegistry, asking: Asking, found: list[Found]) -> Tool
         return registry
     document = copy.deepcopy(registry.to_document())
     for place in asking.remove:
-        holder, key, why = _holder(document, place)
-        if not isinstance(holder, dict) or key not in holder:
-            found.append((("remove",), why or f'There is nothing at "{place}".'))
-        else:
-            del holder[key]
+        try:
+            container, key = _container(document, place)
+            if not isinstance(container, dict) or key not in container:
+                raise _NoPlace(f'There is nothing at "{place}".')
+            del container[key]
+        except _NoPlace as missing:
+            found.append((("remove",), str(missing)))
     for place, value in asking.change.items():
-        if why := with_place(document, place, value):
-            found.append((("change", place), why))
+        try:
+            container, key = _container(document, place)
+            container[key] = copy.deepcopy(value)
+        except _NoPlace as missing:
+            found.append((("change", place), str(missing)))
     return None if found else _tried(found, "change", lambda: load_registry(document))
 
 
-def _holder(document: dict[str, Any], place: str) -> tuple[Any, Any, str]:
-    """What holds the place, and its key there; None and why where there is no such place."""
+class _NoPlace(Exception):
+    """Why a registry's document has no such place."""
+
+
+def _container(document: dict[str, Any], place: str) -> tuple[Any, Any]:
+    """The object or list that contains the place, and its key or index there. Raises _NoPlace."""
     name, *steps = place.split("/")
     tool = next((tool for tool in document["tools"] if tool["name"] == name), None)
     if tool is None:
-        return None, "", f'There is no tool "{name}": a place is written as tool/argument/keyword.'
+        raise _NoPlace(f'There is no tool "{name}": a place is written as tool/argument/keyword.')
     if not steps or "" in steps:
-        return (
-            None,
-            "",
-            f'"{place}" names no place in the tool: write tool/argument/keyword, or tool/description.',
+        raise _NoPlace(
+            f'"{place}" names no place in the tool: write tool/argument/keyword, or tool/description.'
         )
     properties = tool["parameters"].setdefault("properties", {})
     if steps[0] in properties or steps[0] not in _MEMBERS:
         at: Any = properties
     else:
         at = tool if steps[0] in ("description", "enabled") else tool["parameters"]
-    for number, step in enumerate(steps):
+    above = name
+    for number, step in enumerate(steps, 1):
+        key: Any = step
         if isinstance(at, list):
             if not (step.isascii() and step.isdigit()) or int(step) >= len(at):
-                return None, "", f'There is no item {step} at "{name}/{"/".join(steps[:number])}".'
-            step = int(step)  # type: ignore[assignment]
+                raise _NoPlace(f'There is no item {step} at "{above}".')
+            key = int(step)
         elif not isinstance(at, dict):
-            return None, "", f'There is nothing below "{name}/{"/".join(steps[:number])}".'
-        if number == len(steps) - 1:
-            return at, step, ""
-        if isinstance(at, dict) and step not in at:
-            return (
-                None,
-                "",
-                f'There is no "{step}" at "{name}/{"/".join(steps[:number])}".'.replace('/"', '"'),
-            )
-        at = at[step]
-    return None, "", "There is no such place."
+            raise _NoPlace(f'There is nothing below "{above}".')
+        if number == len(steps):
+            return at, key
+        if isinstance(at, dict) and key not in at:
+            raise _NoPlace(f'There is no "{step}" at "{above}".')
+        at, above = at[key], f"{above}/{step}"
+    raise AssertionError("a place has steps")

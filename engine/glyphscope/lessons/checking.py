@@ -11,6 +11,7 @@ from glyphscope.events import AnyEvent, RunFailed, RunFinished, RunRequest, RunS
 from glyphscope.lessons.lesson import AnyPart, Experiment, Lesson, Question, Watch
 from glyphscope.lessons.library import LessonPlace
 from glyphscope.lessons.questions import sheet, stage_of
+from glyphscope.lessons.reading import lesson_error
 from glyphscope.runs import run_state
 
 
@@ -29,12 +30,7 @@ def check_lesson(place: LessonPlace) -> Lesson:
             problems.append(PlacedProblem(type(part).__name__.lower(), message, part.line, 1))
     if problems:
         problems.sort(key=lambda each: (each.line, each.column))
-        number = len(problems)
-        raise LessonError(
-            f"The lesson has {'an error' if number == 1 else f'{number} errors'}.",
-            where=place.file if place.path is None else str(place.path),
-            problems=tuple(problems),
-        )
+        raise lesson_error(problems, place.where)
     return lesson
 
 

@@ -44,6 +44,11 @@ class LessonPlace:
         return self.name if self.path is None else str(self.path)
 
     @property
+    def where(self) -> str:
+        """The file, as errors and lists name it."""
+        return str(self.path or self.file)
+
+    @property
     def folder(self) -> Path | None:
         """That of a file; None for the program's own."""
         return None if self.path is None else self.path.parent
@@ -54,8 +59,7 @@ class LessonPlace:
             data = resources.read_bytes(f"{FOLDER}/{self.file}")
         else:
             data = read_file(self.path, MAX_BYTES, "a lesson")
-        where = self.file if self.path is None else str(self.path)
-        return parse_lesson(data, name=self.file.removesuffix(SUFFIX), where=where, folder=self.folder)
+        return parse_lesson(data, name=self.file.removesuffix(SUFFIX), where=self.where, folder=self.folder)
 
     def events(self, run: str) -> tuple[AnyEvent, ...]:
         """The recorded run of that name. Raises RecordError where there is none that can be shown, and StorageError."""

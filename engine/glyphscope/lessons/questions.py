@@ -16,7 +16,7 @@ from glyphscope.grammar.gbnf.check import load_gbnf
 from glyphscope.grammar.match import Limits, State, compile_grammar
 from glyphscope.lessons.lesson import CharacterQuestion, ChoiceQuestion, NextQuestion, Question
 from glyphscope.lessons.reading import LONGEST_TEXT
-from glyphscope.registry import ToolRegistry, load_registry
+from glyphscope.registry import load_registry
 from glyphscope.runs import run_state
 from glyphscope.runs.run_state import RunState, StageState
 from glyphscope.strategies.constraints import answer_grammar
@@ -140,24 +140,16 @@ def _next(question: NextQuestion, request: RunRequest, recorded: Recorded) -> Sh
             f"The recorded run has {len(stage.tokens):,} tokens: there is none with number {question.token}."
         )
     token = stage.tokens[question.token]
-    before = stage.text[: token.start]
-    registry = load_registry(request.registry)
     by_grammar = bool(question.tokens) or request.constraint == "off"
-    place = _place(request, registry, before, needed=by_grammar)
+    before = _Before(request, stage.text[: token.start], grammar_needed=by_grammar)
     if question.tokens:
-        assert place is not None
-        choices = [_by_grammar(place, request, registry, before, text, None) for text in question.tokens]
+        choices = [before.by_grammar(text) for text in question.tokens]
     else:
         choices = []
         for each in _spread(token.step.alternatives, question.most):
-            text = _whole(each)
-            if text is None:
-                continue
-            if request.constraint == "off":
-                assert place is not None
-                choices.append(_by_grammar(place, request, registry, before, text, each.raw))
-            elif (told := _by_evidence(place, request, registry, before, text, each)) is not None:
-                choices.append(told)
+            if (text := _whole(each)) is not None:
+                choice = before.by_grammar(text, each.raw) if by_grammar else before.by_mask(text, each)
+                choices += [choice] if choice is not None else []
     if len(choices) < 2 or not any(each.right for each in choices) or all(each.right for each in choices):
         raise LessonError(
             f"There is nothing to choose at token {question.token}: of the tokens that can be offered, "
@@ -165,13 +157,13 @@ def _next(question: NextQuestion, request: RunRequest, recorded: Recorded) -> Sh
             hint="Ask at another token, raise `most`, or offer your own `tokens`.",
         )
     return Sheet(
-        kind="next", ask=question.ask or "Which of these tokens may come next?", why=question.why, before=before,
+        kind="next", ask=question.ask or "Which of these tokens may come next?", why=question.why, before=before.text,
         choices=tuple(choices),
     )  # fmt: skip
 
 
 def _spread(alternatives: Sequence[Alternative], most: int) -> list[Alternative]:
-    """The likeliest, in that order; where all are allowed or all struck, the likeliest others come last."""
+    """The most likely, in that order; where all are allowed or all masked, the most likely others come last."""
     chosen = list(alternatives[:most])
     rest = list(alternatives[most:])
     for allowed in (True, False):
@@ -189,82 +181,76 @@ def _whole(alternative: Alternative) -> str | None:
         return None
 
 
-def _place(request: RunRequest, registry: ToolRegistry, before: str, *, needed: bool) -> State | None:
-    """Where the grammar stands after the text; None where it is of a part of the call, or too dear to read.
+class _Before:
+    """The place before a token: the text until then, and the grammar's state after it.
 
-    Raises LessonError where it is `needed` and not to be had.
+    There is no state where the grammar is that of a part of a call, or takes too long to read the text. Raises
+    LessonError for that where it is needed.
     """
-    if request.strategy not in ("direct", "route-execute") or request.native:
-        if needed:
+
+    def __init__(self, request: RunRequest, text: str, *, grammar_needed: bool) -> None:
+        self.text = text
+        self._request = request
+        self._registry = load_registry(request.registry)
+        self._state: State | None = None
+        in_parts = request.strategy not in ("direct", "route-execute") or bool(request.native)
+        if in_parts and grammar_needed:
             raise LessonError(
                 "Which tokens may come is known only from the recording here: the strategy asks for a call in parts.",
                 hint="Ask about a run with a constraint, without `tokens`.",
             )
-        return None
-    try:
-        if request.grammar is not None:
-            grammar = load_gbnf(request.grammar)
-        else:
-            grammar = answer_grammar(request, registry)
-        return compile_grammar(grammar).start(limits=Limits(items=ITEMS)).feed(before)
-    except GlyphscopeError as error:
-        if needed:
-            raise LessonError(error.message, hint=error.hint) from None
-        return None
+        if in_parts:
+            return
+        try:
+            if request.grammar is not None:
+                grammar = load_gbnf(request.grammar)
+            else:
+                grammar = answer_grammar(request, self._registry)
+            self._state = compile_grammar(grammar).start(limits=Limits(items=ITEMS)).feed(text)
+        except GlyphscopeError as error:
+            if grammar_needed:
+                raise LessonError(error.message, hint=error.hint) from None
 
+    def by_grammar(self, token: str, raw: float | None = None) -> Choice:
+        """A token as the grammar continues, or not. Only where the grammar was needed."""
+        assert self._state is not None
+        if not self._state.alive:
+            return Choice(token, False, "No valid call begins as the text does already.", raw)
+        if self._state.feed(token).alive:
+            return Choice(token, True, "The grammar continues from it.", raw)
+        return Choice(token, False, self._reason(self._state, token), raw)
 
-def _by_grammar(
-    place: State, request: RunRequest, registry: ToolRegistry, before: str, text: str, raw: float | None
-) -> Choice:
-    if not place.alive:
-        return Choice(text, False, "No valid call begins as the text does already.", raw)
-    after = place.feed(text)
-    if after.alive:
-        return Choice(text, True, "The grammar continues from it.", raw)
-    return Choice(text, False, _why_not(request, registry, before, text, place), raw)
+    def by_mask(self, token: str, recorded: Alternative) -> Choice | None:
+        """A token as the mask decided; None for one that was masked although the grammar would accept its characters,
+        as another spelling of a forced text is: no answer would be fair.
+        """
+        raw, final = recorded.raw, recorded.final
+        if recorded.allowed:
+            chance = f"{percent(final)} after mask and sampler" if final else "the sampler left it no chance"
+            more = "" if final is None else f", {chance}"
+            return Choice(token, True, f"The mask left it: {percent(raw)} by the model itself{more}.", raw)
+        if self._state is None:
+            return Choice(token, False, "It is masked.", raw)
+        if self._state.feed(token).alive:
+            return None
+        return Choice(token, False, self._reason(self._state, token), raw)
 
-
-def _by_evidence(
-    place: State | None,
-    request: RunRequest,
-    registry: ToolRegistry,
-    before: str,
-    text: str,
-    told: Alternative,
-) -> Choice | None:
-    """What the mask said; None for a token that was struck although the grammar would take its characters, as another
-    spelling of a forced text is: no answer would be fair.
-    """
-    if told.allowed:
-        final = (
-            f"{percent(told.final)} after mask and sampler" if told.final else "the sampler left it no chance"
-        )
-        more = "" if told.final is None else f", {final}"
-        return Choice(
-            text, True, f"The mask left it: {percent(told.raw)} by the model itself{more}.", told.raw
-        )
-    if place is not None and place.feed(text).alive:
-        return None
-    why = "It is masked." if place is None else _why_not(request, registry, before, text, place)
-    return Choice(text, False, why, told.raw)
-
-
-def _why_not(request: RunRequest, registry: ToolRegistry, before: str, text: str, place: State) -> str:
-    """The validator's reason, which is of a schema, or what the grammar would have taken."""
-    if request.grammar is None:
-        validator = answer_validator(request, registry)
-        validator.feed(before)
-        if not validator.violations:
-            for event in validator.feed(text):
-                if isinstance(event, Violation) and event.code != "SYNTAX":
-                    words = f"{event.message.rstrip('.')}."
-                    return f"N{words[1:]}" if words.startswith("no ") else words
-    dead = place.feed(text)
-    taken = (dead.failed_at or place.position) - place.position
-    wanted = " or ".join(dead.expected(4))
-    if taken > 0:
-        return f"After {text[:taken]!r} the grammar wants {wanted}."
-    return f"The grammar wants {wanted}."
+    def _reason(self, state: State, token: str) -> str:
+        """Why a token may not come: the validator's reason, by the schema, or the texts that the grammar accepts."""
+        if self._request.grammar is None:
+            validator = answer_validator(self._request, self._registry)
+            validator.feed(self.text)
+            if not validator.violations:
+                for event in validator.feed(token):
+                    if isinstance(event, Violation) and event.code != "SYNTAX":
+                        words = f"{event.message.rstrip('.')}."
+                        return f"N{words[1:]}" if words.startswith("no ") else words
+        dead = state.feed(token)
+        accepted = (dead.failed_at or state.position) - state.position
+        expected = " or ".join(dead.expected(4))
+        if accepted > 0:
+            return f"After {token[:accepted]!r} the grammar wants {expected}."
+        return f"The grammar wants {expected}."
 
 
 # -- which character decides -----------------------------------------------------------------------------------

@@ -6,7 +6,7 @@ What only a recording can show (that there is one, that a token is in it) is `ch
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -14,7 +14,7 @@ from typing import Any
 import msgspec
 
 from glyphscope.errors import LessonError, PlacedProblem
-from glyphscope.evals.suites.structure import Found, problems_of
+from glyphscope.evals.suites.structure import problems_of
 from glyphscope.events import RunRequest
 from glyphscope.inputs import utf8_text
 from glyphscope.lessons.asking import NAMES, bound_problems, merged, request_of, value_at
@@ -63,13 +63,14 @@ def parse_lesson(data: str | bytes, *, name: str, where: str = "", folder: Path 
     lesson = reading.read(text, _NUMBER.sub("", name))
     problems = sorted(reading.problems, key=lambda each: (each.line, each.column))
     if problems or lesson is None:
-        number = len(problems)
-        raise LessonError(
-            f"The lesson has {'an error' if number == 1 else f'{number} errors'}.",
-            where=where,
-            problems=tuple(problems[:MAX_PROBLEMS]),
-        )
+        raise lesson_error(problems, where)
     return lesson
+
+
+def lesson_error(problems: Sequence[PlacedProblem], where: str) -> LessonError:
+    """The error of a lesson with these problems."""
+    count = "an error" if len(problems) == 1 else f"{len(problems)} errors"
+    return LessonError(f"The lesson has {count}.", where=where, problems=tuple(problems))
 
 
 def varied(
@@ -84,14 +85,14 @@ def varied(
     said.update({name: value for name, value in changes.items() if name in VARY})
     if places:
         said["change"] = {**said.get("change", {}), **places}  # type: ignore[dict-item]
-    found = [*problems_of(LessonExperiment, {"name": experiment.run, "title": experiment.title, **said})]
-    found = found or [*bound_problems(said)]
+    table = {"name": experiment.run, "title": experiment.title, **said}
+    found = [*problems_of(LessonExperiment, table)] or [*bound_problems(said)]
     request = None
     if not found:
         request, found = request_of(said, folder)
     if request is None:
-        told = tuple(PlacedProblem("/".join(map(str, path)), message) for path, message in found[:20])
-        raise LessonError("This cannot be tried.", where=experiment.title, problems=told)
+        problems = tuple(PlacedProblem("/".join(map(str, path)), message) for path, message in found[:20])
+        raise LessonError("This cannot be tried.", where=experiment.title, problems=problems)
     return request
 
 
@@ -139,20 +140,20 @@ class _Reading:
         self._check_used()
         if len(self.runs) > MAX_RUNS:
             self._report(f"There are {len(self.runs)} runs; a lesson has at most {MAX_RUNS}.", 1, 1)
-        told = tuple(step for step in steps if step.parts or step.title)
-        if not told and not self.problems:
+        shown = tuple(step for step in steps if step.parts or step.title)
+        if not shown and not self.problems:
             self._report("The lesson has no steps: a heading (## Title) begins one.", 1, 1)
         if self.problems or head is None:
             return None
-        if told[0].line == 1 and not told[0].title:
-            told = (msgspec.structs.replace(told[0], title=head.title), *told[1:])
+        if shown[0].line == 1 and not shown[0].title:
+            shown = (msgspec.structs.replace(shown[0], title=head.title), *shown[1:])
         return Lesson(
             name=name,
             title=head.title,
             order=head.order,
             minutes=head.minutes,
             about=head.about,
-            steps=told,
+            steps=shown,
             runs={key: request for key, request in self.runs.items() if request is not None},
             asked=dict(self.asked),
         )
@@ -220,7 +221,7 @@ class _Reading:
             self._at(block, ("name",), f'The run "{name}" is asked already: name it alone to watch it again.')
         elif said:
             self._ask(block, name, said)
-        self._use(name, block, "name")
+        self.used.append((name, block, "name"))
         self.last = name
         watch = msgspec.convert({key: value for key, value in table.items() if key not in NAMES}, LessonRun)
         if watch.start < 0 or (watch.stop is not None and watch.stop <= watch.start):
@@ -253,26 +254,24 @@ class _Reading:
         self._ask(block, name, merged(self.asked[of], given), given)
         vary = tuple(table.get("vary", ()))
         request = self.runs.get(name)
-        for wanted in vary:
-            if wanted in VARY or request is None:
+        for name_or_place in vary:
+            if name_or_place in VARY or request is None:
                 continue
-            if "/" not in wanted:
-                self._at(
-                    block,
-                    ("vary",),
-                    f'"{wanted}" is neither one of {", ".join(VARY)} nor tool/argument/keyword.',
-                )
-            elif value_at(request.registry, wanted) is None:
-                self._at(block, ("vary",), f'There is nothing at "{wanted}" in the registry of this run.')
+            problem = ""
+            if "/" not in name_or_place:
+                problem = f'"{name_or_place}" is neither one of {", ".join(VARY)} nor tool/argument/keyword.'
+            elif value_at(request.registry, name_or_place) is None:
+                problem = f'There is nothing at "{name_or_place}" in the registry of this run.'
+            if problem:
+                self._at(block, ("vary",), problem)
         return Experiment(
             run=name, of=of, title=table["title"], about=table.get("about", ""), given=given, vary=vary,
             show=tuple(table.get("show", ("alternatives",))), line=block.line,
         )  # fmt: skip
 
     def _question(self, block: Block) -> NextQuestion | CharacterQuestion | ChoiceQuestion | None:
-        table, problem = read_toml(block.text)
-        if problem is not None:
-            self._report(problem.message, block.line + problem.line - 1, problem.column, block.kind)
+        table = self._toml(block)
+        if table is None:
             return None
         kind = table.get("kind")
         if not isinstance(kind, str) or kind not in QUESTIONS:
@@ -286,7 +285,7 @@ class _Reading:
         if not run:
             self._at(block, ("run",), "The question names the run that it is about.")
             return None
-        self._use(run, block, "run")
+        self.used.append((run, block, "run"))
         shared = {key: table.get(key, "") for key in ("stage", "ask", "why")}
         if kind == "character":
             if len(table.get("text", "")) > LONGEST_TEXT:
@@ -330,16 +329,20 @@ class _Reading:
     # -- what blocks share -------------------------------------------------------------------------------------
 
     def _table(self, block: Block, kind: type[msgspec.Struct]) -> dict[str, Any] | None:
+        table = self._toml(block)
+        return table if table is not None and self._is_formed(block, kind, table) else None
+
+    def _toml(self, block: Block) -> dict[str, Any] | None:
         table, problem = read_toml(block.text)
         if problem is not None:
             self._report(problem.message, block.line + problem.line - 1, problem.column, block.kind)
             return None
-        return table if self._is_formed(block, kind, table) else None
+        return table
 
     def _is_formed(self, block: Block, kind: type[msgspec.Struct], table: dict[str, Any]) -> bool:
-        found = [*problems_of(kind, table)]
-        found = found or [*bound_problems(table)]
-        self._at_all(block, found)
+        found = [*problems_of(kind, table)] or [*bound_problems(table)]
+        for path, message in found:
+            self._at(block, path, message)
         return not found
 
     def _is_name(self, block: Block, name: str) -> bool:
@@ -360,17 +363,10 @@ class _Reading:
             own = given is None or path[0] in given
             self._at(block, path if own else (), message if own else f"{path[0]}: {message}")
 
-    def _use(self, name: str, block: Block, key: str) -> None:
-        self.used.append((name, block, key))
-
     def _check_used(self) -> None:
         for name, block, key in self.used:
             if name not in self.asked:
                 self._at(block, (key,), f'The run "{name}" is nowhere asked for: one block has its prompt.')
-
-    def _at_all(self, block: Block, found: Iterable[Found]) -> None:
-        for path, message in found:
-            self._at(block, path, message)
 
     def _at(self, block: Block, path: tuple[str | int, ...], message: str) -> None:
         if len(self.problems) >= MAX_PROBLEMS:

@@ -35,15 +35,12 @@ def record_lesson(
         )
     for name, request in lesson.runs.items():
         if not names or name in names:
-            yield (
-                name,
-                _record(
-                    name, request, folder / RUNS / f"{name}.jsonl", open_ or (lambda: open_model(EMBEDDED))
-                ),
-            )
+            path = folder / RUNS / f"{name}.jsonl"
+            _record(name, request, path, open_ or (lambda: open_model(EMBEDDED)))
+            yield name, path
 
 
-def _record(name: str, request: RunRequest, path: Path, open_: Callable[[], Model]) -> Path:
+def _record(name: str, request: RunRequest, path: Path, open_: Callable[[], Model]) -> None:
     model, tools = open_(), DemoTools()
     try:
         events = [without_place(event) for event in run(request, model, NonInteractive({"demo": tools}))]
@@ -55,7 +52,6 @@ def _record(name: str, request: RunRequest, path: Path, open_: Callable[[], Mode
     with RecordWriter(path) as writer:
         for event in events:
             writer.write(event)
-    return path
 
 
 def without_place(event: AnyEvent) -> AnyEvent:
