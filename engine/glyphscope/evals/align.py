@@ -146,9 +146,9 @@ def first_difference(one: Any, other: Any, place: str = "") -> tuple[str, int | 
         return None if len(one) == len(other) else (f"{place}/{shorter}", None)
     if isinstance(one, str) and isinstance(other, str):
         return None if one == other else (place, common_length(one, other))
-    if isinstance(one, bool) or isinstance(other, bool):  # True is 1 in Python, and nowhere else
-        return None if one is other else (place, None)
-    return None if one == other else (place, None)
+    # True is 1 in Python, and nowhere else
+    same = one is other if isinstance(one, bool) or isinstance(other, bool) else one == other
+    return None if same else (place, None)
 
 
 # -- inside ----------------------------------------------------------------------------------------------------
@@ -170,16 +170,16 @@ def _cell(stage: StageState, field: FieldState) -> Cell:
 def _row(
     name: str | None, cells: tuple[Cell | None, ...], compared: tuple[bool, ...], ended: tuple[bool, ...]
 ) -> Row:
-    decided = [
-        cell
-        for cell, part, end in zip(cells, compared, ended)
-        if part and (end or (cell is not None and cell.closed))
-    ]
+    decided = [cell for cell, part, end in zip(cells, compared, ended) if part and _is_decided(cell, end)]
     for other in decided[1:]:
         parted = _parted(decided[0], other)
         if parted is not None:
             return Row(name, cells, "differs", *parted)
     return Row(name, cells, "same" if len(decided) == sum(compared) else "open")
+
+
+def _is_decided(cell: Cell | None, ended: bool) -> bool:
+    return ended or (cell is not None and cell.closed)
 
 
 def _parted(one: Cell | None, other: Cell | None) -> tuple[str, int | None] | None:
@@ -239,16 +239,16 @@ def _first_words(row: Row, alignment: Alignment, names: Sequence[str]) -> str:
     """Who wrote what in that row. Those who wrote the same are named together, and who wrote something comes first."""
     groups: list[tuple[Cell | None, list[str]]] = []
     for name, cell, part, end in zip(names, row.cells, alignment.compared, alignment.ended):
-        if not part or not (end or (cell is not None and cell.closed)):
-            continue  # nothing decided: it may still write either
-        same = next((group for group in groups if _same(group[0], cell)), None)
+        if not (part and _is_decided(cell, end)):
+            continue  # it may still write either
+        same = next((group for group in groups if _parted(group[0], cell) is None), None)
         if same is None:
             groups.append((cell, [name]))
         else:
             same[1].append(name)
     groups.sort(key=lambda group: group[0] is None)
-    told = [_group_words(row, cell, _listed(who), lead=n == 0) for n, (cell, who) in enumerate(groups)]
-    return f"{', '.join(told)}{_where(row)}."
+    words = [_group_words(row, cell, _listed(who), lead=n == 0) for n, (cell, who) in enumerate(groups)]
+    return f"{', '.join(words)}{_where(row)}."
 
 
 def _group_words(row: Row, cell: Cell | None, who: str, *, lead: bool) -> str:
@@ -277,14 +277,6 @@ def _rest_words(alignment: Alignment, first: Row) -> str:
         return ""
     named = listed(others, _MOST_NAMED)
     return f" {len(others)} more {'field differs' if len(others) == 1 else 'fields differ'}: {named}."
-
-
-def _same(one: Cell | None, other: Cell | None) -> bool:
-    if one is None or other is None:
-        return one is other
-    if one.closed and other.closed:
-        return first_difference(one.value, other.value) is None
-    return one.closed == other.closed and one.text == other.text
 
 
 def _listed(names: Sequence[str]) -> str:

@@ -6,7 +6,7 @@ import importlib.util
 import io
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import Any, Literal, TypeAlias, get_args
+from typing import Any, Literal, TypeAlias, cast, get_args
 
 from glyphscope.errors import GlyphscopeError
 from glyphscope.evals.matrix.arms import Arm
@@ -51,14 +51,13 @@ def export_samples(folder: ResultFolder, out: Path, form: TableForm | None = Non
 def form_of(out: Path) -> TableForm:
     """The form that a file's name ends with."""
     ending = out.suffix.lower().removeprefix(".")
-    for form in get_args(TableForm):
-        if ending == form:
-            return form  # type: ignore[no-any-return]
-    raise GlyphscopeError(
-        f"Unknown table format: {out.suffix or 'no file extension'}.",
-        where=str(out),
-        hint="End the file's name with .csv or .parquet.",
-    )
+    if ending not in get_args(TableForm):
+        raise GlyphscopeError(
+            f"Unknown table format: {out.suffix or 'no file extension'}.",
+            where=str(out),
+            hint="End the file's name with .csv or .parquet.",
+        )
+    return cast(TableForm, ending)
 
 
 def samples_csv(manifest: Manifest, samples: Iterable[Sample]) -> bytes:

@@ -21,7 +21,6 @@ from glyphscope.evals.running.scripted_tools import ScriptedTools
 from glyphscope.evals.scoring.assertions import NOBODY, Assertors, assert_all
 from glyphscope.evals.scoring.scorer import Verdict, score
 from glyphscope.evals.suites.reading import suite_registry
-from glyphscope.evals.suites.suite import Turn
 from glyphscope.events import AnyEvent, RunRequest, Token
 from glyphscope.models import Model
 from glyphscope.runs import Interaction, NonInteractive, RunState, history_after, reduce_event, run_state
@@ -119,7 +118,8 @@ def run_sample(
             interaction = interact(cancelled)
         for turn in (None, *planned.scenario.turns):
             if turn is not None:
-                request = _next(request, runs.states[-1], turn)
+                before = history_after(runs.states[-1], request.request)
+                request = request.changed(prompt=turn.prompt, history=before)
             state = runs.make(request, model, interaction)
             if state.failed is not None:
                 break
@@ -158,10 +158,6 @@ def _request(planned: Planned, model: Model) -> RunRequest:
     presets = recommended_presets(model.info.name) if arm.workarounds == "production" else ()
     request = request_for(arm, suite.suite, scenario, registry, sampling, presets=presets)
     return msgspec.structs.replace(request, repeatable=True, alternatives=ALTERNATIVES)
-
-
-def _next(request: PreparedRequest, state: RunState, turn: Turn) -> PreparedRequest:
-    return request.changed(prompt=turn.prompt, history=history_after(state, request.request))
 
 
 def _sample(planned: Planned, verdict: Verdict, states: Sequence[RunState]) -> Sample:

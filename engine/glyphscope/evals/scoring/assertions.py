@@ -13,17 +13,15 @@ from typing import Any
 
 from glyphscope.errors import GlyphscopeError
 from glyphscope.evals.checking.service import CheckFailed, call_function
-from glyphscope.evals.results.sample import Failure, Judged, Reason
+from glyphscope.evals.results.sample import Failure, Judged
 from glyphscope.evals.scoring.model_judge import ModelJudge, Wrote, discard
 from glyphscope.evals.scoring.outcome import RunReading
 from glyphscope.evals.scoring.paths import subject
-from glyphscope.evals.scoring.scorer import MOST_DETAIL, Verdict
+from glyphscope.evals.scoring.scorer import Verdict, failure
 from glyphscope.evals.suites.sources import split_function
 from glyphscope.evals.suites.suite import JudgeCheck, PythonCheck, Scenario, Suite, expectations
 from glyphscope.events import AnyEvent
 from glyphscope.runs import RunState
-from glyphscope.text.shorten import shorten
-from glyphscope.visible import visible
 
 
 @dataclass(frozen=True)
@@ -65,7 +63,7 @@ def assert_all(
     prompts = [scenario.prompt, *(turn.prompt for turn in scenario.turns)]
     results = [subject(p, RunReading(state), workspace) for p, state in zip(prompts, turns)]
     expected = list(zip(expectations(scenario), results))
-    failure = next(
+    failed = next(
         (
             found
             for number, (expect, result) in enumerate(expected, 1)
@@ -82,8 +80,8 @@ def assert_all(
         ),
         None,
     )
-    if failure is not None:
-        verdict = replace(verdict, ok=False, failures=(failure,))
+    if failed is not None:
+        verdict = replace(verdict, ok=False, failures=(failed,))
     return Asserted(verdict, tuple(work.judged), tuple(work.runs))
 
 
@@ -100,40 +98,30 @@ class _Work:
 
     def of_function(self, check: PythonCheck, result: dict[str, Any], turn: int) -> Failure | None:
         """None where the function returns True."""
-        if (
-            not self._assertors.allow_python
-        ):  # whoever evaluates refuses the suite before: this is the last door
-            return _failure("CHECK_FAILED", f"{check.function}: Python is not allowed", turn)
+        if not self._assertors.allow_python:  # `evaluate` rejects the suite earlier: this is the last door
+            return failure("CHECK_FAILED", f"{check.function}: Python is not allowed", turn)
         try:
             file, name = split_function(check.function)
             source = self._suite.sources[file]
             found = call_function(source, file, name, result, self._cancelled)
         except CheckFailed as failed:
-            return _failure("CHECK_FAILED", f"{check.function}: {failed.message}", turn)
+            return failure("CHECK_FAILED", f"{check.function}: {failed.message}", turn)
         except (GlyphscopeError, KeyError):
-            return _failure("CHECK_FAILED", f"{check.function}: the suite has no source of it", turn)
-        return (
-            None
-            if found.passed
-            else _failure("PYTHON", f"{check.function}: {found.reason or 'returned False'}", turn)
-        )
+            return failure("CHECK_FAILED", f"{check.function}: the suite has no source of it", turn)
+        if found.passed:
+            return None
+        return failure("PYTHON", f"{check.function}: {found.reason or 'returned False'}", turn)
 
     def of_judge(self, check: JudgeCheck, result: dict[str, Any], turn: int) -> Failure | None:
         """None where the judge lets it pass."""
         judge = self._assertors.judges.get(self._suite.name)
         if judge is None:
-            return _failure("JUDGE_FAILED", "no judge model is named", turn)
+            return failure("JUDGE_FAILED", "no judge model is named", turn)
         judged, events = judge.judged(
             check.rubric, result, turn=turn, cancelled=self._cancelled, wrote=self._wrote
         )
         self.judged.append(judged)
         self.runs.append(events)
         if judged.passed is None:
-            return _failure("JUDGE_FAILED", f"{judge.name}: {judged.error}", turn)
-        return None if judged.passed else _failure("JUDGE", judged.reason, turn)
-
-
-def _failure(reason: Reason, detail: str, turn: int) -> Failure:
-    return Failure(
-        reason=reason, detail=shorten(visible(detail[: MOST_DETAIL + 1], spaces=True), MOST_DETAIL), turn=turn
-    )
+            return failure("JUDGE_FAILED", f"{judge.name}: {judged.error}", turn)
+        return None if judged.passed else failure("JUDGE", judged.reason, turn)

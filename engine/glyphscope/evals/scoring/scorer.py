@@ -64,10 +64,10 @@ def score(scenario: Scenario, turns: Sequence[RunState], *, workspace: dict[str,
         _TurnJudge(expect, RunReading(state), number, matcher, subject(prompt, RunReading(state), workspace))
         for number, (expect, prompt, state) in enumerate(zip(expected, prompts, turns), 1)
     ]
-    failures = [failure for turn in judged for failure in turn.failures]
+    failures = [each for turn in judged for each in turn.failures]
     # an assertion that could not be evaluated decides only where nothing else does
-    failures = [failure for failure in failures if failure.reason != "CHECK_FAILED"] or failures
-    failures.sort(key=lambda failure: failure.reason not in NO_ANSWER)
+    failures = [each for each in failures if each.reason != "CHECK_FAILED"] or failures
+    failures.sort(key=lambda each: each.reason not in NO_ANSWER)
     if len(turns) < len(expected) and not failures:
         never = f"turn {len(turns) + 1} of the conversation was not asked"
         failures.append(Failure(reason="MODEL_FAILED", detail=never, turn=len(turns) + 1))
@@ -255,7 +255,7 @@ class _TurnJudge:
             yield self._failure("LIMIT", f"{last.limit}: {last.message}")
         elif finished.reason == "refused":
             reason = _REFUSED.get(last.limit, "LIMIT")
-            if reason not in {failure.reason for failure in found}:
+            if reason not in {each.reason for each in found}:
                 yield self._failure(reason, last.message)
 
     def _of_final(self) -> Iterator[Failure]:
@@ -344,13 +344,17 @@ class _TurnJudge:
     def _failure(
         self, reason: Reason, detail: str, *, code: Code | Literal[""] = "", path: str = ""
     ) -> Failure:
-        return Failure(
-            reason=reason,
-            detail=shorten(visible(detail[: MOST_DETAIL + 1], spaces=True), MOST_DETAIL),
-            code=code,
-            path=shorten(visible(path[: MOST_DETAIL + 1], spaces=True), MOST_DETAIL),
-            turn=self._number,
-        )
+        return failure(reason, detail, self._number, code=code, path=path)
+
+
+def failure(
+    reason: Reason, detail: str, turn: int, *, code: Code | Literal[""] = "", path: str = ""
+) -> Failure:
+    """A failure of a user's turn (from 1), whose words show each character as itself and have a limit."""
+    words, place = (
+        shorten(visible(text[: MOST_DETAIL + 1], spaces=True), MOST_DETAIL) for text in (detail, path)
+    )
+    return Failure(reason=reason, detail=words, code=code, path=place, turn=turn)
 
 
 _REFUSED: dict[str, Reason] = {

@@ -69,7 +69,9 @@ class Values:
             if wanted.keys() != made.keys():
                 return None
             return next(
-                (name, wanted[name], made[name]) for name in wanted if self._differ(wanted, made, name)
+                (name, value, made[name])
+                for name, value in wanted.items()
+                if not self.same(value, made[name])
             )
         if not (_is_list(wanted) and _is_list(made)):
             return None
@@ -82,9 +84,6 @@ class Values:
             if not self.same(one, other):
                 return str(place), one, other
         return None
-
-    def _differ(self, wanted: dict[str, Any], made: dict[str, Any], name: str) -> bool:
-        return not self.same(wanted[name], made[name])
 
     def _bag(self, wanted: Sequence[Any], made: Sequence[Any]) -> tuple[list[int], list[int]]:
         """The places of items that only one of the lists has, or has more often."""

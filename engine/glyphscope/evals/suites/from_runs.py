@@ -14,6 +14,7 @@ from typing import Any
 import msgspec
 
 from glyphscope.errors import SuiteError
+from glyphscope.evals.suites.own import free_id
 from glyphscope.evals.suites.rules import REQUEST_MEMBERS
 from glyphscope.evals.suites.suite import (
     VERSION,
@@ -40,9 +41,7 @@ def suite_of_runs(paths: Iterable[Path], name: str) -> Suite:
     scenarios: list[Scenario] = []
     for path in paths:
         made = scenario_of_run(read_run(path).events, path.stem, str(path))
-        taken = {each.id for each in scenarios}
-        number = next(n for n in range(1, len(taken) + 2) if _numbered(made.id, n) not in taken)
-        scenarios.append(msgspec.structs.replace(made, id=_numbered(made.id, number)))
+        scenarios.append(msgspec.structs.replace(made, id=free_id(scenarios, made.id)))
     if not scenarios:
         raise SuiteError("There is no run to make a scenario of.", hint="Name at least one record.")
     strategy = scenarios[0].request["strategy"]
@@ -67,8 +66,8 @@ def suite_of_runs(paths: Iterable[Path], name: str) -> Suite:
 
 def scenario_of_run(events: Iterable[AnyEvent], id: str, where: str = "") -> Scenario:
     """The scenario of one run. Raises SuiteError for a run of which nobody could say what is right."""
-    told = list(events)
-    state = run_state(told)
+    events = list(events)
+    state = run_state(events)
     if state.started is None or state.finished is None:
         raise SuiteError(
             "The run is incomplete, so the expected call is unknown.",
@@ -88,8 +87,9 @@ def scenario_of_run(events: Iterable[AnyEvent], id: str, where: str = "") -> Sce
             where=where,
             hint="Change the tools themselves, and take a run of those.",
         )
-    calls = [event for event in told if isinstance(event, CallReady)]
-    choice = _choice(told)
+    calls = [event for event in events if isinstance(event, CallReady)]
+    results = {event.call: event for event in events if isinstance(event, ToolResult)}
+    choice = _choice(events)
     if not calls and choice is None and state.answer is None:
         raise SuiteError(
             "The run has no valid call and no answer.", where=where, hint="Use a run that produced a call."
@@ -101,17 +101,19 @@ def scenario_of_run(events: Iterable[AnyEvent], id: str, where: str = "") -> Sce
         prompt=request.prompt,
         expect=Expectation(
             calls=tuple(
-                ExpectedCall(tools=(c.tool,), arguments=c.arguments) for c in _that_went_well(calls, told)
+                ExpectedCall(tools=(call.tool,), arguments=call.arguments)
+                for call in calls
+                if call.call not in results or results[call.call].ok
             ),
             ordered=len(calls) > 1,
-            extra_calls=_failed(told),
+            extra_calls=not all(result.ok for result in results.values()),
             choice=choice,
             final=FinalText(least_characters=1) if state.answer is not None else None,
         ),
         registry=registry.to_document(),
-        script=_script(calls, told),
+        script=_script(calls, results),
         request=_request(request),
-        answers=_answers(told),
+        answers=_answers(events),
         note=f"Made of a run of {state.started.model.name}, {state.started.time}.",
     )
 
@@ -146,28 +148,13 @@ def _choice(events: list[AnyEvent]) -> Choice | None:
     return "clarify" if "clarify" in routed else routed[-1]
 
 
-def _results(events: list[AnyEvent]) -> dict[str, ToolResult]:
-    return {event.call: event for event in events if isinstance(event, ToolResult)}
-
-
-def _failed(events: list[AnyEvent]) -> bool:
-    return any(not result.ok for result in _results(events).values())
-
-
-def _that_went_well(calls: list[CallReady], events: list[AnyEvent]) -> list[CallReady]:
-    """All calls but those that were carried out and failed."""
-    results = _results(events)
-    return [call for call in calls if call.call not in results or results[call.call].ok]
-
-
-def _script(calls: list[CallReady], events: list[AnyEvent]) -> tuple[ScriptedResult, ...]:
-    """What the tools answered, each for the arguments that it answered."""
-    results = _results(events)
+def _script(calls: list[CallReady], results: dict[str, ToolResult]) -> tuple[ScriptedResult, ...]:
+    """The answers of the tools, each for its arguments."""
     found = []
     for call in calls:
         result = results.get(call.call)
         if result is None or (not result.ok and result.fault not in _FAULTS):
-            continue  # never carried out: the limits and rules of the run do that again
+            continue  # never executed: the limits and rules of the run do that again
         text = "\n".join(piece.text for piece in result.content if piece.kind == "text")
         found.append(
             ScriptedResult(
@@ -187,7 +174,3 @@ def _answers(events: list[AnyEvent]) -> tuple[str, ...]:
 
 def _slug(text: str) -> str:
     return re.sub(r"[^A-Za-z0-9_.-]+", "-", text).strip("-.")[:120] or "run"
-
-
-def _numbered(id: str, number: int) -> str:
-    return id if number == 1 else f"{id}-{number}"

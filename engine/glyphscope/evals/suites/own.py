@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from pathlib import Path
 
 import msgspec
@@ -71,7 +72,7 @@ def add_scenario(path: Path, scenario: Scenario) -> Scenario:
     return added
 
 
-def free_id(scenarios: tuple[Scenario, ...] | list[Scenario], id: str) -> str:
+def free_id(scenarios: Sequence[Scenario], id: str) -> str:
     """The id itself, or with the first number behind it that none of them has."""
     taken = {each.id for each in scenarios}
     names = (id, *(f"{id}-{number}" for number in range(2, len(taken) + 3)))

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from glyphscope.errors import GlyphscopeError, SuiteError
 from glyphscope.evals.checking.service import CheckFailed, functions_of
-from glyphscope.evals.suites.suite import Scenario, Suite, expectations
+from glyphscope.evals.suites.suite import Suite, expectations
 from glyphscope.inputs import read_file, utf8_text
 
 MAX_BYTES = 1_000_000
@@ -22,17 +21,6 @@ def split_function(function: str) -> tuple[str, str]:
             "Not a Python function.", hint="Write FILE.py:NAME, for example checks.py:is_polite."
         )
     return file, name
-
-
-def files_of(scenarios: Iterable[Scenario]) -> Iterator[str]:
-    """The Python files that scenarios name, each once."""
-    named = (
-        check.function.rpartition(":")[0]
-        for scenario in scenarios
-        for expect in expectations(scenario)
-        for check in expect.python
-    )
-    yield from dict.fromkeys(named)
 
 
 def read_source(file: str, folder: Path | None, kept: dict[str, str]) -> str:
@@ -69,7 +57,13 @@ def function_problem(function: str, folder: Path | None, kept: dict[str, str]) -
 
 def with_sources(suite: Suite, folder: Path | None) -> dict[str, str]:
     """The texts of all files that the suite's scenarios name. Raises SuiteError."""
-    return {file: read_source(file, folder, suite.sources) for file in files_of(suite.scenarios)}
+    files = dict.fromkeys(
+        check.function.rpartition(":")[0]
+        for scenario in suite.scenarios
+        for expect in expectations(scenario)
+        for check in expect.python
+    )
+    return {file: read_source(file, folder, suite.sources) for file in files}
 
 
 def unread_sources(suite: Suite, folder: Path) -> dict[str, str]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from difflib import get_close_matches
 from functools import lru_cache
+from types import NoneType
 from typing import Any
 
 from msgspec import inspect
@@ -18,14 +19,16 @@ from glyphscope.text.shorten import shorten
 Found = tuple[Path, str]
 
 _SHOWN = 60
-_KINDS: tuple[tuple[type, str], ...] = (
-    (bool, "true or false"),
-    (int, "a whole number"),
-    (float, "a number"),
-    (str, "a text"),
-    (list, "a list"),
-    (dict, "an object"),
+_JSON_KINDS: tuple[tuple[type, tuple[type[inspect.Type], ...], str], ...] = (
+    (NoneType, (inspect.NoneType,), "null"),
+    (bool, (inspect.BoolType,), "true or false"),
+    (int, (inspect.IntType, inspect.FloatType), "a whole number"),
+    (float, (inspect.FloatType,), "a number"),
+    (str, (inspect.StrType,), "a text"),
+    (list, (inspect.VarTupleType, inspect.ListType), "a list"),
+    (dict, (inspect.StructType, inspect.DictType), "an object"),
 )
+"""The types of JSON's values, the types of members that take them, and their name; bool is an int, and comes before."""
 
 
 def problems_of(kind: Any, value: Any, path: Path = ()) -> Iterator[Found]:
@@ -110,43 +113,24 @@ def _fits(info: inspect.Type, value: Any) -> bool:
     """Whether the value itself is of the kind, whatever is in it."""
     if isinstance(info, inspect.AnyType):
         return True
-    if isinstance(info, inspect.NoneType):
-        return value is None
     if isinstance(info, inspect.LiteralType):
         return isinstance(value, str) and value in info.values
-    if isinstance(info, inspect.BoolType):
-        return isinstance(value, bool)
-    if isinstance(info, inspect.IntType):
-        return isinstance(value, int) and not isinstance(value, bool)
-    if isinstance(info, inspect.FloatType):
-        return isinstance(value, int | float) and not isinstance(value, bool)
-    if isinstance(info, inspect.StrType):
-        return isinstance(value, str)
-    if isinstance(info, inspect.VarTupleType | inspect.ListType):
-        return isinstance(value, list)
-    return isinstance(value, dict)
+    return isinstance(info, _kind_of(value)[0])
+
+
+def _kind_of(value: Any) -> tuple[tuple[type[inspect.Type], ...], str]:
+    """The types of members that take a value like this, and the name of its kind."""
+    return next((types, name) for kind, types, name in _JSON_KINDS if isinstance(value, kind))
 
 
 def _expected(info: inspect.Type) -> str:
     if isinstance(info, inspect.LiteralType):
         named = ", ".join(f'"{value}"' for value in info.values[:24])
         return f"one of {named}" if len(info.values) > 1 else named
-    if isinstance(info, inspect.NoneType):
-        return "null"
-    if isinstance(info, inspect.BoolType):
-        return "true or false"
-    if isinstance(info, inspect.IntType):
-        return "a whole number"
-    if isinstance(info, inspect.FloatType):
-        return "a number"
-    if isinstance(info, inspect.StrType):
-        return "a text"
-    return "a list" if isinstance(info, inspect.VarTupleType | inspect.ListType) else "an object"
+    return next(name for _, types, name in reversed(_JSON_KINDS) if isinstance(info, types))
 
 
 def _described(value: Any) -> str:
-    if value is None:
-        return "null"
     if isinstance(value, str):
         return f'the text "{shorten(value, _SHOWN)}"'
-    return next(words for kind, words in _KINDS if isinstance(value, kind))
+    return _kind_of(value)[1]
