@@ -140,14 +140,14 @@ class _Registries:
         self._default = default
         self._known: dict[str, ToolRegistry] = {}
 
-    def get(self, wanted: Any) -> ToolRegistry:
+    def get(self, source: Any) -> ToolRegistry:
         """The registry of a path, of a document, or, for None, the command's own."""
-        key = wanted if isinstance(wanted, str) else json.dumps(wanted)
+        key = source if isinstance(source, str) else json.dumps(source)
         if key not in self._known:
-            if wanted is None or isinstance(wanted, str):
-                self._known[key] = read_registry(Path(wanted) if wanted else self._default)
+            if source is None or isinstance(source, str):
+                self._known[key] = read_registry(Path(source) if source else self._default)
             else:
-                self._known[key] = parse_document(wanted)
+                self._known[key] = parse_document(source)
         return self._known[key]
 
 

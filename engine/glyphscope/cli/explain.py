@@ -46,7 +46,7 @@ from glyphscope.text.figures import percent
 
 _LEAST_CONTEXT = 16
 _PLACES = 12
-"""Places of other tokens that are told one by one."""
+"""Places of other tokens that are listed one by one."""
 
 
 def explain(
@@ -92,13 +92,13 @@ def explain(
         source, why = _source(stack, state, model, as_json) if tokens else (None, "--no-tokens was given")
         cut = [_boundaries(stage, source, why) for stage in stages]
     if as_json:
-        told: dict[str, Any] = {
+        answer: dict[str, Any] = {
             "run": state.started.run,
             "stages": [_as_json(stage, impact, cut) for (stage, impact), cut in zip(found, cut)],
         }
         if cost is not None:
-            told["relaxation"] = asdict(cost)
-        print_json(told)
+            answer["relaxation"] = asdict(cost)
+        print_json(answer)
         return
     registry = state.registry
     for (stage, impact), boundaries in zip(found, cut):

@@ -41,10 +41,10 @@ def downloaded_file(name: str) -> str:
     if not _BY_NAME.fullmatch(name) or Path(name).expanduser().exists():
         return name
     try:
-        wanted = read_request(name)
+        request = read_request(name)
     except ModelError:
         return name
-    folder = places().models / wanted.repo
+    folder = places().models / request.repo
     files = [
         HubFile(path.relative_to(folder).as_posix(), path.stat().st_size)
         for path in folder.rglob("*.gguf")
@@ -59,7 +59,7 @@ def downloaded_file(name: str) -> str:
                 f"models get {name}"
             ),
         )
-    choice = pick(Listing("", wanted.repo, "", choices_of(files)), wanted.which).choice
+    choice = pick(Listing("", request.repo, "", choices_of(files)), request.which).choice
     return str(folder / choice.name)
 
 

@@ -64,13 +64,13 @@ def get(
 
     HF_ENDPOINT, HF_TOKEN, HF_HOME and HF_HUB_OFFLINE hold as elsewhere. The file has its name only when it is whole.
     """
-    wanted = read_request(name)
+    request = read_request(name)
     out = diagnostics()
     try:
         with closing_when_ended():
-            listing = Lookup(wanted).listing()
+            listing = Lookup(request).listing()
             picked = (
-                None if only_list and not wanted.which else pick(listing, wanted.which, available_memory())
+                None if only_list and not request.which else pick(listing, request.which, available_memory())
             )
             if only_list:
                 _print_choices(listing, picked, as_json)

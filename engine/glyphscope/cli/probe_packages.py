@@ -55,46 +55,51 @@ for name in sys.argv[1:]:
 
 def packages() -> Iterator[Finding]:
     """Every package of the engine and of the extras, if not optional. Nothing of it is imported into this process."""
-    wanted = requirements()
-    if not wanted:
+    required = requirements()
+    if not required:
         whole = is_frozen()
         detail = "part of the program" if whole else "glyphscope itself is not installed, only found"
         yield Finding("packages", whole, detail, "" if whole else "pip install 'glyphscope[all]'")
         return
-    versions = {each.package: _version(each) for each in wanted}
-    present = [each for each in wanted if versions[each.package]]
+    versions = {each.package: _version(each) for each in required}
+    present = [each for each in required if versions[each.package]]
     broken = {} if is_frozen() else _broken(_module(each) for each in present)
-    for each in wanted:
+    for each in required:
         if each.extra in OPTIONAL and not versions[each.package]:
             continue
         yield _finding(each, versions[each.package], broken.get(_module(each), ""))
 
 
-def _finding(wanted: Requirement, version: str, broken: str) -> Finding:
-    use = USES.get(wanted.extra, "")
-    target = f"'glyphscope[{wanted.extra}]'" if wanted.extra else "glyphscope"
+def _finding(requirement: Requirement, version: str, broken: str) -> Finding:
+    use = USES.get(requirement.extra, "")
+    target = f"'glyphscope[{requirement.extra}]'" if requirement.extra else "glyphscope"
     if not version:
         detail = f"not installed; needed for {use}" if use else "not installed"
-        return Finding(wanted.package, False, detail, f"pip install {target}")
-    if not wanted.allows(version):
-        detail = f"{version}, which is not {wanted.range}" + (f"; needed for {use}" if use else "")
-        return Finding(wanted.package, False, detail, f"pip install '{wanted.package}{wanted.range}'")
+        return Finding(requirement.package, False, detail, f"pip install {target}")
+    if not requirement.allows(version):
+        detail = f"{version}, which is not {requirement.range}" + (f"; needed for {use}" if use else "")
+        return Finding(
+            requirement.package, False, detail, f"pip install '{requirement.package}{requirement.range}'"
+        )
     if broken:
-        fix = f"pip install --force-reinstall --no-deps '{wanted.package}{wanted.range}'"
-        return Finding(wanted.package, False, f"{version}, and cannot be imported: {broken}", fix)
-    return Finding(wanted.package, True, version)
+        fix = f"pip install --force-reinstall --no-deps '{requirement.package}{requirement.range}'"
+        return Finding(requirement.package, False, f"{version}, and cannot be imported: {broken}", fix)
+    return Finding(requirement.package, True, version)
 
 
-def _version(wanted: Requirement) -> str:
+def _version(requirement: Requirement) -> str:
     try:
-        return metadata.version(wanted.package) or ""
+        return metadata.version(requirement.package) or ""
     except metadata.PackageNotFoundError:
-        here = is_frozen() and find_spec(_FILES.get(wanted.package.lower()) or _module(wanted)) is not None
+        here = (
+            is_frozen()
+            and find_spec(_FILES.get(requirement.package.lower()) or _module(requirement)) is not None
+        )
         return "part of the program" if here else ""  # which needs no description of it
 
 
-def _module(wanted: Requirement) -> str:
-    return MODULES.get(wanted.package.lower(), wanted.package.replace("-", "_"))
+def _module(requirement: Requirement) -> str:
+    return MODULES.get(requirement.package.lower(), requirement.package.replace("-", "_"))
 
 
 def _broken(modules: Iterable[str]) -> dict[str, str]:
@@ -112,9 +117,9 @@ def _broken(modules: Iterable[str]) -> dict[str, str]:
             lines, end = _text(error.stdout).splitlines(), "it takes longer than a minute"
         except OSError as error:
             return dict.fromkeys(names, str(error))
-        told = [json.loads(line) for line in lines]
-        said |= {name: words.splitlines()[0][:300] for name, words in told if words}
-        names = names[len(told) :]
+        answers = [json.loads(line) for line in lines]
+        said |= {name: words.splitlines()[0][:300] for name, words in answers if words}
+        names = names[len(answers) :]
         if names:
             said[names.pop(0)] = end
     return said
@@ -174,8 +179,8 @@ def _read(line: str) -> Requirement | None:
     name = extra[1] if extra else ""
     if name == _ALL or package.lower() == DISTRIBUTION:
         return None
-    told = dict(_BOUND.findall(bounds.strip("()")))
-    return Requirement(package, name, told.get(">=", ""), told.get("<", ""))
+    limits = dict(_BOUND.findall(bounds.strip("()")))
+    return Requirement(package, name, limits.get(">=", ""), limits.get("<", ""))
 
 
 def _release(version: str) -> tuple[int, ...]:

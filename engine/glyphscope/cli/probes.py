@@ -90,8 +90,8 @@ def qt_libraries() -> Finding:
     missing = sorted({line.split()[0] for line in listing.splitlines() if "not found" in line})
     if not missing:
         return Finding(name, True, "all found")
-    wanted = " ".join(sorted({DEBIAN.get(library, library) for library in missing}))
-    return Finding(name, False, f"missing: {' '.join(missing)}", f"apt-get install {wanted}")
+    packages = " ".join(sorted({DEBIAN.get(library, library) for library in missing}))
+    return Finding(name, False, f"missing: {' '.join(missing)}", f"apt-get install {packages}")
 
 
 def display_problem() -> str:

@@ -22,7 +22,7 @@ from glyphscope.visible import visible
 SHORTEST_WAIT = 0.1
 """Seconds for a person's answer that are worth a word: a rule or a pipe answers faster."""
 MOST_CALLS = 50
-"""Calls of one answer that are told one by one."""
+"""Calls of one answer that are listed one by one."""
 
 
 _SIGNS: dict[Status, tuple[str, str]] = {
@@ -43,15 +43,15 @@ class RunView:
         state = self._state
         parts: list[RenderableType] = []
         for stage in state.stages:
-            parts += _stage(stage, titled=len(state.stages) > 1, told_later=stage is state.present)
+            parts += _stage(stage, titled=len(state.stages) > 1, violations_below=stage is state.present)
         parts += _ending(state) if state.outcome != "running" else [_progress(state)]
         return Group(*parts)
 
 
-def _stage(stage: StageState, *, titled: bool, told_later: bool) -> list[RenderableType]:
+def _stage(stage: StageState, *, titled: bool, violations_below: bool) -> list[RenderableType]:
     """A stage's text with its fields, and what the strategy did in it; `titled` where there are several.
 
-    What the text of the present one breaks is told below, with the run's end.
+    The violations of the present one are shown below, with the end of the run.
     """
     parts: list[RenderableType] = []
     if titled:
@@ -70,7 +70,7 @@ def _stage(stage: StageState, *, titled: bool, told_later: bool) -> list[Rendera
     if (stop := stage.stop_string) is not None:
         words = f"the stop string {json.dumps(stop.text, ensure_ascii=False)} ended the answer"
         parts.append(Text(visible(words), style="dim"))
-    if not told_later:
+    if not violations_below:
         for violation in stage.violations[:1]:
             parts.append(Text(f"✗ {violation.code}: {visible(violation.message)}", style="bold red"))
     for event in stage.outline:
@@ -166,7 +166,7 @@ def _leaves(call: CallState) -> list[FieldState]:
 
 def _calls(stage: StageState) -> list[RenderableType]:
     """Each call of an answer: a line with its verdict, and its fields."""
-    told: list[RenderableType] = []
+    parts: list[RenderableType] = []
     calls = [call for call in stage.written.values() if call.part is not None]
     for number, call in enumerate(calls[:MOST_CALLS], 1):
         mark, colour = STATUS_MARKS[call.status]
@@ -177,12 +177,12 @@ def _calls(stage: StageState) -> list[RenderableType]:
             first = call.violations[0]
             words += f", {first.code}"
             words += "" if stage.aborted else f": {visible(first.message)}"  # which the abort has
-        told.append(Text.assemble((mark, colour), words))
+        parts.append(Text.assemble((mark, colour), words))
         if call.fields:
-            told.append(Padding(_fields(stage.text, call), (0, 0, 0, 2)))
+            parts.append(Padding(_fields(stage.text, call), (0, 0, 0, 2)))
     if len(calls) > MOST_CALLS:
-        told.append(Text(f"… and {len(calls) - MOST_CALLS} more calls", style="dim"))
-    return told
+        parts.append(Text(f"… and {len(calls) - MOST_CALLS} more calls", style="dim"))
+    return parts
 
 
 def _fields(text: str, call: CallState) -> PlainTable:
@@ -207,21 +207,21 @@ def _progress(state: RunState) -> Text:
 
 def _ending(state: RunState) -> list[RenderableType]:
     """Why the run ended, what came of it, and what it cost."""
-    told: list[RenderableType] = []
+    parts: list[RenderableType] = []
     if state.prompt is not None and state.prompt.note:
-        told.append(Text(f"! {visible(state.prompt.note)}", style="yellow"))
+        parts.append(Text(f"! {visible(state.prompt.note)}", style="yellow"))
     if (failed := state.failed) is not None:
-        told.append(Text(f"✗ {failed.code}: {visible(failed.message, lines=True)}", style="bold red"))
-        told += [Text(f"  {visible(part, lines=True)}") for part in (failed.hint, failed.detail) if part]
-        return told
+        parts.append(Text(f"✗ {failed.code}: {visible(failed.message, lines=True)}", style="bold red"))
+        parts += [Text(f"  {visible(part, lines=True)}") for part in (failed.hint, failed.detail) if part]
+        return parts
     for violation in state.violations[:1] if state.aborted else state.violations:
         what = "⏹ stopped" if state.aborted else "✗ violation"
         where = f"character {violation.char}, token {violation.token}"
-        told.append(
+        parts.append(
             Text(f"{what} at {where}: {violation.code}: {visible(violation.message)}", style="bold red")
         )
         if violation.viable:
-            told.append(Text(f"  still possible: {visible(violation.viable)}"))
+            parts.append(Text(f"  still possible: {visible(violation.viable)}"))
     finished, call = state.finished, state.call
     assert finished is not None
     end = end_of(state)
@@ -229,11 +229,11 @@ def _ending(state: RunState) -> list[RenderableType]:
         calls = state.present.calls if state.segments else []
         for each in calls[:MOST_CALLS] or [call]:
             written = write_call(each.tool, each.arguments, style="json", shape="name-arguments")
-            told.append(Text.assemble(("✓ ", "bold green"), visible(written)))
+            parts.append(Text.assemble(("✓ ", "bold green"), visible(written)))
     if end is not None:
-        told += _end_lines(end)
+        parts += _end_lines(end)
     of_these = f"{_reasoned(state)}{finished.forced:,} forced{_begun(state)}"
-    told.append(
+    parts.append(
         Text(
             f"{pluralize(finished.tokens, 'token')} ({of_these}), prompt {duration_ms(finished.prompt_ms)}, "
             f"first token after {duration_ms(finished.first_token_ms)}, "
@@ -241,7 +241,7 @@ def _ending(state: RunState) -> list[RenderableType]:
             style="dim",
         )
     )
-    return told
+    return parts
 
 
 def _reasoned(state: RunState) -> str:
@@ -264,5 +264,5 @@ def _begun(state: RunState) -> str:
 def _end_lines(end: RunEnd) -> list[Text]:
     """How a run ended other than by a call, and what to do about it."""
     sign, style = _SIGNS[end.status]
-    told = [Text(f"{sign} {visible(end.words)}", style=style)]
-    return [*told, Text(f"  {end.hint}")] if end.hint else told
+    parts = [Text(f"{sign} {visible(end.words)}", style=style)]
+    return [*parts, Text(f"  {end.hint}")] if end.hint else parts

@@ -5,11 +5,9 @@ from __future__ import annotations
 import typer
 
 from glyphscope.cli.mcp.call import call, request
-from glyphscope.cli.mcp.complete import complete
-from glyphscope.cli.mcp.import_tools import import_tools
-from glyphscope.cli.mcp.list_tools import list_servers
-from glyphscope.cli.mcp.offered import prompts, resources
+from glyphscope.cli.mcp.offered import complete, prompts, resources
 from glyphscope.cli.mcp.sign_in import sign_in, sign_out
+from glyphscope.cli.mcp.tools import import_tools, list_servers
 from glyphscope.cli.serve_verbs import serve_verbs
 
 app = typer.Typer(help="MCP servers and their tools.", no_args_is_help=True)

@@ -1,4 +1,4 @@
-"""`glyphscope mcp resources` and `glyphscope mcp prompts`: lists, and one entry by hand."""
+"""`glyphscope mcp resources`, `mcp prompts` and `mcp complete`: what a server offers beside its tools."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Annotated
 
+import msgspec
 import typer
 from rich.table import Table
 
@@ -25,7 +26,7 @@ from glyphscope.cli.option_groups import with_groups
 from glyphscope.cli.options import JsonOption
 from glyphscope.cli.output import console, print_json, print_note
 from glyphscope.tools.mcp import McpServer
-from glyphscope.tools.mcp.offers import Offer
+from glyphscope.tools.mcp.offers import Completion, Offer
 from glyphscope.tools.mcp.server import Updates
 from glyphscope.visible import visible
 
@@ -64,17 +65,17 @@ def resources(
     A template is filled in with --arguments. A link in a resource is printed as text and never opened.
     --out saves the content to a file, binary content too.
     """
-    given = read_texts(arguments)
+    given = _read_texts(arguments)
     for option, value in (("--watch", watch), ("--out", out)):
         if uri is None and value is not None:
             raise InputError(f"{option} needs the URI of a resource.", hint=f"List them without {option}.")
     with chosen.opened(config) as source:
-        wait_for_offers(source, seconds)
+        _wait_for_offers(source, seconds)
         known = (*source.offers.resources, *source.offers.templates)
         if uri is None:
             _list(source, known, "resources", as_json=as_json)
             return
-        offer = find_offer(known, uri)
+        offer = _find_offer(known, uri)
         if offer is None:  # a server may have more than it lists
             offer = Offer(kind="template" if "{" in uri else "resource", address=uri)
         if watch is not None:
@@ -96,14 +97,14 @@ def prompts(
     as_json: JsonOption = False,
 ) -> None:
     """List the prompts of a server, or get one with --arguments: its messages."""
-    given = read_texts(arguments)
+    given = _read_texts(arguments)
     with chosen.opened(config) as source:
-        wait_for_offers(source, seconds)
+        _wait_for_offers(source, seconds)
         known = source.offers.prompts
         if name is None:
             _list(source, known, "prompts", as_json=as_json)
             return
-        offer = find_offer(known, name)
+        offer = _find_offer(known, name)
         if offer is None:
             names = ", ".join(each.address for each in known[:_NAMED])
             hint = f"Choose one of: {visible(names)}." if names else "The server lists no prompts."
@@ -111,7 +112,7 @@ def prompts(
         _fetch(source, offer, given, seconds=seconds, as_json=as_json)
 
 
-def wait_for_offers(server: McpServer, seconds: float) -> None:
+def _wait_for_offers(server: McpServer, seconds: float) -> None:
     """Wait until its lists are read, up to so many seconds."""
     until = time.monotonic() + seconds
     while not server.offers.is_complete and server.state == "ready" and time.monotonic() < until:
@@ -127,9 +128,9 @@ def _list(server: McpServer, offers: Sequence[Offer], kind: str, *, as_json: boo
     else:
         table = Table.grid(padding=(0, 2))
         for offer in offers:
-            wanted = ", ".join(f"{each.name}*" if each.required else each.name for each in offer.arguments)
+            names = ", ".join(f"{each.name}*" if each.required else each.name for each in offer.arguments)
             first = (offer.description or offer.title).strip().partition("\n")[0]
-            cells = (offer.address, wanted, offer.mime, first[:_SHOWN])
+            cells = (offer.address, names, offer.mime, first[:_SHOWN])
             table.add_row(*map(visible, cells))
         if offers:
             console().print(table)
@@ -141,7 +142,7 @@ def _list(server: McpServer, offers: Sequence[Offer], kind: str, *, as_json: boo
         raise typer.Exit(1)
 
 
-def find_offer(offers: Sequence[Offer], address: str) -> Offer | None:
+def _find_offer(offers: Sequence[Offer], address: str) -> Offer | None:
     """The entry with that URI, template or name."""
     return next((offer for offer in offers if offer.address == address), None)
 
@@ -178,19 +179,19 @@ def _subscribe(server: McpServer, uri: str, seconds: float) -> None:
 
 def _updates(server: McpServer, uri: str, most: int) -> Iterator[int]:
     """Counts the updates of a subscribed resource as they come; several at once are one."""
-    seen = told = 0
-    while server.state == "ready" and (not most or told < most):
+    seen = count = 0
+    while server.state == "ready" and (not most or count < most):
         times = server.subscriptions.get(uri, Updates()).times
         if times > seen:
-            seen, told = times, told + 1
-            yield told
+            seen, count = times, count + 1
+            yield count
         time.sleep(_LOOK)
     if server.state != "ready":
         print_failure(server)
         raise typer.Exit(1)
 
 
-def read_texts(arguments: str) -> dict[str, str]:
+def _read_texts(arguments: str) -> dict[str, str]:
     """The object of --arguments; MCP has only strings for prompts and templates. Raises InputError."""
     given = read_arguments(arguments)
     odd = next((name for name, value in given.items() if not isinstance(value, str)), None)
@@ -199,3 +200,57 @@ def read_texts(arguments: str) -> dict[str, str]:
             f"The value of {odd} is not a string.", where="--arguments", hint="Put it in quotes."
         )
     return given
+
+
+@with_groups(only=("server", "yes", "ask"))
+def complete(
+    *,
+    config: ConfigArgument,
+    name: Annotated[
+        str,
+        typer.Argument(metavar="NAME|TEMPLATE", help="A prompt, or the URI template of resources."),
+    ],
+    argument: Annotated[str, typer.Argument(metavar="ARGUMENT", help="The argument to complete.")],
+    value: Annotated[str, typer.Argument(metavar="[TEXT]", help="The beginning of its value.")] = "",
+    arguments: ArgumentsOption = "{}",
+    chosen: ServerOptions,
+    seconds: SecondsOption = 60.0,
+    as_json: JsonOption = False,
+) -> None:
+    """Print the values that a server proposes for an argument of a prompt or resource template, one per line.
+
+    Other arguments that are known are given with --arguments.
+    """
+    others = _read_texts(arguments)
+    with chosen.opened(config) as source:
+        _wait_for_offers(source, seconds)
+        known = (*source.offers.prompts, *source.offers.templates)
+        offer = _find_offer(known, name) or Offer(kind="template" if "{" in name else "prompt", address=name)
+        names = [each.name for each in offer.arguments]
+        if names and argument not in names:
+            hint = f"Choose one of: {visible(', '.join(names))}."
+            raise InputError(f"{name} has no argument {argument}.", where=source.name, hint=hint)
+        found = answering(
+            source,
+            lambda cancel: source.complete(
+                offer, argument, value, others=others, seconds=seconds, cancel=cancel
+            ),
+        )
+    _print(found, as_json=as_json)
+    if found.problem:
+        raise typer.Exit(1)
+
+
+def _print(found: Completion, *, as_json: bool) -> None:
+    if as_json:
+        print_json({"ok": not found.problem, **msgspec.to_builtins(found)})
+        return
+    for each in found.values:
+        console().print(visible(each), soft_wrap=True)
+    if found.problem:
+        print_note(f"✗ {found.problem}", "bold red")
+    elif found.has_more:
+        total = f" {found.total:,} in total." if found.total else ""
+        print_note(f"There are more.{total}", "dim")
+    elif not found.values:
+        print_note("The server proposes no values.", "yellow")

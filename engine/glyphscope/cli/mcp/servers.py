@@ -99,16 +99,16 @@ class ServerOptions:
     @contextmanager
     def opened(self, config: str) -> Iterator[McpServer]:
         """The one server that is meant, ready. Raises InputError; exits with 2 where it does not get ready."""
-        wanted = ServerRequest([config], self.server)
-        if not wanted.servers:
+        request = ServerRequest([config], self.server)
+        if not request.servers:
             raise InputError("The file has no enabled server.", where=config)
-        if len(wanted.servers) > 1:
-            names = ", ".join(each.name for each in wanted.servers)
+        if len(request.servers) > 1:
+            names = ", ".join(each.name for each in request.servers)
             raise InputError(
                 "The file has several servers.", where=config, hint=f"Choose one: --server {names}."
             )
-        wanted.allow(yes=self.yes)
-        with started([with_roots(wanted.servers[0], self.root)], START_SECONDS, asks=self.ask) as (source,):
+        request.allow(yes=self.yes)
+        with started([with_roots(request.servers[0], self.root)], START_SECONDS, asks=self.ask) as (source,):
             if source.state != "ready":
                 print_failure(source)
                 raise typer.Exit(2)

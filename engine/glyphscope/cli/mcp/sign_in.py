@@ -30,8 +30,8 @@ def sign_in(
 
     Other commands and the window use it, and renew it. Exit code 1 when the sign-in fails, or cannot be kept.
     """
-    wanted = _address(config, server)
-    with started((wanted,), START_SECONDS, sign_in=_opener(browser)) as (source,):
+    address = _address(config, server)
+    with started((address,), START_SECONDS, sign_in=_opener(browser)) as (source,):
         if source.state != "ready":
             print_failure(source)
             raise typer.Exit(1)
@@ -39,15 +39,14 @@ def sign_in(
     if unsaved:
         print_note(f"✗ The sign-in was not saved: {unsaved}", "bold red")
         raise typer.Exit(1)
-    print_note(f"✓ {wanted.name} is ready; the sign-in is stored in the keyring.")
+    print_note(f"✓ {address.name} is ready; the sign-in is stored in the keyring.")
 
 
 def sign_out(config: ConfigArgument, server: ServerOption = None) -> None:
     """Remove the sign-in of a server from the keyring."""
-    wanted = _address(config, server)
-    was = forget(wanted.url)
-    words = "The sign-in is removed." if was else "No sign-in was stored."
-    print_note(f"{wanted.name}: {words}")
+    address = _address(config, server)
+    words = "The sign-in is removed." if forget(address.url) else "No sign-in was stored."
+    print_note(f"{address.name}: {words}")
 
 
 def _address(config: str, name: str | None) -> ServerConfig:

@@ -98,10 +98,10 @@ def scale_of(values: list[float]) -> float:
 
 
 def _svg(title: str, inside: str) -> Markup:
-    told = escape(shown(title))
+    label = escape(shown(title))
     return Markup(
-        f'<svg class="row" viewBox="0 0 {WIDTH} {HEIGHT}" role="img" aria-label="{told}">'
-        f"<title>{told}</title>{inside}</svg>"
+        f'<svg class="row" viewBox="0 0 {WIDTH} {HEIGHT}" role="img" aria-label="{label}">'
+        f"<title>{label}</title>{inside}</svg>"
     )
 
 

@@ -73,14 +73,14 @@ def _unanswered(by_arm: Mapping[str, Sequence[Row]]) -> Iterator[str]:
     reasons = Counter(row.reason for rows in by_arm.values() for row in rows if not row.answered)
     if not reasons:
         return
-    told = ", ".join(
+    counts = ", ".join(
         f"{reason} {n:,}" for reason, n in sorted(reasons.items(), key=lambda item: (-item[1], item[0]))
     )
     worst = max(silent, key=silent.__getitem__)
     rows, right = by_arm[worst], sum(row.ok for row in by_arm[worst])
     yield (
         f"{reasons.total():,} of {pluralize(sum(map(len, by_arm.values())), 'sample')} brought no answer of the model "
-        f"({told}); shares are over the others. No arm has more of them than {worst}: {silent[worst]:,} of its "
+        f"({counts}); shares are over the others. No arm has more of them than {worst}: {silent[worst]:,} of its "
         f"{len(rows):,}. Counted as wrong, {right:,} of these {len(rows):,} would be right."
     )
 

@@ -93,7 +93,7 @@ class Compared:
     measure: str
     words: str
     conclusion: str
-    told: bool
+    significant: bool
 
 
 def matrix(

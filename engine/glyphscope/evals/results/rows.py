@@ -12,7 +12,7 @@ from glyphscope.evals.results.sample import Sample
 from glyphscope.evals.statistics import Share, Spread, pass_hat, share_of, spread
 
 MOST_K = 10
-"""pass^k is told up to this k."""
+"""pass^k is reported up to this k."""
 
 Key = tuple[str, str]
 """Suite and scenario."""
@@ -111,11 +111,11 @@ def _pass_k(rows: Sequence[Row]) -> dict[str, float]:
         count[0] += row.ok
         count[1] += 1
     most = min(MOST_K, max((n for _, n in counts.values()), default=0))
-    told = {}
+    shares = {}
     for k in range(1, most + 1):
         each = [pass_hat(correct, n, k) for correct, n in counts.values() if n >= k]
-        told[str(k)] = sum(each) / len(each)
-    return told
+        shares[str(k)] = sum(each) / len(each)
+    return shares
 
 
 def _counted(words: Iterable[str]) -> dict[str, int]:

@@ -146,13 +146,13 @@ def _explained(sizes: Sequence[Sized], model: str) -> tuple[str, ...]:
         wrong = sum(
             n not in [_of(each, s).characters for s in _CLAIMED_AS[notation]] for each, notation, n in claims
         )
-        told = (
+        verdict = (
             f"{wrong} of {len(claims)} claimed sizes are those of no text that the calls are written as: the claimed "
             "table does not match its own strings."
             if wrong
             else f"All claimed sizes ({len(claims)}) are those of a text that the call is written as."
         )
-        words.append(f"{told} Sizes here are of the calls as written, in code points and bytes of UTF-8.")
+        words.append(f"{verdict} Sizes here are of the calls as written, in code points and bytes of UTF-8.")
     both = [each for each in sizes if {"json", "glyph"} <= set(each.claimed)]
     if both:
         claimed = _less(

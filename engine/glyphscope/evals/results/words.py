@@ -122,11 +122,11 @@ def comparison_words(
     right, base = c.both + c.only_second, c.both + c.only_first
     measure = MEASURE_WORDS[c.measure]
     if c.differ == "constraint" and label[0] == _VALUES["constraint", "off"]:
-        told = f"{right:,} of {c.pairs:,} {measure} where without it {base:,} were"
+        rates = f"{right:,} of {c.pairs:,} {measure} where without it {base:,} were"
     else:
-        told = f"{right:,} of {c.pairs:,} {measure} where {label[0]} had {base:,}"
+        rates = f"{right:,} of {c.pairs:,} {measure} where {label[0]} had {base:,}"
     return (
-        f"{_capital(label[1])}: {told}; difference {points(c.difference, c.pairs)} points "
+        f"{_capital(label[1])}: {rates}; difference {points(c.difference, c.pairs)} points "
         f"[{points(c.low, c.pairs)}, {points(c.high, c.pairs)}], {mcnemar_words(c.p, exact=c.exact)}, {pairs_words(c)}."
         f"{_in_common(c, arms, names)}"
     )

@@ -50,7 +50,7 @@ class Crew:
         self._todo = iter(todo)
         self._control = control
         self._taking = threading.Lock()
-        self._told: queue.SimpleQueue[SampleBegun | SampleGrew | Made | BaseException | None] = (
+        self._items: queue.SimpleQueue[SampleBegun | SampleGrew | Made | BaseException | None] = (
             queue.SimpleQueue()
         )
         self._ended = threading.Event()
@@ -80,11 +80,11 @@ class Crew:
                 thread.join(0.02)
 
     def items(self) -> Iterator[SampleBegun | SampleGrew | Made]:
-        """What the threads tell, until the last of them ends. Raises what one of them did not expect."""
+        """What the threads report, until the last of them ends. Raises what one of them did not expect."""
         working = len(self._threads)
         while working:
             try:
-                item = self._told.get(timeout=0.05)
+                item = self._items.get(timeout=0.05)
             except queue.Empty:
                 if self._control.stopped.is_set():
                     self.stop()
@@ -105,12 +105,12 @@ class Crew:
                 if planned is None:
                     break
                 suite, scenario = planned.suite.suite.name, planned.scenario.id
-                self._told.put(SampleBegun(planned.id, planned.arm.id, suite, scenario, planned.trial))
+                self._items.put(SampleBegun(planned.id, planned.arm.id, suite, scenario, planned.trial))
                 began = time.monotonic()
-                sample, runs = self._make(planned, model, self._ended, self._told.put)
+                sample, runs = self._make(planned, model, self._ended, self._items.put)
                 stopped = self._ended.is_set() and sample.outcome == "cancelled"
-                self._told.put(Made(planned, sample, runs, time.monotonic() - began, stopped))
+                self._items.put(Made(planned, sample, runs, time.monotonic() - began, stopped))
         except BaseException as error:  # a mistake of ours: it ends the evaluation, in its own thread
-            self._told.put(error)
+            self._items.put(error)
         finally:
-            self._told.put(None)
+            self._items.put(None)

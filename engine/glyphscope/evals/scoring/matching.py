@@ -15,7 +15,7 @@ from glyphscope.validation.checker import Checker
 from glyphscope.visible import visible
 
 _ALTERNATIVES = 4
-"""Of the values that would have been right, told in a sentence."""
+"""Of the values that would have been right, named in a sentence."""
 _MOST_WORDS = 200
 
 
@@ -34,8 +34,8 @@ class Matcher:
     def of_arguments(self, expected: ExpectedCall, arguments: dict[str, Any]) -> Difference | None:
         """The same of the arguments alone, whoever they are given to."""
         values = self._of(expected)
-        wanted = expected.arguments or {}
-        for name, value in wanted.items():
+        equal = expected.arguments or {}
+        for name, value in equal.items():
             if name in arguments:
                 found = values.difference(value, arguments[name], (name,))
                 if found is not None:
@@ -50,7 +50,7 @@ class Matcher:
             elif name not in expected.optional:
                 return _missing(name)
         if expected.match == "exact" and (expected.arguments is not None or expected.any_of):
-            known = {*wanted, *expected.any_of, *expected.optional}
+            known = {*equal, *expected.any_of, *expected.optional}
             for name, value in arguments.items():
                 if name not in known:
                     return Difference(pointer([name]), f"{named([name])} is {shown(value)}, and not wanted")
@@ -63,10 +63,10 @@ class Matcher:
         return self._values[how]
 
 
-def has_all(wanted: dict[str, Any], arguments: dict[str, Any]) -> bool:
-    """Whether the arguments have all of those that are wanted, each with its value."""
+def has_all(expected: dict[str, Any], arguments: dict[str, Any]) -> bool:
+    """Whether the arguments have all of the expected ones, each with its value."""
     values = Values()
-    return all(name in arguments and values.same(value, arguments[name]) for name, value in wanted.items())
+    return all(name in arguments and values.same(value, arguments[name]) for name, value in expected.items())
 
 
 def schema_fault(schema: dict[str, Any], value: Any, whole: str) -> Difference | None:
@@ -116,10 +116,10 @@ def _in_order(expected: int, made: int, fits: Callable[[int, int], bool]) -> dic
     """The earliest call for each: if all can have one, they get one so."""
     pairs: dict[int, int] = {}
     start = 0
-    for wanted in range(expected):
-        found = next((call for call in range(start, made) if fits(wanted, call)), None)
+    for at in range(expected):
+        found = next((call for call in range(start, made) if fits(at, call)), None)
         if found is not None:
-            pairs[wanted] = found
+            pairs[at] = found
             start = found + 1
     return pairs
 
@@ -128,9 +128,9 @@ def _any_order(expected: int, made: int, fits: Callable[[int, int], bool]) -> di
     """A maximum matching: each expected call in turn takes a free one, or one whose holder can have another."""
     pairs: dict[int, int] = {}
     holders: dict[int, int] = {}
-    for wanted in range(expected):
+    for at in range(expected):
         reached: dict[int, int] = {}  # made call -> the expected one that could take it
-        free = _free_call(wanted, made, fits, holders, reached)
+        free = _free_call(at, made, fits, holders, reached)
         while free is not None:
             taker = reached[free]
             given_up = pairs.get(taker)
@@ -140,10 +140,10 @@ def _any_order(expected: int, made: int, fits: Callable[[int, int], bool]) -> di
 
 
 def _free_call(
-    wanted: int, made: int, fits: Callable[[int, int], bool], holders: dict[int, int], reached: dict[int, int]
+    at: int, made: int, fits: Callable[[int, int], bool], holders: dict[int, int], reached: dict[int, int]
 ) -> int | None:
-    """A call that nobody holds, at the end of a chain of takers that begins with `wanted`."""
-    takers = [wanted]
+    """A call that is free, at the end of a chain of takers that begins with the expected call `at`."""
+    takers = [at]
     for taker in takers:
         for call in range(made):
             if call in reached or not fits(taker, call):
@@ -160,9 +160,9 @@ def _none_of(values: Values, any_of: Sequence[Any], made: Any, name: str) -> Dif
         return None
     if len(any_of) == 1:
         return values.difference(any_of[0], made, (name,))
-    told = " or ".join([shown(value) for value in any_of[:_ALTERNATIVES]] or ["anything"])
+    words = " or ".join([shown(value) for value in any_of[:_ALTERNATIVES]] or ["anything"])
     more = f" or {len(any_of) - _ALTERNATIVES} others" if len(any_of) > _ALTERNATIVES else ""
-    return Difference(pointer([name]), f"{named([name])} is {shown(made)}, not {told}{more}")
+    return Difference(pointer([name]), f"{named([name])} is {shown(made)}, not {words}{more}")
 
 
 def _missing(name: str) -> Difference:
@@ -170,5 +170,5 @@ def _missing(name: str) -> Difference:
 
 
 def _quoted(tools: Sequence[str]) -> str:
-    told = " or ".join(f"'{shorten(visible(tool, spaces=True), 60)}'" for tool in tools[:_ALTERNATIVES])
-    return told if len(tools) <= _ALTERNATIVES else f"{told} or {len(tools) - _ALTERNATIVES} others"
+    names = " or ".join(f"'{shorten(visible(tool, spaces=True), 60)}'" for tool in tools[:_ALTERNATIVES])
+    return names if len(tools) <= _ALTERNATIVES else f"{names} or {len(tools) - _ALTERNATIVES} others"

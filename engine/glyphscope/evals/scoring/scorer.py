@@ -188,21 +188,21 @@ class _TurnJudge:
             yield self._failure(reason, detail, code=code, path=path)
 
     def _of_choice(self) -> Iterator[Failure]:
-        wanted, routed = self.expect.choice, self.reading.routed
-        if wanted is None or (self._fault is not None and not routed):
+        choice, routed = self.expect.choice, self.reading.routed
+        if choice is None or (self._fault is not None and not routed):
             return
         if routed:
             # a question is a choice of its own, also where it was answered and another choice followed
-            chosen = {each.choice for each in routed} if wanted == "clarify" else {routed[-1].choice}
-            if wanted not in chosen:
+            chosen = {each.choice for each in routed} if choice == "clarify" else {routed[-1].choice}
+            if choice not in chosen:
                 tool = f" of '{shorten(routed[-1].tool, 60)}'" if routed[-1].tool else ""
                 yield self._failure(
-                    "WRONG_CHOICE", f"the router chose {routed[-1].choice}{tool}, not {wanted}"
+                    "WRONG_CHOICE", f"the router chose {routed[-1].choice}{tool}, not {choice}"
                 )
-        elif (wanted == "call_tool") != bool(self.made):
+        elif (choice == "call_tool") != bool(self.made):
             # without a router, words stand for a question as well as for no tool: nobody can tell them apart
             yield self._failure(
-                "WRONG_CHOICE", f"{'a call' if self.made else 'no call'} was made, not {wanted}"
+                "WRONG_CHOICE", f"{'a call' if self.made else 'no call'} was made, not {choice}"
             )
 
     def _of_calls(self) -> Iterator[Failure]:
@@ -212,26 +212,26 @@ class _TurnJudge:
         left = [number for number in range(len(counted)) if number not in pairs.values()]
         missing = [number for number in range(len(expected)) if number not in pairs]
         of_tool = {
-            missing[wanted]: left[made]
-            for wanted, made in pair_up(
+            missing[at]: left[made]
+            for at, made in pair_up(
                 len(missing),
                 len(left),
-                lambda wanted, made: counted[left[made]].made.tool in expected[missing[wanted]].tools,
+                lambda at, made: counted[left[made]].made.tool in expected[missing[at]].tools,
             ).items()
         }
         left = [number for number in left if number not in of_tool.values()]
         wrong, arguments, absent = [], [], []
-        for wanted in missing:
-            if wanted in of_tool:
-                arguments.append(self._of_arguments(wanted, counted[of_tool[wanted]]))
-            elif (failed := self._failed_attempt(wanted)) is not None:
+        for at in missing:
+            if at in of_tool:
+                arguments.append(self._of_arguments(at, counted[of_tool[at]]))
+            elif (failed := self._failed_attempt(at)) is not None:
                 absent.append(failed)
             elif left and not self.expect.extra_calls:
-                wrong.append(self._of_tool(wanted, counted[left.pop(0)].made.tool))
+                wrong.append(self._of_tool(at, counted[left.pop(0)].made.tool))
             elif self._fault is None:
-                absent.append(self._failure("MISSING_CALL", self._missing(wanted)))
-            elif self.reading.named and self.reading.named not in expected[wanted].tools:
-                wrong.append(self._of_tool(wanted, self.reading.named))
+                absent.append(self._failure("MISSING_CALL", self._missing(at)))
+            elif self.reading.named and self.reading.named not in expected[at].tools:
+                wrong.append(self._of_tool(at, self.reading.named))
         yield from (*wrong, *arguments, *absent)
         if not self.expect.extra_calls:
             yield from self._too_many([counted[number].made for number in left])
@@ -302,32 +302,32 @@ class _TurnJudge:
         return pair_up(len(self.expect.calls), len(made), fits, ordered=self.expect.ordered)
 
     def _same_tool(self, made: Sequence[MadeCall]) -> Callable[[int, int], bool]:
-        return lambda wanted, call: made[call].made.tool in self.expect.calls[wanted].tools
+        return lambda at, call: made[call].made.tool in self.expect.calls[at].tools
 
     def _same_call(self, made: Sequence[MadeCall]) -> Callable[[int, int], bool]:
         @cache
-        def fits(wanted: int, call: int) -> bool:
+        def fits(at: int, call: int) -> bool:
             one = made[call].made
-            return self._matcher.difference(self.expect.calls[wanted], one.tool, one.arguments) is None
+            return self._matcher.difference(self.expect.calls[at], one.tool, one.arguments) is None
 
         return fits
 
-    def _of_arguments(self, wanted: int, call: MadeCall) -> Failure:
+    def _of_arguments(self, at: int, call: MadeCall) -> Failure:
         """A call of the right tool; one that is right in itself came too early or too late."""
-        found = self._matcher.of_arguments(self.expect.calls[wanted], call.made.arguments)
+        found = self._matcher.of_arguments(self.expect.calls[at], call.made.arguments)
         if found is None:
-            return self._failure("MISSING_CALL", f"{self._missing(wanted)} in its place: the order is wrong")
+            return self._failure("MISSING_CALL", f"{self._missing(at)} in its place: the order is wrong")
         return self._failure("WRONG_ARGUMENTS", f"{call.made.tool}: {found.words}", path=found.pointer)
 
-    def _of_tool(self, wanted: int, tool: str) -> Failure:
-        tools = " or ".join(f"'{shorten(name, 60)}'" for name in self.expect.calls[wanted].tools[:4])
+    def _of_tool(self, at: int, tool: str) -> Failure:
+        tools = " or ".join(f"'{shorten(name, 60)}'" for name in self.expect.calls[at].tools[:4])
         return self._failure("WRONG_TOOL", f"the call is of '{shorten(tool, 60)}', not of {tools}")
 
-    def _failed_attempt(self, wanted: int) -> Failure | None:
+    def _failed_attempt(self, at: int) -> Failure | None:
         """The expected call was made, and failed each time."""
         if not self.expect.extra_calls:
             return None
-        expected = self.expect.calls[wanted]
+        expected = self.expect.calls[at]
         for call in reversed(self._calls):
             if not call.failed or call.result is None:
                 continue
@@ -337,8 +337,8 @@ class _TurnJudge:
                 return self._failure("TOOL_FAILED", detail, code=result.code or "")
         return None
 
-    def _missing(self, wanted: int) -> str:
-        tools = " or ".join(f"'{shorten(name, 60)}'" for name in self.expect.calls[wanted].tools[:4])
+    def _missing(self, at: int) -> str:
+        tools = " or ".join(f"'{shorten(name, 60)}'" for name in self.expect.calls[at].tools[:4])
         return f"no call of {tools} was made"
 
     def _failure(

@@ -50,88 +50,90 @@ class Values:
         """Whether they are equal: numbers by value, and no number is a truth value."""
         return self._number(one) == self._number(other)
 
-    def difference(self, wanted: Any, made: Any, path: Sequence[str] = ()) -> Difference | None:
-        """The first place where `made` is not as `wanted`; None where it is. `path` are the steps to both."""
-        if self.same(wanted, made):
+    def difference(self, expected: Any, made: Any, path: Sequence[str] = ()) -> Difference | None:
+        """The first place where `made` is not as `expected`; None where it is. `path` are the steps to both."""
+        if self.same(expected, made):
             return None
         steps = list(path)
         while len(steps) < MOST_STEPS:
-            inside = self._inside(wanted, made)
+            inside = self._inside(expected, made)
             if inside is None:
                 break
-            step, wanted, made = inside
+            step, expected, made = inside
             steps.append(step)
-        return self._difference(wanted, made, steps)
+        return self._difference(expected, made, steps)
 
-    def _inside(self, wanted: Any, made: Any) -> tuple[str, Any, Any] | None:
+    def _inside(self, expected: Any, made: Any) -> tuple[str, Any, Any] | None:
         """The first parts of two containers that differ, and the step to them; None where it is not one part."""
-        if isinstance(wanted, dict) and isinstance(made, dict):
-            if wanted.keys() != made.keys():
+        if isinstance(expected, dict) and isinstance(made, dict):
+            if expected.keys() != made.keys():
                 return None
             return next(
                 (name, value, made[name])
-                for name, value in wanted.items()
+                for name, value in expected.items()
                 if not self.same(value, made[name])
             )
-        if not (_is_list(wanted) and _is_list(made)):
+        if not (_is_list(expected) and _is_list(made)):
             return None
         if self._unordered:
-            lacking, surplus = self._bag(wanted, made)
-            if len(lacking) == len(surplus) == 1 and _kind(wanted[lacking[0]]) == _kind(made[surplus[0]]):
-                return str(surplus[0]), wanted[lacking[0]], made[surplus[0]]
+            lacking, surplus = self._bag(expected, made)
+            if len(lacking) == len(surplus) == 1 and _kind(expected[lacking[0]]) == _kind(made[surplus[0]]):
+                return str(surplus[0]), expected[lacking[0]], made[surplus[0]]
             return None
-        for place, (one, other) in enumerate(zip(wanted, made)):
+        for place, (one, other) in enumerate(zip(expected, made)):
             if not self.same(one, other):
                 return str(place), one, other
         return None
 
-    def _bag(self, wanted: Sequence[Any], made: Sequence[Any]) -> tuple[list[int], list[int]]:
+    def _bag(self, expected: Sequence[Any], made: Sequence[Any]) -> tuple[list[int], list[int]]:
         """The places of items that only one of the lists has, or has more often."""
-        left, right = map(self._number, wanted), list(map(self._number, made))
+        left, right = map(self._number, expected), list(map(self._number, made))
         lacking = _beyond(left, Counter(right))
-        return lacking, _beyond(right, Counter(map(self._number, wanted)))
+        return lacking, _beyond(right, Counter(map(self._number, expected)))
 
-    def _difference(self, wanted: Any, made: Any, steps: list[str]) -> Difference:
+    def _difference(self, expected: Any, made: Any, steps: list[str]) -> Difference:
         name = named(steps)
         if len(steps) >= MOST_STEPS:
             return Difference(pointer(steps), f"{name} is another value, somewhere deep in it")
-        if isinstance(wanted, dict) and isinstance(made, dict):
-            lacking = next((key for key in wanted if key not in made), None)
+        if isinstance(expected, dict) and isinstance(made, dict):
+            lacking = next((key for key in expected if key not in made), None)
             if lacking is not None:
                 return Difference(pointer([*steps, lacking]), f"{named([*steps, lacking])} is missing")
-            surplus = next((key for key in made if key not in wanted), None)
+            surplus = next((key for key in made if key not in expected), None)
             if surplus is not None:
                 below = [*steps, surplus]
                 return Difference(pointer(below), f"{named(below)} is {shown(made[surplus])}, and not wanted")
-        elif _is_list(wanted) and _is_list(made):
-            return self._list_difference(wanted, made, steps)
-        elif isinstance(wanted, str) and isinstance(made, str):
-            return Difference(pointer(steps), f"{name} {self._text_difference(wanted, made)}")
-        return Difference(pointer(steps), f"{name} is {shown(made)}, not {shown(wanted)}")
+        elif _is_list(expected) and _is_list(made):
+            return self._list_difference(expected, made, steps)
+        elif isinstance(expected, str) and isinstance(made, str):
+            return Difference(pointer(steps), f"{name} {self._text_difference(expected, made)}")
+        return Difference(pointer(steps), f"{name} is {shown(made)}, not {shown(expected)}")
 
-    def _list_difference(self, wanted: Sequence[Any], made: Sequence[Any], steps: list[str]) -> Difference:
+    def _list_difference(self, expected: Sequence[Any], made: Sequence[Any], steps: list[str]) -> Difference:
         name = named(steps)
         if not self._unordered:
-            return Difference(pointer(steps), f"{name} has {_items(len(made))}, not {len(wanted)}")
-        lacking, surplus = self._bag(wanted, made)
+            return Difference(pointer(steps), f"{name} has {_items(len(made))}, not {len(expected)}")
+        lacking, surplus = self._bag(expected, made)
         if not surplus:
-            return Difference(pointer(steps), f"{name} lacks {shown(wanted[lacking[0]])}")
+            return Difference(pointer(steps), f"{name} lacks {shown(expected[lacking[0]])}")
         place = pointer([*steps, str(surplus[0])])
         item = shown(made[surplus[0]])
         if not lacking:
             return Difference(place, f"{name} has {item}, which is one too many")
-        return Difference(place, f"{name} has {item}, and lacks {shown(wanted[lacking[0]])}")
+        return Difference(place, f"{name} has {item}, and lacks {shown(expected[lacking[0]])}")
 
-    def _text_difference(self, wanted: str, made: str) -> str:
+    def _text_difference(self, expected: str, made: str) -> str:
         """Of long texts that begin alike, the place where they part."""
-        if max(len(wanted), len(made)) <= MOST_SHOWN - 2:
-            return f"is {shown(made)}, not {shown(wanted)}"
+        if max(len(expected), len(made)) <= MOST_SHOWN - 2:
+            return f"is {shown(made)}, not {shown(expected)}"
         if self._folded:
-            wanted, made = normalized_text(wanted), normalized_text(made)
-        at = next((n for n, (one, other) in enumerate(zip(wanted, made)) if one != other), None)
-        at = min(len(wanted), len(made)) if at is None else at
+            expected, made = normalized_text(expected), normalized_text(made)
+        at = next((n for n, (one, other) in enumerate(zip(expected, made)) if one != other), None)
+        at = min(len(expected), len(made)) if at is None else at
         start = max(0, at - _CONTEXT)
-        two = [shown(text[start : at + _CONTEXT]) if at < len(text) else "its end" for text in (made, wanted)]
+        two = [
+            shown(text[start : at + _CONTEXT]) if at < len(text) else "its end" for text in (made, expected)
+        ]
         return f"differs from character {at} on: {two[0]}, not {two[1]}"
 
     def _number(self, value: Any) -> int:

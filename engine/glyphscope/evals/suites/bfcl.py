@@ -93,9 +93,9 @@ def import_bfcl(questions: Path, answers: Path | None = None) -> Imported:
         except RecursionError:
             left_out.append(LeftOut(name, "It is nested too deep."))
     if not scenarios:
-        told = f" The first entry: {left_out[0].reason}" if left_out else ""
+        first = f" The first entry: {left_out[0].reason}" if left_out else ""
         raise SuiteError(
-            f"No entry of this file can be imported.{told}",
+            f"No entry of this file can be imported.{first}",
             where=str(questions),
             hint="Give a file of questions as the leaderboard has them, and the one of its possible answers.",
         )

@@ -42,7 +42,7 @@ MAX_BYTES = 64_000_000
 MAX_SCENARIOS = 100_000
 
 MAX_PROBLEMS = 1_000
-"""Mistakes that are told of one suite; who has more of them made one mistake many times."""
+"""Problems that are reported of one suite; whoever has more made one mistake many times."""
 
 STARTER = "starter"
 """The bundled suite for a first evaluation: small, and with a result that shows what the mask does."""
@@ -75,9 +75,9 @@ def parse_suite(text: str | bytes, *, where: str = "", folder: FilePath | None =
     if found:
         raise _error([(problem.pointer, problem.message) for problem in found], text, where)
     reading = _Reading(folder)
-    told = list(islice(reading.problems(copy), MAX_PROBLEMS + 1))
-    if told:
-        raise _error([(to_pointer(path), message) for path, message in told], text, where)
+    problems = list(islice(reading.problems(copy), MAX_PROBLEMS + 1))
+    if problems:
+        raise _error([(to_pointer(path), message) for path, message in problems], text, where)
     return reading.suite(copy)
 
 
@@ -86,8 +86,8 @@ def check_suite(suite: Suite, folder: FilePath | None = None) -> tuple[Problem, 
     document, found = plain(msgspec.to_builtins(suite))
     if found:
         return tuple(found)
-    told = islice(_Reading(folder).problems(document), MAX_PROBLEMS)
-    return tuple(Problem(to_pointer(path), message) for path, message in told)
+    problems = islice(_Reading(folder).problems(document), MAX_PROBLEMS)
+    return tuple(Problem(to_pointer(path), message) for path, message in problems)
 
 
 def encode_suite(suite: Suite) -> bytes:
@@ -235,10 +235,10 @@ class _Reading:
                 self._opened[source] = _opened(source, self.folder)
             known, reasons = self._opened[source]
             if reasons:  # places in another file
-                told = "; ".join(
+                listed = "; ".join(
                     f"{pointer}: {message}" if pointer else message for pointer, message in reasons[:3]
                 )
-                reasons = [("", told)]
+                reasons = [("", listed)]
         found.extend(((*at, *steps_of(pointer)), message) for pointer, message in reasons)
         return known
 

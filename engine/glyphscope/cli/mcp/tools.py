@@ -1,0 +1,199 @@
+"""`glyphscope mcp list` and `mcp import`: servers and their tools, shown, or written as a registry."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.table import Table
+from rich.text import Text
+
+from glyphscope.cli.grammar.report import print_contradictions
+from glyphscope.cli.grammar.report import report as print_proofs
+from glyphscope.cli.inputs import STDIN, InputError
+from glyphscope.cli.mcp.servers import (
+    ServerOptions,
+    ServerRequest,
+    print_failure,
+    print_file_problems,
+    print_tool_problems,
+    started,
+    with_roots,
+)
+from glyphscope.cli.option_groups import with_groups
+from glyphscope.cli.options import JsonOption, NotationOption, ShapeOption
+from glyphscope.cli.output import console, print_json, print_note, print_text
+from glyphscope.grammar.builder.contradictions import registry_contradictions
+from glyphscope.registry import Tool, ToolRegistry, to_json
+from glyphscope.sessions import atomic_write
+from glyphscope.text.figures import pluralize
+from glyphscope.text.shorten import shorten
+from glyphscope.tools.mcp import McpServer, ServerConfig
+from glyphscope.tools.mcp.server import START_SECONDS
+from glyphscope.visible import visible
+
+WordsArgument = Annotated[
+    list[str],
+    typer.Argument(
+        metavar="CONFIG.json|COMMAND…",
+        help="A file with mcpServers, or a server's command or URL. Put -- before the options of a command.",
+    ),
+]
+SecondsOption = Annotated[float, typer.Option(min=0.1, help="Time limit for starting a server, in seconds.")]
+_SHOWN = 100
+
+
+@with_groups(only=("server", "yes", "root"))
+def list_servers(
+    *,
+    words: WordsArgument,
+    chosen: ServerOptions,
+    seconds: SecondsOption = START_SECONDS,
+    as_json: JsonOption = False,
+) -> None:
+    """Start servers, list their tools, and stop them. Exit code 1 if one of them does not start."""
+    request = ServerRequest(words, chosen.server)
+    request.allow(yes=chosen.yes)
+    with started([with_roots(each, chosen.root) for each in request.servers], seconds) as servers:
+        if as_json:
+            off = [_entry_off(config) for config in request.disabled]
+            problems = [problem._asdict() for problem in request.problems]
+            print_json({"servers": [*map(_entry, servers), *off], "problems": problems})
+        else:
+            print_file_problems(request.problems)
+            for each in servers:
+                _print(each)
+            for config in request.disabled:
+                print_text(f"– {config.name}: disabled in the file", "dim")
+        ready = all(each.state == "ready" for each in servers)
+    if not servers and not request.disabled and not request.problems:
+        print_note(f"The file names no server: {words[0]}", "yellow")
+    if not ready or not (servers or request.disabled):
+        raise typer.Exit(1)
+
+
+def _print(server: McpServer) -> None:
+    if server.state != "ready":
+        print_failure(server)
+        return
+    about, tools = server.about, server.tools()
+    assert about is not None
+    print_text(f"✓ {server.name}: {server.identity}", "bold")
+    print_text(f"  {about.name} {about.version}, MCP {about.protocol}, {pluralize(len(tools), 'tool')}")
+    table = Table.grid(padding=(0, 2))
+    for tool in tools:
+        first = tool.description.strip().partition("\n")[0]
+        words = shorten(first, _SHOWN)
+        claims = ", ".join(key for key, value in server.claims(tool.name).items() if value is True)
+        table.add_row("", visible(tool.name), visible(words), Text(visible(claims), "dim"))
+    if tools:
+        console().print(table)
+    if server.list_problem:
+        print_text(f"  ! {server.list_problem}", "yellow")
+    print_tool_problems(server.tool_problems, "  ")
+
+
+def _entry(server: McpServer) -> dict[str, Any]:
+    about, error = server.about, server.problem
+    return {
+        "name": server.name,
+        "identity": server.identity,
+        "state": server.state,
+        "about": about,
+        "tools": [
+            {
+                "name": tool.name,
+                "description": tool.description,
+                "parameters": tool.parameters,
+                "claims": server.claims(tool.name),
+            }
+            for tool in server.tools()
+        ],
+        "tool_problems": server.tool_problems,
+        "list_problem": server.list_problem,
+        "error": None if error is None else {"message": error.message, "hint": error.hint, "log": error.log},
+    }
+
+
+def _entry_off(config: ServerConfig) -> dict[str, Any]:
+    return {"name": config.name, "identity": config.identity, "state": "disabled"}
+
+
+@with_groups(only=("server", "yes"))
+def import_tools(
+    *,
+    words: WordsArgument,
+    output: Annotated[
+        str | None,
+        typer.Option("--output", "-o", metavar="REGISTRY.json", help="The file to write; - prints it."),
+    ] = None,
+    report: Annotated[
+        bool,
+        typer.Option(
+            "--report", help="Test each constraint in each engine and print whether it is enforced."
+        ),
+    ] = False,
+    notation: NotationOption = "glyph",
+    shape: ShapeOption = "flat",
+    chosen: ServerOptions,
+    seconds: SecondsOption = START_SECONDS,
+    as_json: JsonOption = False,
+) -> None:
+    """Import the tools of servers into a registry. --json prints the report as JSON.
+
+    Exit code 1 if a server does not start; the tools of the others are imported anyway.
+    """
+    if output is None and not report:
+        raise InputError("No output was requested.", hint="Give -o REGISTRY.json, or --report, or both.")
+    if output == STDIN and report:
+        raise InputError("Only one output can go to standard output.", hint="Give -o a file.")
+    request = ServerRequest(words, chosen.server)
+    request.allow(yes=chosen.yes)
+    with started(request.servers, seconds) as servers:
+        print_file_problems(request.problems)
+        failed = [each for each in servers if each.state != "ready"]
+        for each in failed:
+            print_failure(each)
+        for each in servers:
+            print_tool_problems(each.tool_problems)
+            if each.list_problem:
+                print_note(f"! {each.name}: {each.list_problem}", "yellow")
+        registry = ToolRegistry(_joined(servers))
+    if not registry.tools:
+        raise InputError("There are no tools to import.", where=" ".join(words))
+    print_contradictions(registry_contradictions(registry))
+    _write(registry, output)
+    if report:
+        print_proofs(registry, notation, shape, as_json=as_json)
+    if failed:
+        raise typer.Exit(1)
+
+
+def _joined(servers: Sequence[McpServer]) -> tuple[Tool, ...]:
+    """Every tool of the first server that has it; names are the registry's keys, so a second one is left out."""
+    tools: dict[str, Tool] = {}
+    owners: dict[str, str] = {}
+    for server in servers:
+        for tool in server.tools():
+            if tool.name in tools:
+                words = (
+                    f"! {tool.name}: skipped from {server.name}, because {owners[tool.name]} has a tool "
+                    "of that name"
+                )
+                print_note(words, "yellow")
+            else:
+                tools[tool.name], owners[tool.name] = tool, server.name
+    return tuple(tools.values())
+
+
+def _write(registry: ToolRegistry, output: str | None) -> None:
+    if output is None:
+        return
+    text = to_json(registry)
+    if output == STDIN:
+        typer.echo(text)
+        return
+    atomic_write(Path(output), text.rstrip("\n") + "\n")
+    print_note(f"{pluralize(len(registry), 'tool')} written to {output}")
