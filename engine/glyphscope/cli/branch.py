@@ -151,7 +151,7 @@ def _request(
     if take is None:
         return branch_request(events, at, text=text or "", constraint=constraint, relax=taken_out)
     taken = named_alternative(events, at, take)
-    if taken.id < 0:  # of an endpoint that does not tell ids: its text is what can be sent
+    if taken.id < 0:  # of an endpoint that sends no ids: its text is what can be sent
         return branch_request(events, at, text=taken.text, constraint=constraint, relax=taken_out)
     return branch_request(events, at, take=taken.id, constraint=constraint, relax=taken_out)
 

@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from rich.console import Console
 from rich.markdown import Markdown
 from rich.text import Text
 
@@ -97,7 +96,6 @@ def show(
     if as_json:
         print_json(found)
         return
-    out = console()
     print_text(found.title, "bold")
     length = f"About {pluralize(found.minutes, 'minute')}, {pluralize(len(found.steps), 'step')}."
     print_text(f"{found.about} {length}")
@@ -105,12 +103,21 @@ def show(
         print_text()
         print_text(f"{number}. {step.title}", "bold")
         for part in step.parts:
-            if isinstance(part, Prose):
-                out.print(Markdown(visible(part.text, lines=True), hyperlinks=False))
-            elif not isinstance(part, Note):
+            if isinstance(part, Prose | Note):
+                _print_prose(part, notes=notes)
+            else:
                 print_text(f"▸ {part_words(part)}", "blue")
-            elif notes:
-                print_text(f"Note: {part.text}", "dim", lines=True)
+
+
+def _print_prose(part: Prose | Note, *, notes: bool) -> None:
+    if isinstance(part, Prose):
+        console().print(_markdown(part.text))
+    elif notes:
+        print_text(f"Note: {part.text}", "dim", lines=True)
+
+
+def _markdown(text: str) -> Markdown:
+    return Markdown(visible(text, lines=True), hyperlinks=False)
 
 
 def part_words(part: AnyPart) -> str:
@@ -210,21 +217,17 @@ class _Taking:
     def __init__(self, place: LessonPlace, lesson: Lesson, *, ask: bool, notes: bool) -> None:
         self._place, self._lesson = place, lesson
         self._ask, self._notes = ask, notes
-        self._out: Console = console()
         self._progress = Progress(places().lesson_progress)
         self._questions = {id(question): number for number, question in enumerate(lesson.questions)}
 
     def step(self, number: int) -> None:
-        step, out = self._lesson.steps[number], self._out
-        out.print()
-        out.print(Text(f"{number + 1} of {len(self._lesson.steps)}  {visible(step.title)}", style="bold"))
+        step = self._lesson.steps[number]
+        print_text()
+        print_text(f"{number + 1} of {len(self._lesson.steps)}  {step.title}", "bold")
         for part in step.parts:
             match part:
-                case Prose():
-                    out.print(Markdown(visible(part.text, lines=True), hyperlinks=False))
-                case Note():
-                    if self._notes:
-                        out.print(Text(f"Note: {visible(part.text, lines=True)}", style="dim"))
+                case Prose() | Note():
+                    _print_prose(part, notes=self._notes)
                 case Watch():
                     self._run(part.run, part.caption)
                 case Experiment():
@@ -237,57 +240,55 @@ class _Taking:
             self._read("Enter continues. ")
 
     def _run(self, name: str, caption: str) -> None:
-        self._out.print()
+        print_text()
         if caption:
-            self._out.print(Text(visible(caption), style="italic"))
-        self._out.print(Text(f"recorded: {visible(self._lesson.runs[name].prompt)}", style="dim"))
-        self._out.print(RunView(run_state(self._place.events(name))))
+            print_text(caption, "italic")
+        print_text(f"recorded: {self._lesson.runs[name].prompt}", "dim")
+        console().print(RunView(run_state(self._place.events(name))))
 
     def _experiment(self, part: Experiment) -> None:
-        self._out.print()
-        self._out.print(Text(f"Experiment: {visible(part.title)}", style="bold"))
+        print_text()
+        print_text(f"Experiment: {part.title}", "bold")
         if part.about:
-            self._out.print(Markdown(visible(part.about, lines=True), hyperlinks=False))
+            console().print(_markdown(part.about))
         for name, value in part.given.items():
-            self._out.print(Text(f"  {name}: {visible(str(value))}"))
+            print_text(f"  {name}: {value}")
         self._run(part.run, "")
         states = [run_state(self._place.events(name)) for name in (part.of, part.run)]
         words = difference_words(align(states), ["before", "now"])
         if words:
-            self._out.print(Text(visible(words)))
+            print_text(words)
 
     def _question(self, part: Question) -> None:
         asked = sheet(part, self._lesson.runs, self._place.events)
-        out = self._out
-        out.print()
-        out.print(Text(f"Question: {visible(asked.ask)}", style="bold"))
+        print_text()
+        print_text(f"Question: {asked.ask}", "bold")
         if asked.before:
-            out.print(Text(f"  written so far: {visible(asked.before)}"))
+            print_text(f"  written so far: {asked.before}")
         if asked.kind == "character":
-            out.print(Text(f"  {visible(asked.text)}"))
+            print_text(f"  {asked.text}")
         for number, choice in enumerate(asked.choices, 1):
-            out.print(Text(f"  {number}  {visible(choice.text)}"))
+            print_text(f"  {number}  {choice.text}")
         if self._ask:
             by_place = asked.kind == "character"
             how = "character, counted from 0" if by_place else "numbers, with spaces between"
             judged = judge(asked, self._chosen(asked, self._read(f"Your answer ({how}): ")))
-            out.print(Text(visible(judged.words), style="green" if judged.right else "yellow"))
+            print_text(judged.words, "green" if judged.right else "yellow")
             number = self._questions[id(part)]
             self._keep(self._progress.of(self._place.key).answered(number, judged.right))
         self._reveal(asked)
 
     def _reveal(self, asked: Sheet) -> None:
-        out = self._out
         if asked.kind == "character":
             shown = Text(f"  {visible(asked.text)}")
             shown.stylize("bold reverse", 2 + asked.at, 3 + asked.at)
-            out.print(shown)
-            out.print(Text(f"  {' ' * asked.at}^ character {asked.at}"))
+            console().print(shown)
+            print_text(f"  {' ' * asked.at}^ character {asked.at}")
         for number, choice in enumerate(asked.choices, 1):
             mark, style = ("✓", "green") if choice.right else ("✗", "red")
-            out.print(Text(f"  {mark} {number}  {visible(choice.text)}  {visible(choice.why)}", style=style))
+            print_text(f"  {mark} {number}  {choice.text}  {choice.why}", style)
         if asked.why:
-            out.print(Text(f"  {visible(asked.why, lines=True)}"))
+            print_text(f"  {asked.why}", lines=True)
 
     def _chosen(self, asked: Sheet, line: str) -> frozenset[int]:
         words = line.replace(",", " ").split()
@@ -299,7 +300,7 @@ class _Taking:
 
     def _read(self, words: str) -> str:
         """A line of the terminal or of what is piped in; empty at its end."""
-        self._out.print(Text(words, style="dim"), end="")
+        console().print(Text(words, "dim"), end="")
         return sys.stdin.readline() if sys.stdin is not None else ""
 
     def _keep(self, progress: LessonProgress) -> None:

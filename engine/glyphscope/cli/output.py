@@ -35,7 +35,7 @@ PIPE_WIDTH = 200
 class PlainConsole(Console):
     """Prints no character that is not seen as itself, whatever it is given.
 
-    `visible` names each by its number; one that nobody passed through it is a single U+FFFD here.
+    `visible` names each by its number; one that was not passed through it is a single U+FFFD here.
     """
 
     def render(self, renderable: RenderableType, options: ConsoleOptions | None = None) -> Iterator[Segment]:

@@ -58,7 +58,7 @@ class AbReport(msgspec.Struct, frozen=True, kw_only=True):
     """`n` pairs in which both runs say something; `shares` and all that compares the two are over those alone.
 
     `difference` is second less first, `low` to `high` its 95 % interval (Newcombe), `p` McNemar's, `exact` or by the
-    normal approximation; None without pairs. `prompt_tokens` are those of each prompt, None where nobody counts.
+    normal approximation; None without pairs. `prompt_tokens` are those of each prompt, None where they are not counted.
     """
 
     names: tuple[str, str]

@@ -201,7 +201,7 @@ def _registry(asking: Asking, folder: Path | None) -> ToolRegistry:
         try:
             outside = not (inside / source).resolve().is_relative_to(inside)
         except (OSError, RuntimeError, ValueError):
-            outside = False  # a name that no file can have, links in a circle: told when it is opened
+            outside = False  # a name that no file can have, links in a circle: reported when it is opened
         if outside:
             raise RegistryError("A lesson reads no file outside of its folder.")
     registry = open_registry(source, folder)

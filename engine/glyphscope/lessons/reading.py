@@ -1,6 +1,6 @@
 """Reading a lesson: every mistake of the file at once, each with line and column; nothing is read by halves.
 
-What only a recording can show (that there is one, that a token is in it) is `checking.py`'s to tell.
+What only a recording can show (that there is one, that a token is in it) is for `checking.py` to report.
 """
 
 from __future__ import annotations

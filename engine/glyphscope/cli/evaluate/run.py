@@ -1,4 +1,4 @@
-"""The choices of the options that take several values: typer wants an Enum where one of a list is chosen."""
+"""`glyphscope eval run`: the options as a matrix, which is evaluated into a new folder or one that is resumed."""
 
 from __future__ import annotations
 
@@ -32,6 +32,7 @@ from glyphscope.evals.suites.reading import STARTER
 from glyphscope.models import EMBEDDED, open_model, require_installed
 from glyphscope.models.remote import is_address
 
+# typer takes several values of a list of choices only as an Enum
 Notations = StrEnum("Notations", ["glyph", "json", "native"])
 Shapes = StrEnum("Shapes", ["flat", "tool-args", "name-arguments"])
 Constraints = StrEnum("Constraints", ["off", "mask", "gbnf"])
@@ -178,25 +179,11 @@ def run(
         "levels": level,
         "scenarios": scenario,
     }
-    given = {name: [_plain(each) for each in values] for name, values in axes.items() if values}
-    fixed = {
-        "search": search,
-        "first": first or 0,
-        "trials": trials,
-        "seed": seed,
-        "jobs": jobs,
-        "savings": savings,
-        "judge": downloaded_file(judge) if judge else "",
-    }
-    matrix = msgspec.convert(
-        {
-            "suites": suites,
-            "models": [downloaded_file(name) for name in model or [EMBEDDED]],
-            **given,
-            **fixed,
-        },
-        Matrix,
-    )
+    members = {name: [_plain(each) for each in values] for name, values in axes.items() if values}
+    members |= {"suites": suites, "models": [downloaded_file(name) for name in model or [EMBEDDED]]}
+    numbers = {"first": first or 0, "trials": trials, "seed": seed, "jobs": jobs, "savings": savings}
+    judge = downloaded_file(judge) if judge else ""
+    matrix = msgspec.convert({**members, **numbers, "search": search, "judge": judge}, Matrix)
     for name in matrix.models:
         require_installed(name)
     options = {name: loading.options(name) for name in matrix.models}
@@ -252,7 +239,7 @@ def _plain(value: Any) -> Any:
 
 
 def _before(out: Path, plans: Sequence[Plan]) -> tuple[Plan, Path | None]:
-    """The result to go on with, `out` itself or the newest below it, and which of the plans it is of."""
+    """The plan and the result to resume: `out` itself, or the newest below it that was made from one of the plans."""
     if (out / MANIFEST).is_file():
         digest = ResultFolder.open(out).manifest.digest
         return next((plan for plan in plans if plan.digest == digest), plans[0]), out

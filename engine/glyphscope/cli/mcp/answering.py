@@ -72,7 +72,7 @@ def _answer(question: Question, sampler: Sampler | None) -> Answer:
             print_note(f"  Open this address yourself: {visible(question.url[:_SHOWN], spaces=True)}")
             return Answer(action="accept" if _agrees("Answer that you did?") else "decline")
         return _fill_in(question)
-    except EOFError:  # nobody is there any more
+    except EOFError:  # the terminal was closed
         print_note("  cancelled", "dim")
         return Answer(action="cancel")
 

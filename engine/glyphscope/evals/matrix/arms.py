@@ -27,7 +27,7 @@ class Arm(msgspec.Struct, frozen=True, kw_only=True):
     """One column of the matrix. `strategy` None is each suite's own; `repair` is how often a bad text is sent back.
 
     `preset` names the prompt; `model` is what the user named, as in `--model`. `order` is that of the schema where a
-    result does not tell it: arms of early ones have no other.
+    result does not contain it: arms of early ones have no other.
     """
 
     model: str

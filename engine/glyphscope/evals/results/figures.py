@@ -24,7 +24,7 @@ class Saving(msgspec.Struct, frozen=True, kw_only=True):
 class Figures(msgspec.Struct, frozen=True, kw_only=True):
     """Over one set of samples. `n` counts all, `answered` those that the model had its say in: shares are of these.
 
-    A share whose measure is None for a sample (not known, or not applicable) is over the others, as its own `n` tells.
+    A share whose measure is None for a sample (not known, or not applicable) is over the others, as its own `n` says.
     The trials of a scenario are not independent: intervals are those of each share's `effective` samples.
     `failures` counts the samples by their first failure's reason, `codes` by its code. `pass_k` is, by k up to the
     number of trials (ten at most), the share of scenarios that k trials drawn at random would all get right
@@ -92,7 +92,7 @@ class Comparison(msgspec.Struct, frozen=True, kw_only=True):
 
     `both`, `only_first`, `only_second`, `neither` count the pairs. The cases of the test are the `scenarios`, not their
     trials: `p` is McNemar's over the `discordant` ones, each by its mean difference (`pairs.scenario_test`), exact for
-    few of them, else with the continuity correction: `exact` tells which. `p_holm` is corrected for all comparisons by
+    few of them, else with the continuity correction: `exact` says which. `p_holm` is corrected for all comparisons by
     the same measure. `difference` is second minus first, with its 95 % interval (Newcombe's for paired shares, over
     the `effective` pairs). `differ` names the one thing that the arms differ in, or "several". Of two arms, what people
     start from is the first: no constraint before one, JSON before GLYPH.

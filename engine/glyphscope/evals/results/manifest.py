@@ -28,8 +28,8 @@ class Machine(msgspec.Struct, frozen=True, kw_only=True):
 class Manifest(msgspec.Struct, frozen=True, kw_only=True):
     """`manifest.json`. `digest` is that of all that decides the samples: a result goes on only under the same one.
 
-    `models` are those that could be opened, by the name that the arms give them; `missing` tells of the others why
-    not. `planned` counts the samples of the whole matrix. `finished` is empty until all of them are there or can
+    `models` are those that could be opened, by the name that the arms give them; `missing` has the reason for
+    the others. `planned` counts the samples of the whole matrix. `finished` is empty until all of them are there or can
     never be. `profiles` are the sampling profiles of the arms, as they were applied, by arm. `savings` is the share of
     aborted runs that are continued to measure what the abort saved. `judge` is the judge model that the evaluation
     named, `judges` are all that were opened, by name.

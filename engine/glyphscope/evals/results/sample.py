@@ -19,7 +19,7 @@ Reason: TypeAlias = Literal[
 LENGTH is a text that was right so far when the limit of tokens cut it off: nobody knows what it would have become, so
 it is no text that could not be parsed.
 
-Those in `NO_ANSWER` are no answers of the model: they are told apart in the figures.
+Those in `NO_ANSWER` are no answers of the model: figures count them separately.
 """
 
 
@@ -64,7 +64,7 @@ class Sample(msgspec.Struct, frozen=True, kw_only=True):
 
     `id` is arm, suite, scenario and trial. `parsed` is about the model's own texts, before any repair: None where it is
     not known (the run was stopped before its text ended, for another reason) or words will do. `valid` is
-    whether there was a valid call (or none was wanted and none made).
+    whether there was a valid call (or none was expected and none made).
     `right_tool` and `right_arguments` are None where no call is expected. `ok` is all that the scenario asks for.
     `prompt_tokens` are those of all prompts together, as an endpoint bills them; `instructions` is what of the first
     one everything but the user's words and the chat template costs: rules, tools, examples. `decoded` counts generated

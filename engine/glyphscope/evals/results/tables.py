@@ -31,8 +31,8 @@ _CLAIMED_AS: dict[str, tuple[Style, ...]] = {
 class Checked(msgspec.Struct, frozen=True, kw_only=True):
     """A text and the validator's verdict: whether its tool is allowed, the first code, and the deciding character.
 
-    `char` counts code points from 0, None where nothing is wrong; `decided_by` is the text before it, and it. `fits`
-    tells whether tool and code are what the suite expects.
+    `char` counts code points from 0, None where nothing is wrong; `decided_by` is the text before it, and it. `fits`:
+    whether tool and code are what the suite expects.
     """
 
     text: str

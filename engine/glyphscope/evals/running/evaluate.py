@@ -76,7 +76,7 @@ def evaluate(
         judges = _judges(needs, opener, stack)
         folder = _folder(plan, out, resume)
         writer = stack.enter_context(folder.writing())
-        if resume is not None:  # read again, now that nobody else writes to it
+        if resume is not None:  # read again, now that no one else writes to it
             manifest = ResultFolder.open(resume).manifest
             folder.keep(msgspec.structs.replace(manifest, finished="", jobs=plan.matrix.jobs))
         opened = {judge.name: judge.info for judge in judges.values()}

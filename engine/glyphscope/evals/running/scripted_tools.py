@@ -22,7 +22,7 @@ SCRIPTED = "scripted"
 class ScriptedTools:
     """A source of the registry's tools: the script answers, and what it does not, the demo tools carry out, if given.
 
-    A call that neither answers is a fault of the tool: the model is told that there is nothing for such a call, which
+    A call that neither answers is a fault of the tool: the message says that there is nothing for such a call, which
     is true, and not that the tool does not exist, which would send it after another one. A scripted time out comes at
     once. Any thread; the demo tools are the caller's to close.
     """

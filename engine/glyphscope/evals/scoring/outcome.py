@@ -119,7 +119,7 @@ class RunReading:
     def in_words(self) -> tuple[Made, ...]:
         """Valid calls in a text that was to be one call and is none: words around it, or one too many.
 
-        For where no call is wanted: a model that calls among words calls.
+        For where no call is expected: a model that calls among words calls.
         """
         return tuple(
             Made(tool=call.tool, arguments=call.arguments)

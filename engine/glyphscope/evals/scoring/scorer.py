@@ -2,7 +2,7 @@
 
 A run that could not be finished says nothing about the model, so there is one failure and no other. Of the rest, a
 sample is counted under what went wrong first on the way to a right call: the text, the call's schema, the choice of
-the tool, its arguments, calls that nobody wanted; then what was said and what is left behind.
+the tool, its arguments, unexpected calls; then what was said and what is left behind.
 """
 
 from __future__ import annotations

@@ -130,7 +130,7 @@ def _request(request: RunRequest) -> dict[str, Any]:
         if isinstance(value, dict):
             value = {key: each for key, each in value.items() if each != usual[key]}
             value.pop("answers", None)  # they are the scenario's own
-            value.pop("presets", None)  # they only tell what the settings were composed of
+            value.pop("presets", None)  # they only name what the settings were composed of
             usual = {}
         if value != usual:
             members[name] = value

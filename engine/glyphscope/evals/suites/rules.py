@@ -1,6 +1,6 @@
 """What a part of a suite must hold beside its form: names that there are, calls that tools take, schemas that are some.
 
-Each rule tells its mistakes by path into the part. A scenario that no answer could satisfy is a mistake as well: its
+Each rule reports its problems by path into the part. A scenario that no answer could satisfy is a mistake as well: its
 figures would say something about the suite, and be read as something about a model.
 """
 

@@ -129,7 +129,7 @@ class Scenario(_Part, frozen=True, kw_only=True):
     """One thing that is asked. Its `id` is the suite's only one.
 
     `group` is what figures are broken down by beside the scenario (a tool, a category); `control` marks one that
-    measures the prompt's discipline, not tool calling: figures tell it apart. `tools` are those of the registry that
+    measures the prompt's discipline, not tool calling: figures count it apart. `tools` are those of the registry that
     may be called, all where it is None; a scenario with a `registry` of its own has that one in the suite's place.
     `script` answers calls; `demo`: what it does not answer, the demo tools carry out. `turns` follow the first prompt
     in one conversation. `request` holds members of the run's request that the scenario needs (`strategy`, `stop`,
