@@ -82,11 +82,8 @@ class Header:
 
     @property
     def quantisation(self) -> str:
-        return (
-            _FILE_TYPES.get(self.number("general.file_type"), "")
-            if "general.file_type" in self.values
-            else ""
-        )
+        kind = self.values.get("general.file_type")
+        return _FILE_TYPES.get(kind, "") if isinstance(kind, int) else ""
 
     @property
     def context(self) -> int:

@@ -6,7 +6,7 @@ import re
 import threading
 from collections.abc import Callable, Generator, Sequence
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any, TypeVar
 
 import msgspec
 
@@ -26,6 +26,8 @@ from glyphscope.models.interface import (
 )
 from glyphscope.models.process import Interrupt, ModelProcess
 from glyphscope.turns import TurnForm
+
+R = TypeVar("R")
 
 _HASH_WAIT = 1.0
 """Seconds that opening a model waits for its file's hash: enough for a small one."""
@@ -89,15 +91,11 @@ class LlamaModel:
         return len(self.tokenize(text))
 
     def tokenize(self, text: str) -> list[int]:
-        reply = self._ask(wire.Tokenize(text))
-        assert isinstance(reply, wire.Tokens), reply
-        return reply.ids
+        return self._ask(wire.Tokenize(text), wire.Tokens).ids
 
     def vocabulary(self) -> Vocabulary:
         if self._vocabulary is None:
-            reply = self._ask(wire.ListVocabulary())
-            assert isinstance(reply, wire.Listed), reply
-            self._vocabulary = reply.vocabulary
+            self._vocabulary = self._ask(wire.ListVocabulary(), wire.Listed).vocabulary
         return self._vocabulary
 
     def render_chat(
@@ -106,16 +104,13 @@ class LlamaModel:
         tools: Sequence[dict[str, Any]] = (),
         thinking: Thinking = "auto",
     ) -> RenderedPrompt:
-        reply = self._ask(wire.Render(list(messages), list(tools), thinking))
-        assert isinstance(reply, wire.Rendered), reply
-        return reply.prompt
+        return self._ask(wire.Render(list(messages), list(tools), thinking), wire.Rendered).prompt
 
     def turn_form(self) -> TurnForm | None:
         with self._deriving:
             if not self._derived:
-                reply = self._ask(wire.DeriveForm())
-                assert isinstance(reply, wire.FormDerived), reply
-                self._form, self._derived = reply.form, True
+                self._form = self._ask(wire.DeriveForm(), wire.FormDerived).form
+                self._derived = True
             return self._form
 
     def generate(self, request: GenerateRequest) -> Generator[Output, None, None]:
@@ -145,14 +140,16 @@ class LlamaModel:
                 self._process.close()
                 self._process = None
 
-    def _ask(self, body: wire.Request) -> wire.Reply | Interrupt:
+    def _ask(self, body: wire.Request, kind: type[R]) -> R:
         process = self._started()
         number = process.open()
         try:
             process.send(number, body)
-            return _good(process.receive(number))
+            reply = _good(process.receive(number))
         finally:
             process.forget(number)
+        assert isinstance(reply, kind), reply
+        return reply
 
     def _started(self, progress: Callable[[float], None] | None = None) -> ModelProcess:
         """The process with the model loaded; a new one where there is none, or the old one died."""
@@ -220,14 +217,12 @@ def _outputs(process: ModelProcess, number: int) -> Generator[Output, None, None
 
 
 def _good(reply: wire.Reply | Interrupt) -> wire.Reply | Interrupt:
-    if isinstance(reply, wire.Failed):
-        _fail(reply)
-    return reply
-
-
-def _fail(reply: wire.Failed) -> NoReturn:
+    """The reply, or the error that it is."""
+    if not isinstance(reply, wire.Failed):
+        return reply
     if reply.error == "ContextOverflow":
         raise ContextOverflow(reply.needed, reply.available)
-    kind = getattr(errors, reply.error, ModelError)
-    error: GlyphscopeError = kind(reply.message, where=reply.where, hint=reply.hint)
+    error: GlyphscopeError = getattr(errors, reply.error, ModelError)(
+        reply.message, where=reply.where, hint=reply.hint
+    )
     raise error

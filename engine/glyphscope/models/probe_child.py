@@ -19,6 +19,7 @@ import struct
 import sys
 import tempfile
 from collections.abc import Iterator
+from functools import cached_property
 from typing import Any
 
 import llama_cpp as llama
@@ -26,8 +27,10 @@ from llama_cpp.llama_grammar import json_schema_to_gbnf
 
 from glyphscope.events.encoding import whole_text
 from glyphscope.models import probe_wire
+from glyphscope.models.tokens import read_ends, read_piece, read_pieces
 from glyphscope.processes.asked import limit_memory
 from glyphscope.processes.pipe import Pipe, take_stdio
+from glyphscope.text.lines import common_length
 
 _STDERR = 2
 _MEMORY = 3 << 30  # bytes of addresses: a grammar whose states explode ends this process, not the machine
@@ -51,36 +54,29 @@ class Vocabulary:
         _forget_printed()  # what loading prints is no reason of anything
         self.vocab = llama.llama_model_get_vocab(self._model)
         self._size = llama.llama_vocab_n_tokens(self.vocab)
-        self._ends = [t for t in range(self._size) if llama.llama_vocab_is_eog(self.vocab, t)]
+        self._ends = read_ends(self.vocab, self._size)
         self.end = self._ends[0] if self._ends else -1
 
     @property
     def ends(self) -> list[tuple[int, bytes]]:
         """Every token that ends a generation, and its bytes."""
-        return [(token, self._piece(token)) for token in self._ends]
+        return [(token, read_piece(self.vocab, token)) for token in self._ends]
 
     def tokens(self, data: bytes) -> Iterator[tuple[int, bytes]]:
         """The tokens of a text and their bytes; special ones are read where they are written."""
         room = (llama.llama_token * (len(data) + 8))()
         count = llama.llama_tokenize(self.vocab, data, len(data), room, len(room), False, True)
         for token in room[: max(count, 0)]:
-            yield token, self._piece(token)
+            yield token, read_piece(self.vocab, token)
 
     def single(self, byte: bytes) -> int:
         """The token of one byte; -1 if there is none."""
         return self._singles.get(byte, -1)
 
-    def _piece(self, token: int) -> bytes:
-        buffer = ctypes.create_string_buffer(1024)
-        size: int = llama.llama_token_to_piece(self.vocab, token, buffer, len(buffer), 0, True)
-        return buffer.raw[: max(size, 0)]
-
-    @property
+    @cached_property
     def _singles(self) -> dict[bytes, int]:
-        if not hasattr(self, "_by_byte"):
-            pieces = ((self._piece(token), token) for token in range(self._size))
-            self._by_byte = {piece: token for piece, token in pieces if len(piece) == 1}
-        return self._by_byte
+        pieces = read_pieces(self.vocab, self._size)
+        return {piece: token for token, piece in enumerate(pieces) if len(piece) == 1}
 
 
 class Recogniser:
@@ -112,7 +108,7 @@ class Recogniser:
         try:
             for index, data in enumerate(ordered):
                 following = ordered[index + 1] if index + 1 < len(ordered) else b""
-                shared = _common(data, following) if self._by_byte else 0
+                shared = common_length(data, following) if self._by_byte else 0
                 found[data] = self._read(data, kept, shared)
                 while kept[-1][0] > shared:
                     llama.llama_sampler_free(kept.pop()[1])
@@ -221,13 +217,6 @@ class Probe:
             raise ValueError("the grammar names tokens, and there is no model whose tokens they could be")
         self._model = self._model or Vocabulary(self._model_path)
         return self._model
-
-
-def _common(one: bytes, other: bytes) -> int:
-    """How many bytes both begin with."""
-    return next(
-        (i for i, (a, b) in enumerate(zip(one, other, strict=False)) if a != b), min(len(one), len(other))
-    )
 
 
 def byte_vocabulary() -> bytes:

@@ -29,13 +29,13 @@ def read_pieces(vocab: int, count: int) -> list[bytes]:
     vocabularies' texts (it takes the blank before a full stop away), and then a text is shorter than its pieces: those
     are read one by one, as they are where there is no such token.
     """
-    pieces = [_read_piece(vocab, token) for token in range(min(count, _BYTES))]
+    pieces = [read_piece(vocab, token) for token in range(min(count, _BYTES))]
     if _IN_NO_TEXT not in pieces:
-        return pieces + [_read_piece(vocab, token) for token in range(len(pieces), count)]
+        return pieces + [read_piece(vocab, token) for token in range(len(pieces), count)]
     between = pieces.index(_IN_NO_TEXT)
     for start in range(len(pieces), count, _AT_ONCE):
         tokens = range(start, min(start + _AT_ONCE, count))
-        pieces += _read_many(vocab, tokens, between) or [_read_piece(vocab, token) for token in tokens]
+        pieces += _read_many(vocab, tokens, between) or [read_piece(vocab, token) for token in tokens]
     return pieces
 
 
@@ -54,11 +54,12 @@ def _read_many(vocab: int, tokens: range, between: int) -> list[bytes] | None:
     return parts if len(parts) == len(tokens) else None
 
 
-def _read_piece(vocab: int, token: int, room: int = 64) -> bytes:
+def read_piece(vocab: int, token: int, room: int = 64) -> bytes:
+    """The bytes of one token; `room` is for as many as most have."""
     to_piece = _function("llama_token_to_piece", _INT, _POINTER, _INT, _POINTER, _INT, _INT, _BOOL)
     buffer = ctypes.create_string_buffer(room)
     size = to_piece(vocab, token, ctypes.addressof(buffer), room, 0, True)
-    return buffer.raw[:size] if size >= 0 else _read_piece(vocab, token, -size)
+    return buffer.raw[:size] if size >= 0 else read_piece(vocab, token, -size)
 
 
 def read_ends(vocab: int, count: int) -> list[int]:

@@ -165,18 +165,19 @@ def _listed(raw: RawRegistry, items: list[Any], path: Path | None) -> None:
                 description=item.get("description"),
                 parameters=item.get(key),
                 enabled=item.get("enabled", True),
-                pointers=_below((*at, key)),
+                pointers=below((*at, key)),
             )
         )
 
 
-def _below(prefix: Path) -> Callable[[Path], Path]:
+def below(prefix: Path) -> Callable[[Path], Path]:
+    """The `pointers` of a schema that is at `prefix`."""
     return lambda path: (*prefix, *path)
 
 
 def _from_schema(name: str, schema: dict[str, Any]) -> RawTool:
     description = schema.get("description", "")
-    return RawTool((name,), name, description, schema, pointers=_below((name,)))
+    return RawTool((name,), name, description, schema, pointers=below((name,)))
 
 
 def _with_args(raw: RawRegistry, name: str, tool: dict[str, Any]) -> RawTool:

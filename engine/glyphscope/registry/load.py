@@ -11,7 +11,7 @@ from glyphscope import resources
 from glyphscope.errors import Problem, RegistryError, find_named
 from glyphscope.registry.check import check_schema
 from glyphscope.registry.document import parse_text, plain, read_registry_file
-from glyphscope.registry.forms import RawTool, read_forms
+from glyphscope.registry.forms import RawTool, below, read_forms
 from glyphscope.registry.normalise import normalise
 from glyphscope.registry.pointer import Path, to_pointer
 from glyphscope.registry.tool import Tool, ToolRegistry
@@ -45,7 +45,9 @@ def parse_document(document: Any, where: str = "") -> ToolRegistry:
         if isinstance(item.name, str):
             if item.name in first:
                 problems.append(
-                    _problem((*item.at, "name"), f"Another tool has this name: {_place(first, item.name)}.")
+                    _problem(
+                        (*item.at, "name"), f"Another tool has this name: {to_pointer(first[item.name])}."
+                    )
                 )
             first.setdefault(item.name, item.at)
         if not found:
@@ -62,7 +64,8 @@ def check_tool(tool: Tool) -> tuple[Problem, ...]:
     parameters, problems = plain(tool.parameters)
     if problems:
         return tuple(Problem("/parameters" + problem.pointer, problem.message) for problem in problems)
-    return tuple(_check(RawTool((), tool.name, tool.description, parameters, tool.enabled, _in_parameters)))
+    places = below(("parameters",))
+    return tuple(_check(RawTool((), tool.name, tool.description, parameters, tool.enabled, places)))
 
 
 def make_tool(name: str, description: str, parameters: dict[str, Any], *, enabled: bool = True) -> Tool:
@@ -90,10 +93,6 @@ def bundled_registry(name: str) -> ToolRegistry:
     return load_registry(
         resources.read_text(find_named(files, name, f'bundled registry "{name}"', error=RegistryError))
     )
-
-
-def _in_parameters(path: Path) -> Path:
-    return ("parameters", *path)
 
 
 def _check(item: RawTool) -> list[Problem]:
@@ -136,10 +135,6 @@ def _tool(item: RawTool) -> Tool:
 
 def _problem(path: Path, message: str) -> Problem:
     return Problem(to_pointer(path), message)
-
-
-def _place(first: dict[str, Path], name: str) -> str:
-    return to_pointer(first[name])
 
 
 def _error(problems: list[Problem], where: str) -> RegistryError:

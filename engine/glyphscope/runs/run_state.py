@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal, TypeAlias
+from typing import Any, Generic, Literal, TypeAlias, TypeVar
 
 from glyphscope.errors import GlyphscopeError, RegistryError
 from glyphscope.events import (
@@ -167,6 +167,19 @@ class StageState:
         return range(first, max(first, stop))
 
 
+V = TypeVar("V")
+
+
+class _OfPresent(Generic[V]):
+    """An attribute of a run that is its present stage's."""
+
+    def __init__(self, read: Callable[[StageState], V]) -> None:
+        self._read = read
+
+    def __get__(self, state: RunState, owner: type[RunState]) -> V:
+        return self._read(state.stages[-1])
+
+
 @dataclass(slots=True)
 class RunState:
     """The run after the events so far. Grown in place by `reduce_event`: nobody else writes to it.
@@ -212,56 +225,19 @@ class RunState:
         """The stage that is open, or the last one. There always is one, if only an empty one."""
         return self.stages[-1]
 
-    @property
-    def stage(self) -> str:
-        return self.present.name
-
-    @property
-    def prompt(self) -> PromptRendered | None:
-        return self.present.prompt
-
-    @property
-    def evaluated(self) -> PromptEvaluated | None:
-        return self.present.evaluated
-
-    @property
-    def tokens(self) -> list[Token]:
-        return self.present.tokens
-
-    @property
-    def fields(self) -> dict[str, FieldState]:
-        return self.present.fields
-
-    @property
-    def segments(self) -> list[Segment]:
-        return self.present.segments
-
-    def call_at(self, index: int) -> CallState:
-        return self.present.call_at(index)
-
-    @property
-    def violations(self) -> list[Violation]:
-        return self.present.violations
-
-    @property
-    def tool(self) -> ToolKnown | None:
-        return self.present.tool
-
-    @property
-    def aborted(self) -> Aborted | None:
-        return self.present.aborted
-
-    @property
-    def stop_string(self) -> StopStringFound | None:
-        return self.present.stop_string
-
-    @property
-    def text(self) -> str:
-        return self.present.text
-
-    @property
-    def forced(self) -> int:
-        return self.present.forced
+    stage = _OfPresent(lambda present: present.name)
+    prompt = _OfPresent(lambda present: present.prompt)
+    evaluated = _OfPresent(lambda present: present.evaluated)
+    tokens = _OfPresent(lambda present: present.tokens)
+    fields = _OfPresent(lambda present: present.fields)
+    segments = _OfPresent(lambda present: present.segments)
+    violations = _OfPresent(lambda present: present.violations)
+    tool = _OfPresent(lambda present: present.tool)
+    aborted = _OfPresent(lambda present: present.aborted)
+    stop_string = _OfPresent(lambda present: present.stop_string)
+    text = _OfPresent(lambda present: present.text)
+    forced = _OfPresent(lambda present: present.forced)
+    call_at = _OfPresent(lambda present: present.call_at)
 
     @property
     def waited(self) -> float:

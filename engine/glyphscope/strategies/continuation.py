@@ -18,7 +18,7 @@ from glyphscope.events import (
     Token,
     TokenStep,
 )
-from glyphscope.models import Model
+from glyphscope.models import GenerateRequest, Model
 from glyphscope.prompting import render_messages
 from glyphscope.runs.context import Context
 from glyphscope.runs.emitter import Clock, Emitter
@@ -98,40 +98,33 @@ def _whole_characters(tokens: list[Token]) -> tuple[Token, ...]:
 
 def _from_text(context: Context, prompt: PromptRendered, known: tuple[Token, ...]) -> Decoding:
     """A generation from the prompt and the known text; the validator reads the latter first."""
-    request, registry = context.request, context.registry
-    enforced = context.prepared.enforced
-    validator = answer_validator(request, enforced)
+    request = context.request
+    validator = answer_validator(request, context.prepared.enforced)
     for index, token in enumerate(known):
         validator.feed(token.step.text, index)
     written = "".join(token.step.text for token in known)
-    prompt = PromptRendered(
-        text=prompt.text + written,
-        tokens=prompt.tokens + len(known),
-        cached=0,
-        parts=(
-            *prompt.parts,
-            PromptPart("written", len(prompt.text), len(prompt.text + written), len(known)),
-        ),
-    )
-    generation = sent(
-        generate_request(request, enforced, prompt.text, names=special_tokens(request, context.model)),
-        render_messages(request, registry),
-        written,
-    )
+    text = prompt.text + written
+    part = PromptPart("written", len(prompt.text), len(text), len(known))
+    tokens = prompt.tokens + len(known)
+    prompt = PromptRendered(text=text, tokens=tokens, cached=0, parts=(*prompt.parts, part))
     drawn = sum(token.step.origin == "model" for token in known)
+    generation = _generation(context, prompt, written)
     generation = msgspec.structs.replace(generation, max_tokens=request.max_tokens - drawn)
     return Decoding(context, generation, prompt, validator, known=known)
 
 
 def _from_start(context: Context, prompt: PromptRendered) -> Decoding:
-    request, registry = context.request, context.registry
-    enforced = context.prepared.enforced
-    validator = answer_validator(request, enforced)
-    names = special_tokens(request, context.model)
-    generation = generate_request(request, enforced, prompt.text, names=names)
-    generation = sent(generation, render_messages(request, registry))
-    generation = msgspec.structs.replace(generation, written=request.written)
+    validator = answer_validator(context.request, context.prepared.enforced)
+    generation = _generation(context, prompt)
+    generation = msgspec.structs.replace(generation, written=context.request.written)
     return Decoding(context, generation, prompt, validator)
+
+
+def _generation(context: Context, prompt: PromptRendered, begun: str = "") -> GenerateRequest:
+    request = context.request
+    names = special_tokens(request, context.model)
+    generation = generate_request(request, context.prepared.enforced, prompt.text, names=names)
+    return sent(generation, render_messages(request, context.registry), begun)
 
 
 def _after(known: list[Token], events: Iterator[AnyEvent]) -> Iterator[AnyEvent]:

@@ -18,9 +18,10 @@ from typing import Literal, cast
 import msgspec
 
 from glyphscope.errors import GlyphscopeError
-from glyphscope.events import AnyEvent, CallReady, RunRequest, Violation
+from glyphscope.events import AnyEvent, CallReady, PromptRendered, Violation
 from glyphscope.grammar import GrammarOptions
 from glyphscope.grammar.builder.turn import call_opening
+from glyphscope.models import GenerateRequest
 from glyphscope.notation import shape_keys
 from glyphscope.notation.chat_tool_format import native_format
 from glyphscope.prompting import render_messages
@@ -67,12 +68,8 @@ def _name(context: Context) -> Generator[AnyEvent, None, Generated]:
     request, registry = context.request, context.registry
     yield context.emitter.enter(NAME, "Name of the tool", NAME)
     validator = NameValidator(registry, request.notation, request.shape)
-    begun = _marker(request) + call_opening(request.notation, request.shape)
-    messages = render_messages(request, registry)
-    prompt = priced_prompt(messages, context.model, begun, thinking=request.thinking)
-    after = after_name(request.notation, request.shape)
-    generation = generate_request(request, registry, prompt.text, GrammarOptions(part="name"), after=after)
-    generation = sent(generation, messages, begun)
+    before, after = call_opening(request.notation, request.shape), after_name(request.notation, request.shape)
+    generation, prompt = _part(context, before, GrammarOptions(part="name"), after)
     decoding = Decoding(context, generation, prompt, validator, ends_when_complete=True)
     return (yield from decoding.events())
 
@@ -81,12 +78,10 @@ def _arguments(context: Context, tool: str, left: int) -> Generator[AnyEvent, No
     request, registry = context.request, context.registry
     yield context.emitter.enter(ARGUMENTS, f"Arguments of {tool}", ARGUMENTS)
     validator = ArgumentsValidator(registry, request.notation, request.shape, tool)
-    begun = _marker(request) + before_arguments(request.notation, request.shape, tool)
-    messages = render_messages(request, registry)
-    prompt = priced_prompt(messages, context.model, begun, thinking=request.thinking)
+    before = before_arguments(request.notation, request.shape, tool)
     options = GrammarOptions(part="arguments", tool=tool, white_space=white_space(request))
-    generation = generate_request(request, registry, prompt.text, options, after=AFTER_ARGUMENTS)
-    generation = msgspec.structs.replace(sent(generation, messages, begun), max_tokens=left)
+    generation, prompt = _part(context, before, options, AFTER_ARGUMENTS)
+    generation = msgspec.structs.replace(generation, max_tokens=left)
     decoding = Decoding(context, generation, prompt, validator)
     generated = yield from decoding.events()
     if generated.valid:
@@ -98,6 +93,19 @@ def _arguments(context: Context, tool: str, left: int) -> Generator[AnyEvent, No
     if shape_keys(request.shape).args_key is not None:
         text = text.removesuffix(AFTER_ARGUMENTS)  # nobody wrote it
     return (yield from _once_more(context, generated, text, start))
+
+
+def _part(
+    context: Context, before: str, options: GrammarOptions, after: str
+) -> tuple[GenerateRequest, PromptRendered]:
+    """What is asked for a part of a call, between what the shape writes before and after it; and its prompt."""
+    request, registry = context.request, context.registry
+    native = native_format(request.native)
+    begun = before if native is None else native.begun + before
+    messages = render_messages(request, registry)
+    prompt = priced_prompt(messages, context.model, begun, thinking=request.thinking)
+    generation = generate_request(request, registry, prompt.text, options, after=after)
+    return sent(generation, messages, begun), prompt
 
 
 def _once_more(
@@ -113,12 +121,6 @@ def _once_more(
     task = call_task(request, registry, render_messages(request, registry))
     made = yield from repaired(context, task, whole, extracting=False)
     return (yield from ending_of(made, context.emitter))
-
-
-def _marker(request: RunRequest) -> str:
-    """What the model's own notation writes before a call."""
-    native = native_format(request.native)
-    return "" if native is None else native.begun
 
 
 def _whole(

@@ -40,9 +40,13 @@ def json_or_text(text: str | bytes) -> Any:
 
 
 def json_object(text: str | bytes) -> dict[str, Any]:
-    """The JSON object of an untrusted text; an empty one where it is not one."""
-    found = json_or_text(text)
-    return found if isinstance(found, dict) else {}
+    """The JSON object of a untrusted text; an empty one where it is not one."""
+    return as_object(json_or_text(text))
+
+
+def as_object(value: Any) -> dict[str, Any]:
+    """The object that a member of a foreign document is; an empty one where it is not one."""
+    return value if isinstance(value, dict) else {}
 
 
 def json_values(text: str) -> Iterator[JsonValue]:

@@ -6,11 +6,10 @@ import time
 from collections.abc import Iterator, Mapping
 
 from glyphscope.errors import ModelError
-from glyphscope.models.remote.address import Address
 from glyphscope.models.remote.chunks import Chunk, read_chunk
 from glyphscope.models.remote.connection import LARGEST_BODY, Exchange
 from glyphscope.models.remote.failures import not_understood
-from glyphscope.models.remote.retry import RequestFailed, Timeouts
+from glyphscope.models.remote.retry import RequestFailed
 from glyphscope.models.remote.sse import EventReader
 from glyphscope.text.figures import byte_size, duration, pluralize
 
@@ -27,16 +26,10 @@ class Answer:
     asked again; after it, it is a ModelError.
     """
 
-    def __init__(
-        self,
-        exchange: Exchange,
-        headers: Mapping[str, str],
-        address: Address,
-        patience: Timeouts,
-        deadline: float,
-    ) -> None:
+    def __init__(self, exchange: Exchange, headers: Mapping[str, str], deadline: float) -> None:
         """`deadline`, by the monotonic clock, is for the first chunk of substance."""
-        self._exchange, self._address, self._patience = exchange, address, patience
+        self._exchange = exchange
+        self._address, self._patience = exchange.connection.address, exchange.connection.patience
         self._kind = headers.get("content-type", "").partition(";")[0].strip().lower()
         self._packed = headers.get("content-encoding", "identity").lower() not in ("", "identity")
         self._deadline = deadline

@@ -10,6 +10,7 @@ from glyphscope.errors import ModelError
 from glyphscope.models.interface import Usage
 from glyphscope.models.remote.address import Address
 from glyphscope.models.remote.failures import message_of, not_understood
+from glyphscope.text.json_values import as_object
 from glyphscope.text.shorten import excerpt
 
 _MOST_COUNT = 2**53
@@ -79,9 +80,9 @@ def read_chunk(data: bytes, address: Address) -> Chunk:
     choice = next((each for each in _list(document.get("choices")) if _index(each) == 0), None)
     if choice is None:
         return Chunk(usage=usage)
-    delta = _dict(choice.get("delta") or choice.get("message"))
+    delta = as_object(choice.get("delta") or choice.get("message"))
     text = _text(delta.get("content")) or _text(choice.get("text"))
-    logprobs = _list(_dict(choice.get("logprobs")).get("content"))
+    logprobs = _list(as_object(choice.get("logprobs")).get("content"))
     return Chunk(
         text=text,
         tokens=tuple(found for each in logprobs if (found := _likely(each)) is not None),
@@ -97,7 +98,7 @@ def _calls(delta: dict[str, Any]) -> list[CallPiece]:
     given = delta.get("tool_calls")
     pieces = []
     for each in [given] if isinstance(given, dict) else _list(given):
-        function = _dict(each.get("function")) or each
+        function = as_object(each.get("function")) or each
         index, id = each.get("index"), each.get("id")
         number = index if isinstance(index, int) else None
         pieces.append(CallPiece(number, *_function(function), id if isinstance(id, str) else ""))
@@ -128,9 +129,9 @@ def _likely(entry: dict[str, Any], *, alone: bool = False) -> Likely | None:
 
 
 def _usage(document: dict[str, Any]) -> Usage | None:
-    usage, timings = _dict(document.get("usage")), _dict(document.get("timings"))
+    usage, timings = as_object(document.get("usage")), as_object(document.get("timings"))
     if usage:
-        details = _dict(usage.get("prompt_tokens_details"))
+        details = as_object(usage.get("prompt_tokens_details"))
         return Usage(
             whole_number(usage.get("prompt_tokens")),
             whole_number(details.get("cached_tokens")),
@@ -179,10 +180,6 @@ def _finite(value: Any) -> float | None:
 
 def _list(value: Any) -> list[dict[str, Any]]:
     return [each for each in value if isinstance(each, dict)] if isinstance(value, list) else []
-
-
-def _dict(value: Any) -> dict[str, Any]:
-    return value if isinstance(value, dict) else {}
 
 
 def _is_text(data: bytes) -> bool:

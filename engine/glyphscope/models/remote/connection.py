@@ -55,14 +55,6 @@ class Connection:
         self._client: httpx.AsyncClient | None = None
         self._lock = threading.Lock()
 
-    def exchange(self) -> Exchange:
-        """For one request, or for a few that belong together."""
-        return Exchange(self)
-
-    def without_key(self, said: bytes) -> bytes:
-        """What the endpoint said, to be read, shown and recorded."""
-        return without(self.key, said)
-
     def begin(self, ask: Ask[T]) -> tuple[BlockingPortal, concurrent.futures.Future[T]]:
         """Begins it in the portal; portal and client are created again after `close`.
 
@@ -114,10 +106,13 @@ class Connection:
 
 
 class Exchange:
-    """What one thread asks and waits for; `cancel`, from any other, ends the wait with `Interrupted`."""
+    """What one thread asks and waits for: one request, or a few that belong together.
+
+    `cancel`, from any other thread, ends the wait with `Interrupted`.
+    """
 
     def __init__(self, connection: Connection) -> None:
-        self._connection = connection
+        self.connection = connection
         self._lock = threading.Lock()
         self._portal: BlockingPortal | None = None
         self._future: concurrent.futures.Future[Any] | None = None
@@ -180,8 +175,8 @@ class Exchange:
             raise self._unreachable(error).error from error
 
     def without_key(self, said: bytes) -> bytes:
-        """What was read, to be shown and recorded."""
-        return self._connection.without_key(said)
+        """What the endpoint said, to be read, shown and recorded."""
+        return without(self.connection.key, said)
 
     def wait(self, seconds: float) -> None:
         """A pause that `cancel` ends too."""
@@ -198,7 +193,7 @@ class Exchange:
         response, task = self._response, self._task
         self._response = self._bytes = None
         if response is not None or (task is not None and not task.done()):
-            self._connection.end(self._portal, lambda: _shut(response, task))
+            self.connection.end(self._portal, lambda: _shut(response, task))
 
     async def _whole(self, response: httpx.Response, most: int) -> Reply:
         body = bytearray()
@@ -209,14 +204,14 @@ class Exchange:
         return Reply(response.status_code, response.headers, self.without_key(bytes(body)))
 
     def _unreachable(self, error: httpx.HTTPError) -> RequestFailed:
-        return unreachable(error, self._connection.address, self._connection.key)
+        return unreachable(error, self.connection.address, self.connection.key)
 
     def _limited(self, ask: Ask[T], seconds: float, late: str) -> T:
         async def asked(client: httpx.AsyncClient) -> T:
             async with asyncio.timeout(seconds):
                 return await ask(client)
 
-        address = self._connection.address
+        address = self.connection.address
         try:
             return self._run(asked)
         except TimeoutError as error:
@@ -235,7 +230,7 @@ class Exchange:
         with self._lock:
             if self._cancelled:
                 raise Interrupted
-            self._portal, future = self._connection.begin(asked)
+            self._portal, future = self.connection.begin(asked)
             self._future = future
         try:
             result: T = future.result()

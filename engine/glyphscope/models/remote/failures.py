@@ -14,25 +14,20 @@ from glyphscope.models.remote.address import KEY_HINT, Address
 from glyphscope.models.remote.dialect import TEMPLATE_FIELD
 from glyphscope.models.remote.keys import without
 from glyphscope.models.remote.retry import RETRYABLE_STATUS, RequestFailed, asked_pause
+from glyphscope.text.json_values import as_object, json_object
 from glyphscope.text.shorten import excerpt
 
 
 def unreachable(error: httpx.HTTPError, address: Address, key: str) -> RequestFailed:
     """What kept the request from being answered at all; nothing of an answer was read."""
     words = excerpt(without(key, str(error)), 200) or type(error).__name__
-    hint = "Is the server running, and is this its address?"
+    hint, again = "Is the server running, and is this its address?", True
     match error:
         case httpx.ConnectTimeout():
             said = "The endpoint did not take the connection in time."
         case httpx.ConnectError() if "CERTIFICATE" in words.upper():
-            return RequestFailed(
-                ModelError(
-                    f"TLS certificate verification failed: {words}",
-                    where=str(address),
-                    hint="Fix the certificate, or name its authority in SSL_CERT_FILE.",
-                ),
-                again=False,
-            )
+            said, again = f"TLS certificate verification failed: {words}", False
+            hint = "Fix the certificate, or name its authority in SSL_CERT_FILE."
         case httpx.ConnectError():
             said = f"The endpoint cannot be reached: {words}."
         case httpx.RemoteProtocolError() | httpx.ReadError() | httpx.WriteError():
@@ -40,50 +35,37 @@ def unreachable(error: httpx.HTTPError, address: Address, key: str) -> RequestFa
             hint = "See the server's log."
         case _:
             said = f"The request could not be sent: {words}."
-    return RequestFailed(ModelError(said, where=str(address), hint=hint), again=True)
+    return RequestFailed(ModelError(said, where=str(address), hint=hint), again=again)
 
 
 def refusal(
     status: int, headers: Mapping[str, str], body: bytes, address: Address, *, had_key: bool
 ) -> RequestFailed:
     """What a status other than 200 says; `body` is without the key."""
-    said = words_of(body)
-    told = f" {said}" if said else ""
-    again, wait = status in RETRYABLE_STATUS, asked_pause(headers.get("retry-after"))
-    where = str(address)
-    error: GlyphscopeError
+    said, where = words_of(body), str(address)
     if (overflow := _overflow(body, where)) is not None:
         return RequestFailed(overflow, again=False)
+    kind: type[GlyphscopeError] = ModelError
+    hint = "See the server's log."
     if status in (401, 403):
-        asked = "The key was rejected" if had_key else "The endpoint asks for a key"
-        error = ModelError(f"{asked} ({status}).{told}", where=where, hint=KEY_HINT)
+        words = f"{'The key was rejected' if had_key else 'The endpoint asks for a key'} ({status})."
+        hint = KEY_HINT
     elif 300 <= status < 400:
-        error = ModelError(
-            f"The endpoint redirects to another address ({status}), to which the key is not sent.",
-            where=where,
-            hint="Use that address.",
-        )
+        words = f"The endpoint redirects to another address ({status}), to which the key is not sent."
+        said, hint = "", "Use that address."
     elif status == 404:
-        error = ModelError(
-            f"There is no such model or path ({status}).{told}",
-            where=where,
-            hint="The address of an API mostly ends in /v1; a model is named behind it, as in …/v1#name.",
-        )
+        words = f"There is no such model or path ({status})."
+        hint = "The address of an API mostly ends in /v1; a model is named behind it, as in …/v1#name."
     elif status == 429:
-        error = ModelError(
-            f"Rate limited or overloaded ({status}).{told}",
-            where=where,
-            hint="Try again later, or send smaller requests.",
-        )
+        words, hint = f"Rate limited or overloaded ({status}).", "Try again later, or send smaller requests."
     elif status in (400, 413, 422):
-        error = PromptError(
-            f"The endpoint rejected the request ({status}).{told}", where=where, hint=_hint(said)
-        )
+        kind, words, hint = PromptError, f"The endpoint rejected the request ({status}).", _hint(said)
     else:
-        error = ModelError(
-            f"The endpoint failed ({status}).{told}", where=where, hint="See the server's log."
-        )
-    return RequestFailed(error, again=again, wait=wait)
+        words = f"The endpoint failed ({status})."
+    error = kind(f"{words} {said}".rstrip(), where=where, hint=hint)
+    return RequestFailed(
+        error, again=status in RETRYABLE_STATUS, wait=asked_pause(headers.get("retry-after"))
+    )
 
 
 def words_of(body: bytes) -> str:
@@ -119,11 +101,8 @@ def not_understood(what: str, address: Address, data: bytes | str = b"") -> Mode
 
 def _overflow(body: bytes, where: str) -> ContextOverflow | PromptError | None:
     """The error of a prompt that is too long for the endpoint's model."""
-    try:
-        error = json.loads(body)["error"]
-        kind = f"{error.get('type')} {error.get('code')}"
-    except (ValueError, RecursionError, LookupError, TypeError, AttributeError):
-        return None
+    error = as_object(json_object(body).get("error"))
+    kind = f"{error.get('type')} {error.get('code')}"
     if "exceed_context_size" not in kind and "context_length_exceeded" not in kind:
         return None
     needed, available = error.get("n_prompt_tokens"), error.get("n_ctx")

@@ -9,7 +9,7 @@ from glyphscope.errors import ModelError
 from glyphscope.events import ModelInfo
 from glyphscope.models.remote.address import Address
 from glyphscope.models.remote.chunks import whole_number
-from glyphscope.models.remote.connection import Connection, Exchange, Reply
+from glyphscope.models.remote.connection import Exchange, Reply
 from glyphscope.models.remote.dialect import (
     COMPATIBLE,
     LLAMA_CPP_PYTHON,
@@ -23,6 +23,7 @@ from glyphscope.models.remote.dialect import (
 )
 from glyphscope.models.remote.failures import not_understood, refusal
 from glyphscope.models.remote.retry import RequestFailed, Retries
+from glyphscope.text.json_values import as_object, json_object
 from glyphscope.text.shorten import excerpt
 
 _PROBES = (
@@ -44,11 +45,12 @@ class Found(NamedTuple):
     logprobs: bool
 
 
-def find(exchange: Exchange, address: Address, connection: Connection) -> Found:
-    """Raises ModelError, and Refused."""
+def find(exchange: Exchange) -> Found:
+    """What the exchange's endpoint is. Raises ModelError, and RequestFailed."""
+    address = exchange.connection.address
     named, figures = address.option("dialect"), address.option("logprobs")
     dialect = dialect_named(named, str(address)) if named else None
-    reply = _models(exchange, address, connection)
+    reply = _models(exchange)
     entries = _entries(reply, address)
     entry = _entry(entries, address)
     model = address.model or str(entry["id"])
@@ -56,7 +58,7 @@ def find(exchange: Exchange, address: Address, connection: Connection) -> Found:
     dialect = dialect or dialect_of(host, str(entry.get("owned_by") or ""), reply.headers)
     facts: dict[str, Any] = {}
     if dialect is None:
-        dialect, facts = _probed(exchange, address)
+        dialect, facts = _probed(exchange)
     elif host != "api.openai.com":
         path = next((path for path, _, known in _PROBES if known.title == dialect.title), "")
         facts = _facts(exchange, address.root + path) if path else {}
@@ -67,41 +69,41 @@ def find(exchange: Exchange, address: Address, connection: Connection) -> Found:
     return Found(_info(address.named(model), model, entry, facts, dialect, version), dialect, model, logprobs)
 
 
-def count_tokens(exchange: Exchange, address: Address, dialect: Dialect, text: str) -> int:
+def count_tokens(exchange: Exchange, dialect: Dialect, text: str) -> int:
     """By the server's own tokenizer. Raises ModelError where it has none, or does not answer as it should."""
     if not dialect.tokenize:
         raise ModelError(
-            f"This endpoint ({dialect.title}) does not count tokens before it answers.", where=str(address)
+            f"This endpoint ({dialect.title}) does not count tokens before it answers.",
+            where=str(exchange.connection.address),
         )
-    count = _count(exchange, address, dialect, text)
+    count = _count(exchange, dialect, text)
     if dialect is LLAMA_CPP_PYTHON:  # which counts the token that begins a sequence, where its model has one
-        count -= _count(exchange, address, dialect, "")
+        count -= _count(exchange, dialect, "")
     return count
 
 
-def _count(exchange: Exchange, address: Address, dialect: Dialect, text: str) -> int:
+def _count(exchange: Exchange, dialect: Dialect, text: str) -> int:
+    address = exchange.connection.address
     field = {VLLM.title: "prompt", LLAMA_SERVER.title: "content"}.get(dialect.title, "input")
     asked: dict[str, Any] = {field: text, "add_special_tokens": False}
     if dialect is not LLAMA_SERVER:
         asked["model"] = address.model
     try:
         reply = exchange.get(address.root + dialect.tokenize, body=json.dumps(asked).encode())
-        found = json.loads(reply.body) if reply.status == 200 else {}
     except RequestFailed as refused:
         raise refused.error from None
-    except (ValueError, RecursionError):
-        found = {}
-    count = whole_number(found.get("count")) if isinstance(found, dict) else None
-    tokens = found.get("tokens") if isinstance(found, dict) else None
-    if count is not None:
+    found = json_object(reply.body) if reply.status == 200 else {}
+    if (count := whole_number(found.get("count"))) is not None:
         return count
-    if isinstance(tokens, list):
+    if isinstance(tokens := found.get("tokens"), list):
         return len(tokens)
     raise ModelError(f"This endpoint ({dialect.title}) does not count tokens.", where=str(address))
 
 
-def _models(exchange: Exchange, address: Address, connection: Connection) -> Reply:
+def _models(exchange: Exchange) -> Reply:
     """The list of models; a status of 404 is an answer too, as not every endpoint has one."""
+    connection = exchange.connection
+    address = connection.address
     retries = Retries(connection.patience)
     while True:
         try:
@@ -148,9 +150,9 @@ def _entry(entries: list[dict[str, Any]], address: Address) -> dict[str, Any]:
     return entries[0]
 
 
-def _probed(exchange: Exchange, address: Address) -> tuple[Dialect, dict[str, Any]]:
+def _probed(exchange: Exchange) -> tuple[Dialect, dict[str, Any]]:
     for path, member, dialect in _PROBES:
-        facts = _facts(exchange, address.root + path)
+        facts = _facts(exchange, exchange.connection.address.root + path)
         if member in facts:
             return dialect, facts
     return COMPATIBLE, {}
@@ -160,19 +162,15 @@ def _facts(exchange: Exchange, url: str) -> dict[str, Any]:
     """What a server tells of itself; nothing where it does not."""
     try:
         reply = exchange.get(url, seconds=5.0)
-        found = json.loads(reply.body) if reply.status == 200 else {}
-    except (RequestFailed, ValueError, RecursionError):
+    except RequestFailed:
         return {}
-    return found if isinstance(found, dict) else {}
+    return json_object(reply.body) if reply.status == 200 else {}
 
 
 def _info(
     address: Address, model: str, entry: dict[str, Any], facts: dict[str, Any], dialect: Dialect, version: str
 ) -> ModelInfo:
-    meta = entry.get("meta")
-    meta = meta if isinstance(meta, dict) else {}
-    settings = facts.get("default_generation_settings")
-    settings = settings if isinstance(settings, dict) else {}
+    meta, settings = as_object(entry.get("meta")), as_object(facts.get("default_generation_settings"))
     name = model.replace("\\", "/").rpartition("/")[2] if model.endswith(".gguf") else model
     return ModelInfo(
         name=name.removesuffix(".gguf"),

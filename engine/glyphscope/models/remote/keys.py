@@ -6,10 +6,12 @@ import importlib.util
 import json
 import os
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any, AnyStr, TypeVar
 
 from glyphscope.errors import ModelError
 from glyphscope.models.remote.address import Address
+from glyphscope.text.json_values import json_or_text
 
 SERVICE = "glyphscope"
 ENVIRONMENT = "GLYPHSCOPE_API_KEY"
@@ -31,10 +33,8 @@ def key_of(address: Address) -> str:
     if not key and address.origin == _OPENAI:
         key = os.environ.get("OPENAI_API_KEY", "").strip()
     if not key and importlib.util.find_spec("keyring") is not None:
-        try:
-            key = _with_keyring(lambda ring: ring.get_password(SERVICE, address.origin)) or ""
-        except ModelError:
-            key = ""
+        with suppress(ModelError):
+            key = keyring_text(address.origin) or ""
     return checked(key, address.origin) if key else ""
 
 
@@ -71,27 +71,22 @@ def _escaped(key: str) -> str:
 def set_key(address: Address, key: str) -> None:
     """Keeps the key in the keyring. Raises ModelError where there is none."""
     key = checked(key.strip(), address.origin)
-    kept = sorted({*key_addresses(), address.origin})
-    _with_keyring(lambda ring: ring.set_password(SERVICE, address.origin, key))
-    _with_keyring(lambda ring: ring.set_password(SERVICE, _LIST, json.dumps(kept)))
+    listed = sorted({*key_addresses(), address.origin})
+    set_keyring_text(address.origin, key)
+    set_keyring_text(_LIST, json.dumps(listed))
 
 
 def remove_key(address: Address) -> bool:
     """Whether there was one. Raises ModelError."""
-    if _with_keyring(lambda ring: ring.get_password(SERVICE, address.origin)) is None:
+    if not remove_keyring_text(address.origin):
         return False
-    _with_keyring(lambda ring: ring.delete_password(SERVICE, address.origin))
-    kept = [origin for origin in key_addresses() if origin != address.origin]
-    _with_keyring(lambda ring: ring.set_password(SERVICE, _LIST, json.dumps(kept)))
+    set_keyring_text(_LIST, json.dumps([each for each in key_addresses() if each != address.origin]))
     return True
 
 
 def key_addresses() -> list[str]:
     """The endpoints that have a key in the keyring. Raises ModelError."""
-    try:
-        listed = json.loads(_with_keyring(lambda ring: ring.get_password(SERVICE, _LIST)) or "[]")
-    except ValueError:
-        return []
+    listed = json_or_text(keyring_text(_LIST) or "")
     return [each for each in listed if isinstance(each, str)] if isinstance(listed, list) else []
 
 
@@ -101,12 +96,17 @@ def keyring_text(name: str) -> str | None:
     return text
 
 
-def set_keyring_text(name: str, text: str | None) -> None:
-    """Keeps an entry; None removes it. Raises ModelError."""
-    if text is not None:
-        _with_keyring(lambda ring: ring.set_password(SERVICE, name, text))
-    elif keyring_text(name) is not None:
-        _with_keyring(lambda ring: ring.delete_password(SERVICE, name))
+def set_keyring_text(name: str, text: str) -> None:
+    """Keeps an entry. Raises ModelError."""
+    _with_keyring(lambda ring: ring.set_password(SERVICE, name, text))
+
+
+def remove_keyring_text(name: str) -> bool:
+    """Whether there was such an entry. Raises ModelError."""
+    if keyring_text(name) is None:
+        return False
+    _with_keyring(lambda ring: ring.delete_password(SERVICE, name))
+    return True
 
 
 def _with_keyring(act: Callable[[Any], T]) -> T:

@@ -60,9 +60,9 @@ class RemoteModel:
 
     def count_tokens(self, text: str) -> int:
         """By the server's own tokenizer. Raises ModelError where it has none to ask."""
-        exchange = self._connection.exchange()
+        exchange = Exchange(self._connection)
         try:
-            return count_tokens(exchange, self._connection.address, self.dialect, text)
+            return count_tokens(exchange, self.dialect, text)
         except Interrupted:
             raise ModelError("The model was closed meanwhile.", where=self.info.path) from None
         finally:
@@ -96,7 +96,7 @@ class RemoteModel:
         Raises GrammarError where the endpoint takes no such constraint or ignores it, PromptError, ModelError.
         """
         with self._alone.exclusive():
-            exchange = self._running = self._connection.exchange()
+            exchange = self._running = Exchange(self._connection)
             try:
                 yield from self._asked(exchange, request)
             except Interrupted:
@@ -150,7 +150,7 @@ class RemoteModel:
         reply = exchange.open(address.base + CHAT, json.dumps(body).encode(), patience.first)
         if reply.status != 200:
             raise refusal(reply.status, reply.headers, reply.body, address, had_key=bool(connection.key))
-        chunks = Answer(exchange, reply.headers, address, patience, deadline).chunks()
+        chunks = Answer(exchange, reply.headers, deadline).chunks()
         usage = None
         for chunk in chunks:
             usage = chunk.usage or usage
@@ -167,11 +167,11 @@ def open_remote(
     An `Opening` as `progress` can end it.
     """
     connection = Connection(address, key_of(address), patience or Timeouts())
-    exchange = connection.exchange()
+    exchange = Exchange(connection)
     if isinstance(progress, Opening):
         progress.begins(exchange.cancel)
     try:
-        found = find(exchange, address, connection)
+        found = find(exchange)
     except BaseException as error:
         connection.close()
         if isinstance(error, Interrupted):

@@ -45,6 +45,8 @@ class DemoTools:
     may look at everything here, and must not wait. One that is set later holds from the next change on.
     """
 
+    name = identity = "demo"
+
     def __init__(
         self,
         scratch: Path | None = None,
@@ -68,14 +70,6 @@ class DemoTools:
             "state_get": self._state_get,
             "state_patch": self._state_patch,
         }
-
-    @property
-    def name(self) -> str:
-        return "demo"
-
-    @property
-    def identity(self) -> str:
-        return "demo"
 
     @property
     def outbox(self) -> tuple[Mail, ...]:

@@ -16,6 +16,7 @@ from typing import Any, Literal, TypeAlias
 from urllib.parse import urlsplit
 
 import msgspec
+from msgspec.structs import replace
 
 from glyphscope.errors import Problem, RegistryError, ServerError
 from glyphscope.inputs import read_file
@@ -210,23 +211,20 @@ class _Entry:
         if "envFile" in entry:
             self._report(("envFile",), "A file of variables is not read: write them into `env`.")
         roots = self._folders(entry)
+        server = ServerConfig(name=self._name, disabled=disabled is True or enabled is False, roots=roots)
         if kind == "stdio":
-            server = ServerConfig(
-                name=self._name,
+            server = replace(
+                server,
                 command=self._text(entry, "command", needed=True),
                 args=self._texts(entry, "args"),
                 env=self._table(entry, "env", _env_name),
                 cwd=os.path.expanduser(self._text(entry, "cwd")),
-                disabled=disabled is True or enabled is False,
-                roots=roots,
             )
         else:
-            server = ServerConfig(
-                name=self._name,
+            server = replace(
+                server,
                 url=self._address(entry, url_key),
                 headers=self._table(entry, "headers", _header_name),
-                disabled=disabled is True or enabled is False,
-                roots=roots,
             )
         return None if self.problems else server
 

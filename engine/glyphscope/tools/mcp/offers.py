@@ -12,6 +12,7 @@ from typing import Any, Literal, TypeAlias
 
 from glyphscope.errors import RegistryError, ServerError
 from glyphscope.registry import Tool, make_tool
+from glyphscope.text.json_values import as_object
 from glyphscope.visible import visible
 
 OfferKind: TypeAlias = Literal["resource", "template", "prompt"]
@@ -241,9 +242,9 @@ def completion_params(
 
 def read_completion(result: Any) -> Completion:
     """What is usable of the result; values that are not texts, or longer than 2,000 characters, are left out."""
-    found = result.get("completion") if isinstance(result, dict) else None
-    values = found.get("values") if isinstance(found, dict) else None
-    if not isinstance(found, dict) or not isinstance(values, list):
+    found = as_object(as_object(result).get("completion"))
+    values = found.get("values")
+    if not isinstance(values, list):
         return Completion(problem="The result's `completion` has no list of values.")
     texts = [each for each in values if isinstance(each, str) and len(each) <= _LONGEST_VALUE]
     total = found.get("total")

@@ -7,6 +7,7 @@ import time
 from typing import Any
 
 from glyphscope.errors import ModelError, ServerError
+from glyphscope.text.json_values import json_object
 
 _ENTRY = "mcp sign-in "
 _unsaved: dict[str, dict[str, Any]] = {}
@@ -20,10 +21,9 @@ def stored(url: str) -> dict[str, Any]:
     from glyphscope.models.remote.keys import keyring_text
 
     try:
-        found = json.loads(keyring_text(_ENTRY + url) or "{}")
-    except (ModelError, ValueError, RecursionError):
+        return json_object(keyring_text(_ENTRY + url) or "")
+    except ModelError:
         return {}
-    return found if isinstance(found, dict) else {}
 
 
 def store(url: str, sign_in: dict[str, Any]) -> None:
@@ -42,12 +42,11 @@ def store(url: str, sign_in: dict[str, Any]) -> None:
 
 def forget(url: str) -> bool:
     """Whether there was one. Raises ServerError where the keyring cannot be used."""
-    from glyphscope.models.remote.keys import keyring_text, set_keyring_text
+    from glyphscope.models.remote.keys import remove_keyring_text
 
     was = _unsaved.pop(url, None) is not None
     try:
-        was = keyring_text(_ENTRY + url) is not None or was
-        set_keyring_text(_ENTRY + url, None)
+        was = remove_keyring_text(_ENTRY + url) or was
     except ModelError as error:
         raise ServerError(error.message, where=url, hint=error.hint) from None
     return was

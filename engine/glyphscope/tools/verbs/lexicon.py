@@ -6,6 +6,7 @@ import difflib
 import json
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import chain
 from typing import Any, Literal, TypeAlias
 
 from glyphscope import resources
@@ -43,17 +44,20 @@ class Verb:
     irregular: bool
     spanish: Spanish | None = None
 
-    def parts_of(self, form: str) -> list[Part]:
-        """What a form is of this verb: `put` is its base, its past and its participle."""
-        present = ("am", "are") if self.base == "be" else ()
-        forms: dict[Part, tuple[str, ...]] = {
-            "base": (self.base, *present),
+    @property
+    def forms(self) -> dict[Part, tuple[str, ...]]:
+        """Its forms by what they are."""
+        return {
+            "base": (self.base, "am", "are") if self.base == "be" else (self.base,),
             "third": (self.third,),
             "past": self.past,
             "participle": self.participle,
             "gerund": (self.gerund,),
         }
-        return [part for part, written in forms.items() if form in written]
+
+    def parts_of(self, form: str) -> list[Part]:
+        """What a form is of this verb: `put` is its base, its past and its participle."""
+        return [part for part, forms in self.forms.items() if form in forms]
 
 
 def find(verb: str) -> Verb:
@@ -91,9 +95,8 @@ def lexicon() -> dict[str, Verb]:
     """All known verbs by their base forms."""
     data = json.loads(resources.read_text("verbs.json"))
     doubling = frozenset(data["doubling"].split())
-    verbs = [_irregular(item, doubling) for item in data["irregular"]]
-    verbs += [_regular(item["base"], doubling, Spanish(*item["spanish"])) for item in data["regular"]]
-    verbs += [_regular(base, doubling, None) for base in data["others"].split()]
+    verbs = [_verb(item["base"], doubling, item) for item in (*data["irregular"], *data["regular"])]
+    verbs += [_verb(base, doubling, {}) for base in data["others"].split()]
     return {verb.base: verb for verb in verbs}
 
 
@@ -101,35 +104,22 @@ def lexicon() -> dict[str, Verb]:
 def _by_form() -> dict[str, tuple[Verb, ...]]:
     found: dict[str, dict[str, Verb]] = {}
     for verb in lexicon().values():
-        present = ("am", "are") if verb.base == "be" else ()
-        for form in (verb.base, verb.third, *verb.past, *verb.participle, verb.gerund, *present):
+        for form in chain(*verb.forms.values()):
             found.setdefault(form, {})[verb.base] = verb
     return {form: tuple(verbs.values()) for form, verbs in found.items()}
 
 
-def _irregular(item: dict[str, Any], doubling: frozenset[str]) -> Verb:
-    base = item["base"]
+def _verb(base: str, doubling: frozenset[str], item: dict[str, Any]) -> Verb:
+    """`item` has the past and the participle of an irregular verb, and the Spanish of a common one."""
+    regular = orthography.past(base, base in doubling)
     return Verb(
         base,
-        tuple(item["past"].split("/")),
-        tuple(item["participle"].split("/")),
+        tuple(item.get("past", regular).split("/")),
+        tuple(item.get("participle", regular).split("/")),
         {"be": "is", "have": "has"}.get(base) or orthography.third_person(base),
         orthography.gerund(base, base in doubling),
-        True,
-        Spanish(*item["spanish"]),
-    )
-
-
-def _regular(base: str, doubling: frozenset[str], spanish: Spanish | None) -> Verb:
-    past = (orthography.past(base, base in doubling),)
-    return Verb(
-        base,
-        past,
-        past,
-        orthography.third_person(base),
-        orthography.gerund(base, base in doubling),
-        False,
-        spanish,
+        "past" in item,
+        Spanish(*item["spanish"]) if "spanish" in item else None,
     )
 
 
