@@ -15,7 +15,6 @@ from glyphscope.events import LoadOptions, Message, Sampling
 from glyphscope.models import (
     Cancelled,
     GenerateRequest,
-    LlamaModel,
     Opening,
     PromptProgress,
     PromptReady,
@@ -23,6 +22,7 @@ from glyphscope.models import (
     open_model,
     wire,
 )
+from glyphscope.models.llama import LlamaModel
 from glyphscope.processes.pipe import Pipe
 
 pytestmark = [pytest.mark.slow, pytest.mark.model]

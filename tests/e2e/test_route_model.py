@@ -23,7 +23,8 @@ from glyphscope.models import Model, RecordedModel
 from glyphscope.registry import bundled_registry
 from glyphscope.runs import run_state
 from glyphscope.sessions import first_difference
-from glyphscope.strategies import router_preset, run
+from glyphscope.strategies import run
+from glyphscope.strategies.routing.candidates import router_preset
 
 pytestmark = [pytest.mark.model, pytest.mark.slow]
 

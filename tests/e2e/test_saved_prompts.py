@@ -10,7 +10,7 @@ import pytest
 from glyphscope.events import AnyEvent, PromptRendered, RunRequest, Sampling
 from glyphscope.models import EMBEDDED, open_model
 from glyphscope.registry import default_registry
-from glyphscope.sessions import strip_times
+from glyphscope.sessions.compare import strip_times
 from glyphscope.strategies import run
 
 pytestmark = [pytest.mark.model, pytest.mark.slow]

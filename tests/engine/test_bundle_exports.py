@@ -53,8 +53,9 @@ from glyphscope.models import ScriptedModel
 from glyphscope.registry import default_registry
 from glyphscope.runs import branch_request
 from glyphscope.sessions.bundle import encode_bundle, handed_on, make_bundle, parse_bundle, write_bundle
-from glyphscope.sessions.exports import EXPORTS, RecordedRun, export
+from glyphscope.sessions.exports import RecordedRun, export
 from glyphscope.sessions.exports.curl_line import MOST_IN_A_LINE
+from glyphscope.sessions.exports.forms import EXPORTS
 from glyphscope.sessions.exports.judged_texts import judged_texts
 from glyphscope.strategies import run
 from glyphscope.strategies.constraints import call_constraint

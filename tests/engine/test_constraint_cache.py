@@ -20,7 +20,8 @@ from glyphscope.events import (
     encode_event,
 )
 from glyphscope.grammar import GrammarOptions
-from glyphscope.models import ConstraintMade, PromptReady, RecordedModel, ScriptedModel
+from glyphscope.models import PromptReady, RecordedModel, ScriptedModel
+from glyphscope.models.interface import ConstraintMade
 from glyphscope.registry import default_registry, parse_document
 from glyphscope.runs import run_state
 from glyphscope.strategies import run

@@ -8,7 +8,9 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from examples import at_most
-from glyphscope.decoding import Draw, Evidence, SamplerState, TextAssembler, top
+from glyphscope.decoding.evidence import Evidence
+from glyphscope.decoding.sampler import Draw, SamplerState, top
+from glyphscope.decoding.text import TextAssembler
 from glyphscope.errors import ModelError
 from glyphscope.events import Sampling
 

@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 from demo_calls import call, refused, said
 from examples import at_most
 from glyphscope.errors import ToolError
-from glyphscope.tools.demo import DemoTools, Scratch
-from glyphscope.tools.demo.scratch import MAX_FILE_BYTES
+from glyphscope.tools.demo import DemoTools
+from glyphscope.tools.demo.scratch import MAX_FILE_BYTES, Scratch
 
 
 @pytest.fixture

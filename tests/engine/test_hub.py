@@ -49,10 +49,10 @@ def look(text: str = REPO) -> Listing:
     return Lookup(read_request(text)).listing()
 
 
-def download(folder: Path, text: str = REPO, told=lambda _progress: None) -> Download:
+def download(folder: Path, text: str = REPO, report=lambda _progress: None) -> Download:
     wanted = read_request(text)
     listing = Lookup(wanted).listing()
-    return Download(listing, pick(listing, wanted.which).choice, folder, told=told)
+    return Download(listing, pick(listing, wanted.which).choice, folder, report=report)
 
 
 def once(monkeypatch) -> None:
@@ -75,7 +75,7 @@ def refused(do) -> GlyphscopeError:
 
 def test_a_downloaded_model_is_complete_and_found_afterwards(hub, tmp_path):
     told: list[Progress] = []
-    got = download(tmp_path, told=told.append).run_to_end()
+    got = download(tmp_path, report=told.append).run_to_end()
     data = hub.repos[REPO][FILE]
     assert got == (tmp_path / REPO / FILE, "downloaded", True)
     assert got.path.read_bytes() == data and left(tmp_path) == [FILE]
@@ -155,7 +155,7 @@ def test_a_stopped_download_has_no_final_name_and_resumes(processes, tmp_path):
     processes.stall_after = 20_000
     job = download(tmp_path)
     came = threading.Event()
-    job._told = lambda progress: came.set() if progress.done == 20_000 else None
+    job._notify = lambda progress: came.set() if progress.done == 20_000 else None
     stopped: list[float] = []
 
     def stop() -> None:
@@ -236,7 +236,7 @@ def test_two_downloads_of_one_file_exclude_each_other(processes, tmp_path):
     processes.stall_after = 100
     first = download(tmp_path)
     began = threading.Event()
-    first._told = lambda progress: began.set() if progress.done else None
+    first._notify = lambda progress: began.set() if progress.done else None
 
     def run() -> None:
         with pytest.raises(Stopped):
@@ -325,7 +325,7 @@ def test_an_overloaded_server_is_tried_again(hub, tmp_path):
     hub.statuses = [(429, {"retry-after": "0"}), (503, {})]
     hub.file_statuses = [(429, {"retry-after": "0"}), (502, {})]
     words = []
-    assert download(tmp_path, told=lambda p: words.append(p.words)).run_to_end().how == "downloaded"
+    assert download(tmp_path, report=lambda p: words.append(p.words)).run_to_end().how == "downloaded"
     assert any("Trying again in" in word for word in words)
 
 

@@ -15,7 +15,7 @@ from glyphscope.errors import ModelError
 from glyphscope.events import RunFailed, RunFinished, RunRequest, Token, Violation
 from glyphscope.models.remote import read_address
 from glyphscope.models.remote.chunks import read_chunk
-from glyphscope.models.remote.connection import Connection, Interrupted
+from glyphscope.models.remote.connection import Connection, Exchange, Interrupted
 from glyphscope.models.remote.model import open_remote
 from glyphscope.models.remote.retry import asked_pause
 from glyphscope.models.remote.sse import EventReader
@@ -556,7 +556,7 @@ def test_a_connection_closed_just_before_a_request_interrupts_it(monkeypatch):
         return real(portal, *work)
 
     monkeypatch.setattr(BlockingPortal, "start_task_soon", submit)
-    exchange = connection.exchange()
+    exchange = Exchange(connection)
     with pytest.raises(Interrupted):
         exchange.wait(60)
     exchange.close()

@@ -29,7 +29,7 @@ from glyphscope.events import (
     Token,
     encode_event,
 )
-from glyphscope.execution import RecordedInteraction
+from glyphscope.execution.recorded import RecordedInteraction
 from glyphscope.models import GenerateRequest, Opening, RecordedModel, ScriptedModel, open_model
 from glyphscope.models.remote import key_addresses, read_address, remove_key, set_key
 from glyphscope.models.remote.dialect import DIALECTS

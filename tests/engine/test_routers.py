@@ -9,8 +9,13 @@ from glyphscope.events import CallReady, CandidatesFound, RunRequest
 from glyphscope.grammar.generate.example import example_arguments
 from glyphscope.prompting import render_router
 from glyphscope.registry import bundled_registries, bundled_registry
-from glyphscope.strategies import read_router, router_preset, router_presets, run
-from glyphscope.strategies.routing.candidates import find_candidates
+from glyphscope.strategies import run
+from glyphscope.strategies.routing.candidates import (
+    find_candidates,
+    read_router,
+    router_preset,
+    router_presets,
+)
 from turns import Turns
 
 

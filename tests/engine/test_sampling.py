@@ -12,7 +12,8 @@ from typer.testing import CliRunner
 
 from examples import at_most
 from glyphscope.cli.app import app
-from glyphscope.decoding import Evidence, SamplerState
+from glyphscope.decoding.evidence import Evidence
+from glyphscope.decoding.sampler import SamplerState
 from glyphscope.events import (
     Alternative,
     PrefixPart,

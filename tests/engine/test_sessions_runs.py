@@ -40,8 +40,8 @@ from glyphscope.sessions import (
     load_project,
     read_record,
     save_project,
-    strip_times,
 )
+from glyphscope.sessions.compare import strip_times
 from glyphscope.sessions.files import digest_of
 from glyphscope.sessions.records import encode_record
 

@@ -13,7 +13,8 @@ pytest.importorskip("huggingface_hub")
 from fake_hub import REPO, fake_hub, gguf, hub_in_process, hub_in_thread
 from glyphscope.errors import ModelError
 from glyphscope.models import FoundModel
-from glyphscope.models.hub import Choice, HubFile, Lookup, Progress, Stopped, Unfinished
+from glyphscope.models.hub import Choice, Lookup, Progress, Stopped, Unfinished
+from glyphscope.models.hub.files import HubFile
 from glyphscope_gui.model_picker import getting as model_getting
 from glyphscope_gui.model_picker import hub_panel
 from glyphscope_gui.model_picker import presenter as model_presenter

@@ -17,7 +17,7 @@ from glyphscope.events import ApprovalRule
 from glyphscope.models import ScriptedModel
 from glyphscope.sessions import Record, read_record
 from glyphscope.sessions.bundle import read_bundle, write_bundle
-from glyphscope.sessions.exports import EXPORTS
+from glyphscope.sessions.exports.forms import EXPORTS
 from glyphscope.sessions.records import encode_record, header_of
 from glyphscope_gui.history.export_dialog import MOST_SHOWN, ExportDialog
 from glyphscope_gui.runs.export_formats import FORMS, exported, file_name, record_summary

@@ -22,7 +22,7 @@ from huggingface_hub.utils._http import hf_request_event_hook
 
 from glyphscope.models.hub import child
 from glyphscope.models.hub.wire import Answer, Question
-from glyphscope.models.remote import Timeouts
+from glyphscope.models.remote.retry import Timeouts
 from glyphscope.processes.asked import AskedProcess
 from glyphscope.processes.pipe import Pipe
 

@@ -11,8 +11,9 @@ from contextlib import contextmanager, suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, NamedTuple
 
-from glyphscope.models.remote import Timeouts, read_address
+from glyphscope.models.remote import read_address
 from glyphscope.models.remote.model import RemoteModel, open_remote
+from glyphscope.models.remote.retry import Timeouts
 
 DONE = b"data: [DONE]\n\n"
 

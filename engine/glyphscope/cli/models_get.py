@@ -110,7 +110,7 @@ def _load(listing: Listing, choice: Choice, folder: Path, out: Console) -> Downl
             said = progress.words
             bar.update(task, description=progress.phase, completed=progress.done)
 
-        return Download(listing, choice, folder, told=show_progress).run_to_end()
+        return Download(listing, choice, folder, report=show_progress).run_to_end()
 
 
 def _print_choices(listing: Listing, picked: Pick | None, as_json: bool) -> None:

@@ -1,5 +1,1 @@
 """From a valid call to its result: whether it may run, its execution, and the message to the model."""
-
-from glyphscope.execution.recorded import RecordedInteraction
-
-__all__ = ["RecordedInteraction"]

@@ -11,7 +11,6 @@ if TYPE_CHECKING:
     from glyphscope.models.finding import FoundModel, find_models
     from glyphscope.models.interface import (
         Cancelled,
-        ConstraintMade,
         GenerateRequest,
         Model,
         Opening,
@@ -22,14 +21,12 @@ if TYPE_CHECKING:
         Usage,
         Vocabulary,
     )
-    from glyphscope.models.llama import LlamaModel
     from glyphscope.models.opening import EMBEDDED, embedded_path, open_model, require_installed
     from glyphscope.models.recorded import RecordedModel
     from glyphscope.models.scripted import ScriptedModel
 else:
     _MODULES = {
         "finding": ("FoundModel", "find_models"),
-        "llama": ("LlamaModel",),
         "opening": ("EMBEDDED", "embedded_path", "open_model", "require_installed"),
         "recorded": ("RecordedModel",),
         "scripted": ("ScriptedModel",),
@@ -45,10 +42,8 @@ else:
 __all__ = [
     "EMBEDDED",
     "Cancelled",
-    "ConstraintMade",
     "FoundModel",
     "GenerateRequest",
-    "LlamaModel",
     "Model",
     "Opening",
     "Output",

@@ -151,12 +151,12 @@ class ChatTemplate:
         """How an assistant's calls are given to the template. Raises PromptError for one that has no end."""
         return find_style(self._probe(PROBE_TOOLS))
 
-    def drops(self, *, thinking: bool | None = None) -> Drops:
+    def drops(self) -> Drops:
         """What the template leaves out of a conversation; `render` works around some of it."""
-        return find_drops(self._probe(PROBE_TOOLS, thinking), self._probe((), thinking))
+        return find_drops(self._probe(PROBE_TOOLS), self._probe(()))
 
-    def _probe(self, tools: Sequence[dict[str, Any]], thinking: bool | None = None) -> Render:
-        variables = self.variables(tools, thinking=thinking)
+    def _probe(self, tools: Sequence[dict[str, Any]]) -> Render:
+        variables = self.variables(tools)
         return lambda messages, style: self._render(messages, style, variables)
 
     def _attempts(self, messages: Sequence[Message]) -> Iterator[tuple[Sequence[Message], str, CallStyle]]:

@@ -98,8 +98,8 @@ def fit_calls(messages: Sequence[Message], style: CallStyle) -> tuple[list[Messa
         (style.single, one_call_each, SPLIT_CALLS),
     )
     given, notes = list(messages), []
-    for wanted, change, note in steps:
-        changed = list(change(given)) if wanted else given
+    for needed, change, note in steps:
+        changed = list(change(given)) if needed else given
         if changed != given:
             given = changed
             notes.append(note)

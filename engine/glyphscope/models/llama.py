@@ -42,19 +42,16 @@ class LlamaModel:
         options: LoadOptions = DEFAULT_LOAD,
         *,
         progress: Callable[[float], None] | None = None,
-        fits: bool = True,
     ) -> None:
         """Loads the file; `progress` is told the share from 0 to 1. Raises ModelError.
 
-        An `Opening` as `progress` can end the loading.
-
-        With `fits`, a model that is larger than the free memory is refused.
+        An `Opening` as `progress` can end the loading. A model that is larger than the free memory is refused.
         """
         if options.problem:
             raise ModelError(
                 options.problem, where=str(path), hint="Turn flash attention on, or choose the KV type f16."
             )
-        self._header = inspect_file(path, fits=fits)
+        self._header = inspect_file(path)
         self._path, self._options = path, options
         self._info = self._header
         self._process: ModelProcess | None = None

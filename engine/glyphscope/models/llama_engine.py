@@ -273,15 +273,15 @@ def attention_of(options: LoadOptions) -> FlashAttention:
     return "auto" if llama.llama_supports_gpu_offload() else "off"
 
 
-def _usable_gpu_layers(wanted: int, path: str) -> int:
+def _usable_gpu_layers(layers: int, path: str) -> int:
     """Raises ModelError for a number of layers where llama.cpp was built without a GPU."""
-    if wanted > 0 and not llama.llama_supports_gpu_offload():
+    if layers > 0 and not llama.llama_supports_gpu_offload():
         raise ModelError(
-            f"llama.cpp was built without GPU support; {wanted} layers cannot be put on one.",
+            f"llama.cpp was built without GPU support; {layers} layers cannot be put on one.",
             where=path,
             hint="Use 0 or -1 GPU layers, or install llama-cpp-python built for your GPU.",
         )
-    return wanted
+    return layers
 
 
 def last_words(log: Iterable[str]) -> str:

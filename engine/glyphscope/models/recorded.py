@@ -164,9 +164,9 @@ def _check_written(request: GenerateRequest, recorded: Sequence[TokenStep], *, t
     """A record can tell again what was told, and no more. It may have been `torn` before all of it was, and what an end
     token spells is in no step.
     """
-    asked = b"".join(one.data for one in request.written)
-    told = b"".join(step.data for step in recorded)
-    if asked != told and not (torn and asked.startswith(told)):
+    requested = b"".join(one.data for one in request.written)
+    known = b"".join(step.data for step in recorded)
+    if requested != known and not (torn and requested.startswith(known)):
         raise ModelError(
             "A record cannot continue from tokens that it does not have.",
             hint="Open the model of that run, and branch with it.",

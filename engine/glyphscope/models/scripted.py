@@ -82,7 +82,6 @@ class ScriptedModel(TextModel):
         *,
         turns: Sequence[Script] = (),
         name: str = "scripted",
-        context: int = 1 << 20,
         template: str | None = None,
     ) -> None:
         """Raises PromptError for a template that is not Jinja."""
@@ -94,7 +93,7 @@ class ScriptedModel(TextModel):
         self.info = ModelInfo(
             name=name,
             kind="scripted",
-            context=context,
+            context=1 << 20,
             has_chat_template=template is not None,
             tool_calls=template_form(template or ""),
             reads_thinking=self._template is not None and self._template.reads_thinking,

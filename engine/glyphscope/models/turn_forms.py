@@ -68,8 +68,8 @@ class TemplateRenderer:
         add_generation_prompt: bool,
     ) -> str:
         """The text. Raises PromptError for what the template refuses, and for all once it reached a limit."""
-        wanted = {"add_generation_prompt": add_generation_prompt}
-        variables = self._chat.variables(tools, thinking=thinking, variables=wanted)
+        prompted = {"add_generation_prompt": add_generation_prompt}
+        variables = self._chat.variables(tools, thinking=thinking, variables=prompted)
         if "tools" in self.reads:
             variables.setdefault("tools", [] if "is none" not in self.source else None)
         start = time.thread_time()

@@ -1,6 +1,6 @@
 """What outlives a run: projects, run records, the history, unsaved edits and settings."""
 
-from glyphscope.sessions.compare import first_difference, strip_times, strip_words
+from glyphscope.sessions.compare import first_difference, strip_words
 from glyphscope.sessions.files import ChangedOnDisk, atomic_write
 from glyphscope.sessions.history import History, HistoryRow, Kin
 from glyphscope.sessions.journal import Journal
@@ -42,6 +42,5 @@ __all__ = [
     "save_project",
     "save_servers",
     "save_settings",
-    "strip_times",
     "strip_words",
 ]

@@ -30,26 +30,25 @@ from glyphscope.events import (
     Violation,
 )
 
+_OF_THE_CLOCK: dict[type[AnyEvent], dict[str, Any]] = {
+    RunStarted: {"time": ""},
+    PromptRendered: {"cached": 0, "lengths": ()},  # older records have no lengths
+    StageFinished: {"cached": 0, "prompt_ms": 0.0, "ms": 0.0},
+    ToolResult: {"ms": 0.0, "waited_ms": 0.0},
+    RunFinished: {"prompt_ms": 0.0, "first_token_ms": 0.0, "total_ms": 0.0},
+}
+"""The fields of an event that differ from run to run."""
+
 
 def strip_times(event: AnyEvent) -> AnyEvent | None:
     """The event without what differs from run to run: ids, times, hits of a cache. None: it has nothing else."""
-    event = msgspec.structs.replace(event, run="", t=0.0)
     if isinstance(event, PromptEvaluated | ConstraintReady | ToolProgressed):
         return None
-    if isinstance(event, RunStarted):
-        return msgspec.structs.replace(event, time="")
-    if isinstance(event, PromptRendered):
-        return msgspec.structs.replace(event, cached=0, lengths=())  # older records have none
+    changes = _OF_THE_CLOCK.get(type(event), {})
     if isinstance(event, Token):
         step = msgspec.structs.replace(event.step, mask_ms=0.0, sample_ms=0.0, decode_ms=0.0)
-        return msgspec.structs.replace(event, step=step)
-    if isinstance(event, StageFinished):
-        return msgspec.structs.replace(event, cached=0, prompt_ms=0.0, ms=0.0)
-    if isinstance(event, ToolResult):
-        return msgspec.structs.replace(event, ms=0.0, waited_ms=0.0)
-    if isinstance(event, RunFinished):
-        return msgspec.structs.replace(event, prompt_ms=0.0, first_token_ms=0.0, total_ms=0.0)
-    return event
+        changes = {"step": step}
+    return msgspec.structs.replace(event, run="", t=0.0, **changes)
 
 
 def strip_words(event: AnyEvent) -> AnyEvent:

@@ -107,17 +107,17 @@ class RecordWriter:
 
     def _fail(self, error: OSError) -> StorageError:
         file, self._file = self._file, None
-        told = storage_error(error, self.path, "written")
+        failure = storage_error(error, self.path, "written")
         if file is not None:
             with suppress(OSError):  # what it still holds cannot be written either
                 file.close()
-            told = StorageError(
-                told.message,
-                where=told.where,
-                hint=f"{told.hint} What was recorded until then is in {self.part.name}.",
+            failure = StorageError(
+                failure.message,
+                where=failure.where,
+                hint=f"{failure.hint} What was recorded until then is in {self.part.name}.",
             )
-        self._failed = told
-        return told
+        self._failed = failure
+        return failure
 
     def __enter__(self) -> RecordWriter:
         return self

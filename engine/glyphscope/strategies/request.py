@@ -23,14 +23,9 @@ from glyphscope.strategies.pricing import Span, part_spans, priced_by_counting, 
 from glyphscope.strategies.turns import text_only, triggers
 
 
-def render_prompt(
-    request: RunRequest, registry: ToolRegistry, model: Model, begun: str = ""
-) -> PromptRendered:
-    """The text that goes to the model, and what each part of it costs. Raises PromptError and ModelError.
-
-    `begun` is what the assistant's answer begins with already.
-    """
-    return priced_prompt(render_messages(request, registry), model, begun, thinking=request.thinking)
+def render_prompt(request: RunRequest, registry: ToolRegistry, model: Model) -> PromptRendered:
+    """The text that goes to the model, and what each part of it costs. Raises PromptError and ModelError."""
+    return priced_prompt(render_messages(request, registry), model, thinking=request.thinking)
 
 
 def first_prompt(request: RunRequest | PreparedRequest, model: Model) -> PromptRendered:

@@ -99,9 +99,9 @@ def parameter_count(number: int) -> str:
     return f"{value:,.0f}{unit}" if value >= 99.95 else f"{value:.3g}{unit}"
 
 
-def rate(amount: float, unit: str = "tokens") -> str:
+def rate(amount: float) -> str:
     """`42 tokens/s`; below ten with a decimal, `3.4 tokens/s`."""
-    return f"{_decimals(amount, 1 if amount < 9.95 else 0)} {unit}/s"
+    return f"{_decimals(amount, 1 if amount < 9.95 else 0)} tokens/s"
 
 
 def _decimals(value: float, decimals: int) -> str:

@@ -29,8 +29,8 @@ def decide(rules: Iterable[ApprovalRule], tool: str, source: str, identity: str)
     return "ask"
 
 
-def _fits(wanted: str, name: str) -> bool:
-    return wanted in (ANY, name)
+def _fits(pattern: str, name: str) -> bool:
+    return pattern in (ANY, name)
 
 
 def without_permissions(rules: Iterable[ApprovalRule]) -> tuple[ApprovalRule, ...]:

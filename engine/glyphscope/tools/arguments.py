@@ -1,6 +1,6 @@
 """Arguments against a tool's schema, once more where the tool is: a call may come without having been judged.
 
-What is wrong is told in words for a model; verdicts by character are `validation`'s.
+What is wrong is reported in words for a model; verdicts by character are `validation`'s.
 """
 
 from __future__ import annotations
@@ -24,18 +24,18 @@ def argument_problems(tool: Tool, arguments: Any) -> str:
     if not isinstance(arguments, dict):
         return "The arguments are not an object."
     named = tool.parameters.get("properties", {})
-    told = [
+    sentences = [
         f"{shorten(str(name), 60)} is not an argument of {tool.name}; the arguments are {', '.join(named)}."
         for name in islice((name for name in arguments if name not in named), MAX_LISTED)
     ]
     try:
         for error in Draft202012Validator(tool.parameters).iter_errors(arguments):
-            told += [sentence for sentence in _sentences(error, named) if sentence not in told]
-            if len(told) >= MAX_LISTED:
+            sentences += [sentence for sentence in _sentences(error, named) if sentence not in sentences]
+            if len(sentences) >= MAX_LISTED:
                 break
     except (RecursionError, ValueError, OverflowError):  # nested too deep, or a number of thousands of digits
-        told.append("The arguments are nested too deep, or a number in them is too large.")
-    return " ".join(told[:MAX_LISTED])
+        sentences.append("The arguments are nested too deep, or a number in them is too large.")
+    return " ".join(sentences[:MAX_LISTED])
 
 
 def _sentences(error: ValidationError, named: dict[str, Any]) -> list[str]:

@@ -11,9 +11,9 @@ is an extra. Added to its download:
 """
 
 from glyphscope.models.hub.choosing import Pick, pick
-from glyphscope.models.hub.files import Choice, HubFile, Listing
+from glyphscope.models.hub.files import Choice, Listing
 from glyphscope.models.hub.jobs import Download, DownloadResult, Hit, Lookup, Search, Stopped
-from glyphscope.models.hub.names import HubRequest, read_request
+from glyphscope.models.hub.names import read_request
 from glyphscope.models.hub.part import Unfinished, find_unfinished
 from glyphscope.models.hub.wire import Progress
 
@@ -22,8 +22,6 @@ __all__ = [
     "Download",
     "DownloadResult",
     "Hit",
-    "HubFile",
-    "HubRequest",
     "Listing",
     "Lookup",
     "Pick",

@@ -62,13 +62,13 @@ def pick(listing: Listing, which: str = "", memory: int | None = None) -> Pick:
 
 
 def _named(listing: Listing, which: str) -> Choice:
-    wanted = which.lower().strip("/")
+    name = which.lower().strip("/")
     ways = (
         lambda choice: any(file.path == which for file in choice.files),
-        lambda choice: any(wanted in (file.path.lower(), file.name.lower()) for file in choice.files),
-        lambda choice: any(f"{wanted}.gguf" == file.name.lower() for file in choice.files),
-        lambda choice: choice.quantisation.lower() == wanted,
-        lambda choice: choice.quantisation.lower().removeprefix("ud-") == wanted,
+        lambda choice: any(name in (file.path.lower(), file.name.lower()) for file in choice.files),
+        lambda choice: any(f"{name}.gguf" == file.name.lower() for file in choice.files),
+        lambda choice: choice.quantisation.lower() == name,
+        lambda choice: choice.quantisation.lower().removeprefix("ud-") == name,
     )
     for way in ways:
         found = [choice for choice in listing.choices if way(choice)]
@@ -97,9 +97,9 @@ def _incomplete(choice: Choice, listing: Listing) -> ModelError:
 
 
 def _no_model(listing: Listing) -> ModelError:
-    held = f"It has {listing.others} other files." if listing.others else "It is empty."
+    contents = f"It has {listing.others} other files." if listing.others else "It is empty."
     return ModelError(
-        f"The repository has no GGUF model. {held}",
+        f"The repository has no GGUF model. {contents}",
         where=listing.repo,
         hint="Look for one of the same model whose name ends in GGUF.",
     )

@@ -64,7 +64,7 @@ def _refusal(status: int, headers: Mapping[str, str], where: str, token: str) ->
     """What a status other than success says; `where` is the repository's page."""
     code = headers.get("x-error-code", "")
     said = excerpt(without(token, headers.get("x-error-message", "")))
-    told = f" It says: {said}" if said else ""
+    reason = f" It says: {said}" if said else ""
     hint = ""
     if code == "GatedRepo" or (status in (401, 403) and "gated" in said.lower()):
         words = "The repository is gated: its conditions must be accepted first."
@@ -79,12 +79,12 @@ def _refusal(status: int, headers: Mapping[str, str], where: str, token: str) ->
         words = f"There is no such repository, or it is private ({status})."
         hint = f"Check the spelling of OWNER/NAME. A private one needs a token. {TOKEN_HINT}"
     elif status == 403:
-        words, hint = f"Access was denied ({status}).{told}", TOKEN_HINT
+        words, hint = f"Access was denied ({status}).{reason}", TOKEN_HINT
     elif status == 429:
-        words = f"Rate limited ({status}).{told}"
+        words = f"Rate limited ({status}).{reason}"
         hint = f"Try again later. {'' if token else 'A token raises the limit. ' + TOKEN_HINT}"
     else:
-        words, hint = f"The server failed ({status}).{told}", "Try again later."
+        words, hint = f"The server failed ({status}).{reason}", "Try again later."
     pause = asked_pause(headers.get("retry-after"))
     limit = parse_ratelimit_headers(headers)
     if pause is None and status == 429 and limit is not None and limit.remaining == 0:

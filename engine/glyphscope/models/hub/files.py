@@ -116,6 +116,6 @@ def _grouped(files: Iterable[HubFile]) -> Iterator[Choice]:
         else:
             yield Choice((file,), quantisation_of(file.path))
     for (stem, count), parts in sets.items():
-        told = [parts[number] for number in sorted(parts) if 1 <= number <= count]
-        whole = told or list(parts.values())
+        numbered = [parts[number] for number in sorted(parts) if 1 <= number <= count]
+        whole = numbered or list(parts.values())
         yield Choice(tuple(whole), quantisation_of(stem), max(count - len(whole), 0))

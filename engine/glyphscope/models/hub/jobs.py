@@ -54,7 +54,7 @@ class Job:
         self,
         question: Question,
         seconds: float = _QUESTION_SECONDS,
-        told: Callable[[Progress], None] = lambda _progress: None,
+        report: Callable[[Progress], None] = lambda _progress: None,
     ) -> Answer:
         """The answer after all progress. Raises ModelError and StorageError; Stopped after `cancel`."""
         if find_spec("huggingface_hub") is None:
@@ -70,7 +70,7 @@ class Job:
                     raise _error(answer.failure)
                 if answer.progress is None:
                     return answer
-                told(answer.progress)
+                report(answer.progress)
                 question = Question()
         except ProcessDied as died:
             if not self._cancelled:
@@ -149,11 +149,11 @@ class Download(Job):
         choice: Choice,
         folder: Path,
         *,
-        told: Callable[[Progress], None] = lambda _progress: None,
+        report: Callable[[Progress], None] = lambda _progress: None,
     ) -> None:
         super().__init__()
         self._question = Question(get=(listing, choice, str(folder.expanduser())))
-        self._told = told
+        self._notify = report
         self.progress = Progress("checking", 0, choice.bytes)
 
     def run_to_end(self) -> DownloadResult:
@@ -164,7 +164,7 @@ class Download(Job):
 
     def _report(self, progress: Progress) -> None:
         self.progress = progress
-        self._told(progress)
+        self._notify(progress)
 
 
 def _error(failure: Failure) -> GlyphscopeError:

@@ -34,12 +34,12 @@ def read_request(text: str) -> HubRequest:
     """Reads a name, or the address of a page or file of a repository. Raises ModelError."""
     text = text.strip()
     where = _USER.sub("//", text)[:200]
-    wanted = _of_address(text) if text.lower().startswith(("http://", "https://")) else _of_name(text)
-    if not is_repo(wanted.repo):
+    request = _of_address(text) if text.lower().startswith(("http://", "https://")) else _of_name(text)
+    if not is_repo(request.repo):
         raise ModelError("Invalid repository name.", where=where, hint=HINT)
-    if not _REVISION.fullmatch(wanted.revision) or ".." in wanted.revision:
+    if not _REVISION.fullmatch(request.revision) or ".." in request.revision:
         raise ModelError("Invalid revision.", where=where, hint="It is a branch, a tag or a commit.")
-    return wanted
+    return request
 
 
 def is_repo(name: str) -> bool:

@@ -13,12 +13,10 @@ What stands here does without httpx, which is an extra; `model.py` is imported w
 
 from glyphscope.models.remote.address import Address, is_address, read_address
 from glyphscope.models.remote.keys import ENVIRONMENT, key_addresses, remove_key, set_key
-from glyphscope.models.remote.retry import Timeouts
 
 __all__ = [
     "ENVIRONMENT",
     "Address",
-    "Timeouts",
     "is_address",
     "key_addresses",
     "read_address",

@@ -32,9 +32,9 @@ EnforcedKind: TypeAlias = Literal["", "grammar", "schema", "tools"]
 
 
 class Constraint(NamedTuple):
-    """`fields` are the request's; `held` what of our request the endpoint is asked to hold, `field` the name of it."""
+    """`enforced` is what of the run's constraint the endpoint enforces, `field` the field it is sent in."""
 
-    held: EnforcedKind = ""
+    enforced: EnforcedKind = ""
     field: str = ""
     fields: Mapping[str, Any] = {}
     note: str = ""

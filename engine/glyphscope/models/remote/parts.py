@@ -146,7 +146,7 @@ class PartWriter:
         self._thinking = False
         self._last = "\n"
         self._after_call = False
-        self._held: list[tuple[_Kind, str]] = []
+        self._postponed: list[tuple[_Kind, str]] = []
 
     def reasoning(self, piece: str) -> str:
         return self._beside("reasoning", piece)
@@ -174,16 +174,16 @@ class PartWriter:
         if not piece:
             return ""
         if not self._calls.between:
-            self._held.append((kind, piece))
+            self._postponed.append((kind, piece))
             return ""
         return self._written(kind, piece)
 
     def _let_go(self) -> str:
-        """What was held back, once the call is whole."""
-        if not self._held or not self._calls.between:
+        """What was postponed, once the call is whole."""
+        if not self._postponed or not self._calls.between:
             return ""
-        held, self._held = self._held, []
-        return "".join(self._written(kind, piece) for kind, piece in held)
+        postponed, self._postponed = self._postponed, []
+        return "".join(self._written(kind, piece) for kind, piece in postponed)
 
     def _written(self, kind: _Kind, piece: str) -> str:
         text = self._calls.close()

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import random
 import time
-from collections.abc import Callable
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from typing import NamedTuple
@@ -51,9 +50,9 @@ class RequestFailed(Exception):
 class Retries:
     """The attempts at one request."""
 
-    def __init__(self, patience: Timeouts, clock: Callable[[], float] = time.monotonic) -> None:
-        self._patience, self._clock = patience, clock
-        self._began = clock()
+    def __init__(self, patience: Timeouts) -> None:
+        self._patience = patience
+        self._began = time.monotonic()
         self.attempts = 1
 
     def pause(self, refused: RequestFailed) -> float:
@@ -74,7 +73,7 @@ class Retries:
                 error.hint = f"{asked} {error.hint}".strip()
                 raise error
             wait = max(wait, refused.wait)
-        over = self._clock() - self._began + wait > patience.retrying
+        over = time.monotonic() - self._began + wait > patience.retrying
         if over or self.attempts >= patience.attempts:
             if self.attempts > 1:
                 error.message = f"{error.message.removesuffix('.')} ({self.attempts} attempts)."

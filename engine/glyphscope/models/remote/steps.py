@@ -49,7 +49,7 @@ class StepMaker:
         text = self._whole(text)
         texts = [self._assembler.feed(token.data) for token in tokens]
         if tokens and "".join(texts) == text:
-            return tuple(self._token(token, told) for token, told in zip(tokens, texts))
+            return tuple(self._token(token, text) for token, text in zip(tokens, texts))
         self._assembler = TextAssembler()
         return (self._step(data=text.encode(), text=text, piece=True),) if text else ()
 

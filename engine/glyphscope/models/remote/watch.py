@@ -68,7 +68,7 @@ class Watch:
 
     def end(self) -> None:
         """The answer ended by itself, not at its length."""
-        if self._constraint.held == "tools" and not self._called:
+        if self._constraint.enforced == "tools" and not self._called:
             raise self._ignored("it answered without a call, though tool_choice was required.")
         if self._reader is not None and not self._reader.may_end():
             shown = f" after {self._text[-_SHOWN:]!r}" if self._text else " before its first character"
@@ -115,8 +115,8 @@ class _SchemaReader:
 
 
 def _reader(request: GenerateRequest, constraint: Constraint) -> _Reader | None:
-    if constraint.held == "grammar" and request.grammar is not None:
+    if constraint.enforced == "grammar" and request.grammar is not None:
         return _GrammarReader(request.grammar)
-    if constraint.held == "schema" and request.schema is not None:
+    if constraint.enforced == "schema" and request.schema is not None:
         return _SchemaReader(request.schema)
     return None

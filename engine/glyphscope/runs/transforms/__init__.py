@@ -4,7 +4,10 @@ The loop's core knows one form of a message and one of a call. Whatever a model 
 transform that the request names, and each change is reported by a `TransformActed`.
 """
 
-from glyphscope.runs.transforms.base import Form
-from glyphscope.runs.transforms.registry import TRANSFORMS, Chain, chain_of, transforms
+from glyphscope.runs.transforms.registry import TRANSFORMS, Chain, chain_of
 
-__all__ = ["TRANSFORMS", "Chain", "Form", "chain_of", "transforms"]
+__all__ = [
+    "TRANSFORMS",
+    "Chain",
+    "chain_of",
+]

@@ -1,6 +1,6 @@
 """A recorded run in other programs' forms: grammars, a JSON Schema, OpenAI tools, a pytest file, a curl line."""
 
-from glyphscope.sessions.exports.forms import EXPORTS, ExportForm, export
+from glyphscope.sessions.exports.forms import ExportForm, export
 from glyphscope.sessions.exports.recorded_run import RecordedRun
 
-__all__ = ["EXPORTS", "ExportForm", "RecordedRun", "export"]
+__all__ = ["ExportForm", "RecordedRun", "export"]

@@ -42,10 +42,10 @@ def curl_line(run: RecordedRun) -> str:
             where="curl",
             hint="Export the grammar and the tools instead: gbnf, openai-tools.",
         )
-    held: ConstraintKind = "off" if request.constraint == "off" else "endpoint"
+    kind: ConstraintKind = "off" if request.constraint == "off" else "endpoint"
     # with a notation of the model's own, the server's template writes the tools and reads the calls
     native: NativeForm | Literal[""] = ENDPOINTS_OWN if request.native else ""
-    request = msgspec.structs.replace(under_constraint(request, held), strategy="direct", native=native)
+    request = msgspec.structs.replace(under_constraint(request, kind), strategy="direct", native=native)
     messages = render_messages(request, run.registry)
     generation = sent(generate_request(request, run.enforced, ""), messages)
     generation = with_written(msgspec.structs.replace(generation, written=request.written), LLAMA_SERVER)

@@ -1,7 +1,11 @@
 """Tools that really work, in a safe place: nothing leaves the scratch folder, the outbox and the workspace."""
 
 from glyphscope.tools.demo.outbox import Mail
-from glyphscope.tools.demo.scratch import Scratch, ScratchFile
-from glyphscope.tools.demo.tools import DemoTools, demo_tools
+from glyphscope.tools.demo.scratch import ScratchFile
+from glyphscope.tools.demo.tools import DemoTools
 
-__all__ = ["DemoTools", "Mail", "Scratch", "ScratchFile", "demo_tools"]
+__all__ = [
+    "DemoTools",
+    "Mail",
+    "ScratchFile",
+]

@@ -73,8 +73,8 @@ class Corpus:
             raise ToolError(
                 f"The query has {len(query):,} characters; at most {MAX_QUERY:,} are searched for."
             )
-        wanted = {source.strip().lower() for source in sources}
-        if wanted and wanted.isdisjoint(self.sources):
+        only = {source.strip().lower() for source in sources}
+        if only and only.isdisjoint(self.sources):
             raise ToolError(
                 "None of these sources is in the offline corpus.", hint=f"It has {', '.join(self.sources)}."
             )
@@ -84,7 +84,7 @@ class Corpus:
         hits = [
             Hit(document=document, score=score, snippet=_snippet(document.text, words))
             for number, document in enumerate(self.documents)
-            if (not wanted or document.source in wanted) and (score := self._score(number, words)) > 0
+            if (not only or document.source in only) and (score := self._score(number, words)) > 0
         ]
         return sorted(hits, key=lambda hit: (-hit.score, hit.document.url))[:most]
 
@@ -156,8 +156,8 @@ def _stem(word: str) -> str:
 def _snippet(text: str, words: Sequence[str]) -> str:
     """The sentence with most of the words, cut to a line or two."""
     sentences = re.split(r"(?<=[.!?])\s+", text)
-    wanted = set(words)
-    best = max(sentences, key=lambda sentence: len(wanted.intersection(_words(sentence))))
+    queried = set(words)
+    best = max(sentences, key=lambda sentence: len(queried.intersection(_words(sentence))))
     return best if len(best) <= _SNIPPET else best[:_SNIPPET].rsplit(" ", 1)[0] + " …"
 
 

@@ -92,8 +92,8 @@ def _integers(function: Callable[..., int], least: int, most: int) -> Function:
 def _count(name: str, values: Sequence[Number], least: int, most: int) -> None:
     if not least <= len(values) <= most:
         numbers = f"{least} numbers" if least == most > 1 else f"{least} to {most} numbers"
-        wanted = "one number" if most == 1 else numbers
-        raise ToolError(f"{name} takes {wanted} in its parentheses, not {len(values)}.")
+        words = "one number" if most == 1 else numbers
+        raise ToolError(f"{name} takes {words} in its parentheses, not {len(values)}.")
 
 
 def _sqrt(value: Number) -> Number:

@@ -1,8 +1,8 @@
 """The workspace of state_get and state_patch: a JSON document in memory that keeps the types it has.
 
 A patch is a list of operations in the manner of RFC 6902: `set` (an object's key, new or not, or a place of a list),
-`delete`, and `append` to a list. All of them are done, or none. A field keeps its type, so that a wrong one is told
-while it can still be mended; null may become anything.
+`delete`, and `append` to a list. All of them are done, or none. A field keeps its type, so that a wrong one is
+reported while it can still be fixed; null may become anything.
 """
 
 from __future__ import annotations

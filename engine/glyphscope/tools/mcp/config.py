@@ -1,7 +1,7 @@
 """Which servers there are: the JSON in which people have them, read into one form.
 
 `{"mcpServers": {…}}` (Claude Desktop and many others), `{"servers": {…}}` (VS Code, also inside `"mcp"` in its
-settings), and one bare server. A mistake costs the server that it is in, not the others, and is told by its place.
+settings), and one bare server. A mistake costs only the server that it is in, and is reported with its place.
 """
 
 from __future__ import annotations
@@ -131,7 +131,7 @@ def command_server(words: Sequence[str], name: str = "") -> ServerConfig:
 
 
 def _short_name(words: Sequence[str]) -> str:
-    """What a server may be called that nobody named: its host, or its program, or what a launcher is told to start."""
+    """What a server may be called that nobody named: its host, or its program, or what a launcher starts."""
     if "://" in words[0]:
         return urlsplit(words[0]).hostname or "server"
     program = FilePath(words[0]).name
@@ -229,19 +229,19 @@ class _Entry:
         return None if self.problems else server
 
     def _kind(self, entry: dict[str, Any]) -> Transport:
-        told = entry.get("type", entry.get("transport"))
+        declared = entry.get("type", entry.get("transport"))
         has_url = "url" in entry or "httpUrl" in entry
-        if told is None:
+        if declared is None:
             if has_url and "command" in entry:
                 self._report((), 'A server has "command" or "url", and not both.')
             return "http" if has_url else "stdio"
         key = "type" if "type" in entry else "transport"
-        if not isinstance(told, str) or told.lower() not in ("stdio", *_HTTP_TYPES):
-            if told == "sse":
+        if not isinstance(declared, str) or declared.lower() not in ("stdio", *_HTTP_TYPES):
+            if declared == "sse":
                 self._report((key,), "Servers of the old SSE kind are not supported, only streamable HTTP.")
             else:
                 self._report((key,), 'The type is "stdio" or "http" (streamable HTTP).')
-        elif (told.lower() == "stdio") == has_url:
+        elif (declared.lower() == "stdio") == has_url:
             self._report((key,), 'A "stdio" server has "command", an "http" server has "url".')
         return "http" if has_url else "stdio"
 

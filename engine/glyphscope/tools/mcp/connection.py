@@ -409,12 +409,14 @@ class Connection:
             if result.get("resultType", "complete") != "input_required":
                 return result
             needed = InputRequiredResult.model_validate(result)
-            wanted = (needed.input_requests or {}).values()
-            is_roots = bool(wanted) and all(isinstance(each, ListRootsRequest) for each in wanted)
+            requests = needed.input_requests or {}
+            is_roots = bool(requests) and all(
+                isinstance(each, ListRootsRequest) for each in requests.values()
+            )
             if self.asking is None and not is_roots:
                 return result
             responses: dict[str, Any] = {}
-            for key, request in (needed.input_requests or {}).items():
+            for key, request in requests.items():
                 context = ClientRequestContext(session=session, request_id=key)
                 answer = await session.dispatch_input_request(context, request)
                 if isinstance(answer, ErrorData):

@@ -61,7 +61,7 @@ class ProtocolLog:
         self.dropped = 0
         self.added: Callable[[], None] | None = None
         """Called in the server's thread when there is something new, and not again before `entries` was read."""
-        self._told = False
+        self._notified = False
         self._kind: tuple[str, str, str] | None = None
         self._run = 0
         self._more = 0
@@ -70,12 +70,12 @@ class ProtocolLog:
     @property
     def entries(self) -> tuple[Entry, ...]:
         with self._lock:
-            self._told = False
+            self._notified = False
             self._settle()
             return tuple(self._entries)
 
     def _settle(self) -> None:
-        """What was only counted is told by the last entry."""
+        """The last entry says how many were only counted."""
         if self._more:
             self._entries.append(
                 msgspec.structs.replace(last := self._entries.pop(), more=last.more + self._more)
@@ -118,8 +118,8 @@ class ProtocolLog:
             self._whole += len(whole)
             if self._whole > WHOLE_BUDGET:
                 self._forget_whole()
-            told, self._told = self._told, True
-        if self.added is not None and not told:
+            notified, self._notified = self._notified, True
+        if self.added is not None and not notified:
             self.added()
 
     def _all_of(self, text: str | bytes) -> str:

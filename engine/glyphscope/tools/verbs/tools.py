@@ -44,16 +44,16 @@ def lookup_spanish(english_form: str) -> Answer:
     found = readings(form)
     if not found:
         raise unknown(form)
-    told = [
+    translations = [
         {"verb": verb.base, "form": part, "spanish": text}
         for verb, parts in found
         if verb.spanish is not None
         for part, text in _spanish(form, verb, parts, verb.spanish)
     ]
-    if not told:
+    if not translations:
         raise ToolError(f"{found[0][0].base} is a known verb, but its Spanish is not in the list.")
-    text = "; ".join(dict.fromkeys(item["spanish"] for item in told))
-    return text, {"english_form": form, "readings": told}
+    text = "; ".join(dict.fromkeys(item["spanish"] for item in translations))
+    return text, {"english_form": form, "readings": translations}
 
 
 def check_subject_verb_agreement(subject: str, verb_form: str) -> Answer:
