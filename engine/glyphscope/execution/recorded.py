@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from collections import deque
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, Unpack
 
 from glyphscope.events import (
     AnyEvent,
@@ -23,7 +23,7 @@ from glyphscope.events import (
 )
 from glyphscope.registry import Tool
 from glyphscope.runs.interaction import DENIED, Decision
-from glyphscope.tools import Outcome, Progress, ToolSource
+from glyphscope.tools import CallOptions, Outcome, ToolSource
 from glyphscope.tools.approval import decide
 
 
@@ -45,15 +45,7 @@ class RecordedSource:
     def claims(self, tool: str) -> dict[str, Any]:
         return self._claims.get(tool, {})
 
-    def call(
-        self,
-        tool: str,
-        arguments: dict[str, Any],
-        *,
-        seconds: float,
-        cancel: threading.Event,
-        progress: Progress | None = None,
-    ) -> Outcome:
+    def call(self, tool: str, arguments: dict[str, Any], **options: Unpack[CallOptions]) -> Outcome:
         return self._host.next_outcome()
 
     def close(self) -> None:

@@ -1,5 +1,5 @@
-"""Carrying out calls: who does it, what comes back, and what may run at all."""
+"""Executing calls: who does it, what comes back, and what may run at all."""
 
-from glyphscope.tools.source import Outcome, Progress, ToolSource
+from glyphscope.tools.source import CallOptions, Outcome, Progress, ToolSource
 
-__all__ = ["Outcome", "Progress", "ToolSource"]
+__all__ = ["CallOptions", "Outcome", "Progress", "ToolSource"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any, Literal, Protocol, TypeAlias
+from typing import Any, Literal, NotRequired, Protocol, TypeAlias, TypedDict, Unpack
 
 from glyphscope.events import ToolContent
 from glyphscope.registry import Tool
@@ -45,6 +45,14 @@ def is_asking(source: object) -> bool:
     return bool(getattr(source, "questions", ()))
 
 
+class CallOptions(TypedDict):
+    """How long a call is waited for: so many `seconds`, and until `cancel` is set. `progress` gets its reports."""
+
+    seconds: float
+    cancel: threading.Event
+    progress: NotRequired[Progress | None]
+
+
 class ToolSource(Protocol):
     """Demo tools, or a connected MCP server. Every method may be called from any thread."""
 
@@ -62,16 +70,8 @@ class ToolSource(Protocol):
     def claims(self, tool: str) -> dict[str, Any]:
         """What the tool says of itself (MCP's annotations); empty where it says nothing."""
 
-    def call(
-        self,
-        tool: str,
-        arguments: dict[str, Any],
-        *,
-        seconds: float,
-        cancel: threading.Event,
-        progress: Progress | None = None,
-    ) -> Outcome:
-        """Carries it out and waits, at most `seconds` and until `cancel` is set.
+    def call(self, tool: str, arguments: dict[str, Any], **options: Unpack[CallOptions]) -> Outcome:
+        """Executes it and waits, at most `seconds` and until `cancel` is set.
 
         Never raises for what a tool, a server or the arguments do: that is the outcome. Any other exception is a
         mistake of ours and ends the run.

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Unpack
 
 from glyphscope.evals.scoring.matching import has_all
 from glyphscope.evals.suites.suite import ScriptedResult
 from glyphscope.events import ToolContent
 from glyphscope.registry import Tool, ToolRegistry, parse_document
 from glyphscope.text.figures import duration
-from glyphscope.tools import Outcome
+from glyphscope.tools import CallOptions, Outcome
 from glyphscope.tools.demo import DemoTools
-from glyphscope.tools.source import Progress
 
 SCRIPTED = "scripted"
 """The name under which a request's `sources` know them."""
@@ -26,6 +25,8 @@ class ScriptedTools:
     is true, and not that the tool does not exist, which would send it after another one. A scripted time out comes at
     once. Any thread; the demo tools are the caller's to close.
     """
+
+    name = identity = SCRIPTED
 
     def __init__(
         self,
@@ -43,36 +44,20 @@ class ScriptedTools:
         self._script = tuple(script)
         self._used = [0] * len(self._script)
 
-    @property
-    def name(self) -> str:
-        return SCRIPTED
-
-    @property
-    def identity(self) -> str:
-        return SCRIPTED
-
     def tools(self) -> tuple[Tool, ...]:
         return self._tools
 
     def claims(self, tool: str) -> dict[str, Any]:
         return {}
 
-    def call(
-        self,
-        tool: str,
-        arguments: dict[str, Any],
-        *,
-        seconds: float,
-        cancel: threading.Event,
-        progress: Progress | None = None,
-    ) -> Outcome:
-        if cancel.is_set():
+    def call(self, tool: str, arguments: dict[str, Any], **options: Unpack[CallOptions]) -> Outcome:
+        if options["cancel"].is_set():
             return Outcome(fault="cancelled", message="The call was cancelled before it began.")
         entry = self._next(tool, arguments)
         if entry is not None:
-            return _outcome(entry, seconds)
+            return _outcome(entry, options["seconds"])
         if self._demo is not None and tool in self._of_demo:
-            return self._demo.call(tool, arguments, seconds=seconds, cancel=cancel, progress=progress)
+            return self._demo.call(tool, arguments, **options)
         if tool not in self._names:
             return Outcome(fault="unknown", message=f"No executor for '{tool[:60]}'.")
         message = (

@@ -7,11 +7,10 @@ from __future__ import annotations
 
 import base64
 import json
-import threading
 from collections.abc import Callable
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal, TypeAlias, Unpack
 
 from glyphscope import resources
 from glyphscope.errors import ToolError
@@ -23,7 +22,7 @@ from glyphscope.tools.demo.corpus import DEFAULT_RESULTS, Document, bundled_corp
 from glyphscope.tools.demo.outbox import Mail, Outbox
 from glyphscope.tools.demo.scratch import Scratch
 from glyphscope.tools.demo.workspace import Workspace
-from glyphscope.tools.source import Outcome, Progress
+from glyphscope.tools.source import CallOptions, Outcome
 from glyphscope.tools.verbs.tools import VERB_TOOLS, verb_tools
 
 Place: TypeAlias = Literal["scratch", "outbox", "workspace"]
@@ -94,22 +93,14 @@ class DemoTools:
             return {}
         return dict(_CLAIMS.get(tool, _READ_ONLY))
 
-    def call(
-        self,
-        tool: str,
-        arguments: Arguments,
-        *,
-        seconds: float,
-        cancel: threading.Event,
-        progress: Progress | None = None,
-    ) -> Outcome:
+    def call(self, tool: str, arguments: Arguments, **options: Unpack[CallOptions]) -> Outcome:
         known = self._tools.get(tool)
         if known is None:
             # without the names that there are: the run may not allow them, and the model is told this
             return Outcome(
                 fault="unknown", message=f"No executor for '{tool[:60]}': no demo tool has that name."
             )
-        if cancel.is_set():
+        if options["cancel"].is_set():
             return Outcome(fault="cancelled", message="The call was cancelled before it began.")
         if wrong := argument_problems(known, arguments):
             return Outcome(fault="tool", message=wrong)

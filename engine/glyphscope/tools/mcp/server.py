@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from importlib.util import find_spec
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias, Unpack
 
 import msgspec
 
@@ -32,7 +32,7 @@ from glyphscope.tools.mcp.offers import (
     read_completion,
 )
 from glyphscope.tools.mcp.questions import Question
-from glyphscope.tools.source import Fault, Outcome, Progress
+from glyphscope.tools.source import CallOptions, Fault, Outcome
 
 if TYPE_CHECKING:
     from glyphscope.tools.mcp.connection import Connection
@@ -135,7 +135,7 @@ class McpServer:
         if (connection := self._connection) is not None:
             connection.set_roots(roots)
 
-    def set_log_level(self, level: LogLevel, *, seconds: float, cancel: threading.Event) -> Outcome:
+    def set_log_level(self, level: LogLevel, **options: Unpack[CallOptions]) -> Outcome:
         """Asks for log messages of that level and more severe ones, under the promises of `call`."""
         if not self._declares("logging"):
             return self._unsupported("logging")
@@ -143,12 +143,12 @@ class McpServer:
         if connection is not None and connection.is_modern:
             self.log_level = connection.log_level = level
             return Outcome()
-        found = self.request("logging/setLevel", {"level": level}, seconds=seconds, cancel=cancel)
+        found = self.request("logging/setLevel", {"level": level}, **options)
         if found.ok:
             self.log_level = level
         return found
 
-    def subscribe(self, uri: str, *, seconds: float, cancel: threading.Event, on: bool = True) -> Outcome:
+    def subscribe(self, uri: str, *, on: bool = True, **options: Unpack[CallOptions]) -> Outcome:
         """Subscribes to a resource, or ends that, under the promises of `call`; `subscriptions` counts its updates."""
         connection = self._connection
         if not self._declares("resources/subscribe"):
@@ -166,7 +166,7 @@ class McpServer:
             self._report()
             return Outcome()
         method = f"resources/{'' if on else 'un'}subscribe"
-        found = self.request(method, {"uri": uri}, seconds=seconds, cancel=cancel)
+        found = self.request(method, {"uri": uri}, **options)
         if not on or not found.ok:
             self._subscriptions.pop(uri, None)
         self._report()
@@ -216,62 +216,30 @@ class McpServer:
     def claims(self, tool: str) -> dict[str, Any]:
         return dict(self._listing.claims.get(tool, {}))
 
-    def call(
-        self,
-        tool: str,
-        arguments: dict[str, Any],
-        *,
-        seconds: float,
-        cancel: threading.Event,
-        progress: Progress | None = None,
-    ) -> Outcome:
-        if cancel.is_set():
+    def call(self, tool: str, arguments: dict[str, Any], **options: Unpack[CallOptions]) -> Outcome:
+        if options["cancel"].is_set():
             return _cancelled()
         listing = self._listing
         if refusal := self._refusal(listing, tool, arguments):
             return refusal
-        return self._ask(
-            "tools/call", {"name": tool, "arguments": arguments},
-            "tool", lambda result: read_result(result, listing.outputs.get(tool)),
-            seconds=seconds, cancel=cancel, progress=progress,
-        )  # fmt: skip
+        params = {"name": tool, "arguments": arguments}
+        found = self._ask("tools/call", params, "tool", **options)
+        return _read(found, lambda result: read_result(result, listing.outputs.get(tool)))
 
-    def fetch(
-        self,
-        method: str,
-        params: dict[str, Any],
-        *,
-        seconds: float,
-        cancel: threading.Event,
-        progress: Progress | None = None,
-    ) -> Outcome:
+    def fetch(self, method: str, params: dict[str, Any], **options: Unpack[CallOptions]) -> Outcome:
         """The answer to `resources/read` or `prompts/get`, under the promises of `call`."""
-        found = self.request(method, params, seconds=seconds, cancel=cancel, progress=progress)
-        if not found.ok:
-            return found
-        is_resource = method == "resources/read"
-        uri = str(params.get("uri"))
-        read = read_resource(found.structured, uri) if is_resource else read_prompt(found.structured)
-        return replace(read, waited=found.waited)
+        found = self.request(method, params, **options)
+        if method == "resources/read":
+            return _read(found, lambda result: read_resource(result, str(params.get("uri"))))
+        return _read(found, read_prompt)
 
-    def request(
-        self,
-        method: str,
-        params: dict[str, Any],
-        *,
-        seconds: float,
-        cancel: threading.Event,
-        progress: Progress | None = None,
-    ) -> Outcome:
+    def request(self, method: str, params: dict[str, Any], **options: Unpack[CallOptions]) -> Outcome:
         """The result of any request, as the server sends it, in `structured`, under the promises of `call`."""
-        if cancel.is_set():
+        if options["cancel"].is_set():
             return _cancelled()
         if refusal := self._unsendable(params):
             return refusal
-        return self._ask(
-            method, params, "server", lambda result: Outcome(structured=result),
-            seconds=seconds, cancel=cancel, progress=progress,
-        )  # fmt: skip
+        return self._ask(method, params, "server", **options)
 
     def complete(
         self,
@@ -280,28 +248,21 @@ class McpServer:
         value: str,
         *,
         others: Mapping[str, str] | None = None,
-        seconds: float,
-        cancel: threading.Event,
+        **options: Unpack[CallOptions],
     ) -> Completion:
         """Values for an argument of a prompt or template that continue `value`, under the promises of `call`."""
         if not self._declares(COMPLETIONS):
             return Completion(problem=self._unsupported("completions").message)
         params = completion_params(offer, argument, value, others)
-        found = self.request(COMPLETE, params, seconds=seconds, cancel=cancel)
+        found = self.request(COMPLETE, params, **options)
         return read_completion(found.structured) if found.ok else Completion(problem=found.message)
 
-    def _ask(
-        self,
-        method: str,
-        params: dict[str, Any],
-        who: str,
-        read: Callable[[dict[str, Any]], Outcome],
-        *,
-        seconds: float,
-        cancel: threading.Event,
-        progress: Progress | None,
-    ) -> Outcome:
-        """The result of a request, or why there is none. Time in which a question is open does not count."""
+    def _ask(self, method: str, params: dict[str, Any], who: str, **options: Unpack[CallOptions]) -> Outcome:
+        """The result of a request in `structured`, or why there is none.
+
+        Time in which a question is open does not count.
+        """
+        seconds, cancel, progress = options["seconds"], options["cancel"], options.get("progress")
         call = Call(method, params)
         connection = self._begin(call)
         if connection is None:
@@ -326,7 +287,7 @@ class McpServer:
                     if progress is not None:
                         progress(reply.done, reply.total, reply.message)
                 elif isinstance(reply, Answered):
-                    return replace(read(reply.result), waited=waited)
+                    return Outcome(structured=reply.result, waited=waited)
                 else:
                     fault: Fault = "cancelled" if self._closed else "protocol"
                     return Outcome(fault=fault, message=reply.message, waited=waited)
@@ -479,3 +440,8 @@ class McpServer:
 
 def _cancelled() -> Outcome:
     return Outcome(fault="cancelled", message="The call was stopped.")
+
+
+def _read(found: Outcome, read: Callable[[dict[str, Any]], Outcome]) -> Outcome:
+    """What a result says, as `read` reads it; the outcome itself where there is no result."""
+    return replace(read(found.structured), waited=found.waited) if found.ok else found
