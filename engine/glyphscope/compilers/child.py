@@ -13,7 +13,7 @@ from glyphscope.compilers.masks import TextReader, has_text
 from glyphscope.compilers.patterns import LONG, GaveUp, StringMatcher, searched, template_of
 from glyphscope.events.encoding import whole_text
 from glyphscope.processes.asked import limit_memory
-from glyphscope.processes.pipe import Pipe, take_stdio
+from glyphscope.processes.pipe import parent_pipe
 
 _MEMORY = 2 << 30  # bytes of addresses
 _MOST_SECONDS = 60
@@ -92,9 +92,7 @@ def _text(data: bytes) -> str:
 
 def main() -> None:
     """Serves until stdin closes."""
-    pipe = Pipe(*take_stdio(), wire.Envelope)
-    # Ctrl+C goes to every process of the terminal; the parent decides what it means
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    pipe = parent_pipe(wire.Envelope)
     limit_memory(_MEMORY)
     compilers = Compilers()
     pipe.write(wire.Answer())

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any, Protocol, TypeAlias
 
 import numpy as np
 from llguidance import LLMatcher, LLTokenizer
 
-from glyphscope.decoding.mask_cache import MaskCache
+from glyphscope.bounded_cache import BoundedCache
+from glyphscope.compilers.masks import LIMITS
 from glyphscope.decoding.sampler import Allowed
 from glyphscope.errors import GrammarError
 
@@ -62,6 +65,60 @@ def schema_grammar(schema: dict[str, Any]) -> str:
     """llguidance's own grammar of a JSON Schema, without white space: what ours are measured against."""
     options = {"whitespace_flexible": False, "coerce_one_of": True}
     return LLMatcher.grammar_from_json_schema({**schema, "x-guidance": options})
+
+
+MOST_GRAMMARS = 64
+MOST_BYTES = 16_000_000
+"""Of all the texts together; the last one stays however large it is."""
+
+
+@dataclass(frozen=True)
+class CompiledMask:
+    """A copy of its own of a grammar's matcher, at its beginning; `ms` is what compiling took, 0 for a `hit`."""
+
+    matcher: LLMatcher
+    hit: bool
+    ms: float
+
+
+class MaskCache:
+    """The matchers of grammars at their beginning, so that a model's second run begins at once. From any thread.
+
+    The least recently used goes first. 64 are enough for a registry of 60 tools in two stages. Their number alone
+    bounds no memory, so their texts are bounded too: what llguidance makes of one grows with it (measured: 0.8 MB for
+    the 267 kB of a thousand tools, 0.1 s to compile; some kB and 1 ms for one tool). Lexers stay warm between runs.
+    """
+
+    def __init__(self, *, grammars: int = MOST_GRAMMARS, most_bytes: int = MOST_BYTES) -> None:
+        self._matchers = BoundedCache[tuple[LLTokenizer, str], LLMatcher](grammars, most_bytes, _size)
+
+    def __len__(self) -> int:
+        return len(self._matchers)
+
+    @property
+    def bytes(self) -> int:
+        """The size of the texts whose matchers are cached."""
+        return self._matchers.size
+
+    def compiled(self, tokenizer: LLTokenizer, grammar: str) -> CompiledMask:
+        """The grammar's matcher, to be used up. One that llguidance refuses is in error, and is not cached."""
+        key = (tokenizer, grammar)
+        if (cached := self._matchers.get(key)) is not None:
+            return CompiledMask(cached.deep_copy(), True, 0.0)
+        start = time.perf_counter()
+        matcher = LLMatcher(tokenizer, grammar, log_level=0, limits=LIMITS)
+        spent = (time.perf_counter() - start) * 1000
+        if not matcher.is_error():
+            self._matchers.put(key, matcher)
+        return CompiledMask(matcher.deep_copy(), False, spent)
+
+    def forget(self, tokenizer: LLTokenizer, grammar: str) -> None:
+        """A copy of its matcher ended in an error: the lexer, which all copies share, may refuse valid text since."""
+        self._matchers.forget((tokenizer, grammar))
+
+
+def _size(key: tuple[LLTokenizer, str], _: LLMatcher) -> int:
+    return len(key[1].encode("utf-8", "surrogatepass"))
 
 
 _MASKS = MaskCache()

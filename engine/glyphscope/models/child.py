@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import os
 import queue
-import signal
 import sys
 import threading
 import traceback
@@ -22,7 +21,7 @@ from glyphscope.models import wire
 from glyphscope.models.generation import Generation
 from glyphscope.models.llama_engine import Interrupted
 from glyphscope.models.session import Session
-from glyphscope.processes.pipe import Pipe, take_stdio
+from glyphscope.processes.pipe import Pipe, parent_pipe
 
 _WARNING = 3  # ggml_log_level: 1 debug, 2 information, 3 warning, 4 error, 5 goes on with the line before
 _CONTINUED = 5
@@ -169,9 +168,7 @@ def _listen(log: deque[str]) -> Any:
 
 def main() -> None:
     """Serves until stdin closes."""
-    pipe = Pipe(*take_stdio(), wire.Envelope)
-    # Ctrl+C goes to every process of the terminal; the parent decides what it means
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    pipe = parent_pipe(wire.Envelope)
     log: deque[str] = deque(maxlen=8)
     listener = _listen(log)
     Child(pipe, log).compute()

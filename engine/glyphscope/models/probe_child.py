@@ -14,7 +14,6 @@ import contextlib
 import ctypes
 import os
 import re
-import signal
 import struct
 import sys
 import tempfile
@@ -29,7 +28,7 @@ from glyphscope.events.encoding import whole_text
 from glyphscope.models import probe_wire
 from glyphscope.models.tokens import read_ends, read_piece, read_pieces
 from glyphscope.processes.asked import limit_memory
-from glyphscope.processes.pipe import Pipe, take_stdio
+from glyphscope.processes.pipe import parent_pipe
 from glyphscope.text.lines import common_length
 
 _STDERR = 2
@@ -279,9 +278,7 @@ def _forget_printed() -> None:
 
 def main() -> None:
     """Serves until stdin closes."""
-    pipe = Pipe(*take_stdio(), probe_wire.Envelope)
-    # Ctrl+C goes to every process of the terminal; the parent decides what it means
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    pipe = parent_pipe(probe_wire.Envelope)
     limit_memory(_MEMORY)
     probe = Probe(sys.argv[1] if len(sys.argv) > 1 else "")
     pipe.write(probe_wire.Answer())

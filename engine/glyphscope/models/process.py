@@ -16,7 +16,7 @@ import msgspec
 from glyphscope.errors import ModelDied
 from glyphscope.models import wire
 from glyphscope.processes import how_ended, module_command
-from glyphscope.processes.pipe import Pipe
+from glyphscope.processes.pipe import start_child
 
 ENVIRONMENT = {"GOMP_SPINCOUNT": "600", "OPENBLAS_NUM_THREADS": "1", "GGML_NO_BACKTRACE": "1"}
 """A dying llama.cpp prints why, and no stack by way of gdb, which takes a second and pushes the reason out.
@@ -46,16 +46,8 @@ class ModelProcess:
     """A running process. Requests have numbers; each number's replies have a queue of their own."""
 
     def __init__(self) -> None:
-        self._process = subprocess.Popen(
-            module_command("glyphscope.models.child"),
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            bufsize=0,
-            env={**ENVIRONMENT, **os.environ},
-        )
-        assert self._process.stdin and self._process.stdout, "both are pipes"
-        self._pipe = Pipe(self._process.stdout.fileno(), self._process.stdin.fileno(), wire.Answer)
+        command = module_command("glyphscope.models.child")
+        self._process, self._pipe = start_child(command, wire.Answer, ENVIRONMENT, subprocess.PIPE)
         self._numbers = itertools.count(1)
         self._replies: dict[int, queue.SimpleQueue[Item]] = {}
         self._lock = threading.Lock()

@@ -19,7 +19,7 @@ from weakref import WeakSet
 import msgspec
 
 from glyphscope.processes import how_ended
-from glyphscope.processes.pipe import Pipe
+from glyphscope.processes.pipe import start_child
 from glyphscope.text.figures import duration
 from glyphscope.text.shorten import shorten
 
@@ -121,16 +121,7 @@ class _Process(Generic[A]):
     ) -> None:
         self._name = name
         self._stderr: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115 (closed with the process)
-        self._child = subprocess.Popen(
-            command,
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=self._stderr,
-            bufsize=0,
-            env={**environment, **os.environ},
-        )
-        assert self._child.stdin and self._child.stdout, "both are pipes"
-        self._pipe = Pipe(self._child.stdout.fileno(), self._child.stdin.fileno(), answers)
+        self._child, self._pipe = start_child(command, answers, environment, self._stderr)
         self._ready = False
 
     @property

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import os
+import signal
 import struct
+import subprocess
 import sys
 import threading
-from typing import Generic, TypeVar
+from collections.abc import Mapping, Sequence
+from typing import IO, Generic, TypeVar
 
 import msgspec
 
@@ -62,12 +65,33 @@ class Pipe(Generic[F]):
         return data
 
 
-def take_stdio() -> tuple[int, int]:
-    """Keeps stdin and stdout for frames: what C and Python code print goes to stderr instead."""
+def start_child(
+    command: Sequence[str], answers: type[F], environment: Mapping[str, str], stderr: int | IO[bytes]
+) -> tuple[subprocess.Popen[bytes], Pipe[F]]:
+    """A child of ours, and the pipe to it. `environment` is added to that of this process."""
+    child = subprocess.Popen(
+        command,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=stderr,
+        bufsize=0,
+        env={**environment, **os.environ},
+    )
+    assert child.stdin and child.stdout, "both are pipes"
+    return child, Pipe(child.stdout.fileno(), child.stdin.fileno(), answers)
+
+
+def parent_pipe(kind: type[F]) -> Pipe[F]:
+    """In a child of ours: the pipe to its parent, by stdin and stdout.
+
+    What C and Python code print goes to stderr instead. Ctrl+C goes to every process of the terminal; the parent
+    decides what it means.
+    """
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
     read_fd, write_fd = os.dup(0), os.dup(1)
     null = os.open(os.devnull, os.O_RDONLY)
     os.dup2(null, 0)
     os.close(null)
     os.dup2(2, 1)
     sys.stdout = sys.stderr
-    return read_fd, write_fd
+    return Pipe(read_fd, write_fd, kind)

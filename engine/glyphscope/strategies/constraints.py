@@ -1,7 +1,7 @@
 """A cache of constraints' texts: what a grammar is built from is its key, and nothing else.
 
 A tool's arguments are cached by that tool's own schema, so an edit of another tool costs them nothing; the names
-by the names. The engine keeps what it compiles of a text for itself (`decoding/mask_cache.py`).
+by the names. The engine keeps what it compiles of a text for itself (`decoding/mask.py`).
 """
 
 from __future__ import annotations

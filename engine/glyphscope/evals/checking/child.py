@@ -20,7 +20,7 @@ from typing import Any
 
 from glyphscope.evals.checking import wire
 from glyphscope.processes.asked import limit_memory
-from glyphscope.processes.pipe import Pipe, take_stdio
+from glyphscope.processes.pipe import parent_pipe
 from glyphscope.text.shorten import shorten
 
 MOST_NODES, MOST_COUNTED = 1_000, 1_000_000
@@ -153,9 +153,7 @@ def _limit_files() -> None:
 
 def main() -> None:
     """Serves until stdin closes."""
-    pipe = Pipe(*take_stdio(), wire.Envelope)
-    # Ctrl+C goes to every process of the terminal; the parent decides what it means
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    pipe = parent_pipe(wire.Envelope)
     limit_memory(_MEMORY)
     _limit_files()
     pipe.write(wire.Answer())

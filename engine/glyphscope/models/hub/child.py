@@ -5,7 +5,6 @@ While a download runs it answers with progress, and waits each time until that w
 
 from __future__ import annotations
 
-import signal
 import time
 
 from glyphscope.errors import StorageError
@@ -14,7 +13,7 @@ from glyphscope.models.hub.failures import failed
 from glyphscope.models.hub.fetch import fetch
 from glyphscope.models.hub.wire import Answer, Failure, Progress, Question
 from glyphscope.processes.asked import limit_memory
-from glyphscope.processes.pipe import Pipe, take_stdio
+from glyphscope.processes.pipe import Pipe, parent_pipe
 
 _MEMORY = 2 << 30  # bytes of addresses: whatever a library makes of an answer, only this process ends
 _REPORT_SECONDS = 0.05
@@ -54,9 +53,7 @@ def serve(pipe: Pipe[Question]) -> None:
 
 def main() -> None:
     """Serves until stdin closes."""
-    pipe = Pipe(*take_stdio(), Question)
-    # Ctrl+C goes to every process of the terminal; the parent decides what it means
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    pipe = parent_pipe(Question)
     limit_memory(_MEMORY)
     serve(pipe)
 
