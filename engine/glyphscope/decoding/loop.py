@@ -31,7 +31,7 @@ class Backend(Protocol):
 
     @property
     def room(self) -> int:
-        """How many more tokens the context holds."""
+        """How many more tokens fit the context."""
 
     def decode(self, tokens: Sequence[int], outputs: int) -> list[Logits]:
         """Evaluates the tokens; the logits after each of the last `outputs`, good until the next evaluation."""

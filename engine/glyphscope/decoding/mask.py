@@ -54,7 +54,7 @@ def mask_tokenizer(pieces: Sequence[bytes], vocab: int, tokenize: int, ends: Seq
     """A vocabulary made ready for masks: the bytes of each token, special ones marked by a first byte 0xFF.
 
     `vocab` and `tokenize` are the addresses of llama.cpp's vocabulary and of its function `llama_tokenize`. Takes
-    0.6 s for 262,144 tokens, and holds for every grammar.
+    0.6 s for 262,144 tokens, and serves every grammar.
     """
     return LLTokenizer.from_llamacpp(  # type: ignore[attr-defined,no-any-return]
         tokens=list(pieces), vocab_ptr=vocab, tokenize_fptr=tokenize, eos_token=list(ends), slices=[_SLICE]

@@ -21,5 +21,5 @@ class TextAssembler:
 
 
 def shown(data: bytes) -> str:
-    """One token's bytes as text for a table; U+FFFD stands for half a character."""
+    """One token's bytes as text for a table; U+FFFD replaces half a character."""
     return data.decode("utf-8", errors="replace")

@@ -33,7 +33,7 @@ _CODES = {"denied": "DENIED", "timeout": "TIMEOUT", "cancelled": "CANCELLED", "u
 
 
 def envelope(result: ToolResult, edited: dict[str, Any] | None = None) -> str:
-    """The text for the model. Raises ValueError for an answer that JSON cannot hold."""
+    """The text for the model. Raises ValueError for an answer that is not JSON."""
     document: dict[str, Any] = {"ok": result.ok}
     if result.ok:
         document["result"] = answer(result.content, result.structured)
@@ -62,7 +62,7 @@ def size(outcome: Outcome) -> int:
     """The bytes of an answer: of its pieces, or of its structured form where that is larger.
 
     They are not added up: a server of the Model Context Protocol sends the same answer in both forms.
-    Raises ValueError for an answer that JSON cannot hold.
+    Raises ValueError for an answer that is not JSON.
     """
     pieces = sum(
         len(piece.text.encode("utf-8", "surrogatepass")) + max(piece.size, len(piece.data))
@@ -79,7 +79,7 @@ def json_bytes(value: Any) -> int:
 
 
 def compact(value: Any) -> str:
-    """Compact JSON; half a surrogate pair, which no UTF-8 can hold, becomes U+FFFD. Raises ValueError."""
+    """Compact JSON; half a surrogate pair, which is not in UTF-8, becomes U+FFFD. Raises ValueError."""
     return _dumped(value, allow_nan=False)
 
 

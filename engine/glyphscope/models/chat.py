@@ -50,7 +50,7 @@ _HINT = "Use another model, or a prompt with a user's message only."
 
 
 def render_plain(messages: Sequence[Message]) -> str:
-    """A paragraph a message with its role as a word, then `Assistant:`, where the answer is to go on."""
+    """A paragraph a message with its role as a word, then `Assistant:`, where the answer is to continue."""
     turns = [f"{message.role.capitalize()}: {message.content}\n\n" for message in messages]
     return "".join(turns) + "Assistant:"
 

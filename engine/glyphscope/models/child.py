@@ -23,7 +23,7 @@ from glyphscope.models.llama_engine import Interrupted
 from glyphscope.models.session import Session
 from glyphscope.processes.pipe import Pipe, parent_pipe
 
-_WARNING = 3  # ggml_log_level: 1 debug, 2 information, 3 warning, 4 error, 5 goes on with the line before
+_WARNING = 3  # ggml_log_level: 1 debug, 2 information, 3 warning, 4 error, 5 continues the line before
 _CONTINUED = 5
 
 

@@ -17,7 +17,7 @@ _LANGUAGE = "Choose a language model; files named mmproj are the image part of o
 
 
 def inspect_file(path: Path, *, fits: bool = True) -> ModelInfo:
-    """What the file's header tells. With `fits`, a model larger than the free memory is an error.
+    """The facts in the file's header. With `fits`, a model larger than the free memory is an error.
 
     Raises ModelError for a file that is missing, a folder, unreadable, empty, no GGUF, damaged, cut off, or no
     language model.
@@ -63,7 +63,7 @@ def model_info(path: Path, header: Header) -> ModelInfo:
 
 
 def available_memory() -> int | None:
-    """Bytes that can be had without swapping; None where the system does not tell."""
+    """Bytes that can be had without swapping; None where the system does not report it."""
     with (
         contextlib.suppress(OSError, ValueError, IndexError),
         open("/proc/meminfo", encoding="ascii") as file,

@@ -31,7 +31,7 @@ _DEPTH = 8
 
 
 class FoundModel(msgspec.Struct, frozen=True, kw_only=True):
-    """A model's file. `problem` tells why it cannot be used; what its header would tell is empty then."""
+    """A model's file. `problem` says why it cannot be used; the header's facts are empty then."""
 
     name: str
     path: str

@@ -30,7 +30,7 @@ class GbnfConstraint:
     """
 
     def __init__(self, engine: LlamaEngine, grammar: str, patterns: Sequence[bytes] = ()) -> None:
-        """With `patterns` (ECMAScript, of all that was written), the grammar holds from where the first one matches.
+        """With `patterns` (ECMAScript, of the whole text), the grammar is enforced from where the first one matches.
 
         Raises GrammarError, with llama.cpp's reason.
         """
@@ -104,7 +104,7 @@ def _sampler(engine: LlamaEngine, grammar: str, patterns: Sequence[bytes]) -> An
 def _listening(call: Callable[[], Any]) -> tuple[Any, str]:
     """What `call` returns, and the first line that C code in it wrote to stderr.
 
-    Nowhere else does llama.cpp's parser tell its reason.
+    Nowhere else does llama.cpp's parser report its reason.
     """
     sys.stderr.flush()
     kept = os.dup(2)

@@ -2,7 +2,7 @@
 
 llama.cpp looks for its triggers by regular expressions in all that was written, at each token: with long reasoning that
 exhausts the C++ stack. Here the trigger is looked for in bytes, and the sampler is made when it comes; it gets the last
-tokens only. A token that completes the trigger and goes on against the grammar would abort the process when llama.cpp
+tokens only. A token that completes the trigger and continues against the grammar would abort the process when llama.cpp
 accepts it: such tokens are refused before.
 """
 
@@ -105,7 +105,7 @@ class LazyGbnfConstraint:
             return False
 
     def _completing(self) -> Iterator[int]:
-        """The tokens that complete a trigger and write more: only these can go on against the grammar."""
+        """The tokens that complete a trigger and write more: only these can continue against the grammar."""
         yield from self._containing
         for trigger in self._triggers:
             for length in range(1, len(trigger)):
@@ -134,6 +134,6 @@ class LazyGbnfConstraint:
 
 
 def _pattern(trigger: bytes) -> bytes:
-    """The trigger as llama.cpp wants it: the whole text, and from its first group on the grammar holds."""
+    """The trigger as llama.cpp wants it: the whole text, and the grammar is enforced from its first group on."""
     escaped = _SPECIAL.sub(r"\\\g<0>", trigger.decode("utf-8")).encode()
     return rb"[\s\S]*?(" + escaped + rb"[\s\S]*)"

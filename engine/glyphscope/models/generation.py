@@ -24,7 +24,7 @@ TOO_FEW = (
 
 class Generation:
     """Everything that can be refused is refused when it is made: a grammar that cannot be built, a prompt too long, a
-    token that cannot stand where it is written.
+    token that cannot be where it is written.
     """
 
     def __init__(self, session: Session, request: GenerateRequest) -> None:
@@ -66,7 +66,7 @@ class Generation:
         return self._decoder.ended
 
     def evaluate_prompt(self) -> Iterator[PromptProgress]:
-        """Evaluates what the context does not hold yet, except the last token: that one belongs to the first step.
+        """Evaluates what is not in the context yet, except the last token: that one belongs to the first step.
 
         What is written and needs no figures is evaluated and counted with it.
 
@@ -84,7 +84,7 @@ class Generation:
         self.ready = PromptReady(total, cached, (time.perf_counter() - start) * 1000, self._made)
 
     def look_ahead(self) -> None:
-        """Evaluates what the next step needs. What fails is told by that step."""
+        """Evaluates what the next step needs. That step raises what fails."""
         with contextlib.suppress(GlyphscopeError):
             self._decoder.evaluate()
 
@@ -100,7 +100,7 @@ def _check_room(engine: LlamaEngine, tokens: int) -> None:
 
 
 def _figures_from(written: list[PrefixToken], evidence: EvidenceKind) -> int:
-    """The first written token whose figures are wanted. Of those that are kept, the run they are from has told them:
+    """The first written token whose figures are wanted. The run that kept ones are from has reported theirs:
     `chosen` leaves them out, and a branch then costs the evaluation of what is new in it.
     """
     if evidence == "all":
@@ -137,13 +137,13 @@ def _constraint(
     key = session.constraint_key(request.constraint, request.grammar)
     if request.constraint == "gbnf":
         start = time.perf_counter()
-        # llama.cpp reads it anew each time
+        # llama.cpp reads it again each time
         sampler = (
             LazyGbnfConstraint(session.engine, request.grammar, request.triggers)
             if request.triggers
             else GbnfConstraint(session.engine, request.grammar)
         )
         return sampler, ConstraintMade(key, False, (time.perf_counter() - start) * 1000)
-    tokenizer = session.mask_tokenizer  # made once for each model; no grammar's time is to hold it
+    tokenizer = session.mask_tokenizer  # made once for each model, so not counted as a grammar's time
     mask = TokenMask(tokenizer, request.grammar)
     return mask, ConstraintMade(key, mask.hit, mask.compile_ms)

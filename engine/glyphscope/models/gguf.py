@@ -56,7 +56,7 @@ TENSOR_TYPES = {
 
 @dataclass(frozen=True, slots=True)
 class Header:
-    """What a file's header tells. `values` are the metadata's numbers and texts; of an array, its length alone."""
+    """A file's header. `values` are the metadata's numbers and texts; of an array, its length alone."""
 
     size: int
     parameters: int

@@ -1,7 +1,7 @@
 """llama.cpp's grammar engine as a judge: in a process of its own, with a vocabulary and no model.
 
 What it does with a grammar cannot be found out in this process: a wrong one may end it (left recursion through a
-group, a token accepted past the end). Here that is a verdict like any other, and the next question starts anew.
+group, a token accepted past the end). Here that is a verdict, and the next question starts a new process.
 """
 
 from __future__ import annotations
@@ -140,7 +140,7 @@ def _grammar_bytes(gbnf: str) -> bytes:
 
 
 def _text_bytes(text: str) -> bytes:
-    """The text up to its first lone surrogate. A byte that no UTF-8 has stands for that: no grammar takes it."""
+    """The text up to its first lone surrogate. A byte that no UTF-8 has takes its place: no grammar takes it."""
     try:
         return text.encode()
     except UnicodeEncodeError as error:

@@ -29,10 +29,10 @@ class GenerateRequest(msgspec.Struct, frozen=True, kw_only=True):
     `messages` and `tools` (in OpenAI's form) are what `prompt` was rendered from, with `thinking`, and `begun` is how
     the answer begins in it: an endpoint is sent these, as its template is its own; any other model reads the prompt
     alone. `schema` is the constraint as JSON Schema, for an endpoint that takes no grammar; None where none says it.
-    `alternatives` are told of each token of which there is to be `evidence`. `build_ms` is what making the grammar's
+    `alternatives` are reported for each token that has `evidence`. `build_ms` is what making the grammar's
     text took, 0 where it was kept; the model has no use for it. `repeatable` is the request's (`RunRequest`).
     `written` is what the answer begins with: its tokens come as the first step, and `max_tokens` after it.
-    With `triggers`, a grammar in GBNF begins to hold where the answer writes one of these texts, which it begins with.
+    With `triggers`, a grammar in GBNF is enforced from where the answer writes one of these texts; it begins so.
     `stop` are strings that end the answer: an endpoint is sent them, and whoever reads the tokens looks for them.
     `tool_choice` and `most_calls` are the request's too: an endpoint that is sent `tools` is asked for them.
     """
@@ -62,9 +62,9 @@ class GenerateRequest(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class RenderedPrompt(msgspec.Struct, frozen=True):
-    """Messages in the model's chat template; `note` tells in words where it could not take them as given.
+    """Messages in the model's chat template; `note` says where it could not take them as given.
 
-    `added` is what the template wrote for the tools that it was given. `tokens` is 0 where nobody can tell: an
+    `added` is what the template wrote for the tools that it was given. `tokens` is 0 where that is not known: an
     endpoint counts them only when it answers.
     """
 
@@ -117,7 +117,7 @@ class PromptReady(msgspec.Struct, frozen=True):
 
 
 class Usage(msgspec.Struct, frozen=True):
-    """What an endpoint counts, as far as it told: the last one holds. None is untold."""
+    """What an endpoint counts, as far as it reports it: the last one counts. None is not reported."""
 
     prompt: int | None = None
     cached: int | None = None
@@ -219,7 +219,7 @@ class Model(Protocol):
     def generate(self, request: GenerateRequest) -> Generator[Output, None, None]:
         """Progress, then `PromptReady`, then the tokens of each step; the next is decoded when it is asked for.
 
-        Closing the iterator stops. Its end tells nothing more: the last step is an `end` token, or `max_tokens` were
+        Closing the iterator stops. Nothing more comes at its end: the last step is an `end` token, or `max_tokens` were
         decoded, or the context is full, or the constraint allows nothing after it.
         Raises GrammarError and ContextOverflow before anything is decoded, also for what is written and not allowed;
         ModelError where it cannot begin with that, ModelDied when the process ends.
@@ -229,4 +229,4 @@ class Model(Protocol):
         """Ends the running generation within 100 ms: its iterator ends with `Cancelled`. From any thread."""
 
     def close(self) -> None:
-        """Frees what the model holds. Later calls open it again where that is possible."""
+        """Frees the model's memory and process. Later calls open it again where that is possible."""

@@ -43,7 +43,7 @@ class LlamaModel:
         *,
         progress: Callable[[float], None] | None = None,
     ) -> None:
-        """Loads the file; `progress` is told the share from 0 to 1. Raises ModelError.
+        """Loads the file; `progress` gets the share from 0 to 1. Raises ModelError.
 
         An `Opening` as `progress` can end the loading. A model that is larger than the free memory is refused.
         """

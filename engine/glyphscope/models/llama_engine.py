@@ -20,7 +20,7 @@ from glyphscope.models.tokens import read_ends, read_pieces
 from glyphscope.text.lines import common_length
 
 CHUNK = 64
-"""Tokens a batch of prompt evaluation: progress is told after each, and larger ones are no faster on a processor."""
+"""Tokens a batch of prompt evaluation: progress is reported after each; larger ones are no faster on a CPU."""
 
 _ENCODERS_HINT = "Open a model that generates text, not one for embeddings or re-ranking."
 
@@ -32,7 +32,7 @@ class Interrupted(Exception):
 class LlamaEngine:
     """A loaded model with one sequence in its context. It evaluates and tokenizes; it chooses nothing.
 
-    `tokens` are those in the context (its KV cache). Tokenizing may go on in another thread during an evaluation.
+    `tokens` are those in the context (its KV cache). Tokenizing may run in another thread during an evaluation.
     """
 
     def __init__(
@@ -124,7 +124,7 @@ class LlamaEngine:
 
     @property
     def room(self) -> int:
-        """How many more tokens the context holds."""
+        """How many more tokens fit the context."""
         return self.context - len(self.tokens)
 
     @property
@@ -312,7 +312,7 @@ def _cores(cpuinfo: str) -> list[tuple[int, tuple[str, str]]]:
 
 
 def _flag_reader() -> Callable[[ctypes.c_void_p], bool] | None:
-    """A C function that tells whether the byte at its argument is set: `strlen`, of a buffer of that byte and a zero.
+    """A C function that returns whether the byte at its argument is set: `strlen`, of a buffer of that byte and a zero.
 
     llama.cpp asks after each of about a thousand operations of an evaluation. A Python function there would take the
     interpreter's lock each time; this one costs nothing. None where the C library has no such symbol.

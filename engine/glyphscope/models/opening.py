@@ -54,7 +54,7 @@ def open_model(
 ) -> Model:
     """Opens `embedded`, `scripted:TEXT`, an endpoint's address, or the GGUF file of that path. Raises ModelError.
 
-    A line `---` in a script stands between the answers of two turns. A record is opened by who reads it:
+    A line `---` in a script separates the answers of two turns. A record is opened by who reads it:
     `RecordedModel(events)`. `progress` is called with the share that is loaded, 0 to 1.
     `options` are for a GGUF file.
     """

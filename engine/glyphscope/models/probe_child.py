@@ -219,7 +219,7 @@ class Probe:
 
 
 def byte_vocabulary() -> bytes:
-    """A GGUF file that holds nothing but a vocabulary: token N is the byte N, token 256 ends the text."""
+    """A GGUF file with nothing but a vocabulary: token N is the byte N, token 256 ends the text."""
     tokens = [f"<0x{byte:02X}>" for byte in range(_END)] + ["</s>"]
     types = [_BYTE] * _END + [_CONTROL]
     pairs = [

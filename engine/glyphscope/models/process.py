@@ -117,7 +117,7 @@ class ModelProcess:
             self._pipe.write(wire.Envelope(number, wire.Cancel()))
 
     def death(self) -> ModelDied:
-        """The error that tells how the process ended; it has to be over, or about to be."""
+        """The error that says how the process ended; it has to be over, or about to be."""
         try:
             code = self._process.wait(_GRACE)
         except subprocess.TimeoutExpired:
@@ -131,7 +131,7 @@ class ModelProcess:
         )
 
     def kill(self) -> None:
-        """Ends the process at once; who waits for it is told of its death. From any thread."""
+        """Ends the process at once; who waits for it gets ModelDied. From any thread."""
         self._process.kill()
 
     def close(self) -> None:
@@ -161,7 +161,7 @@ class ModelProcess:
                         replies = self._replies.get(answer.number)
                     if replies is not None:
                         replies.put(answer.body)
-        finally:  # a frame that cannot be read, whyever, leaves nothing to go on with: nobody waits for more
+        finally:  # after a frame that cannot be read nothing can follow: nobody waits for more
             self._process.kill()
             with self._lock:
                 self._dead = True

@@ -94,7 +94,7 @@ class RecordedModel(TextModel):
         return replace(rendered, added=prompt.text[added[0].start : added[-1].end])
 
     def turn_form(self) -> TurnForm | None:
-        """The form that the recorded request holds; None where it holds none."""
+        """The form in the recorded request; None where it has none."""
         return self._form
 
     def generate(self, request: GenerateRequest) -> Generator[Output, None, None]:
@@ -153,7 +153,7 @@ def _form_of(started: RunStarted | None) -> TurnForm | None:
 
 
 def _fail_as(stage: Sequence[AnyEvent]) -> None:
-    """Raises RecordedFailure where the generation ended by what only the model then could tell."""
+    """Raises RecordedFailure where the generation ended by what only the model could know."""
     last = stage[-1] if stage else None
     match last:
         case RunFailed(code="MODEL_FAILED" | "CONTEXT_OVERFLOW" | "CONSTRAINT_FAILED" as code):
@@ -161,7 +161,7 @@ def _fail_as(stage: Sequence[AnyEvent]) -> None:
 
 
 def _check_written(request: GenerateRequest, recorded: Sequence[TokenStep], *, torn: bool) -> None:
-    """A record can tell again what was told, and no more. It may have been `torn` before all of it was, and what an end
+    """A record can repeat what is in it, and no more. It may have been `torn` before all of it was, and what an end
     token spells is in no step.
     """
     requested = b"".join(one.data for one in request.written)

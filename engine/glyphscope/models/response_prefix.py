@@ -1,4 +1,4 @@
-"""What an answer begins with, as tokens: a run's own by their ids, typed text cut so that it goes on from them."""
+"""What an answer begins with, as tokens: a run's own by their ids, typed text cut so that it continues them."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def _tokens(piece: PrefixPart, before: bytes, place: int, vocabulary: Vocabulary
 
 
 def cut_after(before: bytes, data: bytes, vocabulary: Vocabulary) -> list[int]:
-    """The tokens of a text that stands after `before`, which stays as it is. Special tokens in it are plain text.
+    """The tokens of a text that comes after `before`, which stays as it is. Special tokens in it are plain text.
 
     They are those that the model would make of both together, where one of those ends between the two; else those of
     the text alone. Raises ModelError where no tokens spell the text.

@@ -1,4 +1,4 @@
-"""A model that says what it is told to: for lessons and tests that need no file."""
+"""A model that says what its script says: for lessons and tests that need no file."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def cut(text: str) -> list[str]:
 
 
 def split_turns(text: str) -> list[str]:
-    """The answers of a script of several turns: a line `---` stands between two, and belongs to none."""
+    """The answers of a script of several turns: a line `---` separates two, and belongs to none."""
     pieces = _TURNS.split(text)
     return [piece.removesuffix("\n").removesuffix("\r") for piece in pieces[:-1]] + pieces[-1:]
 
@@ -72,7 +72,7 @@ class ScriptedModel(TextModel):
 
     With `turns`, answers of a conversation, the n-th generation says the n-th; after the last comes the first again.
     No probability is made up: the evidence that a real model would give is None, and a constraint is not applied.
-    After what is written it goes on with the rest of its script, where that begins so; else after as many tokens.
+    After what is written it continues with the rest of its script, where that begins so; else after as many tokens.
     `template` is a chat template, where it is to have one.
     """
 

@@ -26,7 +26,7 @@ _SPECIAL = b"\xff"
 
 
 class Session:
-    """The engine, and what the loaded model tells of itself beyond its file's header."""
+    """The engine, and what is known of the loaded model beyond its file's header."""
 
     def __init__(self, load: wire.Load, *, progress: Callable[[float], None], log: Iterable[str]) -> None:
         """Raises ModelError."""
@@ -93,7 +93,7 @@ class Session:
 
     @property
     def _reads_thinking(self) -> bool | None:
-        """None for a template that is damaged: a prompt tells that, once one is asked for."""
+        """None for a template that is damaged: a prompt raises that, once one is asked for."""
         try:
             templates = (self._template, self._tool_template)
         except PromptError:

@@ -22,7 +22,7 @@ class _Frame(msgspec.Struct, frozen=True, tag=True, array_like=True):
 
 
 class Load(_Frame, frozen=True):
-    """Load the file. `info` is what its header told."""
+    """Load the file. `info` is from its header."""
 
     path: str
     info: ModelInfo

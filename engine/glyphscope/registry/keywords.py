@@ -1,4 +1,4 @@
-"""Where a JSON Schema holds other schemas: the one table of it, for all drafts from 4 to 2020-12."""
+"""Where a JSON Schema contains other schemas: the one table of it, for all drafts from 4 to 2020-12."""
 
 from __future__ import annotations
 

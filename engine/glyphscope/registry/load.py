@@ -20,7 +20,7 @@ from glyphscope.registry.tool import Tool, ToolRegistry
 def load_registry(source: FilePath | str | bytes | dict[str, Any] | list[Any]) -> ToolRegistry:
     """The registry of a file (Path), of a JSON text (str, bytes) or of a document.
 
-    Raises RegistryError with all its problems; nothing is loaded by halves.
+    Raises RegistryError with all its problems; nothing is loaded in part.
     """
     if isinstance(source, FilePath):
         where = str(source)

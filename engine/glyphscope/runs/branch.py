@@ -51,7 +51,7 @@ def branch_request(
     `take` is the id of an alternative recorded at that token, `text` is typed after the prefix and that. With
     neither, what was there is deleted, and the model continues. A `token` after the last one leaves all of the answer.
     Everything else is as in the run, but that a branch executes no call; a `constraint` takes the place of the
-    run's, and `relax`, a tool and the JSON Pointer of a constraint of its `parameters`, does not hold it any more. Its
+    run's, and `relax`, a tool and the JSON Pointer of a constraint of its `parameters`, is not enforced any more. Its
     prompt stays the run's, which states that constraint. Raises PromptError where there is no such branch,
     RegistryError where nothing is to be relaxed there.
     """

@@ -40,7 +40,7 @@ class Permissions:
             self._decisions.insert(0, (replace(decision, arguments=None), tool, source, identity))
 
     def find(self, tool: str, source: str, identity: str) -> Decision | None:
-        """The decision that holds for this call too; None where somebody is to be asked."""
+        """The decision that covers this call too; None where somebody is to be asked."""
         for decision, of_tool, of_source, of_identity in self._decisions:
             same_source = (of_source, of_identity) == (source, identity)
             if decision.scope == "run" or (same_source and (decision.scope == "source" or of_tool == tool)):

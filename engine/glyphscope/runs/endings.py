@@ -150,7 +150,7 @@ def failed(error: GlyphscopeError) -> RunFailed:
 
 
 def _detail(error: GlyphscopeError) -> str:
-    """The evidence: the signal and last lines of a dead process, or every mistake of a registry."""
+    """The evidence: the signal and last lines of a dead process, or every error of a registry."""
     if isinstance(error, ModelDied):
         return "\n".join(part for part in (error.signal, error.stderr) if part)
     if isinstance(error, RegistryError):

@@ -255,7 +255,7 @@ def _copy(schema: dict[str, Any]) -> dict[str, Any]:
 
 
 def _refuse_shared(root: dict[str, Any], path: Path, keyword: str, where: str) -> None:
-    """Raises RegistryError where the schema holds at several places, with all of them."""
+    """Raises RegistryError where the schema applies at several places, with all of them."""
     used = _used_at(root, path, keyword)
     if len(used) <= 1:
         return
@@ -268,7 +268,7 @@ def _refuse_shared(root: dict[str, Any], path: Path, keyword: str, where: str) -
 
 
 def _used_at(root: dict[str, Any], path: Path, keyword: str) -> list[str]:
-    """The pointers at which the keyword holds: its own, unless that is a definition's, and those through references."""
+    """The pointers at which the keyword applies: its own, unless in a definition, and those through references."""
     places = Places(root)
     referring: dict[Path, list[Path]] = {}
     for place in places.all:
@@ -291,7 +291,7 @@ def _used_at(root: dict[str, Any], path: Path, keyword: str) -> list[str]:
 
 
 def _in_definition(path: Path) -> bool:
-    """Whether nothing holds there but what refers to it."""
+    """Whether it applies only through what refers to it."""
     at = 0
     while at < len(path):
         if path[at] in ("$defs", "definitions"):

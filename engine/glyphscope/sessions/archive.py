@@ -1,7 +1,7 @@
 """A zip of a few files: written the same each time, and read whatever was made of it.
 
 A zip comes from anywhere, so what it says of itself counts for nothing: names, sizes and numbers are bounded before
-anything is unpacked, nothing is ever written under a name out of it, and what is unpacked ends at its told size.
+anything is unpacked, nothing is ever written under a name out of it, and what is unpacked ends at its declared size.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ MOST_BYTES = 140_000_000
 """Bytes of all its files, unpacked."""
 MOST_FILES = 64
 
-_TIME = (1980, 1, 1, 0, 0, 0)  # the first that a zip can tell: when it was packed is no part of what it holds
+_TIME = (1980, 1, 1, 0, 0, 0)  # the first of a zip: when it was packed is not part of its content
 _UNIX = 3
 _NAME = re.compile(r"[a-z0-9][a-z0-9._-]{0,63}")
 _END = struct.Struct("<4s4H2LH")
 _LOCATOR = 20
-"""Bytes of what stands before the end in a zip64."""
+"""Bytes of what comes before the end in a zip64."""
 _MOST_DIRECTORY = MOST_FILES * 1024
 _KINDS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
 _HINT = "Ask for the file again, or pack the run again with: glyphscope bundle."
@@ -88,7 +88,7 @@ def _check_end(data: bytes, where: str) -> None:
     end = data[-_END.size :]
     if len(end) < _END.size or not end.startswith(b"PK\5\6") or end[-2:] != b"\0\0":
         raise _damaged("its end is missing, or something follows it", where)
-    if data[-_END.size - _LOCATOR :].startswith(b"PK\6\7"):  # it would tell another directory
+    if data[-_END.size - _LOCATOR :].startswith(b"PK\6\7"):  # it would name another directory
         raise _damaged("it is made for files larger than a bundle's", where)
     _, _, _, _, files, size, _, _ = _END.unpack(end)
     if files > MOST_FILES or size > _MOST_DIRECTORY:

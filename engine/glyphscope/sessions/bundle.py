@@ -1,7 +1,7 @@
 """A bundle: one run in one file, with everything that it takes to judge it, repeat it and build on it.
 
 A `.glyphrun` is a zip with the record and what follows from it: the registry, the prompt, the grammars, the schema, the
-tools. Everything but the record could be made anew; it is in it for other programs, and as it was made then. The same
+tools. Everything but the record could be made again; it is in it for other programs, and as it was made then. The same
 record gives the same bytes. `docs/bundles.md` describes the format.
 """
 
@@ -66,10 +66,10 @@ class BundledFile(msgspec.Struct, frozen=True):
 
 
 class Manifest(msgspec.Struct, frozen=True, kw_only=True):
-    """What decides the run, and what the bundle holds.
+    """What decides the run, and what is in the bundle.
 
     `versions` are the packages that ran, `packed_with` those that made the other files. `request` is the run's without
-    its registry. `whole`: the record holds the run's end. `missing` says of each file that could not be made why.
+    its registry. `whole`: the record has the run's end. `missing` says of each file that could not be made why.
     """
 
     glyphscope_bundle: int = VERSION
@@ -96,13 +96,13 @@ class Bundle(NamedTuple):
 
 
 def make_bundle(record: Record, where: str = "") -> Bundle:
-    """The bundle of a record. What cannot be made of the run is told in the manifest.
+    """The bundle of a record. What cannot be made of the run is listed in the manifest.
 
-    Raises RecordError for a record that does not hold the beginning of a run.
+    Raises RecordError for a record without the beginning of a run.
     """
     RecordedRun(record.events, where)
     written = encode_record(list(handed_on(record.events)))
-    again = parse_record(written)  # what a reader will see: a record cannot hold everything that memory can
+    again = parse_record(written)  # what a reader will see: a record cannot have everything that memory can
     run = RecordedRun(again.events, where)
     files = {RECORD: written}
     missing: dict[str, str] = {}
@@ -188,7 +188,7 @@ def is_bundle(path: Path) -> bool:
 
 
 def export_file(path: Path, form: ExportForm) -> str:
-    """A run in another form: from a bundle the file that is in it, else made anew.
+    """A run in another form: from a bundle the file that is in it, else made now.
 
     Raises StorageError and RecordError, and GlyphscopeError where the run has none of that form.
     """
@@ -279,7 +279,7 @@ def handed_on(events: Iterable[AnyEvent]) -> Iterator[AnyEvent]:
 
 
 def _hidden(identity: str) -> str:
-    """What is the same for the same identity, and tells nothing of it."""
+    """What is the same for the same identity, and reveals nothing of it."""
     if _PLAIN.fullmatch(identity):
         return identity
     return f"sha256-{hashlib.sha256(identity.encode('utf-8', 'replace')).hexdigest()}"

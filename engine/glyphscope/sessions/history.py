@@ -40,7 +40,7 @@ NATIVE = "native"
 LONGEST_ANSWER = 2000
 """Characters of an answer that are kept beside the record, to be shown where many runs are."""
 LARGEST_FAMILY = 500
-"""Runs that are told of one tree of branches: the newest."""
+"""Runs that are listed of one tree of branches: the newest."""
 _WAIT_SECONDS = 5.0
 _CHUNK = 64 * 1024
 """Bytes that a record is unpacked by, to read its beginning."""
@@ -124,9 +124,9 @@ class Kin(NamedTuple):
 class History:
     """Each call opens the file for itself, so any thread and any process may use it.
 
-    A damaged file is moved aside and a new one begun; `notice` then tells so, once. Raises StorageError when the file
+    A damaged file is moved aside and a new one begun; `notice` then says so, once. Raises StorageError when the file
     is locked for long, the disk is full or the folder may not be written, and RecordError when it is of a newer
-    version: a caller goes on without history.
+    version: a caller continues without history.
     """
 
     def __init__(self, path: Path) -> None:
@@ -366,7 +366,7 @@ def _bring_up(base: sqlite3.Connection) -> None:
 
 
 def _storable(value: Any) -> Any:
-    """As SQLite can hold it."""
+    """As SQLite can store it."""
     return whole_text(value) if isinstance(value, str) else value
 
 
@@ -388,7 +388,7 @@ def _beginning(record: bytes) -> RunStarted | None:
 
 
 def kin_of(events: Sequence[AnyEvent]) -> Kin:
-    """What the history tells of a run. Raises ValueError when `events` does not begin with RunStarted."""
+    """What the history has of a run. Raises ValueError when `events` does not begin with RunStarted."""
     if not events or not isinstance(started := events[0], RunStarted):
         raise ValueError("a run begins with RunStarted")
     request, outcome, tool, tokens, answer = started.request, "unfinished", "", 0, ""

@@ -1,6 +1,6 @@
 """Unsaved edits, written while the user works and offered again after a crash.
 
-One file a process, beside a lock that the process holds as long as it lives: a journal whose lock is free belongs to
+One file a process, beside a lock that the process keeps as long as it lives: a journal whose lock is free belongs to
 one that died.
 """
 
@@ -26,7 +26,7 @@ _KEY = "glyphscope_journal"
 
 
 class Unsaved(msgspec.Struct, frozen=True, kw_only=True):
-    """What a journal holds: the edits, whose project they are (empty: a new one) and its digest when it was opened."""
+    """What is in a journal: the edits, whose project they are (empty: a new one) and its digest when it was opened."""
 
     project: Project
     path: str = ""

@@ -73,7 +73,7 @@ class Places:
 
 
 def places() -> Places:
-    """Asked anew each time, so that a test or a second window may set GLYPHSCOPE_HOME."""
+    """Determined each time, so that a test or a second window may set GLYPHSCOPE_HOME."""
     if home := os.environ.get(HOME_VARIABLE):
         root = Path(home).expanduser()
         return Places(config=root, data=root, state=root, cache=root / "cache")

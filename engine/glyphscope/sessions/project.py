@@ -37,7 +37,7 @@ class GrammarExample(msgspec.Struct, frozen=True):
 
 
 class GrammarWork(msgspec.Struct, frozen=True, kw_only=True):
-    """The work on a grammar: where its text comes from, the user's own text, and the examples it is held against.
+    """The work on a grammar: where its text comes from, the user's own text, and the examples it is checked against.
 
     `source` is "tools" for the grammar that follows the registry, "text" for `text`, which is then what `path` (empty:
     no file yet) was opened from or saved to. `use` puts the runs of the project under the text.

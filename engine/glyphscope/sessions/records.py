@@ -1,4 +1,4 @@
-"""Run records: JSON Lines, a header and then an event a line, written while the run goes on."""
+"""Run records: JSON Lines, a header and then an event a line, written during the run."""
 
 from __future__ import annotations
 
@@ -109,7 +109,7 @@ class RecordWriter:
         file, self._file = self._file, None
         failure = storage_error(error, self.path, "written")
         if file is not None:
-            with suppress(OSError):  # what it still holds cannot be written either
+            with suppress(OSError):  # what is still in its buffer cannot be written either
                 file.close()
             failure = StorageError(
                 failure.message,

@@ -31,7 +31,7 @@ class KnownServers(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class LoadedServers(NamedTuple):
-    """`notice` tells what could not be read; it is empty when all is well."""
+    """`notice` says what could not be read; it is empty when all is well."""
 
     known: KnownServers
     notice: str
@@ -63,7 +63,7 @@ def save_servers(path: Path, known: KnownServers) -> None:
         "consents": list(known.consents[-MAX_CONSENTS:]),
     }
     if not path.exists():
-        with suppress(OSError):  # what is wrong with the place is told by the write
+        with suppress(OSError):  # the write reports what is wrong with the place
             path.parent.mkdir(parents=True, exist_ok=True)
             os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
     atomic_write(path, json.dumps(document, indent=2, ensure_ascii=False) + "\n")

@@ -1,6 +1,6 @@
 """What the program remembers of the user's ways: small, versioned, and never a reason not to start.
 
-Each setting stands by itself: a wrong value costs only itself, and is told with what it may be.
+Each setting is read by itself: a wrong value costs only itself, and is reported with what it may be.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     `context` is in tokens, for models without `load_options`, which are by the model's name. `font_size` is in
     points, 0 the system's; `code_font` is a family, empty the program's own.
     `welcomed`: where models come from was explained once.
-    From `notation` to `result_bytes` stands what a new project begins with. `history_limit` counts runs.
+    From `notation` to `result_bytes` is what a new project begins with. `history_limit` counts runs.
     """
 
     recent_models: tuple[str, ...] = ()
@@ -104,7 +104,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class LoadedSettings(NamedTuple):
-    """`notice` tells what could not be read; it is empty when all is well."""
+    """`notice` says what could not be read; it is empty when all is well."""
 
     settings: Settings
     notice: str

@@ -1,4 +1,4 @@
-"""What a model makes of a request before it runs: its own notation by name, and who holds its constraint.
+"""What a model makes of a request before it runs: its own notation by name, and who enforces its constraint.
 
 A remote model's constraint is enforced by its endpoint, whichever kind was asked for; a record says so. Requests that
 cannot be met are refused here.

@@ -105,7 +105,7 @@ def call_constraint(
     `names` are the special tokens of the model's vocabulary by their texts. `after` is what the document writes after
     the part, for the token that reaches over its end.
 
-    A grammar in the request is in GBNF and holds in place of the registry's. It is read and checked before any engine
+    A grammar in the request is in GBNF and takes the place of the registry's. It is read and checked before any engine
     sees it. Whether what comes of it is a valid call is the registry's to say in any case. Raises GrammarError, also
     for a part of a call under a grammar of the request's own: that one is of whole calls.
     """

@@ -89,7 +89,7 @@ def _other(step: TokenStep, known: TokenStep) -> bool:
 
 
 def _whole_characters(tokens: list[Token]) -> tuple[Token, ...]:
-    """The tokens without the part of a character at the end, which no text can hold: it is decoded again."""
+    """The tokens without the part of a character at the end, which no text can have: it is decoded again."""
     end = len(tokens)
     while end and tokens[end - 1].step.data and not tokens[end - 1].step.text:
         end -= 1

@@ -294,7 +294,7 @@ class Decoding:
         return len(self._pieces) if self._counted is None else self._written + self._counted
 
     def _count_usage(self, usage: Usage) -> None:
-        """What an endpoint counted holds in place of our count."""
+        """What an endpoint counted replaces our count."""
         self._prompt_tokens = self._prompt_tokens if usage.prompt is None else usage.prompt
         self._cached = self._cached if usage.cached is None else usage.cached
         self._counted = self._counted if usage.tokens is None else usage.tokens

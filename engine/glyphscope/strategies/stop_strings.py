@@ -33,7 +33,7 @@ class StopStrings:
         return self._released(len(whole) - max(_begun(whole, stop) for stop in self._stops))
 
     def rest(self) -> list[tuple[str, int]]:
-        """What is held back, at the end of the text: it became no stop string."""
+        """What is still pending, at the end of the text: it became no stop string."""
         return [] if self.found else self._released(sum(len(piece) for piece, _ in self._pending))
 
     def _released(self, characters: int) -> list[tuple[str, int]]:

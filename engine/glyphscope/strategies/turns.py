@@ -60,7 +60,7 @@ def turn_options(request: RunRequest) -> TurnOptions:
 
 
 def triggers(request: RunRequest) -> tuple[str, ...]:
-    """The texts at which llama.cpp's own sampler begins to hold the grammar, where that is at a call's marker."""
+    """The texts at which llama.cpp's own sampler begins to enforce the grammar, where that is at a call's marker."""
     form = native_form(request)
     lazy = request.constraint == "gbnf" and request.constrain_from == "call" and request.grammar is None
     return turn_triggers(form) if lazy and form is not None else ()

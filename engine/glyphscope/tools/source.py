@@ -20,7 +20,7 @@ Fault: TypeAlias = Literal["", "tool", "protocol", "timeout", "cancelled", "unkn
 class Outcome:
     """What came of a call. `fault` is empty for one that went well.
 
-    `tool` is the tool's own error: the model is told, and may do better. `protocol` is the server's, `timeout` and
+    `tool` is the tool's own error: the model gets it, and may do better. `protocol` is the server's, `timeout` and
     `cancelled` are ours, `unknown` a tool that the source does not have. `message` is in words for all of them.
     `roles` are those of a prompt's messages, one for each piece; `findings` is where a resource or a prompt is not as
     declared. `waited` are the seconds in which an MCP server waited for the user's answer to a request of its own.
@@ -78,4 +78,4 @@ class ToolSource(Protocol):
         """
 
     def close(self) -> None:
-        """Ends what it holds: processes, connections, threads. Twice is once."""
+        """Ends its processes, connections and threads. May be called again."""

@@ -31,7 +31,7 @@ T = TypeVar("T")
 QUESTION = Timeouts(between=15.0, attempts=3, retrying=30.0, wait=1.0, longest=15.0)
 """For a question that somebody waits for."""
 FILE = Timeouts(attempts=6, retrying=300.0, wait=1.0, longest=60.0)
-"""Attempts are counted anew after each that brought something; a silence ends one by HF_HUB_DOWNLOAD_TIMEOUT."""
+"""Attempts are counted again after each that brought something; a silence ends one by HF_HUB_DOWNLOAD_TIMEOUT."""
 LARGEST_ANSWER = 32_000_000
 """Bytes of a repository's description: tens of thousands of files."""
 _AT_ONCE = 4

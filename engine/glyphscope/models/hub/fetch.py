@@ -45,7 +45,7 @@ def fetch(
             _complete(hub, listing, part)
             before += part.size
         report("naming", 0)
-        for part in reversed(parts):  # the first one tells what model it is
+        for part in reversed(parts):  # the first one has the facts of the model
             _inspect(part, is_first=part.file is files[0])
         give_names(parts)
     has_hash = all(file.right_hash for file in files)

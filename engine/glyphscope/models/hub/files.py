@@ -1,4 +1,4 @@
-"""The GGUF files of a repository: which of them are one model, and how it is quantised, as far as names tell."""
+"""The GGUF files of a repository: which of them are one model, and how it is quantised, as far as names say."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ DEEPEST = 5
 
 
 class HubFile(NamedTuple):
-    """One file. `sha256` is of its content; where there is none, `blob` may hold git's SHA-1 of it; sizes in bytes."""
+    """One file. `sha256` is of its content; where there is none, `blob` may have git's SHA-1 of it; sizes in bytes."""
 
     path: str
     bytes: int
@@ -36,7 +36,7 @@ class HubFile(NamedTuple):
 
     @property
     def right_hash(self) -> str:
-        """Of its content; empty where the Hub tells none."""
+        """Of its content; empty where the Hub reports none."""
         return self.sha256 or self.blob
 
 
@@ -68,7 +68,7 @@ class Listing(NamedTuple):
 
 
 def is_safe(path: str) -> bool:
-    """Whether a path that a server tells may become one of ours: relative, plain, and nowhere but below its folder."""
+    """Whether a path that a server sends may become one of ours: relative, plain, and nowhere but below its folder."""
     parts = path.split("/")
     return (
         not (_UNSAFE.search(path) or unseen(path, lines=False))
@@ -92,7 +92,7 @@ def is_model(path: str) -> bool:
 
 
 def quantisation_of(path: str) -> str:
-    """How the model is quantised, by its name or that of its folder; nothing where they do not tell."""
+    """How the model is quantised, by its name or that of its folder; nothing where they do not say."""
     for part in reversed(path.split("/")):
         if found := QUANTISATION.findall(part):
             kind = str(found[-1]).upper()

@@ -14,7 +14,7 @@ _PART = r"[A-Za-z0-9](?:[A-Za-z0-9._-]{0,94}[A-Za-z0-9_])?"
 _REPO = re.compile(rf"{_PART}/{_PART}")
 _REVISION = re.compile(r"[A-Za-z0-9][A-Za-z0-9._/-]{0,200}")
 _USER = re.compile(r"//[^/@]*@")
-"""What may hold a token, and is not said again."""
+"""What may contain a token, and is not repeated."""
 _SCHEMES = ("hf://", "hf.co/", "huggingface.co/")
 
 

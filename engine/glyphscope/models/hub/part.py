@@ -49,7 +49,7 @@ def find_unfinished(folder: Path) -> list[Unfinished]:
 
 
 def need_room(folder: Path, count: int) -> None:
-    """Raises ModelError where so many bytes more have no room; nothing where the system does not tell."""
+    """Raises ModelError where so many bytes more have no room; nothing where the system does not report it."""
     try:
         free = shutil.disk_usage(folder).free
     except OSError:
@@ -115,7 +115,7 @@ class PartialFile(io.FileIO):
         return len(data)
 
     def _check_magic(self, begins: bytes) -> None:
-        """The first bytes tell whether it is a GGUF, long before the last have come."""
+        """The first bytes show whether it is a GGUF, long before the last have come."""
         if begins[: len(MAGIC)] == MAGIC[: len(begins)]:
             return
         self.restart()
@@ -133,7 +133,7 @@ class PartialFile(io.FileIO):
 
 
 def hash_of(path: Path, file: HubFile, report: Report) -> str:
-    """The content's hash in the form that the Hub tells; empty where it tells none. Raises OSError.
+    """The content's hash in the form that the Hub reports; empty where it reports none. Raises OSError.
 
     That is SHA-256, or git's SHA-1 of the content behind its size.
     """

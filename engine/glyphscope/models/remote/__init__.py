@@ -8,7 +8,7 @@ What clients of such endpoints commonly do worse is decided here first:
 - A stream that was cut looks like an answer. Here an answer has ended when the endpoint said why (`answer.py`).
 - Keys end up in logs and records. Here a key is in one header and nowhere else (`keys.py`, `failures.py`).
 
-What stands here does without httpx, which is an extra; `model.py` is imported when an endpoint is opened.
+What is imported here does without httpx, which is an extra; `model.py` is imported when an endpoint is opened.
 """
 
 from glyphscope.models.remote.address import Address, is_address, read_address

@@ -9,7 +9,7 @@ from glyphscope.errors import ModelError
 
 KEY_HINT = "Keep the key with: glyphscope keys set URL (or in the environment as GLYPHSCOPE_API_KEY)."
 OPTIONS = ("dialect", "logprobs")
-"""What may stand behind the question mark; `logprobs` is yes or no."""
+"""What may come after the question mark; `logprobs` is yes or no."""
 
 _PORTS = {"http": 80, "https": 443}
 _SECRET_NAMES = ("key", "token", "secret", "password", "auth")
@@ -48,7 +48,7 @@ class Address(NamedTuple):
         return self._replace(model=model)
 
     def __str__(self) -> str:
-        """The address to be shown and recorded; it never holds a secret."""
+        """The address to be shown and recorded; it never has a secret in it."""
         query = "&".join(f"{name}={value}" for name, value in self.options)
         return self.base + (f"?{query}" if query else "") + (f"#{self.model}" if self.model else "")
 

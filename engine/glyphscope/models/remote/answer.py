@@ -15,7 +15,7 @@ from glyphscope.text.figures import byte_size, duration, pluralize
 
 DONE = b"[DONE]"
 AFTER_END = 2.0
-"""Seconds in which an endpoint may still tell what it counted, once it said why it ended."""
+"""Seconds in which an endpoint may still send what it counted, once it said why it ended."""
 CUT_HINT = "Run it again; the endpoint's log may have the reason. The tokens so far are kept."
 
 
@@ -98,7 +98,7 @@ class Answer:
         if chunk.substance:
             self._begun = True
             self.characters += len(chunk.text)
-        if chunk.substance and not self._ended:  # the end is told once, and nothing puts it off
+        if chunk.substance and not self._ended:  # the end comes once, and nothing puts it off
             self._ended = bool(chunk.finish)
             self._deadline = time.monotonic() + (AFTER_END if self._ended else self._patience.between)
         return chunk

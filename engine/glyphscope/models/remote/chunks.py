@@ -14,11 +14,11 @@ from glyphscope.text.json_values import as_object
 from glyphscope.text.shorten import excerpt
 
 _MOST_COUNT = 2**53
-"""More than any endpoint counts, or has tokens; a record can hold it in any case."""
+"""More than any endpoint counts, or has tokens; a record can have it in any case."""
 
 
 class Likely(NamedTuple):
-    """A token with its natural log-probability, as the endpoint tells it; `id` is -1 where untold."""
+    """A token with its natural log-probability, as the endpoint reports it; `id` is -1 where it reports none."""
 
     data: bytes
     logprob: float
@@ -163,7 +163,7 @@ def _index(choice: dict[str, Any]) -> Any:
 
 
 def whole_number(value: Any) -> int | None:
-    """A count that was told; None where that is none."""
+    """A count that was sent; None where that is none."""
     known = isinstance(value, int) and not isinstance(value, bool) and 0 <= value < _MOST_COUNT
     return value if known else None
 

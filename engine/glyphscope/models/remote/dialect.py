@@ -1,4 +1,4 @@
-"""What the servers behind OpenAI's protocol take beyond it, and how each is told from the others.
+"""What the servers behind OpenAI's protocol take beyond it, and how each is recognised.
 
 The facts are from the servers' own documentation: llama.cpp `tools/server/README.md`, the pydantic models of
 llama-cpp-python, vLLM and SGLang, and OpenAI's reference. Ollama, LM Studio and others count as `compatible`.
@@ -24,12 +24,12 @@ class Dialect(NamedTuple):
     """A server's own fields. `sampling` gives its names by ours; what is not in it cannot be said to it.
 
     `grammar` is the field that takes GBNF, empty where none does; `schema` the form of `response_format`. `prefill` is
-    how an answer that is begun already is sent: as a last message, or as one with fields that ask to go on from it.
-    `counting` are fields that make every chunk tell what was counted so far. `tokenize` is its path. `figures`: it can
+    how an answer that is begun already is sent: as a last message, or as one with fields that ask to continue it.
+    `counting` are fields that make every chunk report the counts so far. `tokenize` is its path. `figures`: it can
     be asked for log-probabilities and still write the whole text. `template_fields`: it may take
     `chat_template_kwargs`; without, it is known that it refuses them, or passes over them. `names_tool`: a
     `tool_choice` may name the tool; without, it is sent that tool alone, and a call is required. `few_stops`: it takes
-    four stop strings. `keeping_stop` are fields that make it send the one that it found, so that the end can be told.
+    four stop strings. `keeping_stop` are fields that make it send the one that it found, so that the end is known.
     """
 
     name: str
@@ -90,7 +90,7 @@ DIALECTS = {
 _OWNERS = {"llamacpp": LLAMA_SERVER, "me": LLAMA_CPP_PYTHON, "vllm": VLLM, "sglang": SGLANG}
 """By whom the model is owned in the list of models: what the server itself writes there."""
 _STRUCTURED_OUTPUTS = (0, 11)
-"""The vLLM from which `structured_outputs` holds; before it there were `guided_grammar` and `guided_json`."""
+"""The first vLLM with `structured_outputs`; before it there were `guided_grammar` and `guided_json`."""
 
 
 def dialect_named(name: str, where: str) -> Dialect:
@@ -103,7 +103,7 @@ def dialect_named(name: str, where: str) -> Dialect:
 
 
 def dialect_of(host: str, owner: str, headers: Mapping[str, str]) -> Dialect | None:
-    """The dialect as the list of models and its headers tell it; None where they do not."""
+    """The dialect as the list of models and its headers show it; None where they do not."""
     if host == "api.openai.com":
         return OPENAI
     if "llama.cpp" in headers.get("server", "").lower():
@@ -112,7 +112,7 @@ def dialect_of(host: str, owner: str, headers: Mapping[str, str]) -> Dialect | N
 
 
 def vllm_of(version: str) -> Dialect:
-    """vLLM's dialect by its version; the present one where that tells nothing."""
+    """vLLM's dialect by its version; the present one where that is not known."""
     match = re.match(r"v?(\d+)\.(\d+)", version)
     if match is None or (int(match[1]), int(match[2])) >= _STRUCTURED_OUTPUTS:
         return VLLM

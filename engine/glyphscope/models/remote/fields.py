@@ -19,7 +19,7 @@ from glyphscope.models.interface import GenerateRequest
 from glyphscope.models.remote.dialect import TEMPLATE_FIELD, Dialect
 
 MOST_ALTERNATIVES = 20
-"""The most that OpenAI and vLLM tell of one token."""
+"""The most that OpenAI and vLLM report for one token."""
 
 _SWITCH = "enable_thinking"
 """The variable that most templates read; an endpoint gives it to its own, whatever that reads."""
@@ -115,7 +115,7 @@ def _message(message: Message, dialect: Dialect) -> dict[str, Any]:
 def body_of(
     request: GenerateRequest, constraint: Constraint, dialect: Dialect, model: str, *, logprobs: bool
 ) -> dict[str, Any]:
-    """The request's body. Raises PromptError where the endpoint cannot go on from an answer that is begun."""
+    """The request's body. Raises PromptError where the endpoint cannot continue an answer that is begun."""
     messages = [_message(message, dialect) for message in outgoing(request.messages)[0]]
     if not messages:
         messages = [{"role": "user", "content": request.prompt}]
@@ -187,7 +187,7 @@ def _stops(request: GenerateRequest, dialect: Dialect) -> tuple[str, ...]:
 
 def with_written(request: GenerateRequest, dialect: Dialect) -> GenerateRequest:
     """The request whose answer is begun with what is written. Raises GrammarError under a constraint, which an endpoint
-    holds from where it begins itself, PromptError for a call that it tells in a form of its own, and where it cannot.
+    holds from where it begins itself, PromptError for a call that it sends in a form of its own, and where it cannot.
     """
     if not request.written:
         return request

@@ -1,4 +1,4 @@
-"""What an endpoint is: its models, the server behind it, and what that tells of the model."""
+"""What an endpoint is: its models, the server behind it, and what that says of the model."""
 
 from __future__ import annotations
 
@@ -159,7 +159,7 @@ def _probed(exchange: Exchange) -> tuple[Dialect, dict[str, Any]]:
 
 
 def _facts(exchange: Exchange, url: str) -> dict[str, Any]:
-    """What a server tells of itself; nothing where it does not."""
+    """What a server says of itself; empty where it does not."""
     try:
         reply = exchange.get(url, seconds=5.0)
     except RequestFailed:

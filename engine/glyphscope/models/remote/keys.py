@@ -26,7 +26,7 @@ T = TypeVar("T")
 def key_of(address: Address) -> str:
     """The key for that endpoint; empty where there is none.
 
-    That of the environment holds for any endpoint, OpenAI's own variable for OpenAI alone, and one of the keyring for
+    That of the environment is for any endpoint, OpenAI's own variable for OpenAI alone, and one of the keyring for
     the scheme, host and port it was set for. A keyring that cannot be read has no key.
     """
     key = os.environ.get(ENVIRONMENT, "").strip()
@@ -39,7 +39,7 @@ def key_of(address: Address) -> str:
 
 
 def checked(key: str, where: str) -> str:
-    """Raises ModelError for a key that no header can hold; it is not said again."""
+    """Raises ModelError for a key that does not fit a header; it is not repeated."""
     if not fits_header(key):
         raise ModelError(
             "The key is empty, or has characters that no key has.",
@@ -50,7 +50,7 @@ def checked(key: str, where: str) -> str:
 
 
 def fits_header(key: str) -> bool:
-    """Whether a header can hold it: what it is sent with would else say it in an error."""
+    """Whether it fits a header: the HTTP client would else repeat it in an error."""
     return bool(key) and key.isascii() and key.isprintable() and " " not in key
 
 

@@ -1,4 +1,4 @@
-"""A model behind an endpoint, as a `Model`: what it can tell, and nothing that it cannot."""
+"""A model behind an endpoint, as a `Model`: what it reports, and nothing that it does not."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ CHAT = "/chat/completions"
 class RemoteModel:
     """Implements `Model`. One generation at a time, as of any model; several models may share an endpoint.
 
-    It has no vocabulary, and counts tokens only where its server does. `dialect` tells which fields it is sent.
+    It has no vocabulary, and counts tokens only where its server does. `dialect` says which fields it is sent.
     """
 
     def __init__(self, connection: Connection, found: Found) -> None:
@@ -72,7 +72,7 @@ class RemoteModel:
         raise ModelError("An endpoint does not report a text's tokens.", where=self.info.path)
 
     def vocabulary(self) -> Vocabulary:
-        """None: an endpoint does not tell it."""
+        """Empty: an endpoint does not send it."""
         return self._vocabulary
 
     def render_chat(
@@ -88,7 +88,7 @@ class RemoteModel:
         return RenderedPrompt(text, 0, note, added)
 
     def turn_form(self) -> None:
-        """None: its template is the endpoint's own, which reads the answer by it and tells the parts."""
+        """None: its template is the endpoint's own, which reads the answer by it and sends the parts."""
 
     def generate(self, request: GenerateRequest) -> Generator[Output, None, None]:
         """Asks, again where it must, and yields each piece as it comes. Closing it closes the connection.
@@ -192,5 +192,5 @@ def _joined(first: Chunk, rest: Iterator[Chunk]) -> Iterator[Chunk]:
     yield first
     try:
         yield from rest
-    except RequestFailed as refused:  # never after the first piece, or its text would stand there twice
+    except RequestFailed as refused:  # never after the first piece, or its text would be there twice
         raise refused.error from None

@@ -61,7 +61,7 @@ class CallWriter:
 
     @property
     def between(self) -> bool:
-        """Whether other text may come now: no call is open that may still go on."""
+        """Whether other text may come now: no call is open that may still continue."""
         return not self._open or bool(self._whole)
 
     def feed(self, piece: CallPiece) -> str:

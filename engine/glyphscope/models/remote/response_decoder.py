@@ -48,11 +48,11 @@ class ChatStreamDecoder:
         self._answered = False
 
     def prefix(self) -> tuple[TokenStep, ...]:
-        """What the answer was begun with, before anything that the endpoint tells; it has no figures."""
+        """What the answer was begun with, before anything that the endpoint sends; it has no figures."""
         return self._maker.written(self._request.written)
 
     def feed(self, chunk: Chunk) -> Iterator[Output]:
-        """Raises GrammarError at text that the constraint excludes, before it is told; ModelError for one too long."""
+        """Raises GrammarError at text that the constraint excludes, before it is reported; ModelError if too long."""
         if chunk.usage is not None and chunk.usage != self._usage:
             self._usage = chunk.usage
             yield chunk.usage
@@ -94,7 +94,7 @@ class ChatStreamDecoder:
 
     @property
     def _step_count(self) -> int:
-        """The steps that the endpoint told."""
+        """The steps that the endpoint sent."""
         return self._maker.count - len(self._request.written)
 
     def _written(self, text: str) -> Iterator[Output]:

@@ -34,7 +34,7 @@ class Timeouts(NamedTuple):
 
 
 class RequestFailed(Exception):
-    """An attempt that came to nothing: `error` is what to tell, `again` whether another may go better.
+    """An attempt that came to nothing: `error` is what to report, `again` whether another may go better.
 
     `wait` is the pause in seconds that the endpoint asked for. `silent`: it began to answer and said nothing, as
     servers do that fail before their first piece.

@@ -1,6 +1,6 @@
-"""Chunks to steps: a token each where the endpoint tells its tokens, a piece each where it does not.
+"""Chunks to steps: a token each where the endpoint sends its tokens, a piece each where it does not.
 
-Its figures are the ones that it told; a share that nobody told stays None.
+Its figures are the endpoint's; a share that it does not send stays None.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class StepMaker:
     def steps(self, text: str, tokens: tuple[Likely, ...]) -> tuple[TokenStep, ...]:
         """The steps of one chunk; their texts together are its text.
 
-        Tokens that do not spell the text, as of a server that leaves some out of it, are not told.
+        Tokens that do not spell the text, as of a server that leaves some out of it, are left out.
         """
         text = self._whole(text)
         texts = [self._assembler.feed(token.data) for token in tokens]
@@ -54,7 +54,7 @@ class StepMaker:
         return (self._step(data=text.encode(), text=text, piece=True),) if text else ()
 
     def end(self) -> TokenStep:
-        """The answer's end, which the endpoint told as such."""
+        """The answer's end, which the endpoint reported."""
         return self._step(data=b"", text="", piece=True, end=True)
 
     def _whole(self, text: str) -> str:

@@ -1,7 +1,7 @@
-"""Whether the endpoint holds the constraint that it was sent: its text, read as it comes.
+"""Whether the endpoint enforces the constraint that it was sent: its text, read as it comes.
 
-A grammar is exact: the first character that it excludes proves that the endpoint did not hold it. Under a JSON Schema
-engines differ in what they hold (a number's range, a pattern); what every one of them holds is that the text is JSON,
+A grammar is exact: the first character that it excludes proves that it was not enforced. Under a JSON Schema
+engines differ in what they enforce (a number's range, a pattern); what each of them enforces is that the text is JSON,
 its types, names and enumerations, and only these prove anything. What else is wrong is the validator's to say.
 """
 
@@ -63,7 +63,7 @@ class Watch:
         self._last = text
 
     def called(self) -> None:
-        """The endpoint told a call."""
+        """The endpoint sent a call."""
         self._called = True
 
     def end(self) -> None:

@@ -61,7 +61,7 @@ def written(call: Any, form: Form) -> str:
         except NotationError:
             pass  # the validator will say what is wrong with it
     text = json.dumps(call, ensure_ascii=False)
-    halves = any("\ud800" <= char <= "\udfff" for char in text)  # of surrogate pairs, which no text can hold
+    halves = any("\ud800" <= char <= "\udfff" for char in text)  # of surrogate pairs, which no text can have
     return json.dumps(call) if halves else text
 
 

@@ -21,7 +21,7 @@ from glyphscope.sessions.exports.recorded_run import RecordedRun
 from glyphscope.strategies.request import generate_request, sent
 
 ADDRESS = "http://localhost:8080"
-"""Where llama-server listens unless it is told otherwise."""
+"""Where llama-server listens by default."""
 MOST_IN_A_LINE = 100_000
 """Bytes; Linux takes no argument over 128 KiB. A longer body follows the line, as its standard input."""
 
@@ -33,7 +33,7 @@ def curl_line(run: RecordedRun) -> str:
     """The line, quoted for a POSIX shell. Two stages are asked for as one call.
 
     Raises GlyphscopeError for a strategy whose question depends on answers, for a branch under a constraint, which a
-    server holds from where it begins itself, and what building the prompt or the grammar raises.
+    server enforces from where it begins itself, and what building the prompt or the grammar raises.
     """
     request = run.request
     if request.strategy not in _STRATEGIES:

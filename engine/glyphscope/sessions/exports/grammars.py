@@ -44,7 +44,7 @@ def openai_tools(run: RecordedRun) -> str:
 
 
 def constraint_note(run: RecordedRun) -> str:
-    """How the grammars stand to what held the run; empty where they are that."""
+    """How the grammars differ from the run's constraint; empty where they are that."""
     request = run.request
     if request.constraint == "off":
         return "The run had no constraint: its grammars are those of the calls it was judged by."
@@ -67,7 +67,7 @@ def _constraint(run: RecordedRun, kind: ConstraintKind) -> str:
 
 
 def _options(run: RecordedRun) -> GrammarOptions | None:
-    """The first turn's, of a conversation. None stands for the request's own grammar."""
+    """The first turn's, of a conversation. None is the request's own grammar."""
     request = run.request
     if request.grammar is not None:
         return None

@@ -1,6 +1,6 @@
-"""The texts of a run that were judged, each with the verdict that the record tells: what a test can hold us to.
+"""The texts of a run that were judged, each with the verdict in the record: what a test can check.
 
-Not all of them can be judged apart from their run. What is left out is told with its reason.
+Not all of them can be judged apart from their run. What is left out is reported with its reason.
 """
 
 from __future__ import annotations

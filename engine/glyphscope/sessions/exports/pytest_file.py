@@ -1,7 +1,7 @@
-"""A run as a pytest file that stands by itself: it needs glyphscope, and neither the model nor the record.
+"""A run as a self-contained pytest file: it needs glyphscope, and neither the model nor the record.
 
-Each judged text is a test: the verdict of today's validator is the recorded one. Digests hold what the file itself was
-made of, so that an edit of the registry or of a text is told as that.
+Each judged text is a test: the verdict of today's validator is the recorded one. Digests of what the file was made
+of show an edit of the registry or of a text as that.
 """
 
 from __future__ import annotations

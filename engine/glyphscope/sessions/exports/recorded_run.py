@@ -12,7 +12,7 @@ from glyphscope.runs.prepared import PreparedRequest, prepare
 
 
 class RecordedRun:
-    """The events of a run from its `RunStarted` on. Raises RecordError for a record that does not hold it."""
+    """The events of a run from its `RunStarted` on. Raises RecordError for a record that lacks it."""
 
     def __init__(self, events: Iterable[AnyEvent], where: str = "") -> None:
         self.events = tuple(events)

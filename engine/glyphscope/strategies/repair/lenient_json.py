@@ -1,4 +1,4 @@
-"""One JSON object as models write it: read with its usual mistakes, and what would have to change in it.
+"""One JSON object as models write it: read with the usual errors, and what would have to change in it.
 
 What a string says is never changed, only how it is quoted. What could be read in two ways is not read at all: a string
 that does not end, a bare word as a value, a number or a comma at the very end of a text.
@@ -177,7 +177,7 @@ class _Reader:
         return self._after_number or word in _LITERALS or word in _PYTHON
 
     def _string(self) -> str | None:
-        """What a quoted text holds, as it is written there; None where none begins, or it does not end."""
+        """The content of a quoted text, as it is written there; None where none begins, or it does not end."""
         start = self.at
         quote = self._text[start]
         match = _STRINGS[quote].match(self._text, start) if quote in _STRINGS else None

@@ -27,7 +27,7 @@ MAX_DEPTH = 40
 """Brackets, signs and exponents inside each other: each costs a few Python frames."""
 
 _DIGITS = 15
-"""Significant digits of a result that is not told exactly: what every float holds."""
+"""Significant digits of a result that is not exact: what every float has."""
 
 _TOKEN = re.compile(
     r"\s*(?:(?P<number>(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?)"
@@ -47,7 +47,7 @@ _Token: TypeAlias = tuple[str, str, int]
 
 @dataclass(frozen=True)
 class Calculation:
-    """A result in digits; `value` is the number where JSON holds it; `exact` unless something was rounded."""
+    """A result in digits; `value` is the number where JSON keeps it; `exact` unless something was rounded."""
 
     text: str
     value: int | float | str
@@ -57,7 +57,7 @@ class Calculation:
 def calculate(expression: str, precision: int | None = None) -> Calculation:
     """The value of `expression`; with `precision` (0 to 15) exactly that many decimal places, halves away from zero.
 
-    Raises ToolError: no expression, a division by zero, no real result, or larger than is held.
+    Raises ToolError: no expression, a division by zero, no real result, or larger than the bounds.
     """
     result = evaluate(expression)
     try:

@@ -34,7 +34,7 @@ _COMMON = (
 
 
 class Document(msgspec.Struct, frozen=True, kw_only=True):
-    """A page: `date` is ISO 8601, or empty; `invented` where what it tells happened nowhere, as news and weather."""
+    """A page: `date` is ISO 8601, or empty; `invented` where what it reports happened nowhere, as news and weather."""
 
     url: str
     title: str
@@ -162,7 +162,7 @@ def _snippet(text: str, words: Sequence[str]) -> str:
 
 
 def _page(url: str) -> str:
-    """What tells one page from another: not its scheme, `www`, a slash at the end, or a fragment."""
+    """What distinguishes one page from another: not its scheme, `www`, a slash at the end, or a fragment."""
     try:
         parts = urlsplit(url.strip())
     except ValueError:

@@ -20,7 +20,7 @@ CONSTANTS: dict[str, Number] = {"pi": math.pi, "e": math.e, "tau": math.tau}
 
 
 def bounded(operate: Callable[..., Number], *values: Number) -> Number:
-    """The operation's result, if it is a number that is held. Raises ToolError."""
+    """The operation's result, if it is a number within bounds. Raises ToolError."""
     try:
         return _bounded(operate(*values))
     except ZeroDivisionError:

@@ -38,7 +38,7 @@ def steps_of(pointer: str) -> tuple[str, ...]:
 
 
 def follow(document: Any, steps: Sequence[str]) -> Any:
-    """The value at the end of the steps. Raises ToolError that tells what there is instead."""
+    """The value at the end of the steps. Raises ToolError that says what there is instead."""
     value = document
     for number, step in enumerate(steps):
         value = child(value, step, steps[:number])
@@ -46,7 +46,7 @@ def follow(document: Any, steps: Sequence[str]) -> Any:
 
 
 def child(value: Any, step: str, before: Sequence[str]) -> Any:
-    """One step further from what stands at `before`."""
+    """One step further from what is at `before`."""
     if isinstance(value, dict):
         if step not in value:
             raise ToolError(

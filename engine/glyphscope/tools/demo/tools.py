@@ -1,4 +1,4 @@
-"""The demo tools as a source: which there are, who carries each out, and what the model is told.
+"""The demo tools as a source: which there are, who executes each, and what the model gets.
 
 Every one is bounded to milliseconds, so a call is not interrupted; it is not begun when it was cancelled before.
 """
@@ -41,7 +41,7 @@ class DemoTools:
     """The tools of the default registry, of the workspace and of the verbs; what they did is there to be looked at.
 
     `changed`, when given, is called with the place that changed, in the thread of the call and after the change; it
-    may look at everything here, and must not wait. One that is set later holds from the next change on.
+    may look at everything here, and must not wait. One that is set later is called from the next change on.
     """
 
     name = identity = "demo"
@@ -96,7 +96,7 @@ class DemoTools:
     def call(self, tool: str, arguments: Arguments, **options: Unpack[CallOptions]) -> Outcome:
         known = self._tools.get(tool)
         if known is None:
-            # without the names that there are: the run may not allow them, and the model is told this
+            # without the names that there are: the run may not allow them, and the model gets this
             return Outcome(
                 fault="unknown", message=f"No executor for '{tool[:60]}': no demo tool has that name."
             )

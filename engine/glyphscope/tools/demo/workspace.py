@@ -152,7 +152,7 @@ def _check_item(items: list[Any], steps: tuple[str, ...], value: Any) -> None:
 
 def _delete(document: dict[str, Any], steps: tuple[str, ...]) -> None:
     parent, last = follow(document, steps[:-1]), steps[-1]
-    child(parent, last, steps[:-1])  # tells what is missing
+    child(parent, last, steps[:-1])  # raises what is missing
     if isinstance(parent, list):
         del parent[index(parent, last, steps[:-1])]
     else:

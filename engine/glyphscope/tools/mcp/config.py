@@ -157,7 +157,7 @@ def _document(source: FilePath | str | bytes) -> tuple[Any, list[Problem], str]:
 
 
 def _entries(document: Any, where: str) -> tuple[Path, dict[str, Any]]:
-    """Where the servers stand, and they."""
+    """The servers, and where they are in the document."""
     if isinstance(document, dict):
         inner = document.get("mcp")
         for path, holder in (((), document), (("mcp",), inner)):

@@ -134,7 +134,7 @@ class Connection:
         self._loop.call_soon_threadsafe(self._jobs.put_nowait, call)
 
     def abandon(self, call: Call) -> None:
-        """Nobody waits for it any more: the server is told that it is cancelled."""
+        """Nobody waits for it any more: the server is notified that it is cancelled."""
         self._in_loop(_abandon, call)
 
     def set_roots(self, roots: tuple[str, ...]) -> None:

@@ -56,7 +56,7 @@ class _Envelope(msgspec.Struct):
 
 
 class Guard:
-    """Judges what comes in; is told what goes out."""
+    """Judges what comes in; gets to know what goes out."""
 
     def __init__(self, log: ProtocolLog) -> None:
         self._log = log
@@ -145,7 +145,7 @@ class Guard:
         return [SessionMessage(message)]
 
     def _no_message(self, line: Line, why: str) -> list[SessionMessage]:
-        """It may still be the answer to something, and broken: whoever waits for that is told."""
+        """It may still be the answer to something, and broken: whoever waits for that gets an error."""
         if found := self._find(line.data, line.data[-4096:]):
             return [self._refuse(line, found, f"The server's answer is not JSON-RPC: {why}.")]
         self._log.add("dropped", line.data, note="not a JSON-RPC message")
@@ -162,7 +162,7 @@ class Guard:
         if not line.data.lstrip().startswith(b"{"):
             self._log.add("dropped", line.data, size=line.size, note="not a JSON-RPC message, and too long")
             return []
-        waiting = list(self._waiting.values())  # whose answer it was cannot be told
+        waiting = list(self._waiting.values())  # whose answer it was is not known
         self._waiting.clear()
         if not waiting:
             self._log.add("dropped", line.data, size=line.size, note="too long")

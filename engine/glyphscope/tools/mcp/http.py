@@ -23,7 +23,7 @@ _SECONDS = 30.0
 
 
 class Refusals:
-    """The status of the last answer over HTTP, where it was a refusal: the SDK tells only that there was one."""
+    """The status of the last answer over HTTP, where it was a refusal: the SDK says only that there was one."""
 
     def __init__(self) -> None:
         self.last = ""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 MAX_LINE = 32_000_000
-"""Bytes of one message; a larger one is told, not taken."""
+"""Bytes of one message; a larger one is reported, not read."""
 _ENDS = 4 * 1024
 
 

@@ -1,4 +1,4 @@
-"""A server's tools as it lists them, one by one: a tool that cannot be taken is told, and the others are kept."""
+"""A server's tools as it lists them, one by one: a tool that cannot be used is reported, and the others are kept."""
 
 from __future__ import annotations
 

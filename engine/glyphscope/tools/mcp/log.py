@@ -26,7 +26,7 @@ STDERR_LINE = 2_000
 HIDDEN = "•••"
 
 Direction: TypeAlias = Literal["sent", "received", "dropped"]
-"""`dropped`: it came, and was not passed on; `note` tells why."""
+"""`dropped`: it came, and was not passed on; `note` says why."""
 
 
 class Entry(msgspec.Struct, frozen=True, kw_only=True):

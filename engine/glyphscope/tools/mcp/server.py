@@ -38,13 +38,13 @@ if TYPE_CHECKING:
     from glyphscope.tools.mcp.connection import Connection
 
 State: TypeAlias = Literal["stopped", "starting", "ready", "failed", "ended"]
-"""`failed`: it did not get ready; `ended`: it was, and is over by itself. `problem` tells why."""
+"""`failed`: it did not get ready; `ended`: it was, and is over by itself. `problem` says why."""
 
 START_SECONDS = 60.0
 """A launcher such as npx or uvx may have to fetch the server first."""
 _STOP_SECONDS = 2.5
 _LOOK = 0.02
-"""Seconds after which a call that waits looks whether it is to go on."""
+"""Seconds after which a call that waits looks whether it is to continue."""
 MOST_SUBSCRIPTIONS = 1_000
 
 
@@ -130,7 +130,7 @@ class McpServer:
         return self._subscriptions.copy()
 
     def set_roots(self, roots: tuple[str, ...]) -> None:
-        """Other folders to tell the server of; one that runs is notified, and may ask for them."""
+        """Other folders for the server's roots; one that runs is notified, and may ask for them."""
         self.config = msgspec.structs.replace(self.config, roots=roots)
         if (connection := self._connection) is not None:
             connection.set_roots(roots)
@@ -187,7 +187,7 @@ class McpServer:
         return connection.asking.questions if connection is not None and connection.asking else ()
 
     def start(self) -> None:
-        """Starts it and returns at once; `changed` tells what comes of it. Nothing happens where it runs already."""
+        """Starts it and returns at once; `changed` is called as it gets on. Does nothing where it runs already."""
         with self._lock:
             if self._closed or self.state in ("starting", "ready"):
                 return
@@ -337,7 +337,7 @@ class McpServer:
             anyio.run(connection.run, self._start_seconds)
         except ServerError as error:
             problem = error
-        except Exception as error:  # a mistake of ours or the SDK's costs this server, and is told
+        except Exception as error:  # a bug of ours or the SDK's costs this server, and is reported
             problem = ServerError(
                 f"The connection broke: {type(error).__name__}: {error}.", where=self.identity
             )

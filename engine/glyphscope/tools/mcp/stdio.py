@@ -71,7 +71,7 @@ class Pipes:
             self._close()
 
     def hang_up(self) -> None:
-        """Nothing more is said: who still wants to is told so, and does not wait for a server that does not listen."""
+        """Nothing more is sent: who still wants to gets an error, and does not wait for a deaf server."""
         self._writing.cancel()
 
     async def _read_stdout(self) -> None:
@@ -107,7 +107,7 @@ class Pipes:
         self._stderr_over.set()
 
     async def _write_stdin(self) -> None:
-        with self._writing, self._write_reader:  # closed, it tells who sends that nobody takes it
+        with self._writing, self._write_reader:  # closed, it shows who sends that nobody reads
             async for message in self._write_reader:
                 text = self._guard.sent(message.message)
                 try:

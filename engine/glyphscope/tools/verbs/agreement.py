@@ -1,7 +1,7 @@
 """Whether a subject and a finite verb agree.
 
 The subject's person and number are read from its words: pronouns, `and`, the word before the noun, the noun's ending.
-That is a rule of thumb where a noun's plural is not told by its form, so the answer says what was taken for granted.
+That is a rule of thumb where a noun's plural does not show in its form, so the answer says what was taken for granted.
 """
 
 from __future__ import annotations
@@ -121,7 +121,7 @@ def _phrase(words: list[str]) -> tuple[str, ...]:
 
 
 def _allowed(form: str, known: list[tuple[Verb, list[Part]]]) -> tuple[set[str], set[Part]]:
-    """The persons that a form can stand with as a finite verb, in the present or in the past."""
+    """The persons that a form can go with as a finite verb, in the present or in the past."""
     allowed: set[str] = set()
     parts: set[Part] = set()
     for verb, found in known:

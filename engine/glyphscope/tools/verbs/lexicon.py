@@ -21,7 +21,7 @@ MAX_WORD = 40
 
 @dataclass(frozen=True)
 class Spanish:
-    """A verb in Spanish: `yo` and `él` in the present and in the preterite; variants stand between slashes."""
+    """A verb in Spanish: `yo` and `él` in the present and in the preterite; variants are separated by slashes."""
 
     infinitive: str
     present_yo: str

@@ -1,6 +1,6 @@
 """The verb tools as an MCP server over stdio, on the official SDK: `glyphscope mcp serve-verbs`.
 
-A tool's error is its result (`isError`), so that the model is told; a tool that there is none of, and arguments that
+A tool's error is its result (`isError`), so that the model gets it; a tool that there is none of, and arguments that
 are no object, are errors of the protocol. The server ends when its stdin does, and leaves nothing behind.
 """
 
@@ -64,7 +64,7 @@ def serve() -> None:
     with suppress(BrokenPipeError):
         try:
             anyio.run(_serve)
-        except BaseExceptionGroup as group:  # how a task group tells of the writer's end
+        except BaseExceptionGroup as group:  # how a task group reports the writer's end
             raise _first(group) from None
 
 
