@@ -70,7 +70,7 @@ class AnswerReader:
         self._of: object = None
 
     def read(self, tokens: Sequence[int]) -> None:
-        """They came."""
+        """Advances by tokens that were generated."""
         for token in tokens:
             if self._counts_reasoning:
                 self.reasoned += self.exit > 0
@@ -105,7 +105,7 @@ class AnswerReader:
         return self._remaining.leaving(state, _is_reasoning)
 
     def without_end(self) -> bool:
-        """From now on no end token is counted. Whether that changes anything."""
+        """Counts no end token from now on; whether that changes anything."""
         counted, self._end = self._end, 0
         self._costs = {DEAD: NEVER, DONE: 0}
         return bool(counted)
@@ -171,7 +171,7 @@ class AnswerReader:
         return found
 
     def _by_themselves(self, found: Numbers, allowed: Allowed) -> None:
-        """Puts down where tokens lead that the grammar asks for, whatever they spell: all but some to one place."""
+        """Fills in where tokens lead that the grammar names, whatever they spell; those by negation share a place."""
         matches = self.state.token_matches()
         named = [match.token for match in matches if isinstance(match.token, int)]
         if any(match.negated for match in matches):

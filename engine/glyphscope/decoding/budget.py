@@ -20,7 +20,7 @@ from glyphscope.events import Narrowed
 
 
 class Budget:
-    """One generation's budget. It is asked before each choice; `tokens` are those of the answer so far.
+    """One generation's budget, consulted before each choice; `tokens` are those of the answer so far.
 
     `near`: no completion takes more tokens than that, so nothing is looked at before; None where that is not known.
     `reasoning` is how many tokens reasoning may have before it is to end. `takes` is whether the mask could continue

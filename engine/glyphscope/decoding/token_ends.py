@@ -160,7 +160,7 @@ class TokenEnds:
         return number
 
     def _by_number(self, here: int, left: NDArray[np.bool_], found: Numbers) -> None:
-        """Finds where those tokens lead that have characters of the largest set only, and takes them out of `left`."""
+        """Finds where tokens lead whose characters are all of the largest set, and removes them from `left`."""
         table = self._table(here)
         main = int(np.bincount(table.classes, minlength=2)[1:].argmax()) + 1
         among = table.classes == main
