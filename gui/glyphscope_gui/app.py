@@ -20,7 +20,7 @@ from glyphscope_gui.shell.gc_scheduler import Collector
 from glyphscope_gui.theme import ThemeManager
 
 SWITCH_SECONDS = 0.0001
-"""The longest that another thread's Python code holds the window up; Python's own 5 ms are a third of a frame."""
+"""The longest time that another thread's Python code delays the window; the default, 5 ms, is a third of a frame."""
 _SIGNALS_MS = 300
 """How often Python gets a look at Ctrl+C while Qt waits for events."""
 

@@ -1,4 +1,4 @@
-"""What a page gets of the application, and what the window gets of a page.
+"""The interface between application and pages: the context of a page, and a page for the window.
 
 A page takes an `AppContext` and nothing else, so a test makes one with fakes, without the window
 (tests/support/fake_context.py).
@@ -49,7 +49,7 @@ class PromptsPlace:
 
 
 Place: TypeAlias = FilePlace | RulePlace | PromptsPlace
-"""Where to go on a page."""
+"""A place on a page to open."""
 
 
 class Navigator(Protocol):
@@ -93,10 +93,10 @@ class Panels(Protocol):
 
 
 class Status(Protocol):
-    """The status line: what is going on, and a note on what was done last."""
+    """The status line: the current activity, and a note about the last action."""
 
     def set_activity(self, words: str) -> None:
-        """What the page does, in place of the state of the run or model; "" for nothing of its own."""
+        """Show the page's activity in place of the state of the run or model; "" for none."""
 
     def set_note(self, words: str) -> None: ...
 
@@ -140,7 +140,7 @@ class Page(QObject):
     id: ClassVar[PageId]
     title: ClassVar[str]
     tip: ClassVar[str]
-    """What the page is for, in a sentence."""
+    """The purpose of the page, in a sentence."""
     can_run: ClassVar[bool] = False
     """Whether Run (Ctrl+Return) does something on this page: only one thing, and the page says what."""
     widget: QWidget
@@ -156,7 +156,7 @@ class Page(QObject):
 
     @property
     def header(self) -> frozenset[HeaderPart]:
-        """What the top bar shows on this page: the settings that the page uses, and Run where it has no other."""
+        """The parts of the top bar on this page: the settings that the page uses, and Run where it has no other."""
         return frozenset({HeaderPart.MODEL})
 
     @property
@@ -170,7 +170,7 @@ class Page(QObject):
         return None
 
     def run(self) -> None:
-        """Run what the project asks next, or what the page has of its own; while stepping, continue without stops."""
+        """Run the project's next request, or the page's own action; while stepping, continue without stops."""
         runs = self.context.runs
         if runs.phase is Phase.STEPPING:
             runs.resume()

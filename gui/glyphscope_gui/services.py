@@ -21,7 +21,7 @@ from glyphscope_gui.runs.worker.model_keeper import Open
 
 @dataclass(frozen=True)
 class Services:
-    """Made once, by the composition root; a test makes them with a model of its own."""
+    """The services of the application, made once by the composition root; tests make them with their own model."""
 
     settings: SettingsStore
     project: ProjectController

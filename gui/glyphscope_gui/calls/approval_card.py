@@ -50,7 +50,7 @@ MOST_HEIGHT = 210
 
 
 class VerdictPill(QWidget):
-    """One verdict as a pill; None is none yet."""
+    """One verdict as a pill; None before there is one."""
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -163,7 +163,7 @@ class ApprovalCard(Card):
 
     @property
     def arguments(self) -> dict[str, Any]:
-        """What would run now. Raises ValueError while a field is no JSON."""
+        """The arguments as edited. Raises ValueError while a field is not JSON."""
         given = {row.name: row.field.value() for row in self._rows}
         return {name: value for name, value in given.items() if value is not MISSING} | self._unshown
 
@@ -310,7 +310,7 @@ class ApprovalCard(Card):
     # -- verdicts ----------------------------------------------------------------------------------------------
 
     def _edit(self) -> None:
-        """What is edited is marked where it is; from here on the buttons stay where they are."""
+        """Mark edited arguments in place; from here on the buttons do not move."""
         self._settled = True
         for row in self._rows:
             row.edited.setVisible(row.field.is_edited)
@@ -360,7 +360,7 @@ class ApprovalCard(Card):
     def _not_checked(self, error: BaseException) -> None:
         self.problem.setText(visible(tr("The arguments could not be checked: {error}", error=error)))
         self.problem.show()
-        raise error  # a mistake of ours is reported as any
+        raise error  # a bug is reported like any other
 
     def _show_verdict(self, row: _Row, status: Status | None, words: str) -> None:
         row.pill.show_status(status)
@@ -386,5 +386,5 @@ class ApprovalCard(Card):
 
 
 def _breakable(text: str) -> str:
-    """A command line that a label can wrap: it breaks lines at blanks only, and nothing of it may be cut off."""
+    """A command line that a label can wrap: it breaks lines at blanks only, and the whole line must be visible."""
     return re.sub(r"(?=[/\\@])|(?<=[._=:-])|(?<=\w{24})", "\u200b", text)

@@ -1,4 +1,4 @@
-"""The fields of a call that waits for a person: each holds one argument, as it came until it is edited."""
+"""The fields of a call that awaits approval: one for each argument, unchanged until it is edited."""
 
 from __future__ import annotations
 
@@ -32,10 +32,10 @@ class ArgumentField(Protocol):
         """Whether it means another value than the one that came."""
 
     def value(self) -> Any:
-        """What it means now; MISSING for an argument that is not given. Raises ValueError with the reason in words."""
+        """The value of the text; MISSING for an argument that is not given. Raises ValueError with the reason."""
 
     def take_back(self) -> None:
-        """As it came."""
+        """Restore the original argument."""
 
 
 def make_field(schema: Any, value: Any, parent: QWidget | None = None) -> QWidget:

@@ -12,7 +12,7 @@ LONGEST = 20_000
 
 
 def claim_words(claims: dict[str, Any]) -> list[str]:
-    """What a tool says of itself, as its words: nothing of it was checked."""
+    """The annotations of a tool as claims by its server, which are not verified."""
     known = {
         ("readOnlyHint", True): tr("read-only"),
         ("readOnlyHint", False): tr("not read-only"),

@@ -35,7 +35,7 @@ BRANCH = "search-relaxed.jsonl"
 
 
 def show_masked(window: Window) -> None:
-    """The `0` that `minimum` struck out of `max_results`."""
+    """The `0` of `max_results`, masked by `minimum`."""
     page = window.page(PageId.PLAYGROUND)
     assert isinstance(page, PlaygroundPresenter)
     evidence = page.evidence
@@ -78,7 +78,7 @@ def show_compare(window: Window) -> None:
 
 
 def show_evaluate(window: Window) -> None:
-    """Setting up only: figures of a result that nobody measured are not shown."""
+    """The setup only: no invented result is shown."""
     window.navigator.show(PageId.EVALUATE)
 
 
@@ -114,7 +114,7 @@ def show_tools_grammar(window: Window) -> None:
 
 
 def show_problems(window: Window) -> None:
-    """A text with three planted mistakes."""
+    """A text with three deliberate errors."""
     page, document = _shown(window), window.services.project.grammar
     document.open_text(PROBLEMS, "call.gbnf")
     document.set_examples(EXAMPLES)

@@ -48,10 +48,10 @@ TIMEOUT_MS = 20_000
 
 
 class Scene(NamedTuple):
-    """`record` is replayed; where it is an aborted one, `rest` is the record of the same run that was let go on.
+    """`record` is replayed; where it is an aborted one, `rest` is the record of the same run that was continued.
 
-    `prepare` is done then; what it begins is waited for. A scene is taken in both schemes and sizes, or `once`, in
-    light and large, where it is for the guide alone.
+    `prepare` runs then, and everything it starts is awaited. A scene is taken in both schemes and sizes, or `once`, in
+    light and large, where it is for the guide only.
     """
 
     name: str
@@ -192,7 +192,7 @@ def main() -> None:
     parser.add_argument("scenes", nargs="*", help="only these")
     os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")
     chosen = parser.parse_args()
-    os.environ[HOME_VARIABLE] = tempfile.mkdtemp()  # nobody's own lessons, and no progress in them
+    os.environ[HOME_VARIABLE] = tempfile.mkdtemp()  # no lessons of a user, and no progress in them
     for path in take(chosen.out, chosen.scenes):
         print(path)
 

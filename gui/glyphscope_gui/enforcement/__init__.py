@@ -1,1 +1,1 @@
-"""What each constraint engine enforces, as a table."""
+"""The enforcement by each constraint engine, as a table."""

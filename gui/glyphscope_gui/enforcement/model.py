@@ -1,4 +1,4 @@
-"""What each engine really enforces of each constraint, as a table that fills in as the proofs come."""
+"""The proved enforcement of each constraint by each engine, as a table that fills in as proofs arrive."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ CONSTRAINT = 0
 
 @dataclass(frozen=True)
 class Cell:
-    """What one engine does with one constraint. `state` is one of those in _LOOKS; `witness` is short, `why` is not."""
+    """The enforcement of one constraint by one engine. `state` is a key of _LOOKS; `witness` is short, `why` is not."""
 
     state: str
     witness: str = ""

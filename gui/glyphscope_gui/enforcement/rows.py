@@ -35,7 +35,7 @@ def enforcement_rows(registry: ToolRegistry, proofs: Iterable[Proof]) -> tuple[E
 def badges(
     rows: Iterable[EnforcementRow], constraint: str, complete: bool
 ) -> dict[tuple[str, str], Enforcement]:
-    """What the engine in use keeps, by tool and pointer; without an engine all is left to the validator."""
+    """The enforcement by the engine in use, by tool and pointer; without an engine only the validator checks."""
     if not complete:
         return {}
     found: dict[tuple[str, str], Enforcement] = {}

@@ -48,9 +48,9 @@ def _inside(action: QAction, path: tuple[str, ...]) -> Iterator[Command]:
 
 def matching(commands: Sequence[Command], typed: str) -> list[Command]:
     """Those that have all typed words, in their order; without any, those that are alike, misspelt words included."""
-    wanted = typed.casefold().split()
-    found = [each for each in commands if all(word in each.words.casefold() for word in wanted)]
-    if found or not wanted:
+    typed_words = typed.casefold().split()
+    found = [each for each in commands if all(word in each.words.casefold() for word in typed_words)]
+    if found or not typed_words:
         return found
     names = [each.path[-1].casefold() for each in commands]
     ranked = process.extract(typed.casefold(), names, scorer=fuzz.WRatio, score_cutoff=FITS, limit=8)

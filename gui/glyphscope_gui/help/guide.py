@@ -95,7 +95,7 @@ class GuideText(QTextBrowser):
             self._set_again()
 
     def _set_again(self) -> None:
-        """In the sizes and colours in force, about as far down as it was."""
+        """Render again in the current sizes and colours, and restore the approximate scroll position."""
         bar = self.verticalScrollBar()
         share = bar.value() / max(bar.maximum(), 1)
         self.show_markdown(self._markdown)

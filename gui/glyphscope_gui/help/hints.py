@@ -1,4 +1,4 @@
-"""A hint on every label, option and column that names a term of docs/glossary.md, where it has no hint of its own."""
+"""A hint on every label, option and column that names a term of docs/glossary.md and has no other hint."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def glossary() -> dict[str, tuple[Entry, ...]]:
 
 
 def entries(words: str) -> tuple[Entry, ...]:
-    """What the glossary says about a label: its words are a term, or the plural of one. Empty for all others."""
+    """The glossary's entries for a label whose words are a term, or the plural of one. Empty for all others."""
     terms = glossary()
     label = " ".join(words.strip(_AROUND).casefold().split())
     singular = label[:-1] if label.endswith("s") else label

@@ -1,4 +1,4 @@
-"""The pages of the guide: those of docs/, which come with the program."""
+"""The pages of the guide: those of docs/, which are bundled."""
 
 from __future__ import annotations
 

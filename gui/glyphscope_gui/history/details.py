@@ -62,7 +62,7 @@ class RunDetails(QWidget):
         self.hide()
 
     def show_run(self, row: HistoryRow | None) -> None:
-        """That run. What is being written on another one is kept first, on the same one it is not replaced."""
+        """Show a run. Unsaved edits of another run are saved first; those of the same run are not replaced."""
         if row is None or self._row is None or row.id != self._row.id:
             self.finish()
             for edit in (self.name_edit, self.tags_edit, self.note_edit):

@@ -251,7 +251,7 @@ class HistoryDock(QWidget):
         self._deleted = [run for run in self._deleted if run not in runs]
 
     def _not_deleted(self, runs: tuple[str, ...], error: BaseException) -> None:
-        """What is still there is shown again."""
+        """Show the runs that were not deleted again."""
         self._forget(runs)
         self.refresh()
         self._notify(error)

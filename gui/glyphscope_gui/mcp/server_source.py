@@ -1,6 +1,6 @@
-"""A configured server as a source of tools for runs and for calls by hand, also while it has no process.
+"""A configured server as a source of tools for runs and manual calls, even while it has no process.
 
-Thread-safe, and without Qt: a run, a call by hand and the window each use it from a thread of their own.
+Thread-safe, and without Qt: a run, a manual call and the window each use it from a different thread.
 """
 
 from __future__ import annotations

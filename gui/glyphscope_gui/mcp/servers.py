@@ -1,7 +1,7 @@
 """The servers that the user has configured: their list, their states, and the sources of tools for runs.
 
-Servers report changes from threads of their own, as often as they like. A report is only marked, and the marks are
-passed on some times a second. Nothing in the window's thread waits for a server.
+Servers report changes from other threads, at any rate. A report only sets a mark, and the marks are handled a few
+times a second. Nothing in the window's thread waits for a server.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from glyphscope_gui.shared.background import Background
 from glyphscope_gui.shared.language import tr
 
 DEMO = "demo"
-"""The source that comes with the program; no server may have its name."""
+"""The bundled source; no server may have its name."""
 REPORT_MS = 80
 """Between two rounds of passing the marks on."""
 SAVE_DELAY_MS = 400

@@ -114,8 +114,8 @@ def with_type(parameters: Schema, argument: str, kind: str) -> Schema:
 def with_required(parameters: Schema, argument: str, needed: bool) -> Schema:
     names = [name for name in required(parameters) if name != argument]
     if needed:
-        wanted = {*names, argument}
-        names = [name for name in arguments(parameters) if name in wanted]
+        chosen = {*names, argument}
+        names = [name for name in arguments(parameters) if name in chosen]
     return _with_required(parameters, names)
 
 
@@ -143,14 +143,14 @@ def moved(parameters: Schema, argument: str, to: int) -> Schema:
     return _with_properties(parameters, dict(items))
 
 
-def free_name(wanted: str, taken: Any) -> str:
-    """`wanted`, or with the first number after it that makes it new."""
-    if wanted not in taken:
-        return wanted
+def free_name(preferred: str, taken: Any) -> str:
+    """`preferred`, or with the first number after it that makes it new."""
+    if preferred not in taken:
+        return preferred
     number = 2
-    while f"{wanted}_{number}" in taken:
+    while f"{preferred}_{number}" in taken:
         number += 1
-    return f"{wanted}_{number}"
+    return f"{preferred}_{number}"
 
 
 def _with_properties(parameters: Schema, properties: Schema) -> Schema:

@@ -17,9 +17,8 @@ EMPTY = GrammarWork()
 
 
 class GrammarDocument(QObject):
-    """`changed` is told for any change, `sourceChanged` when another text than the one being edited is to be shown.
-
-    `examplesChanged` when the list of examples is another one, `baseChanged` when edits are compared with another text.
+    """`changed` is emitted for any change, `sourceChanged` when another text than the edited one is to be shown,
+    `examplesChanged` when the list of examples is replaced, `baseChanged` when edits are compared with another text.
     """
 
     changed = Signal()
@@ -43,7 +42,7 @@ class GrammarDocument(QObject):
 
     @property
     def saved_work(self) -> GrammarWork | None:
-        """What goes into the project file: nothing, as long as nobody has worked on a grammar."""
+        """The part of the project file: empty until a grammar was edited."""
         return None if self.work == EMPTY else self.work
 
     @property
@@ -52,11 +51,11 @@ class GrammarDocument(QObject):
 
     @property
     def text(self) -> str:
-        """The text in force: the tools' grammar, or the user's own."""
+        """The text in use: the tools' grammar, or the custom one."""
         return self.generated if self.is_generated else self.work.text
 
     def restore(self, work: GrammarWork | None) -> None:
-        """What a project has; comparisons are with this text from now on."""
+        """Show a project's grammar, with which edits are compared from now on."""
         self._typed = None
         self._work = work or EMPTY
         self.mark_base()
@@ -72,7 +71,7 @@ class GrammarDocument(QObject):
             self.baseChanged.emit()
 
     def set_generated(self, text: str) -> None:
-        """What the tools give now; shown while they are the source."""
+        """Set the tools' grammar; shown while they are the source."""
         if text == self.generated:
             return
         self.generated = text
@@ -92,7 +91,7 @@ class GrammarDocument(QObject):
         self.sourceChanged.emit()
 
     def follow_tools(self) -> None:
-        """The tools' grammar again. The user's own text is kept, to come back to."""
+        """Return to the tools' grammar. The custom text is kept for later."""
         self._set(source="tools", use=False)
         self.base = None
         self.sourceChanged.emit()
@@ -115,7 +114,7 @@ class GrammarDocument(QObject):
         self.changed.emit()
 
     def set_use(self, use: bool) -> None:
-        """Whether runs are held to the user's own text."""
+        """Set whether runs are constrained by the custom text."""
         self._set(use=use and not self.is_generated)
 
     def set_examples(self, examples: tuple[GrammarExample, ...]) -> None:

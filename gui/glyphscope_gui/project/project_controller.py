@@ -1,7 +1,7 @@
-"""The project: everything that decides the next run, as one value; where it is kept, and whether it is.
+"""The project: everything that decides the next run, as one value; its file, and whether it is saved.
 
-The registry and the prompt have documents of their own; the other fields of the request (`options`) live here. The
-one snapshot that a run gets, `request`, is put together from the three.
+The registry and the prompt have separate documents; the other fields of the request (`options`) are here. `request`,
+the snapshot for a run, is made from the three.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ JOURNAL_DELAY_MS = 1000
 
 
 class ProjectController(QObject):
-    """Nothing here asks the user: what needs an answer is told by `conflicted` and `failed`.
+    """Nothing here asks the user: `conflicted` and `failed` report what needs an answer.
 
     `optionsChanged` carries the RunRequest of the options, `stateChanged` nothing (title or dirty marker changed),
     `conflicted` the ChangedOnDisk of a save, `failed` any other GlyphscopeError, `permissionsDropped` how many rules of
@@ -90,10 +90,10 @@ class ProjectController(QObject):
         self.background = Background(self)
         self._timer = QTimer(self, singleShot=True, interval=JOURNAL_DELAY_MS)
         self._timer.timeout.connect(self._write_journal)
-        # Told once the edit is over: in the middle of an undo the stack does not know yet whether it is clean. Its own
-        # cleanChanged will not do, since it is emitted from its destructor too.
-        self._told = QTimer(self, singleShot=True, interval=0)
-        self._told.timeout.connect(self.stateChanged)
+        # Emitted once the edit is over: in the middle of an undo the stack does not know yet whether it is clean.
+        # Its own cleanChanged will not do, since it is emitted from its destructor too.
+        self._state_timer = QTimer(self, singleShot=True, interval=0)
+        self._state_timer.timeout.connect(self.stateChanged)
         tools.changed.connect(self._registry_changed)
         tools.textChanged.connect(self._edited)
         prompt.changed.connect(self._edited)
@@ -133,7 +133,7 @@ class ProjectController(QObject):
         return PreparedRequest(msgspec.structs.replace(self.request, model=self.model), self.tools.registry)
 
     def next_run(self) -> PreparedRequest:
-        """What Run sends: under the custom grammar text where that is in use."""
+        """The request that Run sends, with the custom grammar where that is in use."""
         prepared, work = self.next_request(), self.grammar.work
         if not work.use or prepared.request.constraint == "off":
             return prepared
@@ -191,7 +191,7 @@ class ProjectController(QObject):
         return self.path.stem if self.path else tr("Untitled")
 
     def project(self) -> Project:
-        """Everything as it is now."""
+        """The present project."""
         return Project(
             request=self.request,
             notes=self._notes,
@@ -208,7 +208,7 @@ class ProjectController(QObject):
         self.background.start("open", lambda: load_project(path), lambda s: self._opened(path, s), self._fail)
 
     def save(self, path: Path | None = None, *, overwrite: bool = False) -> bool:
-        """Write to `path`, or to the project's own. False: it is told why, nothing on disk and here has changed.
+        """Write to `path`, or to the project's file. Returns False after a reported failure, with nothing changed.
 
         A project that another window saved in between is a conflict, unless `overwrite`.
         """
@@ -239,7 +239,7 @@ class ProjectController(QObject):
         return self._journal.leftovers()
 
     def restore(self, leftover: Leftover) -> None:
-        """Take up unsaved edits; they are journalled anew before the old journal goes."""
+        """Restore unsaved edits; they are journalled again before the old journal is deleted."""
         unsaved = leftover.unsaved
         if not self._show(unsaved.project, Path(unsaved.path) if unsaved.path else None, unsaved.digest):
             return
@@ -262,7 +262,7 @@ class ProjectController(QObject):
     def close(self) -> None:
         """The window closes, and the user has decided about unsaved edits: the journal is removed."""
         self._timer.stop()
-        self._told.stop()
+        self._state_timer.stop()
         self.background.close()
         if self._keeps_unsaved and self.is_dirty:
             with suppress(StorageError):  # what was journalled before is still there
@@ -287,7 +287,7 @@ class ProjectController(QObject):
                 self.permissionsDropped.emit(dropped)
 
     def _show(self, project: Project, path: Path | None, digest: str) -> bool:
-        """False: its tools cannot be used, which is told, and what was open stays."""
+        """Show a project. Returns False after reporting that its tools cannot be used; the open project stays."""
         request = project.request
         try:
             registry = parse_document(request.registry, str(path or ""))
@@ -320,7 +320,7 @@ class ProjectController(QObject):
         self._edited()
 
     def _parts(self) -> tuple[object, ...]:
-        """What is compared with what was saved; the registry's document knows for itself."""
+        """The parts compared with the saved ones, except for the registry, whose document does that itself."""
         return self.prompt.state, self._options, self.grammar.work
 
     def _now_saved(self) -> None:
@@ -340,13 +340,13 @@ class ProjectController(QObject):
         self._edited()
 
     def _follow(self) -> None:
-        """What the prompt's templates see follows the tools and the way of writing."""
+        """Update the prompt templates' variables after a change of tools or notation."""
         options = self._options
         self.prompt.set_context(PromptContext(self.tools.registry, options.notation, options.shape))
 
     def _edited(self, _change: object = None) -> None:
         self._timer.start()
-        self._told.start()
+        self._state_timer.start()
 
     def _write_journal(self) -> None:
         if not self.is_dirty:
@@ -366,7 +366,7 @@ class ProjectController(QObject):
             self._journal.clear()
 
     def _journal_failed(self, error: BaseException) -> None:
-        """Told once: a full disk would otherwise be told with every second of work."""
+        """Report once: a full disk would otherwise be reported every second."""
         if not self._journal_failing:
             self._fail(error)
         self._journal_failing = True

@@ -16,12 +16,12 @@ from glyphscope.registry import ToolRegistry
 from glyphscope_gui.shared.background import Background
 
 RENDER_DELAY_MS = 200
-"""After the last keystroke. Seven tools take 5 ms, 2,000 tools 160 ms (measured): so it is done aside."""
+"""After the last keystroke. Seven tools take 5 ms, 2,000 tools 160 ms (measured), so it runs in the background."""
 
 
 @dataclass(frozen=True)
 class PromptState:
-    """What a project keeps. `system` is the user's template, None where the preset's is used; `system_prompt` is plain
+    """In a project. `system` is the user's template, None where the preset's is used; `system_prompt` is plain
     text. `history` are the messages before `user`, the next message.
     """
 
@@ -34,7 +34,7 @@ class PromptState:
 
 @dataclass(frozen=True)
 class PromptContext:
-    """What the templates see beside the prompt: the tools that are in force and how a call is to be written."""
+    """The templates' variables beside the prompt: the tools in use and the form of a call."""
 
     registry: ToolRegistry
     notation: Notation = "glyph"
@@ -82,7 +82,7 @@ class PromptDocument(QObject):
 
     @property
     def system_template(self) -> str:
-        """The template in force: the user's own, or the preset's."""
+        """The template in use: the user's, or the preset's."""
         own = self._state.system
         return self._presets[self._state.preset].system_template if own is None else own
 
@@ -178,7 +178,7 @@ class PromptDocument(QObject):
     # -- rendering ---------------------------------------------------------------------------------------------
 
     def render(self) -> None:
-        """Render what stands here now, aside; `failed` tells the end of it, after `rendered` when it went well."""
+        """Render the present state in the background; `failed` is emitted at the end, after `rendered` on success."""
         self._timer.stop()
         context = self._context
         request = RunRequest(

@@ -13,11 +13,11 @@ from glyphscope_gui.shared.language import tr
 
 
 def with_settings_of(project: Project, request: RunRequest) -> Project:
-    """The project with all that decides the run of a record.
+    """The project with all settings of a record's run.
 
-    The model stays, as a record may come from elsewhere: it may name a file that is not here, or an address that
-    nobody here chose. So do the user's own rules for what may run unasked. What belongs to one run only is left out:
-    where it branches off, what it was given as written, and what was relaxed.
+    The model stays, as a record may come from elsewhere: it may name a file that is not here, or an address that the
+    user did not choose. So do the user's approval rules. Settings of one run only are left out: the branch point, the
+    prefix, and relaxed constraints.
     """
     own = project.request
     settings = msgspec.structs.replace(
@@ -48,7 +48,7 @@ def _grammar(work: GrammarWork | None, text: str | None) -> GrammarWork | None:
 
 
 class UseSettings(QUndoCommand):
-    """From one project's settings to another's. What is edited between is kept for the way back."""
+    """From one project's settings to another's. Edits in between are kept for undo."""
 
     def __init__(self, after: Project, now: Callable[[], Project], show: Callable[[Project], None]) -> None:
         super().__init__(tr("use the settings of the record"))

@@ -34,8 +34,8 @@ Problems = Mapping[str, tuple[TextProblem, ...]]
 class RegistryState:
     """One step of the edit history.
 
-    `texts` holds the raw schema texts as they were typed, by tool name; `problems` those mistakes that keep a text
-    from being in force. A tool without a text shows its schema, indented.
+    `texts` are the raw schema texts as typed, by tool name; `problems` the errors that keep a text from being
+    used. A tool without a text shows its schema, indented.
     """
 
     registry: ToolRegistry
@@ -85,7 +85,7 @@ class RegistryDocument(QObject):
 
     @property
     def registry(self) -> ToolRegistry:
-        """The last valid registry: what is in force."""
+        """The last valid registry, which is in use."""
         return self.state.registry
 
     @property
@@ -101,7 +101,7 @@ class RegistryDocument(QObject):
         return "" if tool is None else escaped(json.dumps(tool.parameters, indent=2, ensure_ascii=False))
 
     def shown_parameters(self, name: str) -> dict[str, Any]:
-        """The schema that a form shows: what was typed as long as it is JSON, otherwise what is in force."""
+        """The schema that a form shows: the typed one while it is JSON, otherwise the one in use."""
         typed = self.state.texts.get(name)
         if typed is not None:
             document = parse_object(typed)
@@ -128,7 +128,7 @@ class RegistryDocument(QObject):
     # -- edits -------------------------------------------------------------------------------------------------
 
     def set_schema_text(self, name: str, text: str) -> None:
-        """The raw schema as typed. In force as soon as it is valid; kept with its problems until then."""
+        """Set the raw schema as typed. It is used as soon as it is valid; until then it is kept with its problems."""
         tool = self.registry.get(name)
         if tool is None or text == self.schema_text(name):
             return
@@ -162,7 +162,7 @@ class RegistryDocument(QObject):
             )
 
     def rename(self, old: str, new: str) -> None:
-        """Raises RegistryError when `new` is no name or is taken."""
+        """Raises RegistryError when `new` is not a valid name or is taken."""
         tool = self.registry.get(old)
         if tool is None or old == new:
             return
@@ -244,7 +244,7 @@ class RegistryDocument(QObject):
         return self._since_edit.isValid() and self._since_edit.elapsed() < MERGE_MS
 
     def show_state(self, state: RegistryState) -> None:
-        """Make `state` the present one and tell everybody; only edits and `reset` call this."""
+        """Make `state` the present one and emit signals; only edits and `reset` call this."""
         old, self.state = self.state, state
         if state.registry is not old.registry:
             self.changed.emit(state.registry)

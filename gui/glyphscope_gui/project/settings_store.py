@@ -1,4 +1,4 @@
-"""The settings in use: one frozen value, told when it changes, written soon after."""
+"""The settings in use: one frozen value, with a signal on changes, saved soon after."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ SAVE_DELAY_MS = 500
 
 
 class SettingsStore(QObject):
-    """`changed` carries the new Settings; `failed` a StorageError, told once until writing works again."""
+    """`changed` carries the new Settings; `failed` a StorageError, emitted once until writing works again."""
 
     changed = Signal(object)
     failed = Signal(object)

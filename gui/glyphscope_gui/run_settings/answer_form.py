@@ -1,4 +1,4 @@
-"""What an answer may be: whether it calls a tool, how many calls, in which order, where the constraint begins."""
+"""The form of an answer: tool choice, number of calls, order of arguments, start of the constraint."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ class AnswerForm(SettingsGrid):
         )
 
     def show_tools(self, names: Iterable[str]) -> None:
-        """The tools that can be asked for by name; the one that is chosen stays, even if it is none of them."""
+        """Show the tools that can be required by name; the chosen one stays, even if it is not among them."""
         chosen = self.choice.currentData()
         while self.choice.count() > len(_CHOICES):
             self.choice.removeItem(self.choice.count() - 1)
@@ -84,7 +84,7 @@ class AnswerForm(SettingsGrid):
         self.choice.show_value(chosen)
 
     def show_options(self, options: RunRequest) -> None:
-        """Show them without telling; what has no effect with the others cannot be set."""
+        """Show the options without a signal; options without effect are disabled."""
         self.choice.show_value(options.tool_choice)
         self.calls.show_value(options.most_calls or 0)
         self.begin.show_value(options.constrain_from)

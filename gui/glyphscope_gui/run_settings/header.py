@@ -50,12 +50,12 @@ class Header(QFrame):
         self.restyle()
 
     def show_options(self, options: RunRequest) -> None:
-        """What the project says, without telling it back."""
+        """Show the options of the project, without a signal."""
         self._sampling = options.sampling
         self.notation.set_value("native" if options.native else options.notation)
         self._native = bool(options.native)
         self.shape.setEnabled(self.notation.isEnabled() and not self._native)
-        # what a run at an endpoint was held by is no choice: any of the others becomes it there
+        # an endpoint's constraint is not a choice: any of the others becomes it there
         self.constraint.set_value("mask" if options.constraint == "endpoint" else options.constraint)
         self.shape.setCurrentIndex(self.shape.findData(options.shape))
         self.strategy.setCurrentIndex(self.strategy.findData(options.strategy))
@@ -81,7 +81,7 @@ class Header(QFrame):
         self.sampling.show_model(model)
 
     def show_run(self, run: RunState) -> None:
-        """The run that ended last: what the sampling filters did in it is told beside them."""
+        """Show the effect of the sampling filters in the run that ended last."""
         self.sampling.show_run(run)
 
     def show_parts(self, parts: frozenset[HeaderPart]) -> None:
@@ -97,8 +97,8 @@ class Header(QFrame):
         self.settings.answer.show_tools(tool.name for tool in registry.allowed)
 
     def set_editable(self, editable: bool) -> None:
-        """While a run goes on its settings stand still: what is shown is what runs. Those of a record always do, but
-        another model can be chosen for the project.
+        """During a run its settings are disabled: they show the run. Those of a record always are, but another model
+        can be chosen for the project.
         """
         self._is_editable = editable
         self.picker.setEnabled(editable)
@@ -116,7 +116,7 @@ class Header(QFrame):
         self.shape.setEnabled(editable and not self._native)
 
     def restyle(self) -> None:
-        """Colours of the theme and sizes of the font in force."""
+        """Apply the current theme's colours and font sizes."""
         scale = self.devicePixelRatioF()
         size = self._icon_size
         self._fit_fields()
@@ -318,7 +318,7 @@ class Header(QFrame):
         return sum(widths) + len(widths) * self._lines[0].spacing() + margins.left() + margins.right()
 
     def _fit(self, width: int) -> None:
-        """What is the least missed goes first: the name, then the sign and the words of Step and Stop.
+        """Hide the least important parts first: the name, then the icons and the words of Step and Stop.
 
         Two lines are the last resort, and have what fits the width.
         """

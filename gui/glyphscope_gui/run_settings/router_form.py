@@ -1,4 +1,4 @@
-"""The settings of route-execute: what the router is told beside the tools' names, and both prompts."""
+"""The settings of route-execute: the router's information beside the tools' names, and both prompts."""
 
 from __future__ import annotations
 

@@ -100,7 +100,7 @@ class SamplingSettings(SettingsPopup):
         self._lay_out()
 
     def show_options(self, options: RunRequest) -> None:
-        """What the project says, without telling it back."""
+        """Show the options of the project, without a signal."""
         self._options = options
         for name, field in self._fields.items():
             field.show_value(getattr(options.sampling, name))
@@ -116,7 +116,7 @@ class SamplingSettings(SettingsPopup):
         self._show_preset()
 
     def show_run(self, run: RunState) -> None:
-        """The run whose filters are told, when the panel opens."""
+        """Set the run whose filters the panel shows when it opens."""
         self._run = run
 
     def show_below(self, anchor: QWidget) -> None:
@@ -222,7 +222,7 @@ class SamplingSettings(SettingsPopup):
         self.preset_note.setText(_NAMES.get(same.name, same.name) if family is None else family.source)
 
     def _show_effect(self) -> None:
-        """What each filter left in the run that is shown."""
+        """Show the tokens that each filter left in the shown run."""
         run = self._run
         effect = None if run is None or run.started is None else effect_of(run)
         for label, words in zip(self.effects.values(), _effects(effect)):

@@ -1,4 +1,4 @@
-"""What belongs to the chosen strategy, in a panel below its picker."""
+"""The settings of the chosen strategy, in a panel below its picker."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ class StrategySettings(SettingsPopup):
         self.approvals.edited.connect(self._approve)
 
     def show_options(self, options: RunRequest) -> None:
-        """What the project says, without telling it back."""
+        """Show the options of the project, without a signal."""
         self._options = options
         strategy = options.strategy
         self.about.setText(next((about for name, _, about in STRATEGY_WORDS if name == strategy), ""))
@@ -91,7 +91,7 @@ class StrategySettings(SettingsPopup):
         self.approvals.setEnabled(strategy == "loop" or options.dispatch)
 
     def show_model(self, model: ModelInfo | None) -> None:
-        """What can be set with the open model; None while none is open."""
+        """Show the options that the open model supports; None while none is open."""
         why_not = no_thinking_words(model)
         tip = f"{THINKING_TIP} {why_not}".rstrip()
         self.thinking.setEnabled(not why_not)
@@ -159,7 +159,7 @@ class StrategySettings(SettingsPopup):
         column.addStretch(1)
 
     def _approve(self, rules: tuple[ApprovalRule, ...]) -> None:
-        """What a rule is bound to is not in the text, and must not be lost by an edit beside it."""
+        """Keep the identity that a rule is bound to, which is not in the text, when another rule is edited."""
         bound = {(r.tool, r.source, r.action): r for r in self._options.approvals}
         self._notify(approvals=tuple(bound.get((r.tool, r.source, r.action), r) for r in rules))
 

@@ -39,7 +39,7 @@ def words(text: str) -> tuple[str, ...]:
 
 
 def approvals_text(rules: Iterable[ApprovalRule]) -> str:
-    """As `--approve` takes them: `search=allow, demo/*=ask`. What a rule is bound to beside that is left out."""
+    """The rules in the form of `--approve`: `search=allow, demo/*=ask`, without the identities they are bound to."""
     texts = []
     for rule in rules:
         place = rule.tool if rule.source == "*" else f"{rule.source}/{rule.tool}"

@@ -1,4 +1,4 @@
-"""All settings, in sections, found by a word. What is set holds at once; there is nothing to confirm."""
+"""All settings, in sections, with search. Changes apply at once, without confirmation."""
 
 from __future__ import annotations
 

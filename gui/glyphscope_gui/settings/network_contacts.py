@@ -1,4 +1,4 @@
-"""What leaves this computer, and what is sent: every endpoint and server that is set up, in words; no Qt."""
+"""Data that leaves this computer: every configured endpoint and server with the data it gets, in words; no Qt."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ def contacts(models: Iterable[str], servers: Iterable[ServerConfig]) -> list[Con
 
 
 def _place_of(url: str) -> str:
-    """Without what stands after a question mark, which may be a key."""
+    """The address without its query, which may contain a key."""
     return url.partition("?")[0].partition("#")[0]
 
 

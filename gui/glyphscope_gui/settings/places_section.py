@@ -64,7 +64,7 @@ class ModelFolders(QWidget):
 
 
 class FolderLine(QWidget):
-    """A path, and a button that opens its folder; what cannot be opened is told in the place of the path."""
+    """A path, and a button that opens its folder; an error replaces the path."""
 
     def __init__(self, name: str, path: Path, folder: Path, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -112,8 +112,8 @@ def places_section(store: SettingsStore, home: Places) -> SettingSection:
                 wide=True,
             ),
             *(
-                SettingRow(name, FolderLine(name, path, folder), told, wide=True)
-                for name, path, folder, told in _lines(home)
+                SettingRow(name, FolderLine(name, path, folder), hint, wide=True)
+                for name, path, folder, hint in _lines(home)
             ),
             SettingRow(tr("Location"), words_label(about), wide=True),
         ),

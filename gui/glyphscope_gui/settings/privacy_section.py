@@ -1,4 +1,4 @@
-"""What leaves this computer, to whom, and what stays on it; the history can be cleared."""
+"""The data that leaves this computer and its recipients, and the data stored here; the history can be cleared."""
 
 from __future__ import annotations
 

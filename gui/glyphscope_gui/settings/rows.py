@@ -1,4 +1,4 @@
-"""What the dialog of settings is made of: rows of words and a field, in sections; both can be found by a word."""
+"""The rows of the settings dialog: words and a field, in sections; search finds both."""
 
 from __future__ import annotations
 

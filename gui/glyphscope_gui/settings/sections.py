@@ -46,7 +46,7 @@ def appearance(store: SettingsStore) -> SettingSection:
 
 
 def new_projects(store: SettingsStore) -> SettingSection:
-    """What File > New begins with; the header changes a project that is open."""
+    """The defaults of File > New; the header changes an open project."""
     row = partial(_row, store)
     context = _number("context", tr(" tokens"), 512)
     return SettingSection(

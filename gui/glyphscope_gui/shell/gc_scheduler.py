@@ -1,7 +1,7 @@
-"""Where Python's cycle collector runs: in the window's thread, between two events, and nowhere else.
+"""Python's cycle collector, run only in the window's thread, between two events.
 
-By itself it runs in whichever thread happens to allocate. What it ends there may be Qt's: a timer or a scene that is
-ended outside its own thread, or while Qt goes through a list with it, crashes the program (tried with PySide6 6.11).
+By default it runs in whichever thread allocates. It may delete Qt objects there: a timer or a scene that is deleted
+outside its thread, or while Qt iterates over a list with it, crashes the program (tested with PySide6 6.11).
 """
 
 from __future__ import annotations

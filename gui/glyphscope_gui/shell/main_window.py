@@ -293,7 +293,7 @@ class MainWindow(QMainWindow):
             self.setGeometry(fitting)
 
     def _restyle(self, _theme: object) -> None:
-        """Fit what has sizes of its own to another theme or size of text."""
+        """Update explicit sizes after a change of theme or text size."""
         self.header.restyle()
         self._make_room()
 

@@ -40,12 +40,12 @@ KINDS = {
 
 
 def kind_of(path: Path) -> str:
-    """What that file is by its name: project, run, grammar, lesson, template or model; empty for any other."""
+    """The kind of a file by its name: project, run, grammar, lesson, template or model; empty for any other."""
     return KINDS.get(path.suffix.lower(), "")
 
 
 def dropped_file(data: QMimeData) -> Path | None:
-    """The one file of ours that is dropped; None when it is something else, or more than one."""
+    """The one dropped file of a known kind; None for any other, or more than one."""
     urls = data.urls()
     if len(urls) != 1 or not urls[0].isLocalFile():
         return None
@@ -87,7 +87,7 @@ class OpenFiles(QObject):
     # -- opening -----------------------------------------------------------------------------------------------
 
     def open_file(self, path: Path) -> None:
-        """Open it where its kind belongs; what has no ending of ours is taken for a project."""
+        """Open the file by its kind; a file with an unknown extension is opened as a project."""
         match kind_of(path):
             case "run":
                 self.open_run(path)
@@ -115,7 +115,7 @@ class OpenFiles(QObject):
         self._recorder.failed.connect(self._start)
         self.open_run(path)
 
-    def _start(self, _told: object = None) -> None:
+    def _start(self, _ended: object = None) -> None:
         self._runs.ended.disconnect(self._start)
         self._recorder.failed.disconnect(self._start)
         self._start_window()
@@ -155,8 +155,8 @@ class OpenFiles(QObject):
         folder = QUrl.fromLocalFile(str(Path(path).parent))
         self._context.offer(words, tr("Open folder"), lambda: _open(folder))
         if self._context.navigator.current is not PageId.PLAYGROUND:
-            told = tr("{name} was saved; the playground shows its contents", name=Path(path).name)
-            self._context.status.set_note(told)
+            note = tr("{name} was saved; the playground shows its contents", name=Path(path).name)
+            self._context.status.set_note(note)
 
     # -- exports -----------------------------------------------------------------------------------------------
 

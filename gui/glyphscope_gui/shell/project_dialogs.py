@@ -1,6 +1,6 @@
-"""The questions about projects: where to, over another window's work, before closing, after a crash.
+"""The questions about projects: where to save, over another window's work, before closing, after a crash.
 
-Nothing here waits: every dialog is opened, and its answer goes on from there.
+Nothing here blocks: every dialog is opened, and its answer continues the action.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ class ProjectDialogs(QObject):
         open_once(dialog)
 
     def before_leaving(self, then: Callable[[], None]) -> None:
-        """Go on with `then` once the unsaved edits are saved, or the user lets them go; on Cancel, not at all."""
+        """Call `then` once the unsaved edits are saved or discarded; on Cancel, never."""
         if not self._controller.is_dirty:
             then()
             return

@@ -55,9 +55,9 @@ class RecordBar(QFrame):
         links.addWidget(self.back_button)
         self._rows = QBoxLayout(QBoxLayout.Direction.LeftToRight, self)
         self._rows.setContentsMargins(PAD, GAP, PAD, 0)
-        told = hbox(self.mark, (self.words, 1), spacing=10)
+        sentence = hbox(self.mark, (self.words, 1), spacing=10)
         self._rows.setSpacing(10)
-        self._rows.addLayout(told, 1)
+        self._rows.addLayout(sentence, 1)
         self._rows.addLayout(links)
         self.hide()
 

@@ -65,7 +65,7 @@ class StatusLine(QFrame):
         hbox(*parts, parent=self, margins=(PAD, 4, PAD, 5), spacing=7)
 
     def set_state(self, state: str, words: str) -> None:
-        """The state of the model or run, shown while no page has an activity of its own."""
+        """Set the state of the model or run, shown while the page in front has no activity."""
         self._state, self._words = state, words
         self._show()
 

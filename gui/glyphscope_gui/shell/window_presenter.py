@@ -137,8 +137,8 @@ class WindowPresenter(QObject):
         self._header.show_run(self._runs.state)
         self._show_figures()
 
-    def _show_not_started(self, told: NotStarted) -> None:
-        failed = told.failed
+    def _show_not_started(self, result: NotStarted) -> None:
+        failed = result.failed
         self._status.set_note(
             tr("Stopped before the run started")
             if failed is None
@@ -175,7 +175,7 @@ class WindowPresenter(QObject):
         self._show_actions()
 
     def _show_actions(self) -> None:
-        """What the page in front can do now."""
+        """Show the actions of the page in front."""
         actions, phase, page = self._context.actions, self._runs.phase, self._navigation.page
         free = phase in (Phase.IDLE, Phase.STEPPING)
         actions.run.setEnabled(free and page.can_run)

@@ -68,7 +68,7 @@ class PairView(Card):
 
 
 def places_of(text: str, markers: tuple[str, ...]) -> list[tuple[int, int]]:
-    """Where any of the markers is written, longer ones first; no two stretches overlap. A single sign is no mark."""
+    """The places of markers, longer ones first, without overlaps. Single punctuation characters are not markers."""
     found: list[tuple[int, int]] = []
     for marker in sorted({each.strip() for each in markers if len(each.strip()) > 1}, key=len, reverse=True):
         at = text.find(marker)

@@ -30,7 +30,7 @@ _NONE = tr(
 
 
 class _Source(NamedTuple):
-    """What is inspected, and the vocabulary whose tokens its markers are shown in."""
+    """The inspected template, and the vocabulary whose tokens show its markers."""
 
     path: Path
     vocabulary: Path | None

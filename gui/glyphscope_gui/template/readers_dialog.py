@@ -1,4 +1,4 @@
-"""Who would read this? An answer, read by its form strictly, leniently, and by the notations of other models."""
+"""*Who would read this?*: an answer, read by its form strictly, leniently, and by the notations of other models."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What an inspection says, as the rows of the page's tables."""
+"""The results of an inspection, as the rows of the page's tables."""
 
 from __future__ import annotations
 
@@ -117,11 +117,11 @@ def note_rows(found: Inspection) -> list[Row]:
 def value_rows(found: Inspection) -> list[Row]:
     out: list[Row] = []
     for value in (found.proof or {}).get("values", ()):
-        carried = value["carried"]
+        preserved = value["carried"]
         example = json.dumps(value["example"], ensure_ascii=False)
-        if not carried:
+        if not preserved:
             example += f" → {json.dumps(value['read'], ensure_ascii=False)}"
-        pill = Cell(tr("yes"), pill="holds") if carried else Cell(tr("no"), pill="impossible")
+        pill = Cell(tr("yes"), pill="holds") if preserved else Cell(tr("no"), pill="impossible")
         out.append((Cell(value["kind"]), pill, Cell(on_one_line(example))))
     return out
 

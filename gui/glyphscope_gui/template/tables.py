@@ -72,7 +72,7 @@ def _height(layouts: list[QTextLayout]) -> float:
 
 
 class Cell(NamedTuple):
-    """What is in a cell. `pill` is the theme's role of a pill with the words, `note` are quieter words below them."""
+    """The content of a cell. `pill` is the theme's role of a pill with the words, `note` smaller words below."""
 
     words: str
     tip: str = ""

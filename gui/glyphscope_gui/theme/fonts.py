@@ -38,7 +38,7 @@ _chosen = _Chosen()
 
 
 def choose_mono(family: str) -> None:
-    """Take that family for code from now on; empty is the program's choice. What is made already keeps its own."""
+    """Use that family for code from now on; empty is the default. Existing widgets keep their font."""
     _chosen.family = family
 
 

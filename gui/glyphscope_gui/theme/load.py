@@ -20,7 +20,7 @@ _SCALES = (1, 2, 3)
 
 @dataclass(frozen=True)
 class Theme:
-    """What a role looks like. `roles` maps a role to #rrggbb; a role that is not there is a KeyError, never a guess."""
+    """The colours of a theme. `roles` maps a role to #rrggbb; a role that is not there is a KeyError, never a guess."""
 
     name: str
     scheme: Literal["light", "dark"]
@@ -54,7 +54,7 @@ class Theme:
         return icon
 
     def palette(self) -> QPalette:
-        """What Qt draws by itself, in the theme's colours; what is disabled is a matter of the style sheet."""
+        """The palette for Qt's own drawing, in the theme's colours; the style sheet has those of disabled widgets."""
         palette = QPalette()
         role = QPalette.ColorRole
         for part, name in (

@@ -1,4 +1,4 @@
-"""Which theme is in force: the system's scheme, or the user's choice."""
+"""The theme in use: the system's scheme, or the user's choice."""
 
 from __future__ import annotations
 
@@ -68,11 +68,11 @@ _SIZED = """
 QPushButton, QLineEdit, QAbstractSpinBox, QComboBox, QTableView, QLabel[role="title"], QLabel[role="mono"],
 QLabel[role^="lesson-"], #lessonChoice[choice="words"] QLabel { font-size: %gpt; }
 """
-"""What has a rule for its letters inherits no size: in an enlarged part it is told."""
+"""Widgets with a font rule in the style sheet, which inherit no size: an enlarged part sets it."""
 
 
 def theme() -> Theme:
-    """The theme in force; for painting. Whoever keeps colours asks again when the style changes."""
+    """The theme in use, for painting. Cached colours must be read again when the style changes."""
     return _current or load_theme("light")
 
 
@@ -84,10 +84,10 @@ def _icons() -> QTemporaryDir:
 
 @contextmanager
 def _no_collection() -> Iterator[None]:
-    """Hold Python's cycle collector back while Qt goes through all its widgets.
+    """Suspend Python's cycle collector while Qt iterates over all its widgets.
 
-    It goes through a plain list and tells each widget, which may be Python; if the collector then ends another widget
-    of that list, the next step of Qt's is into freed memory.
+    Qt iterates over a plain list and calls each widget, which may run Python; if the collector then deletes another
+    widget of that list, Qt's next step reads freed memory.
     """
     collected = gc.isenabled()
     gc.disable()
@@ -140,9 +140,9 @@ class ThemeManager(QObject):
 
     @contextmanager
     def undressed(self) -> Iterator[None]:
-        """For making much of a window: under a style sheet Qt tells a part of each widget that it is put into.
+        """Remove the style sheet while a window is built, as Qt restyles a widget at each change of parent.
 
-        Pages are made in a fifth of the time. Sizes are those without the sheet meanwhile.
+        Pages are built in a fifth of the time. Sizes are those without the sheet meanwhile.
         """
         sheet = self._app.styleSheet()
         with _no_collection():
@@ -154,9 +154,9 @@ class ThemeManager(QObject):
                 self._app.setStyleSheet(sheet)
 
     def enlarge(self, part: QWidget, points: float) -> None:
-        """A part of the window in letters of that size, at once, as all of the window would take seconds; 0 ends it.
+        """Show a part of the window in that text size at once, as the whole window would take seconds; 0 resets it.
 
-        What is in it and has fonts of its own is to be made anew.
+        Widgets in it with explicit fonts must be rebuilt.
         """
         enlarge(points)
         font = QFont()
@@ -201,7 +201,7 @@ class ThemeManager(QObject):
             self._apply()
 
     def _apply(self) -> None:
-        global _current  # noqa: PLW0603 - painting code asks for the theme in force; there is one application
+        global _current  # noqa: PLW0603 - painting code asks for the theme in use; there is one application
         name = self._choice
         if name == "system":
             dark = QGuiApplication.styleHints().colorScheme() == Qt.ColorScheme.Dark

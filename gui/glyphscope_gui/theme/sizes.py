@@ -12,7 +12,7 @@ GAP = 12
 PAD = 14
 """Inside a card, at its sides."""
 ROW = 8
-"""What a table row is higher than its text."""
+"""The height of a table row beyond its text."""
 _CROWDED = 760
 _LINE = 15
 """The height of a line of the usual font."""
@@ -34,5 +34,5 @@ def times_of(font: QFont) -> float:
 
 
 def is_crowded(widget: QWidget) -> bool:
-    """Whether its window is so narrow for the size of its letters that the parts cannot all stand side by side."""
+    """Whether its window is too narrow, for the text size, for all parts side by side."""
     return widget.window().width() < _CROWDED * letters(widget)
