@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
-from PySide6.QtCore import QObject, Qt
+from PySide6.QtCore import QObject
 
 from glyphscope_gui.shared.language import tr
-from glyphscope_gui.shared.table_model import NO_INDEX, PILL_ROLE, Index, TableModel
+from glyphscope_gui.shared.table_model import PILL_ROLE, TableModel
 
 Engines: TypeAlias = tuple[tuple[str, str, str], ...]
 """Key, heading and a sentence for each engine that is tried."""
@@ -77,7 +77,7 @@ _LOOKS = {
 class EnforcementModel(TableModel[EnforcementRow]):
     def __init__(self, parent: QObject | None = None) -> None:
         super().__init__(parent)
-        self.engines = ENGINES
+        self._set_engines(ENGINES)
 
     def show(self, rows: Sequence[EnforcementRow], engines: Engines = ENGINES) -> None:
         """The same constraints with more of their cells, or others."""
@@ -89,8 +89,14 @@ class EnforcementModel(TableModel[EnforcementRow]):
             if new:
                 self.dataChanged.emit(self.index(0, 0), self.index(len(new) - 1, len(self.engines)))
             return
-        self.engines = engines
+        self._set_engines(engines)
         self.show_rows(new)
+
+    def _set_engines(self, engines: Engines) -> None:
+        """They are the columns after the first."""
+        self.engines = engines
+        self.titles = (tr("Constraint"), *(title for _, title, _ in engines))
+        self.tips = ("", *(tip for _, _, tip in engines))
 
     def row_of(self, tool: str, argument: str | None) -> int:
         """The first constraint of an argument; -1 for none."""
@@ -98,18 +104,6 @@ class EnforcementModel(TableModel[EnforcementRow]):
             if row.tool == tool and (argument is None or row.pointer.startswith(f"/properties/{argument}")):
                 return number
         return -1
-
-    def columnCount(self, parent: Index = NO_INDEX) -> int:
-        return 0 if parent.isValid() else 1 + len(self.engines)
-
-    def headerData(self, section: int, orientation: Qt.Orientation, role: int = 0) -> Any:
-        if orientation != Qt.Orientation.Horizontal:
-            return None
-        if role == Qt.ItemDataRole.DisplayRole:
-            return tr("Constraint") if section == 0 else self.engines[section - 1][1]
-        if role == Qt.ItemDataRole.ToolTipRole and section:
-            return self.engines[section - 1][2]
-        return self.alignment(section) if role == Qt.ItemDataRole.TextAlignmentRole else None
 
     def words(self, row: EnforcementRow, column: int) -> str:
         return row.words if column == CONSTRAINT else ""

@@ -1,11 +1,10 @@
-"""Two arms side by side: where they came to different ends, and of one such place both calls by field."""
+"""Two arms side by side: the pairs of samples that differ, and both calls of a pair by field."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
-from PySide6.QtCore import QModelIndex, QObject, QSignalBlocker, Qt, Signal
+from PySide6.QtCore import QModelIndex, QSignalBlocker, Qt, Signal
 from PySide6.QtWidgets import QHeaderView, QWidget
 
 from glyphscope.evals.align import Alignment, difference_words
@@ -31,30 +30,19 @@ SCENARIO, TRIAL, FIRST, SECOND = range(4)
 class EvalPairsModel(TableModel[Pair]):
     """A row a pair."""
 
-    titles = (tr("Scenario"), tr("Trial"), tr("First"), tr("Second"))
+    titles: Sequence[str] = (tr("Scenario"), tr("Trial"), tr("First"), tr("Second"))
     figures = frozenset({TRIAL})
 
-    def __init__(self, parent: QObject | None = None) -> None:
-        super().__init__(parent)
-        self._heads = (tr("First"), tr("Second"))
-
     def show(self, pairs: Sequence[Pair], first: str, second: str) -> None:
-        self._heads = (first, second)
+        """`first` and `second` name the arms."""
+        self.titles, self.tips = (*self.titles[:FIRST], first, second), ("", "", first, second)
         self.show_rows(pairs)
-
-    def headerData(
-        self, section: int, orientation: Qt.Orientation, role: int = Qt.ItemDataRole.DisplayRole
-    ) -> Any:
-        named = orientation == Qt.Orientation.Horizontal and section in (FIRST, SECOND)
-        if named and role in (Qt.ItemDataRole.DisplayRole, Qt.ItemDataRole.ToolTipRole):
-            return self._heads[section - FIRST]
-        return super().headerData(section, orientation, role)
 
     def words(self, row: Pair, column: int) -> str:
         return (row.first.scenario, str(row.first.trial), _words(row.first), _words(row.second))[column]
 
     def spoken(self, row: Pair, column: int) -> str:
-        return f"{self.headerData(column, Qt.Orientation.Horizontal)}: {self.words(row, column)}"
+        return self.titled(row, column)
 
     def tip(self, row: Pair, column: int) -> str:
         if column not in (FIRST, SECOND):

@@ -7,7 +7,6 @@ from PySide6.QtCore import (
     QEvent,
     QModelIndex,
     QObject,
-    QPersistentModelIndex,
     QSignalBlocker,
     Qt,
     QTimer,
@@ -21,14 +20,13 @@ from glyphscope_gui.shared.cells import PillDelegate, TextDelegate, WordsDelegat
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.menus import pop_up
 from glyphscope_gui.shared.plain_table import PlainTable
-from glyphscope_gui.shared.table_model import PILL_ROLE
+from glyphscope_gui.shared.table_model import PILL_ROLE, Index
 from glyphscope_gui.shared.text_edits import WrappingEdit
 from glyphscope_gui.shared.verdict import pill_font
 from glyphscope_gui.theme import mono_font
 
 MOST_MEASURED = 200
 RESULT_SHARE = 0.4
-_Index = QModelIndex | QPersistentModelIndex
 
 
 class _TextField(WrappingEdit):
@@ -47,12 +45,12 @@ class _TextField(WrappingEdit):
 class _EditableText(TextDelegate):
     """Enter ends editing, Escape restores the old text; every edit is committed at once."""
 
-    def createEditor(self, parent: QWidget, _option: QStyleOptionViewItem, _index: _Index) -> QWidget:
+    def createEditor(self, parent: QWidget, _option: QStyleOptionViewItem, _index: Index) -> QWidget:
         field = _TextField(parent)
         field.textChanged.connect(lambda: self.commitData.emit(field))
         return field
 
-    def setEditorData(self, editor: QWidget, index: _Index) -> None:
+    def setEditorData(self, editor: QWidget, index: Index) -> None:
         assert isinstance(editor, _TextField)
         text = index.data(Qt.ItemDataRole.EditRole) or ""
         if editor.property("before") is None:
@@ -62,7 +60,7 @@ class _EditableText(TextDelegate):
                 editor.setPlainText(text)
             editor.selectAll()
 
-    def setModelData(self, editor: QWidget, model: QAbstractItemModel, index: _Index) -> None:
+    def setModelData(self, editor: QWidget, model: QAbstractItemModel, index: Index) -> None:
         assert isinstance(editor, _TextField)
         text = editor.toPlainText()
         if text != model.data(index, Qt.ItemDataRole.EditRole):

@@ -6,7 +6,6 @@ from typing import Any
 
 from PySide6.QtCore import (
     QModelIndex,
-    QPersistentModelIndex,
     QPoint,
     QRect,
     QRectF,
@@ -37,6 +36,7 @@ from glyphscope_gui.shared.cells import paint_row, paint_words
 from glyphscope_gui.shared.labels import PlainLabel, named
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.layouts import hbox, vbox
+from glyphscope_gui.shared.table_model import Index
 from glyphscope_gui.shared.text_edits import LineEdit
 from glyphscope_gui.shared.verdict import VERDICTS
 from glyphscope_gui.theme import theme
@@ -283,13 +283,11 @@ _MARGIN = 10
 class HistoryDelegate(QStyledItemDelegate):
     """Three lines a run: prompt and time, outcome, facts."""
 
-    def sizeHint(self, option: QStyleOptionViewItem, index: QModelIndex | QPersistentModelIndex) -> QSize:
+    def sizeHint(self, option: QStyleOptionViewItem, index: Index) -> QSize:
         small = QFontMetrics(_small(option.font))
         return QSize(0, option.fontMetrics.height() + 2 * small.height() + 20)
 
-    def paint(
-        self, painter: QPainter, option: QStyleOptionViewItem, index: QModelIndex | QPersistentModelIndex
-    ) -> None:
+    def paint(self, painter: QPainter, option: QStyleOptionViewItem, index: Index) -> None:
         row = index.data(ROW_ROLE)
         colors = theme()
         painter.save()

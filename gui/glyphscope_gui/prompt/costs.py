@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import QItemSelectionModel, QModelIndex, QPersistentModelIndex, QRectF, QSize, Qt, Signal
+from PySide6.QtCore import QItemSelectionModel, QModelIndex, QRectF, QSize, Qt, Signal
 from PySide6.QtGui import QPainter, QPen
 from PySide6.QtWidgets import (
     QAbstractItemView,
@@ -16,20 +16,20 @@ from PySide6.QtWidgets import (
 
 from glyphscope_gui.prompt.costs_model import SHARE_ROLE, Key, PromptCostsModel
 from glyphscope_gui.shared.language import tr
+from glyphscope_gui.shared.table_model import Index
 from glyphscope_gui.theme import mono_font, theme
 
-_Index = QModelIndex | QPersistentModelIndex
 _BAR = 36
 
 
 class _CostDelegate(QStyledItemDelegate):
-    def sizeHint(self, option: QStyleOptionViewItem, index: _Index) -> QSize:
+    def sizeHint(self, option: QStyleOptionViewItem, index: Index) -> QSize:
         width = 0
         if index.column():
             width = option.fontMetrics.horizontalAdvance("00,000") + _BAR + 14
         return QSize(width, round(option.fontMetrics.height() * 1.2) + 5)
 
-    def paint(self, painter: QPainter, option: QStyleOptionViewItem, index: _Index) -> None:
+    def paint(self, painter: QPainter, option: QStyleOptionViewItem, index: Index) -> None:
         if not index.column():
             super().paint(painter, option, index)
             return

@@ -6,15 +6,15 @@ from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from typing import TypeAlias
 
-from PySide6.QtCore import QAbstractItemModel, QModelIndex, QObject, QPersistentModelIndex, Qt
+from PySide6.QtCore import QAbstractItemModel, QModelIndex, QObject, Qt
 
 from glyphscope.prompting.costs import ITSELF, KINDS, Cost
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.plain_text import plain_data, plain_tip
+from glyphscope_gui.shared.table_model import NO_INDEX, Index
 
 SHARE_ROLE = Qt.ItemDataRole.UserRole + 1
 """The row's share of the dearest row of its level, 0 to 1."""
-_Index = QModelIndex | QPersistentModelIndex
 Key: TypeAlias = tuple[str, str, bool]
 """What stays the same of a row while a prompt is edited."""
 
@@ -71,10 +71,10 @@ class PromptCostsModel(QAbstractItemModel):
         self._counted, self._rows = counted, rows
         self.endResetModel()
 
-    def cost(self, index: _Index) -> Cost | None:
+    def cost(self, index: Index) -> Cost | None:
         return self._rows.costs[index.internalId() - 1] if index.isValid() else None
 
-    def key(self, index: _Index) -> Key | None:
+    def key(self, index: Index) -> Key | None:
         row = self.cost(index)
         return None if row is None else _key(row)
 
@@ -98,22 +98,22 @@ class PromptCostsModel(QAbstractItemModel):
 
     # -- what a view asks --------------------------------------------------------------------------------------
 
-    def index(self, row: int, column: int, parent: _Index = QModelIndex()) -> QModelIndex:  # noqa: B008
+    def index(self, row: int, column: int, parent: Index = NO_INDEX) -> QModelIndex:
         below = self._rows.below[parent.internalId() if parent.isValid() else 0]
         if not 0 <= row < len(below) or column not in (0, 1):
             return QModelIndex()
         return self.createIndex(row, column, below[row])
 
-    def parent(self, index: _Index) -> QModelIndex:  # type: ignore[override]
+    def parent(self, index: Index) -> QModelIndex:  # type: ignore[override]
         above = self._rows.above[index.internalId() - 1] if index.isValid() else 0
         return self._index(above) if above else QModelIndex()
 
-    def rowCount(self, parent: _Index = QModelIndex()) -> int:  # noqa: B008
+    def rowCount(self, parent: Index = NO_INDEX) -> int:
         if parent.isValid() and parent.column():
             return 0
         return len(self._rows.below[parent.internalId() if parent.isValid() else 0])
 
-    def columnCount(self, parent: _Index = QModelIndex()) -> int:  # noqa: B008
+    def columnCount(self, parent: Index = NO_INDEX) -> int:
         return 2
 
     def headerData(
@@ -124,7 +124,7 @@ class PromptCostsModel(QAbstractItemModel):
         return None
 
     @plain_data
-    def data(self, index: _Index, role: int = Qt.ItemDataRole.DisplayRole) -> object:
+    def data(self, index: Index, role: int = Qt.ItemDataRole.DisplayRole) -> object:
         row = self.cost(index)
         if row is None:
             return None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import QModelIndex, QPersistentModelIndex, Qt
+from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QWidget
 
 from glyphscope.registry import ToolRegistry
@@ -11,6 +11,7 @@ from glyphscope_gui.shared.json_editor import JsonEditor
 from glyphscope_gui.shared.labels import show_words, words_label
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.layouts import holder, splitter, vbox
+from glyphscope_gui.shared.table_model import Index
 from glyphscope_gui.tools.registry_tree_model import Item, RegistryTreeModel
 from glyphscope_gui.tools.tree import ToolTree
 
@@ -18,9 +19,7 @@ from glyphscope_gui.tools.tree import ToolTree
 class _ReadOnlyModel(RegistryTreeModel):
     """Its ticks show which tools were allowed, and cannot be changed."""
 
-    def setData(
-        self, index: QModelIndex | QPersistentModelIndex, value: object, role: int = Qt.ItemDataRole.EditRole
-    ) -> bool:
+    def setData(self, index: Index, value: object, role: int = Qt.ItemDataRole.EditRole) -> bool:
         return False
 
 

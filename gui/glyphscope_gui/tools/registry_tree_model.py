@@ -11,20 +11,19 @@ import operator
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
-from PySide6.QtCore import QAbstractItemModel, QModelIndex, QObject, QPersistentModelIndex, Qt
+from PySide6.QtCore import QAbstractItemModel, QModelIndex, QObject, Qt
 
 from glyphscope.registry import Tool
 from glyphscope_gui.project import argument_schema as schema
 from glyphscope_gui.project.registry_document import RegistryDocument
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.plain_text import plain_data
+from glyphscope_gui.shared.table_model import NO_INDEX, Index
 
 DETAIL_ROLE = Qt.ItemDataRole.UserRole + 1
 """The words at the right of a row: `3 args`, `int 1–100`."""
 PROBLEM_ROLE = Qt.ItemDataRole.UserRole + 2
 """True for a tool whose schema, as typed, is not valid."""
-
-_Index = QModelIndex | QPersistentModelIndex
 
 
 class Item(NamedTuple):
@@ -57,36 +56,36 @@ class RegistryTreeModel(QAbstractItemModel):
 
     # -- what a view asks --------------------------------------------------------------------------------------
 
-    def index(self, row: int, column: int, parent: _Index = QModelIndex()) -> QModelIndex:  # noqa: B008
+    def index(self, row: int, column: int, parent: Index = NO_INDEX) -> QModelIndex:
         if column != 0 or not 0 <= row < self.rowCount(parent):
             return QModelIndex()
         return self.createIndex(row, 0, self._ids[parent.row()] if parent.isValid() else 0)
 
-    def hasChildren(self, parent: _Index = QModelIndex()) -> bool:  # noqa: B008
+    def hasChildren(self, parent: Index = NO_INDEX) -> bool:
         """Asked for every tool whenever a view lays itself out, so without making the list of names."""
         if not parent.isValid():
             return bool(self._tools)
         return not parent.internalId() and bool(schema.arguments(self._tools[parent.row()].parameters))
 
-    def parent(self, index: _Index) -> QModelIndex:  # type: ignore[override]
+    def parent(self, index: Index) -> QModelIndex:  # type: ignore[override]
         owner = index.internalId() if index.isValid() else 0
         return self.createIndex(self._rows[owner], 0, 0) if owner else QModelIndex()
 
-    def rowCount(self, parent: _Index = QModelIndex()) -> int:  # noqa: B008
+    def rowCount(self, parent: Index = NO_INDEX) -> int:
         if not parent.isValid():
             return len(self._tools)
         return 0 if parent.internalId() else len(self._names(parent.row()))
 
-    def columnCount(self, parent: _Index = QModelIndex()) -> int:  # noqa: B008
+    def columnCount(self, parent: Index = NO_INDEX) -> int:
         return 1
 
-    def flags(self, index: _Index) -> Qt.ItemFlag:
+    def flags(self, index: Index) -> Qt.ItemFlag:
         flags = super().flags(index)
         is_tool = index.isValid() and not index.internalId()
         return flags | Qt.ItemFlag.ItemIsUserCheckable if is_tool else flags
 
     @plain_data
-    def data(self, index: _Index, role: int = Qt.ItemDataRole.DisplayRole) -> object:
+    def data(self, index: Index, role: int = Qt.ItemDataRole.DisplayRole) -> object:
         if not index.isValid():
             return None
         item = self.item(index)
@@ -97,7 +96,7 @@ class RegistryTreeModel(QAbstractItemModel):
             else self._argument_data(tool, item.argument, role)
         )
 
-    def setData(self, index: _Index, value: object, role: int = Qt.ItemDataRole.EditRole) -> bool:
+    def setData(self, index: Index, value: object, role: int = Qt.ItemDataRole.EditRole) -> bool:
         if role != Qt.ItemDataRole.CheckStateRole or index.internalId():
             return False
         self._document.set_enabled(self.item(index).tool, Qt.CheckState(value) == Qt.CheckState.Checked)
@@ -111,13 +110,13 @@ class RegistryTreeModel(QAbstractItemModel):
 
     # -- rows and names ----------------------------------------------------------------------------------------
 
-    def item(self, index: _Index) -> Item:
+    def item(self, index: Index) -> Item:
         """The tool or argument of a valid index."""
         row = self._tool_row(index)
         argument = self._names(row)[index.row()] if index.internalId() else None
         return Item(self._tools[row].name, argument)
 
-    def _tool_row(self, index: _Index) -> int:
+    def _tool_row(self, index: Index) -> int:
         return self._rows[index.internalId()] if index.internalId() else index.row()
 
     def index_of(self, item: Item) -> QModelIndex:

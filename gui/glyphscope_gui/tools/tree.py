@@ -7,7 +7,6 @@ from PySide6.QtCore import (
     QEvent,
     QItemSelectionModel,
     QModelIndex,
-    QPersistentModelIndex,
     QRect,
     QRectF,
     QSize,
@@ -27,10 +26,9 @@ from PySide6.QtWidgets import (
 from glyphscope.visible import visible
 from glyphscope_gui.shared.cells import paint_row
 from glyphscope_gui.shared.language import tr
+from glyphscope_gui.shared.table_model import Index
 from glyphscope_gui.theme import mono_font, theme
 from glyphscope_gui.tools.registry_tree_model import DETAIL_ROLE, PROBLEM_ROLE, Item, RegistryTreeModel
-
-_Index = QModelIndex | QPersistentModelIndex
 
 TICK = 14
 MARGIN = 8
@@ -41,10 +39,10 @@ INDENT = MARGIN + TICK + 8
 class ToolDelegate(QStyledItemDelegate):
     """Draws a row; a click on the tick or the space bar turns the tool on and off."""
 
-    def sizeHint(self, option: QStyleOptionViewItem, index: _Index) -> QSize:
+    def sizeHint(self, option: QStyleOptionViewItem, index: Index) -> QSize:
         return QSize(0, round(option.fontMetrics.height() * 1.25) + 7)
 
-    def paint(self, painter: QPainter, option: QStyleOptionViewItem, index: _Index) -> None:
+    def paint(self, painter: QPainter, option: QStyleOptionViewItem, index: Index) -> None:
         painter.save()
         paint_row(painter, option, QRectF(option.rect).adjusted(0, 0.5, 0, -0.5))
         tick = index.data(Qt.ItemDataRole.CheckStateRole)
@@ -70,7 +68,7 @@ class ToolDelegate(QStyledItemDelegate):
         painter.drawPath(path)
 
     def _paint_words(
-        self, painter: QPainter, option: QStyleOptionViewItem, index: _Index, *, is_tool: bool
+        self, painter: QPainter, option: QStyleOptionViewItem, index: Index, *, is_tool: bool
     ) -> None:
         colors = theme()
         selected = bool(option.state & QStyle.StateFlag.State_Selected)
@@ -98,7 +96,7 @@ class ToolDelegate(QStyledItemDelegate):
         painter.drawText(room, Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter, name)
 
     def editorEvent(
-        self, event: QEvent, model: QAbstractItemModel, option: QStyleOptionViewItem, index: _Index
+        self, event: QEvent, model: QAbstractItemModel, option: QStyleOptionViewItem, index: Index
     ) -> bool:
         if index.data(Qt.ItemDataRole.CheckStateRole) is None or not isinstance(event, QMouseEvent):
             return False
@@ -108,14 +106,14 @@ class ToolDelegate(QStyledItemDelegate):
             self.turn(model, index)
         return event.type() != QEvent.Type.MouseMove
 
-    def turn(self, model: QAbstractItemModel, index: _Index) -> None:
+    def turn(self, model: QAbstractItemModel, index: Index) -> None:
         """Put the tool on the allow list, or take it off."""
         checked = Qt.CheckState(index.data(Qt.ItemDataRole.CheckStateRole)) == Qt.CheckState.Checked
         turned = Qt.CheckState.Unchecked if checked else Qt.CheckState.Checked
         model.setData(index, turned, Qt.ItemDataRole.CheckStateRole)
 
 
-def _has_current(option: QStyleOptionViewItem, index: _Index) -> bool:
+def _has_current(option: QStyleOptionViewItem, index: Index) -> bool:
     """Whether the row is the tool of the argument that is chosen."""
     view = option.widget
     return isinstance(view, QAbstractItemView) and view.currentIndex().parent() == index
