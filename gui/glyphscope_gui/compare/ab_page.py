@@ -42,7 +42,7 @@ class AbTableModel(TableModel[AbRow]):
         for place, (old, new) in enumerate(zip(self._rows, rows)):
             if old != new:
                 self._rows[place] = new  # type: ignore[index]
-                self.dataChanged.emit(self.index(place, 0), self.index(place, PARTING))
+                self._changed(place, place + 1)
 
     def words(self, row: AbRow, column: int) -> str:
         difference = row.difference or (tr("same call") if _same(row) else "")

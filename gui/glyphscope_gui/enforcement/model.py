@@ -86,8 +86,7 @@ class EnforcementModel(TableModel[EnforcementRow]):
             (r.tool, r.pointer, r.keyword) for r in self._rows
         ]:
             self._rows = new
-            if new:
-                self.dataChanged.emit(self.index(0, 0), self.index(len(new) - 1, len(self.engines)))
+            self._changed()
             return
         self._set_engines(engines)
         self.show_rows(new)

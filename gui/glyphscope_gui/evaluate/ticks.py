@@ -65,12 +65,9 @@ class TicksModel(ListModel[Tickable]):
         if row.value in self.values:
             place = self.values.index(row.value)
             self._rows[place] = row
-            self.dataChanged.emit(self.index(place, 0), self.index(place, 0))
+            self._changed(place, place + 1)
         else:
-            place = 0 if first else len(self._rows)
-            self.beginInsertRows(NO_INDEX, place, place)
-            self._rows.insert(place, row)
-            self.endInsertRows()
+            self._insert(0 if first else len(self._rows), [row])
 
     def take(self, value: str) -> None:
         """Take a row out."""
@@ -85,8 +82,7 @@ class TicksModel(ListModel[Tickable]):
         """Exactly these, without a signal."""
         usable = {row.value for row in self._rows if not row.problem}
         self._ticked = set(values) & usable
-        if self._rows:
-            self.dataChanged.emit(self.index(0, 0), self.index(len(self._rows) - 1, 0))
+        self._changed()
 
     # -- Qt ----------------------------------------------------------------------------------------------------
 

@@ -47,8 +47,7 @@ class GrammarExamplesModel(TableModel[GrammarExample | None]):
     def show_verdicts(self, verdicts: Mapping[str, ExampleVerdict]) -> None:
         """By text; a text that is not there has not been judged."""
         self._verdicts = verdicts
-        if self._shown:
-            self.dataChanged.emit(self.index(0, 0), self.index(len(self._shown) - 1, RESULT))
+        self._changed(0, len(self._shown))
 
     def right(self) -> int:
         """How many examples come out as they should."""
@@ -130,7 +129,7 @@ class GrammarExamplesModel(TableModel[GrammarExample | None]):
         if examples == self._shown:
             return
         self._put(examples)
-        self.dataChanged.emit(self.index(row, 0), self.index(row, RESULT))
+        self._changed(row, row + 1)
         self._document.set_examples(examples)
 
     def _put(self, examples: tuple[GrammarExample, ...]) -> None:
@@ -147,11 +146,10 @@ class GrammarExamplesModel(TableModel[GrammarExample | None]):
             self.beginInsertRows(NO_INDEX, before + 1, len(examples))
             self._put(examples)
             self.endInsertRows()
-            self.dataChanged.emit(self.index(before, 0), self.index(before, RESULT))
+            self._changed(before, before + 1)
         else:
-            self.beginResetModel()
-            self._put(examples)
-            self.endResetModel()
+            self._shown = examples
+            self.show_rows((*examples, None))
 
 
 def result_pill(example: GrammarExample, verdict: ExampleVerdict | None) -> tuple[str, str] | None:

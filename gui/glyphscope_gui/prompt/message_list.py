@@ -74,7 +74,7 @@ class MessagesModel(ListModel[MessageRow]):
         ]
         if len(rows) == len(self._rows):
             self._rows = rows
-            self._notify()
+            self._changed()
         else:
             self._tokens = {}
             self.show_rows(rows)
@@ -82,7 +82,7 @@ class MessagesModel(ListModel[MessageRow]):
     def show_tokens(self, tokens: Mapping[str, int]) -> None:
         """As `message_tokens` counts them; empty where they are not counted."""
         self._tokens = tokens
-        self._notify()
+        self._changed()
 
     def words(self, row: MessageRow, column: int) -> str:
         return line_of(row.message)
@@ -99,10 +99,6 @@ class MessagesModel(ListModel[MessageRow]):
         if role == TOKENS_ROLE:  # an empty message is not sent, and has none
             return tr("%n token(s)", "", self._tokens.get(row.part, 0)) if self._tokens else ""
         return bool(row.problem) if role == PROBLEM_ROLE else None
-
-    def _notify(self) -> None:
-        if self._rows:
-            self.dataChanged.emit(self.index(0, 0), self.index(len(self._rows) - 1, 0))
 
 
 def line_of(message: Message) -> str:

@@ -93,7 +93,7 @@ class LinkDelegate(QStyledItemDelegate):
         painter.restore()
 
     def sizeHint(self, option: QStyleOptionViewItem, index: Index) -> QSize:
-        width = _width(option)
+        width = cell_width(option)
         room = QRect(0, 0, width - 2 * SIDE, 10_000)
         box = QFontMetrics(option.font).boundingRect(room, Qt.TextFlag.TextWordWrap, _plain(index))
         return QSize(width, box.height() + ROW)
@@ -112,7 +112,7 @@ class WordsDelegate(QStyledItemDelegate):
                 code.setFontFamilies(mono_font().families())
                 ranges.append(_range(at, length, code))
             at += length
-        return _laid_out("".join(pieces), font, ranges, width, MOST_WORD_LINES)
+        return lay_out_text("".join(pieces), font, ranges, width, MOST_WORD_LINES)
 
     def paint(self, painter: QPainter, option: QStyleOptionViewItem, index: Index) -> None:
         paint_selection(painter, option)
@@ -120,13 +120,13 @@ class WordsDelegate(QStyledItemDelegate):
         painter.save()
         painter.setClipRect(option.rect)
         painter.setPen(index.data(Qt.ItemDataRole.ForegroundRole) or theme().color("text"))
-        top = option.rect.top() + max((option.rect.height() - _height(layout)) / 2, 2)
+        top = option.rect.top() + max((option.rect.height() - height_of(layout)) / 2, 2)
         layout.draw(painter, QPointF(option.rect.left() + SIDE, top))
         painter.restore()
 
     def sizeHint(self, option: QStyleOptionViewItem, index: Index) -> QSize:
-        width = _width(option)
-        return QSize(width, round(_height(self.lay_out(index, option.font, width - 2 * SIDE))) + ROW)
+        width = cell_width(option)
+        return QSize(width, round(height_of(self.lay_out(index, option.font, width - 2 * SIDE))) + ROW)
 
 
 class TextDelegate(WordsDelegate):
@@ -142,14 +142,14 @@ class TextDelegate(WordsDelegate):
             marked.setUnderlineColor(theme().color("impossible-line"))
             start = len(text[:mark].encode("utf-16-le", "surrogatepass")) // 2
             ranges.append(_range(start, 2 if text[mark] > "\uffff" else 1, marked))
-        return _laid_out(text, mono_font(-1), ranges, width, MOST_LINES)
+        return lay_out_text(text, mono_font(-1), ranges, width, MOST_LINES)
 
 
 def _plain(index: Index) -> str:
     return (index.data() or "").replace("`", "")
 
 
-def _width(option: QStyleOptionViewItem) -> int:
+def cell_width(option: QStyleOptionViewItem) -> int:
     """The width of the cell, or a usual one before it has any."""
     return option.rect.width() if option.rect.width() > 40 else 240
 
@@ -160,7 +160,7 @@ def _range(start: int, length: int, look: QTextCharFormat) -> QTextLayout.Format
     return reach
 
 
-def _laid_out(
+def lay_out_text(
     text: str, font: QFont, ranges: list[QTextLayout.FormatRange], width: float, most: int
 ) -> QTextLayout:
     """At most so many lines, broken anywhere."""
@@ -182,5 +182,6 @@ def _laid_out(
     return layout
 
 
-def _height(layout: QTextLayout) -> float:
+def height_of(layout: QTextLayout) -> float:
+    """Pixels of its lines."""
     return sum(layout.lineAt(number).height() for number in range(layout.lineCount()))

@@ -6,11 +6,19 @@ from collections.abc import Sequence
 from typing import Any, Literal, NamedTuple
 
 from PySide6.QtCore import QPointF, QSize, Qt
-from PySide6.QtGui import QFont, QPainter, QResizeEvent, QTextLayout, QTextOption
+from PySide6.QtGui import QPainter, QResizeEvent, QTextLayout
 from PySide6.QtWidgets import QHeaderView, QStyledItemDelegate, QStyleOptionViewItem, QWidget
 
 from glyphscope.visible import visible
-from glyphscope_gui.shared.cells import SIDE, PillDelegate, WordsDelegate, paint_selection
+from glyphscope_gui.shared.cells import (
+    SIDE,
+    PillDelegate,
+    WordsDelegate,
+    cell_width,
+    height_of,
+    lay_out_text,
+    paint_selection,
+)
 from glyphscope_gui.shared.labels import named
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.plain_table import CELL, PlainTable
@@ -25,50 +33,28 @@ MOST_LINES = 8
 
 
 class FormDelegate(QStyledItemDelegate):
-    """Both wrap, over at most a few lines each."""
+    """A text of the template in the fixed-pitch font, and quieter words below it; both wrap, over a few lines."""
 
     def paint(self, painter: QPainter, option: QStyleOptionViewItem, index: Index) -> None:
         paint_selection(painter, option)
-        layouts = _laid_out(option, index)
+        layouts = _lay_out(option, index)
         painter.save()
         painter.setClipRect(option.rect)
-        y = option.rect.top() + max((option.rect.height() - _height(layouts)) / 2, 2)
+        y = option.rect.top() + max((option.rect.height() - sum(map(height_of, layouts))) / 2, 2)
         for layout, role in zip(layouts, ("text", "text-muted")):
             painter.setPen(theme().color(role))
             layout.draw(painter, QPointF(option.rect.left() + SIDE, y))
-            y += _height([layout])
+            y += height_of(layout)
         painter.restore()
 
     def sizeHint(self, option: QStyleOptionViewItem, index: Index) -> QSize:
-        return QSize(option.rect.width(), round(_height(_laid_out(option, index))) + ROW)
+        return QSize(option.rect.width(), round(sum(map(height_of, _lay_out(option, index)))) + ROW)
 
 
-def _laid_out(option: QStyleOptionViewItem, index: Index) -> list[QTextLayout]:
-    width = (option.rect.width() if option.rect.width() > 40 else 240) - 2 * SIDE
-    text, note = str(index.data() or ""), str(index.data(NOTE_ROLE) or "")
-    return [_layout(text, mono_font(-1), width), _layout(note, smaller(option.font), width)]
-
-
-def _layout(text: str, font: QFont, width: float) -> QTextLayout:
-    layout = QTextLayout(text, font)
-    option = QTextOption()
-    option.setWrapMode(QTextOption.WrapMode.WrapAtWordBoundaryOrAnywhere)
-    layout.setTextOption(option)
-    layout.beginLayout()
-    y = 0.0
-    for _ in range(MOST_LINES if text else 0):
-        line = layout.createLine()
-        if not line.isValid():
-            break
-        line.setLineWidth(max(width, 20))
-        line.setPosition(QPointF(0, y))
-        y += line.height()
-    layout.endLayout()
-    return layout
-
-
-def _height(layouts: list[QTextLayout]) -> float:
-    return sum(layout.lineAt(line).height() for layout in layouts for line in range(layout.lineCount()))
+def _lay_out(option: QStyleOptionViewItem, index: Index) -> list[QTextLayout]:
+    width = cell_width(option) - 2 * SIDE
+    texts = (str(index.data() or ""), mono_font(-1)), (str(index.data(NOTE_ROLE) or ""), smaller(option.font))
+    return [lay_out_text(text, font, [], width, MOST_LINES if text else 0) for text, font in texts]
 
 
 class Cell(NamedTuple):
