@@ -248,6 +248,12 @@ def test_arguments_below_a_key_have_its_name(qtbot):
     table.grab()
 
 
+def test_the_place_of_a_verdict_is_not_cut_after_long_reasoning(qtbot):
+    table = FieldTable(FieldTableModel())
+    qtbot.addWidget(table)
+    assert table.columnWidth(DECIDED) > table.fontMetrics().horizontalAdvance("character 2534")
+
+
 # -- reasons -------------------------------------------------------------------------------------------------------
 
 

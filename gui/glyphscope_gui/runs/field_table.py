@@ -57,7 +57,7 @@ class FieldTable(PlainTable):
         self.horizontalHeader().setSectionResizeMode(QHeaderView.ResizeMode.Fixed)
         verdicts = [f"{each.sign} {each.words} " for each in VERDICTS.values()]
         self.fit_column(VERDICT, max(verdicts, key=self.fontMetrics().horizontalAdvance))
-        self.fit_column(DECIDED, tr("character {char}", char="000"))
+        self.fit_column(DECIDED, tr("character {char}", char="0000"))
         self.fit_column(TOKENS, "0000")
         model.rowsInserted.connect(self._rows_changed)
         model.modelReset.connect(self.updateGeometry)
