@@ -25,6 +25,8 @@ REDRAW_MS = 120
 LEAST_SLOT = 3
 """Pixels of width that a bar has with its gap. Where steps have less, a bar stands for several of them: a bar narrower
 than a pixel is drawn or not by where its edges fall, which makes holes in a chart that has none."""
+_GAPS_FROM = 2 * LEAST_SLOT
+"""Pixels of width from which on bars have gaps: narrower ones would be rounded to stripes of different widths."""
 LEAST_HEIGHT = 2
 """Pixels of height of every value that is known, so that a forced step, or no time at all, is seen and not a gap."""
 _MOST_MS = 1e12
@@ -105,6 +107,7 @@ class StepChart(Chart):
         self._chosen.setPen(pg.mkPen(theme().color("mark"), width=2))
         least = LEAST_HEIGHT * self._scale(bars) / max(self.getViewBox().height(), 1)
         middle = np.arange(len(bars.sampled)) * float(bars.step) + (bars.step - 1) / 2
+        touch = self.getViewBox().width() < len(bars.sampled) * _GAPS_FROM
         for forced, heights, role in (
             (False, bars.sampled, "chart-main"),
             (True, bars.forced, "chart-forced"),
@@ -113,7 +116,7 @@ class StepChart(Chart):
             self._bars[forced].setOpts(
                 x=middle[known],
                 height=np.maximum(heights[known], least),
-                width=_WIDTHS[forced] * bars.step,
+                width=(1.0 if touch and not forced else _WIDTHS[forced]) * bars.step,
                 pen=pg.mkPen(None),
                 brush=theme().color(role),
             )
