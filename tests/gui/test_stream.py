@@ -131,6 +131,18 @@ def test_a_smaller_stream_has_the_chosen_token_in_sight(qtbot):
     assert view.viewport().rect().contains(view.cursorRect(cursor).center())
 
 
+def test_a_smaller_stream_still_follows_the_text(qtbot):
+    view = StreamView()
+    qtbot.addWidget(view)
+    view.resize(900, 400)
+    view.show()
+    view.say("word " * 4000)
+    bar = view.verticalScrollBar()
+    bar.setValue(bar.maximum())
+    view.resize(300, 100)
+    assert bar.maximum() and bar.value() == bar.maximum()
+
+
 def test_another_theme_leaves_token_boundaries_marked(qtbot):
     view = StreamView()
     qtbot.addWidget(view)

@@ -165,12 +165,19 @@ class StreamView(QTextEdit):
         self._parts.place_headers()
 
     def resizeEvent(self, event: QResizeEvent) -> None:
+        at_end = self._is_at_end()
         super().resizeEvent(event)
         self._parts.place_headers()
         if self._decided:
             self._show_character(next(iter(self._decided)))
         elif self._selected is not None and self._selected.end <= self._places.characters:
             self._show_character(self._selected.start)
+        elif at_end:
+            self.verticalScrollBar().setValue(self.verticalScrollBar().maximum())
+
+    def _is_at_end(self) -> bool:
+        bar = self.verticalScrollBar()
+        return bar.value() >= bar.maximum() - 4
 
     def _show_character(self, character: int) -> None:
         """Scroll no more than is needed to have it in sight."""
@@ -263,15 +270,14 @@ class StreamView(QTextEdit):
 
     def _edit(self, change: Callable[[QTextCursor], None]) -> None:
         """In one edit block, at the document's end; the view stays at the end if it was there."""
-        bar = self.verticalScrollBar()
-        at_end = bar.value() >= bar.maximum() - 4
+        at_end = self._is_at_end()
         cursor = QTextCursor(self.document())
         cursor.movePosition(QTextCursor.MoveOperation.End)
         cursor.beginEditBlock()
         change(cursor)
         cursor.endEditBlock()
         if at_end:
-            bar.setValue(bar.maximum())
+            self.verticalScrollBar().setValue(self.verticalScrollBar().maximum())
 
     def _mark_decided(self) -> None:
         """The deciding character, on the colour of its verdict; what stands behind the answer, struck out."""
