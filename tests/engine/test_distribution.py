@@ -171,7 +171,7 @@ def test_the_command_prints_the_distribution_and_saves_the_runs(model, tmp_path)
     first = next(event for event in record.events if isinstance(event, RunStarted))
     assert first.request.sampling.seed == 3 and not first.request.dispatch
     words = command("--seeds", "1-6").stdout
-    assert "6 runs, 2 different answers." in words and "At character" in words and "Wilson" in words
+    assert "6 runs, 2 distinct answers." in words and "At character" in words and "Wilson" in words
 
 
 def test_seeds_with_a_tool_that_would_run_are_rejected_before_a_model_is_opened(model):

@@ -67,7 +67,7 @@ def test_answers_are_counted_with_their_interval_and_the_token_where_they_diverg
     assert share.low < share.share < share.high
     options = [cells(view.options_model, row) for row in range(view.options_model.rowCount())]
     assert [(option[TOKEN], option[LEADS]) for option in options] == [("1", "1"), ("5", "2")]
-    assert "6 runs, 2 different answers" in view.words.text()
+    assert "6 runs, 2 distinct answers" in view.words.text()
     view.answers.grab()
     requests = [state[0].request for state in page.seeds.seed_runs.events.values()]
     assert {request.sampling.seed for request in requests} == set(range(1, 7))
@@ -98,7 +98,7 @@ def test_stop_leaves_only_the_runs_that_ended_in_the_count(make, qtbot):
     page.run()
     qtbot.waitUntil(lambda: runs.result.n == 1)
     assert view.stop_button.isEnabled() and not view.run_button.isEnabled()
-    assert "run 2 of 6" in view.turn.text() and page.context.status.activity == "Seeds: run 2 of 6"
+    assert view.turn.text() == "Seed 2: run 2 of 6" and page.context.status.activity == "Seeds: run 2 of 6"
     view.stop_button.click()
     qtbot.waitUntil(lambda: not runs.is_running)
     assert 1 <= runs.result.n < 6 and "Stopped" in view.words.text()

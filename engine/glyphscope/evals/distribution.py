@@ -291,7 +291,7 @@ def _words(result: Distribution) -> tuple[str, ...]:
     if not result.n:
         return (f"No run has finished yet.{failed}",)
     top = result.groups[0]
-    runs, answers = pluralize(result.n, "run"), pluralize(len(result.groups), "different answer")
+    runs, answers = pluralize(result.n, "run"), pluralize(len(result.groups), "distinct answer")
     label = shorten(top.label, _LONGEST)
     words = [
         f"{runs}, {answers}.{failed}" if result.n > 1 else f"One run.{failed}",

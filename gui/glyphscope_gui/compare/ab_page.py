@@ -5,17 +5,19 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from PySide6.QtCore import QSize, Qt, Signal
-from PySide6.QtWidgets import QDoubleSpinBox, QWidget
+from PySide6.QtWidgets import QWidget
 
 from glyphscope.evals.ab import Trial
 from glyphscope_gui.compare.ab_prompts import NAMES, WARM
 from glyphscope_gui.compare.ab_runs import AbRow
+from glyphscope_gui.compare.variants import MOST_TEMPERATURE
 from glyphscope_gui.shared.card import Card
 from glyphscope_gui.shared.fields import choice_box, field_label
 from glyphscope_gui.shared.labels import ElidedLabel, FittedLabel, named, push_button
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.layouts import STRETCH, grid_layout, hbox, holder, vbox
 from glyphscope_gui.shared.plain_table import PlainTable
+from glyphscope_gui.shared.settings_grid import DecimalSetting
 from glyphscope_gui.shared.table_model import TableModel
 from glyphscope_gui.shared.text_edits import LineEdit
 from glyphscope_gui.theme.sizes import GAP
@@ -154,11 +156,12 @@ class AbPage(QWidget):
         )
         self.seeds.setMaximumWidth(120)
         self.temperature = named(
-            QDoubleSpinBox(self, singleStep=0.1, decimals=2, minimum=0.0, maximum=5.0, value=WARM),
+            DecimalSetting(0, MOST_TEMPERATURE),
             "abTemperature",
             tr("Temperature for both prompts"),
             tip=tr("At 0 all seeds give the same tokens, so one is run."),
         )
+        self.temperature.setValue(WARM)
         self.expect = named(
             LineEdit(self, placeholderText=tr("any valid call")),
             "abExpect",

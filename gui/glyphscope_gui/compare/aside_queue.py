@@ -108,8 +108,8 @@ class AsideQueue(QObject):
 
 
 class AsideRuns(QObject):
-    """The outcome of the runs of a queue. `changed` is emitted when a run ended, or all were cleared; `ended` carries
-    the events of a run that ended. `why` says why no further run begins.
+    """The outcome of the runs of a queue. `changed` is emitted when a run began or ended, or all were cleared; `ended`
+    carries the events of a run that ended. `why` says why no further run begins.
     """
 
     changed = Signal()
@@ -120,6 +120,7 @@ class AsideRuns(QObject):
         super().__init__(parent)
         self._stopped_words = stopped_words
         self._queue = AsideQueue(runs, self)
+        self._queue.began.connect(lambda _key: self.changed.emit())
         self._queue.ended.connect(self._end)
         self._queue.runningChanged.connect(self.runningChanged)
         self.why = ""
