@@ -134,7 +134,8 @@ def test_answering_a_question_shows_the_next_part_and_completes_the_lesson(witho
     assert not following.isHidden() and choice.isHidden()
     QTest.keyClick(back, Qt.Key.Key_1)
     assert following.chosen == {0}
-    following.reveal()
+    QTest.keyClick(view.window().focusWidget(), Qt.Key.Key_Return)  # the keyboard is on the answer now
+    assert following.is_revealed
     QTest.keyClick(back, Qt.Key.Key_2)
     assert choice.chosen == {1}
     choice.reveal()

@@ -185,6 +185,7 @@ class LessonQuestion(QFrame):
         number = key - Qt.Key.Key_1
         if 0 <= number < len(self.rows):
             self.choose(number)
+            self.rows[number].button.setFocus(Qt.FocusReason.ShortcutFocusReason)  # Enter then reveals
             return True
         if key in (Qt.Key.Key_Up, Qt.Key.Key_Down) and self.rows:
             self._walk(1 if key == Qt.Key.Key_Down else -1)
