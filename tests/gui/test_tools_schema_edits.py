@@ -17,8 +17,8 @@ PARAMETERS = {
     ("argument", "words"),
     [
         ({"type": "integer", "minimum": 1, "maximum": 100}, "int 1–100"),
-        ({"type": "string", "minLength": 1}, "string 1–"),
-        ({"type": "string", "maxLength": 9}, "string –9"),
+        ({"type": "string", "minLength": 1}, "string ≥1"),
+        ({"type": "string", "maxLength": 9}, "string ≤9"),
         ({"type": "array"}, "array"),
         ({"type": "array", "items": {"type": "string"}}, "array of string"),
         ({"type": "number"}, "number"),

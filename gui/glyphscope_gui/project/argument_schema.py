@@ -56,7 +56,7 @@ def type_of(schema: Any) -> str:
 
 
 def summary(schema: Any) -> str:
-    """Type and bounds in a few characters: `int 1–100`, `string 1–`, `array of string`, `one of 3`."""
+    """Type and bounds in a few characters: `int 1–100`, `string ≥1`, `array of string`, `one of 3`."""
     if not isinstance(schema, dict):
         return tr("any") if schema is not False else tr("nothing")
     if "const" in schema:
@@ -83,12 +83,12 @@ def summary(schema: Any) -> str:
 
 
 def bounds_text(schema: Schema) -> str:
-    """`1–100`, `1–`, `–100`, or "" without bounds."""
+    """`1–100`, `≥1`, `≤100`, or "" without bounds."""
     low_key, high_key = _BOUNDS.get(type_of(schema), ("", ""))
     low, high = schema.get(low_key), schema.get(high_key)
-    if low is None and high is None:
-        return ""
-    return f"{'' if low is None else low}–{'' if high is None else high}"
+    if low is None:
+        return "" if high is None else f"≤{high}"
+    return f"≥{low}" if high is None else f"{low}–{high}"
 
 
 def with_keyword(parameters: Schema, argument: str, keyword: str, value: Any) -> Schema:
