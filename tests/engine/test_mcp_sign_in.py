@@ -66,7 +66,11 @@ def test_a_user_signs_in_once_and_the_sign_in_is_stored_in_the_keyring(ring):
 def test_without_a_sign_in_the_failure_is_reported_and_no_browser_is_opened(ring):
     with oauth_server() as at:
         error, server = failure(at)
-        assert "HTTP 401" in error.message and "Sign in" in error.hint and server.needs_sign_in
+        assert (
+            error.message.endswith("(HTTP 401 Unauthorized).")
+            and "Sign in" in error.hint
+            and server.needs_sign_in
+        )
         assert "/register" not in at.seen
         error, server = failure(
             at, lambda _address: (_ for _ in ()).throw(ServerError("No browser.", hint="h"))
@@ -112,6 +116,14 @@ def test_a_sign_in_that_fails_is_reported_and_nothing_is_stored(ring, behaviour,
         assert f"mcp sign-in {at.url}" not in ring.kept
         if "address" in behaviour:
             assert browser.opened == []
+
+
+def test_a_server_without_registration_of_clients_needs_a_token_in_its_headers(ring):
+    browser = Browser()
+    with oauth_server("no-registration") as at:
+        error, _server = failure(at, browser)
+        assert "Registration failed: 404" in error.message and "`headers`" in error.hint
+        assert "Sign in again" not in error.hint and " ." not in error.message and browser.opened == []
 
 
 def test_without_a_keyring_a_sign_in_lasts_as_long_as_the_program():

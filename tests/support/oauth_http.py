@@ -84,7 +84,9 @@ class _Handler(BaseHTTPRequestHandler):
         server, path = self.server, urlsplit(self.path).path
         body = self.rfile.read(int(self.headers.get("content-length", 0)))
         server.seen.append(path)
-        if path == "/register":
+        if path == "/register" and server.behaviour == "no-registration":
+            self._json({}, 404)
+        elif path == "/register":
             self._json({**json.loads(body), "client_id": "glyph"}, 201)
         elif path == "/token":
             form = {key: values[0] for key, values in parse_qs(body.decode()).items()}

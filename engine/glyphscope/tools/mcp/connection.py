@@ -20,7 +20,7 @@ from typing import Any
 import anyio
 from mcp import ClientSession, MCPError
 from mcp.client._transport import TransportStreams
-from mcp.client.auth import OAuthFlowError
+from mcp.client.auth import OAuthFlowError, OAuthRegistrationError
 from mcp.client.session import ClientRequestContext, IncomingMessage
 from mcp.shared.dispatcher import CallOptions
 from mcp.shared.jsonrpc_dispatcher import JSONRPCDispatcher
@@ -69,6 +69,7 @@ _GOODBYE = 1.0
 """Seconds for the end of an HTTP session."""
 _ENDED_HERE = "Connection closed"
 _SESSION_GONE = "Session terminated"
+_NO_REGISTRATION = "Clients cannot register themselves with this server: write a token into `headers`, for example Authorization."
 
 for _name in (
     "mcp",
@@ -274,7 +275,8 @@ class Connection:
                 raise self._error(
                     "The server supports only versions of MCP that Glyphscope does not support."
                 ) from None
-            raise self._error(f"The server rejected the session: {self._words(error)}") from None
+            words = self._words(error).rstrip(".")
+            raise self._error(f"The server rejected the session: {words}.") from None
         except ValidationError as error:
             first = error.errors(include_url=False, include_input=False)[0]
             place = "/".join(map(str, first["loc"]))
@@ -443,7 +445,8 @@ class Connection:
         if isinstance(error, ServerError):
             return error
         if isinstance(error, OAuthFlowError):
-            return self._error(f"The sign-in failed: {error}.")
+            hint = _NO_REGISTRATION if isinstance(error, OAuthRegistrationError) else ""
+            return self._error(f"The sign-in failed: {str(error).rstrip(' .')}.", hint)
         if self._config.transport == "http":
             words = str(error) or type(error).__name__
             return self._error(f"The server cannot be reached: {words.rstrip('.')}.")
@@ -460,26 +463,30 @@ class Connection:
         """Why the sign-in is not kept; "" where it is."""
         return self._signing.unsaved if self._signing is not None else ""
 
-    def _error(self, message: str) -> ServerError:
-        hint = ""
+    def _error(self, message: str, hint: str = "") -> ServerError:
+        """Without a `hint`, the one that the state of the connection suggests."""
         if self._signing is not None and self._signing.problem is not None:
             return self._signing.problem
+        return ServerError(
+            self._log.hide(message),
+            where=self._config.identity,
+            hint=hint or self._hint(),
+            log=self._stderr.text,
+        )
+
+    def _hint(self) -> str:
         if self._config.transport == "http":
-            hint = "Check the address, and whether the server runs."
-            if self._refusals.last.startswith(("HTTP 401", "HTTP 403")):
-                hint = "Sign in, or write what it expects into `headers`, for example Authorization."
-                if self._signing is not None and self._signing.is_needed:
-                    hint = "The sign-in was rejected. Sign in again."
-        elif self._guard.first_rambling:
-            hint = (
+            if not self._refusals.last.startswith(("HTTP 401", "HTTP 403")):
+                return "Check the address, and whether the server runs."
+            if self._signing is not None and self._signing.is_needed:
+                return "The sign-in was rejected. Sign in again."
+            return "Sign in, or write what it expects into `headers`, for example Authorization."
+        if self._guard.first_rambling:
+            return (
                 "It writes text that is not a message to its standard output, first: "
                 f"{self._guard.first_rambling}"
             )
-        elif self._stderr.text:
-            hint = "See the last lines of its output."
-        return ServerError(
-            self._log.hide(message), where=self._config.identity, hint=hint, log=self._stderr.text
-        )
+        return "See the last lines of its output." if self._stderr.text else ""
 
 
 async def _repeat(changed: asyncio.Event, act: Callable[[], Awaitable[None]]) -> None:
