@@ -25,7 +25,7 @@ from glyphscope.strategies import run
 from glyphscope_gui.evaluate import result as eval_result
 from glyphscope_gui.evaluate.bad_token import bad_token, bad_turn
 from glyphscope_gui.evaluate.failures import COUNT, EvalFailuresModel
-from glyphscope_gui.evaluate.pair import EvalPairsModel
+from glyphscope_gui.evaluate.pair import FIRST, EvalPair, EvalPairsModel
 from glyphscope_gui.evaluate.result import EvalResult, pairs_that_differ
 from glyphscope_gui.evaluate.runs import PORTION, TEXT, VERDICT, EvalRunsModel
 from glyphscope_gui.evaluate.setup import (
@@ -47,6 +47,7 @@ from glyphscope_gui.evaluate.words import (
     provenance,
     summary_words,
 )
+from glyphscope_gui.runs.compare_fields_model import CompareFieldsModel
 from glyphscope_gui.theme import ThemeManager
 from made_results import (
     GOOD,
@@ -494,3 +495,15 @@ def test_a_suite_that_cannot_be_read_cannot_be_selected(qapp, tmp_path):
     assert model.ticked == ("tool-calls",)
     assert model.setData(model.index(0, 0), Qt.CheckState.Unchecked, Qt.ItemDataRole.CheckStateRole)
     assert model.ticked == ()
+
+
+def test_the_names_of_two_arms_are_whole_once_the_tab_has_room(qtbot):
+    model = EvalPairsModel()
+    model.show((), "no constraint", "mask")
+    pair = EvalPair(model, CompareFieldsModel())
+    qtbot.addWidget(pair)
+    pair.resize(120, 300)
+    pair.show_counted("")  # as in a tab that was not shown yet
+    pair.resize(500, 300)
+    pair.show()
+    assert pair.table.columnWidth(FIRST) >= pair.table.horizontalHeader().sectionSizeHint(FIRST)

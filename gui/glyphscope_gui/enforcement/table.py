@@ -9,14 +9,14 @@ from PySide6.QtGui import QFontMetrics, QResizeEvent
 from PySide6.QtWidgets import QHeaderView, QWidget
 
 from glyphscope_gui.enforcement.model import CONSTRAINT, ENGINES, EnforcementModel, EnforcementRow, Engines
-from glyphscope_gui.shared.cells import PillDelegate
+from glyphscope_gui.shared.cells import PILL, PillDelegate
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.plain_table import CELL, PlainTable
 from glyphscope_gui.shared.table_model import PILL_ROLE
 from glyphscope_gui.shared.verdict import pill_font
 
 MOST_MEASURED = 100
-LEAST_CONSTRAINT = 0.34
+LEAST_CONSTRAINT = 0.3
 """Of the width, for the constraint's words."""
 
 
@@ -75,7 +75,7 @@ class EnforcementTable(PlainTable):
         needs, likes = [], []
         for column in range(1, 1 + len(engines)):
             pills = [self._model.index(row, column).data(PILL_ROLE) for row in rows]
-            words = max((metrics.horizontalAdvance(pill[0]) for pill in pills if pill), default=0) + 36
+            words = max((metrics.horizontalAdvance(pill[0]) for pill in pills if pill), default=0) + PILL
             needs.append(words)
             likes.append(max(words, head.horizontalAdvance(engines[column - 1][1]) + CELL))
         for column, given in enumerate(_shared(left, needs, likes), 1):

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from PySide6.QtCore import QModelIndex, QSignalBlocker, Qt, Signal
-from PySide6.QtWidgets import QHeaderView, QWidget
+from PySide6.QtGui import QResizeEvent
+from PySide6.QtWidgets import QWidget
 
 from glyphscope.evals.align import Alignment, difference_words
 from glyphscope.evals.results.sample import Sample
@@ -64,6 +65,25 @@ def _words(sample: Sample) -> str:
     return f"✕ {reason.removeprefix('WRONG_').replace('_', ' ').lower()}"
 
 
+class _PairsTable(PlainTable):
+    def __init__(self, pairs: EvalPairsModel, parent: QWidget) -> None:
+        super().__init__(pairs, stretch=SCENARIO, parent=parent)
+        self.fit_column(TRIAL, "10")
+
+    def fit_arms(self) -> None:
+        """The arms' columns are as wide as they need, in four fifths of the room."""
+        room = (self.viewport().width() - self.columnWidth(TRIAL)) * 4 // 5
+        head, arms = self.horizontalHeader(), (FIRST, SECOND)
+        needs = [max(self.sizeHintForColumn(column), head.sectionSizeHint(column)) for column in arms]
+        most = room if sum(needs) <= room else room // 2
+        for column, needed in zip(arms, needs, strict=True):
+            self.setColumnWidth(column, max(min(needed, most), 84))
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        self.fit_arms()
+
+
 class EvalPair(QWidget):
     """`armsChosen` carries two ids when the user picks them, `pairChosen` a Pair, `openRequested` a Sample of one."""
 
@@ -84,10 +104,9 @@ class EvalPair(QWidget):
         for box in (self.first, self.second):
             box.activated.connect(self._arms_changed)
         self.counted = PlainLabel(self, role="muted", wordWrap=True)
-        self.table = PlainTable(pairs, stretch=SCENARIO, parent=self)
+        self.table = _PairsTable(pairs, self)
         self.table.setObjectName("evalPairs")
         self.table.setAccessibleName(tr("Differences between the two arms"))
-        self.table.fit_column(TRIAL, "10")
         self.table.selectionModel().currentRowChanged.connect(self._row_changed)
         self.table.doubleClicked.connect(self._double_clicked)
         self.words = PlainLabel(NOTHING, self, role="muted", wordWrap=True)
@@ -121,12 +140,7 @@ class EvalPair(QWidget):
         self._names = names
         self.words.setText(NOTHING if self._pairs.rowCount() else "")
         self.aligned.hide()
-        room = (self.table.viewport().width() - self.table.columnWidth(TRIAL)) * 2 // 5
-        header = self.table.horizontalHeader()
-        for column in (FIRST, SECOND):
-            needed = max(self.table.sizeHintForColumn(column), header.sectionSizeHint(column))
-            header.setSectionResizeMode(column, QHeaderView.ResizeMode.Interactive)
-            self.table.setColumnWidth(column, max(min(needed, room), 84))
+        self.table.fit_arms()
 
     def show_alignment(self, alignment: Alignment) -> None:
         self._fields.show(alignment, self._names)

@@ -21,7 +21,7 @@ from glyphscope_gui.shared.table_model import Index
 from glyphscope_gui.theme import theme
 from glyphscope_gui.theme.fonts import smaller
 
-NARROWEST, WIDEST = 108, 190
+NARROWEST, WIDEST = 96, 190
 """Pixels of a column at the usual font size."""
 SIDE = 9
 INDENT = 14

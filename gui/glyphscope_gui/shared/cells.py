@@ -15,6 +15,8 @@ from glyphscope_gui.theme.sizes import ROW
 MOST_LINES = 3
 MOST_WORD_LINES = 6
 SIDE = 8
+PILL = 18 + SIDE + 1
+"""Pixels of a cell beside the words of its pill."""
 _FOCUS = QStyle.StateFlag.State_HasFocus | QStyle.StateFlag.State_KeyboardFocusChange
 
 
