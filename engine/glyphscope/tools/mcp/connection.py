@@ -69,7 +69,9 @@ _GOODBYE = 1.0
 """Seconds for the end of an HTTP session."""
 _ENDED_HERE = "Connection closed"
 _SESSION_GONE = "Session terminated"
-_NO_REGISTRATION = "Clients cannot register themselves with this server: write a token into `headers`, for example Authorization."
+_NO_REGISTRATION = (
+    "Clients cannot register themselves there: write a token into `headers`, for example Authorization."
+)
 
 for _name in (
     "mcp",
