@@ -27,7 +27,7 @@ from glyphscope.evals.ab import (
     place_of,
     what_differs,
 )
-from glyphscope.evals.matrix.seeds import seed_samples, seeded, seeds_of, worth
+from glyphscope.evals.matrix.seeds import distinct_seeds, seed_samples, seeded, seeds_of
 from glyphscope.events import RunRequest, Sampling
 from glyphscope.models import ScriptedModel
 from glyphscope.registry import default_registry
@@ -114,8 +114,8 @@ def test_five_seeds_are_too_few_and_the_report_says_so():
 
 def test_at_temperature_0_only_one_seed_is_run():
     warm = RunRequest(prompt="", registry={}, sampling=Sampling(temperature=0.5))
-    assert worth((1, 2, 3), REQUEST, REQUEST) == (1,)
-    assert worth((1, 2, 3), REQUEST, warm) == (1, 2, 3)
+    assert distinct_seeds((1, 2, 3), REQUEST, REQUEST) == (1,)
+    assert distinct_seeds((1, 2, 3), REQUEST, warm) == (1, 2, 3)
     run_of = seeded(warm, 8)
     assert run_of.sampling.seed == 8 and run_of.repeatable and run_of.sampling.temperature == 0.5
     assert what_differs(REQUEST, warm) == ("prompt", "registry", "constraint", "sampling")

@@ -20,7 +20,7 @@ from glyphscope.cli.signals import INTERRUPTED, closing_when_ended
 from glyphscope.cli.sizes import call_of
 from glyphscope.cli.streaming import interrupted, run_all
 from glyphscope.evals.ab import AbPlan, AbReport, AbResults, Judge, Pair, expecting, is_valid, place_of
-from glyphscope.evals.matrix.seeds import seeds_of, worth
+from glyphscope.evals.matrix.seeds import distinct_seeds, seeds_of
 from glyphscope.events import ConstraintKind, Notation, RunRequest, Shape
 from glyphscope.models import EMBEDDED
 from glyphscope.sessions import load_project
@@ -102,7 +102,7 @@ def ab(
     name = model or next(iter(chosen), EMBEDDED)
     options = loading.options(name)
     requests = [msgspec.structs.replace(request, model=name) for request in requests]
-    numbers = worth(seeds_of(seeds), *requests)
+    numbers = distinct_seeds(seeds_of(seeds), *requests)
     if numbers != seeds_of(seeds):
         print_note("At temperature 0 all seeds give the same tokens: one run per prompt.")
     plan = AbPlan((requests[0], requests[1]), numbers, judge, measure, _names(first, second))

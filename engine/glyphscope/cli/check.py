@@ -216,25 +216,25 @@ def show_readers(
     """
     form, _ = form_of(read_template(template))
     text = read_text(file)
-    found = readings(text, form, registry, _STATES[thinking])
+    all_readings = readings(text, form, registry, _STATES[thinking])
     if as_json:
-        print_json({"readers": found})
+        print_json({"readers": all_readings})
     else:
-        _print(text, found)
-    return found[0].reads
+        _print(text, all_readings)
+    return all_readings[0].reads
 
 
-def _print(text: str, found: tuple[Reading, ...]) -> None:
+def _print(text: str, all_readings: tuple[Reading, ...]) -> None:
     out = console()
-    out.print(marked(text, found[0].left_at, out.width))
+    out.print(marked(text, all_readings[0].left_at, out.width))
     table = PlainTable("reader", "accepts it", "calls", "deviates at")
-    shown = [each for each in found if each.reads or each.kind != "other"]
+    shown = [each for each in all_readings if each.reads or each.kind != "other"]
     for each in shown:
         words = "text" if not each.calls else "✓"
         mark = Text(words, style="green") if each.reads else Text("✗", style="red")
         table.add_row(each.reader, mark, call_words(each), left_words(each))
     out.print(table)
-    if rest := len(found) - len(shown):
+    if rest := len(all_readings) - len(shown):
         print_text(f"{rest} other notations find no call in it.", "dim")
 
 

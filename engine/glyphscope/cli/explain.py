@@ -86,22 +86,22 @@ def explain(
         )
     cost = relaxation_cost(read_run(of).events, events) if of is not None else None
     stages = [stage for stage in state.stages if stage.tokens]
-    found = [(stage, mask_impact(state, stage)) for stage in stages]
+    impacts = [(stage, mask_impact(state, stage)) for stage in stages]
     with ExitStack() as stack:
         stack.enter_context(closing_when_ended())
         source, why = _source(stack, state, model, as_json) if tokens else (None, "--no-tokens was given")
-        cut = [_boundaries(stage, source, why) for stage in stages]
+        compared = [_boundaries(stage, source, why) for stage in stages]
     if as_json:
         answer: dict[str, Any] = {
             "run": state.started.run,
-            "stages": [_as_json(stage, impact, cut) for (stage, impact), cut in zip(found, cut)],
+            "stages": [_as_json(*each, boundaries) for each, boundaries in zip(impacts, compared)],
         }
         if cost is not None:
             answer["relaxation"] = asdict(cost)
         print_json(answer)
         return
     registry = state.registry
-    for (stage, impact), boundaries in zip(found, cut):
+    for (stage, impact), boundaries in zip(impacts, compared):
         if len(stages) > 1:
             print_text(stage.title or stage.name, "bold blue")
         _print(impact, boundaries, registry)

@@ -29,18 +29,18 @@ def list_runs(
     as_json: JsonOption = False,
 ) -> None:
     """List runs: pinned ones first, then the newest. Exit code 1 when none matches."""
-    found = _history().rows(" ".join(words or ()), limit)
+    rows = _history().rows(" ".join(words or ()), limit)
     if as_json:
-        print_json({"runs": [row._asdict() for row in found]})
-    elif found:
+        print_json({"runs": [row._asdict() for row in rows]})
+    elif rows:
         titles = ("run", "time", "name or prompt", "outcome", "model", "score", "tags")
         table = PlainTable(*titles, fold=titles)
-        for row in found:
+        for row in rows:
             table.add_row(*_cells(row))
         console().print(table)
     else:
         print_text("No run matches.")
-    raise typer.Exit(0 if found else 1)
+    raise typer.Exit(0 if rows else 1)
 
 
 @app.command()

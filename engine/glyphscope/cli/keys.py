@@ -40,15 +40,15 @@ def set_(url: UrlArgument) -> None:
 @app.command("list")
 def list_(as_json: JsonOption = False) -> None:
     """List the endpoints that have a key; the keys themselves are not shown. Exit code 1 when there is none."""
-    kept = key_addresses()
+    origins = key_addresses()
     if as_json:
-        print_json({"endpoints": kept, "environment": bool(os.environ.get(ENVIRONMENT))})
-        raise typer.Exit(0 if kept else 1)
-    for origin in kept:
+        print_json({"endpoints": origins, "environment": bool(os.environ.get(ENVIRONMENT))})
+        raise typer.Exit(0 if origins else 1)
+    for origin in origins:
         console().print(origin)
     if os.environ.get(ENVIRONMENT):
         print_note(f"{ENVIRONMENT} is set and is sent to every endpoint instead of these keys.")
-    raise typer.Exit(0 if kept else 1)
+    raise typer.Exit(0 if origins else 1)
 
 
 @app.command("remove")

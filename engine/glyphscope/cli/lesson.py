@@ -50,17 +50,17 @@ def list_lessons(as_json: JsonOption = False) -> None:
     numbers = ("minutes", "steps", "seen", "answered")
     table = PlainTable("lesson", *numbers, "about", right=numbers)
     table.columns[0].no_wrap = True
-    for place, found in all_lessons():
-        kept = progress.of(place.key)
-        if isinstance(found, Lesson):
-            rows.append(_row(place, found, kept))
-            seen, questions = len(kept.seen), len(found.questions)
-            answered = f"{len(kept.answers)} of {questions}" if seen and questions else "–"
-            counts = (str(found.minutes), str(len(found.steps)), str(seen or "–"))
-            table.add_row(place.name, *counts, answered, f"{found.title}. {found.about}")
+    for place, content in all_lessons():
+        done = progress.of(place.key)
+        if isinstance(content, Lesson):
+            rows.append(_row(place, content, done))
+            seen, questions = len(done.seen), len(content.questions)
+            answered = f"{len(done.answers)} of {questions}" if seen and questions else "–"
+            counts = (str(content.minutes), str(len(content.steps)), str(seen or "–"))
+            table.add_row(place.name, *counts, answered, f"{content.title}. {content.about}")
         else:
-            rows.append({"name": place.name, "file": place.where, "problem": found.message})
-            table.add_row(place.name, "", "", "", "", Text(f"✗ {visible(found.message)}", "red"))
+            rows.append({"name": place.name, "file": place.where, "problem": content.message})
+            table.add_row(place.name, "", "", "", "", Text(f"✗ {visible(content.message)}", "red"))
     if as_json:
         print_json(rows)
     else:
@@ -68,7 +68,7 @@ def list_lessons(as_json: JsonOption = False) -> None:
         print_note(f"Your own lessons: {places().lessons}", "dim")
 
 
-def _row(place: LessonPlace, lesson: Lesson, kept: LessonProgress) -> dict[str, Any]:
+def _row(place: LessonPlace, lesson: Lesson, progress: LessonProgress) -> dict[str, Any]:
     return {
         "name": place.name,
         "file": place.where,
@@ -78,8 +78,8 @@ def _row(place: LessonPlace, lesson: Lesson, kept: LessonProgress) -> dict[str, 
         "minutes": lesson.minutes,
         "steps": len(lesson.steps),
         "questions": len(lesson.questions),
-        "seen": len(kept.seen),
-        "answered": len(kept.answers),
+        "seen": len(progress.seen),
+        "answered": len(progress.answers),
     }
 
 
@@ -92,14 +92,14 @@ def show(
     as_json: JsonOption = False,
 ) -> None:
     """Print a lesson with its runs and questions, but without answers."""
-    found = find_lesson(lesson).read()
+    content = find_lesson(lesson).read()
     if as_json:
-        print_json(found)
+        print_json(content)
         return
-    print_text(found.title, "bold")
-    length = f"About {pluralize(found.minutes, 'minute')}, {pluralize(len(found.steps), 'step')}."
-    print_text(f"{found.about} {length}")
-    for number, step in enumerate(found.steps, 1):
+    print_text(content.title, "bold")
+    length = f"About {pluralize(content.minutes, 'minute')}, {pluralize(len(content.steps), 'step')}."
+    print_text(f"{content.about} {length}")
+    for number, step in enumerate(content.steps, 1):
         print_text()
         print_text(f"{number}. {step.title}", "bold")
         for part in step.parts:
@@ -203,11 +203,11 @@ def run(
 ) -> None:
     """Take a lesson: Enter continues, questions are answered by their numbers. Runs and experiments are recordings."""
     place = find_lesson(lesson)
-    found = place.read()
-    if step > len(found.steps):
-        raise InputError(f"The lesson has {pluralize(len(found.steps), 'step')}.", where="--step")
-    taking = _Taking(place, found, ask=not answers, notes=notes)
-    for number in range(step - 1, len(found.steps)):
+    content = place.read()
+    if step > len(content.steps):
+        raise InputError(f"The lesson has {pluralize(len(content.steps), 'step')}.", where="--step")
+    taking = _Taking(place, content, ask=not answers, notes=notes)
+    for number in range(step - 1, len(content.steps)):
         taking.step(number)
 
 

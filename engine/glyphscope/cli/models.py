@@ -52,15 +52,15 @@ def models(
     if context.invoked_subcommand is not None:
         return
     own = places().models
-    found = find_models([own, *(folder or ())])
+    files = find_models([own, *(folder or ())])
     if as_json:
-        print_json({"models": found})
-        raise typer.Exit(0 if found else 1)
+        print_json({"models": files})
+        raise typer.Exit(0 if files else 1)
     out = console()
-    if found:
+    if files:
         numbers = ("parameters", "size", "context")
         table = PlainTable("name", "from", "quantisation", *numbers, "file", right=numbers, fold=("file",))
-        for each in found:
+        for each in files:
             place = Text(each.path)
             if each.problem:
                 place.append(f" ✗ {each.problem}", style="red")
@@ -74,7 +74,7 @@ def models(
     for part in find_unfinished(own):
         line = f"unfinished ({byte_size(part.bytes)}); resume with: glyphscope models get {part.repo}:{part.file}"
         out.print(line)
-    raise typer.Exit(0 if found else 1)
+    raise typer.Exit(0 if files else 1)
 
 
 @app.command()

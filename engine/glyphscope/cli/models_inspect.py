@@ -41,43 +41,43 @@ def inspect(
     renderer = read_template(template)
     if vocabulary is None and template.lower().endswith(".gguf"):
         vocabulary = Path(template)
-    found = with_proof(inspect_template(renderer, vocabulary), renderer, turns)
+    inspection = with_proof(inspect_template(renderer, vocabulary), renderer, turns)
     if as_json:
-        print_json(found)
+        print_json(inspection)
     else:
-        _print(Path(template).name, found)
-    raise typer.Exit(0 if any(call.strict for call in found.form.calls) else 1)
+        _print(Path(template).name, inspection)
+    raise typer.Exit(0 if any(call.strict for call in inspection.form.calls) else 1)
 
 
-def _print(name: str, found: Inspection) -> None:
+def _print(name: str, inspection: Inspection) -> None:
     out = console()
     print_text(f"How {name} writes a turn. ⏎ is a line feed, words in capitals are slots.", "bold")
-    numbers = {pair.key: place for place, pair in enumerate(found.pairs, 1)}
-    out.print(facts_table((each.title, *_slot(each, numbers)) for each in found.slots))
-    if found.thinking:
-        _print_part("The prompt by state of thinking", facts_table(_thinking(found)))
-    if found.markers:
+    numbers = {pair.key: place for place, pair in enumerate(inspection.pairs, 1)}
+    out.print(facts_table((each.title, *_slot(each, numbers)) for each in inspection.slots))
+    if inspection.thinking:
+        _print_part("The prompt by state of thinking", facts_table(_thinking(inspection)))
+    if inspection.markers:
         rows = [
             (_shown(each.text), each.words, " ".join(str(token.id) for token in each.tokens))
-            for each in found.markers
+            for each in inspection.markers
         ]
-        ends = " ".join(f"{_shown(token.text)} ({token.id})" for token in found.end_tokens)
+        ends = " ".join(f"{_shown(token.text)} ({token.id})" for token in inspection.end_tokens)
         _print_part("The markers in this vocabulary", facts_table([*rows, ("ends a generation", ends, "")]))
-    for place, pair in enumerate(found.pairs, 1):
+    for place, pair in enumerate(inspection.pairs, 1):
         _print_part(f"{place}. {pair.title}. {pair.shows}", *_pair(pair))
     print_text()
-    for thing, loss in lost(found):
+    for thing, loss in lost(inspection):
         print_text(f"{thing}: {loss}")
-    for words in found.warnings:
+    for words in inspection.warnings:
         print_text(f"! {words}", "yellow")
-    for correction in found.form.corrections:
+    for correction in inspection.form.corrections:
         print_text(f"from the table: {correction.row}. {correction.reason} (source: {correction.source})")
-    out.print(_proof_line(found.proof))
+    out.print(_proof_line(inspection.proof))
 
 
-def lost(found: Inspection) -> list[tuple[str, str]]:
+def lost(inspection: Inspection) -> list[tuple[str, str]]:
     """What the template does not write, each with `left out` or `refused`."""
-    history = msgspec.to_builtins(found.history) if found.history is not None else {}
+    history = msgspec.to_builtins(inspection.history) if inspection.history is not None else {}
     return [(key.replace("_", " "), loss) for key, loss in history.items() if loss]
 
 
@@ -97,9 +97,9 @@ def _slot(slot: Slot, numbers: dict[str, int]) -> tuple[str, str]:
     return value, "; ".join(part for part in (seen, rows) if part)
 
 
-def _thinking(found: Inspection) -> list[tuple[str, str, str]]:
+def _thinking(inspection: Inspection) -> list[tuple[str, str, str]]:
     out = []
-    for each in found.thinking:
+    for each in inspection.thinking:
         words = PROMPT_PARTS.get(each.part, "") + (f" (as {each.like})" if each.like else "")
         out.append((each.state, _shown(each.prompt), words.strip()))
     return out

@@ -105,7 +105,7 @@ def _module(requirement: Requirement) -> str:
 def _broken(modules: Iterable[str]) -> dict[str, str]:
     """What each that cannot be imported says, in a process of its own: a broken wheel can take its process with it."""
     names = list(dict.fromkeys(name for name in modules if name))
-    said: dict[str, str] = {}
+    problems: dict[str, str] = {}
     while names:
         command = [sys.executable, "-P", "-c", _PROGRAM, *names]
         try:
@@ -118,11 +118,11 @@ def _broken(modules: Iterable[str]) -> dict[str, str]:
         except OSError as error:
             return dict.fromkeys(names, str(error))
         answers = [json.loads(line) for line in lines]
-        said |= {name: words.splitlines()[0][:300] for name, words in answers if words}
+        problems |= {name: words.splitlines()[0][:300] for name, words in answers if words}
         names = names[len(answers) :]
         if names:
-            said[names.pop(0)] = end
-    return said
+            problems[names.pop(0)] = end
+    return problems
 
 
 def _text(data: bytes | str | None) -> str:

@@ -96,11 +96,11 @@ def qt_libraries() -> Finding:
 
 def display_problem() -> str:
     """Why no window can appear; empty where it can. Without a display that answers, Qt ends the whole program."""
-    asked = {name.partition(":")[0] for name in os.environ.get("QT_QPA_PLATFORM", "").split(";") if name}
-    if not sys.platform.startswith("linux") or asked - {"xcb", "wayland"}:
+    platforms = {name.partition(":")[0] for name in os.environ.get("QT_QPA_PLATFORM", "").split(";") if name}
+    if not sys.platform.startswith("linux") or platforms - {"xcb", "wayland"}:
         return ""
-    wayland = os.environ.get("WAYLAND_DISPLAY", "") if not asked or "wayland" in asked else ""
-    x11 = os.environ.get("DISPLAY", "") if not asked or "xcb" in asked else ""
+    wayland = os.environ.get("WAYLAND_DISPLAY", "") if not platforms or "wayland" in platforms else ""
+    x11 = os.environ.get("DISPLAY", "") if not platforms or "xcb" in platforms else ""
     if not wayland and not x11:
         return "there is none"
     if wayland:

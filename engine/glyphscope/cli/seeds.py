@@ -18,7 +18,7 @@ from glyphscope.evals.distribution import (
     option_words,
     parting_words,
 )
-from glyphscope.evals.matrix.seeds import seed_samples, seeds_of, worth
+from glyphscope.evals.matrix.seeds import distinct_seeds, seed_samples, seeds_of
 from glyphscope.evals.results.words import interval_words
 from glyphscope.events import RunRequest
 from glyphscope.models import Model
@@ -41,7 +41,7 @@ def seeds_to_run(text: str, request: RunRequest) -> tuple[int, ...]:
             where="--seeds",
             hint="Omit --dispatch and --strategy loop.",
         )
-    return worth(seeds_of(text), request)
+    return distinct_seeds(seeds_of(text), request)
 
 
 def print_distribution(

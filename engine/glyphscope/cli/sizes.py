@@ -66,8 +66,8 @@ def sizes(
     if not model:
         loading.refuse("Without --model none is loaded", "Name a model with --model, or leave them out.")
     tools = read_registry(registry)
-    found = [call_of(line, place) for place, line in read_json_lines(calls)]
-    if not found:
+    parsed = [call_of(line, place) for place, line in read_json_lines(calls)]
+    if not parsed:
         raise InputError(
             "The file contains no call.", where=calls, hint='Write one per line: {"tool": …, "arguments": …}'
         )
@@ -75,7 +75,7 @@ def sizes(
         source = None
         if model:
             source = stack.enter_context(opened(model, options=loading.options(model), quiet=as_json))
-        report = measure(found, tools, shape, source)
+        report = measure(parsed, tools, shape, source)
     print_json(report) if as_json else _print_report(report)
 
 
@@ -107,13 +107,13 @@ def call_of(line: dict[str, Any], place: str = "") -> Call:
 def measure(calls: list[Call], registry: ToolRegistry, shape: Shape, model: Model | None) -> SizeReport:
     """The sizes of the calls. Raises NotationError for one that the shape or a notation cannot write."""
     count = model.count_tokens if model else None
-    each = [call_sizes(tool, arguments, shape, count) for tool, arguments in calls]
+    sizes_of_calls = [call_sizes(tool, arguments, shape, count) for tool, arguments in calls]
     totals = [
         Sizes(
             style,
-            sum(call[i].characters for call in each),
-            sum(call[i].bytes for call in each),
-            sum(call[i].tokens or 0 for call in each) if model else None,
+            sum(call[i].characters for call in sizes_of_calls),
+            sum(call[i].bytes for call in sizes_of_calls),
+            sum(call[i].tokens or 0 for call in sizes_of_calls) if model else None,
         )
         for i, style in enumerate(STYLES)
     ]
@@ -125,7 +125,7 @@ def measure(calls: list[Call], registry: ToolRegistry, shape: Shape, model: Mode
         totals=totals,
         instructions=instructions,
         summary=_summary(len(calls), totals, instructions),
-        calls=each,
+        calls=sizes_of_calls,
     )
 
 

@@ -50,16 +50,16 @@ def open_sources(files: Sequence[Path], registry: ToolRegistry, *, own: bool, ye
     for server in servers:
         consent(server, yes)
     sources: dict[str, ToolSource] = {DEMO: DemoTools(scratch=places().scratch)}
-    found = Sources(registry, sources, {})
+    opened = Sources(registry, sources, {})
     try:
         for config in servers:
             started = McpServer(config)
             sources[config.name] = started  # before it starts: Ctrl-C meanwhile closes it too
             started.open()
     except BaseException:
-        found.close()
+        opened.close()
         raise
-    return _joined(found, own=own)
+    return _joined(opened, own=own)
 
 
 def _configured(file: Path) -> Iterable[ServerConfig]:
@@ -69,11 +69,11 @@ def _configured(file: Path) -> Iterable[ServerConfig]:
     return [server for server in read.servers if not server.disabled and server.name != DEMO]
 
 
-def _joined(found: Sources, *, own: bool) -> Sources:
+def _joined(opened: Sources, *, own: bool) -> Sources:
     """Every tool with the first server that has it."""
     by_tool: dict[str, str] = {}
-    tools = {tool.name: tool for tool in found.registry.tools} if own or len(found.sources) == 1 else {}
-    for name, source in found.sources.items():
+    tools = {tool.name: tool for tool in opened.registry.tools} if own or len(opened.sources) == 1 else {}
+    for name, source in opened.sources.items():
         if name == DEMO:
             continue
         for tool in source.tools():
@@ -81,7 +81,7 @@ def _joined(found: Sources, *, own: bool) -> Sources:
                 tools.setdefault(tool.name, tool)
             if tool.name in tools:
                 by_tool.setdefault(tool.name, name)
-    return Sources(replace(found.registry, tools=tuple(tools.values())), found.sources, by_tool)
+    return Sources(replace(opened.registry, tools=tuple(tools.values())), opened.sources, by_tool)
 
 
 def consent(server: ServerConfig, yes: bool) -> None:

@@ -51,13 +51,13 @@ def overview(suite: Suite) -> Overview:
 
 def list_suites(as_json: JsonOption = False) -> None:
     """List the bundled suites."""
-    found = [overview(load_suite(name)) for name in bundled_suites()]
+    overviews = [overview(load_suite(name)) for name in bundled_suites()]
     if as_json:
-        print_json(found)
+        print_json(overviews)
         return
     table = PlainTable("suite", "scenarios", "strategy", "about", right=("scenarios",))
     table.columns[0].no_wrap = table.columns[2].no_wrap = True
-    for each in found:
+    for each in overviews:
         table.add_row(each.name, str(each.scenarios), each.strategy, each.about)
     console().print(table)
 
@@ -69,20 +69,20 @@ _LONGEST = 90
 
 def show(suite: SuiteArgument, as_json: JsonOption = False) -> None:
     """Show the scenarios of a suite and the expected calls; with --json, the suite itself with its registries."""
-    found = load_suite(suite)
+    loaded = load_suite(suite)
     if as_json:
-        print_json(found)
+        print_json(loaded)
         return
     out = console()
-    short = overview(found)
-    print_text(f"{found.name}: {found.about}", "bold")
-    groups = ", ".join(f"{name or 'without a group'} {number}" for name, number in short.groups.items())
+    counts = overview(loaded)
+    print_text(f"{loaded.name}: {loaded.about}", "bold")
+    groups = ", ".join(f"{name or 'without a group'} {number}" for name, number in counts.groups.items())
     print_text(
-        f"{pluralize(short.scenarios, 'scenario')} ({groups}), "
-        f"{pluralize(short.checks, 'check')}, {pluralize(short.sizes, 'size')}"
+        f"{pluralize(counts.scenarios, 'scenario')} ({groups}), "
+        f"{pluralize(counts.checks, 'check')}, {pluralize(counts.sizes, 'size')}"
     )
     table = PlainTable("scenario", "level", "prompt", "right")
-    for scenario in found.scenarios:
+    for scenario in loaded.scenarios:
         table.add_row(
             scenario.id,
             scenario.level,
@@ -90,7 +90,7 @@ def show(suite: SuiteArgument, as_json: JsonOption = False) -> None:
             shorten(visible(_right(scenario)), _LONGEST),
         )
     out.print(table)
-    for note in found.notes:
+    for note in loaded.notes:
         print_text(f"· {note}")
 
 
@@ -157,18 +157,18 @@ def bfcl(
 
     Functions of conversations are read from multi_turn_func_doc/ next to the questions.
     """
-    found = import_bfcl(questions, answers)
-    atomic_write(out, encode_suite(found.suite))
-    number = len(found.suite.scenarios)
+    imported = import_bfcl(questions, answers)
+    atomic_write(out, encode_suite(imported.suite))
+    number = len(imported.suite.scenarios)
     if as_json:
-        left = [{"id": each.id, "reason": each.reason} for each in found.left_out]
-        print_json({"file": str(out), "name": found.suite.name, "scenarios": number, "left_out": left})
+        skipped = [{"id": each.id, "reason": each.reason} for each in imported.left_out]
+        print_json({"file": str(out), "name": imported.suite.name, "scenarios": number, "left_out": skipped})
         return
-    print_text(f"{out}: {pluralize(number, 'scenario')}, {len(found.left_out):,} entries skipped")
-    for each in found.left_out[:_LISTED]:
+    print_text(f"{out}: {pluralize(number, 'scenario')}, {len(imported.left_out):,} entries skipped")
+    for each in imported.left_out[:_LISTED]:
         print_note(f"  {each.id}: {each.reason}")
-    if len(found.left_out) > _LISTED:
-        print_note(f"  … and {len(found.left_out) - _LISTED} more; --json lists them all")
+    if len(imported.left_out) > _LISTED:
+        print_note(f"  … and {len(imported.left_out) - _LISTED} more; --json lists them all")
 
 
 def from_runs(

@@ -9,7 +9,7 @@ import msgspec
 
 from glyphscope.errors import GlyphscopeError
 from glyphscope.evals.ab import AbPlan, Judge, expecting, is_valid
-from glyphscope.evals.matrix.seeds import seeds_of, worth
+from glyphscope.evals.matrix.seeds import distinct_seeds, seeds_of
 from glyphscope.events import RunRequest
 from glyphscope_gui.shared.language import tr
 
@@ -41,7 +41,7 @@ def plan(
         raise GlyphscopeError(
             tr("At most %n seed(s) can run here.", "", MOST_SEEDS), hint=tr("`glyphscope ab` runs more.")
         )
-    made = AbPlan((asked[0], asked[1]), worth(numbers, *asked), judge, measure)
+    made = AbPlan((asked[0], asked[1]), distinct_seeds(numbers, *asked), judge, measure)
     if not made.differ:
         raise GlyphscopeError(
             tr("A and B are the same prompt."), hint=tr("Edit the prompt, or choose another one for A.")

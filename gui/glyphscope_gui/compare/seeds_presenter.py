@@ -9,7 +9,7 @@ from PySide6.QtCore import QObject
 
 from glyphscope.errors import GlyphscopeError
 from glyphscope.evals.distribution import Distribution, Drawn, Parting, distribution, drawn_of
-from glyphscope.evals.matrix.seeds import seed_samples, seeds_of, worth
+from glyphscope.evals.matrix.seeds import distinct_seeds, seed_samples, seeds_of
 from glyphscope.events import AnyEvent
 from glyphscope.runs import PreparedRequest
 from glyphscope_gui.compare.ab_prompts import MOST_SEEDS
@@ -102,7 +102,7 @@ class SeedsPresenter(QObject):
         except GlyphscopeError as error:
             page.turn.setText(f"{error.message} {error.hint or ''}".strip())
             return
-        self.seed_runs.begin(request, worth(seeds, request.request))
+        self.seed_runs.begin(request, distinct_seeds(seeds, request.request))
 
     # -- the setting -------------------------------------------------------------------------------------------
 

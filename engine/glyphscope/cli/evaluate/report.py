@@ -116,31 +116,31 @@ def compare(
     """Compare two results of the same scenarios: regressions, fixes and other changes."""
     folders = [ResultFolder.open(each) for each in (before, after)]
     one, other = ((folder.manifest, folder.samples()) for folder in folders)
-    found = changes_between(one, other)
+    changes = changes_between(one, other)
     if as_json:
-        print_json(msgspec.to_builtins(found))
+        print_json(msgspec.to_builtins(changes))
     else:
-        _show(found, arm_labels([*{arm.id: arm for arm in (*one[0].arms, *other[0].arms)}.values()]))
-    raise typer.Exit(1 if fail and found.regressions else 0)
+        _show(changes, arm_labels([*{arm.id: arm for arm in (*one[0].arms, *other[0].arms)}.values()]))
+    raise typer.Exit(1 if fail and changes.regressions else 0)
 
 
-def _show(found: Changes, labels: dict[str, str]) -> None:
+def _show(changes: Changes, labels: dict[str, str]) -> None:
     table = PlainTable(
         "arm", "pairs", "ok before", "ok after", "regressions", "fixed", "McNemar", pad_edge=True
     )
-    for arm in found.arms:
+    for arm in changes.arms:
         names = dict.fromkeys(labels.get(name, name) for name in (arm.before, arm.after))
         right = (percent(n / arm.pairs, 0) if arm.pairs else "–" for n in (arm.right_before, arm.right_after))
         table.add_row(
             " → ".join(names), str(arm.pairs), *right, str(arm.regressions), str(arm.fixes), p_words(arm.p)
         )
     console().print(table)
-    for change in found.changes:
+    for change in changes.changes:
         print_text(_line(change, labels))
-    for note in found.notes:
+    for note in changes.notes:
         print_text(note)
-    if not found.changes:
-        print_text(f"No change in {pluralize(sum(arm.pairs for arm in found.arms), 'pair')}.")
+    if not changes.changes:
+        print_text(f"No change in {pluralize(sum(arm.pairs for arm in changes.arms), 'pair')}.")
 
 
 def _line(change: Change, labels: dict[str, str]) -> str:

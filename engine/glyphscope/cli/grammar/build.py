@@ -86,8 +86,8 @@ def build(
             emitted = emit_gbnf(grammar)
             print_unenforced((*grammar.unenforced, *emitted.unenforced), emitted.ordered, as_json=as_json)
         else:
-            made = document if to == "json-schema" else build_value_grammar(document, notation, options)
-            _print(made, to, comments, as_json)
+            result = document if to == "json-schema" else build_value_grammar(document, notation, options)
+            _print(result, to, comments, as_json)
         normal = normalise(document) if not check_schema(document) else None
         if isinstance(normal, dict):
             print_contradictions(contradictions(Tool(SCHEMA, "", normal), closed=False))
@@ -98,24 +98,24 @@ def build(
     elif to == "json-schema":
         _print(call_schema(tools, shape, options), to, comments, as_json)
     else:
-        made = build_call_grammar(tools, notation, shape, options)
-        _print(made, to, comments, as_json, constraint_notes(tools))
+        result = build_call_grammar(tools, notation, shape, options)
+        _print(result, to, comments, as_json, constraint_notes(tools))
     print_contradictions(registry_contradictions(tools))
 
 
 def _print(
-    made: Any, to: str, comments: bool, as_json: bool, notes: Callable[[Origin], str] = lambda _: ""
+    grammar: Any, to: str, comments: bool, as_json: bool, notes: Callable[[Origin], str] = lambda _: ""
 ) -> None:
     """The grammar's text on stdout, what it does not enforce on stderr, or both as one object of JSON."""
     unenforced: tuple[Unenforced, ...] = ()
     ordered: tuple[Ordered, ...] = ()
-    if not isinstance(made, Grammar):
-        text = escaped(json.dumps(made, indent=2, ensure_ascii=False)) + "\n"
+    if not isinstance(grammar, Grammar):
+        text = escaped(json.dumps(grammar, indent=2, ensure_ascii=False)) + "\n"
     elif to == "gbnf":
-        emitted = emit_gbnf(made, comments=comments, notes=notes)
-        text, unenforced, ordered = emitted.text, (*made.unenforced, *emitted.unenforced), emitted.ordered
+        emitted = emit_gbnf(grammar, comments=comments, notes=notes)
+        text, unenforced, ordered = emitted.text, (*grammar.unenforced, *emitted.unenforced), emitted.ordered
     else:
-        text, unenforced, ordered = to_lark(made), lark_unenforced(made), made.ordered
+        text, unenforced, ordered = to_lark(grammar), lark_unenforced(grammar), grammar.ordered
     if as_json:
         print_json({"language": to, "grammar": text, **unenforced_json(unenforced, ordered)})
         return

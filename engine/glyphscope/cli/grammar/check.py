@@ -36,22 +36,22 @@ def check(
     """Check a GBNF grammar. Exit code 1 if llama.cpp would reject it, crash or hang."""
     if laid_out and as_json:
         raise InputError("--print and --json exclude each other.", hint="Give one of them.")
-    found = check_gbnf_bytes(read_bytes(file))
+    result = check_gbnf_bytes(read_bytes(file))
     if fix:
-        found = _fix(file, found)
+        result = _fix(file, result)
     if as_json:
-        print_json(report(found))
+        print_json(report(result))
     else:
-        _report(file, found, aside=laid_out)
+        _report(file, result, aside=laid_out)
     if laid_out:
-        typer.echo(print_gbnf(found.document).encode("utf-8", "surrogateescape"), nl=False)
-    raise typer.Exit(0 if found.ok else 1)
+        typer.echo(print_gbnf(result.document).encode("utf-8", "surrogateescape"), nl=False)
+    raise typer.Exit(0 if result.ok else 1)
 
 
-def report(found: GbnfCheck) -> dict[str, Any]:
+def report(result: GbnfCheck) -> dict[str, Any]:
     """The contract's answer: lines and columns from 1, in code points; an end is where the next character stands."""
-    lines = Lines(found.document.text)
-    return {"ok": found.ok, "diagnostics": [_entry(diagnostic, lines) for diagnostic in found.diagnostics]}
+    lines = Lines(result.document.text)
+    return {"ok": result.ok, "diagnostics": [_entry(diagnostic, lines) for diagnostic in result.diagnostics]}
 
 
 def _entry(diagnostic: Diagnostic, lines: Lines) -> dict[str, Any]:
@@ -72,32 +72,32 @@ def _span(start: int, end: int, lines: Lines) -> dict[str, int]:
     return {"line": line, "column": column, "end_line": end_line, "end_column": end_column}
 
 
-def _fix(file: str, found: GbnfCheck) -> GbnfCheck:
+def _fix(file: str, result: GbnfCheck) -> GbnfCheck:
     if file == STDIN:
         raise InputError("--fix writes a file.", hint="Give a file, or use --print.")
-    text, count = apply_fixes(found)
+    text, count = apply_fixes(result)
     if count:
         data = text.encode("utf-8", "surrogateescape")
         atomic_write(Path(file), data)
-        found = check_gbnf_bytes(data)
+        result = check_gbnf_bytes(data)
     print_note(f"{count} {'problem' if count == 1 else 'problems'} fixed in {file}")
-    return found
+    return result
 
 
-def _report(file: str, found: GbnfCheck, *, aside: bool) -> None:
+def _report(file: str, result: GbnfCheck, *, aside: bool) -> None:
     out = diagnostics() if aside else console()
-    lines = Lines(found.document.text)
+    lines = Lines(result.document.text)
     name = "standard input" if file == STDIN else file
-    for diagnostic in found.diagnostics:
+    for diagnostic in result.diagnostics:
         for line in _lines(name, diagnostic, lines, max(20, out.width - 4)):
             out.print(line)
-    errors = sum(diagnostic.severity == "error" for diagnostic in found.diagnostics)
-    others = len(found.diagnostics) - errors
+    errors = sum(diagnostic.severity == "error" for diagnostic in result.diagnostics)
+    others = len(result.diagnostics) - errors
     beside = f", {others} other {'remark' if others == 1 else 'remarks'}" if others else ""
-    if found.ok:
+    if result.ok:
         out.print(
             Text(
-                f"✓ llama.cpp accepts it: {pluralize(len(found.document.rules), 'rule')}{beside}",
+                f"✓ llama.cpp accepts it: {pluralize(len(result.document.rules), 'rule')}{beside}",
                 style="bold green",
             )
         )

@@ -45,25 +45,28 @@ def diff(
     )
     with diagnostics().status("Comparing"):
         try:
-            found = shortest_differences(*grammars, bound=Bound(characters=characters, seconds=seconds))
+            differences = shortest_differences(*grammars, bound=Bound(characters=characters, seconds=seconds))
         except GrammarError as error:
             error.where = error.where or f"{first}, {second}"
             raise
     if as_json:
-        print_json({"same": found.same, **found._asdict()})
+        print_json({"same": differences.same, **differences._asdict()})
     else:
-        _print(found, first, second)
-    raise typer.Exit(0 if found.same else 1)
+        _print(differences, first, second)
+    raise typer.Exit(0 if differences.same else 1)
 
 
-def _print(found: Differences, first: str, second: str) -> None:
-    for text, here, there in ((found.only_first, first, second), (found.only_second, second, first)):
+def _print(differences: Differences, first: str, second: str) -> None:
+    for text, here, there in (
+        (differences.only_first, first, second),
+        (differences.only_second, second, first),
+    ):
         if text is not None:
             print_text(f"only {here} accepts, and {there} rejects:", "bold")
             print_text(f"  {visible(text)}" if text else "  the empty text")
-        elif not found.same and found.exhausted:
+        elif not differences.same and differences.exhausted:
             print_text(f"{there} accepts all that {here} does.")
-    if found.same and found.exhausted:
-        print_text(f"✓ the same language: {found.bound}", "bold green")
-    elif not found.exhausted:
-        print_text(f"… {found.bound}", "bold yellow")
+    if differences.same and differences.exhausted:
+        print_text(f"✓ the same language: {differences.bound}", "bold green")
+    elif not differences.exhausted:
+        print_text(f"… {differences.bound}", "bold yellow")

@@ -115,13 +115,15 @@ def _print_report(report: MatchReport, text: str) -> None:
         )
     else:
         print_text("✗ the grammar accepts no text", "bold red")
-    for index, found in enumerate(report.expectations):
+    for index, expectation in enumerate(report.expectations):
         line_of = Text("  expected: " if index == 0 else "            ").append(
-            visible(found.words), style="bold"
+            visible(expectation.words), style="bold"
         )
-        if found.rule:
-            line_of.append(f"   in {found.rule}")
-            line_of.append(_place(found.origin.tool, found.origin.pointer) if found.origin else "")
+        if expectation.rule:
+            line_of.append(f"   in {expectation.rule}")
+            line_of.append(
+                _place(expectation.origin.tool, expectation.origin.pointer) if expectation.origin else ""
+            )
         out.print(line_of)
     if report.rules:
         print_text(f"  reading:  {' › '.join(_shown(rule) for rule in _ends(report.rules))}")

@@ -86,12 +86,12 @@ def _fill_in(question: Question) -> Answer:
     if not _agrees("Fill in the form?"):
         return Answer(action="decline")
     for _attempt in range(_ATTEMPTS):
-        given = _fields(question.form)
-        wrong = violations(question.form, given)
-        for words in wrong:
+        values = _fields(question.form)
+        problems = violations(question.form, values)
+        for words in problems:
             print_note(f"  ! {words}", "yellow")
-        if not wrong:
-            return Answer(action="accept", content=given)
+        if not problems:
+            return Answer(action="accept", content=values)
     print_note("  cancelled: the values violate the schema", "yellow")
     return Answer(action="cancel")
 
@@ -99,7 +99,7 @@ def _fill_in(question: Question) -> Answer:
 def _fields(form: Tool) -> dict[str, Any]:
     properties = form.parameters.get("properties", {})
     required = form.parameters.get("required", [])
-    given: dict[str, Any] = {}
+    values: dict[str, Any] = {}
     for name, schema in properties.items():
         about = schema if isinstance(schema, dict) else {}
         choices = about.get("enum")
@@ -112,10 +112,10 @@ def _fields(form: Tool) -> dict[str, Any]:
         typed = _line(f"  {name} ({', '.join(fact for fact in facts if fact)}): ")
         if not typed:
             if "default" in about:
-                given[name] = about["default"]
+                values[name] = about["default"]
             continue
-        given[name] = typed if about.get("type") == "string" else json_or_text(typed)
-    return given
+        values[name] = typed if about.get("type") == "string" else json_or_text(typed)
+    return values
 
 
 def _sample(request: SamplingRequest, sampler: Sampler | None) -> Answer:

@@ -171,9 +171,9 @@ def _fetch(
 
 
 def _subscribe(server: McpServer, uri: str, seconds: float) -> None:
-    found = answering(server, lambda cancel: server.subscribe(uri, seconds=seconds, cancel=cancel))
-    if not found.ok:
-        print_outcome(found, as_json=False)
+    outcome = answering(server, lambda cancel: server.subscribe(uri, seconds=seconds, cancel=cancel))
+    if not outcome.ok:
+        print_outcome(outcome, as_json=False)
         raise typer.Exit(1)
 
 
@@ -230,27 +230,27 @@ def complete(
         if names and argument not in names:
             hint = f"Choose one of: {visible(', '.join(names))}."
             raise InputError(f"{name} has no argument {argument}.", where=source.name, hint=hint)
-        found = answering(
+        completion = answering(
             source,
             lambda cancel: source.complete(
                 offer, argument, value, others=others, seconds=seconds, cancel=cancel
             ),
         )
-    _print(found, as_json=as_json)
-    if found.problem:
+    _print(completion, as_json=as_json)
+    if completion.problem:
         raise typer.Exit(1)
 
 
-def _print(found: Completion, *, as_json: bool) -> None:
+def _print(completion: Completion, *, as_json: bool) -> None:
     if as_json:
-        print_json({"ok": not found.problem, **msgspec.to_builtins(found)})
+        print_json({"ok": not completion.problem, **msgspec.to_builtins(completion)})
         return
-    for each in found.values:
+    for each in completion.values:
         console().print(visible(each), soft_wrap=True)
-    if found.problem:
-        print_note(f"✗ {found.problem}", "bold red")
-    elif found.has_more:
-        total = f" {found.total:,} in total." if found.total else ""
+    if completion.problem:
+        print_note(f"✗ {completion.problem}", "bold red")
+    elif completion.has_more:
+        total = f" {completion.total:,} in total." if completion.total else ""
         print_note(f"There are more.{total}", "dim")
-    elif not found.values:
+    elif not completion.values:
         print_note("The server proposes no values.", "yellow")

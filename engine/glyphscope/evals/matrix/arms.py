@@ -46,7 +46,14 @@ class Arm(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def id(self) -> str:
         """Short, and of characters that every file system takes; the same for the same arm."""
-        parts = [_slug(self.model), self.notation, self.shape, self.constraint, self.asked, self.profile]
+        parts = [
+            _slug(self.model),
+            self.notation,
+            self.shape,
+            self.constraint,
+            self.strategy_id,
+            self.profile,
+        ]
         if self.workarounds != "production":
             parts.append(self.workarounds)
         if self.preset != "default":
@@ -60,7 +67,7 @@ class Arm(msgspec.Struct, frozen=True, kw_only=True):
         return ".".join(parts)
 
     @property
-    def asked(self) -> str:
+    def strategy_id(self) -> str:
         """The strategy with its repairs, as the id has it: `suite` for each suite's own, `+repair2` for two."""
         return (self.strategy or "suite") + (f"+repair{self.repair}" if self.repair else "")
 

@@ -237,12 +237,12 @@ def _arms(matrix: Matrix) -> Iterator[Arm]:
 
 def _loaded(name: str, matrix: Matrix) -> LoadedSuite:
     suite = load_suite(name)
-    asked = tuple(scenario for scenario in suite.scenarios if _asked(scenario, matrix))
-    suite = msgspec.structs.replace(suite, scenarios=asked[: matrix.first or None])
+    selected = tuple(scenario for scenario in suite.scenarios if _is_selected(scenario, matrix))
+    suite = msgspec.structs.replace(suite, scenarios=selected[: matrix.first or None])
     return LoadedSuite(suite, encode_suite(suite))
 
 
-def _asked(scenario: Scenario, matrix: Matrix) -> bool:
+def _is_selected(scenario: Scenario, matrix: Matrix) -> bool:
     if matrix.levels and scenario.level not in matrix.levels:
         return False
     if matrix.scenarios and not any(fnmatch(scenario.id, pattern) for pattern in matrix.scenarios):

@@ -39,8 +39,8 @@ def seeds_of(text: str) -> tuple[int, ...]:
     return tuple(seeds)
 
 
-def worth(seeds: Sequence[int], *requests: RunRequest) -> tuple[int, ...]:
-    """The seeds that are worth running: the first alone where none of the requests draws by chance."""
+def distinct_seeds(seeds: Sequence[int], *requests: RunRequest) -> tuple[int, ...]:
+    """The seeds that can give different answers: the first alone where none of the requests samples at random."""
     return tuple(seeds) if any(request.sampling.temperature > 0 for request in requests) else tuple(seeds[:1])
 
 

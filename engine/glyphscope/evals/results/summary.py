@@ -62,7 +62,7 @@ def by_scenario_and_strategy(manifest: Manifest, samples: Iterable[Sample]) -> S
 
 def strategy_name(arm: Arm) -> str:
     """What an arm does, in its id's words."""
-    return arm.asked + ("" if arm.workarounds == "production" else ".baseline")
+    return arm.strategy_id + ("" if arm.workarounds == "production" else ".baseline")
 
 
 def _by_arm(manifest: Manifest, rows: Sequence[Row]) -> dict[str, list[Row]]:
@@ -163,7 +163,7 @@ def _csv_row(name: str, arm: Arm | None, scenario: ScenarioFigures, of: Figures)
     axes: list[object] = [""] * 11
     if arm is not None:
         axes = [
-            arm.model, arm.notation, arm.shape, arm.constraint, arm.asked,
+            arm.model, arm.notation, arm.shape, arm.constraint, arm.strategy_id,
             arm.profile, arm.workarounds, arm.preset, arm.thinking, arm.constrain_from, arm.order,
         ]  # fmt: skip
     shares = [of.parsed, of.valid, of.right_tool, of.right_arguments]
