@@ -270,6 +270,7 @@ def test_a_result_that_is_read_again_keeps_its_groups_and_its_cell(opened, qtbot
 
 
 def test_results_that_cannot_be_written_are_reported_and_the_page_stays_usable(opened, qtbot, suite):
+    places().results.parent.mkdir(parents=True, exist_ok=True)
     places().results.write_text("a file")
     page = opened()
     set_up(qtbot, page, suite)

@@ -305,7 +305,7 @@ def test_an_exported_registry_is_read_unchanged(dock, document, qtbot, tmp_path)
 
 
 @pytest.mark.slow
-def test_many_tools_can_be_filtered(qtbot):
+def test_many_tools_can_be_filtered(dressed, qtbot):
     tools = tuple(Tool(f"tool_{n}", f"Number {n}") for n in range(2000))
     document = RegistryDocument(ToolRegistry(tools))
     with dressed.undressed():  # as the window does
