@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
@@ -80,15 +80,10 @@ def render_router(
         "candidates": _named(candidates),
         "may_ask": may_ask,
     }
-    turns = [
-        turn
-        for each in exchanges
-        for turn in (("assistant", [Part("asked", each.written)]), ("user", [Part("user", each.answer)]))
-    ]
     return compose(
         ("system", system_parts(request, _template(settings.router, settings.router_system), values)),
         *up_to_prompt(request),
-        *turns,
+        *_turns((each.written, each.answer) for each in exchanges),
     )
 
 
@@ -110,15 +105,10 @@ def render_executor(
         "candidates": _named(candidates),
         **values,
     }
-    turns = [
-        turn
-        for each in exchanges
-        for turn in (("assistant", [Part("asked", each.question)]), ("user", [Part("user", each.answer)]))
-    ]
     return compose(
         ("system", system_parts(request, _template(settings.executor, settings.executor_system), values)),
         *up_to_prompt(request),
-        *turns,
+        *_turns((each.question, each.answer) for each in exchanges),
     )
 
 
@@ -145,6 +135,13 @@ def render_repair(
     added = [Part(REPAIR, "\n\n"), *words] if words else []
     both = Message(last.role, last.content + "".join(part.text for part in added))
     return replace(asked, messages=(*before, both), parts=(*asked.parts, *added))
+
+
+def _turns(asked: Iterable[tuple[str, str]]) -> Iterator[tuple[str, list[Part]]]:
+    """Two messages for each question: what the assistant asked, and the answer."""
+    for question, answer in asked:
+        yield "assistant", [Part("asked", question)]
+        yield "user", [Part("user", answer)]
 
 
 def _tool(name: str) -> dict[str, PartText]:

@@ -263,12 +263,12 @@ def _joined(parts: list[Part], rest: str) -> list[Part]:
         after = parts[run] if run < len(parts) else None
         if before and after and before.name == after.name != rest:
             of = after.of if _root(before.of) == _root(after.of) else before.of
-            _add(joined, Part(after.name, "".join(part.text for part in parts[at:run]), of))
+            add_part(joined, Part(after.name, "".join(part.text for part in parts[at:run]), of))
         else:
             for part in parts[at:run]:
-                _add(joined, _blank_of(part, joined, after))
+                add_part(joined, _blank_of(part, joined, after))
         if after is not None:
-            _add(joined, after)
+            add_part(joined, after)
         at = run + 1
     return joined
 
@@ -283,7 +283,8 @@ def _blank_of(part: Part, joined: list[Part], after: Part | None) -> Part:
     return part
 
 
-def _add(joined: list[Part], part: Part) -> None:
+def add_part(joined: list[Part], part: Part) -> None:
+    """Appends a part, to the last one's text where both are of the same; an empty one is left out."""
     if not part.text:
         return
     if joined and (joined[-1].name, joined[-1].of) == (part.name, part.of):

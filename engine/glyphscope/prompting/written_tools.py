@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from glyphscope.prompting.template import Part
+from glyphscope.prompting.template import Part, add_part
 from glyphscope.registry.places import scan
 from glyphscope.registry.pointer import to_pointer
 from glyphscope.text.json_values import json_values
@@ -21,18 +21,11 @@ def tool_parts(written: str, tools: Sequence[Mapping[str, Any]]) -> list[Part]:
     for start, end, value in json_values(written):
         for begin, stop, of in _of_tools(written[start:end], value, names):
             if start + begin > at:
-                _add(parts, written[at : start + begin], "")
-            _add(parts, written[start + begin : start + stop], of)
+                add_part(parts, Part(TOOLS, written[at : start + begin]))
+            add_part(parts, Part(TOOLS, written[start + begin : start + stop], of))
             at = start + stop
-    _add(parts, written[at:], "")
+    add_part(parts, Part(TOOLS, written[at:]))
     return parts
-
-
-def _add(parts: list[Part], text: str, of: str) -> None:
-    if text and parts and parts[-1].of == of:
-        parts[-1] = Part(TOOLS, parts[-1].text + text, of)
-    elif text:
-        parts.append(Part(TOOLS, text, of))
 
 
 def _of_tools(text: str, value: Any, names: set[str]) -> Iterator[tuple[int, int, str]]:

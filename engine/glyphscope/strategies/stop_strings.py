@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from glyphscope.text.lines import begun_length
+
 
 class StopStrings:
     """Holds back what may still become a stop string, so that nobody validates what may be no part of the answer."""
@@ -30,7 +32,7 @@ class StopStrings:
             place, self.found = min(begins)
             self.behind = len(whole) - place
             return self._released(place)
-        return self._released(len(whole) - max(_begun(whole, stop) for stop in self._stops))
+        return self._released(len(whole) - max(begun_length(whole, stop) for stop in self._stops))
 
     def rest(self) -> list[tuple[str, int]]:
         """What is still pending, at the end of the text: it became no stop string."""
@@ -46,9 +48,3 @@ class StopStrings:
             free.append((text[:characters], token))
             self._pending[0] = (text[characters:], token)
         return free
-
-
-def _begun(text: str, stop: str) -> int:
-    """The most characters at the end of the text with which the stop string begins."""
-    longest = min(len(text), len(stop) - 1)
-    return next((count for count in range(longest, 0, -1) if text.endswith(stop[:count])), 0)

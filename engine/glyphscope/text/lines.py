@@ -36,3 +36,9 @@ def line_and_column(text: str, offset: int) -> tuple[int, int]:
 def common_length(one: Sequence[object], other: Sequence[object]) -> int:
     """How many characters, or items, both begin with."""
     return next((at for at, (a, b) in enumerate(zip(one, other)) if a != b), min(len(one), len(other)))
+
+
+def begun_length(text: str, marker: str) -> int:
+    """How many of the text's last characters the marker begins with: it may become whole with what follows."""
+    longest = min(len(marker) - 1, len(text))
+    return next((size for size in range(longest, 0, -1) if text.endswith(marker[:size])), 0)

@@ -11,17 +11,7 @@ from msgspec.structs import replace
 
 from glyphscope.turns.corrections import correct, corrections
 from glyphscope.turns.derive import Derived, derive
-from glyphscope.turns.form import (
-    ArgumentsForm,
-    CallForm,
-    CallObject,
-    Piece,
-    ReasoningForm,
-    TurnForm,
-    Wrap,
-    load_form,
-    save_form,
-)
+from glyphscope.turns.form import ArgumentsForm, CallForm, Piece, TurnForm, load_form, save_form
 from glyphscope.turns.judge import CallViolation, judge
 from glyphscope.turns.probe import Renders
 from glyphscope.turns.prove import Proof, prove
@@ -43,21 +33,15 @@ def form_of(renderer: Renders, ends: Iterable[str] = ()) -> tuple[TurnForm, Deri
 __all__ = [
     "ArgumentsForm",
     "CallForm",
-    "CallObject",
     "CallViolation",
     "Derived",
     "Piece",
     "Proof",
-    "ReasoningForm",
-    "Renders",
     "Turn",
     "TurnCall",
     "TurnForm",
     "TurnTools",
-    "Wrap",
-    "correct",
     "corrections",
-    "derive",
     "form_of",
     "judge",
     "load_form",

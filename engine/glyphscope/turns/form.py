@@ -200,6 +200,16 @@ class TurnForm(msgspec.Struct, frozen=True, omit_defaults=True):
     corrections: tuple[Correction, ...] = ()
 
     @property
+    def wrap_markers(self) -> tuple[str, ...]:
+        """The markers around text for the user."""
+        return tuple(marker for wrap in self.wraps for marker in (wrap.open, wrap.close))
+
+    @property
+    def reasoning_markers(self) -> tuple[str, ...]:
+        """What opens and what closes reasoning; none without it."""
+        return () if self.reasoning is None else (self.reasoning.open, self.reasoning.close)
+
+    @property
     def encoding(self) -> str:
         """The argument encoding of the first way of writing calls, "" for a form without calls."""
         return self.calls[0].arguments.encoding if self.calls else ""

@@ -167,22 +167,18 @@ def _some() -> Node:
 
 def text_stops(form: TurnForm, tools: Sequence[str]) -> Node:
     """Everything at which the reader would stop in a text for the user."""
-    wraps = [marker for wrap in form.wraps for marker in (wrap.open, wrap.close)]
-    thoughts = [] if form.reasoning is None else [form.reasoning.open, form.reasoning.close]
-    used = "".join([*(call.opening for call in form.calls), *wraps])
+    used = "".join([*(call.opening for call in form.calls), *form.wrap_markers])
     strays = [tag for call in form.calls for tag in closing_tags(call) if tag not in used]
     marked = [text for call in form.calls if not call.unmarked for text, _ in starts(call)]
     others = call_stops([call for call in form.calls if call.unmarked], tools)
-    return alt(stops_of([*wraps, *thoughts, *form.ends, *form.skips, *strays, *marked]), others)
+    own = [*form.wrap_markers, *form.reasoning_markers, *form.ends, *form.skips]
+    return alt(stops_of([*own, *strays, *marked]), others)
 
 
 def half_markers(form: TurnForm) -> Node:
     """The beginnings of markers with which a text does not end."""
     whole = [text for call in form.calls for text, complete in starts(call) if complete]
-    whole += [marker for wrap in form.wraps for marker in (wrap.open, wrap.close)]
-    whole += [*form.ends]
-    if form.reasoning is not None:
-        whole += [form.reasoning.open, form.reasoning.close]
+    whole += [*form.wrap_markers, *form.ends, *form.reasoning_markers]
     texts = dict.fromkeys(text.strip() for text in whole)
     return alt(*(_beginnings(text) for text in texts if len(text) > 2 and not text[0].isalnum()))
 

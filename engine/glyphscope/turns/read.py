@@ -161,10 +161,7 @@ class _Reader:
     def _openings(self) -> list[str]:
         own = [call for call in self.form.calls if call.strict and not call.unmarked]
         out = [text for call in own for text, whole in starts(call) if whole]
-        out += [wrap.open for wrap in self.form.wraps] + [wrap.close for wrap in self.form.wraps]
-        out += [*self.form.ends]
-        if self.form.reasoning is not None:
-            out += [self.form.reasoning.open, self.form.reasoning.close]
+        out += [*self.form.wrap_markers, *self.form.ends, *self.form.reasoning_markers]
         return list(dict.fromkeys(text.strip() for text in out if text.strip()))
 
     def _end(self, found: re.Match[str], at: int) -> int | None:

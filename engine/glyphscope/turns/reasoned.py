@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from typing import Any, Literal, TypeAlias
 
 from glyphscope.events import FieldOpened, RunEvent, SegmentClosed, SegmentOpened, ToolKnown, Violation
+from glyphscope.text.lines import begun_length
 from glyphscope.turns.form import State, TurnForm
 from glyphscope.validation import CallValidator, FreeTextValidator, TurnCall, TurnValidator, WordsValidator
 
@@ -217,7 +218,7 @@ class ReasonedValidator:
             self._skip(found + len(self._close))
             self._phase = "after"
             return [*out, SegmentClosed(kind="reasoning", start=start, end=end)]
-        pending = _begun(self._pending, self._close)
+        pending = begun_length(self._pending, self._close)
         out = self._opened() if len(self._pending) > pending else []
         self._skip(len(self._pending) - pending)
         return out
@@ -248,13 +249,7 @@ def _begins_call(event: RunEvent) -> bool:
 def _before(text: str, marker: str) -> int:
     """How many characters come before a marker or its beginning; all of them for no marker."""
     found = text.find(marker) if marker else len(text)
-    return found if found >= 0 else len(text) - _begun(text, marker)
-
-
-def _begun(text: str, marker: str) -> int:
-    """How many of the text's last characters are a marker's beginning."""
-    longest = min(len(marker) - 1, len(text))
-    return next((n for n in range(longest, 0, -1) if text.endswith(marker[:n])), 0)
+    return found if found >= 0 else len(text) - begun_length(text, marker)
 
 
 def _markers(*texts: str) -> tuple[str, ...]:

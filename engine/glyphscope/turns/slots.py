@@ -121,10 +121,9 @@ def call_markers(form: CallForm) -> tuple[str, ...]:
 
 def form_markers(form: TurnForm) -> tuple[str, ...]:
     """Every marker of a form, a line each and without the white space around it, each once."""
-    reasoning = (form.reasoning.open, form.reasoning.close) if form.reasoning is not None else ()
-    wraps = [text for wrap in form.wraps for text in (wrap.open, wrap.close)]
     calls = [text for call in form.calls if call.strict for text in call_markers(call)]
-    found = (line.strip() for text in (*reasoning, *wraps, *calls, *form.ends) for line in text.split("\n"))
+    texts = (*form.reasoning_markers, *form.wrap_markers, *calls, *form.ends)
+    found = (line.strip() for text in texts for line in text.split("\n"))
     return tuple(dict.fromkeys(text for text in found if len(text) > 1))
 
 

@@ -31,14 +31,11 @@ def markers_of(key: bytes) -> tuple[re.Pattern[str], list[list[Start]]]:
     """Every marker of a form, as one pattern with a group for each."""
     form = msgspec.json.decode(key, type=TurnForm)
     found: list[tuple[str, Start]] = []
-    used = "".join([*(call.opening for call in form.calls), *(wrap.open + wrap.close for wrap in form.wraps)])
-    for wrap in form.wraps:
-        found.append((loose_or_nothing(wrap.open), Start("wrap")))
-        if wrap.close.strip():
-            found.append((loose_or_nothing(wrap.close), Start("wrap")))
-    if form.reasoning is not None:
-        found.append((loose_or_nothing(form.reasoning.open), Start("open")))
-        found.append((loose_or_nothing(form.reasoning.close), Start("close")))
+    used = "".join([*(call.opening for call in form.calls), *form.wrap_markers])
+    found += [(loose_or_nothing(text), Start("wrap")) for text in form.wrap_markers]
+    found += [
+        (loose_or_nothing(text), Start(kind)) for text, kind in zip(form.reasoning_markers, ("open", "close"))
+    ]
     found += [(loose_or_nothing(end), Start("end")) for end in form.ends]
     found += [(loose_or_nothing(skip), Start("skip")) for skip in form.skips]
     strays = [form.header, *form.strays] if any(map(is_tag, tokens(form.header))) else form.strays

@@ -9,9 +9,11 @@ from __future__ import annotations
 
 import codecs
 import re
+from dataclasses import replace
 from typing import Any, Literal, TypeAlias
 
 from glyphscope.events import (
+    TOOL_CHOICES,
     Code,
     RunEvent,
     SegmentClosed,
@@ -27,7 +29,7 @@ from glyphscope.turns.starts import closing_tags
 from glyphscope.turns.tools import TurnTools
 from glyphscope.turns.validator_call import Calls, beginnings_of
 from glyphscope.turns.validator_judge import CallJudge
-from glyphscope.turns.validator_last import MOST_CALLS, Record, call_in_words, last_word, only_tool
+from glyphscope.turns.validator_last import MOST_CALLS, Record, call_in_words, last_word
 from glyphscope.turns.validator_markers import Finder, Found, Marker, markers_of, signs_of
 from glyphscope.validation.streaming_validator import Limits
 from glyphscope.validation.turn import TurnCall
@@ -60,13 +62,15 @@ class FormValidator:
         self.chars = 0
         self.violations: list[Violation] = []
         self.turn: Turn | None = None
-        self._form, self._thinking, self._choice = form, thinking, choice
+        self._form, self._thinking = form, thinking
         self._limits = limits or Limits()
         self._room = 0 if choice == "none" else most_calls
         self._text_allowed = choice in ("auto", "none")
         self._free_text = free_text or self._text_allowed
-        named = choice not in ("auto", "none", "required")
-        self._registry = only_tool(registry, choice) if named else registry
+        self._registry = registry
+        if choice not in TOOL_CHOICES:
+            only = tuple(tool for tool in registry if tool.name == choice)
+            self._registry = replace(registry, tools=only)
         self._names = tuple(tool.name for tool in self._registry.allowed)
         self._tools = TurnTools(registry)
         self._markers = markers_of(form, self._names)

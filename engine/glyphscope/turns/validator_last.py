@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from glyphscope.events import RunEvent, ToolKnown, Violation
-from glyphscope.registry import ToolRegistry
 from glyphscope.turns.form import TurnForm
 from glyphscope.turns.judge import judge
 from glyphscope.turns.read import Turn
@@ -74,11 +73,6 @@ def _verdict(call: ReadTurnCall, tools: TurnTools, index: int, token: int) -> tu
         )
         for each in judge(call, tools)
     )  # fmt: skip
-
-
-def only_tool(registry: ToolRegistry, name: str) -> ToolRegistry:
-    """The registry with that tool alone."""
-    return replace(registry, tools=tuple(tool for tool in registry if tool.name == name))
 
 
 def call_in_words(form: TurnForm) -> str:

@@ -48,7 +48,7 @@ class Marker(NamedTuple):
 
 def markers_of(form: TurnForm, names: tuple[str, ...]) -> tuple[Marker, ...]:
     """The markers of a form: those that end a turn or are between its parts, and every beginning of a call."""
-    found = [Marker("wrap", signs_of(text)) for wrap in form.wraps for text in (wrap.open, wrap.close)]
+    found = [Marker("wrap", signs_of(text)) for text in form.wrap_markers]
     if form.reasoning is not None:
         found.append(Marker("open", signs_of(form.reasoning.open)))
     found += [Marker("end", signs_of(end)) for end in form.ends]

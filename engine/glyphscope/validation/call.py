@@ -118,11 +118,8 @@ class CallValidator(StreamingValidator):
             tool_allowed=self.tool_allowed,
             tool_char=self.tool_char,
             arguments=self.arguments,
-            errors=[
-                CheckError(v.code, v.message, v.path, v.char, v.token, v.rule, v.viable)
-                for v in self.violations
-            ],
-            fields=[CheckField(each.path, each.start, each.end, each.status) for each in self.fields],
+            errors=msgspec.convert(self.violations, list[CheckError], from_attributes=True),
+            fields=msgspec.convert(self.fields, list[CheckField], from_attributes=True),
             chars=self.chars,
             tokens=self._token + 1,
         )

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import codecs
 import re
-from itertools import takewhile
 from typing import Any
 
 from glyphscope.events import FieldChanged, FieldClosed, Notation, RunEvent, RunRequest, Shape, Violation
 from glyphscope.grammar.builder.turn import call_opening
 from glyphscope.notation.chat_tool_format import ENDPOINTS_OWN, NativeFormat, native_format
 from glyphscope.registry import ToolRegistry
+from glyphscope.text.lines import begun_length, common_length
 from glyphscope.validation.call import CallValidator
 from glyphscope.validation.streaming_validator import Limits
 from glyphscope.validation.turn import TurnCall
@@ -77,8 +77,7 @@ class FreeTextValidator(CallValidator):
             self._pending = ""
             start += self._blank
             return " " * start + read[start:]
-        sizes = range(len(self._marker) - 1, 0, -1)
-        start = len(read) - next((size for size in sizes if read.endswith(self._marker[:size])), 0)
+        start = len(read) - begun_length(read, self._marker)
         self._pending = read[start:]
         return " " * start
 
@@ -97,8 +96,7 @@ class FreeTextValidator(CallValidator):
         self._after += piece
         rest = self._after.lstrip()
         closing = self._form.closing if self._form else ""
-        same = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(rest, closing)))
-        blank = max(0, len(self._after) - len(rest) + same - before)
+        blank = max(0, len(self._after) - len(rest) + common_length(rest, closing) - before)
         return " " * blank + piece[blank:]
 
 
