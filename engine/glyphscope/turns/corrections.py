@@ -74,21 +74,19 @@ def correct(form: TurnForm, renderings: dict[str, str]) -> TurnForm:
 
 def _applies(when: Condition, form: TurnForm, renderings: dict[str, str]) -> bool:
     first = form.calls[0] if form.calls else None
-    if when.calls is not None and when.calls != bool(form.calls):
-        return False
-    if when.reasoning is not None and when.reasoning != (form.reasoning is not None):
-        return False
-    if when.unmarked is not None and (first is None or when.unmarked != first.unmarked):
-        return False
-    if when.opening and (first is None or when.opening not in first.opening):
-        return False
-    if when.encoding and (first is None or when.encoding != first.arguments.encoding):
-        return False
-    if when.id and (first is None or when.id != first.id):
-        return False
-    if when.header not in form.header:
-        return False
-    return all(any(text in rendering for rendering in renderings.values()) for text in when.rendered)
+    derived = {
+        "calls": bool(form.calls),
+        "reasoning": form.reasoning is not None,
+        "unmarked": first and first.unmarked,
+        "encoding": form.encoding,
+        "id": first and first.id,
+    }
+    return (
+        all(getattr(when, name) in (None, "", value) for name, value in derived.items())
+        and when.opening in (first.opening if first else "")
+        and when.header in form.header
+        and all(any(text in rendering for rendering in renderings.values()) for text in when.rendered)
+    )
 
 
 def _corrected(form: TurnForm, row: Row) -> TurnForm:

@@ -426,6 +426,7 @@ class FormValidator:
             self._tools,
             self._names,
             self._limits,
+            self._records,
             self._new_judge,
             room,
         )
@@ -456,7 +457,7 @@ class FormValidator:
         if self._foreign:
             at = at if self._text_may_come else max(self._left, self._trial_at)
             self._violate("SYNTAX", "another notation of calls is written", at, call_in_words(self._form))
-        before = len(self._records) - (0 if self._calls is None else len(self._calls.started))
+        before = len(self._records) if self._calls is None else self._calls.earlier
         if self._room is not None and before >= self._room:
             self._refuse_call(at)
 
@@ -472,9 +473,7 @@ class FormValidator:
     def _new_judge(self, form: CallForm) -> CallJudge:
         shape = form.object or CallObject()
         keys = (shape.name_key or "name", shape.arguments_key or "arguments", shape.id_key)
-        record = self._records[-1]
-        record.judge = CallJudge(self._registry, len(self._records) - 1, self._limits, keys)
-        return record.judge
+        return CallJudge(self._registry, len(self._records) - 1, self._limits, keys)
 
     def _on_call(self, at: int) -> None:
         at -= self._blank_before if self._calls is not None and at == self._calls.at else 0
@@ -498,14 +497,13 @@ class FormValidator:
         calls = self._calls
         assert calls is not None
         calls.attach(self._out, self._token)
-        records = len(self._records) - len(calls.started)
         end = calls.feed(text, at, base)
         if self._trial is not None:
             self._trial.append(text[at:end])
-            judge = calls.judges[-1] if calls.judges else None
+            judge = calls.last_judge
             known = judge is not None and judge.tool is not None
             if (judge is not None and known and not judge.tool_allowed) or (not known and calls.is_none):
-                self._no_call(records, again)
+                self._no_call(calls, again)
                 return end
             if known:
                 found, self._out = self._out, self._saved_out
@@ -516,12 +514,12 @@ class FormValidator:
             self._end_calls(calls, again)
         return end
 
-    def _no_call(self, records: int, again: list[tuple[str, int]]) -> None:
+    def _no_call(self, calls: Calls, again: list[tuple[str, int]]) -> None:
         """What looked like a call is text."""
         assert self._trial is not None
         written, at = "".join(self._trial), self._trial_at
         self._trial, self._calls, self._out = None, None, self._saved_out
-        del self._records[records:]
+        del self._records[calls.earlier :]
         self._mode = self._trial_mode
         self._plain(written[0], at, -1)
         again.append((written[1:], at + 1))
@@ -581,10 +579,7 @@ class FormValidator:
         text = "".join(self._pieces)
         self.turn = turn = read_turn(text, self._form, self._tools, self._thinking)
         self._said = self._said or bool(turn.content)
-        streamed = [
-            record.call(index, self.violations, self.chars) for index, record in enumerate(self._records)
-        ]
-        final, events = last_word(turn, streamed, self._tools, self._names, self._token)
+        final, events = last_word(turn, self.calls, self._tools, self._names, self._token)
         self._final = final
         self._out += events
         if not final and not self._text_allowed:

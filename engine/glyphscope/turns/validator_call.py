@@ -18,6 +18,7 @@ from glyphscope.turns.starts import starts
 from glyphscope.turns.tools import TurnTools
 from glyphscope.turns.validator_arguments import Driver, JsonArguments, JsonCall, Members
 from glyphscope.turns.validator_judge import CallJudge
+from glyphscope.turns.validator_last import Record
 from glyphscope.turns.validator_paths import Op, Path, Steps, beginning_of, expected, ops_of
 from glyphscope.turns.validator_tagged import Parameter
 from glyphscope.validation.streaming_validator import Limits
@@ -43,7 +44,7 @@ class Calls:
 
     `state` is "open", or why the reading ended: "done"; "failed", where the text cannot be read any further; "left",
     where no further call follows. `again` is then what was read beyond the end, from character `again_at` on.
-    `started` and `ended` are the places of the calls; `judges` belong to them. A call is `certain` once its tool is
+    Its calls are the last of `records`, to which `on_call` adds one. A call is `certain` once its tool is
     known, or its object has begun.
     """
 
@@ -54,15 +55,13 @@ class Calls:
         tools: TurnTools,
         names: tuple[str, ...],
         limits: Limits,
+        records: list[Record],
         new_judge: Callable[[CallForm], CallJudge],
         room: int | None,
     ) -> None:
         """`room`: how many calls there may be; None is no limit."""
         self.state: Literal["open", "done", "failed", "left"] = "open"
         self.again, self.again_at = "", at
-        self.started: list[int] = []
-        self.ended: list[int] = []
-        self.judges: list[CallJudge] = []
         self.certain = False
         self.unread = False  # the arguments of the last call cannot be read to their end
         self.violate: Callable[[Code, str, int, str], None]
@@ -73,6 +72,7 @@ class Calls:
         self._tools, self._limits, self._new_judge, self._room = tools, limits, new_judge, room
         self._steps = Steps(names, tools.names)
         self.at = at
+        self._records, self.earlier = records, len(records)
         self._paths: list[Path] = []
         for form, ops, strict in beginnings:
             self._paths += self._steps.enter(Path(form, ops, strict=strict), at)
@@ -91,12 +91,17 @@ class Calls:
     @property
     def judge(self) -> CallJudge | None:
         """That of the call that is open."""
-        return self.judges[-1] if len(self.judges) > len(self.ended) else None
+        return self.last_judge if self.in_call else None
 
     @property
     def in_call(self) -> bool:
         """Whether a call is open."""
-        return len(self.started) > len(self.ended)
+        return len(self._records) > self.earlier and self._records[-1].end < 0
+
+    @property
+    def last_judge(self) -> CallJudge | None:
+        """That of the last call, which may have ended."""
+        return self._records[-1].judge if len(self._records) > self.earlier else None
 
     @property
     def left_form(self) -> bool:
@@ -106,7 +111,7 @@ class Calls:
     @property
     def is_none(self) -> bool:
         """Whether what might be a call of a known tool is none, or none that can be read."""
-        wrong = self.judges[-1].violations if self.judges else ()
+        wrong = self.last_judge.violations if self.last_judge else ()
         return self.state == "failed" or self._left_form or any(v.code in _NO_CALL for v in wrong)
 
     @property
@@ -121,8 +126,8 @@ class Calls:
     def attach(self, out: list[RunEvent], token: int) -> None:
         """Events go there from now on."""
         self.out, self.token = out, token
-        for judge in self.judges[-1:]:
-            judge.attach(out, token)
+        if self.last_judge is not None:
+            self.last_judge.attach(out, token)
 
     def feed(self, text: str, at: int, base: int) -> int:
         """Reads on from a place of the text; returns where it ended."""
@@ -205,7 +210,7 @@ class Calls:
         if not self.unread:
             self.again, self.again_at = "".join(self._pending), self._pending_at
         if self.in_call:
-            self._end_call(self._pending_at if self._closed else at)
+            self.on_end(self._pending_at if self._closed else at)
 
     def _begin_call(self) -> None:
         paths = self._paths
@@ -226,24 +231,23 @@ class Calls:
         self._spelled, self._name_at = 0, -1
         section = best.form.section_open.lstrip()
         self._in_section = self._in_section or bool(section and best.ops[0].options == (section,))
-        self.started.append(best.call_at)
         self.on_call(best.call_at)
 
     def _open_judge(self, path: Path) -> CallJudge:
-        if self.judge is None:
-            judge = self._new_judge(path.form)
-            judge.attach(self.out, self.token)
-            judge.raise_floor(self._floor)
-            self.judges.append(judge)
-            at = path.call_at or 0
-            if path.form.object is None:
-                judge.begin(at)
-            if path.form.fixed_name:
-                judge.open_name(at)
-                judge.name_text(at, path.form.fixed_name)
-                judge.close_name(at)
-                self._name_at = -2
-        return self.judges[-1]
+        if (judge := self.judge) is not None:
+            return judge
+        judge = self._records[-1].judge = self._new_judge(path.form)
+        judge.attach(self.out, self.token)
+        judge.raise_floor(self._floor)
+        at = path.call_at or 0
+        if path.form.object is None:
+            judge.begin(at)
+        if path.form.fixed_name:
+            judge.open_name(at)
+            judge.name_text(at, path.form.fixed_name)
+            judge.close_name(at)
+            self._name_at = -2
+        return judge
 
     def _spell(self, at: int) -> None:
         """Passes on what is certain of the tool's name."""
@@ -330,7 +334,7 @@ class Calls:
         assert driver is not None
         if driver.broken:
             self.state, self.unread = "failed", True
-            self._end_call(at)
+            self.on_end(at)
         elif driver.done:
             path = self._paths[0]
             self._driver, self._pending = None, []
@@ -363,12 +367,12 @@ class Calls:
         if path.kind == "closed":
             self.state = "done"
             return
-        self._end_call(at)
+        self.on_end(at)
         form = path.form
         if not (form.section_open.strip() or form.section_close.strip() or form.separator.strip()):
             self.state = "done"
             return
-        surplus = self._room is not None and len(self.ended) >= self._room
+        surplus = self._room is not None and len(self._records) - self.earlier >= self._room
         self._may_leave = not form.section_close.strip() or not self._in_section
         if surplus and self._may_leave:  # nothing that is due is missing, and nothing more may come
             self.state = "done"
@@ -381,12 +385,6 @@ class Calls:
             closing = Path(form, (Op("text", (form.section_close,)), Op("closed")))
             self._paths += self._steps.enter(closing, at)
         self._left_form = False
-
-    def _end_call(self, at: int) -> None:
-        self.ended.append(at)
-        if len(self.judges) < len(self.ended):
-            self.judges.append(self._new_judge(self._paths[0].form if self._paths else CallForm(())))
-        self.on_end(at)
 
 
 def _at_opening(path: Path) -> bool:
