@@ -6,7 +6,7 @@ import re
 from typing import ClassVar
 
 from glyphscope.notation import structure as s
-from glyphscope.notation.reader import SPACE, Reader, after
+from glyphscope.notation.reader import SPACE, Reader, State, after
 from glyphscope.notation.scalars import MAX_NUMBER_LENGTH, number_prefix, scalar_value, words
 from glyphscope.notation.structure import Structural
 
@@ -108,13 +108,7 @@ class JsonReader(Reader):
 
     @after(SPACE)
     def _after_member(self, text: str, at: int, out: list[Structural]) -> int:
-        if text[at] == ",":
-            out.append((s.SEPARATOR, self._base + at, self._base + at + 1, ""))
-            self._state = self._key
-            return at + 1
-        if text[at] in "}]":
-            return self._close(text, at, out)
-        return self._refuse(text, at, out, f"',' or '}}' must follow a member, not '{text[at]}'")
+        return self._separated(text, at, out, self._key, "',' or '}' must follow a member")
 
     @after(SPACE)
     def _first_item(self, text: str, at: int, out: list[Structural]) -> int:
@@ -124,13 +118,16 @@ class JsonReader(Reader):
 
     @after(SPACE)
     def _after_item(self, text: str, at: int, out: list[Structural]) -> int:
+        return self._separated(text, at, out, self._value, "',' or ']' must follow an item")
+
+    def _separated(self, text: str, at: int, out: list[Structural], following: State, expected: str) -> int:
         if text[at] == ",":
             out.append((s.SEPARATOR, self._base + at, self._base + at + 1, ""))
-            self._state = self._value
+            self._state = following
             return at + 1
-        if text[at] in "]}":
+        if text[at] in "}]":
             return self._close(text, at, out)
-        return self._refuse(text, at, out, f"',' or ']' must follow an item, not '{text[at]}'")
+        return self._refuse(text, at, out, f"{expected}, not '{text[at]}'")
 
 
 def _no_scalar(word: str) -> str:

@@ -59,7 +59,7 @@ class CallReader:
             place = at if end is None else end
             if opened and (end := self._empty(place)) is not None:
                 return [], end
-        calls = [self._one(place)]
+        calls = [self.one(place)]
         place = calls[0].end
         while not calls[-1].cut:
             if form.section_close:
@@ -106,17 +106,14 @@ class CallReader:
             del scan.notes[notes:]
             return None
         try:
-            return self._one(start)
+            return self.one(start)
         except MissingPart:
             del scan.notes[notes:]
             return None
 
-    def _one(self, at: int) -> ReadCall:
+    def one(self, at: int) -> ReadCall:
+        """One call; its section may not have been opened."""
         return _OneCall(self, at).read()
-
-    def alone(self, at: int) -> ReadCall:
-        """One call whose section was not opened, or that begins with a later part of its own opening."""
-        return self._one(at)
 
 
 class _OneCall:

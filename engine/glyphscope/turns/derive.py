@@ -66,19 +66,18 @@ def derive(renderer: Renders) -> Derived:
 
 def _dialect(probe: Probe) -> Dialect:
     """The first way of writing messages in which a call with its argument comes out."""
+    naming: list[Dialect] = []  # those in which the tool's name comes out at least
     for dialect in dialects():
         probe.dialect = dialect
         text = probe.turn(calls=(ONE,))
-        if text is not None and ONE.name in text and '\\"zq_key' not in text:
-            two = probe.turn("", (ONE,), after=(result(ONE),))
-            if two is not None or dialect.empty is None:
+        if text is None or ONE.name not in text:
+            continue
+        naming.append(dialect)
+        if '\\"zq_key' not in text:
+            followed = probe.turn("", (ONE,), after=(result(ONE),))
+            if followed is not None or dialect.empty is None:
                 return dialect
-    for dialect in dialects():
-        probe.dialect = dialect
-        text = probe.turn(calls=(ONE,))
-        if text is not None and ONE.name in text:
-            return dialect
-    return Dialect()
+    return naming[0] if naming else Dialect()
 
 
 def _form(

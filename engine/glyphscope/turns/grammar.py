@@ -114,28 +114,25 @@ class _Turn:
         self.calls: dict[str, Node] = {}
 
     def grammar(self) -> Grammar:
+        if self.options.choice == "none":
+            self.book.add(self.root, self._begin())
+            return self.book.grammar(self.root, ())
         if self.options.notation is not None:
             return self._in_our_notation(*self.options.notation)
-        most = None
-        if self.options.choice != "none":
-            rules = self._call_rules()
-            after = self._after_calls()
-            self.calls = {
-                opening: self.book.inner("calls", seq(rest, after))
-                for opening, rest in rules.openings().items()
-            }
-            most = rules
+        rules = self._call_rules()
+        after = self._after_calls()
+        self.calls = {
+            opening: self.book.inner("calls", seq(rest, after)) for opening, rest in rules.openings().items()
+        }
         self.book.add(self.root, self._begin())
-        if most is None:
-            return self.book.grammar(self.root, ())
         made = self.book.grammar(
             self.root,
-            tuple(most.unenforced),
-            lexed=most.lexed,
-            loose=tuple(most.loose),
-            ordered=tuple(most.ordered),
+            tuple(rules.unenforced),
+            lexed=rules.lexed,
+            loose=tuple(rules.loose),
+            ordered=tuple(rules.ordered),
         )
-        most.check(made)
+        rules.check(made)
         return made
 
     def _call_rules(self) -> CallRules:
@@ -273,9 +270,6 @@ class _Turn:
 
     def _in_our_notation(self, notation: Notation, shape: Shape) -> Grammar:
         options = self.options
-        if options.choice == "none":
-            self.book.add(self.root, self._begin())
-            return self.book.grammar(self.root, ())
         calls = build_call_grammar(
             self.registry, notation, shape,
             GrammarOptions(

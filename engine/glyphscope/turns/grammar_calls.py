@@ -42,7 +42,7 @@ from glyphscope.turns.grammar_markers import Markers
 from glyphscope.turns.read import read_turn
 from glyphscope.turns.tools import TurnTools
 
-_ID = terminal(repeat(CharClass(chars.union(chars.WORD, chars.of("-"))), 1, 40))
+_ID = repeat(CharClass(chars.union(chars.WORD, chars.of("-"))), 1, 40)
 _INDEX = terminal(repeat(CharClass(chars.DIGITS), 1, 4))
 _SAFE = chars.union(chars.WORD, chars.of(".-"))
 
@@ -168,7 +168,13 @@ class CallRules:
                 loose = following in ("id", "index") and "" in piece.also  # left out together
                 run.append(tuple(text for text in piece.texts if text or not loose))
                 continue
-            word = _INDEX if piece.kind == "index" else _ID if piece.kind == "id" else of_tool(piece.kind)
+            word = (
+                _INDEX
+                if piece.kind == "index"
+                else terminal(_ID)
+                if piece.kind == "id"
+                else of_tool(piece.kind)
+            )
             whole = seq(self._texts(run), word)
             run = []
             left_out = piece.kind in ("id", "index") and before is not None and "" in before.also
@@ -220,9 +226,8 @@ class CallRules:
         return optional(Literal(" "))
 
     def _id_entry(self, shape: CallObject, spelled: NotationSyntax) -> Node:
-        inside = repeat(CharClass(chars.union(chars.WORD, chars.of("-"))), 1, 40)
         return seq(
-            spelled.key(shape.id_key), alt(terminal(seq('"', inside, '"')), terminal(integer_node(0, 9999)))
+            spelled.key(shape.id_key), alt(terminal(seq('"', _ID, '"')), terminal(integer_node(0, 9999)))
         )
 
     def _arguments(self, form: ArgumentsForm, tool: Tool, white: WhiteSpace) -> Node:

@@ -18,7 +18,7 @@ _SPACE = re.compile(r"\s*")
 _NUMBER = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?")
 _WORD = re.compile(r"[A-Za-z_][\w.\-]*")
 _BARE_KEY = re.compile(r"[^\s:={}\[\],\"'<>]+")
-_CLOSING = {"[": "]", "(": ")", "{": "}"}
+CLOSING = {"[": "]", "(": ")", "{": "}"}
 _PLAIN = {'"': re.compile(r'[^"\\]*'), "'": re.compile(r"[^'\\]*")}
 _WORDS: dict[str, Any] = {
     "true": True,
@@ -30,7 +30,7 @@ _WORDS: dict[str, Any] = {
 }
 PADDED = re.compile(r"-?0\d[\d.eE+-]*")
 """A number with zeros before it, which neither JSON nor Python has."""
-_ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "b": "\b", "f": "\f", "\n": "", "0": "\0", "a": "\a", "v": "\v"}
+ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "b": "\b", "f": "\f", "\n": "", "0": "\0", "a": "\a", "v": "\v"}
 
 
 class NotAValue(Exception):
@@ -147,10 +147,10 @@ class Literals:
                 return chr(int(digits, 16)), at + 2 + size
             except ValueError:
                 raise NotAValue(at) from None
-        return _ESCAPES.get(char, char if char in "\"'\\/" else "\\" + char), at + 2
+        return ESCAPES.get(char, char if char in "\"'\\/" else "\\" + char), at + 2
 
     def _list(self, at: int, depth: int) -> tuple[list[Any], int]:
-        closing = _CLOSING[self.text[at]]
+        closing = CLOSING[self.text[at]]
         out: list[Any] = []
         at = self.space(at + 1)
         while not self.text.startswith(closing, at):

@@ -278,7 +278,6 @@ class _Reader:
         before = "".join(self.content) + self.whole[at : found.start()]
         if before.strip():
             self.scan.note(0, "reasoning was not opened")
-        if before.strip():
             self.reasoning.append(before.strip())
             self.reasoning_spans.append((len(self.begun), found.start()))
         self.content.clear()
@@ -362,7 +361,7 @@ class _Reader:
         if form.pieces[0].text != start.text:
             shortened = replace(form, pieces=(Piece("text", start.text), *form.pieces[1:]))
         if not form.section_open:
-            call = CallReader(self.scan, shortened, self.tools).alone(at)
+            call = CallReader(self.scan, shortened, self.tools).one(at)
             return [call], call.end
         return CallReader(self.scan, replace(shortened, section_open=""), self.tools).section(at)
 

@@ -95,13 +95,13 @@ class Scan:
             return found.end()
         return self.space(found.end())
 
-    def piece(self, piece: Piece, at: int, *, raw: bool = False) -> int | None:
+    def piece(self, piece: Piece, at: int) -> int | None:
         """The same for a piece with several texts: the first that is there exactly, the first loosely, or none."""
         for text in sorted(piece.texts, key=len, reverse=True):
             if text and self.text.startswith(text, at):
                 return at + len(text)
         for text in piece.texts:
-            end = self.match(text, at, raw=raw) if text.strip() or "" not in piece.also else None
+            end = self.match(text, at) if text.strip() or "" not in piece.also else None
             if end is not None:
                 return end
         return at if "" in piece.texts else None

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any, NamedTuple
 
 from glyphscope.text.json_values import read_json
 from glyphscope.turns.form import CallObject
 from glyphscope.turns.probe import NAMES, VALUES, Asked
+
+_OPENING = re.compile(r'[{"]')
 
 
 class Span(NamedTuple):
@@ -25,8 +28,8 @@ def find_span(text: str, call: Asked) -> Span | None:
     if found is not None:
         return found
     last = text.rfind(VALUES[NAMES.index(call.name)])
-    for start in _braces(text, at):
-        value, end = _decode(text, start)
+    for opening in _OPENING.finditer(text, at):
+        value, end = _decode(text, opening.start())
         if value == call.arguments:
             return Span(at, end, None, False)
         if isinstance(value, str) and _decode(value, 0)[0] == call.arguments:
@@ -34,10 +37,6 @@ def find_span(text: str, call: Asked) -> Span | None:
     if last < 0:
         return None
     return Span(at, last + len(VALUES[0]), None, False)
-
-
-def _braces(text: str, start: int) -> list[int]:
-    return [at for at in range(start, len(text)) if text[at] in '{"']
 
 
 def _decode(text: str, start: int) -> tuple[Any, int]:

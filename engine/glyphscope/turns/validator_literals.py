@@ -7,12 +7,12 @@ passed on as those, letter by letter.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
-from typing import TypeAlias
 
 from glyphscope.notation import structure as s
+from glyphscope.notation.reader import State, after
 from glyphscope.notation.scalars import MAX_NUMBER_LENGTH, number_prefix, scalar_value
 from glyphscope.notation.structure import Structural
+from glyphscope.turns.literals import CLOSING, ESCAPES
 
 _SPACE = re.compile(r"\s+")
 _KEY = re.compile(r"[^\s:={}\[\],\"'<>()]+")
@@ -20,12 +20,8 @@ _WORD = re.compile(r"[0-9A-Za-z_.+\-]+")
 _PLAIN = {'"': re.compile(r'[^"\\]+'), "'": re.compile(r"[^'\\]+")}
 _HEX = re.compile(r"[0-9a-fA-F]+")
 _WORDS = {"True": "true", "False": "false", "None": "null", "true": "true", "false": "false", "null": "null"}
-_ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "b": "\b", "f": "\f", "\n": "", "0": "\0", "a": "\a", "v": "\v"}
-_CLOSES = {"{": "}", "[": "]", "(": ")"}
 _HIGH = range(0xD800, 0xDC00)
 _LOW = range(0xDC00, 0xE000)
-
-State: TypeAlias = Callable[[str, int, list[Structural]], int]
 
 
 class LiteralReader:
@@ -78,9 +74,8 @@ class LiteralReader:
 
     # values
 
+    @after(_SPACE)
     def _value(self, text: str, at: int, out: list[Structural]) -> int:
-        if space := _SPACE.match(text, at):
-            return space.end()
         char = text[at]
         if self._quote and char == self._quote[0]:
             self._in_key = False
@@ -99,24 +94,25 @@ class LiteralReader:
             out.append((s.TOO_DEEP, place, place + 1, f"nested deeper than {self._max_depth} levels"))
             self.broken = True
             return at
-        self._stack.append(_CLOSES[char])
+        self._stack.append(CLOSING[char])
         out.append((s.OBJECT_OPEN if char == "{" else s.ARRAY_OPEN, place, place + 1, ""))
         self._state = self._next_key if char == "{" else self._next_item
         return at + 1
 
     def _close(self, at: int, out: list[Structural]) -> int:
-        bracket = self._stack.pop()
         place = self._base + at
-        kind = s.OBJECT_CLOSE if self._of_members(bracket) else s.ARRAY_CLOSE
-        out.append((kind, place, place + 1, ""))
+        out.append((s.OBJECT_CLOSE if self._has_members else s.ARRAY_CLOSE, place, place + 1, ""))
+        self._stack.pop()
         if not self._stack and self._closer:
             self.done = True
             return at
         self._value_done()
         return at + 1
 
-    def _of_members(self, bracket: str) -> bool:
-        return bracket == "}" or (not self._stack and bool(self._closer))
+    @property
+    def _has_members(self) -> bool:
+        """Whether the innermost container has keys."""
+        return self._stack[-1] == "}" or (len(self._stack) == 1 and bool(self._closer))
 
     def _value_done(self) -> None:
         if not self._stack:
@@ -124,24 +120,18 @@ class LiteralReader:
         else:
             self._state = self._after_value
 
+    @after(_SPACE)
     def _after_value(self, text: str, at: int, out: list[Structural]) -> int:
-        if space := _SPACE.match(text, at):
-            return space.end()
         closer = self._stack[-1]
         if text[at] == ",":
-            members = self._of_members_open()
-            self._state = self._next_key if members else self._next_item
+            self._state = self._next_key if self._has_members else self._next_item
             return at + 1
         if text[at] == closer:
             return self._close(at, out)
         return self._refuse(at, out, f"',' or '{closer}' must follow a value, not '{text[at]}'")
 
-    def _of_members_open(self) -> bool:
-        return self._stack[-1] == "}" or (len(self._stack) == 1 and bool(self._closer))
-
+    @after(_SPACE)
     def _next_item(self, text: str, at: int, out: list[Structural]) -> int:
-        if space := _SPACE.match(text, at):
-            return space.end()
         if text[at] == self._stack[-1]:
             return self._close(at, out)
         self._state = self._value
@@ -154,9 +144,8 @@ class LiteralReader:
 
     # keys
 
+    @after(_SPACE)
     def _next_key(self, text: str, at: int, out: list[Structural]) -> int:
-        if space := _SPACE.match(text, at):
-            return space.end()
         char = text[at]
         if char == self._stack[-1]:
             return self._close(at, out)
@@ -179,9 +168,8 @@ class LiteralReader:
         self._state = self._link
         return at
 
+    @after(_SPACE)
     def _link(self, text: str, at: int, out: list[Structural]) -> int:
-        if space := _SPACE.match(text, at):
-            return space.end()
         if text[at] not in ":=":
             return self._refuse(at, out, f"a value must follow the name, not '{text[at]}'")
         self._state = self._value
@@ -235,7 +223,7 @@ class LiteralReader:
             self._digits, self._digits_left = "", 4 if char == "u" else 2
             self._state = self._hex
             return at + 1
-        decoded = _ESCAPES.get(char, char if char in "\"'\\/" else "\\" + char)
+        decoded = ESCAPES.get(char, char if char in "\"'\\/" else "\\" + char)
         self._text(self._escape_start, self._base + at + 1, decoded, out)
         return at + 1
 

@@ -51,6 +51,11 @@ class Level:
         self.candidates = unjudged(self.candidates)
         return gravest(filter(None, reasons))
 
+    def _keep(self, fitting: list[Candidate]) -> bool:
+        """Whether an alternative is left; if one is, only these stay."""
+        self.candidates = fitting or self.candidates
+        return bool(fitting)
+
     def _lack(self, spec: Spec) -> Reason | None:
         """The members that the container lacks for this alternative."""
         raise NotImplementedError
@@ -118,9 +123,7 @@ class ArrayLevel(Level):
         self._items.add(identity(value))
         if len(self._items) > before:
             return None
-        fitting = [c for c in self.candidates if not c.spec.unique_rule]
-        if fitting:
-            self.candidates = fitting
+        if self._keep([c for c in self.candidates if not c.spec.unique_rule]):
             return None
         return Reason("CONSTRAINT_ITEMS", "is in the list already", self.candidates[0].spec.unique_rule)
 
@@ -180,20 +183,13 @@ class ObjectLevel(Level):
             if (c.spec.max_members is None or len(used) < c.spec.max_members)
             and members.can_begin(c.schemas, c.spec, prefix, used, bare=self._bare)
         ]
-        if fitting:
-            self.candidates = fitting
-        return bool(fitting)
+        return self._keep(fitting)
 
     def key_possible(self, key: str) -> bool:
         """Whether a member may have exactly this name; if it may, only the alternatives that allow it stay."""
-        fitting = [
-            c
-            for c in self.candidates
-            if key not in self.used and members.may_be_given(c.schemas, c.spec, key)
-        ]
-        if fitting:
-            self.candidates = fitting
-        return bool(fitting)
+        return key not in self.used and self._keep(
+            [c for c in self.candidates if members.may_be_given(c.schemas, c.spec, key)]
+        )
 
     def end_key(self, key: str) -> None:
         self.key = key
