@@ -21,8 +21,7 @@ from glyphscope.events import (
     decode_event,
     encode_event,
 )
-from glyphscope.explain.relaxation_cost import Freedom, relaxation_cost
-from glyphscope.explain.relaxation_report import cost_words
+from glyphscope.explain.relaxation_cost import Freedom, cost_words, relaxation_cost
 from glyphscope.grammar import build_call_grammar
 from glyphscope.grammar.gbnf.check import load_gbnf
 from glyphscope.grammar.match import compile_grammar

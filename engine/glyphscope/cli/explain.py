@@ -28,8 +28,7 @@ from glyphscope.explain.mask_impact_report import (
     tokens_taken,
     worst_words,
 )
-from glyphscope.explain.relaxation_cost import RelaxationCost, relaxation_cost
-from glyphscope.explain.relaxation_report import cost_words
+from glyphscope.explain.relaxation_cost import RelaxationCost, cost_words, relaxation_cost
 from glyphscope.explain.retokenization import (
     Boundaries,
     boundaries_of,

@@ -1,6 +1,6 @@
 """The cost of relaxing a constraint: the branch that continues without it, beside the constrained run.
 
-Everything is read from both records; a missing figure is None, never a guess.
+Everything is read from both records; a missing figure is None, never a guess. `cost_words` puts it in sentences.
 """
 
 from __future__ import annotations
@@ -14,12 +14,17 @@ import msgspec
 from glyphscope.errors import PromptError
 from glyphscope.events import AnyEvent, Relaxed, RunRequest, Violation, violations_of
 from glyphscope.registry import ToolRegistry, parse_document
-from glyphscope.registry.pointer import Path, to_pointer
+from glyphscope.registry.pointer import Path, readable, to_pointer
 from glyphscope.runs.run_state import RunState, StageState, run_state
 from glyphscope.strategies.turns import answer_validator
+from glyphscope.text.figures import percent, pluralize
+from glyphscope.text.shorten import json_excerpt
 
 _MOST_CHANGES = 200
 """Changed arguments that are reported."""
+_SHOWN_CHANGES = 8
+"""Of them, those that are put in words, each value in so many characters:"""
+_LONGEST = 60
 
 
 @dataclass(frozen=True)
@@ -146,16 +151,12 @@ def _differing(before: Any, after: Any) -> Iterator[ArgumentChange]:
     waiting: list[tuple[Path, bool, bool, Any, Any]] = [((), True, True, before, after)]
     while waiting:
         path, was, has, one, other = waiting.pop()
+        if was and has and isinstance(one, list) and isinstance(other, list):
+            one, other = dict(enumerate(one)), dict(enumerate(other))
         if was and has and isinstance(one, dict) and isinstance(other, dict):
             keys: list[str | int] = list(dict.fromkeys((*one, *other)))
             inner = [((*path, k), k in one, k in other, one.get(k), other.get(k)) for k in keys]
             waiting += reversed(inner)
-        elif was and has and isinstance(one, list) and isinstance(other, list):
-            inner = [
-                ((*path, i), i < len(one), i < len(other), one[i : i + 1], other[i : i + 1])
-                for i in range(max(len(one), len(other)))
-            ]
-            waiting += [(at, a, b, (x or [None])[0], (y or [None])[0]) for at, a, b, x, y in reversed(inner)]
         elif not (was and has) or not _same(one, other):
             yield ArgumentChange(to_pointer(path), was, has, one, other)
 
@@ -163,3 +164,88 @@ def _differing(before: Any, after: Any) -> Iterator[ArgumentChange]:
 def _same(one: Any, other: Any) -> bool:
     """As JSON Schema compares scalars: 1 is 1.0, and neither is true."""
     return isinstance(one, bool) == isinstance(other, bool) and bool(one == other)
+
+
+# in words
+
+
+def cost_words(cost: RelaxationCost) -> list[str]:
+    """The relaxed constraint, the whole registry's verdict on the new call, the allowed tokens, the arguments."""
+    return [
+        *_relaxed_words(cost),
+        *_verdict_words(cost),
+        *_freedom_words(cost),
+        _tokens_words(cost.run, cost.branch),
+        *_arguments_words(cost),
+    ]
+
+
+def _relaxed_words(cost: RelaxationCost) -> Iterator[str]:
+    if cost.relaxed:
+        yield f"Relaxed: {', '.join(f'{one.tool}:{one.pointer}' for one in cost.relaxed)}."
+    else:
+        yield "This branch relaxes nothing that its run had not already relaxed."
+
+
+def _verdict_words(cost: RelaxationCost) -> Iterator[str]:
+    if cost.valid:
+        yield "The whole registry accepts the new call anyway."
+    elif cost.valid is None:
+        yield "The new text has no violations of the whole registry so far, but it is incomplete."
+    for violation in cost.violations:
+        yield (
+            f"With the whole registry: {violation.code} at character {violation.char}: {violation.message}"
+        )
+
+
+def _freedom_words(cost: RelaxationCost) -> Iterator[str]:
+    before, after = cost.before, cost.after
+    if before == Freedom() and after == Freedom():
+        yield f"At token {cost.token}, the allowed tokens were not recorded."
+        return
+    yield (
+        f"At token {cost.token} the constraint allowed {_count(before.allowed)} before and "
+        f"{_count(after.allowed)} after, with {_share(before.feasible)} and "
+        f"{_share(after.feasible)} of the raw probability."
+    )
+
+
+def _tokens_words(run: Spent, branch: Spent) -> str:
+    return (
+        f"The branch decoded {pluralize(branch.decoded, 'token')} ({branch.forced} forced) "
+        f"after {branch.written} kept ones; the run {run.decoded} ({run.forced} forced)."
+    )
+
+
+def _arguments_words(cost: RelaxationCost) -> Iterator[str]:
+    before, after = cost.tools
+    if cost.changes is None:
+        yield "The arguments cannot be compared: one of the two has no complete call."
+        return
+    if before != after:
+        yield f"The call is one of {after} instead of {before}."
+    yield from (_change_words(change) for change in cost.changes[:_SHOWN_CHANGES])
+    if len(cost.changes) > _SHOWN_CHANGES:
+        yield f"And {len(cost.changes) - _SHOWN_CHANGES} more arguments differ."
+    if not cost.changes and before == after:
+        yield "The arguments are the same."
+
+
+def _change_words(change: ArgumentChange) -> str:
+    name = readable(change.pointer) or "arguments"
+    if not change.has:
+        return f"{name} was removed; it was {json_excerpt(change.before, _LONGEST)}."
+    if not change.was:
+        return f"{name} was added: {json_excerpt(change.after, _LONGEST)}."
+    return (
+        f"{name} changed from {json_excerpt(change.before, _LONGEST)} to "
+        f"{json_excerpt(change.after, _LONGEST)}."
+    )
+
+
+def _count(allowed: int | None) -> str:
+    return "an unknown number of tokens" if allowed is None else pluralize(allowed, "token")
+
+
+def _share(feasible: float | None) -> str:
+    return "an unknown share" if feasible is None else percent(feasible)

@@ -74,8 +74,8 @@ def _flat(size: int, stretches: Iterator[tuple[int, int, str]]) -> Iterator[tupl
     begins = sorted(stretches, key=lambda each: (each[0], -each[1]))
     stack: list[tuple[int, str]] = [(size, "")]
     at = 0
-    for start, end, of in begins:
-        while stack[-1][0] <= start:
+    for start, end, of in (*begins, (size, size, "")):
+        while stack and stack[-1][0] <= start:
             upto, name = stack.pop()
             if upto > at:
                 yield at, upto, name
@@ -84,8 +84,3 @@ def _flat(size: int, stretches: Iterator[tuple[int, int, str]]) -> Iterator[tupl
             yield at, start, stack[-1][1]
             at = start
         stack.append((end, of))
-    while stack:
-        upto, name = stack.pop()
-        if upto > at:
-            yield at, upto, name
-            at = upto

@@ -164,16 +164,15 @@ def departed(reading: Reading, steps: Sequence[TokenStep]) -> Departed | None:
     """How likely the right token was where the text of these tokens left the form; None where nobody can say."""
     if reading.left_at is None:
         return None
-    end = 0
+    size = reading.left_at  # of the token's characters before the departure
     for step in steps:
-        start, end = end, end + len(step.text)
-        if start <= reading.left_at < end:
+        if size < len(step.text):
             break
+        size -= len(step.text)
     else:
         return None
     own = None if step.logprob is None else math.exp(step.logprob)
-    expected = step.text[: reading.left_at - start] + reading.left_expected
-    size = reading.left_at - start
+    expected = step.text[:size] + reading.left_expected
     right = [
         each
         for each in step.alternatives

@@ -221,19 +221,13 @@ def _piece(piece: Piece, form: CallForm) -> str:
         return f'{{"{keys.wrapper}": {inner}}}' if keys.wrapper else inner
     if piece.kind == "arguments" and form.arguments.parameter:
         return _pieces_of(form)
-    return piece.kind.upper()
+    quote = form.arguments.quote if piece.kind == "value" else ""
+    return f"{quote}{piece.kind.upper()}{quote}"
 
 
 def _pieces_of(form: CallForm) -> str:
-    one = "".join(_parameter(each, form) for each in form.arguments.parameter)
+    one = "".join(_piece(each, form) for each in form.arguments.parameter)
     return f"{one}{form.arguments.separator}…"
-
-
-def _parameter(piece: Piece, form: CallForm) -> str:
-    if piece.kind == "text":
-        return piece.text
-    quote = form.arguments.quote
-    return f"{quote}VALUE{quote}" if piece.kind == "value" and quote else piece.kind.upper()
 
 
 def _rows(form: TurnForm, field: str, *, only_first: bool = False) -> tuple[str, ...]:
