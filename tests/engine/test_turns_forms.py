@@ -26,7 +26,7 @@ from glyphscope.turns import (
     read_turn,
     save_form,
 )
-from glyphscope.turns.probe import IDS, KEYS, NAMES, Asked, Probe, sample_tools
+from glyphscope.turns.probe import IDS, KEYS, NAMES, Probe, SampleCall, sample_tools
 
 DROPS_CALLS = {
     "HuggingFaceTB-SmolLM3-3B", "LFM2-8B-A1B", "LFM2.5-Instruct", "google-gemma-2-2b-it",
@@ -156,7 +156,7 @@ def test_the_complete_part_of_a_prefix_is_part_of_the_whole(llama_data: Path, te
     renderer, form, found = derived(llama_data / "templates" / f"{template}.jinja")
     bare = msgspec.structs.replace(form, begun={})
     tools = TurnTools(parse_document(sample_tools()))
-    calls = (Asked(NAMES[0], {KEYS[0]: "Paris", KEYS[1]: "x y"}), Asked(NAMES[1], {}, IDS[1]))
+    calls = (SampleCall(NAMES[0], {KEYS[0]: "Paris", KEYS[1]: "x y"}), SampleCall(NAMES[1], {}, IDS[1]))
     probe = Probe(renderer, found.dialect, sample_tools())
     written = probe.turn("", calls if form.parallel else calls[:1])
     assert written is not None

@@ -75,7 +75,7 @@ class Attributor:
         self._grammar = lru_cache(_CACHED)(self._compile)
         self._state = lru_cache(_CACHED)(self._start)
 
-    def speaks(self, before: str) -> bool:
+    def knows_tool(self, before: str) -> bool:
         """Whether a tool is known after `before`, so that its schema can reject a text."""
         return self._tool(before) is not None
 

@@ -258,7 +258,7 @@ def _explained(
     if first is None or not first.data or 0x80 <= first.data[0] < 0xC0:
         return replace(masked, unexplained="none")  # it has no text by itself
     before = stage.text[: token.start]
-    if not attributor.speaks(before):
+    if not attributor.knows_tool(before):
         return replace(masked, unexplained="early")
     text = first.data.decode(errors="ignore")
     try:

@@ -159,12 +159,12 @@ def loss_words(loss: CacheLoss) -> str:
     if loss.why == "kept":
         return f"All of it was in the cache; the last token is read in any case{_ms(loss)}."
     if loss.token == 0:
-        said = f"Nothing was in the cache: all {loss.again:,} tokens were read{_ms(loss)}."
+        sentence = f"Nothing was in the cache: all {loss.again:,} tokens were read{_ms(loss)}."
         why = {
             "first": _WHY["first"],
             "less": "The previous prompt begins alike, but it was not in the cache.",
         }
-        return f"{said} {why.get(loss.why, '')}".rstrip()
+        return f"{sentence} {why.get(loss.why, '')}".rstrip()
     place = f"From token {loss.token:,} on: {loss.again:,} tokens were read{_ms(loss)}."
     if loss.why in ("less", "more") and loss.common is not None:
         return f"{place} {_WHY[loss.why].format(common=loss.common)}"

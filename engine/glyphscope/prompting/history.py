@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 
 from glyphscope.events import Message, RunRequest, ToolCall
-from glyphscope.prompting.template import Part, Written
+from glyphscope.prompting.template import Part, WrittenSpan
 from glyphscope.registry import ToolRegistry
 from glyphscope.turns import TurnForm, TurnTools, read_turn
 
@@ -29,10 +29,10 @@ class WrittenReasoning:
     reasoning: str
     of: str
 
-    def __call__(self, text: str, start: int, end: int) -> list[Written]:
+    def __call__(self, text: str, start: int, end: int) -> list[WrittenSpan]:
         words = self.reasoning.strip()
         at = text.find(words, start, end) if words else -1
-        return [Written(at, at + len(words), self.of)] if at >= 0 else []
+        return [WrittenSpan(at, at + len(words), self.of)] if at >= 0 else []
 
 
 @dataclass(frozen=True)
@@ -46,9 +46,9 @@ class WrittenCalls:
     form: TurnForm | None = None
     registry: ToolRegistry | None = None
 
-    def __call__(self, text: str, start: int, end: int) -> list[Written]:
+    def __call__(self, text: str, start: int, end: int) -> list[WrittenSpan]:
         spans = self._read(text, start, end) or self._found(text, start, end)
-        return [Written(*span, f"{self.of}, call {number}") for number, span in enumerate(spans, 1)]
+        return [WrittenSpan(*span, f"{self.of}, call {number}") for number, span in enumerate(spans, 1)]
 
     def _read(self, text: str, start: int, end: int) -> list[tuple[int, int]]:
         """Nothing where other calls are read than those of the message."""

@@ -36,7 +36,7 @@ _LINES = re.compile(r"[^\n]*\n|[^\n]+")
 _OWN = "_glyphscope_own"
 
 
-class Written(NamedTuple):
+class WrittenSpan(NamedTuple):
     """Characters of a rendered prompt, and what they are of."""
 
     start: int
@@ -45,7 +45,7 @@ class Written(NamedTuple):
 
 
 class Locate(Protocol):
-    def __call__(self, text: str, start: int, end: int) -> list[Written]:
+    def __call__(self, text: str, start: int, end: int) -> list[WrittenSpan]:
         """Where the chat template writes something between these characters, in order; nothing where it does not."""
 
 

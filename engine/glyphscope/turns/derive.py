@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 from msgspec.structs import replace
 
 from glyphscope.errors import PromptError
-from glyphscope.turns.derive_calls import ONE, OTHER, Found, derive_calls
+from glyphscope.turns.derive_calls import ONE, OTHER, FoundCalls, derive_calls
 from glyphscope.turns.derive_reasoning import Heading, derive_heading
 from glyphscope.turns.form import STATES, CallForm, Piece, TurnForm, Wrap
 from glyphscope.turns.markup import first_tag, is_tag, mirrors, solid_tokens, through_solid, tokens
@@ -18,10 +18,10 @@ from glyphscope.turns.probe import (
     RESULT,
     TEXT,
     USER,
-    Asked,
     Dialect,
     Probe,
     Renders,
+    SampleCall,
     dialects,
     result,
     sample_tools,
@@ -81,7 +81,12 @@ def _dialect(probe: Probe) -> Dialect:
 
 
 def _form(
-    probe: Probe, heading: Heading, text: str | None, text_end: str, found: Found | None, drops: list[str]
+    probe: Probe,
+    heading: Heading,
+    text: str | None,
+    text_end: str,
+    found: FoundCalls | None,
+    drops: list[str],
 ) -> TurnForm:
     header = heading.header
     calls: tuple[CallForm, ...] = ()
@@ -124,7 +129,7 @@ def _form(
 
 
 def _without_header(
-    header: str, heading: Heading, found: Found, wraps: tuple[Wrap, ...]
+    header: str, heading: Heading, found: FoundCalls, wraps: tuple[Wrap, ...]
 ) -> tuple[str, CallForm]:
     """The header and the form of calls, without what each has of the other.
 
@@ -184,7 +189,7 @@ def _ends(text: str, used: str) -> list[str]:
     return [each for each in ([whole] if whole and len(whole) <= 80 and marks else []) + first + last if each]
 
 
-def _next_headers(probe: Probe, found: Found | None) -> list[str]:
+def _next_headers(probe: Probe, found: FoundCalls | None) -> list[str]:
     """What begins the next message, which ends a turn that has no marker of its own for that."""
     out = []
     user = {"role": "user", "content": "zqnext"}
@@ -201,7 +206,7 @@ def _next_headers(probe: Probe, found: Found | None) -> list[str]:
     return [tag for tag in out if tag]
 
 
-def _beside(probe: Probe, found: Found | None, drops: list[str], heading: Heading) -> tuple[bool, bool]:
+def _beside(probe: Probe, found: FoundCalls | None, drops: list[str], heading: Heading) -> tuple[bool, bool]:
     """Whether the template writes text before calls, and after them."""
     if found is None:
         return True, False
@@ -245,7 +250,7 @@ def _renderings(probe: Probe, prompts: dict[str, str | None], text: str | None) 
     renderings["text"] = text
     renderings["one call"] = probe.turn(calls=(ONE,))
     renderings["two calls"] = probe.turn(calls=(ONE, OTHER))
-    renderings["no arguments"] = probe.turn(calls=(Asked(NAMES[0], {}),))
+    renderings["no arguments"] = probe.turn(calls=(SampleCall(NAMES[0], {}),))
     renderings["text and call"] = probe.turn(TEXT, (ONE,))
     renderings["reasoning and text"] = probe.turn(TEXT, (), REASON)
     renderings["call and result"] = probe.turn(calls=(ONE,), after=(result(ONE),))

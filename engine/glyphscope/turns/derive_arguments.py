@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from glyphscope.turns.form import ArgumentsForm, Piece
 from glyphscope.turns.markup import common_prefix, common_suffix, solid_tokens, without_overlap
-from glyphscope.turns.probe import KEYS, NAMES, SAMPLES, VALUES, Asked, Probe
+from glyphscope.turns.probe import KEYS, NAMES, SAMPLES, VALUES, Probe, SampleCall
 from glyphscope.turns.spans import Span
 
 _KEY = "\0"
@@ -26,7 +26,7 @@ class FoundArguments(NamedTuple):
     cut: int = 0
 
 
-def derive_arguments(probe: Probe, one: str, call: Asked, span: Span) -> FoundArguments | None:
+def derive_arguments(probe: Probe, one: str, call: SampleCall, span: Span) -> FoundArguments | None:
     """How arguments are written after a name; None where no rule was found."""
     written = one[span.start : span.end]
     if written.endswith(("}", '"')):
@@ -48,7 +48,7 @@ def _whole(text: str, at: int, arguments: dict[str, Any]) -> bool:
         return False
 
 
-def _parameters(probe: Probe, one: str, two: str, span: Span, call: Asked) -> FoundArguments | None:
+def _parameters(probe: Probe, one: str, two: str, span: Span, call: SampleCall) -> FoundArguments | None:
     key_at = two.index(KEYS[0])
     head = two[span.start : key_at]
     value_at = two.index(VALUES[0])
@@ -98,7 +98,7 @@ class _Types(NamedTuple):
     item: str
 
 
-def _types(probe: Probe, call: Asked, one: str, closing: str) -> _Types:
+def _types(probe: Probe, call: SampleCall, one: str, closing: str) -> _Types:
     """The text between key and value by JSON type, and whether values are Python's literals."""
     links: dict[str, str] = {}
     python = False
@@ -127,7 +127,7 @@ def _types(probe: Probe, call: Asked, one: str, closing: str) -> _Types:
     return _Types(links, python, item)
 
 
-def _escape(probe: Probe, call: Asked, link: str, closing: str) -> tuple[str, str]:
+def _escape(probe: Probe, call: SampleCall, link: str, closing: str) -> tuple[str, str]:
     """What a template writes around a text with a line end and markup in it, such as CDATA."""
     value = f"{VALUES[0]}\n<b>&"
     text = probe.turn(calls=(call._replace(arguments={KEYS[0]: value}),))

@@ -18,16 +18,16 @@ from glyphscope.turns.markup import (
     through_solid,
     without_overlap,
 )
-from glyphscope.turns.probe import IDS, KEYS, NAMES, VALUES, Asked, Probe
+from glyphscope.turns.probe import IDS, KEYS, NAMES, VALUES, Probe, SampleCall
 from glyphscope.turns.spans import Span, find_span
 
 _DUMPED = re.compile(r"""["']tool_calls["']\s*:""")
 """Messages that a template writes as they are."""
-ONE = Asked(NAMES[0], {KEYS[0]: VALUES[0]}, IDS[0])
-OTHER = Asked(NAMES[1], {KEYS[0]: VALUES[1]}, IDS[1])
+ONE = SampleCall(NAMES[0], {KEYS[0]: VALUES[0]}, IDS[0])
+OTHER = SampleCall(NAMES[1], {KEYS[0]: VALUES[1]}, IDS[1])
 
 
-class Found(NamedTuple):
+class FoundCalls(NamedTuple):
     """A derived form of calls with what surrounds it: text from the user's message on, and what ends the turn."""
 
     form: CallForm
@@ -36,7 +36,7 @@ class Found(NamedTuple):
     parallel: bool
 
 
-def derive_calls(probe: Probe, text_end: str) -> Found | None:
+def derive_calls(probe: Probe, text_end: str) -> FoundCalls | None:
     """The form of calls; None where the template writes none. `text_end` is what follows a turn of text."""
     one = probe.turn(calls=(ONE,))
     if one is None or ONE.name not in one or _DUMPED.search(one):
@@ -108,7 +108,7 @@ def split_end(rest: str, opened: str, text_end: str) -> tuple[str, str]:
     return rest[: len(rest) - len(end)], end
 
 
-def _objects(one: str, span: Span, before: str, after: str, middle: str | None, text_end: str) -> Found:
+def _objects(one: str, span: Span, before: str, after: str, middle: str | None, text_end: str) -> FoundCalls:
     around = split_around(before, after, middle, text_end)
     assert span.object is not None
     listed = around.section_open.rstrip().endswith("[") or around.open.rstrip().endswith("[")
@@ -132,12 +132,12 @@ def _objects(one: str, span: Span, before: str, after: str, middle: str | None, 
     )
     if span.as_string:
         form = replace(form, arguments=replace(form.arguments, as_string=True))
-    return Found(form, before, around.end, middle is not None)
+    return FoundCalls(form, before, around.end, middle is not None)
 
 
 def _pieces(
     probe: Probe, one: str, span: Span, before: str, after: str, middle: str | None, text_end: str
-) -> Found | None:
+) -> FoundCalls | None:
     """A call whose name is written outside of JSON."""
     found = derive_arguments(probe, one, ONE, span)
     if found is None:
@@ -164,7 +164,7 @@ def _pieces(
         id=style,
         empty=empty,
     )
-    return Found(form, before, around.end, middle is not None)
+    return FoundCalls(form, before, around.end, middle is not None)
 
 
 def _empty(probe: Probe, pieces: list[Piece]) -> str | None:

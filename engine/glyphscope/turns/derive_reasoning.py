@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from msgspec.structs import replace
 
-from glyphscope.turns.derive_calls import ONE, Found
+from glyphscope.turns.derive_calls import ONE, FoundCalls
 from glyphscope.turns.form import PromptPart, ReasoningForm
 from glyphscope.turns.markup import (
     closes,
@@ -62,7 +62,9 @@ class Heading(NamedTuple):
         return lead + rest[: end + len(tail)]
 
 
-def derive_heading(probe: Probe, prompts: dict[str, str], text: str | None, found: Found | None) -> Heading:
+def derive_heading(
+    probe: Probe, prompts: dict[str, str], text: str | None, found: FoundCalls | None
+) -> Heading:
     """Header and reasoning from the prompts of three states, a turn of text, and turns with reasoning."""
     before_text = text[: text.index(TEXT)] if text else None
     known = [prompt for prompt in prompts.values() if prompt]
@@ -105,7 +107,7 @@ def _from(prompt: str, header: str) -> str:
     return prompt[at:] if at >= 0 else prompt
 
 
-def _with_reasoning(probe: Probe, found: Found | None) -> tuple[str, str, str] | None:
+def _with_reasoning(probe: Probe, found: FoundCalls | None) -> tuple[str, str, str] | None:
     """What is before reasoning, between it and what follows, and what follows: "text" or "call"; None if dropped."""
     for key in REASONING_KEYS:
         probe.dialect = probe.dialect._replace(reasoning=key)
@@ -134,7 +136,7 @@ def _rendered(
     header: str,
     prompts: dict[str, str],
     before_text: str | None,
-    found: Found | None,
+    found: FoundCalls | None,
 ) -> tuple[ReasoningForm | None, str]:
     before, between, kind = rendered
     opening = before[len(header) :]
@@ -159,7 +161,7 @@ def _rendered(
 
 
 def _closing(
-    between: str, opening: str, kind: str, before_text: str | None, header: str, found: Found | None
+    between: str, opening: str, kind: str, before_text: str | None, header: str, found: FoundCalls | None
 ) -> str:
     """What closes reasoning: all up to the text or the call, without what comes before these anyway."""
     openings, following = solid_tokens(opening), solid_tokens(between)

@@ -24,7 +24,7 @@ from glyphscope.registry import ToolRegistry
 from glyphscope.turns.form import TurnForm, state_of
 from glyphscope.turns.grammar_calls import CallRules
 from glyphscope.turns.grammar_markers import (
-    SAID,
+    SOME_TEXT,
     SPACE,
     Markers,
     call_stops,
@@ -225,7 +225,7 @@ class _Turn:
                 options.append(seq(self._after_text(wrap.open.strip()), content))
                 if close := wrap.close.strip():
                     options.append(seq(self._after_text(close), self._after_message()))
-                    options += [self._after_text(close, SAID)] if self.text_alone else []
+                    options += [self._after_text(close, SOME_TEXT)] if self.text_alone else []
         return alt(*options)
 
     def _after_text(self, marker: str, text: Node = ANYTHING) -> Node:
@@ -236,7 +236,7 @@ class _Turn:
 
     def _last_text(self) -> Node:
         """A text at the end of the turn."""
-        ends = [self._after_text(end, SAID) for end in self._written_ends()]
+        ends = [self._after_text(end, SOME_TEXT) for end in self._written_ends()]
         return alt(text_to_end(self.stops, self.halves), *ends)
 
     def _after_calls(self) -> Node:

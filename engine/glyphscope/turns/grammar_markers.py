@@ -51,7 +51,7 @@ def _space() -> Ranges:
 
 
 _INK = CharClass(chars.complement(_space()))
-SAID = seq(ANYTHING, _INK, ANYTHING)
+SOME_TEXT = seq(ANYTHING, _INK, ANYTHING)
 """A text that is not only white space: one that is an answer."""
 
 
@@ -106,7 +106,7 @@ class Markers:
 def text_to_end(without: Node, halves: Node = NEVER) -> Node:
     """Any text for the user in which none of `without` is, and whose end is none of `halves`."""
     bad = alt(seq(without, ANYTHING) if without != NEVER else NEVER, halves)
-    return terminal(SAID if bad == NEVER else all_but(SAID, seq(ANYTHING, bad)))
+    return terminal(SOME_TEXT if bad == NEVER else all_but(SOME_TEXT, seq(ANYTHING, bad)))
 
 
 def loose_node(literal: str) -> Node:

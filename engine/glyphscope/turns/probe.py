@@ -44,7 +44,7 @@ class Renders(Protocol):
     ) -> str: ...
 
 
-class Asked(NamedTuple):
+class SampleCall(NamedTuple):
     """A call for a template to write."""
 
     name: str
@@ -81,7 +81,7 @@ class Probe:
     def turn(
         self,
         text: str = "",
-        calls: tuple[Asked, ...] = (),
+        calls: tuple[SampleCall, ...] = (),
         reasoning: str = "",
         *,
         thinking: bool | None = None,
@@ -126,7 +126,7 @@ class Probe:
         return rest if found else None
 
 
-def assistant(text: str, calls: tuple[Asked, ...], reasoning: str, dialect: Dialect) -> dict[str, Any]:
+def assistant(text: str, calls: tuple[SampleCall, ...], reasoning: str, dialect: Dialect) -> dict[str, Any]:
     """An assistant's message in OpenAI's form, in that dialect."""
     message: dict[str, Any] = {"role": "assistant", "content": text or (dialect.empty if calls else "")}
     if calls:
@@ -151,7 +151,7 @@ def assistant(text: str, calls: tuple[Asked, ...], reasoning: str, dialect: Dial
     return message
 
 
-def result(call: Asked, content: str = RESULT) -> dict[str, Any]:
+def result(call: SampleCall, content: str = RESULT) -> dict[str, Any]:
     """The tool's message that answers a call."""
     return {"role": "tool", "tool_call_id": call.id, "name": call.name, "content": content}
 

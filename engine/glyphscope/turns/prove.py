@@ -15,7 +15,7 @@ from msgspec.structs import replace
 from glyphscope.registry import parse_document
 from glyphscope.turns.derive import Derived
 from glyphscope.turns.form import TurnForm
-from glyphscope.turns.probe import Asked, Dialect, Probe, Renders
+from glyphscope.turns.probe import Dialect, Probe, Renders, SampleCall
 from glyphscope.turns.read import Turn, read_turn
 from glyphscope.turns.tools import TurnTools
 
@@ -102,7 +102,7 @@ class Proof(msgspec.Struct, frozen=True, kw_only=True):
 
 class _Plan(NamedTuple):
     text: str
-    calls: tuple[Asked, ...]
+    calls: tuple[SampleCall, ...]
     reasoning: str
     kind: str
 
@@ -134,7 +134,7 @@ class _Prover:
             document = self._registry(kinds)
             self.probe.tools = document
             self.probe.errors.clear()
-            if self.probe.turn(calls=(Asked("lookup", {"str_0": "plain words"}),)) is not None:
+            if self.probe.turn(calls=(SampleCall("lookup", {"str_0": "plain words"}),)) is not None:
                 self.left_out = without
                 return document
         return document
@@ -167,9 +167,9 @@ class _Prover:
             equal += same
             strict += same and turn.strict
             if not same and len(failures) < 3:
-                wanted = (plan.text, plan.reasoning, [(c.name, c.arguments) for c in plan.calls])
+                expected = (plan.text, plan.reasoning, [(c.name, c.arguments) for c in plan.calls])
                 read = (turn.content, turn.reasoning, [(c.name, c.arguments) for c in turn.calls])
-                failures.append(Failure(text[:2000], wanted, read))
+                failures.append(Failure(text[:2000], expected, read))
         return Proof(
             turns=tried, equal=equal, strict=strict, refused=refused, counts=counts,
             values=tuple(self.values), failures=tuple(failures), left_out=self.left_out,
@@ -177,7 +177,7 @@ class _Prover:
 
     def _transcribed(self, kind: str, schema: str, value: Any) -> Transcription:
         key = f"{schema[:3]}_0"
-        call = Asked("lookup", {key: value})
+        call = SampleCall("lookup", {key: value})
         found = self._read(_Plan("", (call,), "", "one call"))
         read = found[1].calls[0].arguments if found is not None and found[1].calls else None
         same = read is not None and _same(read, call.arguments)
@@ -197,12 +197,12 @@ class _Prover:
         text = self._words() if kind == "text and call" else ""
         return _Plan(text, calls, self._words() if kind == "reasoning and call" else "", kind)
 
-    def _call(self, place: int, empty: bool) -> Asked:
+    def _call(self, place: int, empty: bool) -> SampleCall:
         function = self.random.choice(self.document)["function"]
         properties = list(function["parameters"]["properties"])
         chosen = [] if empty else self.random.sample(properties, self.random.randint(1, len(properties)))
         arguments = {name: self._value(name.partition("_")[0]) for name in sorted(chosen)}
-        return Asked(function["name"], arguments, f"call{self.random.randrange(10**4):04}{place}")
+        return SampleCall(function["name"], arguments, f"call{self.random.randrange(10**4):04}{place}")
 
     def _value(self, kind: str) -> Any:
         known = [
@@ -237,12 +237,12 @@ class _Prover:
 
     def _equal(self, plan: _Plan, turn: Turn) -> bool:
         calls = [(call.name, call.arguments) for call in turn.calls]
-        wanted = [(call.name, call.arguments) for call in plan.calls]
+        expected = [(call.name, call.arguments) for call in plan.calls]
         return (
             turn.content == plan.text
             and turn.reasoning == plan.reasoning
-            and len(calls) == len(wanted)
-            and all(a[0] == b[0] and _same(a[1], b[1]) for a, b in zip(calls, wanted))
+            and len(calls) == len(expected)
+            and all(a[0] == b[0] and _same(a[1], b[1]) for a, b in zip(calls, expected))
         )
 
 

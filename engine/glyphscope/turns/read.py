@@ -88,7 +88,7 @@ class _Reader:
         self.pattern, self.starts = markers_of(key)
         self.alone = openings_alone(key)
         self.after_call = -1
-        self.said = False
+        self.has_text = False
         self.wrapped = False
 
     def read(self) -> Turn:
@@ -108,7 +108,7 @@ class _Reader:
                 searched = found.start() + 1
                 continue
             at = searched = end
-        self._say(at, self._half_marker(at))
+        self._add_text(at, self._half_marker(at))
         return self._turn()
 
     def _marker(self, start: Start, found: re.Match[str], at: int) -> int | None:
@@ -127,18 +127,18 @@ class _Reader:
             if self.whole[at : found.start()].strip():
                 return None  # a text speaks of it
             self.scan.note(found.start(), "no marker belongs here")
-        self._say(at, found.start())
+        self._add_text(at, found.start())
         self.wrapped = self.wrapped or start.kind == "wrap"
         return found.end()
 
     # text
 
-    def _say(self, start: int, end: int) -> None:
+    def _add_text(self, start: int, end: int) -> None:
         piece = self.whole[start:end]
         if piece.strip():
             if self.calls and not self.form.text_after and start >= self.after_call >= 0:
                 self.scan.note(start + len(piece) - len(piece.lstrip()), "text comes after the calls")
-            self.said = True
+            self.has_text = True
             self.text_spans.append((start, end))
         if piece:
             self.content.append(piece)
@@ -171,12 +171,12 @@ class _Reader:
             skips = any(self.whole.startswith(skip.strip(), rest) for skip in self._boundaries())
             if following is None and not skips:
                 return None
-            self._say(at, found.start())
+            self._add_text(at, found.start())
             for skip in self._boundaries():
                 if self.whole.startswith(skip.strip(), rest):
                     return rest + len(skip.strip())
             return found.end()
-        self._say(at, found.start())
+        self._add_text(at, found.start())
         return self.scan.end
 
     def _boundaries(self) -> list[str]:
@@ -196,30 +196,30 @@ class _Reader:
         """Reasoning from its opening marker on."""
         reasoning = self.form.reasoning
         assert reasoning is not None
-        if not reasoning.opens_anywhere and (self.said or self.whole[at : found.start()].strip()):
+        if not reasoning.opens_anywhere and (self.has_text or self.whole[at : found.start()].strip()):
             return None
-        self._say(at, found.start())
+        self._add_text(at, found.start())
         start = found.end()
         close = re.compile(loose_or_nothing(reasoning.close)).search(self.whole, start)
         message_at = self._message_in_reasoning(start, close.start() if close else self.scan.end)
         if message_at is not None:
-            self._think(start, message_at)
+            self._add_reasoning(start, message_at)
             self.scan.note(message_at, "the reasoning is not closed")
             return message_at
         if close is None and found.start() < len(self.begun) and self.thinking is False:
             return start  # the prompt opens it whatever was asked for, and nothing was thought
         call_at = self._call_in_reasoning(start, close.start() if close else self.scan.end, close is None)
         if call_at is not None:
-            self._think(start, call_at)
+            self._add_reasoning(start, call_at)
             if not reasoning.call_ends:
                 self.scan.note(call_at, "the reasoning is not closed")
             return call_at
         if close is None:
             rest = self._half_marker(start)
-            self._think(start, rest)
+            self._add_reasoning(start, rest)
             self.open_end = True
             return self.scan.end
-        self._think(start, close.start())
+        self._add_reasoning(start, close.start())
         return close.end()
 
     def _message_in_reasoning(self, start: int, end: int) -> int | None:
@@ -229,7 +229,7 @@ class _Reader:
         found = [at for text in texts if (at := self.whole.find(text, start, end)) >= 0]
         return min(found, default=None)
 
-    def _think(self, start: int, end: int) -> None:
+    def _add_reasoning(self, start: int, end: int) -> None:
         if self.whole[start:end].strip():
             self.reasoning.append(self.whole[start:end].strip())
             self.reasoning_spans.append((start, end))
@@ -267,12 +267,12 @@ class _Reader:
     def _lone_close(self, found: re.Match[str], at: int) -> int | None:
         """A closing marker without an opening one: what came before it was reasoning."""
         if found.start() < len(self.begun):
-            self._say(at, found.start())
+            self._add_text(at, found.start())
             return found.end()
         closed = self.form.reasoning is not None and self.form.reasoning.prompt.get(self.state) == "closes"
         last = closed and self.scan.ended(found.end())  # or there would be no answer
         if self.calls or self.reasoning or self.wrapped or last:
-            self._say(at, found.start())
+            self._add_text(at, found.start())
             self.scan.note(found.start(), "nothing was open that this closes")
             return found.end()
         before = "".join(self.content) + self.whole[at : found.start()]
@@ -282,7 +282,7 @@ class _Reader:
             self.reasoning_spans.append((len(self.begun), found.start()))
         self.content.clear()
         self.text_spans.clear()
-        self.said = False
+        self.has_text = False
         return found.end()
 
     # calls
@@ -292,7 +292,7 @@ class _Reader:
         assert form is not None
         if (
             form.unmarked
-            and (self.said or self.whole[at : found.start()].strip())
+            and (self.has_text or self.whole[at : found.start()].strip())
             and not self._known_ahead(found)
         ):
             return None
@@ -307,7 +307,7 @@ class _Reader:
             del self.scan.notes[notes:]
             if form.unmarked or not form.strict:
                 return None
-            self._say(at, found.start())
+            self._add_text(at, found.start())
             self.scan.note(self.scan.end, "the text ends before the call has a name")
             self.open_end = True
             return self.scan.end
@@ -317,7 +317,7 @@ class _Reader:
         if not form.strict:
             self.scan.note(found.start(), "another notation of calls is written")
         if not calls:
-            self._say(at, found.start())
+            self._add_text(at, found.start())
             return end
         if calls[-1].cut and calls[-1].arguments is None and calls[-1].name not in self.tools.names:
             del self.scan.notes[notes:]
@@ -326,7 +326,7 @@ class _Reader:
         if not form.strict and (alone := self.alone.search(self.whole, at, before)):
             before = alone.start()
             end = self._fence_closed(end) if alone.group().startswith("```") else end
-        self._say(at, before)
+        self._add_text(at, before)
         self._between(form, at, found.start())
         self.calls += calls
         self.after_call = end

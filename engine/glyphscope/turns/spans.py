@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from glyphscope.text.json_values import read_json
 from glyphscope.turns.form import CallObject
-from glyphscope.turns.probe import NAMES, VALUES, Asked
+from glyphscope.turns.probe import NAMES, VALUES, SampleCall
 
 _OPENING = re.compile(r'[{"]')
 
@@ -21,7 +21,7 @@ class Span(NamedTuple):
     as_string: bool
 
 
-def find_span(text: str, call: Asked) -> Span | None:
+def find_span(text: str, call: SampleCall) -> Span | None:
     """Where a call is written in a rendering: as a JSON object, or from its name to the end of its arguments."""
     at = text.find(call.name)
     found = _object_span(text, at, call)
@@ -43,7 +43,7 @@ def _decode(text: str, start: int) -> tuple[Any, int]:
     return read_json(text, start) or (None, start)
 
 
-def _object_span(text: str, name_at: int, call: Asked) -> Span | None:
+def _object_span(text: str, name_at: int, call: SampleCall) -> Span | None:
     """The smallest JSON object around the name that is a call, and the one around that where it wraps it."""
     for start in range(name_at, -1, -1):
         if text[start] != "{":
@@ -65,7 +65,7 @@ def _object_span(text: str, name_at: int, call: Asked) -> Span | None:
     return None
 
 
-def _is_arguments(item: Any, call: Asked) -> bool:
+def _is_arguments(item: Any, call: SampleCall) -> bool:
     return bool(item == call.arguments or (isinstance(item, str) and _decode(item, 0)[0] == call.arguments))
 
 

@@ -29,13 +29,13 @@ from glyphscope.turns.starts import closing_tags
 from glyphscope.turns.tools import TurnTools
 from glyphscope.turns.validator_call import Calls, beginnings_of
 from glyphscope.turns.validator_judge import CallJudge
-from glyphscope.turns.validator_last import MOST_CALLS, Record, call_in_words, last_word
-from glyphscope.turns.validator_markers import Finder, Found, Marker, markers_of, signs_of
+from glyphscope.turns.validator_markers import Finder, FoundMarker, Marker, markers_of, signs_of
+from glyphscope.turns.validator_records import MOST_CALLS, Record, final_calls, opening_words
 from glyphscope.validation.streaming_validator import Limits
 from glyphscope.validation.turn import TurnCall
 
 _SLICE = 4096
-_INK = re.compile(r"\S")
+_NOT_SPACE = re.compile(r"\S")
 
 Mode: TypeAlias = Literal["text", "reasoning", "calls"]
 
@@ -90,10 +90,10 @@ class FormValidator:
         self._trial_mode: Mode = "text"
         self._saved_out: list[RunEvent] = []
         self._segment: tuple[SegmentKind, int] | None = None
-        self._ink = 0  # where the last character that is no white space ends
+        self._text_end = 0  # where the last character that is no white space ends
         self._blank_before = 0
         self._unread = False  # what follows arguments that cannot be read
-        self._said = self._thought = self._refused_text = self._broken = False
+        self._has_text = self._has_reasoning = self._refused_text = self._broken = False
         self._after_call = -1
         self._gap = self._before = ""
         self._last_form: CallForm | None = None
@@ -120,7 +120,7 @@ class FormValidator:
     @property
     def _enough(self) -> bool:
         calls = self._records if self._final is None else self._final
-        return bool(calls) or (self._text_allowed and self._said)
+        return bool(calls) or (self._text_allowed and self._has_text)
 
     @property
     def valid(self) -> bool:
@@ -200,7 +200,7 @@ class FormValidator:
             self._end_text()
         self._close_segment(self.chars)
         self._count(out)
-        self._last_word()
+        self._read_whole()
         self._count(out)
         return out
 
@@ -263,7 +263,7 @@ class FormValidator:
                 found = finder.first.search(text, at)
                 stop = found.start() if found else size
                 if stop > at:
-                    self._plain(text[at:stop], base + at, -1)
+                    self._take_text(text[at:stop], base + at, -1)
                 if found is None:
                     return size
                 at = stop
@@ -274,45 +274,45 @@ class FormValidator:
                 return at
             start = finder.start
             if dropped := finder.dropped():
-                self._plain(dropped, start, finder.left)
+                self._take_text(dropped, start, finder.left)
         return at
 
-    def _marker(self, found: Found, again: list[tuple[str, int]]) -> None:
+    def _marker(self, found: FoundMarker, again: list[tuple[str, int]]) -> None:
         """Continues behind a marker, or takes its first character for text."""
         pending, start = "".join(self._finder.buffer), self._finder.start
         if found.start > start:
-            self._plain(pending[: found.start - start], start, found.left)
+            self._take_text(pending[: found.start - start], start, found.left)
         if pending[found.end - start :]:
             again.append((pending[found.end - start :], found.end))
         written = pending[found.start - start : found.end - start]
         if found.marker.kind == "call":
             self._begin_calls(found, written, again)
         elif not self._mark(found):
-            self._plain(written[0], found.start, found.left)
+            self._take_text(written[0], found.start, found.left)
             if written[1:]:
                 again.append((written[1:], found.start + 1))
             self._finder = Finder(self._finder.markers)
 
     # text and reasoning
 
-    def _plain(self, text: str, at: int, left: int) -> None:
+    def _take_text(self, text: str, at: int, left: int) -> None:
         """A piece without markers; `left` is the character at which it could be no marker of the form any more."""
         if self._unread:
             return
         if at < 0:
             text, at = text[-at:], 0
         self._before = (self._before + text)[-16:]
-        found = _INK.search(text)
+        found = _NOT_SPACE.search(text)
         if found is None:
             self._gap += text if self._after_call >= 0 and len(self._gap) < 100 else ""
             return
         ink = at + found.start()
         if self._segment is None:
             self._open_segment("reasoning" if self._mode == "reasoning" else "text", ink)
-        self._ink = at + len(text.rstrip())
+        self._text_end = at + len(text.rstrip())
         if self._mode == "reasoning":
             return
-        self._said, self._ended = True, False
+        self._has_text, self._ended = True, False
         self._after_call = -1
         self._refuse_text(max(left, ink))
 
@@ -324,7 +324,7 @@ class FormValidator:
             self._violate("TRAILING_TEXT", "text comes after the calls", at, "the end of the turn")
         else:
             message = "text comes before the call, which is what was asked for"
-            self._violate("LEADING_TEXT", message, at, call_in_words(self._form))
+            self._violate("LEADING_TEXT", message, at, opening_words(self._form))
 
     @property
     def _text_may_come(self) -> bool:
@@ -341,7 +341,7 @@ class FormValidator:
             return
         own, start = self._segment
         self._segment = None
-        end = end if own == "call" else self._ink
+        end = end if own == "call" else self._text_end
         self._out.append(
             SegmentClosed(kind=kind or own, start=start, end=max(start, end), call_index=self._index(own))
         )
@@ -349,19 +349,19 @@ class FormValidator:
     def _index(self, kind: SegmentKind) -> int:
         return max(len(self._records) - 1, 0) if kind == "call" else 0
 
-    def _mark(self, found: Found) -> bool:
+    def _mark(self, found: FoundMarker) -> bool:
         """A marker that begins no call; False where it is text."""
         kind, last = found.marker.kind, found.end - 1
         self._unread = False
         reasoning = self._form.reasoning
-        if kind == "open" and self._said and not (reasoning and reasoning.opens_anywhere):
+        if kind == "open" and self._has_text and not (reasoning and reasoning.opens_anywhere):
             return False
         if kind == "close" and self._mode == "text":
             self._lone_close(found)
         elif kind == "stray" and not self._broken:
             self._violate("SYNTAX", "the call was closed before", last, "")
         if self._mode == "reasoning":
-            self._thought = self._thought or self._segment is not None
+            self._has_reasoning = self._has_reasoning or self._segment is not None
         self._before = ""
         self._close_segment(found.start)
         self._ended = kind == "end"
@@ -396,19 +396,19 @@ class FormValidator:
     def _may_end_reasoning(self, marker: Marker) -> bool:
         return marker.kind == "call" and not self._form.calls[marker.form].unmarked
 
-    def _lone_close(self, found: Found) -> None:
+    def _lone_close(self, found: FoundMarker) -> None:
         if found.start < 0:
             return
-        if self._records or self._thought:
+        if self._records or self._has_reasoning:
             self._violate("SYNTAX", "nothing was open that this closes", found.end - 1, "")
-        elif self._said:
+        elif self._has_text:
             self._violate("SYNTAX", "reasoning was not opened", found.end - 1, "")
             self._close_segment(found.start, "reasoning")
-            self._said, self._thought = False, True
+            self._has_text, self._has_reasoning = False, True
 
     # calls
 
-    def _begin_calls(self, found: Found, written: str, again: list[tuple[str, int]]) -> None:
+    def _begin_calls(self, found: FoundMarker, written: str, again: list[tuple[str, int]]) -> None:
         mode = self._mode
         self._unread = False
         form = self._form.calls[found.marker.form]
@@ -417,7 +417,7 @@ class FormValidator:
         self._blank_before = len(blank) if self._before.endswith(blank) else 0
         weak = not any(sign in written for sign in "<[|`")
         weak = weak or form.unmarked
-        trial = mode == "reasoning" or (weak and self._text_may_come) or (form.unmarked and self._said)
+        trial = mode == "reasoning" or (weak and self._text_may_come) or (form.unmarked and self._has_text)
         room = None if self._room is None else max(self._room - len(self._records), 0)
         beginnings = [each for each in self._beginnings if each.fits(written[0])]
         self._calls = calls = Calls(
@@ -452,11 +452,11 @@ class FormValidator:
         """From here on this is a call."""
         self._trial = None
         self._close_segment(at, "text" if self._unasked else None)
-        self._thought = self._thought or (self._trial_mode == "reasoning" and not self._unasked)
+        self._has_reasoning = self._has_reasoning or (self._trial_mode == "reasoning" and not self._unasked)
         self._unasked = False
         if self._foreign:
             at = at if self._text_may_come else max(self._left, self._trial_at)
-            self._violate("SYNTAX", "another notation of calls is written", at, call_in_words(self._form))
+            self._violate("SYNTAX", "another notation of calls is written", at, opening_words(self._form))
         before = len(self._records) if self._calls is None else self._calls.earlier
         if self._room is not None and before >= self._room:
             self._refuse_call(at)
@@ -521,7 +521,7 @@ class FormValidator:
         self._trial, self._calls, self._out = None, None, self._saved_out
         del self._records[calls.earlier :]
         self._mode = self._trial_mode
-        self._plain(written[0], at, -1)
+        self._take_text(written[0], at, -1)
         again.append((written[1:], at + 1))
         self._enter(self._mode)
 
@@ -530,7 +530,7 @@ class FormValidator:
         self._gap = ""
         self._after_call = calls.again_at
         self._last_form = calls.form
-        self._said = self._said or calls.state == "failed"
+        self._has_text = self._has_text or calls.state == "failed"
         self._broken = calls.state == "failed" or calls.left_form
         self._unread = calls.unread
         self._whole = calls.state != "failed" and self._room is not None and len(self._records) >= self._room
@@ -538,7 +538,7 @@ class FormValidator:
         self._enter("text")
         text, at = calls.again, calls.again_at
         if text and calls.state == "failed" and at <= calls.at:
-            self._plain(text[0], at, -1)
+            self._take_text(text[0], at, -1)
             text, at = text[1:], at + 1
         if text:
             again.append((text, at))
@@ -574,18 +574,18 @@ class FormValidator:
             self._on_end(self.chars)
             self._records[-1].end = -1
 
-    def _last_word(self) -> None:
+    def _read_whole(self) -> None:
         """What `read_turn` reads, with the departures from the form that only the whole text shows."""
         text = "".join(self._pieces)
         self.turn = turn = read_turn(text, self._form, self._tools, self._thinking)
-        self._said = self._said or bool(turn.content)
-        final, events = last_word(turn, self.calls, self._tools, self._names, self._token)
+        self._has_text = self._has_text or bool(turn.content)
+        final, events = final_calls(turn, self.calls, self._tools, self._names, self._token)
         self._final = final
         self._out += events
         if not final and not self._text_allowed:
             message = "the text holds no tool call"
-            self._violate("NO_TOOL_CALL", message, self.chars, call_in_words(self._form))
-        if self._anything_wrong:
+            self._violate("NO_TOOL_CALL", message, self.chars, opening_words(self._form))
+        if self._has_violations:
             return
         if not turn.complete:
             self._violate("TRUNCATED", "the text ends in the middle of a marker", self.chars, "")
@@ -593,5 +593,5 @@ class FormValidator:
             self._violate("SYNTAX", turn.left_why, turn.left_at, "")
 
     @property
-    def _anything_wrong(self) -> bool:
+    def _has_violations(self) -> bool:
         return bool(self.violations) or any(isinstance(event, Violation) for event in self._out)

@@ -18,8 +18,8 @@ from glyphscope.turns.starts import starts
 from glyphscope.turns.tools import TurnTools
 from glyphscope.turns.validator_arguments import Driver, JsonArguments, JsonCall, Members
 from glyphscope.turns.validator_judge import CallJudge
-from glyphscope.turns.validator_last import Record
 from glyphscope.turns.validator_paths import Op, Path, Steps, beginning_of, expected, ops_of
+from glyphscope.turns.validator_records import Record
 from glyphscope.turns.validator_tagged import Parameter
 from glyphscope.validation.streaming_validator import Limits
 

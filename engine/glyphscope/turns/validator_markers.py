@@ -102,7 +102,7 @@ def first_of(markers: tuple[Marker, ...]) -> tuple[re.Pattern[str], dict[str, li
     return re.compile(f"[{chars}]" if chars else r"(?!)"), found
 
 
-class Found(NamedTuple):
+class FoundMarker(NamedTuple):
     """A marker that was written from `start` to `end` (exclusive); at `left` the last strict one had ended."""
 
     marker: Marker
@@ -124,14 +124,14 @@ class Finder:
         self.start = 0
         self.left = -1
         self._alive: list[tuple[int, Marker, int]] = []
-        self._found: Found | None = None
+        self._found: FoundMarker | None = None
 
     @property
     def open(self) -> bool:
         """Whether a marker may have begun."""
         return bool(self._alive) or self._found is not None
 
-    def step(self, char: str, at: int) -> Found | None:
+    def step(self, char: str, at: int) -> FoundMarker | None:
         """The next character; returns the marker that it decides. `dropped` is then what is text before it."""
         before, self._alive = self._alive, []
         if not before and self._found is None:
@@ -155,20 +155,20 @@ class Finder:
         if complete:
             start, marker = min(complete, key=lambda each: (each[0], not each[1].strict))
             if self._found is None or start <= self._found.start:
-                self._found = Found(marker, start, at + 1, self.left)
+                self._found = FoundMarker(marker, start, at + 1, self.left)
         return self._decided()
 
     def _strict_left(self, complete: list[tuple[int, Marker]]) -> bool:
         return any(marker.strict for _, marker, _ in self._alive) or any(each[1].strict for each in complete)
 
-    def _decided(self) -> Found | None:
+    def _decided(self) -> FoundMarker | None:
         found = self._found
         if found is None or any(start <= found.start for start, _, _ in self._alive):
             return None
         self._found, self._alive = None, []
         return found
 
-    def pending(self) -> Found | None:
+    def pending(self) -> FoundMarker | None:
         """At the end of the text: the marker that might have been a longer one."""
         found, self._found, self._alive = self._found, None, []
         return found

@@ -16,7 +16,7 @@ from glyphscope.turns.form import CallForm
 from glyphscope.turns.tools import ArgumentTypes, TurnTools
 from glyphscope.turns.validator_arguments import Driver
 from glyphscope.turns.validator_judge import CallJudge
-from glyphscope.turns.validator_markers import Finder, Found, Marker, signs_of
+from glyphscope.turns.validator_markers import Finder, FoundMarker, Marker, signs_of
 from glyphscope.turns.validator_nested import Nested
 from glyphscope.turns.validator_values import Piece, ValueText
 from glyphscope.validation.streaming_validator import Limits
@@ -216,7 +216,7 @@ class Parameter(Driver):
                 self._let_go()
         return self._read_text(text, at, base)
 
-    def _close_lost(self, found: Found, at: int) -> None:
+    def _close_lost(self, found: FoundMarker, at: int) -> None:
         """Another parameter of the tool begins on a line of its own before this value was closed."""
         finder = self._lost_closing
         opening = "".join(finder.buffer)[found.start + 1 - finder.start :]

@@ -77,7 +77,7 @@ class TurnValidator:
         self._decoder = codecs.getincrementaldecoder("utf-8")(errors="replace")
         self._call: CallValidator | None = None
         self._call_start = 0
-        self._said: list[str] = []
+        self._texts: list[str] = []
         self._text_start: int | None = None
         self._token = -1
         self._out: list[RunEvent] = []
@@ -102,7 +102,7 @@ class TurnValidator:
     @property
     def content(self) -> str:
         """The text beside the calls."""
-        return "".join(self._said).strip()
+        return "".join(self._texts).strip()
 
     @property
     def tool(self) -> str | None:
@@ -138,7 +138,7 @@ class TurnValidator:
         out = self.feed(self._decoder.decode(b"", final=True), self._token)
         if self._call is None:
             pending = self._openings.pending()
-            self._say(pending, self.chars - len(pending))
+            self._add_text(pending, self.chars - len(pending))
             self._end_text(self.chars)
             if not self.calls and not self._words:
                 violation = Violation(
@@ -157,24 +157,24 @@ class TurnValidator:
         """Look for a call's beginning. Returns the text to be judged, from the brace on, and where that is."""
         end = start + len(text)
         if len(self.calls) >= MOST_CALLS:
-            self._say(text, start)
+            self._add_text(text, start)
             return "", end
         before = self._openings.pending()
         found = self._openings.feed(text, start)
         read, begin = before + text, start - len(before)
         if found is None:
-            self._say(read[: len(read) - len(self._openings.pending())], begin)
+            self._add_text(read[: len(read) - len(self._openings.pending())], begin)
             return "", end
         brace, opening = found
-        self._say(read[: brace - begin], begin)
+        self._add_text(read[: brace - begin], begin)
         self._end_text(brace)
         self._call, self._call_start = self._new(), brace
         self._call.feed(" " * brace, self._token)
         self._report([SegmentOpened(kind="call", start=brace)])
         return opening, brace
 
-    def _say(self, text: str, start: int) -> None:
-        self._said.append(text)
+    def _add_text(self, text: str, start: int) -> None:
+        self._texts.append(text)
         if self._text_start is None and text.strip():
             self._text_start = start + len(text) - len(text.lstrip())
             self._out.append(SegmentOpened(kind="text", start=self._text_start))
@@ -194,7 +194,7 @@ class TurnValidator:
     def text_was_reasoning(self) -> list[RunEvent]:
         """Mark the text up to this place as reasoning, not text for the user."""
         self._openings.reset()
-        self._said.clear()
+        self._texts.clear()
         self._out = []
         self._end_text(self.chars)
         return [msgspec.structs.replace(event, kind="reasoning") for event in self._out]

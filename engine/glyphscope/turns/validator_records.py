@@ -38,7 +38,7 @@ class Record:
         return TurnCall(tool, arguments, self.start, self.end if ended else chars, complete, own)
 
 
-def last_word(
+def final_calls(
     turn: Turn, streamed: Sequence[TurnCall], tools: TurnTools, allowed: Collection[str], token: int
 ) -> tuple[tuple[TurnCall, ...], list[RunEvent]]:
     """The calls of the turn that was read, and the events of what only the whole text shows.
@@ -75,7 +75,7 @@ def _verdict(call: ReadTurnCall, tools: TurnTools, index: int, token: int) -> tu
     )  # fmt: skip
 
 
-def call_in_words(form: TurnForm) -> str:
+def opening_words(form: TurnForm) -> str:
     """How calls of a form begin."""
     own = next((call for call in form.calls if call.strict), None)
     return "a call" if own is None or not own.opening.strip() else repr(own.opening)
